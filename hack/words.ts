@@ -58,6 +58,12 @@ const CHECKED = [
   'test/unit/serving',
   'test/unit/cluster',
   'test/unit/cli',
+  'test/unit/image',
+  'test/unit/leaderelection',
+  'test/unit/manager',
+  'test/unit/record',
+  'test/unit/sharding',
+  ':(glob)test/unit/*.ts',
 ];
 
 /** Regular expressions without case, and what to write instead. */

@@ -161,8 +161,8 @@ describe(
       const kinds = creates.map(([, plural]) => plural).join(' and ');
 
       it(`creating, changing and scaling a ${resource.kind} requires the permission to create ${kinds}`, async () => {
-        const world = await TlsCluster.create(plane);
-        const at = { namespace: world.namespace, name: 'existing' };
+        const cluster = await TlsCluster.create(plane);
+        const at = { namespace: cluster.namespace, name: 'existing' };
         await plane.client.create(resource, draft(resource, at, spec));
         const requests = requestsOf(at, each);
         const denied = async () => {
@@ -186,21 +186,21 @@ describe(
 
         await allowCreation(at.namespace, [last]);
         assert.deepEqual(await denied(), []);
-        await world.end();
+        await cluster.end();
       });
     }
 
     it('the controller creates the Pods of a Count and writes its status', async () => {
-      const world = await TlsCluster.create(plane);
-      await world.applyCount({ count: 1 });
-      const stop = world.startDaemon({ namespaces: [world.namespace] });
-      await world.until('the Pods run', async () => {
-        const { status } = await world.client.get(COUNTS, world.at);
+      const cluster = await TlsCluster.create(plane);
+      await cluster.applyCount({ count: 1 });
+      const stop = cluster.startDaemon({ namespaces: [cluster.namespace] });
+      await cluster.until('the Pods run', async () => {
+        const { status } = await cluster.client.get(COUNTS, cluster.at);
         return status?.healthy === true;
       });
       await stop();
-      assert.deepEqual(world.errors(), []);
-      await world.end();
+      assert.deepEqual(cluster.errors(), []);
+      await cluster.end();
     });
   },
 );

@@ -22,32 +22,32 @@ const skip = needsReal('a kube-apiserver to end');
 describe('A Count on a real control plane', { skip, timeout: 240_000 }, () => {
   let plane: ControlPlane;
   let processes: NonNullable<ControlPlane['processes']>;
-  let world: TlsCluster;
+  let cluster: TlsCluster;
 
   before(async () => {
     plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 0 } } });
     assert.ok(plane.processes);
     ({ processes } = plane);
-    world = await TlsCluster.create(plane);
+    cluster = await TlsCluster.create(plane);
   });
   after(async () => {
-    await world.end();
+    await cluster.end();
     await plane.close();
   });
 
   it('all Pods are created exactly once if kube-apiserver is killed while the Count is scaled', async (t) => {
-    await world.installCrd();
-    world.startDaemon();
+    await cluster.installCrd();
+    cluster.startDaemon();
     const phaseOf = ({ status }: DeepReadonly<Pod>) => status?.phase;
     const { informer, received, stop } = await recordInformer(
       plane.config,
       PODS,
-      world.namespace,
+      cluster.namespace,
       phaseOf,
     );
     t.after(stop);
-    await world.applyCount();
-    await world.untilReady(3);
+    await cluster.applyCount();
+    await cluster.untilReady(3);
 
     const creationsAndDeletions = () => received.filter((line) => !line.startsWith('update'));
     let crash: Promise<void> | undefined;
@@ -56,8 +56,8 @@ describe('A Count on a real control plane', { skip, timeout: 240_000 }, () => {
         if (!isInInitialList) crash ??= processes.crash('kube-apiserver');
       },
     });
-    await world.patchCount({ count: MANY });
-    await world.until('the crash', async () => crash !== undefined);
+    await cluster.patchCount({ count: MANY });
+    await cluster.until('the crash', async () => crash !== undefined);
     await crash;
     assert.ok(
       creationsAndDeletions().length < MANY,
@@ -65,16 +65,19 @@ describe('A Count on a real control plane', { skip, timeout: 240_000 }, () => {
     );
     await processes.restart('kube-apiserver');
 
-    await world.untilReady(MANY);
-    await world.settle();
+    await cluster.untilReady(MANY);
+    await cluster.settle();
     const names = Array.from({ length: MANY }, (_, ordinal) => `${NAME}-${ordinal}`);
-    assert.deepEqual(await world.podNames(), names.toSorted());
-    await world.until('all Pods were observed', async () => creationsAndDeletions().length >= MANY);
+    assert.deepEqual(await cluster.podNames(), names.toSorted());
+    await cluster.until(
+      'all Pods were observed',
+      async () => creationsAndDeletions().length >= MANY,
+    );
     assert.deepEqual(
       creationsAndDeletions().toSorted(),
       names.map((name) => `add ${name}`).toSorted(),
     );
-    const events = await world.events();
+    const events = await cluster.events();
     assert.deepEqual(
       events.filter((event) => event.startsWith('Err')),
       [],

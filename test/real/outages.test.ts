@@ -18,7 +18,7 @@ const skip = needsReal('kube-apiserver and etcd to end');
 describe('A real control plane whose processes end by SIGKILL', { skip, timeout: 240_000 }, () => {
   let plane: ControlPlane;
   let processes: NonNullable<ControlPlane['processes']>;
-  let world: TlsCluster;
+  let cluster: TlsCluster;
   /** Functions that stop what the test has started; the last one is called first. */
   let ends: (() => Promise<unknown>)[] = [];
 
@@ -29,11 +29,11 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
   });
   after(() => plane.close());
   beforeEach(async () => {
-    world = await TlsCluster.create(plane);
+    cluster = await TlsCluster.create(plane);
   });
   afterEach(async () => {
     for (const end of ends.splice(0).toReversed()) await end();
-    await world.end();
+    await cluster.end();
   });
 
   /** Starts an informer of the ConfigMaps in the namespace of the test. */
@@ -41,7 +41,7 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
     const recorded = await recordInformer(
       { ...plane.config, server },
       CONFIG_MAPS,
-      world.namespace,
+      cluster.namespace,
       revisionOf,
     );
     ends.push(recorded.stop);
@@ -52,10 +52,10 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
     plane.client.create(CONFIG_MAPS, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
-      metadata: { namespace: world.namespace, name },
+      metadata: { namespace: cluster.namespace, name },
       data: { revision: '0' },
     });
-  const at = (name: string) => ({ namespace: world.namespace, name });
+  const at = (name: string) => ({ namespace: cluster.namespace, name });
   /** An idempotent change: repeating it does not change the object. */
   const change = (name: string, revision = 1) =>
     plane.client.patch(CONFIG_MAPS, at(name), {
@@ -66,7 +66,7 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
 
   const untilReceived = async ({ received }: RecordedInformer<ConfigMap>, line: string) => {
     try {
-      await world.until(`receiving "${line}"`, async () => received.includes(line));
+      await cluster.until(`receiving "${line}"`, async () => received.includes(line));
     } catch (cause) {
       throw new Error(`did not receive "${line}" but ${received.join(', ')}`, { cause });
     }
@@ -78,7 +78,7 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
 
   /** Asserts that the cache equals the state of the server, including resourceVersions. */
   const assertCacheIsCurrent = async ({ informer }: RecordedInformer<ConfigMap>) => {
-    const { items } = await plane.client.list(CONFIG_MAPS, { namespace: world.namespace });
+    const { items } = await plane.client.list(CONFIG_MAPS, { namespace: cluster.namespace });
     assert.deepEqual(statesOf(informer.lister.list()), statesOf(items));
   };
 
@@ -103,7 +103,7 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
 
     await change('eve');
     await processes.crash('kube-apiserver');
-    await world.until(
+    await cluster.until(
       'the informer has detected the failure',
       async () => recorded.informer.progress.phase === 'waiting',
     );
@@ -134,9 +134,9 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
     });
     await processes.restart('etcd');
     await tried;
-    await world.until('kube-apiserver has found etcd again', async () => {
+    await cluster.until('kube-apiserver has found etcd again', async () => {
       try {
-        await plane.client.get(NAMESPACES, { name: world.namespace });
+        await plane.client.get(NAMESPACES, { name: cluster.namespace });
         await change('tried');
         return true;
       } catch (error) {
@@ -197,7 +197,7 @@ describe('A real control plane whose processes end by SIGKILL', { skip, timeout:
   /** Asserts that the server answers 410 to a watch from the informer's resourceVersion. */
   const assertCompacted = async ({ informer }: RecordedInformer<ConfigMap>) => {
     const events = await plane.client.watch(CONFIG_MAPS, {
-      namespace: world.namespace,
+      namespace: cluster.namespace,
       resourceVersion: informer.lastSyncResourceVersion,
       timeoutSeconds: 5,
     });

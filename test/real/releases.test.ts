@@ -25,7 +25,7 @@ describe(
   { skip, timeout: 240_000 },
   () => {
     let plane: ControlPlane;
-    let world: TlsCluster;
+    let cluster: TlsCluster;
     let kinds: EveryKind;
     let current: Release;
     let next: Release;
@@ -37,13 +37,13 @@ describe(
         Release.bundle('1.1.0', [NEXT]),
       ]);
       plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 0 } } });
-      world = await TlsCluster.create(plane);
-      kinds = new EveryKind(world);
+      cluster = await TlsCluster.create(plane);
+      kinds = new EveryKind(cluster);
       await kinds.install();
     });
     after(async () => {
       await killAll(programs);
-      await world.end();
+      await cluster.end();
       await plane.close();
       await Promise.all([current.remove(), next.remove()]);
     });
@@ -53,9 +53,9 @@ describe(
       const program = release.run(
         [
           `--kubeconfig=${plane.kubeconfigPath}`,
-          `--namespaces=${world.namespace}`,
+          `--namespaces=${cluster.namespace}`,
           '--leader-elect',
-          `--leader-elect-resource-namespace=${world.namespace}`,
+          `--leader-elect-resource-namespace=${cluster.namespace}`,
           '-v=2',
         ],
         { POD_NAME: `${release.version}-${programs.length}` },
@@ -103,8 +103,8 @@ describe(
       );
 
       for (const name of ['old-count', 'new-count']) {
-        const at = { namespace: world.namespace, name };
-        await world.client.patch(COUNTS, at, { type: 'merge', body: { spec: { count: 3 } } });
+        const at = { namespace: cluster.namespace, name };
+        await cluster.client.patch(COUNTS, at, { type: 'merge', body: { spec: { count: 3 } } });
       }
       await kinds.untilSettled();
       await kinds.removeAll();

@@ -23,7 +23,7 @@ const skip =
 describe('A daemon whose kube-apiserver is upgraded', { skip, timeout: 480_000 }, () => {
   const [first = '', ...later] = versions;
   let plane: ControlPlane;
-  let world: TlsCluster;
+  let cluster: TlsCluster;
   let kinds: EveryKind;
   let connection: ClusterConnection;
   /** Complete lists that the daemon has requested. */
@@ -34,8 +34,8 @@ describe('A daemon whose kube-apiserver is upgraded', { skip, timeout: 480_000 }
       cluster: { kubelet: { terminationMs: 0 } },
       kubernetes: first,
     });
-    world = await TlsCluster.create(plane);
-    kinds = new EveryKind(world);
+    cluster = await TlsCluster.create(plane);
+    kinds = new EveryKind(cluster);
     await kinds.install();
     connection = connectCluster(plane.config, {
       wrapTransport: (handler) => (request) => {
@@ -46,7 +46,7 @@ describe('A daemon whose kube-apiserver is upgraded', { skip, timeout: 480_000 }
     });
   });
   after(async () => {
-    await world.end();
+    await cluster.end();
     await connection.close();
     await plane.close();
   });
@@ -56,10 +56,10 @@ describe('A daemon whose kube-apiserver is upgraded', { skip, timeout: 480_000 }
 
   it(`from ${versions.join(' to ')}: re-creates no object, and repeats no write and no event`, async () => {
     assert.equal(await gitVersion(), `v${first}`);
-    world.startDaemon(
+    cluster.startDaemon(
       {
         controllers: ['count', 'webapp', 'foo', 'at'],
-        namespaces: [world.namespace],
+        namespaces: [cluster.namespace],
       },
       connection.client,
     );
@@ -67,7 +67,7 @@ describe('A daemon whose kube-apiserver is upgraded', { skip, timeout: 480_000 }
     await kinds.untilSettled();
     const before = await kinds.state();
     for (const [index, version] of later.entries()) {
-      const from = world.lines.length;
+      const from = cluster.lines.length;
       await plane.processes?.terminate('kube-apiserver');
       await plane.processes?.restart('kube-apiserver', version);
       assert.equal(await gitVersion(), `v${version}`);
@@ -80,7 +80,7 @@ describe('A daemon whose kube-apiserver is upgraded', { skip, timeout: 480_000 }
         assert.equal(after.get(name), state, `${version}: ${name}`);
       // A new process has no history from before its start, so each cache lists once.
       assert.deepEqual(lists.toSorted(), [...new Set(lists)].toSorted());
-      const errors = world.lines.slice(from).filter(({ level }) => level === 'error');
+      const errors = cluster.lines.slice(from).filter(({ level }) => level === 'error');
       for (const { message, error } of errors) {
         assert.match(
           `${message}: ${String(error)}`,
@@ -88,8 +88,8 @@ describe('A daemon whose kube-apiserver is upgraded', { skip, timeout: 480_000 }
         );
       }
     }
-    const at = { namespace: world.namespace, name: 'old-count' };
-    await world.client.patch(COUNTS, at, { type: 'merge', body: { spec: { count: 3 } } });
+    const at = { namespace: cluster.namespace, name: 'old-count' };
+    await cluster.client.patch(COUNTS, at, { type: 'merge', body: { spec: { count: 3 } } });
     await kinds.untilSettled();
     await kinds.removeAll();
   });

@@ -97,36 +97,38 @@ class AtSimulation extends Simulation {
 
 const at = (name: string) => ({ namespace: 'default', name });
 
-const schedule = (world: AtSimulation, name: string, dueMs: number, command: string) =>
-  world.client.create(ATS, {
+const schedule = (simulation: AtSimulation, name: string, dueMs: number, command: string) =>
+  simulation.client.create(ATS, {
     apiVersion: 'cnat.programming-kubernetes.info/v1alpha1',
     kind: 'At',
     metadata: at(name),
     spec: { schedule: new Date(dueMs).toISOString(), command },
   });
 
-async function deletePods(world: AtSimulation): Promise<void> {
-  for (const { metadata } of await world.pods()) {
+async function deletePods(simulation: AtSimulation): Promise<void> {
+  for (const { metadata } of await simulation.pods()) {
     try {
-      await world.client.delete(PODS, metadata, { gracePeriodSeconds: 0 });
+      await simulation.client.delete(PODS, metadata, { gracePeriodSeconds: 0 });
     } catch (error) {
       if (!isApiError(error, 'notFound')) throw error;
     }
   }
 }
 
-async function disrupt(world: AtSimulation, one: Disruption): Promise<void> {
+async function disrupt(simulation: AtSimulation, one: Disruption): Promise<void> {
   switch (one.kind) {
     case 'time passes':
-      return world.pass(one.ms);
+      return simulation.pass(one.ms);
     case 'the clock jumps':
-      return world.jump(one.ms);
+      return simulation.jump(one.ms);
     case 'daemon starts':
-      return world.startCrashing(new CrashingProcess({ atWrite: one.diesAtWrite, when: one.dies }));
+      return simulation.startCrashing(
+        new CrashingProcess({ atWrite: one.diesAtWrite, when: one.dies }),
+      );
     case 'watches stall':
-      return world.stallWatches();
+      return simulation.stallWatches();
     case 'Pods are deleted':
-      return deletePods(world);
+      return deletePods(simulation);
   }
 }
 
@@ -137,25 +139,25 @@ test('creates exactly one Pod for an At, not before its schedule, under random d
     disruptions: fc.array(disruption, { minLength: 4, maxLength: 14 }),
   });
   const play = async ({ dueInSeconds, commands, disruptions }: Scenario) => {
-    const world = new AtSimulation();
-    world.startCluster();
-    await world.installCrd(ATS);
-    world.startCrashing(new CrashingProcess({ atWrite: 4, when: 'after' }));
+    const simulation = new AtSimulation();
+    simulation.startCluster();
+    await simulation.installCrd(ATS);
+    simulation.startCrashing(new CrashingProcess({ atWrite: 4, when: 'after' }));
     const ats = await Promise.all(
       dueInSeconds.map((seconds, number) =>
-        schedule(world, `at-${number}`, world.now() + seconds * 1000, commands),
+        schedule(simulation, `at-${number}`, simulation.now() + seconds * 1000, commands),
       ),
     );
-    for (const one of disruptions) await disrupt(world, one);
-    world.startCrashing(new CrashingProcess());
+    for (const one of disruptions) await disrupt(simulation, one);
+    simulation.startCrashing(new CrashingProcess());
     const isDone = async () =>
-      (await world.client.list(ATS, { namespace: 'default' })).items.every(
+      (await simulation.client.list(ATS, { namespace: 'default' })).items.every(
         ({ status }) => status?.phase === 'DONE',
       );
-    await world.until('all Ats are done', isDone, { withinMs: 30 * 60_000, stepMs: 5000 });
-    await world.end();
+    await simulation.until('all Ats are done', isDone, { withinMs: 30 * 60_000, stepMs: 5000 });
+    await simulation.end();
     for (const { metadata, spec } of ats) {
-      const [createdMs = 0, ...more] = world.created.get(metadata.uid) ?? [];
+      const [createdMs = 0, ...more] = simulation.created.get(metadata.uid) ?? [];
       assert.deepEqual(more, [], `${metadata.name} had several Pods`);
       assert.ok(
         createdMs >= Date.parse(spec.schedule),
@@ -173,68 +175,68 @@ interface Scenario {
 }
 
 test('creates no second Pod if the watches stall after the At was created', async () => {
-  const world = new AtSimulation();
-  world.startCluster();
-  await world.installCrd(ATS);
-  world.startCrashing(new CrashingProcess());
-  await world.pass(100);
-  const { metadata } = await schedule(world, 'x', world.now() + 30_000, 'echo YAY');
-  await world.pass(1000);
-  world.stallWatches();
-  world.startCrashing(new CrashingProcess());
-  await world.pass(28_000);
+  const simulation = new AtSimulation();
+  simulation.startCluster();
+  await simulation.installCrd(ATS);
+  simulation.startCrashing(new CrashingProcess());
+  await simulation.pass(100);
+  const { metadata } = await schedule(simulation, 'x', simulation.now() + 30_000, 'echo YAY');
+  await simulation.pass(1000);
+  simulation.stallWatches();
+  simulation.startCrashing(new CrashingProcess());
+  await simulation.pass(28_000);
   // The daemon with working watches syncs first. Its Pod is deleted before the other daemon syncs.
-  world.jump(2000);
-  await world.pass(500);
-  await deletePods(world);
-  await world.pass(60_000);
-  assert.equal(world.created.get(metadata.uid)?.length, 1);
-  await world.end();
+  simulation.jump(2000);
+  await simulation.pass(500);
+  await deletePods(simulation);
+  await simulation.pass(60_000);
+  assert.equal(simulation.created.get(metadata.uid)?.length, 1);
+  await simulation.end();
 });
 
 test('keeps the Pod of an At that a stalled daemon has not seen', async () => {
-  const world = new AtSimulation();
-  world.startCluster();
-  await world.installCrd(ATS);
-  world.startCrashing(new CrashingProcess());
-  await world.pass(100);
-  world.stallWatches('ats');
-  world.startCrashing(new CrashingProcess({ atWrite: 1, when: 'after' }));
-  await world.pass(100);
-  const { metadata } = await schedule(world, 'x', world.now() - 1000, 'echo YAY');
-  await world.pass(2000);
-  await deletePods(world);
-  await world.pass(2000);
-  world.startCrashing(new CrashingProcess());
-  await world.pass(60_000);
-  assert.equal(world.created.get(metadata.uid)?.length, 1);
-  const { status } = await world.client.get(ATS, at('x'));
+  const simulation = new AtSimulation();
+  simulation.startCluster();
+  await simulation.installCrd(ATS);
+  simulation.startCrashing(new CrashingProcess());
+  await simulation.pass(100);
+  simulation.stallWatches('ats');
+  simulation.startCrashing(new CrashingProcess({ atWrite: 1, when: 'after' }));
+  await simulation.pass(100);
+  const { metadata } = await schedule(simulation, 'x', simulation.now() - 1000, 'echo YAY');
+  await simulation.pass(2000);
+  await deletePods(simulation);
+  await simulation.pass(2000);
+  simulation.startCrashing(new CrashingProcess());
+  await simulation.pass(60_000);
+  assert.equal(simulation.created.get(metadata.uid)?.length, 1);
+  const { status } = await simulation.client.get(ATS, at('x'));
   assert.equal(status?.phase, 'DONE');
-  await world.end();
+  await simulation.end();
 });
 
 test('runs an At that is due in 60 days at its time, also after the clock jumps back', async () => {
-  const world = new AtSimulation();
-  world.startCluster();
-  await world.installCrd(ATS);
-  world.startCrashing(new CrashingProcess());
-  const dueMs = world.now() + 60 * DAY_MS;
-  const { metadata } = await schedule(world, 'x', dueMs, 'echo YAY');
-  await world.pass(5000);
-  world.jump(60 * DAY_MS - 10_000);
-  await world.pass(4500);
-  world.startCrashing(new CrashingProcess());
-  await world.pass(450);
-  assert.equal(world.created.size, 0);
-  world.jump(-DAY_MS);
-  await world.pass(60_000);
-  assert.equal(world.created.size, 0);
-  world.jump(DAY_MS);
-  await world.until(
+  const simulation = new AtSimulation();
+  simulation.startCluster();
+  await simulation.installCrd(ATS);
+  simulation.startCrashing(new CrashingProcess());
+  const dueMs = simulation.now() + 60 * DAY_MS;
+  const { metadata } = await schedule(simulation, 'x', dueMs, 'echo YAY');
+  await simulation.pass(5000);
+  simulation.jump(60 * DAY_MS - 10_000);
+  await simulation.pass(4500);
+  simulation.startCrashing(new CrashingProcess());
+  await simulation.pass(450);
+  assert.equal(simulation.created.size, 0);
+  simulation.jump(-DAY_MS);
+  await simulation.pass(60_000);
+  assert.equal(simulation.created.size, 0);
+  simulation.jump(DAY_MS);
+  await simulation.until(
     'done',
-    async () => (await world.client.get(ATS, at('x'))).status?.phase === 'DONE',
+    async () => (await simulation.client.get(ATS, at('x'))).status?.phase === 'DONE',
   );
-  const [createdMs = 0] = world.created.get(metadata.uid) ?? [];
+  const [createdMs = 0] = simulation.created.get(metadata.uid) ?? [];
   assert.ok(createdMs >= dueMs);
-  await world.end();
+  await simulation.end();
 });

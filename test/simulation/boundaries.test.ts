@@ -112,27 +112,27 @@ const BOUNDARIES: readonly Boundary[] = [
 ];
 
 describe('Objects with boundary values in names and numbers', () => {
-  let world: Simulation;
+  let simulation: Simulation;
 
   beforeEach(() => {
-    world = new Simulation();
-    world.startCluster();
+    simulation = new Simulation();
+    simulation.startCluster();
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   const start = async (resource: Resource) => {
     // Objects that this release's CRD rejects may have been stored before it was installed.
     const crd = crdOf(resource);
     const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
     for (const version of crd.spec.versions) version.schema = { openAPIV3Schema: open };
-    await world.client.create(CUSTOM_RESOURCE_DEFINITIONS, crd);
+    await simulation.client.create(CUSTOM_RESOURCE_DEFINITIONS, crd);
     const kind = KINDS.find((one) => one.resource === resource);
     assert.ok(kind);
-    world.startDaemon({ controllers: [kind.controller] });
+    simulation.startDaemon({ controllers: [kind.controller] });
     return kind;
   };
   const namesOf = async (resource: Resource) =>
-    (await world.client.list(resource, { namespace: world.namespace })).items
+    (await simulation.client.list(resource, { namespace: simulation.namespace })).items
       .map(({ metadata }) => metadata.name)
       .toSorted();
 
@@ -141,21 +141,21 @@ describe('Objects with boundary values in names and numbers', () => {
 
     it(`reconciles a ${resource.kind} with ${what}: ${outcome}`, async () => {
       const kind = await start(resource);
-      const at = { namespace: world.namespace, name };
-      await world.client.create(resource, draftOf(resource, at, { ...kind.spec, ...spec }));
-      await world.pass(1000);
-      await world.settle();
-      const { status } = await world.client.get<Subject>(resource, at);
+      const at = { namespace: simulation.namespace, name };
+      await simulation.client.create(resource, draftOf(resource, at, { ...kind.spec, ...spec }));
+      await simulation.pass(1000);
+      await simulation.settle();
+      const { status } = await simulation.client.get<Subject>(resource, at);
       const isStalled = status?.conditions?.some(
         ({ type, status: is }) => type === 'Stalled' && is === 'True',
       );
       assert.equal(isStalled, owns === undefined, JSON.stringify(status));
       if (owns === undefined) {
         for (const one of kind.owned) assert.deepEqual(await namesOf(one.resource), []);
-        assert.match(world.errors().join(), /not retrying a terminal error/);
+        assert.match(simulation.errors().join(), /not retrying a terminal error/);
       } else {
         assert.deepEqual(await namesOf(owns), names?.toSorted());
-        assert.deepEqual(world.errors(), []);
+        assert.deepEqual(simulation.errors(), []);
       }
     });
   }
@@ -163,19 +163,19 @@ describe('Objects with boundary values in names and numbers', () => {
   it('creates a Service with a generated name for a WebApp whose name is not a DNS label', async () => {
     await start(WEB_APPS);
     for (const name of ['a'.repeat(64), '1x', 'a.b']) {
-      await world.client.create(WEB_APPS, {
+      await simulation.client.create(WEB_APPS, {
         apiVersion: 'jiajunhuang.com/v1',
         kind: 'WebApp',
-        metadata: { namespace: world.namespace, name },
+        metadata: { namespace: simulation.namespace, name },
         spec: { version: '1.27', replicas: 0 },
       });
     }
-    await world.pass(1000);
-    await world.settle();
+    await simulation.pass(1000);
+    await simulation.settle();
     const services = await namesOf(SERVICES);
     assert.equal(services.length, 3);
     for (const name of services) assert.match(name, /^webapp-[0-9a-f]{10}$/);
-    assert.deepEqual(world.errors(), []);
+    assert.deepEqual(simulation.errors(), []);
   });
 
   const largest: readonly (readonly [Resource, object])[] = [
@@ -185,25 +185,27 @@ describe('Objects with boundary values in names and numbers', () => {
   for (const [resource, spec] of largest) {
     it(`accepts a ${resource.kind} that requests 1000 Pods`, async () => {
       // An attempt to create a Pod is sufficient.
-      world.server.faults.failNext({ verb: 'create', resource: 'pods' }, 403, { times: Infinity });
+      simulation.server.faults.failNext({ verb: 'create', resource: 'pods' }, 403, {
+        times: Infinity,
+      });
       const kind = await start(resource);
-      const at = { namespace: world.namespace, name: 'x' };
-      await world.client.create(resource, draftOf(resource, at, { ...kind.spec, ...spec }));
-      await world.pass(1000);
+      const at = { namespace: simulation.namespace, name: 'x' };
+      await simulation.client.create(resource, draftOf(resource, at, { ...kind.spec, ...spec }));
+      await simulation.pass(1000);
       const tried = { verb: 'create', resource: 'pods' };
-      assert.ok(world.server.requests.count(tried) > 0);
-      const { status } = await world.client.get<Subject>(resource, at);
+      assert.ok(simulation.server.requests.count(tried) > 0);
+      const { status } = await simulation.client.get<Subject>(resource, at);
       assert.ok(!status?.conditions?.some(({ type }) => type === 'Stalled'));
     });
   }
 
   it('keeps the order of Pods when a Count loses one of 10 and one of 11 Pods', async () => {
     await start(COUNTS);
-    await world.applyCount({ count: 11 });
-    await world.untilReady(11);
-    await world.patchCount({ count: 10 });
-    await world.untilReady(10);
-    const names = Array.from({ length: 10 }, (_, at) => world.podAt(at).name);
+    await simulation.applyCount({ count: 11 });
+    await simulation.untilReady(11);
+    await simulation.patchCount({ count: 10 });
+    await simulation.untilReady(10);
+    const names = Array.from({ length: 10 }, (_, at) => simulation.podAt(at).name);
     assert.deepEqual(await namesOf(PODS), names.toSorted());
   });
 });

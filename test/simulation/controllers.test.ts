@@ -10,43 +10,43 @@ import { HttpClient } from '../../src/client/http-client.ts';
 import { Simulation } from '../support/simulation.ts';
 
 describe('A daemon with several controllers', () => {
-  let world: Simulation;
+  let simulation: Simulation;
   let watches: string[];
 
   beforeEach(() => {
-    world = new Simulation();
-    world.startCluster();
+    simulation = new Simulation();
+    simulation.startCluster();
     watches = [];
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   /** Starts a daemon, records its watches, and fails the requests for which `fails` returns true. */
   const startDaemon = (fails: (path: string, method: string) => boolean = () => false) =>
-    world.startDaemon(
+    simulation.startDaemon(
       { controllers: [...DEFAULT_CONTROLLERS, 'pod-count'] },
       new HttpClient({
         server: 'https://simulated',
         handler: (request) => {
           if (/[?&]watch=true/.test(request.path)) watches.push(request.path.split('?')[0] ?? '');
           if (fails(request.path, request.method)) throw new Error('connection lost');
-          return world.server.handler(request);
+          return simulation.server.handler(request);
         },
       }),
     );
   const foo = (name: string, deploymentName: string = name) =>
-    world.client.create(FOOS, {
+    simulation.client.create(FOOS, {
       apiVersion: 'samplecontroller.k8s.io/v1alpha1',
       kind: 'Foo',
       metadata: { namespace: 'default', name },
       spec: { deploymentName, replicas: 1 },
     });
   const available = async (name: string) =>
-    (await world.client.get(FOOS, { namespace: 'default', name })).status?.availableReplicas;
+    (await simulation.client.get(FOOS, { namespace: 'default', name })).status?.availableReplicas;
 
   it('watches each kind once, whatever the number of controllers that read it', async () => {
-    for (const resource of [COUNTS, ATS, FOOS, WEB_APPS]) await world.installCrd(resource);
+    for (const resource of [COUNTS, ATS, FOOS, WEB_APPS]) await simulation.installCrd(resource);
     startDaemon();
-    await world.pass(5000);
+    await simulation.pass(5000);
     assert.deepEqual(watches.toSorted(), [
       '/api/v1/nodes',
       '/api/v1/pods',
@@ -60,22 +60,25 @@ describe('A daemon with several controllers', () => {
   });
 
   it('delays only the controller whose CRD is missing', async () => {
-    await world.installCrd(FOOS);
+    await simulation.installCrd(FOOS);
     startDaemon();
     await foo('early');
-    await world.until('available', async () => (await available('early')) === 1);
-    await world.installCrd(COUNTS);
-    await world.applyCount();
-    await world.until('healthy', async () => (await world.count()).status?.healthy === true);
-    assert.deepEqual(world.errors(), []);
+    await simulation.until('available', async () => (await available('early')) === 1);
+    await simulation.installCrd(COUNTS);
+    await simulation.applyCount();
+    await simulation.until(
+      'healthy',
+      async () => (await simulation.count()).status?.healthy === true,
+    );
+    assert.deepEqual(simulation.errors(), []);
   });
 
   it('isolates an invalid object and a failing controller from the others', async () => {
-    await world.installCrd(FOOS);
-    await world.installCrd(COUNTS);
+    await simulation.installCrd(FOOS);
+    await simulation.installCrd(COUNTS);
     startDaemon((path, method) => method === 'POST' && path.includes('/pods?'));
-    await world.applyCount();
-    await world.client.create(DEPLOYMENTS, {
+    await simulation.applyCount();
+    await simulation.client.create(DEPLOYMENTS, {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
       metadata: { namespace: 'default', name: 'taken' },
@@ -89,11 +92,11 @@ describe('A daemon with several controllers', () => {
     });
     await foo('poison', 'taken');
     for (let at = 0; at < 5; at++) await foo(`foo-${at}`);
-    await world.until('all others available', async () => {
+    await simulation.until('all others available', async () => {
       const numbers = await Promise.all([0, 1, 2, 3, 4].map((at) => available(`foo-${at}`)));
       return numbers.every((number) => number === 1);
     });
     assert.notEqual(await available('poison'), 1);
-    assert.notEqual((await world.count()).status?.healthy, true);
+    assert.notEqual((await simulation.count()).status?.healthy, true);
   });
 });

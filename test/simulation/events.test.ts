@@ -75,17 +75,17 @@ for (const kind of KINDS) {
   const { resource, reason } = kind;
 
   describe(`A ${resource.kind} whose daemon is killed while it records an event`, () => {
-    let world: Replicas;
+    let simulation: Replicas;
 
     beforeEach(async () => {
-      world = new Replicas();
-      world.startCluster();
-      await world.installCrd(resource, ...kind.owned);
+      simulation = new Replicas();
+      simulation.startCluster();
+      await simulation.installCrd(resource, ...kind.owned);
     });
-    afterEach(() => world.end());
+    afterEach(() => simulation.end());
 
     const start = (identity: string, around?: (handler: HttpHandler) => HttpHandler): Replica =>
-      world.startReplica(identity, {
+      simulation.startReplica(identity, {
         config: { controllers: [kind.controller] },
         ...(around && { around }),
       });
@@ -97,9 +97,9 @@ for (const kind of KINDS) {
         metadata: AT,
         spec: kind.spec,
       };
-      return world.client.create(resource, draft);
+      return simulation.client.create(resource, draft);
     };
-    const status = async () => (await world.client.get<Subject>(resource, AT)).status;
+    const status = async () => (await simulation.client.get<Subject>(resource, AT)).status;
     const isDone = async () => {
       const { phase, conditions = [] } = (await status()) ?? {};
       const isReady = conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True');
@@ -107,7 +107,7 @@ for (const kind of KINDS) {
     };
     /** Returns the counts of the events with the reason. */
     const counts = async () =>
-      (await world.client.list(EVENTS)).items
+      (await simulation.client.list(EVENTS)).items
         .filter((event) => event.reason === reason && event.involvedObject.name === AT.name)
         .map(({ count }) => count);
 
@@ -119,14 +119,14 @@ for (const kind of KINDS) {
         return hang(request);
       });
       await create();
-      await world.until('the event hangs', async () => isHanging);
-      await world.pass(5000);
+      await simulation.until('the event hangs', async () => isHanging);
+      await simulation.pass(5000);
       assert.ok(!(await isDone()));
       assert.equal((await status())?.podUID, undefined);
       first.kill();
       start('second');
-      await world.until('the object is reconciled', isDone);
-      await world.settle();
+      await simulation.until('the object is reconciled', isDone);
+      await simulation.settle();
       assert.deepEqual(await counts(), [1]);
     });
 
@@ -142,10 +142,10 @@ for (const kind of KINDS) {
         return response;
       });
       await create();
-      await world.until('the daemon is killed', async () => first.wasKilled);
+      await simulation.until('the daemon is killed', async () => first.wasKilled);
       start('second');
-      await world.until('the object is reconciled', isDone);
-      await world.settle();
+      await simulation.until('the object is reconciled', isDone);
+      await simulation.settle();
       assert.deepEqual(await counts(), [1]);
     });
   });
@@ -164,12 +164,12 @@ describe('A Count whose owner freezes between the event and the status update', 
     const how = shards === undefined ? 'of the Lease' : 'of a shard';
 
     it(`counts the repeated event once when the next owner ${how}`, async () => {
-      const world = new Replicas();
-      world.startCluster();
-      await world.installCrd();
+      const simulation = new Replicas();
+      simulation.startCluster();
+      await simulation.installCrd();
       const config = { leaderElection: { ...leaderElection, ...(shards && { shards }) } };
       let isArmed = false;
-      const first = world.startReplica('first', {
+      const first = simulation.startReplica('first', {
         config,
         around: (handler) => (request) => {
           const isReady = String(request.body).includes('"reason":"PodsReady"');
@@ -178,49 +178,49 @@ describe('A Count whose owner freezes between the event and the status update', 
           return hang(request);
         },
       });
-      await world.applyCount({ count: 1 });
-      await world.untilReady(1);
-      await world.settle();
-      await world.patchCount({ name: 'nginx:2' });
-      await world.untilReady(1);
-      await world.settle();
+      await simulation.applyCount({ count: 1 });
+      await simulation.untilReady(1);
+      await simulation.settle();
+      await simulation.patchCount({ name: 'nginx:2' });
+      await simulation.untilReady(1);
+      await simulation.settle();
       isArmed = true;
-      await world.patchCount({ name: 'nginx:3' });
-      await world.until('the replica is paused', async () => first.wasKilled);
-      world.startReplica('second', { config });
-      await world.untilReady(1);
-      await world.settle();
-      const synced = (await world.client.list(EVENTS)).items.filter(
+      await simulation.patchCount({ name: 'nginx:3' });
+      await simulation.until('the replica is paused', async () => first.wasKilled);
+      simulation.startReplica('second', { config });
+      await simulation.untilReady(1);
+      await simulation.settle();
+      const synced = (await simulation.client.list(EVENTS)).items.filter(
         ({ reason }) => reason === 'Synced',
       );
       assert.deepEqual(
         synced.map(({ count }) => count),
         [3],
       );
-      await world.end();
+      await simulation.end();
     });
   }
 });
 
 describe('A server that rejects the creation of Pods for some time', () => {
   it('aggregates the failures into one event with a count', async () => {
-    const world = new Replicas();
-    world.startCluster();
-    await world.installCrd();
+    const simulation = new Replicas();
+    simulation.startCluster();
+    await simulation.installCrd();
     const failures = 7;
     const creation = { verb: 'create', resource: 'pods' };
-    world.server.faults.failNext(creation, 403, { times: failures });
-    world.startDaemon();
-    await world.applyCount({ count: 1 });
-    await world.untilReady(1);
-    await world.settle();
-    const failed = (await world.client.list(EVENTS)).items.filter(
+    simulation.server.faults.failNext(creation, 403, { times: failures });
+    simulation.startDaemon();
+    await simulation.applyCount({ count: 1 });
+    await simulation.untilReady(1);
+    await simulation.settle();
+    const failed = (await simulation.client.list(EVENTS)).items.filter(
       ({ reason }) => reason === 'FailedCreate',
     );
     assert.deepEqual(
       failed.map(({ count }) => count),
       [failures],
     );
-    await world.end();
+    await simulation.end();
   });
 });

@@ -68,21 +68,21 @@ for (const kind of KINDS) {
   const fields = fieldsOf(resource);
 
   describe(`Every field of the spec of a ${resource.kind}`, () => {
-    let world: Simulation;
+    let simulation: Simulation;
 
     beforeEach(() => {
-      world = new Simulation();
-      world.startCluster();
+      simulation = new Simulation();
+      simulation.startCluster();
     });
-    afterEach(() => world.end());
+    afterEach(() => simulation.end());
 
     const at = (name: string) => ({ namespace: 'default', name });
-    const get = (name: string) => world.client.get<Subject>(resource, at(name));
+    const get = (name: string) => simulation.client.get<Subject>(resource, at(name));
     const create = (name: string, spec: unknown) => {
       const { group, version } = resource;
       const metadata = at(name);
       const draft = { apiVersion: `${group}/${version}`, kind: resource.kind, metadata, spec };
-      return world.client.create(resource, draft);
+      return simulation.client.create(resource, draft);
     };
     /** Returns whether the server accepts the write. */
     const accepts = async (write: () => Promise<unknown>) => {
@@ -96,7 +96,7 @@ for (const kind of KINDS) {
     };
     const childrenOf = async (name: string) => {
       const lists = await Promise.all(
-        children.map((child) => world.client.list(child, { namespace: 'default' })),
+        children.map((child) => simulation.client.list(child, { namespace: 'default' })),
       );
       return lists
         .flatMap(({ items }): KubernetesObject[] => items)
@@ -112,15 +112,15 @@ for (const kind of KINDS) {
         })
         .toSorted();
     const settled = async (name: string) => {
-      await world.settle();
+      await simulation.settle();
       const { metadata, status } = await get(name);
       assert.equal(status?.observedGeneration, metadata.generation);
       return shapeOf(name);
     };
 
     it('applies a field that is added, changed, removed or rolled back, without side effects', async () => {
-      await world.installCrd(resource, ...children);
-      world.startDaemon({ controllers: [controller] });
+      await simulation.installCrd(resource, ...children);
+      simulation.startDaemon({ controllers: [controller] });
       await create('bystander', base('bystander'));
       const original = base('x');
       await create('x', original);
@@ -128,7 +128,7 @@ for (const kind of KINDS) {
       const bystanders = async () => [await get('bystander'), ...(await childrenOf('bystander'))];
       const before = JSON.stringify(await bystanders());
       const replace = (spec: object) =>
-        world.client.patch(resource, at('x'), {
+        simulation.client.patch(resource, at('x'), {
           type: 'json',
           body: [{ op: 'replace', path: '/spec', value: spec }],
         });
@@ -149,7 +149,7 @@ for (const kind of KINDS) {
         assert.deepEqual(await settled('x'), shape, `${field} rolled back`);
       }
       assert.equal(JSON.stringify(await bystanders()), before);
-      assert.deepEqual(world.errors(), []);
+      assert.deepEqual(simulation.errors(), []);
     });
 
     /**
@@ -157,9 +157,9 @@ for (const kind of KINDS) {
      * condition that explains them.
      */
     const assertAtRest = async (names: ReadonlyMap<string, unknown>, mostErrors = 1) => {
-      await world.pass(HOUR_MS);
+      await simulation.pass(HOUR_MS);
       const failures = new Map<unknown, number>();
-      for (const { level, fields: logged } of world.lines) {
+      for (const { level, fields: logged } of simulation.lines) {
         if (level !== 'error') continue;
         const key = logged[resource.kind.charAt(0).toLowerCase() + resource.kind.slice(1)];
         failures.set(key, (failures.get(key) ?? 0) + 1);
@@ -167,7 +167,7 @@ for (const kind of KINDS) {
       for (const [name, value] of names) {
         const shown = JSON.stringify(value)?.slice(0, 80);
         const count = failures.get(`default/${name}`) ?? 0;
-        assert.ok(count <= mostErrors, `${shown}: ${count} errors\n${world.errors().at(-1)}`);
+        assert.ok(count <= mostErrors, `${shown}: ${count} errors\n${simulation.errors().at(-1)}`);
         const { status, metadata } = await get(name);
         assert.equal(status?.observedGeneration, metadata.generation, `${shown} was synced`);
         const is = (type: string) =>
@@ -206,8 +206,8 @@ for (const kind of KINDS) {
     };
 
     it('reports an invalid value once, and does not retry it indefinitely', async () => {
-      await world.installCrd(resource, ...children);
-      world.startDaemon({ controllers: [controller] });
+      await simulation.installCrd(resource, ...children);
+      simulation.startDaemon({ controllers: [controller] });
       const stored = await createDoubtful();
       await assertAtRest(stored);
       await create('good', base('good'));
@@ -215,20 +215,20 @@ for (const kind of KINDS) {
     });
 
     it('reports a rejection by the server once, retries it slowly, and retries it at once after a change', async () => {
-      await world.installCrd(resource, ...children);
-      world.startDaemon({ controllers: [controller] });
+      await simulation.installCrd(resource, ...children);
+      simulation.startDaemon({ controllers: [controller] });
       const [child] = children;
       assert.ok(child);
       const creation = { verb: 'create', resource: child.plural };
-      world.server.faults.failNext(creation, 422, { times: Infinity });
+      simulation.server.faults.failNext(creation, 422, { times: Infinity });
       await create('x', { ...base('x'), ...kind.now });
       // Retries from 5 s to 5 min, and one attempt for its own status update.
       await assertAtRest(new Map([['x', 'rejected by the server']]), 19);
       const stalled = (await get('x')).status?.conditions?.some(({ type }) => type === 'Stalled');
       assert.equal(stalled, true);
-      world.server.faults.clear();
+      simulation.server.faults.clear();
       const body = { metadata: { annotations: { touched: 'yes' } } };
-      await world.client.patch(resource, at('x'), { type: 'merge', body });
+      await simulation.client.patch(resource, at('x'), { type: 'merge', body });
       await settled('x');
       assert.ok((await childrenOf('x')).length > 0);
     });
@@ -237,8 +237,8 @@ for (const kind of KINDS) {
       const crd = crdOf(resource);
       const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
       for (const version of crd.spec.versions) version.schema = { openAPIV3Schema: open };
-      await world.client.create(CUSTOM_RESOURCE_DEFINITIONS, crd);
-      world.startDaemon({ controllers: [controller] });
+      await simulation.client.create(CUSTOM_RESOURCE_DEFINITIONS, crd);
+      simulation.startDaemon({ controllers: [controller] });
       const stored = await createDoubtful();
       assert.ok(stored.size > 12 * fields.length, 'most were stored');
       await assertAtRest(stored);

@@ -10,15 +10,15 @@ const HOUR_MS = 3_600_000;
 const POD = { namespace: 'default', name: 'owned' };
 
 describe('A cluster with a garbage collector', () => {
-  let world: Simulation;
+  let simulation: Simulation;
 
   beforeEach(() => {
-    world = new Simulation();
+    simulation = new Simulation();
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   const createNode = (name: string) =>
-    world.client.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
+    simulation.client.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
   const ownedBy = (uid: string, name: string): OwnerReference => ({
     apiVersion: 'v1',
     kind: 'Node',
@@ -26,41 +26,41 @@ describe('A cluster with a garbage collector', () => {
     uid,
   });
   const createOwned = (...ownerReferences: OwnerReference[]) =>
-    world.client.create(PODS, {
+    simulation.client.create(PODS, {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { ...POD, ownerReferences },
       spec: { containers: [{ name: 'app', image: 'nginx' }] },
     });
   const owners = async () => {
-    const [pod] = await world.pods();
+    const [pod] = await simulation.pods();
     return pod?.metadata.ownerReferences?.map(({ name }) => name);
   };
   /** Starts a cluster without kubelets, so that an unscheduled Pod is deleted at once. */
-  const startCluster = () => world.startCluster({ kubelet: false, workloads: false });
+  const startCluster = () => simulation.startCluster({ kubelet: false, workloads: false });
 
   /**
    * Creates a Count with Pods. Returns functions that stop the cluster and that serve or unserve
    * Counts.
    */
   const countWithPods = async () => {
-    await world.installCrd();
-    const stopCluster = world.startCluster();
-    const stop = world.startDaemon();
-    await world.applyCount({ count: 2 });
-    await world.untilReady(2);
-    await world.settle();
+    await simulation.installCrd();
+    const stopCluster = simulation.startCluster();
+    const stop = simulation.startDaemon();
+    await simulation.applyCount({ count: 2 });
+    await simulation.untilReady(2);
+    await simulation.settle();
     await stop();
     const serve = (isServed: boolean) => {
       const [version] = countCrd().spec.versions;
       assert.ok(version);
       const body = { spec: { versions: [{ ...version, served: isServed }] } };
       const at = { name: 'counts.demo.mark8s.io' };
-      return world.client.patch(CUSTOM_RESOURCE_DEFINITIONS, at, { type: 'merge', body });
+      return simulation.client.patch(CUSTOM_RESOURCE_DEFINITIONS, at, { type: 'merge', body });
     };
     return { stopCluster, serve };
   };
-  const uids = async () => (await world.pods()).map(({ metadata }) => metadata.uid);
+  const uids = async () => (await simulation.pods()).map(({ metadata }) => metadata.uid);
 
   for (const isRestarted of [false, true]) {
     const when = isRestarted ? 'starts' : 'runs';
@@ -70,22 +70,22 @@ describe('A cluster with a garbage collector', () => {
       const before = await uids();
       if (isRestarted) await stopCluster();
       await serve(false);
-      if (isRestarted) world.startCluster();
-      else world.server.faults.dropWatches();
-      await world.pass(HOUR_MS / 4);
+      if (isRestarted) simulation.startCluster();
+      else simulation.server.faults.dropWatches();
+      await simulation.pass(HOUR_MS / 4);
       assert.deepEqual(await uids(), before);
       // The collector continues with other kinds.
       const { metadata } = await createNode('machine');
-      await world.client.delete(NODES, { name: 'machine' });
+      await simulation.client.delete(NODES, { name: 'machine' });
       await createOwned(ownedBy(metadata.uid, 'machine'));
-      await world.pass(120_000);
+      await simulation.pass(120_000);
       assert.deepEqual(await uids(), before);
       await serve(true);
-      await world.pass(HOUR_MS / 4);
+      await simulation.pass(HOUR_MS / 4);
       assert.deepEqual(await uids(), before);
-      await world.client.delete(COUNTS, world.at);
-      const isGone = async () => (await world.pods()).length === 0;
-      await world.until('its Pods are gone', isGone, { withinMs: 10 * 60_000 });
+      await simulation.client.delete(COUNTS, simulation.at);
+      const isGone = async () => (await simulation.pods()).length === 0;
+      await simulation.until('its Pods are gone', isGone, { withinMs: 10 * 60_000 });
     });
   }
 
@@ -94,11 +94,13 @@ describe('A cluster with a garbage collector', () => {
     const before = await uids();
     await stopCluster();
     // The collector knows the kind, but its cache of the kind is empty.
-    world.server.faults.failNext({ verb: 'list', resource: 'counts' }, 503, { times: Infinity });
-    world.startCluster();
-    await world.pass(1000);
+    simulation.server.faults.failNext({ verb: 'list', resource: 'counts' }, 503, {
+      times: Infinity,
+    });
+    simulation.startCluster();
+    await simulation.pass(1000);
     await serve(false);
-    await world.pass(HOUR_MS / 4);
+    await simulation.pass(HOUR_MS / 4);
     assert.deepEqual(await uids(), before);
   });
 
@@ -106,21 +108,21 @@ describe('A cluster with a garbage collector', () => {
     const { metadata } = await createNode('machine');
     await createOwned(ownedBy(metadata.uid, 'machine'));
     startCluster();
-    await world.pass(HOUR_MS);
+    await simulation.pass(HOUR_MS);
     assert.deepEqual(await owners(), ['machine']);
-    await world.client.delete(NODES, { name: 'machine' });
-    await world.pass(60_000);
-    assert.deepEqual(await world.pods(), []);
+    await simulation.client.delete(NODES, { name: 'machine' });
+    await simulation.pass(60_000);
+    assert.deepEqual(await simulation.pods(), []);
   });
 
   it('does not accept an owner with the same name and another uid', async () => {
     const { metadata } = await createNode('machine');
-    await world.client.delete(NODES, { name: 'machine' });
+    await simulation.client.delete(NODES, { name: 'machine' });
     await createNode('machine');
     await createOwned(ownedBy(metadata.uid, 'machine'));
     startCluster();
-    await world.pass(60_000);
-    assert.deepEqual(await world.pods(), []);
+    await simulation.pass(60_000);
+    assert.deepEqual(await simulation.pods(), []);
   });
 
   it('removes the reference to an absent owner, and keeps references that are added concurrently', async () => {
@@ -128,22 +130,22 @@ describe('A cluster with a garbage collector', () => {
       ['absent', 'present', 'late'].map(createNode),
     );
     assert.ok(absent && present && late);
-    await world.client.delete(NODES, { name: 'absent' });
+    await simulation.client.delete(NODES, { name: 'absent' });
     const references = [
       ownedBy(absent.metadata.uid, 'absent'),
       ownedBy(present.metadata.uid, 'present'),
     ];
     await createOwned(...references);
     let isLate = false;
-    world.server.faults.beforeRequest(async ({ info, userAgent }) => {
+    simulation.server.faults.beforeRequest(async ({ info, userAgent }) => {
       if (isLate || userAgent !== 'cluster' || info?.verb !== 'patch') return;
       isLate = true;
       const ownerReferences = [...references, ownedBy(late.metadata.uid, 'late')];
       const body = { metadata: { ownerReferences } };
-      await world.client.patch(PODS, POD, { type: 'merge', body });
+      await simulation.client.patch(PODS, POD, { type: 'merge', body });
     });
     startCluster();
-    await world.pass(60_000);
+    await simulation.pass(60_000);
     assert.deepEqual(await owners(), ['present', 'late']);
   });
 });

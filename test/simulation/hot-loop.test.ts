@@ -140,18 +140,18 @@ const gaps = (runsMs: readonly number[]): number[] =>
   runsMs.slice(1).map((ms, at) => ms - (runsMs[at] ?? 0));
 
 describe('A controller that writes the time into a status at every sync', () => {
-  let world: HotLoopFixture;
+  let simulation: HotLoopFixture;
   let isFixed: boolean;
   let controller: { readonly runsMs: number[] };
 
   beforeEach(async () => {
-    world = new HotLoopFixture();
+    simulation = new HotLoopFixture();
     isFixed = false;
-    await world.createPod();
-    controller = world.start('clocks', async (pod, { client, signal }) => {
+    await simulation.createPod();
+    controller = simulation.start('clocks', async (pod, { client, signal }) => {
       // Slow enough for the time to change.
-      await world.clock.sleep(5);
-      const message = `seen at ${world.clock.monotonic()}`;
+      await simulation.clock.sleep(5);
+      const message = `seen at ${simulation.clock.monotonic()}`;
       const body = { status: { message } };
       if (isFixed && pod.status?.message) return;
       await client.patch(
@@ -166,14 +166,16 @@ describe('A controller that writes the time into a status at every sync', () => 
       );
     });
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   it('reports the hot loop once, in the log and in one event, and counts it', async () => {
-    await world.clock.advance(120_000);
+    await simulation.clock.advance(120_000);
     const message =
       'Each sync changes .status.message (field manager "clock-manager"), and only that change triggers the next sync: 10 times within T. Syncs are postponed by up to 5m0s until this stops.';
-    assert.deepEqual(await world.warnings(), [`Warning HotLoop web x1 pod-controller ${message}`]);
-    assert.deepEqual(world.lines('Hot loop detected; postponing the syncs of the key'), [
+    assert.deepEqual(await simulation.warnings(), [
+      `Warning HotLoop web x1 pod-controller ${message}`,
+    ]);
+    assert.deepEqual(simulation.lines('Hot loop detected; postponing the syncs of the key'), [
       {
         controller: 'clocks',
         pod: 'default/web',
@@ -183,34 +185,34 @@ describe('A controller that writes the time into a status at every sync', () => 
         times: 10,
       },
     ]);
-    assert.deepEqual(await world.metric('hot_loops_total'), { clocks: 1 });
-    assert.ok(((await world.metric('hot_loop_damped_runs_total'))['clocks'] ?? 0) >= 7);
+    assert.deepEqual(await simulation.metric('hot_loops_total'), { clocks: 1 });
+    assert.ok(((await simulation.metric('hot_loop_damped_runs_total'))['clocks'] ?? 0) >= 7);
   });
 
   it('syncs with increasing delay, up to five minutes', async () => {
-    await world.clock.advance(1_500_000);
+    await simulation.clock.advance(1_500_000);
     const seconds = gaps(controller.runsMs).map((ms) => Math.round(ms / 1000));
     assert.deepEqual(seconds.slice(0, 11), Array<number>(11).fill(0));
     assert.deepEqual(seconds.slice(11), [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
   });
 
   it('syncs the key without delay after the controller was fixed', async () => {
-    await world.clock.advance(20_000);
+    await simulation.clock.advance(20_000);
     isFixed = true;
-    await world.clock.advance(100_000);
-    assert.equal(world.lines('Hot loop ended').length, 1);
+    await simulation.clock.advance(100_000);
+    assert.equal(simulation.lines('Hot loop ended').length, 1);
     const before = controller.runsMs.length;
-    await world.label({ by: 'user' }, 'kubectl');
-    await world.clock.advance(1000);
-    await world.label({ by: 'another' }, 'kubectl');
-    await world.clock.advance(600_000);
+    await simulation.label({ by: 'user' }, 'kubectl');
+    await simulation.clock.advance(1000);
+    await simulation.label({ by: 'another' }, 'kubectl');
+    await simulation.clock.advance(600_000);
     assert.equal(controller.runsMs.length, before + 2);
-    assert.equal((await world.warnings()).length, 1);
+    assert.equal((await simulation.warnings()).length, 1);
   });
 
   it('records its own write as the cause, and the delay, in the run history', async () => {
-    await world.clock.advance(30_000);
-    const { last, syncs } = world.history.of('clocks', 'default/web') ?? assert.fail();
+    await simulation.clock.advance(30_000);
+    const { last, syncs } = simulation.history.of('clocks', 'default/web') ?? assert.fail();
     assert.equal(last.length, 5);
     assert.ok(syncs > 12);
     const { causes, calls, end } = last.at(-1) ?? assert.fail();
@@ -227,11 +229,11 @@ describe('A controller that writes the time into a status at every sync', () => 
 
 describe('Two controllers that set different values of a label', () => {
   it('reports each controller to the other, delays both, and recovers when one stops', async () => {
-    const world = new HotLoopFixture();
-    await world.createPod();
-    const red = world.start('red', setsLabel('team', 'red', 'red-manager'));
-    const blue = world.start('blue', setsLabel('team', 'blue', 'blue-manager'));
-    await world.clock.advance(60_000);
+    const simulation = new HotLoopFixture();
+    await simulation.createPod();
+    const red = simulation.start('red', setsLabel('team', 'red', 'red-manager'));
+    const blue = simulation.start('blue', setsLabel('team', 'blue', 'blue-manager'));
+    await simulation.clock.advance(60_000);
     assert.ok(red.runsMs.length + blue.runsMs.length < 80, String(red.runsMs.length));
     const fields = {
       pod: 'default/web',
@@ -239,7 +241,7 @@ describe('Two controllers that set different values of a label', () => {
       kind: 'disputed',
       times: 5,
     };
-    const warnedLines = world.lines('Hot loop detected; postponing the syncs of the key');
+    const warnedLines = simulation.lines('Hot loop detected; postponing the syncs of the key');
     const both = ['red-manager', 'blue-manager'];
     assert.deepEqual(
       warnedLines.toSorted((a, b) =>
@@ -252,75 +254,78 @@ describe('Two controllers that set different values of a label', () => {
     );
     const messageOf = (us: string, them: string) =>
       `Warning HotLoop web x1 pod-controller Conflicting writes to .metadata.labels.team: this controller ("${us}-manager") writes it and "${them}-manager" changes it again, 5 times within T. Syncs are postponed by up to 5m0s until this stops.`;
-    assert.deepEqual(await world.warnings(), [messageOf('blue', 'red'), messageOf('red', 'blue')]);
+    assert.deepEqual(await simulation.warnings(), [
+      messageOf('blue', 'red'),
+      messageOf('red', 'blue'),
+    ]);
 
     await blue.stop();
-    await world.clock.advance(600_000);
-    assert.equal(world.lines('Hot loop ended').length, 1);
-    const { metadata } = await world.client.get(PODS, AT);
+    await simulation.clock.advance(600_000);
+    assert.equal(simulation.lines('Hot loop ended').length, 1);
+    const { metadata } = await simulation.client.get(PODS, AT);
     assert.equal(metadata.labels?.['team'], 'red');
     const before = red.runsMs.length;
-    await world.clock.advance(600_000);
+    await simulation.clock.advance(600_000);
     assert.equal(red.runsMs.length, before, 'steady');
-    await world.end();
+    await simulation.end();
   });
 });
 
 describe('A client that resets a field to its default whenever it is changed', () => {
   it('reports the name of that client to the controller that changes the field', async () => {
-    const world = new HotLoopFixture();
-    await world.createPod();
-    world.start('tier', setsLabel('tier', 'gold', 'tier-manager'));
+    const simulation = new HotLoopFixture();
+    await simulation.createPod();
+    simulation.start('tier', setsLabel('tier', 'gold', 'tier-manager'));
     const stop = new AbortController();
     const defaulting = (async () => {
-      const stream = await world.client.watch(PODS, {
+      const stream = await simulation.client.watch(PODS, {
         namespace: AT.namespace,
         signal: stop.signal,
       });
       for await (const event of stream) {
         if (event.type !== 'modified' || event.object.metadata.labels?.['tier'] !== 'gold')
           continue;
-        await world.label({ tier: 'default' }, 'policy-webhook');
+        await simulation.label({ tier: 'default' }, 'policy-webhook');
       }
     })();
-    await world.clock.advance(30_000);
-    const [line] = world.lines('Hot loop detected; postponing the syncs of the key');
+    await simulation.clock.advance(30_000);
+    const [line] = simulation.lines('Hot loop detected; postponing the syncs of the key');
     assert.deepEqual(line?.['managers'], ['tier-manager', 'policy-webhook']);
-    assert.equal((await world.warnings()).length, 1);
+    assert.equal((await simulation.warnings()).length, 1);
     stop.abort();
     await defaulting;
-    await world.end();
+    await simulation.end();
   });
 });
 
 describe('A Count whose Pods are created and deleted continuously', () => {
   it('detects no hot loop', async () => {
-    const world = new Simulation();
-    world.startCluster();
-    await world.installCrd();
-    world.startDaemon();
-    await world.applyCount({ count: 5 });
-    await world.untilReady(5);
+    const simulation = new Simulation();
+    simulation.startCluster();
+    await simulation.installCrd();
+    simulation.startDaemon();
+    await simulation.applyCount({ count: 5 });
+    await simulation.untilReady(5);
     for (let turn = 0; turn < 8; turn++) {
-      await world.client.delete(PODS, world.podAt(turn % 5), { gracePeriodSeconds: 0 });
-      if (turn === 5) await world.patchCount({ name: 'nginx:2' });
-      await world.pass(turn % 3 === 0 ? 5 : 300);
+      await simulation.client.delete(PODS, simulation.podAt(turn % 5), { gracePeriodSeconds: 0 });
+      if (turn === 5) await simulation.patchCount({ name: 'nginx:2' });
+      await simulation.pass(turn % 3 === 0 ? 5 : 300);
     }
-    await world.untilReady(5);
+    await simulation.untilReady(5);
     // The readiness of the Pod alternates, and with it the status of the Count.
     for (let turn = 0; turn < 40; turn++) {
       const status = turn % 2 === 0 ? 'False' : 'True';
       const body = { status: { conditions: [{ type: 'Ready', status }] } };
       const patch = { type: 'merge', body } as const;
-      await world.client.patch(PODS, world.podAt(0), patch, { subresource: 'status' });
-      if (turn % 5 === 0) await world.pass(30);
+      await simulation.client.patch(PODS, simulation.podAt(0), patch, { subresource: 'status' });
+      if (turn % 5 === 0) await simulation.pass(30);
     }
-    await world.untilReady(5);
-    const messages = world.lines.map(({ message }) => message);
+    await simulation.untilReady(5);
+    const messages = simulation.lines.map(({ message }) => message);
     assert.ok(messages.filter((message) => message === 'Created Pod').length >= 8);
-    const written = world.server.requests.count({ resource: 'counts', subresource: 'status' });
+    const written = simulation.server.requests.count({ resource: 'counts', subresource: 'status' });
     assert.ok(written > 20, String(written));
     assert.ok(!messages.some((message) => message.startsWith('Hot loop')));
-    await world.end();
+    await simulation.end();
   });
 });

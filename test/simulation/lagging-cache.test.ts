@@ -35,96 +35,96 @@ class DelayedWatch {
 }
 
 describe('A daemon whose Pod cache lags behind', () => {
-  let world: Simulation;
+  let simulation: Simulation;
   let delay: DelayedWatch;
 
   beforeEach(async () => {
-    world = new Simulation();
-    world.startCluster();
-    await world.installCrd();
+    simulation = new Simulation();
+    simulation.startCluster();
+    await simulation.installCrd();
     delay = new DelayedWatch();
-    world.startDaemonBehind(delay.around);
-    await world.pass(1000);
+    simulation.startDaemonBehind(delay.around);
+    await simulation.pass(1000);
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   const creates = () =>
-    world.server.requests.count({ verb: 'create', resource: 'pods', subresource: '' });
+    simulation.server.requests.count({ verb: 'create', resource: 'pods', subresource: '' });
   const deletes = () =>
-    world.server.requests.recent.filter(
+    simulation.server.requests.recent.filter(
       ({ info, userAgent }) =>
         info?.verb === 'delete' && info.resource === 'pods' && userAgent === 'daemon',
     ).length;
 
   it('creates each Pod once, even if the Count is synced repeatedly', async () => {
     delay.close();
-    await world.applyCount();
+    await simulation.applyCount();
     for (let turn = 0; turn < 5; turn++) {
-      await world.pass(1000);
-      await world.client.patch(COUNTS, world.at, {
+      await simulation.pass(1000);
+      await simulation.client.patch(COUNTS, simulation.at, {
         type: 'merge',
         body: { metadata: { labels: { turn: String(turn) } } },
       });
     }
-    await world.pass(1000);
+    await simulation.pass(1000);
     assert.equal(creates(), 3);
     delay.open();
-    await world.untilReady(3);
+    await simulation.untilReady(3);
     assert.equal(creates(), 3);
-    assert.deepEqual(world.errors(), []);
+    assert.deepEqual(simulation.errors(), []);
   });
 
   it('deletes each Pod once', async () => {
-    await world.applyCount();
-    await world.untilReady(3);
-    await world.settle();
+    await simulation.applyCount();
+    await simulation.untilReady(3);
+    await simulation.settle();
     delay.close();
-    await world.patchCount({ count: 1 });
-    await world.pass(1000);
-    await world.client.patch(COUNTS, world.at, {
+    await simulation.patchCount({ count: 1 });
+    await simulation.pass(1000);
+    await simulation.client.patch(COUNTS, simulation.at, {
       type: 'merge',
       body: { metadata: { labels: { again: 'true' } } },
     });
-    await world.pass(5000);
+    await simulation.pass(5000);
     assert.equal(deletes(), 2);
     delay.open();
-    await world.untilReady(1);
+    await simulation.untilReady(1);
     assert.equal(deletes(), 2);
   });
 
   it('recognizes its Pod when the response to the creation was lost', async () => {
     delay.close();
-    world.server.faults.failNext({ verb: 'create', resource: 'pods' }, 'lostAnswer');
-    await world.applyCount();
-    await world.pass(5000);
+    simulation.server.faults.failNext({ verb: 'create', resource: 'pods' }, 'lostAnswer');
+    await simulation.applyCount();
+    await simulation.pass(5000);
     delay.open();
-    await world.untilReady(3);
-    await world.settle();
-    const events = await world.events();
+    await simulation.untilReady(3);
+    await simulation.settle();
+    const events = await simulation.events();
     assert.ok(!events.some((event) => event.includes('already exists')), events.join('\n'));
   });
 });
 
 describe('A Count in its desired state', () => {
   it('causes no requests except watches, also after resyncs', async () => {
-    const world = new Simulation();
-    world.startCluster();
-    await world.installCrd();
-    world.startDaemonBehind((handler) => handler, { resyncPeriodMs: 5000 });
-    await world.applyCount();
-    await world.untilReady(3);
-    await world.settle();
+    const simulation = new Simulation();
+    simulation.startCluster();
+    await simulation.installCrd();
+    simulation.startDaemonBehind((handler) => handler, { resyncPeriodMs: 5000 });
+    await simulation.applyCount();
+    await simulation.untilReady(3);
+    await simulation.settle();
     const sent = () =>
-      world.server.requests.recent.filter(
+      simulation.server.requests.recent.filter(
         ({ info, userAgent }) => userAgent === 'daemon' && info?.verb !== 'watch',
       ).length;
     const before = sent();
-    await world.pass(60_000);
+    await simulation.pass(60_000);
     assert.equal(sent(), before);
     assert.ok(
-      world.lines.some(({ message }) => message === 'Caches populated'),
+      simulation.lines.some(({ message }) => message === 'Caches populated'),
       'the daemon sent requests',
     );
-    await world.end();
+    await simulation.end();
   });
 });

@@ -18,42 +18,42 @@ const POLL_MS = 4400;
 const AT_ONCE_MS = 100;
 
 describe('Two replicas with leader election', () => {
-  let world: Replicas;
+  let simulation: Replicas;
   let a: Replica;
   let b: Replica;
 
   beforeEach(async () => {
-    world = new Replicas();
-    world.startCluster();
-    await world.installCrd();
-    a = world.startReplica('a');
-    await world.pass(100);
-    b = world.startReplica('b', { config: { healthProbeBindAddress: '127.0.0.1:0' } });
-    await world.applyCount();
-    await world.untilReady(3);
+    simulation = new Replicas();
+    simulation.startCluster();
+    await simulation.installCrd();
+    a = simulation.startReplica('a');
+    await simulation.pass(100);
+    b = simulation.startReplica('b', { config: { healthProbeBindAddress: '127.0.0.1:0' } });
+    await simulation.applyCount();
+    await simulation.untilReady(3);
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   const holder = async () =>
-    (await world.client.get(LEASES, { namespace: 'default', name: 'crd-controller' })).spec
+    (await simulation.client.get(LEASES, { namespace: 'default', name: 'crd-controller' })).spec
       ?.holderIdentity;
   const untilWorks = async (replica: Replica, withinMs: number) => {
-    const fromMs = world.elapsedMs();
-    await world.until(
+    const fromMs = simulation.elapsedMs();
+    await simulation.until(
       `${replica.identity} works`,
       async () => replica.hasLogged('Starting workers'),
       { withinMs },
     );
-    return world.elapsedMs() - fromMs;
+    return simulation.elapsedMs() - fromMs;
   };
-  const leaderEvents = () => world.events('crd-controller');
+  const leaderEvents = () => simulation.events('crd-controller');
 
   it('one replica works; the other is ready with synced caches', async () => {
-    assert.deepEqual(world.writers(), ['a']);
-    assert.deepEqual(world.writesOf(b), []);
+    assert.deepEqual(simulation.writers(), ['a']);
+    assert.deepEqual(simulation.writesOf(b), []);
     assert.ok(b.hasLogged('Caches populated'));
     assert.ok(!b.hasLogged('Starting controller'));
-    await world.until('probes', async () => b.address !== undefined);
+    await simulation.until('probes', async () => b.address !== undefined);
     for (const probe of ['readyz', 'livez', 'healthz', 'livez/leaderElection']) {
       const answer = await fetch(`http://${b.address}/${probe}`);
       assert.match(`${answer.status} ${await answer.text()}`, /^200 (ok|\[\+\])/, probe);
@@ -62,17 +62,17 @@ describe('Two replicas with leader election', () => {
   });
 
   it('a stopped leader hands over at once', async () => {
-    await world.patchCount({ count: 5 });
+    await simulation.patchCount({ count: 5 });
     a.stop();
     await untilWorks(b, AT_ONCE_MS);
     assert.equal(a.ending, 'ended');
     assert.equal(await holder(), 'b');
-    const last = world.server.requests.recent
+    const last = simulation.server.requests.recent
       .filter(({ userAgent, method }) => userAgent.startsWith('a') && method !== 'GET')
       .slice(-2)
       .map(({ info }) => `${info?.verb} ${info?.resource}`);
     assert.deepEqual(last, ['create events', 'update leases'], 'an event, then the release');
-    await world.untilReady(5);
+    await simulation.untilReady(5);
     assert.deepEqual(await leaderEvents(), [
       'LeaderElection a became leader',
       'LeaderElection a stopped leading',
@@ -82,36 +82,36 @@ describe('Two replicas with leader election', () => {
   });
 
   it('a stopped leader hands over at the next poll if the standby may not watch leases', async () => {
-    world.server.faults.beforeRequest(({ info }) =>
+    simulation.server.faults.beforeRequest(({ info }) =>
       info?.verb === 'watch' && info.resource === 'leases' ? 403 : undefined,
     );
-    world.server.faults.dropWatches();
-    await world.pass(60_000);
+    simulation.server.faults.dropWatches();
+    await simulation.pass(60_000);
     a.stop();
     await untilWorks(b, POLL_MS + AT_ONCE_MS);
   });
 
   it('a killed leader is replaced when its lease expires', async () => {
-    await world.pass(1300);
+    await simulation.pass(1300);
     a.pause();
-    await world.patchCount({ count: 5 });
+    await simulation.patchCount({ count: 5 });
     const tookMs = await untilWorks(b, LEASE_MS + AT_ONCE_MS);
     assert.ok(tookMs > LEASE_MS - RETRY_MS, 'not before the lease has expired');
-    await world.untilReady(5);
+    await simulation.untilReady(5);
     assert.deepEqual(b.errors, []);
   });
 
   it('a leader that cannot renew its lease exits and sends no further writes', async () => {
     a.network('without leases');
-    await world.until('the leader exits', async () => a.ending !== undefined, {
+    await simulation.until('the leader exits', async () => a.ending !== undefined, {
       withinMs: DEADLINE_MS,
     });
-    const before = world.writesOf(a).length;
+    const before = simulation.writesOf(a).length;
     assert.ok(a.ending instanceof LeadershipLostError, String(a.ending));
-    await world.patchCount({ count: 5 });
+    await simulation.patchCount({ count: 5 });
     await untilWorks(b, LEASE_MS);
-    await world.untilReady(5);
-    assert.equal(world.writesOf(a).length, before);
+    await simulation.untilReady(5);
+    assert.equal(simulation.writesOf(a).length, before);
     assert.deepEqual(await leaderEvents(), [
       'LeaderElection a became leader',
       'LeaderElection b became leader',
@@ -120,29 +120,29 @@ describe('Two replicas with leader election', () => {
   });
 
   it('a leader that was paused during a sync sends no writes after it resumes', async () => {
-    world.server.faults.delayNext({ verb: 'create', resource: 'pods' }, 50, { times: 100 });
-    await world.patchCount({ count: 30 });
-    await world.until('the sync is running', async () => (await world.pods()).length > 5);
+    simulation.server.faults.delayNext({ verb: 'create', resource: 'pods' }, 50, { times: 100 });
+    await simulation.patchCount({ count: 30 });
+    await simulation.until('the sync is running', async () => (await simulation.pods()).length > 5);
     a.pause();
-    await world.untilReady(30);
-    assert.deepEqual(world.writers(), ['b']);
-    const before = world.writesOf(a).length;
+    await simulation.untilReady(30);
+    assert.deepEqual(simulation.writers(), ['b']);
+    const before = simulation.writesOf(a).length;
     a.resume();
-    await world.pass(100);
+    await simulation.pass(100);
     assert.ok(a.ending instanceof LeadershipLostError, String(a.ending));
-    await world.settle();
-    assert.equal(world.writesOf(a).length, before);
-    assert.equal((await world.pods()).length, 30);
-    assert.deepEqual(world.writers(), ['b']);
+    await simulation.settle();
+    assert.equal(simulation.writesOf(a).length, before);
+    assert.equal((await simulation.pods()).length, 30);
+    assert.deepEqual(simulation.writers(), ['b']);
   });
 
   it('neither different nor drifting wall clocks affect the election', async () => {
     a.stop();
     await untilWorks(b, AT_ONCE_MS);
-    const ahead = world.startReplica('ahead', { clock: { offsetMs: 36e5, rate: 1.15 } });
-    const behind = world.startReplica('behind', { clock: { offsetMs: -864e5, rate: 0.9 } });
-    await world.pass(60_000);
-    assert.deepEqual(world.writers(), ['b']);
+    const ahead = simulation.startReplica('ahead', { clock: { offsetMs: 36e5, rate: 1.15 } });
+    const behind = simulation.startReplica('behind', { clock: { offsetMs: -864e5, rate: 0.9 } });
+    await simulation.pass(60_000);
+    assert.deepEqual(simulation.writers(), ['b']);
     for (const [leader, next] of [
       [b, ahead],
       [ahead, behind],
@@ -152,17 +152,17 @@ describe('Two replicas with leader election', () => {
       other?.network('down');
       await untilWorks(next, 30_000);
       other?.network('up');
-      await world.pass(60_000);
-      assert.deepEqual(world.writers(), [next.identity]);
+      await simulation.pass(60_000);
+      assert.deepEqual(simulation.writers(), [next.identity]);
     }
   });
 });
 
 describe('A standby whose Pod cache lags behind', () => {
   it('does not sync before its cache contains all writes of the previous leader', async () => {
-    const world = new Replicas();
-    world.startCluster();
-    await world.installCrd();
+    const simulation = new Replicas();
+    simulation.startCluster();
+    await simulation.installCrd();
     const gate = new Deferred();
     let isLagging = false;
     const lagging =
@@ -180,24 +180,24 @@ describe('A standby whose Pod cache lags behind', () => {
         };
         return { ...response, body: held() };
       };
-    const a = world.startReplica('a');
-    await world.pass(100);
-    const b = world.startReplica('b', { around: lagging });
-    await world.pass(1000);
+    const a = simulation.startReplica('a');
+    await simulation.pass(100);
+    const b = simulation.startReplica('b', { around: lagging });
+    await simulation.pass(1000);
     isLagging = true;
-    await world.applyCount();
-    await world.untilReady(3);
+    await simulation.applyCount();
+    await simulation.untilReady(3);
     a.pause();
-    await world.pass(45_000);
-    assert.deepEqual(world.writers(), ['b']);
+    await simulation.pass(45_000);
+    assert.deepEqual(simulation.writers(), ['b']);
     assert.ok(!b.hasLogged('Starting controller'), 'the standby leads and waits for its cache');
-    assert.deepEqual(world.writesOf(b), []);
+    assert.deepEqual(simulation.writesOf(b), []);
     gate.resolve();
-    await world.pass(1000);
+    await simulation.pass(1000);
     assert.ok(b.hasLogged('Starting workers'));
-    await world.settle();
-    assert.deepEqual(world.writesOf(b), [], 'all work was done before');
-    await world.end();
+    await simulation.settle();
+    assert.deepEqual(simulation.writesOf(b), [], 'all work was done before');
+    await simulation.end();
   });
 });
 
@@ -214,16 +214,17 @@ describe('Three replicas under random disruptions', () => {
 
   for (const seed of [1, 5]) {
     it(`has at most one writer at a time and loses no work (seed ${seed})`, async () => {
-      const world = new Replicas(seed);
+      const simulation = new Replicas(seed);
       const random = seeded(seed);
       const pick = <T>(from: readonly T[]): T | undefined =>
         from[Math.floor(random() * from.length)];
-      world.startCluster();
-      await world.installCrd();
+      simulation.startCluster();
+      await simulation.installCrd();
       let started = 0;
-      const start = () => world.startReplica(`replica-${started++}`);
-      const alive = () => world.replicas.filter(({ ending, wasKilled }) => !ending && !wasKilled);
-      await world.applyCount({ count: 1 });
+      const start = () => simulation.startReplica(`replica-${started++}`);
+      const alive = () =>
+        simulation.replicas.filter(({ ending, wasKilled }) => !ending && !wasKilled);
+      await simulation.applyCount({ count: 1 });
       let desired = 1;
       for (let round = 0; round < 20; round++) {
         while (alive().length < 3) start();
@@ -251,10 +252,10 @@ describe('Three replicas under random disruptions', () => {
             for (const each of alive()) each.network('up');
         }
         desired = 1 + Math.floor(random() * 6);
-        await world.patchCount({ count: desired });
+        await simulation.patchCount({ count: desired });
         for (let step = 0; step < 8; step++) {
-          await world.pass(random() * 1000);
-          assert.ok(world.writers().length <= 1, world.writers().join());
+          await simulation.pass(random() * 1000);
+          assert.ok(simulation.writers().length <= 1, simulation.writers().join());
         }
       }
       for (const replica of alive()) {
@@ -262,9 +263,9 @@ describe('Three replicas under random disruptions', () => {
         replica.network('up');
       }
       start();
-      await world.until('one leads', async () => world.writers().length === 1);
-      await world.untilReady(desired);
-      await world.end();
+      await simulation.until('one leads', async () => simulation.writers().length === 1);
+      await simulation.untilReady(desired);
+      await simulation.end();
     });
   }
 });

@@ -25,27 +25,27 @@ const OF_PROMETHEUS: readonly Sample[] = [{ name: 'up', labels: {}, value: 1 }];
 const TARGET_LABELS = ['job', 'namespace', 'pod', 'instance'];
 
 describe('A daemon that has run all controllers', () => {
-  let world: ScrapedDaemons;
+  let simulation: ScrapedDaemons;
   let text: string;
   let samples: readonly Sample[];
   /** Label names of each metric. */
   let labelsOf: Map<string, Set<string>>;
 
   before(async () => {
-    world = new ScrapedDaemons();
-    world.startCluster();
-    await world.installAll();
-    await world.applyExamples();
+    simulation = new ScrapedDaemons();
+    simulation.startCluster();
+    await simulation.installAll();
+    await simulation.applyExamples();
     // The daemon has its own rate limit, and two responses that make it retry.
-    world.server.faults.failNext({ verb: 'list' }, 429, { retryAfterSeconds: 1, times: 2 });
-    world.startScraped('a', { qps: 100 });
-    await world.pass(60_000);
+    simulation.server.faults.failNext({ verb: 'list' }, 429, { retryAfterSeconds: 1, times: 2 });
+    simulation.startScraped('a', { qps: 100 });
+    await simulation.pass(60_000);
     // Node reports a garbage collection with a short delay.
     for (text = ''; !text.includes('nodejs_gc_duration_seconds_sum');) {
       collectGarbage();
       await settle();
-      await world.scrape();
-      text = world.scrapes.at(-1)?.text ?? '';
+      await simulation.scrape();
+      text = simulation.scrapes.at(-1)?.text ?? '';
     }
     samples = parseExposition(text);
     labelsOf = new Map();
@@ -55,10 +55,10 @@ describe('A daemon that has run all controllers', () => {
       labelsOf.set(name, known);
     }
   });
-  after(() => world.end());
+  after(() => simulation.end());
 
   it('all controllers synced without errors, and an At has run', () => {
-    assert.deepEqual(world.errors(), []);
+    assert.deepEqual(simulation.errors(), []);
     const value = (name: string, wanted: Record<string, string> = {}) =>
       samples.find(
         (sample) =>

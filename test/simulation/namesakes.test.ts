@@ -19,7 +19,7 @@ interface LateWrite {
   readonly type?: 'apply-patch' | 'json-patch';
   readonly resource: Resource;
   readonly name: string;
-  readonly cause: (object: TheObject, world: Simulation) => Promise<unknown>;
+  readonly cause: (object: TheObject, simulation: Simulation) => Promise<unknown>;
 }
 
 const LATE_WRITES: readonly LateWrite[] = [
@@ -81,7 +81,7 @@ const LATE_WRITES: readonly LateWrite[] = [
     method: 'DELETE',
     resource: DEPLOYMENTS,
     name: 'x',
-    cause: ({ kind, at }, world) => world.client.delete(kind.resource, at),
+    cause: ({ kind, at }, simulation) => simulation.client.delete(kind.resource, at),
   },
   {
     controller: 'webapp',
@@ -89,7 +89,7 @@ const LATE_WRITES: readonly LateWrite[] = [
     method: 'DELETE',
     resource: SERVICES,
     name: 'x',
-    cause: ({ kind, at }, world) => world.client.delete(kind.resource, at),
+    cause: ({ kind, at }, simulation) => simulation.client.delete(kind.resource, at),
   },
   {
     controller: 'foo',
@@ -134,16 +134,16 @@ const kindOf = (controller: string): Kind => {
 };
 
 describe('A cache that shows an object which was replaced by another one of the same name', () => {
-  let world: Simulation;
+  let simulation: Simulation;
   /** Response codes of the outdated writes. */
   let answers: number[];
 
   beforeEach(() => {
-    world = new Simulation();
-    world.startCluster();
+    simulation = new Simulation();
+    simulation.startCluster();
     answers = [];
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   /** Calls `replace` just before the first matching write, and records the response. */
   const replacing =
@@ -170,11 +170,11 @@ describe('A cache that shows an object which was replaced by another one of the 
   };
   /** Deletes an object at once, without its finalizers. */
   const remove = async (resource: Resource, name: string) => {
-    const at = { namespace: world.namespace, name };
+    const at = { namespace: simulation.namespace, name };
     const body = { metadata: { finalizers: [] } };
-    await world.client.patch(resource, at, { type: 'merge', body });
+    await simulation.client.patch(resource, at, { type: 'merge', body });
     const options = { gracePeriodSeconds: 0, propagationPolicy: 'Background' } as const;
-    await world.client.delete(resource, at, options);
+    await simulation.client.delete(resource, at, options);
   };
 
   for (const { controller, does, method, type, resource, name, cause } of LATE_WRITES) {
@@ -182,32 +182,32 @@ describe('A cache that shows an object which was replaced by another one of the 
     const how = type === undefined ? '' : `, by ${type},`;
 
     it(`a ${kind.resource.kind} that ${does}${how} leaves the new ${resource.kind} unchanged`, async () => {
-      const object = new TheObject(world, kind);
+      const object = new TheObject(simulation, kind);
       await object.install();
       let namesake: KubernetesObject | undefined;
       const isLate = (request: HttpRequest) =>
         isWrite(method, resource, name)(request) &&
         (request.headers['content-type']?.includes(type ?? '') ?? false);
       const around = replacing(isLate, async () => {
-        const old: Subject = await world.client.get(resource, { ...object.at, name });
+        const old: Subject = await simulation.client.get(resource, { ...object.at, name });
         await remove(resource, name);
         // The new object has what the controller would change or remove, and accepts an apply.
         const { nodeName: _, clusterIP: __, clusterIPs: ___, ...spec } = old.spec ?? {};
         const metadata = { finalizers: [RECORDED] };
-        namesake = await createNamesake(world, resource, name, { metadata, spec });
+        namesake = await createNamesake(simulation, resource, name, { metadata, spec });
       });
-      world.startDaemonBehind(around, { controllers: [controller] });
+      simulation.startDaemonBehind(around, { controllers: [controller] });
       if (controller !== 'at') {
         await object.create();
         await object.untilDone();
-        await world.settle();
+        await simulation.settle();
       }
-      await cause(object, world);
-      await world.until('the write is late', async () => (answers[0] ?? 0) > 0);
+      await cause(object, simulation);
+      await simulation.until('the write is late', async () => (answers[0] ?? 0) > 0);
       assert.ok([404, 409, 422].includes(answers[0] ?? 0), `the response was ${answers[0]}`);
-      await world.pass(60_000);
-      const at = { namespace: world.namespace, name };
-      const after = await world.client.get(resource, at);
+      await simulation.pass(60_000);
+      const at = { namespace: simulation.namespace, name };
+      const after = await simulation.client.get(resource, at);
       const contentOf = (one: KubernetesObject | undefined) => {
         const { metadata, spec } = one as KubernetesObject & { spec: Record<string, unknown> };
         const { uid, labels, ownerReferences, finalizers, deletionTimestamp } = metadata;
@@ -220,7 +220,7 @@ describe('A cache that shows an object which was replaced by another one of the 
 
   for (const kind of KINDS) {
     it(`the status of a ${kind.resource.kind} is not written to a new object of the same name, which is synced`, async () => {
-      const object = new TheObject(world, kind);
+      const object = new TheObject(simulation, kind);
       await object.install();
       let uid: string | undefined;
       const around = replacing(isWrite('PATCH', kind.resource, 'x', 'status'), async () => {
@@ -228,13 +228,13 @@ describe('A cache that shows an object which was replaced by another one of the 
         const { metadata } = await object.create();
         uid = metadata.uid;
       });
-      world.startDaemonBehind(around, { controllers: [kind.controller] });
+      simulation.startDaemonBehind(around, { controllers: [kind.controller] });
       await object.create();
       await object.untilDone();
       assert.ok([404, 409, 422].includes(answers[0] ?? 0), `the response was ${answers[0]}`);
-      await world.settle();
+      await simulation.settle();
       for (const { resource, name } of kind.owned) {
-        const { metadata } = await world.client.get(resource, { ...object.at, name });
+        const { metadata } = await simulation.client.get(resource, { ...object.at, name });
         assert.equal(metadata.ownerReferences?.[0]?.uid, uid, `${resource.kind} ${name}`);
       }
     });
@@ -245,21 +245,21 @@ describe('A name collision with an object without owners', () => {
   for (const kind of KINDS) {
     for (const { resource, name } of kind.owned) {
       it(`a ${kind.resource.kind} creates its ${resource.kind} as soon as the name is free`, async () => {
-        const world = new Simulation();
-        world.startCluster();
-        const object = new TheObject(world, kind);
+        const simulation = new Simulation();
+        simulation.startCluster();
+        const object = new TheObject(simulation, kind);
         await object.install();
-        await createNamesake(world, resource, name);
-        world.startDaemon({ controllers: [kind.controller] });
+        await createNamesake(simulation, resource, name);
+        simulation.startDaemon({ controllers: [kind.controller] });
         await object.create();
-        await world.until('the object is stalled', () => object.has('Stalled'));
+        await simulation.until('the object is stalled', () => object.has('Stalled'));
         // The next retry would be minutes later.
-        await world.pass(1_240_000);
-        const namesake = await world.client.get(resource, { ...object.at, name });
+        await simulation.pass(1_240_000);
+        const namesake = await simulation.client.get(resource, { ...object.at, name });
         assert.equal(namesake.metadata.ownerReferences, undefined);
-        await world.client.delete(resource, namesake.metadata, { gracePeriodSeconds: 0 });
+        await simulation.client.delete(resource, namesake.metadata, { gracePeriodSeconds: 0 });
         await object.untilDone();
-        await world.end();
+        await simulation.end();
       });
     }
   }

@@ -26,60 +26,61 @@ function lagging(namespace: string, gate: () => Deferred | undefined) {
 }
 
 describe('A daemon for two namespaces without permissions in others', () => {
-  let world: Simulation;
+  let simulation: Simulation;
   let access: Access;
   let gate: Deferred | undefined;
 
   beforeEach(async () => {
-    world = new Simulation();
-    world.startCluster();
+    simulation = new Simulation();
+    simulation.startCluster();
     for (const name of ['a', 'b', 'c']) {
-      await world.client.create(NAMESPACES, {
+      await simulation.client.create(NAMESPACES, {
         apiVersion: 'v1',
         kind: 'Namespace',
         metadata: { name },
       });
     }
-    await world.installCrd();
+    await simulation.installCrd();
     access = new Access(({ namespace = '' }) => ['a', 'b'].includes(namespace));
     gate = undefined;
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   const start = () => {
     const slow = lagging('a', () => gate);
-    return world.startDaemonBehind((handler) => access.around(slow(handler)), {
+    return simulation.startDaemonBehind((handler) => access.around(slow(handler)), {
       namespaces: ['a', 'b'],
     });
   };
-  const pods = async (namespace: string) => (await world.client.list(PODS, { namespace })).items;
+  const pods = async (namespace: string) =>
+    (await simulation.client.list(PODS, { namespace })).items;
   const untilReadyIn = (namespace: string, count = 3) =>
-    world.until(`${count} Pods ready in ${namespace}`, async () => {
-      const { status } = await world.client.get(COUNTS, { namespace, name: NAME });
+    simulation.until(`${count} Pods ready in ${namespace}`, async () => {
+      const { status } = await simulation.client.get(COUNTS, { namespace, name: NAME });
       return status?.healthy === true && (await pods(namespace)).length === count;
     });
-  const apply = (namespace: string) => world.client.create(COUNTS, countDraft(namespace));
+  const apply = (namespace: string) => simulation.client.create(COUNTS, countDraft(namespace));
   const created = (namespace: string) =>
-    world.server.requests.recent.filter(
+    simulation.server.requests.recent.filter(
       ({ info, userAgent }) =>
         userAgent === 'daemon' &&
         info?.verb === 'create' &&
         info.resource === 'pods' &&
         info.namespace === namespace,
     ).length;
-  const linesOf = (message: string) => world.lines.filter((line) => line.message === message);
+  const linesOf = (message: string) => simulation.lines.filter((line) => line.message === message);
 
   it('reconciles the Counts of both with one controller, and sends no other requests', async () => {
     start();
     for (const namespace of ['a', 'b', 'c']) await apply(namespace);
     await untilReadyIn('a');
     await untilReadyIn('b');
-    await world.client.delete(PODS, { namespace: 'b', name: `${NAME}-1` });
-    await world.pass(1000);
+    await simulation.client.delete(PODS, { namespace: 'b', name: `${NAME}-1` });
+    await simulation.pass(1000);
     await untilReadyIn('b');
     assert.equal((await pods('c')).length, 0);
     assert.deepEqual(access.refused, []);
-    assert.deepEqual(world.errors(), []);
+    assert.deepEqual(simulation.errors(), []);
     assert.deepEqual(
       linesOf('Starting controller').map(({ fields }) => fields['controller']),
       ['count'],
@@ -88,15 +89,19 @@ describe('A daemon for two namespaces without permissions in others', () => {
 
   it('delays a key until the cache of its own namespace contains its writes', async () => {
     start();
-    await world.pass(1000);
+    await simulation.pass(1000);
     gate = new Deferred();
     await apply('a');
     await apply('b');
     await untilReadyIn('b');
     for (let turn = 0; turn < 5; turn++) {
       const body = { metadata: { labels: { turn: String(turn) } } };
-      await world.client.patch(COUNTS, { namespace: 'a', name: NAME }, { type: 'merge', body });
-      await world.pass(1000);
+      await simulation.client.patch(
+        COUNTS,
+        { namespace: 'a', name: NAME },
+        { type: 'merge', body },
+      );
+      await simulation.pass(1000);
     }
     assert.equal(created('a'), 3, 'one sync');
     gate.resolve();
@@ -109,7 +114,7 @@ describe('A daemon for two namespaces without permissions in others', () => {
     access.isAllowed = ({ namespace }) => namespace === 'a';
     start();
     await apply('a');
-    await world.pass(15_000);
+    await simulation.pass(15_000);
     assert.deepEqual(
       linesOf('Waiting for caches to sync').map(({ fields }) => [
         fields['caches'],
@@ -120,7 +125,7 @@ describe('A daemon for two namespaces without permissions in others', () => {
         ['pods in b', 10],
       ],
     );
-    await world.pass(30_000);
+    await simulation.pass(30_000);
     assert.deepEqual(
       linesOf('Failed to list')
         .map(({ fields }) => String(fields['fix']).split(',')[0] ?? '')
@@ -140,16 +145,18 @@ describe('A daemon for two namespaces without permissions in others', () => {
 
 describe('A daemon for all namespaces with permissions in some of them', () => {
   it('reports the missing ClusterRole, and the alternative to name namespaces', async () => {
-    const world = new Simulation();
-    await world.installCrd();
+    const simulation = new Simulation();
+    await simulation.installCrd();
     const access = new Access(({ namespace }) => namespace !== undefined);
-    world.startDaemonBehind(access.around);
-    await world.pass(30_000);
-    const fixes = world.lines.flatMap(({ fields }) => ('fix' in fields ? [fields['fix']] : []));
+    simulation.startDaemonBehind(access.around);
+    await simulation.pass(30_000);
+    const fixes = simulation.lines.flatMap(({ fields }) =>
+      'fix' in fields ? [fields['fix']] : [],
+    );
     assert.equal(fixes.length, 2);
     for (const fix of fixes) {
       assert.match(String(fix), /create clusterrole .*; or .* namespaces/);
     }
-    await world.end();
+    await simulation.end();
   });
 });

@@ -16,20 +16,20 @@ import { Simulation } from '../support/simulation.ts';
 const THEIRS = 'a.example/theirs';
 
 describe('Objects with concurrent writers', () => {
-  let world: Simulation;
+  let simulation: Simulation;
   let lateWrites: number;
 
   beforeEach(() => {
-    world = new Simulation();
-    world.startCluster();
+    simulation = new Simulation();
+    simulation.startCluster();
     lateWrites = 0;
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   const kindOf = (resource: Resource) => {
     const kind = KINDS.find((one) => one.resource === resource);
     assert.ok(kind);
-    return new TheObject(world, kind);
+    return new TheObject(simulation, kind);
   };
   /** Adds the finalizer of another controller just before each write that does not contain it. */
   const addingFinalizer =
@@ -39,27 +39,30 @@ describe('Objects with concurrent writers', () => {
       const info = requestInfo(request.method, parseTarget(request.path));
       const isOfFinalizers = String(request.body).includes('finalizers');
       if (request.method === 'PATCH' && info?.resource === resource.plural && isOfFinalizers) {
-        const at = { namespace: world.namespace, name };
-        const { metadata } = await world.client.get(resource, at);
+        const at = { namespace: simulation.namespace, name };
+        const { metadata } = await simulation.client.get(resource, at);
         const { finalizers = [], deletionTimestamp } = metadata;
         if (!finalizers.includes(THEIRS) && deletionTimestamp === undefined) {
           lateWrites++;
           const body = { metadata: { finalizers: [...finalizers, THEIRS] } };
-          await world.client.patch(resource, at, { type: 'merge', body });
+          await simulation.client.patch(resource, at, { type: 'merge', body });
         }
       }
       return handler(request);
     };
   const removeTheirs = async (resource: Resource, name: string) => {
-    const at = { namespace: world.namespace, name };
-    const { metadata } = await world.client.get(resource, at);
+    const at = { namespace: simulation.namespace, name };
+    const { metadata } = await simulation.client.get(resource, at);
     const finalizers = (metadata.finalizers ?? []).filter((one) => one !== THEIRS);
-    await world.client.patch(resource, at, { type: 'merge', body: { metadata: { finalizers } } });
+    await simulation.client.patch(resource, at, {
+      type: 'merge',
+      body: { metadata: { finalizers } },
+    });
   };
   const untilGone = (resource: Resource, name: string) =>
-    world.until(`${resource.kind} ${name} is gone`, async () => {
+    simulation.until(`${resource.kind} ${name} is gone`, async () => {
       try {
-        await world.client.get(resource, { namespace: world.namespace, name });
+        await simulation.client.get(resource, { namespace: simulation.namespace, name });
         return false;
       } catch (error) {
         if (isApiError(error, 'notFound')) return true;
@@ -70,14 +73,14 @@ describe('Objects with concurrent writers', () => {
   it('keeps a finalizer that is added just before the finalizer of a WebApp, until its deletion', async () => {
     const object = kindOf(WEB_APPS);
     await object.install();
-    world.startDaemonBehind(addingFinalizer(WEB_APPS, 'x'), { controllers: ['webapp'] });
+    simulation.startDaemonBehind(addingFinalizer(WEB_APPS, 'x'), { controllers: ['webapp'] });
     await object.create();
     await object.untilDone();
     assert.equal(lateWrites, 1);
     const { finalizers = [] } = (await object.get()).metadata;
     assert.deepEqual(finalizers.toSorted(), [THEIRS, WEB_APP_FINALIZER]);
-    await world.client.delete(WEB_APPS, object.at);
-    await world.settle();
+    await simulation.client.delete(WEB_APPS, object.at);
+    await simulation.settle();
     assert.deepEqual((await object.get()).metadata.finalizers, [THEIRS]);
     await removeTheirs(WEB_APPS, 'x');
     await untilGone(WEB_APPS, 'x');
@@ -86,20 +89,20 @@ describe('Objects with concurrent writers', () => {
   it('keeps a finalizer that is added just before the Pod of an At is released', async () => {
     const object = kindOf(ATS);
     await object.install();
-    world.startDaemonBehind(addingFinalizer(PODS, 'x-pod'), { controllers: ['at'] });
+    simulation.startDaemonBehind(addingFinalizer(PODS, 'x-pod'), { controllers: ['at'] });
     await object.create({ command: 'sleep 3600' });
-    await world.until('the controller was about to release it', async () => lateWrites === 1);
-    await world.settle();
-    const pod = await world.client.get(PODS, { ...object.at, name: 'x-pod' });
+    await simulation.until('the controller was about to release it', async () => lateWrites === 1);
+    await simulation.settle();
+    const pod = await simulation.client.get(PODS, { ...object.at, name: 'x-pod' });
     assert.deepEqual(pod.metadata.finalizers, [THEIRS]);
     assert.ok(!pod.metadata.finalizers?.includes(RECORDED));
   });
 
   for (const kind of KINDS) {
     it(`keeps a condition of another writer on a ${kind.resource.kind}, unchanged and in its position`, async () => {
-      const object = new TheObject(world, kind);
+      const object = new TheObject(simulation, kind);
       await object.install();
-      const stop = world.startDaemon({ controllers: [kind.controller] });
+      const stop = simulation.startDaemon({ controllers: [kind.controller] });
       await object.create();
       await object.untilDone();
       await stop();
@@ -119,14 +122,14 @@ describe('Objects with concurrent writers', () => {
       );
       const body = { metadata: { uid: metadata.uid }, status: { conditions: outdated } };
       const isOver = kind.resource === ATS ? { phase: 'RUNNING' } : {};
-      await world.client.patch(
+      await simulation.client.patch(
         kind.resource,
         object.at,
         { type: 'merge', body: { ...body, status: { ...body.status, ...isOver } } },
         { subresource: 'status' },
       );
-      world.startDaemon({ controllers: [kind.controller] });
-      await world.settle();
+      simulation.startDaemon({ controllers: [kind.controller] });
+      await simulation.settle();
       const after = (await object.get()).status?.conditions ?? [];
       assert.deepEqual(after[0], theirs);
       assert.ok(!after.some(({ reason }) => reason === 'Outdated'));

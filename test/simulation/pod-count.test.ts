@@ -6,32 +6,32 @@ import { LABEL } from '../../src/controllers/pod-count/controller.ts';
 import { Simulation } from '../support/simulation.ts';
 
 describe('A daemon that counts Pods', () => {
-  let world: Simulation;
+  let simulation: Simulation;
 
   beforeEach(() => {
-    world = new Simulation();
+    simulation = new Simulation();
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   const node = (name: string, labels?: Record<string, string>) =>
-    world.client.create(NODES, {
+    simulation.client.create(NODES, {
       apiVersion: 'v1',
       kind: 'Node',
       metadata: { name, ...(labels ? { labels } : {}) },
     });
   const pod = (name: string) =>
-    world.client.create(PODS, {
+    simulation.client.create(PODS, {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { namespace: 'default', name },
       spec: { containers: [{ name: 'app', image: 'nginx' }] },
     });
   const label = async (name: string) =>
-    (await world.client.get(NODES, { name })).metadata.labels?.[LABEL];
+    (await simulation.client.get(NODES, { name })).metadata.labels?.[LABEL];
   const version = async (name: string) =>
-    (await world.client.get(NODES, { name })).metadata.resourceVersion;
+    (await simulation.client.get(NODES, { name })).metadata.resourceVersion;
   const startDaemon = (config: object = {}) =>
-    world.startDaemon({ controllers: ['pod-count'], ...config });
+    simulation.startDaemon({ controllers: ['pod-count'], ...config });
   const MASTER = { 'node-role.kubernetes.io/control-plane': '' };
 
   it('writes the number to control-plane nodes only, and records an event on each', async () => {
@@ -40,32 +40,36 @@ describe('A daemon that counts Pods', () => {
     await node('worker');
     await pod('a');
     startDaemon();
-    await world.pass(1000);
+    await simulation.pass(1000);
     assert.deepEqual([await label('master-1'), await label('master-2')], ['1', '1']);
     await pod('b');
-    await world.pass(11_000);
+    await simulation.pass(11_000);
     assert.equal(await label('master-1'), '2');
     assert.equal(await label('worker'), undefined);
-    await world.client.delete(PODS, { namespace: 'default', name: 'a' }, { gracePeriodSeconds: 0 });
-    await world.pass(11_000);
+    await simulation.client.delete(
+      PODS,
+      { namespace: 'default', name: 'a' },
+      { gracePeriodSeconds: 0 },
+    );
+    await simulation.pass(11_000);
     assert.equal(await label('master-1'), '1');
-    const events = await world.events('pod-count-controller');
+    const events = await simulation.events('pod-count-controller');
     assert.ok(events.includes('SuccessCalculatePod pod count is 2'), events.join());
-    assert.deepEqual(world.errors(), []);
+    assert.deepEqual(simulation.errors(), []);
   });
 
   it('sends no write while the number is unchanged, also after a restart', async () => {
     await node('master', MASTER);
     await pod('a');
     const stop = startDaemon();
-    await world.pass(30_000);
+    await simulation.pass(30_000);
     const before = await version('master');
-    const events = await world.events('pod-count-controller');
+    const events = await simulation.events('pod-count-controller');
     await stop();
     startDaemon();
-    await world.pass(60_000);
+    await simulation.pass(60_000);
     assert.equal(await version('master'), before);
-    assert.deepEqual(await world.events('pod-count-controller'), events);
+    assert.deepEqual(await simulation.events('pod-count-controller'), events);
     assert.equal(events.length, 1, 'an event for the node, none for the existing Pod');
   });
 
@@ -76,40 +80,42 @@ describe('A daemon that counts Pods', () => {
       server: 'https://simulated',
       handler: (request) => {
         if (request.method === 'PATCH' && request.path.startsWith('/api/v1/nodes/')) writes++;
-        return world.server.handler(request);
+        return simulation.server.handler(request);
       },
     });
-    world.startDaemon({ controllers: ['pod-count'] }, client);
-    await world.pass(1000);
+    simulation.startDaemon({ controllers: ['pod-count'] }, client);
+    await simulation.pass(1000);
     for (let second = 0; second < 30; second++) {
       for (let at = 0; at < 40; at++) await pod(`pod-${second}-${at}`);
-      await world.pass(1000);
+      await simulation.pass(1000);
     }
     assert.ok(writes >= 3 && writes <= 4, `${writes} writes`);
-    await world.pass(11_000);
+    await simulation.pass(11_000);
     assert.equal(await label('master'), '1200');
-    const lines = world.lines.filter(({ message }) => message.startsWith('Too many new Pods'));
+    const lines = simulation.lines.filter(({ message }) => message.startsWith('Too many new Pods'));
     assert.equal(lines.length, 1, 'one line a minute');
   });
 
   it('logs a missing control-plane node and a missing permission once, and continues', async () => {
     startDaemon();
     await pod('a');
-    await world.pass(60_000);
+    await simulation.pass(60_000);
     const line = 'No control-plane node found; skipping the Pod count label';
-    assert.equal(world.lines.filter(({ message }) => message === line).length, 1);
-    world.server.faults.failNext('PATCH', 403, { times: 3 });
+    assert.equal(simulation.lines.filter(({ message }) => message === line).length, 1);
+    simulation.server.faults.failNext('PATCH', 403, { times: 3 });
     await node('master', MASTER);
-    await world.pass(60_000);
-    assert.equal(world.errors().length, 1, world.errors().join('\n'));
-    assert.match(world.errors().join(), /^Not allowed to label nodes/);
+    await simulation.pass(60_000);
+    assert.equal(simulation.errors().length, 1, simulation.errors().join('\n'));
+    assert.match(simulation.errors().join(), /^Not allowed to label nodes/);
   });
 
   it('does not run when the daemon is limited to namespaces', async () => {
     await node('master', MASTER);
     startDaemon({ controllers: ['pod-count'], namespaces: ['default'] });
-    await world.pass(15_000);
+    await simulation.pass(15_000);
     assert.equal(await label('master'), undefined);
-    assert.ok(world.lines.some(({ message }) => message.startsWith('Skipping a cluster-scoped')));
+    assert.ok(
+      simulation.lines.some(({ message }) => message.startsWith('Skipping a cluster-scoped')),
+    );
   });
 });

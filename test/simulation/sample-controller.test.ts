@@ -48,18 +48,18 @@ function theirCrd({ withStatus }: { withStatus: boolean }) {
 }
 
 describe('A migration from sample-controller', () => {
-  let world: Simulation;
+  let simulation: Simulation;
   let requests: string[];
 
   beforeEach(() => {
-    world = new Simulation();
-    world.startCluster();
+    simulation = new Simulation();
+    simulation.startCluster();
     requests = [];
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   const startDaemon = () =>
-    world.startDaemonBehind(
+    simulation.startDaemonBehind(
       (handler) => (request) => {
         if (request.method !== 'GET' && !request.path.includes('/events')) {
           requests.push(`${request.method} ${request.path.split('?')[0]}`);
@@ -68,21 +68,21 @@ describe('A migration from sample-controller', () => {
       },
       { controllers: ['foo'] },
     );
-  const foo = () => world.client.get(FOOS, FOO);
-  const deployment = () => world.client.get(DEPLOYMENTS, FOO);
+  const foo = () => simulation.client.get(FOOS, FOO);
+  const deployment = () => simulation.client.get(DEPLOYMENTS, FOO);
 
   /** Creates what sample-controller has left: a Foo that is rolled out. */
   async function inherit(options: { withStatus: boolean; replicas?: number }): Promise<Foo> {
-    await world.client.create(CUSTOM_RESOURCE_DEFINITIONS, theirCrd(options));
+    await simulation.client.create(CUSTOM_RESOURCE_DEFINITIONS, theirCrd(options));
     const { replicas = 1 } = options;
-    const theirs = await world.client.create(FOOS, {
+    const theirs = await simulation.client.create(FOOS, {
       apiVersion: 'samplecontroller.k8s.io/v1alpha1',
       kind: 'Foo',
       metadata: FOO,
       spec: { deploymentName: 'example-foo', replicas },
     });
     const labels = { app: 'nginx', controller: 'example-foo' };
-    await world.client.create(
+    await simulation.client.create(
       DEPLOYMENTS,
       {
         apiVersion: 'apps/v1',
@@ -99,13 +99,13 @@ describe('A migration from sample-controller', () => {
       },
       { fieldManager: 'sample-controller' },
     );
-    await world.until(
+    await simulation.until(
       'available',
       async () => (await deployment()).status?.availableReplicas === replicas,
     );
     if (options.withStatus) {
       const body = { status: { availableReplicas: replicas } };
-      await world.client.patch(FOOS, FOO, { type: 'merge', body }, { subresource: 'status' });
+      await simulation.client.patch(FOOS, FOO, { type: 'merge', body }, { subresource: 'status' });
     }
     return theirs;
   }
@@ -114,62 +114,65 @@ describe('A migration from sample-controller', () => {
     await inherit({ withStatus: true });
     const before = [await foo(), await deployment()];
     startDaemon();
-    await world.pass(60_000);
+    await simulation.pass(60_000);
     assert.deepEqual([await foo(), await deployment()], before);
     assert.deepEqual(requests, [
       'PATCH /apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos/example-foo/status',
     ]);
-    assert.deepEqual(await world.events('sample-controller'), []);
-    assert.deepEqual(world.errors(), []);
+    assert.deepEqual(await simulation.events('sample-controller'), []);
+    assert.deepEqual(simulation.errors(), []);
   });
 
   it('writes status fields that the CRD prunes once, not at every resync', async () => {
     await inherit({ withStatus: true });
-    world.startDaemonBehind(
+    simulation.startDaemonBehind(
       (handler) => (request) => {
         if (request.path.includes('/status')) requests.push(request.method);
         return handler(request);
       },
       { controllers: ['foo'], resyncPeriodMs: 30_000 },
     );
-    await world.pass(10 * 60_000);
+    await simulation.pass(10 * 60_000);
     assert.deepEqual(requests, ['PATCH']);
   });
 
   it('updates the existing Deployment, also fields of its previous field manager', async () => {
     await inherit({ withStatus: true });
     startDaemon();
-    await world.pass(5000);
+    await simulation.pass(5000);
     const body = { spec: { replicas: 3 } };
-    await world.client.patch(FOOS, FOO, { type: 'merge', body });
-    await world.until(
+    await simulation.client.patch(FOOS, FOO, { type: 'merge', body });
+    await simulation.until(
       'three available',
       async () => ((await foo()).status as { availableReplicas?: number }).availableReplicas === 3,
     );
     assert.equal((await deployment()).spec?.replicas, 3);
-    assert.deepEqual(world.errors(), []);
+    assert.deepEqual(simulation.errors(), []);
   });
 
   it('does not change the replicas of a Deployment if the Foo sets none', async () => {
     await inherit({ withStatus: true });
-    await world.client.patch(FOOS, FOO, {
+    await simulation.client.patch(FOOS, FOO, {
       type: 'json',
       body: [{ op: 'remove', path: '/spec/replicas' }],
     });
     startDaemon();
-    await world.client.patch(DEPLOYMENTS, FOO, { type: 'merge', body: { spec: { replicas: 2 } } });
-    await world.pass(60_000);
+    await simulation.client.patch(DEPLOYMENTS, FOO, {
+      type: 'merge',
+      body: { spec: { replicas: 2 } },
+    });
+    await simulation.pass(60_000);
     assert.equal((await deployment()).spec?.replicas, 2);
   });
 
   it('reports a CRD without a status subresource once, and reconciles without it', async () => {
     await inherit({ withStatus: false });
     startDaemon();
-    await world.pass(60_000);
-    await world.client.patch(FOOS, FOO, { type: 'merge', body: { spec: { replicas: 2 } } });
-    await world.until('scaled', async () => (await deployment()).spec?.replicas === 2);
-    await world.pass(60_000);
-    const [line, ...more] = world.errors();
+    await simulation.pass(60_000);
+    await simulation.client.patch(FOOS, FOO, { type: 'merge', body: { spec: { replicas: 2 } } });
+    await simulation.until('scaled', async () => (await deployment()).spec?.replicas === 2);
+    await simulation.pass(60_000);
+    const [line, ...more] = simulation.errors();
     assert.match(
       line ?? '',
       /^The status cannot be written: its resource has no status subresource/,
@@ -180,16 +183,16 @@ describe('A migration from sample-controller', () => {
   });
 
   it('reports a Foo with an empty deploymentName, and does not retry it', async () => {
-    await world.client.create(CUSTOM_RESOURCE_DEFINITIONS, theirCrd({ withStatus: true }));
+    await simulation.client.create(CUSTOM_RESOURCE_DEFINITIONS, theirCrd({ withStatus: true }));
     startDaemon();
-    await world.client.create(FOOS, {
+    await simulation.client.create(FOOS, {
       apiVersion: 'samplecontroller.k8s.io/v1alpha1',
       kind: 'Foo',
       metadata: FOO,
       spec: { deploymentName: '', replicas: 1 },
     });
-    await world.pass(60 * 60_000);
-    assert.equal(world.errors().length, 1, world.errors().join('\n'));
-    assert.match(world.errors().join(), /spec\.deploymentName is empty: set it/);
+    await simulation.pass(60 * 60_000);
+    assert.equal(simulation.errors().length, 1, simulation.errors().join('\n'));
+    assert.match(simulation.errors().join(), /spec\.deploymentName is empty: set it/);
   });
 });

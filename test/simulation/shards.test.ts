@@ -81,39 +81,43 @@ class ShardedSimulation extends Replicas {
 
 describe(`${OBJECTS} Counts that three replicas share`, { timeout: 120_000 }, () => {
   it('each replica reconciles a third of them alone; a killed or paused replica is replaced in time', async () => {
-    const world = new ShardedSimulation();
-    await world.installCrd(COUNTS);
-    const [a, b] = [world.join('a'), world.join('b'), world.join('c')];
-    await world.pass(40_000);
-    for (let i = 0; i < OBJECTS; i++) await world.applyCount({ count: 0 }, `count-${i}`);
-    await world.until('all Counts are synced', () => world.isCurrent(OBJECTS), POLL);
-    assert.deepEqual([...world.loads.keys()].toSorted(), ['a', 'b', 'c']);
-    for (const load of world.loads.values()) {
+    const simulation = new ShardedSimulation();
+    await simulation.installCrd(COUNTS);
+    const [a, b] = [simulation.join('a'), simulation.join('b'), simulation.join('c')];
+    await simulation.pass(40_000);
+    for (let i = 0; i < OBJECTS; i++) await simulation.applyCount({ count: 0 }, `count-${i}`);
+    await simulation.until('all Counts are synced', () => simulation.isCurrent(OBJECTS), POLL);
+    assert.deepEqual([...simulation.loads.keys()].toSorted(), ['a', 'b', 'c']);
+    for (const load of simulation.loads.values()) {
       assert.ok(Math.abs(load / (OBJECTS / 3) - 1) < 0.2, `${load} is a fair share`);
     }
 
     a.kill();
     b.pause();
-    const sinceMs = world.elapsedMs();
-    await world.touchSome('one');
-    await world.until('one replica has synced all changes', () => world.isCurrent(TOUCHED), POLL);
-    assert.ok(world.elapsedMs() - sinceMs <= LEASE_MS + RETRY_MS, 'no Count waited longer');
-    assert.deepEqual(world.loads, new Map([['c', TOUCHED]]));
-
-    b.resume();
-    world.join('d');
-    await world.pass(40_000);
-    assert.ok(b.ending instanceof Error);
-    await world.touchSome('two');
-    await world.until(
-      'both replicas have synced their share',
-      () => world.isCurrent(TOUCHED),
+    const sinceMs = simulation.elapsedMs();
+    await simulation.touchSome('one');
+    await simulation.until(
+      'one replica has synced all changes',
+      () => simulation.isCurrent(TOUCHED),
       POLL,
     );
-    assert.deepEqual([...world.loads.keys()].toSorted(), ['c', 'd']);
+    assert.ok(simulation.elapsedMs() - sinceMs <= LEASE_MS + RETRY_MS, 'no Count waited longer');
+    assert.deepEqual(simulation.loads, new Map([['c', TOUCHED]]));
 
-    assert.deepEqual(world.unownedWrites, []);
-    assert.deepEqual(world.replicas.at(-1)?.errors, []);
-    await world.end();
+    b.resume();
+    simulation.join('d');
+    await simulation.pass(40_000);
+    assert.ok(b.ending instanceof Error);
+    await simulation.touchSome('two');
+    await simulation.until(
+      'both replicas have synced their share',
+      () => simulation.isCurrent(TOUCHED),
+      POLL,
+    );
+    assert.deepEqual([...simulation.loads.keys()].toSorted(), ['c', 'd']);
+
+    assert.deepEqual(simulation.unownedWrites, []);
+    assert.deepEqual(simulation.replicas.at(-1)?.errors, []);
+    await simulation.end();
   });
 });

@@ -13,7 +13,7 @@ import { Replicas } from '../support/replicas.ts';
 const MINUTE_MS = 60_000;
 
 describe('All controllers in one daemon, with reconciled objects', () => {
-  let world: Replicas;
+  let simulation: Replicas;
   let writes: string[];
 
   /** Records writes, except those to leases and the events of leader election. */
@@ -26,7 +26,7 @@ describe('All controllers in one daemon, with reconciled objects', () => {
       return handler(request);
     };
   const start = (identity: string) =>
-    world.startReplica(identity, {
+    simulation.startReplica(identity, {
       around,
       config: { controllers: [...CONTROLLERS.keys()], resyncPeriodMs: 30_000 },
     });
@@ -43,17 +43,22 @@ describe('All controllers in one daemon, with reconciled objects', () => {
       ...(namespaced && { namespace: 'default' }),
       ...(labels && { labels }),
     };
-    return world.client.create(resource, { apiVersion, kind, metadata, ...(spec && { spec }) });
+    return simulation.client.create(resource, {
+      apiVersion,
+      kind,
+      metadata,
+      ...(spec && { spec }),
+    });
   };
 
   beforeEach(async () => {
-    world = new Replicas();
+    simulation = new Replicas();
     writes = [];
-    world.startCluster();
-    await world.installCrd(COUNTS);
-    await world.installCrd(WEB_APPS, DEPLOYMENTS, SERVICES);
-    await world.installCrd(FOOS);
-    await world.installCrd(ATS);
+    simulation.startCluster();
+    await simulation.installCrd(COUNTS);
+    await simulation.installCrd(WEB_APPS, DEPLOYMENTS, SERVICES);
+    await simulation.installCrd(FOOS);
+    await simulation.installCrd(ATS);
     const past = '2025-01-01T00:00:00Z';
     await create(NODES, 'master', undefined, { 'node-role.kubernetes.io/control-plane': '' });
     await create(COUNTS, 'count', { name: 'nginx', count: 2 });
@@ -65,28 +70,28 @@ describe('All controllers in one daemon, with reconciled objects', () => {
     await create(ATS, 'waiting', { schedule: '2036-01-01T00:00:00Z', command: 'echo YAY' });
     await create(ATS, 'malformed', { schedule: past, command: '"' });
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   it('write nothing and record no events during resyncs, a restart and a leader change', async () => {
     const first = start('first');
-    await world.pass(MINUTE_MS);
+    await simulation.pass(MINUTE_MS);
     assert.ok(writes.length > 20, 'writes before the steady state');
-    await world.pass(MINUTE_MS);
+    await simulation.pass(MINUTE_MS);
     writes = [];
-    await world.pass(10 * MINUTE_MS);
+    await simulation.pass(10 * MINUTE_MS);
     assert.deepEqual(writes, [], 'during resyncs');
 
     first.stop();
-    await world.until('the daemon has stopped', async () => first.ending !== undefined);
+    await simulation.until('the daemon has stopped', async () => first.ending !== undefined);
     const second = start('second');
-    await world.pass(2 * MINUTE_MS);
+    await simulation.pass(2 * MINUTE_MS);
     assert.ok(second.hasLogged('Starting workers'));
     assert.deepEqual(writes, [], 'during a restart');
 
     const third = start('third');
-    await world.pass(MINUTE_MS);
+    await simulation.pass(MINUTE_MS);
     second.kill();
-    await world.pass(2 * MINUTE_MS);
+    await simulation.pass(2 * MINUTE_MS);
     assert.ok(third.hasLogged('Starting workers'));
     assert.deepEqual(writes, [], 'during a leader change');
     assert.deepEqual(third.errors, []);

@@ -10,43 +10,43 @@ import type { Replica } from '../support/replicas.ts';
 import { Simulation } from '../support/simulation.ts';
 
 describe('A daemon that is stopped while a request hangs', () => {
-  let world: Simulation;
+  let simulation: Simulation;
   let hangs: boolean;
   let stop: () => Promise<void>;
 
   beforeEach(async () => {
-    world = new Simulation();
-    world.startCluster();
-    await world.installCrd();
+    simulation = new Simulation();
+    simulation.startCluster();
+    await simulation.installCrd();
     hangs = false;
     const client = new HttpClient({
       server: 'https://simulated',
       // Without a request timeout, the daemon would wait indefinitely.
       requestTimeoutMs: 0,
       handler: async (request) => {
-        if (!hangs || !isCreation(request)) return world.server.handler(request);
+        if (!hangs || !isCreation(request)) return simulation.server.handler(request);
         await untilAborted(request.signal ?? AbortSignal.abort());
         throw request.signal?.reason;
       },
     });
-    stop = world.startDaemon({ gracefulShutdownTimeoutMs: 20_000 }, client);
+    stop = simulation.startDaemon({ gracefulShutdownTimeoutMs: 20_000 }, client);
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   const isCreation = ({ method, path }: HttpRequest) => method === 'POST' && /\/pods\?/.test(path);
 
   it('aborts the sync early enough for the rest of the shutdown, and reports no failure', async () => {
-    await world.applyCount();
-    await world.untilReady(3);
-    const events = await world.events();
+    await simulation.applyCount();
+    await simulation.untilReady(3);
+    const events = await simulation.events();
     hangs = true;
-    await world.patchCount({ count: 5 });
-    await world.pass(500);
-    const from = world.elapsedMs();
+    await simulation.patchCount({ count: 5 });
+    await simulation.pass(500);
+    const from = simulation.elapsedMs();
     await stop();
-    assert.ok(world.elapsedMs() - from < 16_000, `${world.elapsedMs() - from} ms`);
-    assert.deepEqual(world.errors(), ['Syncs exceeded the drain timeout; aborting them: ']);
-    assert.deepEqual(await world.events(), events);
+    assert.ok(simulation.elapsedMs() - from < 16_000, `${simulation.elapsedMs() - from} ms`);
+    assert.deepEqual(simulation.errors(), ['Syncs exceeded the drain timeout; aborting them: ']);
+    assert.deepEqual(await simulation.events(), events);
   });
 });
 
@@ -71,12 +71,12 @@ describe('A daemon that is stopped while a write hangs', () => {
     it(`the controller ${controller} reports no failure of its ${method} ${path.source}`, async () => {
       const kind = KINDS.find((one) => one.controller === controller);
       assert.ok(kind);
-      const world = new Simulation();
-      world.startCluster();
-      const object = new TheObject(world, kind);
+      const simulation = new Simulation();
+      simulation.startCluster();
+      const object = new TheObject(simulation, kind);
       await object.install();
       let state: 'idle' | 'armed' | 'hanging' = 'idle';
-      const stop = world.startDaemonBehind(
+      const stop = simulation.startDaemonBehind(
         (handler) => async (request) => {
           if (state === 'idle' || request.method !== method || !path.test(request.path)) {
             return handler(request);
@@ -91,26 +91,26 @@ describe('A daemon that is stopped while a write hangs', () => {
       if (controller !== 'at') {
         await object.create();
         await object.untilDone();
-        await world.settle();
+        await simulation.settle();
       }
       state = 'armed';
       await cause(object);
-      await world.until('the write hangs', hangs);
+      await simulation.until('the write hangs', hangs);
       await stop();
-      const failed = (await world.events(kind.component)).filter((event) =>
+      const failed = (await simulation.events(kind.component)).filter((event) =>
         /Failed|Error|rror /.test(event),
       );
       assert.deepEqual(failed, []);
-      assert.deepEqual(world.errors(), ['Syncs exceeded the drain timeout; aborting them: ']);
+      assert.deepEqual(simulation.errors(), ['Syncs exceeded the drain timeout; aborting them: ']);
       const { status } = await object.get();
       assert.ok(!/Failed/.test(JSON.stringify(status ?? {})), 'the status reports no failure');
-      await world.end();
+      await simulation.end();
     });
   }
 });
 
 describe('A leader in the middle of a sync', () => {
-  let world: Replicas;
+  let simulation: Replicas;
   let leader: Replica;
   /** Requests and ended watches in the order in which the server sees them. */
   let seen: string[];
@@ -118,11 +118,11 @@ describe('A leader in the middle of a sync', () => {
   let answer: () => void;
 
   beforeEach(async () => {
-    world = new Replicas();
-    world.startCluster();
-    await world.installCrd();
+    simulation = new Replicas();
+    simulation.startCluster();
+    await simulation.installCrd();
     seen = [];
-    leader = world.startReplica('leader', {
+    leader = simulation.startReplica('leader', {
       config: { healthProbeBindAddress: '127.0.0.1:0' },
       around: (handler) => async (request) => {
         // An event counts when its response is sent, any other request when it arrives.
@@ -133,25 +133,25 @@ describe('A leader in the middle of a sync', () => {
         return response;
       },
     });
-    await world.applyCount({ count: 2 });
-    await world.untilReady(2);
-    await world.settle();
+    await simulation.applyCount({ count: 2 });
+    await simulation.untilReady(2);
+    await simulation.settle();
     const held = new Promise<void>((resolve) => (answer = resolve));
     let isHeld = false;
-    world.server.faults.beforeRequest(async ({ method, info }) => {
+    simulation.server.faults.beforeRequest(async ({ method, info }) => {
       // Slow event requests, so that the order does not depend on their speed.
-      if (method === 'POST' && info?.resource === 'events') await world.sleep(500);
+      if (method === 'POST' && info?.resource === 'events') await simulation.sleep(500);
       if (method !== 'POST' || info?.resource !== 'pods') return;
       isHeld = true;
       await held;
     });
-    await world.patchCount({ count: 3 });
-    await world.until('the sync hangs', async () => isHeld);
+    await simulation.patchCount({ count: 3 });
+    await simulation.until('the sync hangs', async () => isHeld);
     seen = [];
   });
   afterEach(() => {
     answer();
-    return world.end();
+    return simulation.end();
   });
 
   const note = ({ method, path, body, signal, longRunning }: HttpRequest) => {
@@ -178,10 +178,10 @@ describe('A leader in the middle of a sync', () => {
   it('becomes unready at once, completes the running sync and starts no other, flushes events, releases the lease, and ends its watches last', async () => {
     assert.equal(await probe('/readyz'), 200);
     leader.stop();
-    await world.pass(100);
+    await simulation.pass(100);
     assert.deepEqual([await probe('/readyz'), await probe('/livez')], [500, 200]);
-    await world.applyCount({ count: 1 }, 'late');
-    await world.pass(3000);
+    await simulation.applyCount({ count: 1 }, 'late');
+    await simulation.pass(3000);
     assert.deepEqual(
       new Set(seen),
       new Set(['update leases holder=leader']),
@@ -189,7 +189,7 @@ describe('A leader in the middle of a sync', () => {
     );
     seen = [];
     answer();
-    await world.until('the leader has stopped', async () => leader.ending !== undefined);
+    await simulation.until('the leader has stopped', async () => leader.ending !== undefined);
     assert.equal(leader.ending, 'ended');
     assert.deepEqual(seen, [
       'patch counts status',
@@ -200,6 +200,6 @@ describe('A leader in the middle of a sync', () => {
       'a watch ends',
     ]);
     assert.equal(await probe('/livez'), 'closed');
-    assert.equal((await world.pods()).length, 3, 'the other Count was not synced');
+    assert.equal((await simulation.pods()).length, 3, 'the other Count was not synced');
   });
 });

@@ -21,20 +21,20 @@ const AT = { namespace: 'default', name: 'web' };
 const MINUTE_MS = 60_000;
 
 describe('A WebApp controller with custom tasks', () => {
-  let world: Simulation;
+  let simulation: Simulation;
   /** Called hooks as `name.hook`, without consecutive repetitions. */
   let ran: string[];
 
   beforeEach(async () => {
-    world = new Simulation();
-    world.startCluster();
+    simulation = new Simulation();
+    simulation.startCluster();
     ran = [];
-    await world.installCrd(WEB_APPS, DEPLOYMENTS, SERVICES);
+    await simulation.installCrd(WEB_APPS, DEPLOYMENTS, SERVICES);
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   const start = (tasksOf: (caches: TaskCaches) => readonly Task[]) => {
-    return world.startControllers((kit) => [webAppController(kit, { tasks: tasksOf })]);
+    return simulation.startControllers((kit) => [webAppController(kit, { tasks: tasksOf })]);
   };
   /** Returns a task with all six hooks; `instead` replaces some of them. */
   const recordingTask = (name: string, instead: Partial<Record<string, Hook>> = {}): Task => {
@@ -48,13 +48,13 @@ describe('A WebApp controller with custom tasks', () => {
     return { name, ...Object.fromEntries(HOOKS.map((called) => [called, hook(called)])) };
   };
   const apply = (spec: object = {}) =>
-    world.client.create(WEB_APPS, {
+    simulation.client.create(WEB_APPS, {
       apiVersion: 'jiajunhuang.com/v1',
       kind: 'WebApp',
       metadata: AT,
       spec: { version: '1.27', replicas: 1, ...spec },
     });
-  const webapp = () => world.client.get(WEB_APPS, AT);
+  const webapp = () => simulation.client.get(WEB_APPS, AT);
   const conditions = async (): Promise<Record<string, string>> =>
     Object.fromEntries(
       ((await webapp()).status?.conditions ?? []).map(({ type, status, reason }: Condition) => [
@@ -75,7 +75,7 @@ describe('A WebApp controller with custom tasks', () => {
   it('calls the hooks in order, and in reverse order when the WebApp is deleted', async () => {
     start(() => [recordingTask('database'), recordingTask('cache-warm-up')]);
     await apply();
-    await world.settle();
+    await simulation.settle();
     assert.deepEqual(ran, [
       'database.preCreate',
       'database.create',
@@ -90,8 +90,8 @@ describe('A WebApp controller with custom tasks', () => {
       CacheWarmUpDone: 'True Done',
     });
     ran = [];
-    await world.client.delete(WEB_APPS, AT);
-    await world.until('gone', isGone);
+    await simulation.client.delete(WEB_APPS, AT);
+    await simulation.until('gone', isGone);
     assert.deepEqual(ran, [
       'cache-warm-up.preDelete',
       'cache-warm-up.delete',
@@ -100,7 +100,7 @@ describe('A WebApp controller with custom tasks', () => {
       'database.delete',
       'database.postDelete',
     ]);
-    assert.deepEqual(world.errors(), []);
+    assert.deepEqual(simulation.errors(), []);
   });
 
   it('stops the pipeline at a failed hook, reports the failure, and retries until it succeeds', async () => {
@@ -115,7 +115,7 @@ describe('A WebApp controller with custom tasks', () => {
       ...standardTasks(caches),
     ]);
     await apply();
-    await world.pass(8);
+    await simulation.pass(8);
     assert.deepEqual(await conditions(), {
       Ready: 'False TaskFailed',
       Reconciling: 'True Progressing',
@@ -127,10 +127,10 @@ describe('A WebApp controller with custom tasks', () => {
     });
     const failed = (await webapp()).status?.conditions?.find(({ type }) => type === 'RegisterDone');
     assert.equal(failed?.message, 'postCreate: the registry is down');
-    await world.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
-    assert.equal(world.errors().length, 3);
-    await world.settle();
-    assert.deepEqual(await world.events('webapp-controller'), [
+    await simulation.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
+    assert.equal(simulation.errors().length, 3);
+    await simulation.settle();
+    assert.deepEqual(await simulation.events('webapp-controller'), [
       'Synced WebApp synced successfully',
       'TaskFailed Task register: the registry is down',
     ]);
@@ -144,8 +144,8 @@ describe('A WebApp controller with custom tasks', () => {
         : Promise.reject(new TaskError('NotBlessed', 'ask the owner', { terminal: true }));
     start(() => [recordingTask('blessing', { create: bless })]);
     await apply();
-    await world.pass(60 * MINUTE_MS);
-    assert.equal(world.errors().length, 1);
+    await simulation.pass(60 * MINUTE_MS);
+    assert.equal(simulation.errors().length, 1);
     assert.deepEqual(await conditions(), {
       Ready: 'False NotBlessed',
       Stalled: 'True NotBlessed',
@@ -154,43 +154,43 @@ describe('A WebApp controller with custom tasks', () => {
     assert.equal((await webapp()).status?.conditions?.[0]?.phase, 'Failed');
     isBlessed = true;
     const body = { metadata: { annotations: { blessed: 'yes' } } };
-    await world.client.patch(WEB_APPS, AT, { type: 'merge', body });
-    await world.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
+    await simulation.client.patch(WEB_APPS, AT, { type: 'merge', body });
+    await simulation.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
   });
 
   it('requeues a waiting hook after its delay, without delaying other WebApps', async () => {
-    const fromMs = world.elapsedMs();
+    const fromMs = simulation.elapsedMs();
     const slow: Hook = ({ webapp: { metadata } }) =>
       Promise.resolve(
-        metadata.name === 'web' && world.elapsedMs() - fromMs < 10 * MINUTE_MS
+        metadata.name === 'web' && simulation.elapsedMs() - fromMs < 10 * MINUTE_MS
           ? { message: 'the certificate is being issued', afterMs: MINUTE_MS }
           : undefined,
       );
     start(() => [recordingTask('certificate', { preCreate: slow })]);
     await apply();
-    await world.client.create(WEB_APPS, {
+    await simulation.client.create(WEB_APPS, {
       apiVersion: 'jiajunhuang.com/v1',
       kind: 'WebApp',
       metadata: { ...AT, name: 'other' },
       spec: { version: '1.27', replicas: 1 },
     });
-    await world.pass(2000);
+    await simulation.pass(2000);
     assert.equal((await conditions())['CertificateDone'], 'False Waiting');
     assert.equal((await webapp()).status?.conditions?.[0]?.phase, 'Progressing');
-    const other = await world.client.get(WEB_APPS, { ...AT, name: 'other' });
+    const other = await simulation.client.get(WEB_APPS, { ...AT, name: 'other' });
     assert.equal(other.status?.conditions?.[0]?.status, 'True');
-    await world.pass(10 * MINUTE_MS);
+    await simulation.pass(10 * MINUTE_MS);
     assert.equal((await conditions())['Ready'], 'True TasksDone');
-    assert.deepEqual(world.errors(), []);
+    assert.deepEqual(simulation.errors(), []);
   });
 
   it('removes the condition of a task that is removed from the list', async () => {
     const stop = start(() => [recordingTask('old'), recordingTask('kept')]);
     await apply();
-    await world.settle();
+    await simulation.settle();
     await stop();
     start(() => [recordingTask('kept')]);
-    await world.settle();
+    await simulation.settle();
     assert.deepEqual(Object.keys(await conditions()), ['Ready', 'KeptDone']);
   });
 
@@ -209,11 +209,14 @@ describe('A WebApp controller with custom tasks', () => {
   });
 
   it('records Synced when a change is rolled out, not before', async () => {
-    world.startDaemonBehind(delayWatches(world, 500), { controllers: ['webapp'] });
+    simulation.startDaemonBehind(delayWatches(simulation, 500), { controllers: ['webapp'] });
     await apply();
-    await world.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
-    await world.client.patch(WEB_APPS, AT, { type: 'merge', body: { spec: { version: '1.28' } } });
-    await world.until(
+    await simulation.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
+    await simulation.client.patch(WEB_APPS, AT, {
+      type: 'merge',
+      body: { spec: { version: '1.28' } },
+    });
+    await simulation.until(
       'ready again',
       async () => {
         const { status, metadata } = await webapp();
@@ -222,43 +225,43 @@ describe('A WebApp controller with custom tasks', () => {
       },
       { stepMs: 1 },
     );
-    const images = (await world.client.list(PODS, { namespace: 'default' })).items
+    const images = (await simulation.client.list(PODS, { namespace: 'default' })).items
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .map(({ spec }) => spec?.containers[0]?.image);
     assert.deepEqual(images, ['nginx:1.28']);
   });
 
   it('the example task creates its page first, re-creates it, and deletes it', async () => {
-    world.startControllers((kit) => [webAppWithPage(kit)]);
+    simulation.startControllers((kit) => [webAppWithPage(kit)]);
     await apply();
-    const page = () => world.client.get(CONFIG_MAPS, { ...AT, name: 'web-page' });
-    await world.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
+    const page = () => simulation.client.get(CONFIG_MAPS, { ...AT, name: 'web-page' });
+    await simulation.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
     const { metadata } = await page();
     assert.equal(metadata.ownerReferences?.[0]?.name, AT.name);
     const { PageDone, WordDone } = await conditions();
     assert.deepEqual([PageDone, WordDone], ['True Done', 'True Done']);
-    await world.client.delete(CONFIG_MAPS, metadata);
-    await world.settle();
+    await simulation.client.delete(CONFIG_MAPS, metadata);
+    await simulation.settle();
     assert.notEqual((await page()).metadata.uid, metadata.uid);
-    await world.client.delete(WEB_APPS, AT);
-    await world.until('gone', isGone);
-    const { items } = await world.client.list(CONFIG_MAPS, { namespace: 'default' });
+    await simulation.client.delete(WEB_APPS, AT);
+    await simulation.until('gone', isGone);
+    const { items } = await simulation.client.list(CONFIG_MAPS, { namespace: 'default' });
     assert.deepEqual(items, []);
-    assert.deepEqual(world.errors(), []);
+    assert.deepEqual(simulation.errors(), []);
   });
 
   it('keeps owned objects when the WebApp is deleted with orphan propagation', async () => {
     start(standardTasks);
     await apply();
-    await world.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
-    await world.client.delete(WEB_APPS, AT, { propagationPolicy: 'Orphan' });
-    await world.until('gone', isGone);
-    await world.settle();
-    const { metadata } = await world.client.get(DEPLOYMENTS, AT);
+    await simulation.until('ready', async () => (await conditions())['Ready'] === 'True TasksDone');
+    await simulation.client.delete(WEB_APPS, AT, { propagationPolicy: 'Orphan' });
+    await simulation.until('gone', isGone);
+    await simulation.settle();
+    const { metadata } = await simulation.client.get(DEPLOYMENTS, AT);
     assert.deepEqual(
       [metadata.ownerReferences, metadata.deletionTimestamp],
       [undefined, undefined],
     );
-    await world.client.get(SERVICES, AT);
+    await simulation.client.get(SERVICES, AT);
   });
 });

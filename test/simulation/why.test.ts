@@ -21,8 +21,9 @@ const ELECTION = {
   retryPeriodMs: 2000,
 };
 
-async function pageOf(world: Simulation, path: string): Promise<unknown> {
-  const { fields } = world.lines.find(({ message }) => message === 'Listening') ?? assert.fail();
+async function pageOf(simulation: Simulation, path: string): Promise<unknown> {
+  const { fields } =
+    simulation.lines.find(({ message }) => message === 'Listening') ?? assert.fail();
   const answer = await fetch(`http://${String(fields['address'])}${path}`);
   assert.equal(answer.status, 200, path);
   return answer.json();
@@ -37,25 +38,29 @@ interface RunSummary {
 }
 
 describe('The debug pages of a daemon', () => {
-  let world: Simulation;
+  let simulation: Simulation;
 
   beforeEach(async () => {
-    world = new Simulation();
-    world.startCluster();
-    await world.installCrd();
-    world.startDaemon({ debugBindAddress: '127.0.0.1:0', leaderElection: ELECTION }, world.client, {
-      client: world.client,
-      fence: new WriteFence(),
-      identity: 'host_1',
-      namespace: 'default',
-    });
-    await world.applyCount({ count: 2 });
-    await world.untilReady(2);
-    await world.settle();
+    simulation = new Simulation();
+    simulation.startCluster();
+    await simulation.installCrd();
+    simulation.startDaemon(
+      { debugBindAddress: '127.0.0.1:0', leaderElection: ELECTION },
+      simulation.client,
+      {
+        client: simulation.client,
+        fence: new WriteFence(),
+        identity: 'host_1',
+        namespace: 'default',
+      },
+    );
+    await simulation.applyCount({ count: 2 });
+    await simulation.untilReady(2);
+    await simulation.settle();
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
-  const ask = (path: string) => pageOf(world, path);
+  const ask = (path: string) => pageOf(simulation, path);
 
   async function runsOf(key: string): Promise<RunSummary[]> {
     const { controllers } = (await ask(`/debug/why?key=${key}&controller=count`)) as {
@@ -76,8 +81,8 @@ describe('The debug pages of a daemon', () => {
     assert.fail(`${cause} is not among ${runs.flatMap(({ causes }) => causes).join('\n')}`);
 
   it('report the changed field of a WebApp spec or of an owned object as the cause of a sync', async () => {
-    await world.patchCount({ count: 1 });
-    await world.settle();
+    await simulation.patchCount({ count: 1 });
+    await simulation.settle();
     const scaled = about(
       await runsOf('default/test-count'),
       'Count default/test-count changed: .spec.count',
@@ -87,8 +92,8 @@ describe('The debug pages of a daemon', () => {
       scaled.calls.includes('delete pods default/test-count-1 ok 0ms'),
       scaled.calls.join(),
     );
-    await world.client.delete(PODS, world.podAt(0));
-    await world.settle();
+    await simulation.client.delete(PODS, simulation.podAt(0));
+    await simulation.settle();
     const runs = await runsOf('default/test-count');
     const replacements = runs.filter(({ calls }) =>
       calls.includes('create pods default/test-count-0 ok 0ms'),
@@ -135,16 +140,21 @@ describe('The debug pages of a daemon', () => {
 
 describe('The debug pages of a daemon with shards', () => {
   it('report the owner of each shard', async () => {
-    const world = new Simulation();
+    const simulation = new Simulation();
     try {
-      await world.installCrd();
-      world.startDaemon(
+      await simulation.installCrd();
+      simulation.startDaemon(
         { debugBindAddress: '127.0.0.1:0', leaderElection: { ...ELECTION, shards: 2 } },
-        world.client,
-        { client: world.client, fence: new WriteFence(), identity: 'host_1', namespace: 'default' },
+        simulation.client,
+        {
+          client: simulation.client,
+          fence: new WriteFence(),
+          identity: 'host_1',
+          namespace: 'default',
+        },
       );
-      await world.pass(60_000);
-      const { election } = (await pageOf(world, '/debug/status')) as ProcessStatus;
+      await simulation.pass(60_000);
+      const { election } = (await pageOf(simulation, '/debug/status')) as ProcessStatus;
       assert.deepEqual(
         election?.leases.map(({ lease, holder }) => [lease, holder]),
         [
@@ -153,24 +163,24 @@ describe('The debug pages of a daemon with shards', () => {
         ],
       );
     } finally {
-      await world.end();
+      await simulation.end();
     }
   });
 });
 
 describe('The live view of a daemon', () => {
   it('shows its queues, workers, informers, keys and leadership', async () => {
-    const world = new ScrapedDaemons();
+    const simulation = new ScrapedDaemons();
     try {
-      world.startCluster();
-      await world.installCrd();
-      world.startScraped('pod-1', {
+      simulation.startCluster();
+      await simulation.installCrd();
+      simulation.startScraped('pod-1', {
         config: { controllers: ['count'], debugBindAddress: '127.0.0.1:0' },
       });
-      await world.applyCount({ count: 2 });
-      await world.untilReady(2);
-      await world.pass(60_000);
-      const listening = world.lines.findLast(({ message }) => message === 'Listening');
+      await simulation.applyCount({ count: 2 });
+      await simulation.untilReady(2);
+      await simulation.pass(60_000);
+      const listening = simulation.lines.findLast(({ message }) => message === 'Listening');
       const address = String(listening?.fields['address']);
       const monitor = new DaemonMonitor(address);
       monitor.record(await fetchSnapshot(address, () => 0, new AbortController().signal));
@@ -185,7 +195,7 @@ describe('The live view of a daemon', () => {
         /^HOTTEST KEY[^]*^default\/test-count +count +\d.*Count default\/test-count changed: \.status/m,
       );
     } finally {
-      await world.end();
+      await simulation.end();
     }
   });
 });

@@ -11,18 +11,18 @@ const POD = { namespace: 'default', name: 'x' };
 const OWNED = { fieldManager: 'daemon' };
 
 describe('A client that violates a wire rule', () => {
-  let world: Simulation;
+  let simulation: Simulation;
   let daemon: Client;
 
   beforeEach(async () => {
-    world = new Simulation();
+    simulation = new Simulation();
     daemon = new HttpClient({
-      handler: world.server.handler,
+      handler: simulation.server.handler,
       server: 'https://simulated',
-      clock: world.time,
+      clock: simulation.time,
       userAgent: 'daemon',
     });
-    await world.client.create(PODS, {
+    await simulation.client.create(PODS, {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: POD,
@@ -30,7 +30,7 @@ describe('A client that violates a wire rule', () => {
     });
   });
 
-  const assertBroken = (rule: RegExp) => assert.rejects(world.end(), rule);
+  const assertBroken = (rule: RegExp) => assert.rejects(simulation.end(), rule);
   const merge = (metadata: object) => ({ type: 'merge', body: { metadata } }) as const;
 
   it('a DELETE without a uid precondition is reported', async () => {
@@ -40,7 +40,7 @@ describe('A client that violates a wire rule', () => {
 
   for (const field of ['finalizers', 'ownerReferences', '$deleteFromPrimitiveList/finalizers']) {
     it(`a write to ${field} without a resourceVersion is reported`, async () => {
-      const { uid } = (await world.client.get(PODS, POD)).metadata;
+      const { uid } = (await simulation.client.get(PODS, POD)).metadata;
       await daemon.patch(PODS, POD, merge({ uid, [field]: [] }), OWNED).catch(() => undefined);
       await assertBroken(/without uid and resourceVersion: daemon PATCH/);
     });
@@ -62,22 +62,22 @@ describe('A client that violates a wire rule', () => {
         spec: { resourceAttributes: { verb: 'get', resource: 'pods' } },
       },
     });
-    world.wire.assertKept();
+    simulation.wire.assertKept();
     await daemon.patch(PODS, POD, merge({ labels: { a: 'b' } }));
     await assertBroken(/^.*writes without a field manager: daemon PATCH/s);
   });
 
   it('a request that is repeated after a 404 is reported, one after a 429 is not', async () => {
-    const attempts = world.wire.follow({
+    const attempts = simulation.wire.follow({
       ...daemon,
       get: async (resource, at) => {
         await daemon.get(resource, at).catch(() => undefined);
         return daemon.get(resource, at);
       },
     });
-    world.server.faults.failNext({ verb: 'get', resource: 'pods' }, 429);
+    simulation.server.faults.failNext({ verb: 'get', resource: 'pods' }, 429);
     await attempts.get(PODS, POD);
-    world.wire.assertKept();
+    simulation.wire.assertKept();
     const missing = attempts.get(LEASES, POD);
     await assert.rejects(missing, (error) => isApiError(error, 'notFound'));
     await assertBroken(/get was repeated after 404/);
@@ -85,11 +85,15 @@ describe('A client that violates a wire rule', () => {
 
   it('a request above the rate limit is reported', async () => {
     const limit = { qps: 1, burst: 2 };
-    const handler = world.wire.limited(world.server.handler, limit, world.time);
-    const unlimited = new HttpClient({ handler, server: 'https://simulated', clock: world.time });
+    const handler = simulation.wire.limited(simulation.server.handler, limit, simulation.time);
+    const unlimited = new HttpClient({
+      handler,
+      server: 'https://simulated',
+      clock: simulation.time,
+    });
     for (const waitMs of [0, 0, 1000, 0]) {
-      await world.pass(waitMs);
-      world.wire.assertKept();
+      await simulation.pass(waitMs);
+      simulation.wire.assertKept();
       await unlimited.get(PODS, POD);
     }
     await assertBroken(/beyond the rate limit/);
@@ -97,38 +101,41 @@ describe('A client that violates a wire rule', () => {
 });
 
 describe('A daemon with a client-side rate limit', () => {
-  let world: Simulation;
+  let simulation: Simulation;
 
   beforeEach(async () => {
-    world = new Simulation();
-    world.startCluster();
-    await world.installCrd();
+    simulation = new Simulation();
+    simulation.startCluster();
+    await simulation.installCrd();
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   it('applies the limit to retries', async () => {
-    world.startDaemon({ concurrentSyncs: new Map() }, world.limitedClient({ qps: 4, burst: 4 }));
-    await world.pass(5000);
+    simulation.startDaemon(
+      { concurrentSyncs: new Map() },
+      simulation.limitedClient({ qps: 4, burst: 4 }),
+    );
+    await simulation.pass(5000);
     const creation = { verb: 'create', resource: 'pods' };
-    world.server.faults.failNext(creation, 429, { times: 12, retryAfterSeconds: 1 });
-    await world.applyCount({ count: 12 });
-    await world.untilReady(12);
+    simulation.server.faults.failNext(creation, 429, { times: 12, retryAfterSeconds: 1 });
+    await simulation.applyCount({ count: 12 });
+    await simulation.untilReady(12);
   });
 });
 
 describe('A daemon whose server takes 300 ms for each response', () => {
   it('measures durations in seconds', async () => {
-    const world = new ScrapedDaemons();
-    world.startCluster();
-    await world.installAll();
-    await world.applyExamples();
-    world.server.faults.beforeRequest(({ userAgent }) =>
-      userAgent === 'test' ? undefined : world.sleep(300),
+    const simulation = new ScrapedDaemons();
+    simulation.startCluster();
+    await simulation.installAll();
+    await simulation.applyExamples();
+    simulation.server.faults.beforeRequest(({ userAgent }) =>
+      userAgent === 'test' ? undefined : simulation.sleep(300),
     );
-    world.startScraped('a', { qps: 2 });
+    simulation.startScraped('a', { qps: 2 });
     // A scrape compares each duration with the elapsed time.
-    await world.passScraped(120_000);
-    const text = world.scrapes.at(-1)?.text ?? '';
+    await simulation.passScraped(120_000);
+    const text = simulation.scrapes.at(-1)?.text ?? '';
     for (const name of [
       'rest_client_request_duration_seconds',
       'rest_client_rate_limiter_duration_seconds',
@@ -143,6 +150,6 @@ describe('A daemon whose server takes 300 ms for each response', () => {
         `${name} has observations`,
       );
     }
-    await world.end();
+    await simulation.end();
   });
 });

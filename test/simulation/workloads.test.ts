@@ -26,23 +26,24 @@ function deployment(spec: Partial<Deployment['spec']> = {}): Draft<Deployment> {
 }
 
 describe('A cluster with workload controllers', () => {
-  let world: Simulation;
+  let simulation: Simulation;
 
   beforeEach(() => {
-    world = new Simulation();
-    world.startCluster({ kubelet: { startupMs: 500 } });
+    simulation = new Simulation();
+    simulation.startCluster({ kubelet: { startupMs: 500 } });
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
-  const live = () => world.client.get(DEPLOYMENTS, AT);
-  const pods = async () => (await world.client.list(PODS, { namespace: 'default' })).items;
-  const sets = async () => (await world.client.list(REPLICA_SETS, { namespace: 'default' })).items;
+  const live = () => simulation.client.get(DEPLOYMENTS, AT);
+  const pods = async () => (await simulation.client.list(PODS, { namespace: 'default' })).items;
+  const sets = async () =>
+    (await simulation.client.list(REPLICA_SETS, { namespace: 'default' })).items;
   const patch = (spec: object) =>
-    world.client.patch(DEPLOYMENTS, AT, { type: 'merge', body: { spec } });
+    simulation.client.patch(DEPLOYMENTS, AT, { type: 'merge', body: { spec } });
   const setImage = (image: string) =>
     patch({ template: { spec: { containers: [{ name: 'app', image }] } } });
   const untilRolledOut = (replicas: number) =>
-    world.until(`${replicas} updated and available`, async () => {
+    simulation.until(`${replicas} updated and available`, async () => {
       const { metadata, status } = await live();
       return (
         status?.observedGeneration === metadata.generation &&
@@ -53,7 +54,7 @@ describe('A cluster with workload controllers', () => {
     });
 
   it('creates Pods for a Deployment, and reports its status', async () => {
-    await world.client.create(DEPLOYMENTS, deployment());
+    await simulation.client.create(DEPLOYMENTS, deployment());
     await untilRolledOut(4);
     const { status } = await live();
     assert.deepEqual(
@@ -64,12 +65,12 @@ describe('A cluster with workload controllers', () => {
   });
 
   it('rolls out a new image within maxSurge and maxUnavailable, and can undo it', async () => {
-    await world.client.create(DEPLOYMENTS, deployment());
+    await simulation.client.create(DEPLOYMENTS, deployment());
     await untilRolledOut(4);
     await setImage('nginx:2');
     let most = 0;
     let fewest = Infinity;
-    await world.until('rolled out', async () => {
+    await simulation.until('rolled out', async () => {
       const active = (await pods()).filter(isActive);
       most = Math.max(most, active.length);
       const { status, metadata } = await live();
@@ -95,7 +96,7 @@ describe('A cluster with workload controllers', () => {
   });
 
   it('scales up, down and to zero', async () => {
-    await world.client.create(DEPLOYMENTS, deployment());
+    await simulation.client.create(DEPLOYMENTS, deployment());
     for (const replicas of [7, 2, 0]) {
       await patch({ replicas });
       await untilRolledOut(replicas);
@@ -103,11 +104,11 @@ describe('A cluster with workload controllers', () => {
   });
 
   it('runs no two images at once with the Recreate strategy', async () => {
-    await world.client.create(DEPLOYMENTS, deployment({ strategy: { type: 'Recreate' } }));
+    await simulation.client.create(DEPLOYMENTS, deployment({ strategy: { type: 'Recreate' } }));
     await untilRolledOut(4);
     await setImage('nginx:2');
     const seen = new Set<string>();
-    await world.until('rolled out', async () => {
+    await simulation.until('rolled out', async () => {
       const images = (await pods())
         .filter(isActive)
         .map((pod) => String(pod.spec?.containers[0]?.image));
@@ -118,9 +119,12 @@ describe('A cluster with workload controllers', () => {
   });
 
   it('deletes ReplicaSets and Pods with the Deployment', async () => {
-    await world.client.create(DEPLOYMENTS, deployment());
+    await simulation.client.create(DEPLOYMENTS, deployment());
     await untilRolledOut(4);
-    await world.client.delete(DEPLOYMENTS, AT);
-    await world.until('all gone', async () => (await pods()).length + (await sets()).length === 0);
+    await simulation.client.delete(DEPLOYMENTS, AT);
+    await simulation.until(
+      'all gone',
+      async () => (await pods()).length + (await sets()).length === 0,
+    );
   });
 });

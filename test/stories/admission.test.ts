@@ -71,10 +71,10 @@ const BINDINGS = admissionResource(
 );
 
 /** Denies writes until the returned function is called. */
-async function deny(world: TestCluster, denial: Denial): Promise<() => Promise<void>> {
-  if (!(world instanceof Simulation)) return denyByPolicy(world, denial);
+async function deny(cluster: TestCluster, denial: Denial): Promise<() => Promise<void>> {
+  if (!(cluster instanceof Simulation)) return denyByPolicy(cluster, denial);
   const { resource, subresource, reason } = denial;
-  const removePolicy = world.server.faults.beforeRequest(({ info }) => {
+  const removePolicy = cluster.server.faults.beforeRequest(({ info }) => {
     if (info?.resource !== resource.plural || info.subresource !== subresource) return undefined;
     if (info.verb !== (subresource ? 'patch' : 'create')) return undefined;
     return reason === 'Invalid' ? 422 : 403;
@@ -86,8 +86,8 @@ async function deny(world: TestCluster, denial: Denial): Promise<() => Promise<v
 }
 
 /** Denies writes with an admission policy on a real server; the embedded server fails requests instead. */
-async function denyByPolicy(world: TestCluster, denial: Denial): Promise<() => Promise<void>> {
-  const { client, namespace } = world;
+async function denyByPolicy(cluster: TestCluster, denial: Denial): Promise<() => Promise<void>> {
+  const { client, namespace } = cluster;
   const { resource, subresource, reason } = denial;
   const name = `deny-${namespace}`;
   const plural = subresource ? `${resource.plural}/${subresource}` : resource.plural;
@@ -117,7 +117,7 @@ async function denyByPolicy(world: TestCluster, denial: Denial): Promise<() => P
   await client.create(POLICIES, policy);
   await client.create(BINDINGS, binding);
   // The server applies a new policy, and its removal, with a short delay.
-  await world.pass(3000);
+  await cluster.pass(3000);
   return async () => {
     await client.delete(BINDINGS, { name });
     await client.delete(POLICIES, { name });
@@ -130,30 +130,30 @@ const skip =
 
 inTestClusters((where, create) => {
   describe(`${where}: an admission policy`, { skip, timeout: 300_000 }, () => {
-    let world: TestCluster;
+    let cluster: TestCluster;
     let removePolicy: () => Promise<void>;
 
     beforeEach(async () => {
-      world = await create();
+      cluster = await create();
       removePolicy = () => Promise.resolve();
     });
     afterEach(async () => {
       await removePolicy();
-      await world.end();
+      await cluster.end();
     });
 
-    const at = () => ({ namespace: world.namespace, name: 'x' });
+    const at = () => ({ namespace: cluster.namespace, name: 'x' });
     const start = async (kind: Kind, denial: Denial) => {
-      await world.installCrd(kind.resource, ...kind.owned);
-      removePolicy = await deny(world, denial);
-      world.startDaemon({ controllers: [kind.controller], namespaces: [world.namespace] });
+      await cluster.installCrd(kind.resource, ...kind.owned);
+      removePolicy = await deny(cluster, denial);
+      cluster.startDaemon({ controllers: [kind.controller], namespaces: [cluster.namespace] });
       const { group, version, kind: name } = kind.resource;
       const apiVersion = `${group}/${version}`;
       const draft = { apiVersion, kind: name, metadata: at(), spec: kind.spec };
-      await world.client.create(kind.resource, draft);
+      await cluster.client.create(kind.resource, draft);
     };
     const status = async ({ resource }: Kind) =>
-      (await world.client.get<Subject>(resource, at())).status;
+      (await cluster.client.get<Subject>(resource, at())).status;
     const has = async (kind: Kind, type: string) =>
       (await status(kind))?.conditions?.some((one) => one.type === type && one.status === 'True') ??
       false;
@@ -163,14 +163,14 @@ inTestClusters((where, create) => {
       await removePolicy();
       removePolicy = () => Promise.resolve();
       // The object is not changed: only a retry detects that the policy was removed.
-      await world.until('the object is reconciled', () => isDone(kind), {
+      await cluster.until('the object is reconciled', () => isDone(kind), {
         withinMs: BACKOFF_MS + 30_000,
-        stepMs: world.isVirtual ? 1000 : 100,
+        stepMs: cluster.isVirtual ? 1000 : 100,
       });
     };
     /** Returns the warnings as `Reason count`. */
     const warnings = async () => {
-      const { items } = await world.client.list(EVENTS, { namespace: world.namespace });
+      const { items } = await cluster.client.list(EVENTS, { namespace: cluster.namespace });
       return items
         .filter(({ type, involvedObject }) => type === 'Warning' && involvedObject.name === 'x')
         .map(({ reason, count }) => `${reason} ${count}`);
@@ -183,17 +183,17 @@ inTestClusters((where, create) => {
 
         it(`${what} as invalid is stalled, retried slowly without events, and reconciled after the policy is removed`, async () => {
           await start(kind, { resource, reason: 'Invalid' });
-          await world.until('the object is stalled', () => has(kind, 'Stalled'));
-          await world.until('the event', async () => (await warnings()).length > 0);
+          await cluster.until('the object is stalled', () => has(kind, 'Stalled'));
+          await cluster.until('the event', async () => (await warnings()).length > 0);
           // Its own status updates and its other owned objects cause a few additional attempts.
-          await world.settle();
-          const before = world.errors().length;
+          await cluster.settle();
+          const before = cluster.errors().length;
           const reported = await warnings();
           assert.equal(reported.length, 1);
-          if (world.isVirtual) {
-            await world.pass(3_600_000);
+          if (cluster.isVirtual) {
+            await cluster.pass(3_600_000);
             assert.ok(await has(kind, 'Stalled'));
-            const tries = world.errors().length - before;
+            const tries = cluster.errors().length - before;
             // Delays grow from 5 s to 5 min within an hour: at most 6 shorter delays, at least 11 of
             // the longest.
             assert.ok(tries >= 11 && tries <= 17, `${tries} tries`);
@@ -204,8 +204,8 @@ inTestClusters((where, create) => {
 
         it(`${what} as forbidden is reconciled after the policy is removed`, async () => {
           await start(kind, { resource, reason: 'Forbidden' });
-          await world.until('an attempt fails', async () => world.errors().length > 0);
-          await world.pass(world.isVirtual ? 3_600_000 : 1000);
+          await cluster.until('an attempt fails', async () => cluster.errors().length > 0);
+          await cluster.pass(cluster.isVirtual ? 3_600_000 : 1000);
           assert.ok(!(await isDone(kind)));
           await removePolicyAndConverge(kind);
         });
@@ -214,12 +214,12 @@ inTestClusters((where, create) => {
       for (const reason of ['Invalid', 'Forbidden'] as const) {
         it(`a ${kind.resource.kind} whose status is denied as ${reason.toLowerCase()} repeats no event, and gets its status after the policy is removed`, async () => {
           await start(kind, { resource: kind.resource, subresource: 'status', reason });
-          await world.until('an attempt fails', async () => world.errors().length > 0);
-          await world.pass(world.isVirtual ? 3_600_000 : 1000);
+          await cluster.until('an attempt fails', async () => cluster.errors().length > 0);
+          await cluster.pass(cluster.isVirtual ? 3_600_000 : 1000);
           assert.ok(!(await isDone(kind)));
           await removePolicyAndConverge(kind);
-          await world.settle();
-          const { items } = await world.client.list(EVENTS, { namespace: world.namespace });
+          await cluster.settle();
+          const { items } = await cluster.client.list(EVENTS, { namespace: cluster.namespace });
           for (const { reason: eventReason, message, count = 1, involvedObject } of items) {
             if (involvedObject.kind !== kind.resource.kind) continue;
             // A Foo is synced before its Deployment is available, which changes its status again.
@@ -236,20 +236,20 @@ inTestClusters((where, create) => {
       const [kind] = KINDS;
       assert.ok(kind);
       await start(kind, { resource: PODS, reason: 'Invalid' });
-      await world.until('the object is stalled', () => has(kind, 'Stalled'));
-      await world.client.delete(COUNTS, at());
-      await world.client.create(COUNTS, {
+      await cluster.until('the object is stalled', () => has(kind, 'Stalled'));
+      await cluster.client.delete(COUNTS, at());
+      await cluster.client.create(COUNTS, {
         apiVersion: 'demo.mark8s.io/v1',
         kind: 'Count',
         metadata: { ...at(), name: 'x'.repeat(253) },
         spec: { name: 'nginx', count: 2 },
       });
-      await world.until('the failure is reported', async () =>
-        world.errors().some((line) => line.includes('not retrying a terminal error')),
+      await cluster.until('the failure is reported', async () =>
+        cluster.errors().some((line) => line.includes('not retrying a terminal error')),
       );
-      const errors = world.errors().length;
-      await world.pass(world.isVirtual ? 3_600_000 : 1000);
-      assert.equal(world.errors().length, errors);
+      const errors = cluster.errors().length;
+      await cluster.pass(cluster.isVirtual ? 3_600_000 : 1000);
+      assert.equal(cluster.errors().length, errors);
     });
   });
 });

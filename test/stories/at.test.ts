@@ -18,20 +18,20 @@ function stateOf({ status }: At): string {
 
 function testIn(where: string, create: () => Promise<TestCluster>): void {
   describe(`An At and the daemon, ${where}`, () => {
-    let world: TestCluster;
+    let cluster: TestCluster;
     let stopDaemon: () => Promise<void>;
 
     beforeEach(async () => {
-      world = await create();
-      await world.installCrd(ATS);
+      cluster = await create();
+      await cluster.installCrd(ATS);
       stopDaemon = startDaemon();
     });
-    afterEach(() => world.end());
+    afterEach(() => cluster.end());
 
-    const startDaemon = () => world.startDaemon({ controllers: ['at'] });
-    const at = (name: string = 'example-at') => ({ namespace: world.namespace, name });
-    const live = () => world.client.get(ATS, at());
-    const pod = () => world.client.get(PODS, at(POD));
+    const startDaemon = () => cluster.startDaemon({ controllers: ['at'] });
+    const at = (name: string = 'example-at') => ({ namespace: cluster.namespace, name });
+    const live = () => cluster.client.get(ATS, at());
+    const pod = () => cluster.client.get(PODS, at(POD));
     const isGone = async (what: Promise<unknown>) => {
       try {
         await what;
@@ -42,16 +42,16 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       }
     };
     const inSeconds = (seconds: number) =>
-      new Date(Math.ceil(world.now() / 1000 + seconds) * 1000).toISOString();
+      new Date(Math.ceil(cluster.now() / 1000 + seconds) * 1000).toISOString();
     const apply = (spec: Partial<At['spec']> = {}) =>
-      world.client.create(ATS, {
+      cluster.client.create(ATS, {
         apiVersion: 'cnat.programming-kubernetes.info/v1alpha1',
         kind: 'At',
         metadata: at(),
         spec: { schedule: inSeconds(-60), command: 'echo YAY', ...spec },
       });
     const untilState = (standing: string) =>
-      world.until(standing, async () => stateOf(await live()) === standing);
+      cluster.until(standing, async () => stateOf(await live()) === standing);
 
     it('runs its command once, at its time and not before', async () => {
       const schedule = inSeconds(2);
@@ -64,12 +64,12 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       assert.deepEqual(spec?.containers[0]?.command, ['echo', 'YAY  now', "it's"]);
       assert.equal(metadata.finalizers, undefined);
       assert.equal((await live()).status?.podUID, metadata.uid);
-      await world.settle();
-      assert.deepEqual(await world.events('at-controller'), [
+      await cluster.settle();
+      assert.deepEqual(await cluster.events('at-controller'), [
         'Completed The command succeeded',
         `Started Started in Pod ${POD}`,
       ]);
-      assert.deepEqual(world.errors(), []);
+      assert.deepEqual(cluster.errors(), []);
     });
 
     it('runs late and reports it, if its time passed while no daemon ran', async () => {
@@ -77,7 +77,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       await apply({ schedule: inSeconds(-3661) });
       startDaemon();
       await untilState('DONE True Completed');
-      const events = await world.events('at-controller');
+      const events = await cluster.events('at-controller');
       assert.match(events.join('\n'), /Started in Pod example-at-pod, 1h1m\d+s late/);
     });
 
@@ -85,7 +85,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       await apply({ command: 'sh -c "exit 3"' });
       await untilState('DONE False CommandFailed');
       const { uid } = (await pod()).metadata;
-      await world.settle();
+      await cluster.settle();
       const succeeded = (await live()).status?.conditions?.[0];
       assert.equal(succeeded?.message, 'The command failed: exit code 3');
       assert.equal((await pod()).metadata.uid, uid);
@@ -94,14 +94,14 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
     it('does not create its Pod again if it is deleted while the command runs', async () => {
       await apply({ command: 'sleep 3600' });
       await untilState('RUNNING Unknown Running');
-      await world.client.delete(PODS, at(POD));
+      await cluster.client.delete(PODS, at(POD));
       await untilState('DONE False PodLost');
-      await world.settle();
+      await cluster.settle();
       assert.ok(await isGone(pod()));
     });
 
     it('keeps an unowned Pod with its name unchanged, and runs the command when that Pod is gone', async () => {
-      const theirs = await world.client.create(PODS, {
+      const theirs = await cluster.client.create(PODS, {
         apiVersion: 'v1',
         kind: 'Pod',
         metadata: at(POD),
@@ -110,7 +110,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       await apply();
       await untilState('PENDING False ErrResourceExists');
       assert.equal((await pod()).metadata.uid, theirs.metadata.uid);
-      await world.client.delete(PODS, at(POD));
+      await cluster.client.delete(PODS, at(POD));
       await untilState('DONE True Completed');
     });
 
@@ -118,15 +118,15 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       await apply({ command: 'echo "never closed' });
       await untilState('PENDING False InvalidSpec');
       const body = { spec: { command: 'echo "closed"' } };
-      await world.client.patch(ATS, at(), { type: 'merge', body });
+      await cluster.client.patch(ATS, at(), { type: 'merge', body });
       await untilState('DONE True Completed');
     });
 
     it('deletes its Pod with the At, also if the status does not name the Pod', async () => {
       await apply({ command: 'sleep 3600' });
       await untilState('RUNNING Unknown Running');
-      await world.client.delete(ATS, at(), { propagationPolicy: 'Foreground' });
-      await world.until('gone', async () => (await isGone(live())) && isGone(pod()));
+      await cluster.client.delete(ATS, at(), { propagationPolicy: 'Foreground' });
+      await cluster.until('gone', async () => (await isGone(live())) && isGone(pod()));
     });
   });
 }
@@ -137,20 +137,20 @@ describe(
   'An At that waits while the clock jumps',
   { skip: process.env['CONTROL_PLANE'] !== undefined },
   () => {
-    let world: Simulation;
+    let cluster: Simulation;
 
     beforeEach(async () => {
-      world = new Simulation();
-      world.startCluster();
-      await world.installCrd(ATS);
-      world.startDaemon({ controllers: ['at'] });
+      cluster = new Simulation();
+      cluster.startCluster();
+      await cluster.installCrd(ATS);
+      cluster.startDaemon({ controllers: ['at'] });
     });
-    afterEach(() => world.end());
+    afterEach(() => cluster.end());
 
     const phase = async () =>
-      (await world.client.get(ATS, { namespace: 'default', name: 'example-at' })).status?.phase;
+      (await cluster.client.get(ATS, { namespace: 'default', name: 'example-at' })).status?.phase;
     const applyFor = (ms: number) =>
-      world.client.create(ATS, {
+      cluster.client.create(ATS, {
         apiVersion: 'cnat.programming-kubernetes.info/v1alpha1',
         kind: 'At',
         metadata: { namespace: 'default', name: 'example-at' },
@@ -158,24 +158,24 @@ describe(
       });
 
     it('runs within two seconds after a jump forward past its time', async () => {
-      await applyFor(world.now() + 3_600_000);
-      await world.pass(5000);
+      await applyFor(cluster.now() + 3_600_000);
+      await cluster.pass(5000);
       assert.equal(await phase(), 'PENDING');
-      world.jump(3_600_000);
-      await world.pass(2000);
+      cluster.jump(3_600_000);
+      await cluster.pass(2000);
       assert.notEqual(await phase(), 'PENDING');
     });
 
     it('waits again after a jump backward', async () => {
-      const dueMs = world.now() + 60_000;
+      const dueMs = cluster.now() + 60_000;
       await applyFor(dueMs);
-      await world.pass(5000);
-      world.jump(-3_600_000);
-      await world.pass(3_600_000);
+      await cluster.pass(5000);
+      cluster.jump(-3_600_000);
+      await cluster.pass(3_600_000);
       assert.equal(await phase(), 'PENDING');
-      await world.pass(60_000);
+      await cluster.pass(60_000);
       assert.equal(await phase(), 'DONE');
-      const { metadata } = await world.client.get(PODS, { namespace: 'default', name: POD });
+      const { metadata } = await cluster.client.get(PODS, { namespace: 'default', name: POD });
       assert.ok(Date.parse(metadata.creationTimestamp) >= Math.floor(dueMs / 1000) * 1000);
     });
   },

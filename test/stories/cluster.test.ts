@@ -10,23 +10,23 @@ import { Simulation } from '../support/simulation.ts';
 import type { TestCluster } from '../support/test-cluster.ts';
 import { inTestClusters } from '../support/test-clusters.ts';
 
-/** Tests the controllers of a cluster in the world that `create` returns. */
+/** Tests the controllers of a cluster in the cluster that `create` returns. */
 function testIn(where: string, create: () => Promise<TestCluster>): void {
   describe(`A cluster, ${where}`, () => {
-    let world: TestCluster;
+    let cluster: TestCluster;
 
     beforeEach(async () => {
-      world = await create();
+      cluster = await create();
     });
-    afterEach(() => world.end());
+    afterEach(() => cluster.end());
 
-    const at = (name: string): ObjectName => ({ namespace: world.namespace, name });
+    const at = (name: string): ObjectName => ({ namespace: cluster.namespace, name });
 
     const configMap = (name: string, metadata: Partial<ObjectMeta> = {}) =>
-      world.client.create(CONFIG_MAPS, {
+      cluster.client.create(CONFIG_MAPS, {
         apiVersion: 'v1',
         kind: 'ConfigMap',
-        metadata: { namespace: world.namespace, name, ...metadata },
+        metadata: { namespace: cluster.namespace, name, ...metadata },
       });
 
     const ownedBy = (
@@ -42,7 +42,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
 
     const find = async (name: string): Promise<KubernetesObject | undefined> => {
       try {
-        return await world.client.get(CONFIG_MAPS, at(name));
+        return await cluster.client.get(CONFIG_MAPS, at(name));
       } catch (error) {
         if (isApiError(error, 'notFound')) return undefined;
         throw error;
@@ -50,7 +50,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
     };
 
     const untilGone = (...names: string[]) =>
-      world.until(`${names.join()} gone`, async () => {
+      cluster.until(`${names.join()} gone`, async () => {
         const found = await Promise.all(names.map(find));
         return found.every((object) => object === undefined);
       });
@@ -60,7 +60,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       const child = await configMap('child', { ownerReferences: [ownedBy(owner)] });
       await configMap('grandchild', { ownerReferences: [ownedBy(child)] });
       await configMap('bystander');
-      await world.client.delete(CONFIG_MAPS, at('owner'));
+      await cluster.client.delete(CONFIG_MAPS, at('owner'));
       await untilGone('owner', 'child', 'grandchild');
       assert.ok(await find('bystander'));
     });
@@ -68,12 +68,12 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
     it('keeps an object while one of its owners exists, and removes references to the others', async () => {
       const [first, second] = [await configMap('first'), await configMap('second')];
       await configMap('child', { ownerReferences: [ownedBy(first), ownedBy(second)] });
-      await world.client.delete(CONFIG_MAPS, at('first'));
-      await world.until('one owner left', async () => {
+      await cluster.client.delete(CONFIG_MAPS, at('first'));
+      await cluster.until('one owner left', async () => {
         const owners = (await find('child'))?.metadata.ownerReferences;
         return owners?.length === 1 && owners[0]?.uid === second.metadata.uid;
       });
-      await world.client.delete(CONFIG_MAPS, at('second'));
+      await cluster.client.delete(CONFIG_MAPS, at('second'));
       await untilGone('child');
     });
 
@@ -94,37 +94,37 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
         finalizers: ['example.com/hold'],
       });
       await configMap('plain', { ownerReferences: [ownedBy(owner)] });
-      await world.client.delete(CONFIG_MAPS, at('owner'), { propagationPolicy: 'Foreground' });
-      await world.until('the blocking dependent is terminating', async () => {
+      await cluster.client.delete(CONFIG_MAPS, at('owner'), { propagationPolicy: 'Foreground' });
+      await cluster.until('the blocking dependent is terminating', async () => {
         return (await find('blocking'))?.metadata.deletionTimestamp !== undefined;
       });
       assert.deepEqual((await find('owner'))?.metadata.finalizers, ['foregroundDeletion']);
       const body = { metadata: { finalizers: [] } };
-      await world.client.patch(CONFIG_MAPS, at('blocking'), { type: 'merge', body });
+      await cluster.client.patch(CONFIG_MAPS, at('blocking'), { type: 'merge', body });
       await untilGone('blocking', 'owner', 'plain');
     });
 
     it('orphans the dependents before it deletes an owner with the orphan policy', async () => {
       const owner = await configMap('owner');
       await configMap('child', { ownerReferences: [ownedBy(owner)] });
-      await world.client.delete(CONFIG_MAPS, at('owner'), { propagationPolicy: 'Orphan' });
+      await cluster.client.delete(CONFIG_MAPS, at('owner'), { propagationPolicy: 'Orphan' });
       await untilGone('owner');
-      await world.pass(world.isVirtual ? 5000 : 500);
+      await cluster.pass(cluster.isVirtual ? 5000 : 500);
       assert.equal((await find('child'))?.metadata.ownerReferences, undefined);
     });
 
     const aPod = (name: string, spec: Partial<Pod['spec']> = {}) =>
-      world.client.create(PODS, {
+      cluster.client.create(PODS, {
         apiVersion: 'v1',
         kind: 'Pod',
-        metadata: { namespace: world.namespace, name },
+        metadata: { namespace: cluster.namespace, name },
         spec: { containers: [{ name: 'app', image: 'nginx' }], ...spec },
       });
 
     it('binds a Pod to the node, assigns an IP address and makes it ready; deletes it gracefully', async () => {
       await aPod('web');
-      const pod = () => world.client.get(PODS, at('web'));
-      await world.until('the Pod runs', async () => (await pod()).status?.phase === 'Running');
+      const pod = () => cluster.client.get(PODS, at('web'));
+      await cluster.until('the Pod runs', async () => (await pod()).status?.phase === 'Running');
       const { spec, status } = await pod();
       assert.equal(spec?.nodeName, 'node-1');
       assert.match(status?.podIP ?? '', /^10\.244\./);
@@ -133,45 +133,47 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
         ['ContainersReady True', 'Initialized True', 'PodScheduled True', 'Ready True'],
       );
       assert.equal(status?.containerStatuses?.[0]?.ready, true);
-      await world.client.delete(PODS, at('web'));
-      await world.until('no Pods', async () => (await world.pods()).length === 0);
+      await cluster.client.delete(PODS, at('web'));
+      await cluster.until('no Pods', async () => (await cluster.pods()).length === 0);
     });
 
     it('keeps its node ready and without taints, and creates it again', async () => {
       const node = async () => {
-        const { items } = await world.client.list(NODES, { fieldSelector: 'metadata.name=node-1' });
+        const { items } = await cluster.client.list(NODES, {
+          fieldSelector: 'metadata.name=node-1',
+        });
         return items[0];
       };
       const ready = async () => {
         const found = await node();
         return found !== undefined && (found.spec?.taints ?? []).length === 0;
       };
-      await world.until('the node is ready', ready);
+      await cluster.until('the node is ready', ready);
       const before = await node();
-      await world.client.delete(NODES, { name: 'node-1' });
-      await world.until('another node', async () => {
+      await cluster.client.delete(NODES, { name: 'node-1' });
+      await cluster.until('another node', async () => {
         return (await ready()) && (await node())?.metadata.uid !== before?.metadata.uid;
       });
     });
 
     it('deletes all objects of a deleted namespace', async () => {
-      const { metadata } = await world.client.create(NAMESPACES, {
+      const { metadata } = await cluster.client.create(NAMESPACES, {
         apiVersion: 'v1',
         kind: 'Namespace',
         metadata: { generateName: 'going-' },
       });
       const namespace = metadata.name;
-      await world.client.create(CONFIG_MAPS, {
+      await cluster.client.create(CONFIG_MAPS, {
         apiVersion: 'v1',
         kind: 'ConfigMap',
         metadata: { namespace, name: 'content' },
       });
-      await world.client.delete(NAMESPACES, { name: namespace });
-      await world.until('the namespace is deleted', async () => {
-        const { items } = await world.client.list(NAMESPACES);
+      await cluster.client.delete(NAMESPACES, { name: namespace });
+      await cluster.until('the namespace is deleted', async () => {
+        const { items } = await cluster.client.list(NAMESPACES);
         return !items.some(({ metadata: { name } }) => name === namespace);
       });
-      const { items } = await world.client.list(CONFIG_MAPS, { namespace });
+      const { items } = await cluster.client.list(CONFIG_MAPS, { namespace });
       assert.deepEqual(items, []);
     });
   });
@@ -181,25 +183,25 @@ inTestClusters(testIn);
 
 describe('A kubelet with configured delays', () => {
   it('keeps a Pod pending for the startup delay, and terminating for the stop delay', async () => {
-    const world = new Simulation();
-    world.startCluster({ kubelet: { startupMs: 5000, terminationMs: 3000 } });
-    await world.pass(1000);
-    await world.client.create(PODS, {
+    const cluster = new Simulation();
+    cluster.startCluster({ kubelet: { startupMs: 5000, terminationMs: 3000 } });
+    await cluster.pass(1000);
+    await cluster.client.create(PODS, {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { namespace: 'default', name: 'slow' },
       spec: { containers: [{ name: 'app', image: 'nginx' }] },
     });
-    const phase = async () => (await world.pods())[0]?.status?.phase;
-    await world.pass(4500);
+    const phase = async () => (await cluster.pods())[0]?.status?.phase;
+    await cluster.pass(4500);
     assert.equal(await phase(), 'Pending');
-    await world.pass(1000);
+    await cluster.pass(1000);
     assert.equal(await phase(), 'Running');
-    await world.client.delete(PODS, { namespace: 'default', name: 'slow' });
-    await world.pass(2000);
-    assert.equal((await world.pods()).length, 1, 'the Pod is still terminating');
-    await world.pass(1500);
-    assert.deepEqual(await world.pods(), []);
-    await world.end();
+    await cluster.client.delete(PODS, { namespace: 'default', name: 'slow' });
+    await cluster.pass(2000);
+    assert.equal((await cluster.pods()).length, 1, 'the Pod is still terminating');
+    await cluster.pass(1500);
+    assert.deepEqual(await cluster.pods(), []);
+    await cluster.end();
   });
 });

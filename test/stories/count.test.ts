@@ -57,26 +57,26 @@ async function watchFewest({
   };
 }
 
-/** Tests Counts in the world that `create` returns for each test. */
+/** Tests Counts in the cluster that `create` returns for each test. */
 function testIn(where: string, create: () => Promise<TestCluster>): void {
   describe(`A Count and the daemon, ${where}`, () => {
-    let world: TestCluster;
+    let cluster: TestCluster;
     let stopDaemon: () => Promise<void>;
 
     beforeEach(async () => {
-      world = await create();
-      await world.installCrd();
-      stopDaemon = world.startDaemon();
+      cluster = await create();
+      await cluster.installCrd();
+      stopDaemon = cluster.startDaemon();
     });
-    afterEach(() => world.end());
+    afterEach(() => cluster.end());
 
     it('runs its Pods, reports them in its status, and records one Synced event', async () => {
-      await world.applyCount();
-      await world.untilReady(3);
-      await world.settle();
-      assert.deepEqual(await world.podNames(), ['test-count-0', 'test-count-1', 'test-count-2']);
-      const count = await world.count();
-      for (const pod of await world.pods()) {
+      await cluster.applyCount();
+      await cluster.untilReady(3);
+      await cluster.settle();
+      assert.deepEqual(await cluster.podNames(), ['test-count-0', 'test-count-1', 'test-count-2']);
+      const count = await cluster.count();
+      for (const pod of await cluster.pods()) {
         assert.equal(pod.metadata.ownerReferences?.[0]?.uid, count.metadata.uid);
         assert.equal(pod.spec?.containers[0]?.image, 'nginx');
       }
@@ -89,177 +89,178 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       });
       assert.equal(conditionsOf(count)['Ready'], 'True PodsReady');
       assert.match(selector ?? '', /instance=test-count/);
-      assert.deepEqual(await world.events(), [
+      assert.deepEqual(await cluster.events(), [
         'SuccessfulCreate Created pod: test-count-0',
         'SuccessfulCreate Created pod: test-count-1',
         'SuccessfulCreate Created pod: test-count-2',
         'Synced Count synced successfully',
       ]);
-      assert.deepEqual(world.errors(), []);
+      assert.deepEqual(cluster.errors(), []);
     });
 
     it('creates and deletes Pods when scaled through /scale, highest ordinal first', async () => {
-      await world.applyCount();
-      await world.untilReady(3);
+      await cluster.applyCount();
+      await cluster.untilReady(3);
       const scale = (replicas: number) =>
-        world.client.patch(
+        cluster.client.patch(
           COUNTS,
-          world.at,
+          cluster.at,
           { type: 'merge', body: { spec: { replicas } } },
           { subresource: 'scale' },
         );
       await scale(5);
-      await world.untilReady(5);
+      await cluster.untilReady(5);
       await scale(2);
-      await world.untilReady(2);
-      assert.deepEqual(await world.podNames(), ['test-count-0', 'test-count-1']);
-      await world.settle();
-      const events = await world.events();
+      await cluster.untilReady(2);
+      assert.deepEqual(await cluster.podNames(), ['test-count-0', 'test-count-1']);
+      await cluster.settle();
+      const events = await cluster.events();
       assert.ok(events.includes('SuccessfulDelete Deleted pod: test-count-4'));
       assert.ok(events.includes('SuccessfulCreate Created pod: test-count-4'));
-      assert.deepEqual(world.errors(), []);
+      assert.deepEqual(cluster.errors(), []);
     });
 
     it('creates a deleted Pod again under its name', async () => {
-      await world.applyCount();
-      await world.untilReady(3);
-      const before = await world.pod(1);
-      await world.client.delete(PODS, world.podAt(1));
-      await world.until('another Pod of the name', async () => {
-        const pods = await world.pods();
+      await cluster.applyCount();
+      await cluster.untilReady(3);
+      const before = await cluster.pod(1);
+      await cluster.client.delete(PODS, cluster.podAt(1));
+      await cluster.until('another Pod of the name', async () => {
+        const pods = await cluster.pods();
         return pods.some(
           ({ metadata }) =>
             metadata.name === 'test-count-1' && metadata.uid !== before.metadata.uid,
         );
       });
-      await world.untilReady(3);
+      await cluster.untilReady(3);
     });
 
     it('replaces a failed Pod', async () => {
-      await world.applyCount({ count: 1 });
-      await world.untilReady(1);
-      const [pod] = await world.pods();
-      await world.client.patch(
+      await cluster.applyCount({ count: 1 });
+      await cluster.untilReady(1);
+      const [pod] = await cluster.pods();
+      await cluster.client.patch(
         PODS,
         pod!.metadata,
         { type: 'merge', body: { status: { phase: 'Failed' } } },
         { subresource: 'status' },
       );
-      await world.until('another Pod', async () =>
-        (await world.pods()).some(
+      await cluster.until('another Pod', async () =>
+        (await cluster.pods()).some(
           ({ metadata, status }) =>
             metadata.uid !== pod?.metadata.uid && status?.phase === 'Running',
         ),
       );
-      await world.untilReady(1);
+      await cluster.untilReady(1);
     });
 
     it('replaces the Pods one at a time after an image change, and is Ready when all run the new image', async () => {
-      await world.applyCount();
-      await world.untilReady(3);
-      const watching = await watchFewest(world);
-      await world.patchCount({ name: 'nginx:2' });
-      await world.until('all Pods run the new image', async () => {
-        const pods = await world.pods();
+      await cluster.applyCount();
+      await cluster.untilReady(3);
+      const watching = await watchFewest(cluster);
+      await cluster.patchCount({ name: 'nginx:2' });
+      await cluster.until('all Pods run the new image', async () => {
+        const pods = await cluster.pods();
         return (
           pods.length === 3 && pods.every(({ spec }) => spec?.containers[0]?.image === 'nginx:2')
         );
       });
-      await world.untilReady(3);
+      await cluster.untilReady(3);
       assert.equal(await watching.end(), 2, 'one Pod was away at a time');
     });
 
     it('deletes its Pods with the Count, and creates no more', async () => {
-      await world.applyCount();
-      await world.untilReady(3);
-      await world.client.delete(COUNTS, world.at);
-      await world.until('no Pods', async () => (await world.pods()).length === 0);
-      await world.settle();
-      assert.deepEqual(await world.pods(), []);
+      await cluster.applyCount();
+      await cluster.untilReady(3);
+      await cluster.client.delete(COUNTS, cluster.at);
+      await cluster.until('no Pods', async () => (await cluster.pods()).length === 0);
+      await cluster.settle();
+      assert.deepEqual(await cluster.pods(), []);
       assert.ok(
-        world.lines.some(
+        cluster.lines.some(
           ({ message, fields }) =>
-            message === 'Count was deleted' && fields['count'] === `${world.namespace}/test-count`,
+            message === 'Count was deleted' &&
+            fields['count'] === `${cluster.namespace}/test-count`,
         ),
       );
-      assert.deepEqual(world.errors(), []);
+      assert.deepEqual(cluster.errors(), []);
     });
 
     it('waits for the Pods of a deleted Count with the same name to terminate', async () => {
-      await world.applyCount();
-      await world.untilReady(3);
-      await world.client.delete(COUNTS, world.at);
-      await world.applyCount();
-      await world.untilReady(3);
-      const { metadata } = await world.count();
-      await world.settle();
-      for (const pod of await world.pods())
+      await cluster.applyCount();
+      await cluster.untilReady(3);
+      await cluster.client.delete(COUNTS, cluster.at);
+      await cluster.applyCount();
+      await cluster.untilReady(3);
+      const { metadata } = await cluster.count();
+      await cluster.settle();
+      for (const pod of await cluster.pods())
         assert.equal(pod.metadata.ownerReferences?.[0]?.uid, metadata.uid);
-      assert.ok(!(await world.events()).some((event) => event.startsWith('ErrResourceExists')));
+      assert.ok(!(await cluster.events()).some((event) => event.startsWith('ErrResourceExists')));
     });
 
     it('keeps an unowned Pod with a name that it needs, reports the collision, and waits', async () => {
-      await world.client.create(PODS, unownedPod(world.podAt(1)));
-      const before = await world.pod(1);
-      await world.applyCount();
+      await cluster.client.create(PODS, unownedPod(cluster.podAt(1)));
+      const before = await cluster.pod(1);
+      await cluster.applyCount();
       const message = 'Resource "test-count-1" already exists and is not managed by Count';
-      await world.until('the collision is reported', async () =>
-        (await world.events()).includes(`ErrResourceExists ${message}`),
+      await cluster.until('the collision is reported', async () =>
+        (await cluster.events()).includes(`ErrResourceExists ${message}`),
       );
-      assert.equal(conditionsOf(await world.count())['Stalled'], 'True ErrResourceExists');
+      assert.equal(conditionsOf(await cluster.count())['Stalled'], 'True ErrResourceExists');
       assert.deepEqual(
-        await world.podNames(),
+        await cluster.podNames(),
         ['test-count-0', 'test-count-1', 'test-count-2'],
         'the other Pods are created',
       );
-      assert.equal((await world.pod(1)).metadata.uid, before.metadata.uid);
-      assert.equal((await world.pod(1)).metadata.ownerReferences, undefined);
+      assert.equal((await cluster.pod(1)).metadata.uid, before.metadata.uid);
+      assert.equal((await cluster.pod(1)).metadata.ownerReferences, undefined);
 
       // Long enough for the longest backoff delay.
-      await world.pass(world.isVirtual ? 300_000 : 2000);
-      await world.client.delete(PODS, world.podAt(1));
-      const deletedAt = world.elapsedMs();
-      await world.untilReady(3);
+      await cluster.pass(cluster.isVirtual ? 300_000 : 2000);
+      await cluster.client.delete(PODS, cluster.podAt(1));
+      const deletedAt = cluster.elapsedMs();
+      await cluster.untilReady(3);
       assert.ok(
-        world.elapsedMs() - deletedAt < 5000,
+        cluster.elapsedMs() - deletedAt < 5000,
         'the deletion triggers the sync, not the backoff',
       );
-      assert.deepEqual(conditionsOf(await world.count()), { Ready: 'True PodsReady' });
+      assert.deepEqual(conditionsOf(await cluster.count()), { Ready: 'True PodsReady' });
     });
 
     it('reports a name without room for ordinals as permanently invalid', async () => {
       const name = 'n'.repeat(252);
-      await world.applyCount({}, name);
-      await world.until('the condition', async () => {
-        const count = await world.client.get(COUNTS, { namespace: world.namespace, name });
+      await cluster.applyCount({}, name);
+      await cluster.until('the condition', async () => {
+        const count = await cluster.client.get(COUNTS, { namespace: cluster.namespace, name });
         return conditionsOf(count)['Stalled'] === 'True NameTooLong';
       });
-      await world.settle();
-      const runs = world.lines.filter(({ level }) => level === 'error').length;
-      await world.pass(world.isVirtual ? 3_600_000 : 2000);
+      await cluster.settle();
+      const runs = cluster.lines.filter(({ level }) => level === 'error').length;
+      await cluster.pass(cluster.isVirtual ? 3_600_000 : 2000);
       assert.equal(
-        world.lines.filter(({ level }) => level === 'error').length,
+        cluster.lines.filter(({ level }) => level === 'error').length,
         runs,
         'no retry loop',
       );
-      assert.deepEqual(await world.pods(), []);
+      assert.deepEqual(await cluster.pods(), []);
     });
 
     it('writes nothing in steady state, also after resyncs and a restart', async () => {
-      await world.applyCount();
-      await world.untilReady(3);
-      await world.settle();
+      await cluster.applyCount();
+      await cluster.untilReady(3);
+      await cluster.settle();
       const versions = async () => [
-        (await world.count()).metadata.resourceVersion,
-        ...(await world.pods()).map(({ metadata }) => metadata.resourceVersion),
+        (await cluster.count()).metadata.resourceVersion,
+        ...(await cluster.pods()).map(({ metadata }) => metadata.resourceVersion),
       ];
       const before = await versions();
-      const events = await world.events();
+      const events = await cluster.events();
       await stopDaemon();
-      world.startDaemon({ resyncPeriodMs: 1000 });
-      await world.pass(3500);
+      cluster.startDaemon({ resyncPeriodMs: 1000 });
+      await cluster.pass(3500);
       assert.deepEqual(await versions(), before);
-      assert.deepEqual(await world.events(), events);
+      assert.deepEqual(await cluster.events(), events);
     });
   });
 }

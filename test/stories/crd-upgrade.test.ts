@@ -20,20 +20,20 @@ type Version = Versions[number];
 
 inTestClusters((where, create) => {
   describe(`${where}: a daemon whose CRDs change`, { timeout: 300_000 }, () => {
-    let world: TestCluster;
+    let cluster: TestCluster;
     let kinds: EveryKind;
 
     const start = (...controllers: readonly string[]) =>
-      world.startDaemon({ controllers, namespaces: [world.namespace] });
+      cluster.startDaemon({ controllers, namespaces: [cluster.namespace] });
 
     beforeEach(async () => {
-      world = await create();
-      kinds = new EveryKind(world);
+      cluster = await create();
+      kinds = new EveryKind(cluster);
     });
     afterEach(async () => {
       // Before the daemon stops, which removes the finalizers.
       await kinds.removeAll();
-      await world.end();
+      await cluster.end();
     });
 
     /** Lets `change` derive new versions from the CRD in this checkout, until the test ends. */
@@ -42,14 +42,14 @@ inTestClusters((where, create) => {
       const [version] = spec?.versions ?? [];
       assert.ok(version);
       const put = (versions: Versions) =>
-        world.client.patch(
+        cluster.client.patch(
           CUSTOM_RESOURCE_DEFINITIONS,
           { name: crdNameOf(resource) },
           { type: 'merge', body: { spec: { versions } } },
         );
       await put(change(structuredClone(version)));
       // The server serves a stored CRD with a short delay.
-      await world.pass(world.isVirtual ? 100 : 3000);
+      await cluster.pass(cluster.isVirtual ? 100 : 3000);
       return () => put([version]);
     };
 
@@ -59,14 +59,14 @@ inTestClusters((where, create) => {
       return field;
     };
 
-    const errors = () => world.errors().filter((line) => !line.includes('cannot be split'));
+    const errors = () => cluster.errors().filter((line) => !line.includes('cannot be split'));
 
     it('continues after a field and a version were added, and applies later changes', async () => {
-      await world.installCrd();
+      await cluster.installCrd();
       start('count');
-      await world.applyCount();
-      await world.untilReady(3);
-      await world.settle();
+      await cluster.applyCount();
+      await cluster.untilReady(3);
+      await cluster.settle();
       const before = await kinds.state();
 
       const restore = await changeCrd(COUNTS, (v1) => {
@@ -74,34 +74,34 @@ inTestClusters((where, create) => {
         properties['priority'] = { type: 'integer' };
         return [v1, { ...v1, name: 'v2', storage: false }];
       });
-      await world.settle();
+      await cluster.settle();
       assert.deepEqual([...(await kinds.state())], [...before]);
       const v2: typeof COUNTS = { ...COUNTS, version: 'v2' };
-      await world.client.patch(v2, world.at, { type: 'merge', body: { spec: { count: 4 } } });
-      await world.untilReady(4);
+      await cluster.client.patch(v2, cluster.at, { type: 'merge', body: { spec: { count: 4 } } });
+      await cluster.untilReady(4);
       await restore();
-      await world.patchCount({ count: 2 });
-      await world.untilReady(2);
+      await cluster.patchCount({ count: 2 });
+      await cluster.untilReady(2);
       assert.deepEqual(errors(), []);
     });
 
     it('continues to reconcile objects that a stricter schema rejects, and reports writes that the server rejects', async () => {
-      await world.installCrd();
+      await cluster.installCrd();
       start('count');
-      await world.applyCount();
-      await world.untilReady(3);
-      await world.settle();
+      await cluster.applyCount();
+      await cluster.untilReady(3);
+      await cluster.settle();
       const restore = await changeCrd(COUNTS, (v1) => {
         countField(v1).maximum = 2;
         return [v1];
       });
-      await world.client.delete(PODS, world.podAt(0));
-      await world.until('a replacement Pod', async () => {
-        const pods = await world.pods();
+      await cluster.client.delete(PODS, cluster.podAt(0));
+      await cluster.until('a replacement Pod', async () => {
+        const pods = await cluster.pods();
         const isReady = pods.every(({ status }) => status?.phase === 'Running');
         return pods.length === 3 && isReady;
       });
-      await world.settle();
+      await cluster.settle();
       // Servers since 1.30 ignore validation errors in unchanged fields. Older servers reject both
       // status updates of this test: one Pod too few, and a Pod that is not ready.
       const reported = errors();
@@ -112,16 +112,16 @@ inTestClusters((where, create) => {
           /requeuing for later retry: The server refuses the status: .*"test-count" is invalid: spec\.count.*Correct the object/,
         );
       }
-      if (world.isVirtual) {
-        await world.pass(3_600_000);
+      if (cluster.isVirtual) {
+        await cluster.pass(3_600_000);
         assert.ok(errors().length <= reported.length + 17, 'retries are slow');
       }
 
-      await world.patchCount({ count: 1 });
-      await world.untilReady(1);
+      await cluster.patchCount({ count: 1 });
+      await cluster.untilReady(1);
       await restore();
       const after = errors().length;
-      await world.settle();
+      await cluster.settle();
       assert.equal(errors().length, after);
     });
 
@@ -136,14 +136,14 @@ inTestClusters((where, create) => {
         await kinds.create('old');
         await kinds.untilSettled();
         for (const resource of [COUNTS, WEB_APPS, FOOS, ATS]) {
-          await world.client.delete(CUSTOM_RESOURCE_DEFINITIONS, { name: crdNameOf(resource) });
+          await cluster.client.delete(CUSTOM_RESOURCE_DEFINITIONS, { name: crdNameOf(resource) });
         }
-        await world.until(
+        await cluster.until(
           'no owned object is left',
           async () => (await kinds.children()).length === 0,
         );
-        await world.until('no CRD is left', async () => {
-          const { items } = await world.client.list(CUSTOM_RESOURCE_DEFINITIONS);
+        await cluster.until('no CRD is left', async () => {
+          const { items } = await cluster.client.list(CUSTOM_RESOURCE_DEFINITIONS);
           return items.length === 0;
         });
         await kinds.install();

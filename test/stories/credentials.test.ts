@@ -71,87 +71,87 @@ class AuthenticatedSimulation extends Simulation {
 }
 
 describe('A daemon whose token file is renewed by another process', () => {
-  let world: AuthenticatedSimulation;
+  let simulation: AuthenticatedSimulation;
 
   beforeEach(async () => {
-    world = new AuthenticatedSimulation();
-    world.startCluster();
-    await world.installCrd();
-    world.startDaemon();
-    await world.applyCount();
-    await world.untilReady(3);
-    await world.pass(MINUTE_MS);
-    world.requests.length = 0;
+    simulation = new AuthenticatedSimulation();
+    simulation.startCluster();
+    await simulation.installCrd();
+    simulation.startDaemon();
+    await simulation.applyCount();
+    await simulation.untilReady(3);
+    await simulation.pass(MINUTE_MS);
+    simulation.requests.length = 0;
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   it('uses a new token within a minute, without a rejected request and without a new watch', async () => {
-    world.file = 'second';
-    world.accepted = ['first', 'second'];
-    await world.pass(MINUTE_MS);
-    world.accepted = ['second'];
-    await world.patchCount({ count: 5 });
-    await world.untilReady(5);
-    assert.equal(world.requested(/^rejected/), 0);
-    assert.equal(world.requested(/GET .*(watch=|limit=)/), 0, 'no watch and no list was sent');
-    assert.deepEqual(world.errors(), []);
+    simulation.file = 'second';
+    simulation.accepted = ['first', 'second'];
+    await simulation.pass(MINUTE_MS);
+    simulation.accepted = ['second'];
+    await simulation.patchCount({ count: 5 });
+    await simulation.untilReady(5);
+    assert.equal(simulation.requested(/^rejected/), 0);
+    assert.equal(simulation.requested(/GET .*(watch=|limit=)/), 0, 'no watch and no list was sent');
+    assert.deepEqual(simulation.errors(), []);
   });
 
   it('repeats a request once after an old token is rejected, without a failed sync', async () => {
-    await world.patchCount({ count: 4 });
-    await world.untilReady(4);
-    world.requests.length = 0;
-    world.file = 'second';
-    world.accepted = ['second'];
-    await world.patchCount({ count: 5 });
-    await world.untilReady(5);
+    await simulation.patchCount({ count: 4 });
+    await simulation.untilReady(4);
+    simulation.requests.length = 0;
+    simulation.file = 'second';
+    simulation.accepted = ['second'];
+    await simulation.patchCount({ count: 5 });
+    await simulation.untilReady(5);
     // Requests in flight at the same time as the first.
-    assert.ok(world.requested(/^rejected/) <= 3, world.requests.join('\n'));
-    assert.ok(world.requested(/^rejected/) >= 1);
-    assert.equal(world.requested(/GET .*(watch=|limit=)/), 0);
-    assert.deepEqual(world.errors(), []);
+    assert.ok(simulation.requested(/^rejected/) <= 3, simulation.requests.join('\n'));
+    assert.ok(simulation.requested(/^rejected/) >= 1);
+    assert.equal(simulation.requested(/GET .*(watch=|limit=)/), 0);
+    assert.deepEqual(simulation.errors(), []);
   });
 
   it('continues with the last valid token while the file is absent or empty, and logs it', async () => {
     for (const file of [undefined, '', '\n']) {
-      world.file = file;
-      world.lines.length = 0;
-      await world.pass(2 * MINUTE_MS);
-      const { spec } = await world.count();
-      await world.patchCount({ count: spec.count + 1 });
-      await world.untilReady(spec.count + 1);
-      for (const line of world.errors()) assert.match(line, /^Failed to read the token file/);
-      assert.ok(world.errors().length >= 1);
+      simulation.file = file;
+      simulation.lines.length = 0;
+      await simulation.pass(2 * MINUTE_MS);
+      const { spec } = await simulation.count();
+      await simulation.patchCount({ count: spec.count + 1 });
+      await simulation.untilReady(spec.count + 1);
+      for (const line of simulation.errors()) assert.match(line, /^Failed to read the token file/);
+      assert.ok(simulation.errors().length >= 1);
     }
-    assert.equal(world.requested(/^rejected/), 0);
+    assert.equal(simulation.requested(/^rejected/), 0);
   });
 
   it('retries with increasing delays while its token is rejected, and recovers', async () => {
-    world.accepted = ['other'];
-    world.server.faults.dropWatches();
-    await world.patchCount({ count: 5 });
-    await world.pass(10 * MINUTE_MS);
-    const asked = world.requests.length;
-    world.requests.length = 0;
-    await world.pass(10 * MINUTE_MS);
+    simulation.accepted = ['other'];
+    simulation.server.faults.dropWatches();
+    await simulation.patchCount({ count: 5 });
+    await simulation.pass(10 * MINUTE_MS);
+    const asked = simulation.requests.length;
+    simulation.requests.length = 0;
+    await simulation.pass(10 * MINUTE_MS);
     // Two informers each send a watch and a list twice, and wait for at least half a minute.
     const most = 2 * (2 + 2) * 20;
-    assert.ok(world.requests.length <= most, `${world.requests.length} in ten minutes`);
+    assert.ok(simulation.requests.length <= most, `${simulation.requests.length} in ten minutes`);
     assert.ok(asked <= 1.5 * most, `${asked} in the first ten minutes`);
     assert.ok(
-      world.requests.length >= most / 4,
-      `${world.requests.length}requests: it continues to retry`,
+      simulation.requests.length >= most / 4,
+      `${simulation.requests.length}requests: it continues to retry`,
     );
-    assert.equal(world.requested(/^accepted/), 0);
+    assert.equal(simulation.requested(/^accepted/), 0);
 
-    world.file = 'other';
-    await world.until('5 Pods', async () => (await world.pods()).length === 5, {
+    simulation.file = 'other';
+    await simulation.until('5 Pods', async () => (await simulation.pods()).length === 5, {
       withinMs: 2 * MINUTE_MS,
     });
-    await world.untilReady(5);
-    const again = world.errors().length;
-    await world.pass(10 * MINUTE_MS);
-    assert.equal(world.errors().length, again);
+    await simulation.untilReady(5);
+    const again = simulation.errors().length;
+    await simulation.pass(10 * MINUTE_MS);
+    assert.equal(simulation.errors().length, again);
   });
 });
 
@@ -184,7 +184,7 @@ describe(
     let folder: string;
     /** The daemon's kind of connection, with separate credentials. */
     let client: ClusterConnection;
-    let world: TlsCluster;
+    let cluster: TlsCluster;
 
     const fileOf = (name: 'ca.crt' | 'token') => join(folder, name);
     const write = async (name: 'ca.crt' | 'token', text: string) => {
@@ -199,11 +199,11 @@ describe(
       assert.ok(plane.config.ca?.kind === 'data');
       await write('ca.crt', plane.config.ca.pem);
       client = connectCluster({ ...plane.config, ca: { kind: 'file', path: fileOf('ca.crt') } });
-      world = await TlsCluster.create({ ...plane, client: client.client });
-      await world.installCrd();
+      cluster = await TlsCluster.create({ ...plane, client: client.client });
+      await cluster.installCrd();
     });
     after(async () => {
-      await world.end();
+      await cluster.end();
       await client.close();
       await plane.close();
       await rm(folder, { recursive: true });
@@ -211,7 +211,7 @@ describe(
 
     /** Returns a token that is valid while the Secret of that name exists. */
     const mint = async (secret: string): Promise<string> => {
-      const { namespace } = world;
+      const { namespace } = cluster;
       const { metadata } = await client.client.create(SECRETS, {
         apiVersion: 'v1',
         kind: 'Secret',
@@ -231,7 +231,7 @@ describe(
     };
 
     it('continues when its token is replaced and the old one is rejected, and when the server has a new CA', async () => {
-      const { namespace } = world;
+      const { namespace } = cluster;
       await grant(client.client, namespace);
       await write('token', await mint('first'));
       const statuses: number[] = [];
@@ -252,9 +252,9 @@ describe(
         },
       );
       const rejected = () => statuses.filter((status) => status === 401).length;
-      const stop = world.startDaemon({ namespaces: [namespace] }, connection.client);
-      await world.applyCount();
-      await world.untilReady(3);
+      const stop = cluster.startDaemon({ namespaces: [namespace] }, connection.client);
+      await cluster.applyCount();
+      await cluster.untilReady(3);
 
       const old = await readFile(fileOf('token'), 'utf8');
       await write('token', await mint('second'));
@@ -263,7 +263,7 @@ describe(
         ...plane.config,
         credentials: { kind: 'token', token: old },
       });
-      await world.until('the old token is rejected', async () => {
+      await cluster.until('the old token is rejected', async () => {
         try {
           await untrusting.client.list(PODS, { namespace });
           return false;
@@ -273,26 +273,26 @@ describe(
       });
       await untrusting.close();
       const watchesBefore = watches.length;
-      await world.patchCount({ count: 5 });
-      await world.untilReady(5);
+      await cluster.patchCount({ count: 5 });
+      await cluster.untilReady(5);
       assert.ok(rejected() >= 1 && rejected() <= 3, `${rejected()} rejected requests`);
       assert.equal(watches.length, watchesBefore, 'the watches continue');
-      assert.deepEqual(world.errors(), []);
+      assert.deepEqual(cluster.errors(), []);
 
       const ca = await plane.processes?.replaceAuthority();
       assert.ok(ca);
       await plane.processes?.crash('kube-apiserver');
       await plane.processes?.restart('kube-apiserver');
-      await world.until('the daemon does not trust the server', async () =>
-        world.lines.some(({ error, fields }) =>
+      await cluster.until('the daemon does not trust the server', async () =>
+        cluster.lines.some(({ error, fields }) =>
           /x509/.test(`${String(error)} ${JSON.stringify(fields)}`),
         ),
       );
-      const from = world.elapsedMs();
+      const from = cluster.elapsedMs();
       await write('ca.crt', ca);
-      await world.until('clients with the new CA trust the server', async () => {
+      await cluster.until('clients with the new CA trust the server', async () => {
         try {
-          await world.patchCount({ count: 4 });
+          await cluster.patchCount({ count: 4 });
           return true;
         } catch (error) {
           if (isApiError(error, 'unreachable')) return false;
@@ -300,12 +300,12 @@ describe(
         }
       });
       // The kubelet simulation does not trust the server any more, so that terminating Pods stay.
-      await world.until('the daemon trusts the server', async () => {
-        const kept = (await world.pods()).filter(({ metadata }) => !metadata.deletionTimestamp);
+      await cluster.until('the daemon trusts the server', async () => {
+        const kept = (await cluster.pods()).filter(({ metadata }) => !metadata.deletionTimestamp);
         return kept.length === 4;
       });
       // Shorter than the period of the file reload: delays between attempts are at most one minute.
-      assert.ok(world.elapsedMs() - from < 90_000, `${world.elapsedMs() - from} ms`);
+      assert.ok(cluster.elapsedMs() - from < 90_000, `${cluster.elapsedMs() - from} ms`);
       await stop();
       await connection.close();
     });

@@ -92,10 +92,10 @@ function controlPlaneWith(controllers: readonly string[], samples: readonly Samp
 
   /** Runs the commands of an example's README in a namespace that is empty before and after. */
   const follow = async (example: string) => {
-    const world = await TlsCluster.create(plane);
+    const cluster = await TlsCluster.create(plane);
     const kubeconfig = join(home, `${example}.kubeconfig`);
-    writeFileSync(kubeconfig, kubeconfigIn(world.namespace, plane.kubeconfigPath));
-    const reader = new Reader(world, {
+    writeFileSync(kubeconfig, kubeconfigIn(cluster.namespace, plane.kubeconfigPath));
+    const reader = new Reader(cluster, {
       PATH: [home, process.env['PATH'] ?? ''].join(delimiter),
       HOME: home,
       KUBECONFIG: kubeconfig,
@@ -109,7 +109,7 @@ function controlPlaneWith(controllers: readonly string[], samples: readonly Samp
       await reader.follow(step);
     }
     await reader.follow({ command: 'kubectl get pods', output: ['No resources found'] });
-    await world.end();
+    await cluster.end();
   };
 
   return { follow };
@@ -117,11 +117,11 @@ function controlPlaneWith(controllers: readonly string[], samples: readonly Samp
 
 /** Runs commands in a shell, in the folder of the READMEs. */
 class Reader {
-  readonly #world: TlsCluster;
+  readonly #cluster: TlsCluster;
   readonly #environment: Readonly<Record<string, string>>;
 
-  constructor(world: TlsCluster, environment: Readonly<Record<string, string>>) {
-    this.#world = world;
+  constructor(cluster: TlsCluster, environment: Readonly<Record<string, string>>) {
+    this.#cluster = cluster;
     this.#environment = environment;
   }
 
@@ -130,7 +130,7 @@ class Reader {
     if (READ_ONLY.test(step.command)) {
       const deadline = performance.now() + 30_000;
       while (!isAsShown(step, printed) && performance.now() < deadline) {
-        await this.#world.pass(250);
+        await this.#cluster.pass(250);
         printed = await this.#give(step);
       }
     }
@@ -157,8 +157,8 @@ function kubeconfigIn(namespace: string, path: string): string {
 }
 
 /** Waits until the object is collected: Kubernetes' garbage collector discovers new kinds every 30 s. */
-async function untilCollected(world: TlsCluster, { kind, file }: Sample): Promise<void> {
-  const { client, namespace } = world;
+async function untilCollected(cluster: TlsCluster, { kind, file }: Sample): Promise<void> {
+  const { client, namespace } = cluster;
   const sample: Draft<KubernetesObject> = parse(readFileSync(join(EXAMPLES, file), 'utf8'));
   const owner = await client.create(kind, {
     ...sample,
@@ -172,7 +172,7 @@ async function untilCollected(world: TlsCluster, { kind, file }: Sample): Promis
     metadata: { name, namespace, ownerReferences },
   });
   await client.delete(kind, owner.metadata);
-  await world.until(`owned objects of a ${kind.kind} are collected`, async () => {
+  await cluster.until(`owned objects of a ${kind.kind} are collected`, async () => {
     const { items } = await client.list(CONFIG_MAPS, { namespace });
     return items.every(({ metadata }) => metadata.name !== name);
   });

@@ -11,35 +11,35 @@ import { inTestClusters } from '../support/test-clusters.ts';
 
 function testIn(where: string, create: () => Promise<TestCluster>): void {
   describe(`A Foo and the daemon, ${where}`, () => {
-    let world: TestCluster;
+    let cluster: TestCluster;
     let stopDaemon: () => Promise<void>;
 
     beforeEach(async () => {
-      world = await create();
-      await world.installCrd(FOOS, DEPLOYMENTS);
+      cluster = await create();
+      await cluster.installCrd(FOOS, DEPLOYMENTS);
       stopDaemon = startDaemon();
     });
-    afterEach(() => world.end());
+    afterEach(() => cluster.end());
 
-    const startDaemon = () => world.startDaemon({ controllers: ['foo'] });
-    const at = (name: string) => ({ namespace: world.namespace, name });
-    const foo = () => world.client.get(FOOS, at('example-foo'));
-    const deployment = (name: string = 'web') => world.client.get(DEPLOYMENTS, at(name));
+    const startDaemon = () => cluster.startDaemon({ controllers: ['foo'] });
+    const at = (name: string) => ({ namespace: cluster.namespace, name });
+    const foo = () => cluster.client.get(FOOS, at('example-foo'));
+    const deployment = (name: string = 'web') => cluster.client.get(DEPLOYMENTS, at(name));
     const names = async () =>
-      (await world.client.list(DEPLOYMENTS, { namespace: world.namespace })).items
+      (await cluster.client.list(DEPLOYMENTS, { namespace: cluster.namespace })).items
         .map(({ metadata }) => metadata.name)
         .toSorted();
     const apply = (spec: Partial<Foo['spec']> = {}) =>
-      world.client.create(FOOS, {
+      cluster.client.create(FOOS, {
         apiVersion: 'samplecontroller.k8s.io/v1alpha1',
         kind: 'Foo',
         metadata: at('example-foo'),
         spec: { deploymentName: 'web', replicas: 1, ...spec },
       });
     const patch = (spec: Partial<Foo['spec']>) =>
-      world.client.patch(FOOS, at('example-foo'), { type: 'merge', body: { spec } });
+      cluster.client.patch(FOOS, at('example-foo'), { type: 'merge', body: { spec } });
     const untilAvailable = (replicas: number) =>
-      world.until(`${replicas} available`, async () => {
+      cluster.until(`${replicas} available`, async () => {
         const { metadata, status } = await foo();
         return (
           status?.observedGeneration === metadata.generation &&
@@ -65,7 +65,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
     it('creates its Deployment, becomes available, and records one Synced event', async () => {
       const { metadata } = await apply({ replicas: 2 });
       await untilAvailable(2);
-      await world.settle();
+      await cluster.settle();
       const { spec, metadata: child } = await deployment();
       assert.equal(child.ownerReferences?.[0]?.uid, metadata.uid);
       assert.deepEqual(spec?.template.metadata?.labels, {
@@ -74,20 +74,22 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       });
       assert.equal(spec.template.spec?.containers[0]?.image, 'nginx:latest');
       assert.equal((await foo()).status?.selector, 'app=nginx,controller=example-foo');
-      assert.deepEqual(await world.events('sample-controller'), ['Synced Foo synced successfully']);
-      assert.deepEqual(world.errors(), []);
+      assert.deepEqual(await cluster.events('sample-controller'), [
+        'Synced Foo synced successfully',
+      ]);
+      assert.deepEqual(cluster.errors(), []);
     });
 
     it('a new leader writes nothing and records no event', async () => {
       await apply();
       await untilAvailable(1);
-      await world.settle();
-      const before = [await foo(), await deployment(), await world.events('sample-controller')];
+      await cluster.settle();
+      const before = [await foo(), await deployment(), await cluster.events('sample-controller')];
       await stopDaemon();
       startDaemon();
-      await world.settle();
+      await cluster.settle();
       assert.deepEqual(
-        [await foo(), await deployment(), await world.events('sample-controller')],
+        [await foo(), await deployment(), await cluster.events('sample-controller')],
         before,
       );
     });
@@ -98,23 +100,26 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       await patch({ replicas: 3 });
       await untilAvailable(3);
       const body = { spec: { replicas: 7 } };
-      await world.client.patch(DEPLOYMENTS, at('web'), { type: 'merge', body });
-      await world.until('replicas restored', async () => (await deployment()).spec?.replicas === 3);
+      await cluster.client.patch(DEPLOYMENTS, at('web'), { type: 'merge', body });
+      await cluster.until(
+        'replicas restored',
+        async () => (await deployment()).spec?.replicas === 3,
+      );
     });
 
     it('keeps an unowned Deployment with its name unchanged, and continues when that is gone', async () => {
-      const before = await world.client.create(DEPLOYMENTS, theirs());
+      const before = await cluster.client.create(DEPLOYMENTS, theirs());
       await apply();
-      await world.until('the collision is reported', async () =>
-        (await world.events('sample-controller')).includes(
+      await cluster.until('the collision is reported', async () =>
+        (await cluster.events('sample-controller')).includes(
           'ErrResourceExists Resource "web" already exists and is not managed by Foo',
         ),
       );
       const after = await deployment();
       assert.deepEqual([after.metadata.uid, after.spec], [before.metadata.uid, before.spec]);
-      await world.client.delete(DEPLOYMENTS, at('web'), { propagationPolicy: 'Background' });
+      await cluster.client.delete(DEPLOYMENTS, at('web'), { propagationPolicy: 'Background' });
       await untilAvailable(1);
-      const events = await world.events('sample-controller');
+      const events = await cluster.events('sample-controller');
       assert.ok(events.includes('Synced Foo synced successfully'), events.join());
     });
 
@@ -122,7 +127,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       await apply();
       await untilAvailable(1);
       await patch({ deploymentName: 'site' });
-      await world.until('renamed', async () => (await names()).join() === 'site');
+      await cluster.until('renamed', async () => (await names()).join() === 'site');
       await untilAvailable(1);
     });
 
@@ -130,8 +135,8 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       await apply();
       await untilAvailable(1);
       const { uid } = (await deployment()).metadata;
-      await world.client.delete(DEPLOYMENTS, at('web'), { propagationPolicy: 'Background' });
-      await world.until('back', async () => {
+      await cluster.client.delete(DEPLOYMENTS, at('web'), { propagationPolicy: 'Background' });
+      await cluster.until('back', async () => {
         try {
           return (await deployment()).metadata.uid !== uid;
         } catch (error) {
@@ -140,8 +145,8 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
         }
       });
       await untilAvailable(1);
-      await world.client.delete(FOOS, at('example-foo'), { propagationPolicy: 'Background' });
-      await world.until('gone', async () => (await names()).length === 0);
+      await cluster.client.delete(FOOS, at('example-foo'), { propagationPolicy: 'Background' });
+      await cluster.until('gone', async () => (await names()).length === 0);
     });
   });
 }

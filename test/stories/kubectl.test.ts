@@ -20,19 +20,19 @@ if (skip) console.warn(`SKIPPED: ${import.meta.filename}: ${skip}`);
 /** The life of one Count; each test starts from the state at the end of the previous one. */
 describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => {
   let plane: ControlPlane;
-  let world: TlsCluster;
+  let cluster: TlsCluster;
   let kubectl: Kubectl;
   let folder: string;
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'kubectl-story-'));
     plane = await startControlPlane({ cluster: {} });
-    world = await TlsCluster.create(plane);
-    const { namespace } = world;
+    cluster = await TlsCluster.create(plane);
+    const { namespace } = cluster;
     kubectl = new Kubectl({ program: program ?? '', kubeconfig: plane.kubeconfigPath, namespace });
   });
   after(async () => {
-    await world.end();
+    await cluster.end();
     await plane.close();
     kubectl.close();
     rmSync(folder, { recursive: true, force: true });
@@ -41,7 +41,7 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
   /** Waits with kubectl until the Count is Ready in its current generation, with `pods` Pods. */
   const ready = async (pods: number) => {
     await kubectl.run('wait', '--for=condition=Ready', 'count/test-count', '--timeout=30s');
-    const count = await world.count();
+    const count = await cluster.count();
     assert.equal(count.status?.readyReplicas, pods);
   };
 
@@ -53,7 +53,7 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
     );
     const waited = await kubectl.run('wait', '--for=condition=Established', 'crd', '--all');
     assert.match(waited, /\/counts\.demo\.mark8s\.io condition met\n/);
-    world.startDaemon();
+    cluster.startDaemon();
   });
 
   it('auth can-i and auth whoami report the user and its permissions', async () => {
@@ -134,8 +134,8 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
   });
 
   it('describe and get events show its events', async () => {
-    await world.until('the event', async () =>
-      (await world.events()).includes('Synced Count synced successfully'),
+    await cluster.until('the event', async () =>
+      (await cluster.events()).includes('Synced Count synced successfully'),
     );
     const [described, events] = await Promise.all([
       kubectl.run('describe', 'count', 'test-count'),
@@ -183,7 +183,7 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
     assert.equal(await kubectl.run('diff', '-f', EXAMPLE), '');
     const changed = await kubectl
       .start(['diff', '-f', '-'], {
-        stdin: JSON.stringify(countDraft(world.namespace, { count: 4 })),
+        stdin: JSON.stringify(countDraft(cluster.namespace, { count: 4 })),
       })
       .ended();
     assert.equal(changed.code, 1, changed.stderr);
@@ -200,7 +200,7 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
     await watch.printed(/^test-count +5 +5 +true /m);
     watch.child.kill();
     await watch.ended();
-    await world.untilReady(5);
+    await cluster.untilReady(5);
     const lines = cellsOf(watch.stdout).slice(1);
     assert.deepEqual(lines[0]?.slice(0, 4), ['test-count', '3', '3', 'true']);
     assert.ok(
@@ -225,8 +225,8 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
     assert.equal(code, 0, stderr);
     assert.equal(stdout, 'count.demo.mark8s.io/test-count edited\n');
     await ready(2);
-    await world.until('the other Pods are gone', async () => {
-      return (await world.podNames()).join() === 'test-count-0,test-count-1';
+    await cluster.until('the other Pods are gone', async () => {
+      return (await cluster.podNames()).join() === 'test-count-0,test-count-1';
     });
   });
 
@@ -238,7 +238,7 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
       'count.demo.mark8s.io/test-count patched\n',
     );
     // A status update during the patch would be a conflict.
-    await world.untilReady(3);
+    await cluster.untilReady(3);
     assert.equal(
       await patch('merge', { spec: { count: 3 } }),
       'count.demo.mark8s.io/test-count patched (no change)\n',
@@ -247,7 +247,7 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
       { op: 'test', path: '/spec/count', value: 3 },
       { op: 'replace', path: '/spec/count', value: 1 },
     ]);
-    await world.untilReady(1);
+    await cluster.untilReady(1);
     const rejected = await kubectl
       .start(['patch', 'count', 'test-count', '-p', '{"spec":{"count":2}}'])
       .ended();
@@ -259,24 +259,24 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
   });
 
   it('delete pod causes a replacement; wait --for=delete returns when the old Pod is gone', async () => {
-    const { uid } = (await world.pod(0)).metadata;
-    const { namespace } = world;
+    const { uid } = (await cluster.pod(0)).metadata;
+    const { namespace } = cluster;
     const deleted = await kubectl.run('delete', 'pod', 'test-count-0');
     assert.match(deleted, /^pod "test-count-0" deleted( from \S+ namespace)?\n$/);
-    await world.until('another Pod', async () =>
-      (await world.pods()).some(({ metadata }) => metadata.uid !== uid),
+    await cluster.until('another Pod', async () =>
+      (await cluster.pods()).some(({ metadata }) => metadata.uid !== uid),
     );
-    await world.untilReady(1);
-    assert.deepEqual(await world.podNames(), ['test-count-0'], namespace);
+    await cluster.untilReady(1);
+    assert.deepEqual(await cluster.podNames(), ['test-count-0'], namespace);
   });
 
   it('apply --server-side creates it, owns its fields, and names conflicting managers', async () => {
-    const manifest = countDraft(world.namespace, { count: 1 }, 'applied');
+    const manifest = countDraft(cluster.namespace, { count: 1 }, 'applied');
     const apply = ['apply', '--server-side', '-f', '-'];
     const applied = 'count.demo.mark8s.io/applied serverside-applied\n';
     assert.equal(await kubectl.send(manifest, ...apply), applied);
     assert.equal(await kubectl.send(manifest, ...apply), applied);
-    const more = countDraft(world.namespace, { count: 2 }, 'applied');
+    const more = countDraft(cluster.namespace, { count: 2 }, 'applied');
     const conflict = await kubectl.refused(more, ...apply, '--field-manager=other-manager');
     assert.match(
       conflict,
@@ -294,7 +294,7 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
 
   it('an invalid object is rejected with a message for each field', async () => {
     const bad = (spec: object, name = 'bad') => ({
-      ...countDraft(world.namespace, {}, name),
+      ...countDraft(cluster.namespace, {}, name),
       spec: { name: 'nginx', count: 1, ...spec },
     });
     const apply = ['apply', '-f', '-'];
@@ -370,11 +370,11 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
     await kubectl.run('wait', '--for=delete', 'pod', '--all', '--timeout=30s');
     const gone = await kubectl.start(['get', 'count,pods']).ended();
     assert.equal(gone.stdout, '');
-    assert.equal(gone.stderr, `No resources found in ${world.namespace} namespace.\n`);
+    assert.equal(gone.stderr, `No resources found in ${cluster.namespace} namespace.\n`);
   });
 
   it('delete ns removes all objects of the namespace', async () => {
-    const name = `${world.namespace}-more`;
+    const name = `${cluster.namespace}-more`;
     assert.equal(await kubectl.run('create', 'ns', name), `namespace/${name} created\n`);
     await kubectl.send(countDraft(name), '-n', name, 'apply', '-f', '-');
     await kubectl.run('-n', name, 'wait', '--for=condition=Ready', 'count/test-count');

@@ -16,17 +16,17 @@ const STOP_MID_SYNC = import.meta.resolve('../support/stop-mid-sync.ts');
 /** Pauses a leader with SIGSTOP, as a frozen machine or a very long garbage collection does. */
 describe('Two processes, one of which leads', { timeout: 60_000 }, () => {
   let controlPlane: ControlPlane;
-  let world: TlsCluster;
+  let cluster: TlsCluster;
   const programs: Program[] = [];
 
   before(async () => {
     controlPlane = await startControlPlane();
-    world = await TlsCluster.create(controlPlane);
-    await world.installCrd();
+    cluster = await TlsCluster.create(controlPlane);
+    await cluster.installCrd();
   });
   after(async () => {
     await killAll(programs);
-    await world.end();
+    await cluster.end();
     await controlPlane.close();
   });
 
@@ -34,10 +34,10 @@ describe('Two processes, one of which leads', { timeout: 60_000 }, () => {
     const program = crdController(
       [
         `--kubeconfig=${controlPlane.kubeconfigPath}`,
-        `--namespaces=${world.namespace}`,
+        `--namespaces=${cluster.namespace}`,
         '--controllers=count',
         '--leader-elect',
-        `--leader-elect-resource-namespace=${world.namespace}`,
+        `--leader-elect-resource-namespace=${cluster.namespace}`,
         '--leader-elect-lease-duration=2s',
         '--leader-elect-renew-deadline=1700ms',
         '--leader-elect-retry-period=400ms',
@@ -62,30 +62,33 @@ describe('Two processes, one of which leads', { timeout: 60_000 }, () => {
     const { received, stop } = await recordInformer(
       config,
       PODS,
-      world.namespace,
+      cluster.namespace,
       (pod) => pod.status?.phase,
     );
     context.after(stop);
     const added = () => received.filter((line) => line.startsWith('add ')).length;
-    await world.applyCount({ count: MANY });
+    await cluster.applyCount({ count: MANY });
     await zombie.printed(/Stopped in the middle of a sync/);
-    await world.patchCount({ count: 2 });
+    await cluster.patchCount({ count: 2 });
     await heir.printed(/"Caches have caught up with the server"(.*\n)*.*"Starting workers"/);
-    await world.until('the new leader has synced', async () => (await world.pods()).length === 2);
+    await cluster.until(
+      'the new leader has synced',
+      async () => (await cluster.pods()).length === 2,
+    );
     assert.equal(added(), 3, 'paused during the sync');
     zombie.child.kill('SIGCONT');
     const { code, stderr } = await zombie.ended();
     assert.equal(code, 1, stderr);
     assert.match(stderr, /\nError: leader election lost: lease .*\n$/);
-    await world.pass(300);
+    await cluster.pass(300);
     assert.equal(added(), 3, 'no further Pods');
-    assert.equal((await world.pods()).length, 2);
+    assert.equal((await cluster.pods()).length, 2);
 
     heir.child.kill('SIGTERM');
     assert.equal((await heir.ended()).code, 0, heir.stderr);
-    const lease = { namespace: world.namespace, name: 'crd-controller' };
-    assert.equal((await world.client.get(LEASES, lease)).spec?.holderIdentity ?? '', '');
-    const { items } = await world.client.list(EVENTS, { namespace: world.namespace });
+    const lease = { namespace: cluster.namespace, name: 'crd-controller' };
+    assert.equal((await cluster.client.get(LEASES, lease)).spec?.holderIdentity ?? '', '');
+    const { items } = await cluster.client.list(EVENTS, { namespace: cluster.namespace });
     const leaseEvents = items.filter(({ involvedObject }) => involvedObject.kind === 'Lease');
     const about = (what: RegExp) =>
       leaseEvents.filter(({ message }) => what.test(message ?? '')).length;

@@ -42,7 +42,7 @@ function example(file: string, args: readonly string[]): Program {
 
 describe('The library examples on a control plane', () => {
   let plane: ControlPlane;
-  let world: TlsCluster;
+  let cluster: TlsCluster;
   let folder: string;
 
   before(async () => {
@@ -50,19 +50,19 @@ describe('The library examples on a control plane', () => {
   });
   after(() => plane.close());
   beforeEach(async () => {
-    world = await TlsCluster.create(plane);
+    cluster = await TlsCluster.create(plane);
     folder = mkdtempSync(join(tmpdir(), 'library-'));
   });
   afterEach(async () => {
-    await world.end();
+    await cluster.end();
     rmSync(folder, { recursive: true, force: true });
   });
 
   const createPod = (name: string) =>
-    world.client.create(PODS, {
+    cluster.client.create(PODS, {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name, namespace: world.namespace },
+      metadata: { name, namespace: cluster.namespace },
       spec: { containers: [{ name: 'app', image: 'nginx' }] },
     });
 
@@ -73,9 +73,9 @@ describe('The library examples on a control plane', () => {
     signal: AbortSignal,
     log: Logger = silentLogger,
   ) => {
-    const options = { stateFile, namespaces: [world.namespace], print };
+    const options = { stateFile, namespaces: [cluster.namespace], print };
     const controllers = (kit: ControllerKit) => [podController(kit, options)];
-    return runControllers({ client: world.client, log, controllers }, signal);
+    return runControllers({ client: cluster.client, log, controllers }, signal);
   };
 
   const stop = async (program: Program) => {
@@ -89,7 +89,7 @@ describe('The library examples on a control plane', () => {
     await createPod('web');
     const first = example('pods.ts', [
       `--kubeconfig=${plane.kubeconfigPath}`,
-      `--namespace=${world.namespace}`,
+      `--namespace=${cluster.namespace}`,
       `--state=${stateFile}`,
     ]);
     await first.printed(/Sync\/Add\/Update for Pod web\n/);
@@ -97,18 +97,18 @@ describe('The library examples on a control plane', () => {
     await first.printed(/Sync\/Add\/Update for Pod late\n/);
     await stop(first);
     assert.deepEqual(JSON.parse(readFileSync(stateFile, 'utf8')), [
-      `${world.namespace}/late`,
-      `${world.namespace}/web`,
+      `${cluster.namespace}/late`,
+      `${cluster.namespace}/web`,
     ]);
 
-    const late = { namespace: world.namespace, name: 'late' };
-    await world.client.delete(PODS, late, { gracePeriodSeconds: 0 });
-    await world.until('deleted', async () => (await world.podNames()).join() === 'web');
+    const late = { namespace: cluster.namespace, name: 'late' };
+    await cluster.client.delete(PODS, late, { gracePeriodSeconds: 0 });
+    await cluster.until('deleted', async () => (await cluster.podNames()).join() === 'web');
     const reported: string[] = [];
     const end = new AbortController();
     const running = runPodController(stateFile, (line) => reported.push(line), end.signal);
-    await world.until('reported', async () =>
-      reported.includes(`Pod ${world.namespace}/late does not exist anymore`),
+    await cluster.until('reported', async () =>
+      reported.includes(`Pod ${cluster.namespace}/late does not exist anymore`),
     );
     end.abort();
     await running;
@@ -126,7 +126,7 @@ describe('The library examples on a control plane', () => {
     };
     const running = runPodController(join(folder, 'state.json'), failToReport, end.signal, log);
     const dropped = () => lines.filter(({ message }) => message.includes('dropping the key'));
-    await world.until('dropped', async () => dropped().length > 0);
+    await cluster.until('dropped', async () => dropped().length > 0);
     assert.ok(attempts >= 6);
     assert.equal(dropped()[0]?.fields['attempt'], 6);
     end.abort();
@@ -137,7 +137,7 @@ describe('The library examples on a control plane', () => {
     const read = (path: string) =>
       parse(readFileSync(join(EXAMPLES, 'static-site', path), 'utf8')) as never;
     try {
-      await world.client.create(
+      await cluster.client.create(
         CUSTOM_RESOURCE_DEFINITIONS,
         read('crds/staticsites.example.com.yaml'),
       );
@@ -146,24 +146,24 @@ describe('The library examples on a control plane', () => {
     }
     const program = example('static-site/src/main.ts', [`--kubeconfig=${plane.kubeconfigPath}`]);
     await program.printed(/"Starting workers"/);
-    const at = { namespace: world.namespace, name: 'example' };
+    const at = { namespace: cluster.namespace, name: 'example' };
     const { spec } = read('samples/static-site.yaml') as { spec: { image: string; replicas: 2 } };
-    await world.client.create(STATIC_SITES, {
+    await cluster.client.create(STATIC_SITES, {
       apiVersion: 'example.com/v1alpha1',
       kind: 'StaticSite',
       metadata: at,
       spec,
     });
-    const status = async () => (await world.client.get(STATIC_SITES, at)).status;
-    await world.until('ready', async () => {
+    const status = async () => (await cluster.client.get(STATIC_SITES, at)).status;
+    await cluster.until('ready', async () => {
       const ready = (await status())?.conditions?.find(({ type }) => type === 'Ready');
       return ready?.message === '2 of 2 replicas are available' && ready.status === 'True';
     });
-    await world.settle();
-    const { resourceVersion } = (await world.client.get(STATIC_SITES, at)).metadata;
-    await world.settle();
+    await cluster.settle();
+    const { resourceVersion } = (await cluster.client.get(STATIC_SITES, at)).metadata;
+    await cluster.settle();
     assert.equal(
-      (await world.client.get(STATIC_SITES, at)).metadata.resourceVersion,
+      (await cluster.client.get(STATIC_SITES, at)).metadata.resourceVersion,
       resourceVersion,
     );
     assert.doesNotMatch(program.stderr, /^E /m);

@@ -13,15 +13,15 @@ const USER = 'jane:canary%2Fsecret';
 
 describe('A cluster behind a proxy', { timeout: 60_000 }, () => {
   let plane: ControlPlane;
-  let world: TlsCluster;
+  let cluster: TlsCluster;
   let proxy: ForwardProxy;
   let kubeconfig: Awaited<ReturnType<typeof temporaryKubeconfig>>;
   let port: string;
 
   before(async () => {
     plane = await startControlPlane({ cluster: { kubelet: { terminationMs: 0 } } });
-    world = await TlsCluster.create(plane);
-    await world.installCrd();
+    cluster = await TlsCluster.create(plane);
+    await cluster.installCrd();
     proxy = await ForwardProxy.start({ user: USER, resolve: () => '127.0.0.1' });
     ({ port } = new URL(plane.config.server));
     kubeconfig = await temporaryKubeconfig({
@@ -45,18 +45,18 @@ describe('A cluster behind a proxy', { timeout: 60_000 }, () => {
   after(async () => {
     await kubeconfig.remove();
     await proxy.close();
-    await world.end();
+    await cluster.end();
     await plane.close();
   });
 
   it('all requests use the proxy in HTTPS_PROXY, and no log line contains its password', async () => {
-    await world.applyCount({ count: 2 });
+    await cluster.applyCount({ count: 2 });
     let output = '';
     const print = (text: string) => (output += `${text}\n`);
     const code = await commandLine(
       [
         `--kubeconfig=${kubeconfig.path}`,
-        `--namespaces=${world.namespace}`,
+        `--namespaces=${cluster.namespace}`,
         '--controllers=count',
         '--once',
         '-v=10',
@@ -70,7 +70,7 @@ describe('A cluster behind a proxy', { timeout: 60_000 }, () => {
       },
     );
     assert.equal(code, 0, output);
-    assert.equal((await world.pods()).length, 2);
+    assert.equal((await cluster.pods()).length, 2);
     const host = new URL(proxy.url).host;
     assert.ok(output.includes(`server="https://${HOST}:${port}" proxy="${host}"`), output);
     // Requests and watches have separate connections.

@@ -71,7 +71,7 @@ const LEADER_ELECTION = {
 
 /** An environment for a controller with limited permissions. */
 interface Stage {
-  readonly world: TestCluster;
+  readonly cluster: TestCluster;
   readonly demand: Demand;
   /** Creates an object in the namespace of the story. */
   create<T extends KubernetesObject>(resource: Resource<T>, name: string, spec: object): Promise<T>;
@@ -101,21 +101,21 @@ const STORIES: Readonly<Record<string, Story>> = {
     role: 'rbac/controllers/count.yaml',
     resources: [COUNTS],
     async run(stage) {
-      const { world, demand } = stage;
-      await world.applyCount();
-      await world.untilReady(3);
-      await world.patchCount({ count: 1 });
-      await world.untilReady(1);
+      const { cluster, demand } = stage;
+      await cluster.applyCount();
+      await cluster.untilReady(3);
+      await cluster.patchCount({ count: 1 });
+      await cluster.untilReady(1);
       let isFree = true;
       demand.before = async ({ verb, resource }) => {
         if (!isFree || verb !== 'create' || resource !== 'pods') return;
         isFree = false;
         await stage.create(PODS, 'foreign-0', podOf('theirs'));
       };
-      await world.applyCount({ count: 1 }, 'foreign');
+      await cluster.applyCount({ count: 1 }, 'foreign');
       await stage.untilRepeated('ErrResourceExists');
       stage.vanishing(COUNTS, 'vanishing');
-      await world.applyCount({ count: 1 }, 'vanishing');
+      await cluster.applyCount({ count: 1 }, 'vanishing');
       await stage.untilGone(COUNTS, 'vanishing');
     },
   },
@@ -131,9 +131,9 @@ const STORIES: Readonly<Record<string, Story>> = {
       await stage.patch(SERVICES, 'site', {
         spec: { ports: [{ name: 'http', port: 80, targetPort: 8080 }] },
       });
-      await stage.world.settle();
-      await stage.world.client.delete(WEB_APPS, {
-        namespace: stage.world.namespace,
+      await stage.cluster.settle();
+      await stage.cluster.client.delete(WEB_APPS, {
+        namespace: stage.cluster.namespace,
         name: 'site',
       });
       await stage.untilGone(WEB_APPS, 'site');
@@ -149,11 +149,11 @@ const STORIES: Readonly<Record<string, Story>> = {
     role: 'rbac/controllers/at.yaml',
     resources: [ATS],
     async run(stage) {
-      const { world } = stage;
-      const schedule = new Date(Math.ceil(world.now() / 1000) * 1000 + 1000).toISOString();
+      const { cluster } = stage;
+      const schedule = new Date(Math.ceil(cluster.now() / 1000) * 1000 + 1000).toISOString();
       await stage.create(ATS, 'soon', { spec: { schedule, command: 'echo YAY' } });
-      await world.until('done', async () => {
-        const at = await world.client.get(ATS, { namespace: world.namespace, name: 'soon' });
+      await cluster.until('done', async () => {
+        const at = await cluster.client.get(ATS, { namespace: cluster.namespace, name: 'soon' });
         return at.status?.phase === 'DONE';
       });
     },
@@ -182,29 +182,29 @@ const STORIES: Readonly<Record<string, Story>> = {
     // A new leader does not need the number of Pods at once, and does not list them.
     canStreamLists: false,
     async run(stage) {
-      const { world } = stage;
-      const name = `master-${world.namespace}`;
+      const { cluster } = stage;
+      const name = `master-${cluster.namespace}`;
       const labels = { 'node-role.kubernetes.io/control-plane': '' };
-      await world.client.create(NODES, {
+      await cluster.client.create(NODES, {
         apiVersion: 'v1',
         kind: 'Node',
         metadata: { name, labels },
       });
       await stage.create(PODS, 'first', podOf('nginx'));
       // Another client changes the label, which the controller checks with a live read.
-      await world.until(
+      await cluster.until(
         'the competing writes are reported',
         async () => {
-          const { metadata } = await world.client.get(NODES, { name });
+          const { metadata } = await cluster.client.get(NODES, { name });
           if (metadata.labels?.[LABEL] !== 'theirs' && metadata.labels?.[LABEL] !== undefined) {
             const body = { metadata: { labels: { [LABEL]: 'theirs' } } };
-            await world.client.patch(NODES, { name }, { type: 'merge', body });
+            await cluster.client.patch(NODES, { name }, { type: 'merge', body });
           }
-          return world.lines.some(({ message }) => message.startsWith('Hot loop'));
+          return cluster.lines.some(({ message }) => message.startsWith('Hot loop'));
         },
         { withinMs: 180_000, stepMs: 500 },
       );
-      await world.client.delete(NODES, { name });
+      await cluster.client.delete(NODES, { name });
     },
   },
 };
@@ -215,47 +215,47 @@ function stages(plane: () => ControlPlane | undefined) {
   return {
     async raise(controller: string, story: Story, isNamespaced: boolean): Promise<Stage> {
       const given = plane();
-      const world = given ? await TlsCluster.create(given) : new Simulation();
-      ends.push(() => world.end());
-      if (world instanceof Simulation) world.startCluster();
+      const cluster = given ? await TlsCluster.create(given) : new Simulation();
+      ends.push(() => cluster.end());
+      if (cluster instanceof Simulation) cluster.startCluster();
       const [crd, ...children] = story.resources;
-      if (crd) await world.installCrd(crd, ...children);
-      const system = `${world.namespace}-system`;
-      await world.client.create(NAMESPACES, {
+      if (crd) await cluster.installCrd(crd, ...children);
+      const system = `${cluster.namespace}-system`;
+      await cluster.client.create(NAMESPACES, {
         apiVersion: 'v1',
         kind: 'Namespace',
         metadata: { name: system },
       });
       const demand = new Demand();
       demand.canStreamLists = story.canStreamLists ?? true;
-      const granted = rights(story, isNamespaced, { watched: world.namespace, system });
-      const connect = given ? withToken(given) : withAuthorizer(world);
+      const granted = rights(story, isNamespaced, { watched: cluster.namespace, system });
+      const connect = given ? withToken(given) : withAuthorizer(cluster);
       const connection = await connect(granted, system);
       ends.push(() => connection.close());
       const fence = new WriteFence();
       const leases = connection.client(demand.around);
       const lease = { namespace: system, name: LEADER_ELECTION.name };
-      await world.client.create(LEASES, {
+      await cluster.client.create(LEASES, {
         apiVersion: 'coordination.k8s.io/v1',
         kind: 'Lease',
         metadata: lease,
         spec: { holderIdentity: 'another', leaseDurationSeconds: 3600 },
       });
       const client = connection.client((handler) => fence.wrap(demand.around(handler)));
-      world.startDaemon(
+      cluster.startDaemon(
         {
           controllers: [controller],
           leaderElection: LEADER_ELECTION,
-          namespaces: isNamespaced ? [world.namespace] : [],
+          namespaces: isNamespaced ? [cluster.namespace] : [],
         },
         client,
         { client: leases, fence, identity: 'replica', namespace: system },
       );
-      await world.until('the standby waits', async () =>
+      await cluster.until('the standby waits', async () =>
         demand.permissions.includes(WATCHES_LEASE),
       );
-      await world.client.delete(LEASES, lease);
-      return stageOf(world, demand);
+      await cluster.client.delete(LEASES, lease);
+      return stageOf(cluster, demand);
     },
     async clear(): Promise<void> {
       for (const end of ends.splice(0)) await end();
@@ -291,9 +291,9 @@ interface Connection {
 }
 
 /** Puts an authorizer with the same rules in front of the embedded server, which has none. */
-function withAuthorizer(world: TestCluster) {
+function withAuthorizer(cluster: TestCluster) {
   return (grants: readonly Grant[]): Promise<Connection> => {
-    assert.ok(world instanceof Simulation);
+    assert.ok(cluster instanceof Simulation);
     const access = new Access((info: RequestInfo) =>
       grants.some(
         ({ manifest, namespace }) =>
@@ -305,7 +305,7 @@ function withAuthorizer(world: TestCluster) {
       client: (around) =>
         new HttpClient({
           server: 'https://simulated',
-          handler: around(access.around(world.server.handler)),
+          handler: around(access.around(cluster.server.handler)),
         }),
       close: () => Promise.resolve(),
     });
@@ -385,9 +385,9 @@ function bound(grants: readonly Grant[], system: string) {
   });
 }
 
-function stageOf(world: TestCluster, demand: Demand): Stage {
-  const { client } = world;
-  const at = (name: string) => ({ namespace: world.namespace, name });
+function stageOf(cluster: TestCluster, demand: Demand): Stage {
+  const { client } = cluster;
+  const at = (name: string) => ({ namespace: cluster.namespace, name });
   const isGone = async (resource: Resource, name: string) => {
     try {
       await client.get(resource, at(name));
@@ -398,7 +398,7 @@ function stageOf(world: TestCluster, demand: Demand): Stage {
     }
   };
   return {
-    world,
+    cluster,
     demand,
     create: (resource, name, spec) =>
       client.create(resource, {
@@ -409,7 +409,7 @@ function stageOf(world: TestCluster, demand: Demand): Stage {
       } as never),
     patch: (resource, name, body) => client.patch(resource, at(name), { type: 'merge', body }),
     untilReady: (resource, name) =>
-      world.until(`${name} is ready`, async () => {
+      cluster.until(`${name} is ready`, async () => {
         const { metadata, status } = (await client.get(resource, at(name))) as KubernetesObject & {
           status?: { observedGeneration?: number; conditions?: { type: string; status: string }[] };
         };
@@ -420,10 +420,10 @@ function stageOf(world: TestCluster, demand: Demand): Stage {
         );
       }),
     untilGone: (resource, name) =>
-      world.until(`${name} is gone`, () => isGone(resource, name), { withinMs: 30_000 }),
+      cluster.until(`${name} is gone`, () => isGone(resource, name), { withinMs: 30_000 }),
     untilRepeated: (reason) =>
-      world.until(`${reason}, again`, async () => {
-        const { items } = await client.list(EVENTS, { namespace: world.namespace });
+      cluster.until(`${reason}, again`, async () => {
+        const { items } = await client.list(EVENTS, { namespace: cluster.namespace });
         return items.some((event) => event.reason === reason && (event.count ?? 1) > 1);
       }),
     vanishing(resource, name) {
@@ -471,7 +471,7 @@ describe('The installed roles', { skip: process.env['CONTROL_PLANE'] === 'embedd
       it(`of ${controller} contain exactly what it needs, ${where}`, async () => {
         const stage = await set.raise(controller, story, isNamespaced);
         await story.run(stage);
-        await stage.world.settle();
+        await stage.cluster.settle();
         const { demand } = stage;
         assert.deepEqual(demand.refused, []);
         assert.deepEqual([...demand.otherPaths], OPEN_TO_ALL);
@@ -563,13 +563,13 @@ function createOwned(client: Client, child: Resource, owner: Resource): Promise<
 
 /** Admission discovers new kinds every 30 s and rejects objects with unknown owners until then. */
 async function knowsOwners(plane: ControlPlane): Promise<void> {
-  const world = await TlsCluster.create(plane);
+  const cluster = await TlsCluster.create(plane);
   const owners = Object.values(STORIES).flatMap(({ resources }) => resources.slice(0, 1));
-  for (const owner of owners) await world.installCrd(owner);
+  for (const owner of owners) await cluster.installCrd(owner);
   for (const owner of owners) {
-    await world.until('admission has discovered the kind', async () => {
+    await cluster.until('admission has discovered the kind', async () => {
       try {
-        await createOwned(world.client, PODS, owner);
+        await createOwned(cluster.client, PODS, owner);
         return true;
       } catch (error) {
         if (isApiError(error, 'forbidden')) return false;
@@ -577,7 +577,7 @@ async function knowsOwners(plane: ControlPlane): Promise<void> {
       }
     });
   }
-  await world.end();
+  await cluster.end();
 }
 
 function split<T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[]] {

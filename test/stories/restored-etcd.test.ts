@@ -17,7 +17,7 @@ const skip = ['embedded', 'real', 'cluster'].includes(where) ? false : 'needs it
 describe('A leader and a standby with their own etcd', { skip }, () => {
   let plane: ControlPlane;
   let etcd: NonNullable<ControlPlane['etcd']>;
-  let world: TlsCluster;
+  let cluster: TlsCluster;
   let programs: Program[] = [];
 
   before(async () => {
@@ -32,10 +32,10 @@ describe('A leader and a standby with their own etcd', { skip }, () => {
     const program = crdController(
       [
         `--kubeconfig=${plane.kubeconfigPath}`,
-        `--namespaces=${world.namespace}`,
+        `--namespaces=${cluster.namespace}`,
         '--controllers=count',
         '--leader-elect',
-        `--leader-elect-resource-namespace=${world.namespace}`,
+        `--leader-elect-resource-namespace=${cluster.namespace}`,
         // Retains the lease while the server is stopped.
         '--leader-elect-lease-duration=120s',
         '--leader-elect-renew-deadline=100s',
@@ -49,38 +49,38 @@ describe('A leader and a standby with their own etcd', { skip }, () => {
 
   /** Starts two programs, of which the first leads, and a Count with `count` Pods. */
   const startScenario = async (count: number) => {
-    world = await TlsCluster.create(plane);
-    await world.installCrd();
+    cluster = await TlsCluster.create(plane);
+    await cluster.installCrd();
     programs = [];
     const leader = start('leader');
     await leader.printed(/"Starting workers"/);
     const standby = start('standby');
     await standby.printed(/"New leader elected"/);
-    await world.applyCount({ count });
+    await cluster.applyCount({ count });
     await untilPods(count);
     return { leader, standby };
   };
   afterEach(async () => {
     await killAll(programs);
-    await world.end();
+    await cluster.end();
   });
 
   const untilPods = (count: number) =>
-    world.until(`${count} Pods`, async () => {
-      const { status } = await world.count();
-      return status?.replicas === count && (await world.pods()).length === count;
+    cluster.until(`${count} Pods`, async () => {
+      const { status } = await cluster.count();
+      return status?.replicas === count && (await cluster.pods()).length === count;
     });
 
   /** Sends writes that advance the revision and do not affect the controller. */
   const writeElsewhere = async (times: number) => {
-    const { metadata } = await world.client.create(CONFIG_MAPS, {
+    const { metadata } = await cluster.client.create(CONFIG_MAPS, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
-      metadata: { namespace: world.namespace, generateName: 'elsewhere-' },
+      metadata: { namespace: cluster.namespace, generateName: 'elsewhere-' },
     });
     for (let at = 1; at < times; at++) {
       const body = { data: { at: String(at) } };
-      await world.client.patch(CONFIG_MAPS, metadata, { type: 'merge', body });
+      await cluster.client.patch(CONFIG_MAPS, metadata, { type: 'merge', body });
     }
   };
 
@@ -97,7 +97,7 @@ describe('A leader and a standby with their own etcd', { skip }, () => {
         const { leader, standby } = await startScenario(3);
         const restore = await etcd.backUp();
         await writeElsewhere(lost);
-        await world.patchCount({ count: 5 });
+        await cluster.patchCount({ count: 5 });
         await untilPods(5);
         await restore();
         await writeElsewhere(later + 1);
@@ -105,12 +105,12 @@ describe('A leader and a standby with their own etcd', { skip }, () => {
         if (later === 0)
           await Promise.all([leader.printed(RESTORE_DETECTED), standby.printed(RESTORE_DETECTED)]);
         await untilPods(3);
-        await world.patchCount({ count: 4 });
+        await cluster.patchCount({ count: 4 });
         await untilPods(4);
         leader.child.kill('SIGTERM');
         assert.equal((await leader.ended()).code, 0, leader.stderr);
         await standby.printed(/"Starting workers"/);
-        await world.patchCount({ count: 2 });
+        await cluster.patchCount({ count: 2 });
         await untilPods(2);
       },
     );
@@ -121,15 +121,15 @@ describe('A leader and a standby with their own etcd', { skip }, () => {
     await writeElsewhere(100);
     await etcd.wipe();
     // The Lease is gone, too: each of the two may create it.
-    await world.client.create(NAMESPACES, {
+    await cluster.client.create(NAMESPACES, {
       apiVersion: 'v1',
       kind: 'Namespace',
-      metadata: { name: world.namespace },
+      metadata: { name: cluster.namespace },
     });
-    await world.installCrd();
-    await world.applyCount({ count: 3 });
+    await cluster.installCrd();
+    await cluster.applyCount({ count: 3 });
     await untilPods(3);
-    await world.patchCount({ count: 1 });
+    await cluster.patchCount({ count: 1 });
     await untilPods(1);
   });
 });

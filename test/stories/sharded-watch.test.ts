@@ -22,17 +22,17 @@ const FLAGS = { apiServerFlags: ['--feature-gates=ShardedListAndWatch=true'] };
 
 describe('Three programs that share objects by shard selectors', () => {
   let plane: ControlPlane;
-  let world: TlsCluster;
+  let cluster: TlsCluster;
   const stop = new AbortController();
   const ends: Promise<void>[] = [];
   const shards: SharedInformer<ConfigMap>[] = [];
 
   before(async () => {
     plane = await startControlPlane(supportsShards ? FLAGS : {});
-    world = await TlsCluster.create(plane);
-    const { namespace } = world;
+    cluster = await TlsCluster.create(plane);
+    const { namespace } = cluster;
     for (let i = 0; i < OBJECTS; i++) {
-      await world.client.create(CONFIG_MAPS, {
+      await cluster.client.create(CONFIG_MAPS, {
         apiVersion: 'v1',
         kind: 'ConfigMap',
         metadata: { namespace, name: `c-${i}` },
@@ -40,7 +40,7 @@ describe('Three programs that share objects by shard selectors', () => {
       });
     }
     for (let index = 0; index < SHARDS; index++) {
-      const set = new InformerSet(world.client);
+      const set = new InformerSet(cluster.client);
       shards.push(set.for(CONFIG_MAPS, { namespace, shard: { index, count: SHARDS } }));
       ends.push(set.run(stop.signal));
     }
@@ -49,7 +49,7 @@ describe('Three programs that share objects by shard selectors', () => {
   after(async () => {
     stop.abort();
     await Promise.all(ends);
-    await world.end();
+    await cluster.end();
     await plane.close();
   });
 
@@ -70,13 +70,13 @@ describe('Three programs that share objects by shard selectors', () => {
   });
 
   it('creations, updates and deletions are received by the shard of the object only', async () => {
-    const { client, namespace } = world;
+    const { client, namespace } = cluster;
     const at = (i: number) => ({ namespace, name: `c-${i}` });
     for (let i = 0; i < 20; i++) {
       await client.patch(CONFIG_MAPS, at(i), { type: 'merge', body: { data: { revision: '2' } } });
     }
     for (let i = 20; i < 30; i++) await client.delete(CONFIG_MAPS, at(i));
-    await world.until('all changes are received', async () => {
+    await cluster.until('all changes are received', async () => {
       return names('2').length === 20 && names().length === OBJECTS - 10;
     });
     assert.equal(new Set(names()).size, OBJECTS - 10);
@@ -87,8 +87,8 @@ describe('Three programs that share objects by shard selectors', () => {
     { skip: !supportsShards },
     async () => {
       const shardSelector = formatShardRange({ index: 1, count: SHARDS });
-      const { items } = await world.client.list(CONFIG_MAPS, {
-        namespace: world.namespace,
+      const { items } = await cluster.client.list(CONFIG_MAPS, {
+        namespace: cluster.namespace,
         shardSelector,
       });
       const found = items.map(({ metadata }) => metadata.name).toSorted();

@@ -29,23 +29,23 @@ const LONGEST_PAUSE_MS = 6400;
 /** Events that the handler must receive for the changes during a fault, in any order. */
 const DIFFERENCES = ['add d', 'delete b', 'update a'];
 
-async function changeThings(world: FaultyNetwork): Promise<void> {
-  await world.change('a', 'during');
-  await world.remove('b');
-  await world.create('d');
+async function changeThings(network: FaultyNetwork): Promise<void> {
+  await network.change('a', 'during');
+  await network.remove('b');
+  await network.create('d');
 }
 
 describe('A network that disturbs a watch connection', () => {
-  let world: FaultyNetwork;
+  let network: FaultyNetwork;
   let proxy: TcpProxy;
 
   beforeEach(async () => {
-    world = new FaultyNetwork();
-    proxy = await world.overNetwork();
-    await world.until('synced', 5000, () => world.isUpToDate());
-    world.received.length = 0;
+    network = new FaultyNetwork();
+    proxy = await network.overNetwork();
+    await network.until('synced', 5000, () => network.isUpToDate());
+    network.received.length = 0;
   });
-  afterEach(() => world.end());
+  afterEach(() => network.end());
 
   const faults: readonly {
     readonly what: string;
@@ -77,40 +77,42 @@ describe('A network that disturbs a watch connection', () => {
   for (const { what, harm, boundMs } of faults) {
     it(`${what}: the informer reports all changes in time, once`, async () => {
       harm();
-      await changeThings(world);
-      const passedMs = await world.until('all changes received', boundMs, () => world.isUpToDate());
+      await changeThings(network);
+      const passedMs = await network.until('all changes received', boundMs, () =>
+        network.isUpToDate(),
+      );
       assert.ok(passedMs <= boundMs, `${passedMs} ms`);
-      assert.deepEqual(world.received.splice(0).toSorted(), DIFFERENCES);
-      await world.change('a', 'after');
-      await world.until('all changes received', 1000, () => world.isUpToDate());
-      assert.deepEqual(world.received, ['update a']);
+      assert.deepEqual(network.received.splice(0).toSorted(), DIFFERENCES);
+      await network.change('a', 'after');
+      await network.until('all changes received', 1000, () => network.isUpToDate());
+      assert.deepEqual(network.received, ['update a']);
       assert.ok(proxy.connections <= 2, 'one for the watch, and one for other requests');
-      assert.equal(world.informer.progress.phase, 'watching');
+      assert.equal(network.informer.progress.phase, 'watching');
     });
   }
 
   it('outage of four minutes: the informer reports that its watch is stalled, and recovers', async () => {
     proxy.shut();
-    await changeThings(world);
-    await world.pass(120_000);
-    assert.equal(world.informer.progress.isStale, false, 'not after a short interruption');
-    await world.pass(120_000);
-    assert.equal(world.informer.progress.isStale, true);
-    assert.equal(world.informer.hasSynced, true, 'hasSynced stays true');
-    assert.match(String(world.informer.progress.lastError), /Cannot reach/);
+    await changeThings(network);
+    await network.pass(120_000);
+    assert.equal(network.informer.progress.isStale, false, 'not after a short interruption');
+    await network.pass(120_000);
+    assert.equal(network.informer.progress.isStale, true);
+    assert.equal(network.informer.hasSynced, true, 'hasSynced stays true');
+    assert.match(String(network.informer.progress.lastError), /Cannot reach/);
     proxy.open();
-    await world.until('all changes received', 61_000, () => world.isUpToDate());
-    assert.deepEqual(world.received.toSorted(), DIFFERENCES);
-    assert.equal(world.informer.progress.isStale, false);
+    await network.until('all changes received', 61_000, () => network.isUpToDate());
+    assert.deepEqual(network.received.toSorted(), DIFFERENCES);
+    assert.equal(network.informer.progress.isStale, false);
   });
 
   it('no disturbance: an idle watch keeps its connection', async () => {
     const before = proxy.accepted;
-    await world.pass(240_000);
+    await network.pass(240_000);
     assert.equal(proxy.accepted, before);
-    assert.equal(world.informer.progress.stalls, 0);
-    await world.change('a', 'still-here');
-    await world.until('all changes received', 1000, () => world.isUpToDate());
+    assert.equal(network.informer.progress.stalls, 0);
+    await network.change('a', 'still-here');
+    await network.until('all changes received', 1000, () => network.isUpToDate());
   });
 
   it('repeated resets: neither sockets nor memory accumulate', async () => {
@@ -119,8 +121,8 @@ describe('A network that disturbs a watch connection', () => {
     const heapAfter = async (rounds: number) => {
       for (let round = 0; round < rounds; round++) {
         proxy.reset();
-        await world.until('watching again', 10_000, () => proxy.connections > 0);
-        await world.pass(1500);
+        await network.until('watching again', 10_000, () => proxy.connections > 0);
+        await network.pass(1500);
       }
       collect();
       return process.memoryUsage().heapUsed;
@@ -134,17 +136,17 @@ describe('A network that disturbs a watch connection', () => {
 });
 
 describe('A server with faulty responses', () => {
-  let world: FaultyNetwork;
+  let network: FaultyNetwork;
   let chaos: HttpChaos;
 
   beforeEach(async () => {
-    world = new FaultyNetwork();
+    network = new FaultyNetwork();
     chaos = new HttpChaos();
-    await world.overHandler(chaos.around);
-    await world.until('synced', 5000, () => world.isUpToDate());
-    world.received.length = 0;
+    await network.overHandler(chaos.around);
+    await network.until('synced', 5000, () => network.isUpToDate());
+    network.received.length = 0;
   });
-  afterEach(() => world.end());
+  afterEach(() => network.end());
 
   const status = (
     code: number,
@@ -193,65 +195,65 @@ describe('A server with faulty responses', () => {
   for (const [what, fault] of Object.entries(faults)) {
     it(`${what} for five seconds: the informer reports all changes in time, once`, async () => {
       chaos.fault = fault;
-      world.server.faults.dropWatches();
-      await changeThings(world);
-      await world.pass(5000);
+      network.server.faults.dropWatches();
+      await changeThings(network);
+      await network.pass(5000);
       assert.ok(chaos.hits > 0, 'the fault occurred');
-      assert.equal(world.informer.hasSynced, true);
+      assert.equal(network.informer.hasSynced, true);
       chaos.fault = undefined;
-      await world.until('all changes received', LONGEST_PAUSE_MS, () => world.isUpToDate());
-      assert.deepEqual(world.received.splice(0).toSorted(), DIFFERENCES);
-      await world.change('a', 'after');
-      await world.until('all changes received', LONGEST_PAUSE_MS, () => world.isUpToDate());
-      assert.deepEqual(world.received, ['update a']);
-      assert.equal(world.informer.progress.lastError, undefined);
+      await network.until('all changes received', LONGEST_PAUSE_MS, () => network.isUpToDate());
+      assert.deepEqual(network.received.splice(0).toSorted(), DIFFERENCES);
+      await network.change('a', 'after');
+      await network.until('all changes received', LONGEST_PAUSE_MS, () => network.isUpToDate());
+      assert.deepEqual(network.received, ['update a']);
+      assert.equal(network.informer.progress.lastError, undefined);
     });
   }
 
   it('compacted history: the informer lists again and reports the differences', async () => {
-    world.server.faults.dropWatches();
+    network.server.faults.dropWatches();
     chaos.fault = () => Promise.reject(new Error('socket hang up'));
-    await changeThings(world);
-    world.server.faults.expireHistory();
-    await world.pass(3000);
+    await changeThings(network);
+    network.server.faults.expireHistory();
+    await network.pass(3000);
     chaos.fault = undefined;
-    await world.until('all changes received', LONGEST_PAUSE_MS, () => world.isUpToDate());
-    assert.deepEqual(world.received.toSorted(), DIFFERENCES);
+    await network.until('all changes received', LONGEST_PAUSE_MS, () => network.isUpToDate());
+    assert.deepEqual(network.received.toSorted(), DIFFERENCES);
   });
 
   it('no bookmarks: an idle watch continues after minutes', async () => {
     chaos.fault = async (request, handler) =>
       eachLine(await handler(request), (line) => (line.includes('BOOKMARK') ? undefined : line));
-    world.server.faults.dropWatches();
-    await world.pass(10 * 60_000);
-    await changeThings(world);
-    await world.until('all changes received', 1000, () => world.isUpToDate());
-    assert.deepEqual(world.received.toSorted(), DIFFERENCES);
+    network.server.faults.dropWatches();
+    await network.pass(10 * 60_000);
+    await changeThings(network);
+    await network.until('all changes received', 1000, () => network.isUpToDate());
+    assert.deepEqual(network.received.toSorted(), DIFFERENCES);
   });
 
   it('lost response to a write: the informer reports the write once', async () => {
-    world.server.faults.failNext('POST', 'lostAnswer');
-    await assert.rejects(world.create('d'));
-    await world.until('all changes received', 1000, () => world.isUpToDate());
-    assert.deepEqual(world.received, ['add d']);
+    network.server.faults.failNext('POST', 'lostAnswer');
+    await assert.rejects(network.create('d'));
+    await network.until('all changes received', 1000, () => network.isUpToDate());
+    assert.deepEqual(network.received, ['add d']);
   });
 });
 
 describe('A server with a faulty initial stream', () => {
   type Fault = NonNullable<HttpChaos['fault']>;
   const startWith = async (
-    faultIn: (world: FaultyNetwork) => Fault,
+    faultIn: (network: FaultyNetwork) => Fault,
     options: ReflectorOptions = {},
   ) => {
-    const world = new FaultyNetwork();
+    const network = new FaultyNetwork();
     const chaos = new HttpChaos();
-    chaos.fault = faultIn(world);
-    await world.overHandler(chaos.around, options);
-    return world;
+    chaos.fault = faultIn(network);
+    await network.overHandler(chaos.around, options);
+    return network;
   };
 
   it('the stream never reports completion: the informer lists instead', async (context) => {
-    const world = await startWith(
+    const network = await startWith(
       () => async (request, handler) =>
         isInitialStream(request)
           ? eachLine(await handler(request), (line) =>
@@ -259,35 +261,35 @@ describe('A server with a faulty initial stream', () => {
             )
           : handler(request),
     );
-    context.after(() => world.end());
+    context.after(() => network.end());
     // Ten seconds without an event, then a list.
-    await world.until('synced', 12_000, () => world.informer.hasSynced);
-    await world.until('all changes received', 1000, () => world.isUpToDate());
-    assert.deepEqual(world.received.toSorted(), ['add a', 'add b', 'add c']);
+    await network.until('synced', 12_000, () => network.informer.hasSynced);
+    await network.until('all changes received', 1000, () => network.isUpToDate());
+    assert.deepEqual(network.received.toSorted(), ['add a', 'add b', 'add c']);
   });
 
   it('the continue token expires: the informer lists again without a limit', async (context) => {
     let pages = 0;
-    const world = await startWith(
-      (world) => async (request, handler) => {
+    const network = await startWith(
+      (network) => async (request, handler) => {
         if (isInitialStream(request)) return answer(400, '{"kind":"Status","reason":"BadRequest"}');
         // A server that answers from its cache returns the whole list, whatever the limit.
         if (/[?&]resourceVersion=0/.test(request.path)) {
           return answer(410, '{"kind":"Status","reason":"Expired"}');
         }
         if (/[?&]continue=/.test(request.path)) {
-          await world.change('a', `${pages}`);
-          world.server.faults.expireHistory();
+          await network.change('a', `${pages}`);
+          network.server.faults.expireHistory();
         } else if (!isWatch(request)) pages++;
         return handler(request);
       },
       { pageSize: 2 },
     );
-    context.after(() => world.end());
-    await world.until('synced', 20_000, () => world.isUpToDate());
-    assert.deepEqual(world.received.toSorted(), ['add a', 'add b', 'add c']);
+    context.after(() => network.end());
+    await network.until('synced', 20_000, () => network.isUpToDate());
+    assert.deepEqual(network.received.toSorted(), ['add a', 'add b', 'add c']);
     assert.ok(pages >= 2, `${pages} lists from the first page`);
-    await changeThings(world);
-    await world.until('all changes received', 1000, () => world.isUpToDate());
+    await changeThings(network);
+    await network.until('all changes received', 1000, () => network.isUpToDate());
   });
 });

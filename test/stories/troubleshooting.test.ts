@@ -46,18 +46,20 @@ type Provocation = () => Promise<string>;
 /** By the first text in backticks of the row. */
 const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
   'The server does not have the resource; waiting for it to appear': () =>
-    inSimulation(async (world) => {
-      world.startDaemon();
-      await world.pass(MINUTE_MS);
+    inSimulation(async (simulation) => {
+      simulation.startDaemon();
+      await simulation.pass(MINUTE_MS);
     }),
 
   'No cluster is configured': () => run([]),
 
   'Failed to list': () =>
-    inSimulation(async (world) => {
-      await world.installCrd();
-      world.startDaemonBehind(new Access(({ verb }) => verb !== 'list' && verb !== 'watch').around);
-      await world.pass(MINUTE_MS);
+    inSimulation(async (simulation) => {
+      await simulation.installCrd();
+      simulation.startDaemonBehind(
+        new Access(({ verb }) => verb !== 'list' && verb !== 'watch').around,
+      );
+      await simulation.pass(MINUTE_MS);
     }),
 
   'A permission is missing': async () => {
@@ -111,20 +113,20 @@ const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
   },
 
   'New leader elected': () =>
-    withReplicas(async (world) => {
-      world.startReplica('first');
-      await world.pass(1000);
-      const second = world.startReplica('second');
-      await world.pass(1000);
+    withReplicas(async (simulation) => {
+      simulation.startReplica('first');
+      await simulation.pass(1000);
+      const second = simulation.startReplica('second');
+      await simulation.pass(1000);
       return second.lines.join('\n');
     }),
 
   'leader election lost': () =>
-    withReplicas(async (world) => {
-      const replica = world.startReplica('only');
-      await world.pass(1000);
+    withReplicas(async (simulation) => {
+      const replica = simulation.startReplica('only');
+      await simulation.pass(1000);
       replica.network('without leases');
-      await world.pass(MINUTE_MS);
+      await simulation.pass(MINUTE_MS);
       return String(replica.ending);
     }),
 
@@ -162,11 +164,11 @@ const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
   },
 
   'The server refuses the status': () =>
-    inSimulation(async (world) => {
-      await world.installCrd();
-      world.startDaemon();
-      await world.applyCount();
-      await world.untilReady(3);
+    inSimulation(async (simulation) => {
+      await simulation.installCrd();
+      simulation.startDaemon();
+      await simulation.applyCount();
+      await simulation.untilReady(3);
       const { spec } = structuredClone(crdOf(COUNTS));
       const [version] = spec?.versions ?? [];
       const field = version?.schema?.openAPIV3Schema?.properties?.['spec']?.properties?.['count'];
@@ -174,25 +176,25 @@ const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
       field.maximum = 1;
       const name = 'counts.demo.mark8s.io';
       const body = { spec: { versions: spec?.versions } };
-      await world.client.patch(CUSTOM_RESOURCE_DEFINITIONS, { name }, { type: 'merge', body });
-      await world.client.delete(PODS, world.podAt(0));
-      await world.pass(MINUTE_MS);
+      await simulation.client.patch(CUSTOM_RESOURCE_DEFINITIONS, { name }, { type: 'merge', body });
+      await simulation.client.delete(PODS, simulation.podAt(0));
+      await simulation.pass(MINUTE_MS);
     }),
 
   ErrResourceExists: () =>
-    inSimulation(async (world) => {
-      await world.installCrd();
-      await world.client.create(PODS, unownedPod(`${NAME}-0`));
-      world.startDaemon();
-      await world.applyCount();
-      await world.pass(MINUTE_MS);
-      return (await world.events()).join('\n');
+    inSimulation(async (simulation) => {
+      await simulation.installCrd();
+      await simulation.client.create(PODS, unownedPod(`${NAME}-0`));
+      simulation.startDaemon();
+      await simulation.applyCount();
+      await simulation.pass(MINUTE_MS);
+      return (await simulation.events()).join('\n');
     }),
 
   HotLoop: () =>
-    inSimulation(async (world) => {
-      await world.client.create(PODS, unownedPod('web'));
-      world.startControllers((kit) => {
+    inSimulation(async (simulation) => {
+      await simulation.client.create(PODS, unownedPod('web'));
+      simulation.startControllers((kit) => {
         const pods = kit.informers.for(PODS);
         let runs = 0;
         return [
@@ -208,8 +210,8 @@ const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
           }).for(pods),
         ];
       });
-      await world.pass(5 * MINUTE_MS);
-      const { items } = await world.client.list(EVENTS, { namespace: 'default' });
+      await simulation.pass(5 * MINUTE_MS);
+      const { items } = await simulation.client.list(EVENTS, { namespace: 'default' });
       return items.map(({ type, reason, message }) => `${type} ${reason} ${message}`).join('\n');
     }),
 
@@ -271,58 +273,62 @@ describe('Objects whose controller was uninstalled before them', () => {
       ['webapp', WEB_APPS],
       ['pod', PODS],
     ]);
-    const world = new Simulation();
+    const simulation = new Simulation();
     const left = async () => {
       const kinds: readonly Resource[] = [WEB_APPS, ATS, PODS, DEPLOYMENTS, SERVICES];
-      const lists = await Promise.all(kinds.map((resource) => world.client.list(resource)));
+      const lists = await Promise.all(kinds.map((resource) => simulation.client.list(resource)));
       return lists.flatMap(({ items }) =>
         items.map(({ kind, metadata }) => `${kind} ${metadata.name}`),
       );
     };
-    world.startCluster();
+    simulation.startCluster();
     try {
-      await world.installCrd(WEB_APPS, DEPLOYMENTS, SERVICES);
-      await world.installCrd(ATS);
-      const stop = world.startDaemon({ controllers: ['webapp', 'at'] });
-      await world.client.create(WEB_APPS, {
+      await simulation.installCrd(WEB_APPS, DEPLOYMENTS, SERVICES);
+      await simulation.installCrd(ATS);
+      const stop = simulation.startDaemon({ controllers: ['webapp', 'at'] });
+      await simulation.client.create(WEB_APPS, {
         apiVersion: 'jiajunhuang.com/v1',
         kind: 'WebApp',
         metadata: at('x'),
         spec: { version: '1.27', replicas: 1 },
       });
-      const schedule = new Date(world.now() + MINUTE_MS).toISOString();
-      await world.client.create(ATS, {
+      const schedule = new Date(simulation.now() + MINUTE_MS).toISOString();
+      await simulation.client.create(ATS, {
         apiVersion: 'cnat.programming-kubernetes.info/v1alpha1',
         kind: 'At',
         metadata: at('x'),
         spec: { schedule: schedule.replace(/\.\d+/, ''), command: 'sleep 3600' },
       });
-      await world.pass(MINUTE_MS / 2);
+      await simulation.pass(MINUTE_MS / 2);
       // The daemon stops halfway: the Pod of the At exists and is not recorded in its status.
       const isRecord = { verb: 'patch', resource: 'ats' };
-      world.server.faults.failNext(isRecord, 500, { times: Number.POSITIVE_INFINITY });
-      await world.until('a Pod of the At', async () => (await world.podNames()).includes('x-pod'), {
-        stepMs: 1000,
-      });
-      world.server.faults.clear();
+      simulation.server.faults.failNext(isRecord, 500, { times: Number.POSITIVE_INFINITY });
+      await simulation.until(
+        'a Pod of the At',
+        async () => (await simulation.podNames()).includes('x-pod'),
+        {
+          stepMs: 1000,
+        },
+      );
+      simulation.server.faults.clear();
       await stop();
-      await world.client.delete(WEB_APPS, at('x'));
-      await world.client.delete(ATS, at('x'));
-      await world.pass(MINUTE_MS);
+      await simulation.client.delete(WEB_APPS, at('x'));
+      await simulation.client.delete(ATS, at('x'));
+      await simulation.pass(MINUTE_MS);
       const waiting = await left();
       assert.ok(waiting.includes('WebApp x') && waiting.includes('Pod x-pod'), waiting.join());
       for (const [, kind = '', suffix = '', body = ''] of patches) {
         const resource = resources.get(kind);
         assert.ok(resource, kind);
         const patch = { type: 'merge', body: JSON.parse(body) as object } as const;
-        await world.client.patch(resource, at(`x${suffix}`), patch);
+        await simulation.client.patch(resource, at(`x${suffix}`), patch);
       }
-      await world.until('all objects are gone', async () => (await left()).length === 0, {
+      await simulation.until('all objects are gone', async () => (await left()).length === 0, {
         withinMs: 5 * MINUTE_MS,
         stepMs: 1000,
       });
     } finally {
-      await world.end();
+      await simulation.end();
     }
   });
 });
@@ -333,24 +339,26 @@ function quoted(row: string): string[] {
   return [...seen.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text);
 }
 
-async function inSimulation(story: (world: Simulation) => Promise<string | void>): Promise<string> {
-  const world = new Simulation();
+async function inSimulation(
+  story: (simulation: Simulation) => Promise<string | void>,
+): Promise<string> {
+  const simulation = new Simulation();
   try {
-    world.startCluster();
-    const seen = await story(world);
-    return seen ?? textOf(world.lines);
+    simulation.startCluster();
+    const seen = await story(simulation);
+    return seen ?? textOf(simulation.lines);
   } finally {
-    await world.end();
+    await simulation.end();
   }
 }
 
-async function withReplicas(story: (world: Replicas) => Promise<string>): Promise<string> {
-  const world = new Replicas();
+async function withReplicas(story: (simulation: Replicas) => Promise<string>): Promise<string> {
+  const simulation = new Replicas();
   try {
-    await world.installCrd();
-    return await story(world);
+    await simulation.installCrd();
+    return await story(simulation);
   } finally {
-    await world.end();
+    await simulation.end();
   }
 }
 

@@ -17,21 +17,21 @@ function conditionsOf({ status }: WebApp): Record<string, string> {
 
 function testIn(where: string, create: () => Promise<TestCluster>): void {
   describe(`A WebApp and the daemon, ${where}`, () => {
-    let world: TestCluster;
+    let cluster: TestCluster;
     let stopDaemon: () => Promise<void>;
 
     beforeEach(async () => {
-      world = await create();
-      await world.installCrd(WEB_APPS, DEPLOYMENTS, SERVICES);
+      cluster = await create();
+      await cluster.installCrd(WEB_APPS, DEPLOYMENTS, SERVICES);
       stopDaemon = startDaemon();
     });
-    afterEach(() => world.end());
+    afterEach(() => cluster.end());
 
-    const startDaemon = () => world.startDaemon({ controllers: ['webapp'] });
-    const at = () => ({ namespace: world.namespace, name: NAME });
-    const webapp = () => world.client.get(WEB_APPS, at());
-    const deployment = () => world.client.get(DEPLOYMENTS, at());
-    const service = () => world.client.get(SERVICES, at());
+    const startDaemon = () => cluster.startDaemon({ controllers: ['webapp'] });
+    const at = () => ({ namespace: cluster.namespace, name: NAME });
+    const webapp = () => cluster.client.get(WEB_APPS, at());
+    const deployment = () => cluster.client.get(DEPLOYMENTS, at());
+    const service = () => cluster.client.get(SERVICES, at());
     const isGone = async (what: Promise<unknown>) => {
       try {
         await what;
@@ -42,16 +42,16 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       }
     };
     const apply = (spec: Partial<WebApp['spec']> = {}) =>
-      world.client.create(WEB_APPS, {
+      cluster.client.create(WEB_APPS, {
         apiVersion: 'jiajunhuang.com/v1',
         kind: 'WebApp',
         metadata: at(),
         spec: { version: 'stable-alpine3.20-perl', replicas: 2, image: 'nginx:latest', ...spec },
       });
     const patch = (spec: object) =>
-      world.client.patch(WEB_APPS, at(), { type: 'merge', body: { spec } });
+      cluster.client.patch(WEB_APPS, at(), { type: 'merge', body: { spec } });
     const untilReady = () =>
-      world.until('ready', async () => {
+      cluster.until('ready', async () => {
         const { metadata, status } = await webapp();
         return (
           status?.observedGeneration === metadata.generation &&
@@ -63,7 +63,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
     it('runs its tasks in order, and reports each in its status', async () => {
       await apply();
       await untilReady();
-      await world.settle();
+      await cluster.settle();
       const { status, metadata } = await webapp();
       assert.deepEqual(metadata.finalizers, ['jiajunhuang.com/webapp']);
       assert.deepEqual(conditionsOf(await webapp()), {
@@ -85,10 +85,10 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
         'stable-alpine3.20-perl',
       );
       assert.deepEqual((await service()).spec?.selector, spec.selector.matchLabels);
-      assert.deepEqual(await world.events('webapp-controller'), [
+      assert.deepEqual(await cluster.events('webapp-controller'), [
         'Synced WebApp synced successfully',
       ]);
-      assert.deepEqual(world.errors(), []);
+      assert.deepEqual(cluster.errors(), []);
     });
 
     it('applies a change to the owned objects; a new leader writes nothing and records no event', async () => {
@@ -96,7 +96,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       await untilReady();
       await patch({ version: '1.27', image: null, replicas: 3 });
       await untilReady();
-      await world.settle();
+      await cluster.settle();
       const { spec } = await deployment();
       assert.equal(spec?.template.spec?.containers[0]?.image, 'nginx:1.27');
       assert.equal(spec.replicas, 3);
@@ -104,18 +104,18 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       const before = await state();
       await stopDaemon();
       startDaemon();
-      await world.settle();
+      await cluster.settle();
       assert.deepEqual(await state(), before);
     });
 
     it('reverts its tasks in reverse order when it is deleted, and then removes its finalizer', async () => {
       await apply();
       await untilReady();
-      await world.client.delete(WEB_APPS, at());
-      await world.until('gone', () => isGone(webapp()));
+      await cluster.client.delete(WEB_APPS, at());
+      await cluster.until('gone', () => isGone(webapp()));
       assert.ok(await isGone(deployment()));
       assert.ok(await isGone(service()));
-      const deleted = world.lines
+      const deleted = cluster.lines
         .map(({ message }) => message)
         .filter((message) => message.startsWith('Deleted '));
       assert.deepEqual(deleted, ['Deleted Service', 'Deleted Deployment']);
@@ -125,28 +125,28 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       await apply();
       await untilReady();
       await stopDaemon();
-      await world.client.delete(WEB_APPS, at());
-      await world.settle();
+      await cluster.client.delete(WEB_APPS, at());
+      await cluster.settle();
       assert.ok((await webapp()).metadata.deletionTimestamp);
       startDaemon();
-      await world.until('gone', () => isGone(webapp()));
+      await cluster.until('gone', () => isGone(webapp()));
     });
 
     it('stops the pipeline at an unowned Service with its name, and keeps that unchanged', async () => {
-      const theirs = await world.client.create(SERVICES, {
+      const theirs = await cluster.client.create(SERVICES, {
         apiVersion: 'v1',
         kind: 'Service',
         metadata: at(),
         spec: { selector: { app: 'theirs' }, ports: [{ port: 8080 }] },
       });
       await apply();
-      await world.until('stalled', async () => 'Stalled' in conditionsOf(await webapp()));
+      await cluster.until('stalled', async () => 'Stalled' in conditionsOf(await webapp()));
       const stalled = conditionsOf(await webapp());
       assert.equal(stalled['ServiceDone'], 'False ErrResourceExists');
       assert.equal(stalled['DeploymentDone'], 'True Done');
       assert.equal(stalled['RolloutDone'], 'Unknown NotYetRun');
       assert.deepEqual((await service()).spec, theirs.spec);
-      await world.client.delete(SERVICES, at());
+      await cluster.client.delete(SERVICES, at());
       await untilReady();
     });
   });

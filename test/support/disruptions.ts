@@ -72,12 +72,12 @@ async function noResponse({ signal }: HttpRequest): Promise<never> {
 
 /** Delays the events of watches by `delayMs` milliseconds. */
 export function delayWatches(
-  world: Simulation,
+  simulation: Simulation,
   delayMs: number,
 ): (handler: HttpHandler) => HttpHandler {
   async function* held(body: AsyncIterable<Uint8Array>) {
     for await (const chunk of body) {
-      await world.sleep(delayMs);
+      await simulation.sleep(delayMs);
       yield chunk;
     }
   }
@@ -106,20 +106,20 @@ const REPLACED_MS = 3000;
  * replacements have no owner, and the controller must not change them.
  */
 export class CompetingClient {
-  readonly #world: Simulation;
+  readonly #simulation: Simulation;
   readonly #children: readonly Resource[];
   readonly #replacements: Promise<void>[] = [];
   #changes = 0;
 
-  constructor(world: Simulation, children: readonly Resource[]) {
-    this.#world = world;
+  constructor(simulation: Simulation, children: readonly Resource[]) {
+    this.#simulation = simulation;
     this.#children = children;
   }
 
   async change(): Promise<void> {
     if (this.#changes >= MAX_CHANGES) return;
     for (const resource of this.#children) {
-      const { items } = await this.#world.client.list(resource, { namespace: 'default' });
+      const { items } = await this.#simulation.client.list(resource, { namespace: 'default' });
       const child = items.find((item) => controllerOf(item) !== undefined);
       if (child) await this.#changeChild(resource, child, this.#changes++);
     }
@@ -131,7 +131,7 @@ export class CompetingClient {
   }
 
   async #changeChild(resource: Resource, child: KubernetesObject, turn: number): Promise<void> {
-    const { client } = this.#world;
+    const { client } = this.#simulation;
     const { metadata } = child;
     const edit = EDITS.get(resource);
     try {
@@ -155,11 +155,11 @@ export class CompetingClient {
     { apiVersion, kind, metadata: { name } }: KubernetesObject,
     { nodeName: _, clusterIP: __, clusterIPs: ___, ...spec }: Record<string, unknown>,
   ): Promise<void> {
-    const { client } = this.#world;
+    const { client } = this.#simulation;
     const draft = { apiVersion, kind, metadata: { namespace: 'default', name }, spec };
     const before = await client.create(resource, draft);
     const verify = async () => {
-      await this.#world.sleep(REPLACED_MS);
+      await this.#simulation.sleep(REPLACED_MS);
       const after = await client.get(resource, before.metadata);
       assert.equal(after.metadata.uid, before.metadata.uid);
       assert.deepEqual(after.metadata.ownerReferences, undefined);

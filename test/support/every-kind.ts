@@ -27,23 +27,23 @@ type Judged = KubernetesObject & {
 
 /** Objects of all our kinds in all their stable states. */
 export class EveryKind {
-  readonly #world: TestCluster;
+  readonly #cluster: TestCluster;
 
-  constructor(world: TestCluster) {
-    this.#world = world;
+  constructor(cluster: TestCluster) {
+    this.#cluster = cluster;
   }
 
   async install(): Promise<void> {
-    for (const resource of OWN) await this.#world.installCrd(resource, ...CHILDREN);
+    for (const resource of OWN) await this.#cluster.installCrd(resource, ...CHILDREN);
   }
 
   /** @param prefix prefix of the names, different for each call */
   async create(prefix: string): Promise<void> {
     const create = (resource: Resource, name: string, spec: object) => {
       const { group, version, kind } = resource;
-      const metadata = { namespace: this.#world.namespace, name: `${prefix}-${name}` };
+      const metadata = { namespace: this.#cluster.namespace, name: `${prefix}-${name}` };
       const draft = { apiVersion: `${group}/${version}`, kind, metadata, spec };
-      return this.#world.client.create(resource, draft);
+      return this.#cluster.client.create(resource, draft);
     };
     await create(COUNTS, 'count', { name: 'nginx', count: 2 });
     await create(WEB_APPS, 'webapp', { version: '1.27', replicas: 2 });
@@ -61,8 +61,8 @@ export class EveryKind {
       const lists = await Promise.all(OWN.map((resource) => this.#list(resource)));
       return (lists.flat() as readonly Judged[]).every(isSettled);
     };
-    await this.#world.until('all objects are as they can be', areSettled, PATIENCE);
-    await this.#world.settle();
+    await this.#cluster.until('all objects are as they can be', areSettled, PATIENCE);
+    await this.#cluster.settle();
   }
 
   /** Returns uid and resourceVersion of all objects by name, and the count of events. */
@@ -88,7 +88,7 @@ export class EveryKind {
   async removeAll(): Promise<void> {
     for (const resource of OWN) {
       for (const { metadata } of await this.#list(resource)) {
-        await this.#world.client.delete(resource, metadata);
+        await this.#cluster.client.delete(resource, metadata);
       }
     }
     let left: readonly string[] = [];
@@ -101,7 +101,7 @@ export class EveryKind {
       return left.length === 0;
     };
     try {
-      await this.#world.until('all is gone', isGone, PATIENCE);
+      await this.#cluster.until('all is gone', isGone, PATIENCE);
     } catch (cause) {
       throw new Error(`There is still: ${left.join(', ')}`, { cause });
     }
@@ -115,7 +115,7 @@ export class EveryKind {
 
   /** The Pod of the At with the long-running command. */
   async images(prefix: string): Promise<string[]> {
-    const pods = await this.#world.pods();
+    const pods = await this.#cluster.pods();
     return pods
       .filter(({ metadata }) => metadata.name.startsWith(`${prefix}-running`))
       .flatMap(({ spec }) => spec?.containers.map(({ image }) => image ?? '') ?? []);
@@ -123,9 +123,9 @@ export class EveryKind {
 
   /** Returns an empty list for a kind that is not installed. */
   async #list<T extends KubernetesObject>(resource: Resource<T>): Promise<readonly T[]> {
-    const { namespace } = this.#world;
+    const { namespace } = this.#cluster;
     try {
-      return (await this.#world.client.list(resource, { namespace })).items;
+      return (await this.#cluster.client.list(resource, { namespace })).items;
     } catch (error) {
       if (isApiError(error, 'notFound')) return [];
       throw error;

@@ -65,39 +65,39 @@ export type Subject = KubernetesObject & {
 /** The object `x` of a kind in a test cluster. */
 export class TheObject {
   readonly kind: Kind;
-  readonly #world: TestCluster;
+  readonly #cluster: TestCluster;
 
-  constructor(world: TestCluster, kind: Kind) {
+  constructor(cluster: TestCluster, kind: Kind) {
     this.kind = kind;
-    this.#world = world;
+    this.#cluster = cluster;
   }
 
   get at(): { readonly namespace: string; readonly name: string } {
-    return { namespace: this.#world.namespace, name: 'x' };
+    return { namespace: this.#cluster.namespace, name: 'x' };
   }
 
   async install(): Promise<void> {
     const { resource, owned } = this.kind;
-    await this.#world.installCrd(resource, ...owned.map((one) => one.resource));
+    await this.#cluster.installCrd(resource, ...owned.map((one) => one.resource));
   }
 
   create(spec: object = {}): Promise<KubernetesObject> {
     const { resource } = this.kind;
     const draft = draftOf(resource, this.at, { ...this.kind.spec, ...spec });
-    return this.#world.client.create(resource, draft);
+    return this.#cluster.client.create(resource, draft);
   }
 
   get(): Promise<Subject> {
-    return this.#world.client.get<Subject>(this.kind.resource, this.at);
+    return this.#cluster.client.get<Subject>(this.kind.resource, this.at);
   }
 
   patch(spec: object): Promise<KubernetesObject> {
     const patch = { type: 'merge', body: { spec } } as const;
-    return this.#world.client.patch(this.kind.resource, this.at, patch);
+    return this.#cluster.client.patch(this.kind.resource, this.at, patch);
   }
 
   delete(): Promise<void> {
-    return this.#world.client.delete(this.kind.resource, this.at);
+    return this.#cluster.client.delete(this.kind.resource, this.at);
   }
 
   async has(type: string): Promise<boolean> {
@@ -115,7 +115,7 @@ export class TheObject {
   }
 
   untilDone(withinMs: number = 60_000): Promise<void> {
-    return this.#world.until(`${this.kind.resource.kind} x is done`, () => this.isDone(), {
+    return this.#cluster.until(`${this.kind.resource.kind} x is done`, () => this.isDone(), {
       withinMs,
     });
   }
@@ -155,11 +155,11 @@ const SPECS = new Map<Resource, object>([
  * @param spec by default another spec than that of the owned object
  */
 export function createNamesake(
-  world: TestCluster,
+  cluster: TestCluster,
   resource: Resource,
   name: string,
   { metadata, spec = SPECS.get(resource) }: { metadata?: object; spec?: object | undefined } = {},
 ): Promise<KubernetesObject> {
-  const at = { namespace: world.namespace, name };
-  return world.client.create(resource, draftOf(resource, { ...at, ...metadata }, spec));
+  const at = { namespace: cluster.namespace, name };
+  return cluster.client.create(resource, draftOf(resource, { ...at, ...metadata }, spec));
 }

@@ -20,25 +20,25 @@ export interface LocalClockOptions {
  * SIGSTOP: time passes, but no timer fires until it is continued.
  */
 export class LocalClock implements Clock {
-  readonly #world: Clock;
+  readonly #clock: Clock;
   readonly #rate: number;
   readonly #offsetMs: number;
   #paused: Deferred | undefined;
   readonly #overdue: (() => void)[] = [];
 
-  constructor(world: Clock, { rate = 1, offsetMs = 0 }: LocalClockOptions = {}) {
-    this.#world = world;
+  constructor(clock: Clock, { rate = 1, offsetMs = 0 }: LocalClockOptions = {}) {
+    this.#clock = clock;
     this.#rate = rate;
     this.#offsetMs = offsetMs;
   }
 
   now(): number {
-    const drift = (this.#rate - 1) * this.#world.monotonic();
-    return Math.round(this.#world.now() + this.#offsetMs + drift);
+    const drift = (this.#rate - 1) * this.#clock.monotonic();
+    return Math.round(this.#clock.now() + this.#offsetMs + drift);
   }
 
   monotonic(): number {
-    return this.#world.monotonic() * this.#rate;
+    return this.#clock.monotonic() * this.#rate;
   }
 
   after(ms: number, callback: () => void): () => void {
@@ -48,7 +48,7 @@ export class LocalClock implements Clock {
       if (this.#paused) this.#overdue.push(fire);
       else callback();
     };
-    const cancel = this.#world.after(ms / this.#rate, fire);
+    const cancel = this.#clock.after(ms / this.#rate, fire);
     return () => {
       isCancelled = true;
       cancel();

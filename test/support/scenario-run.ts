@@ -47,38 +47,38 @@ export async function runScenario(
   disruption: Disruption = {},
 ): Promise<Outcome> {
   const { controller } = scenario;
-  const world = new Simulation();
-  world.startCluster();
+  const simulation = new Simulation();
+  simulation.startCluster();
   if (controller.resource !== NODES)
-    await world.installCrd(controller.resource, ...controller.children);
+    await simulation.installCrd(controller.resource, ...controller.children);
   const config = { controllers: [controller.name] };
   if (scenario.before) {
-    const stop = world.startDaemon(config);
-    await scenario.before(world);
-    await world.pass(1000);
-    await world.settle();
+    const stop = simulation.startDaemon(config);
+    await scenario.before(simulation);
+    await simulation.pass(1000);
+    await simulation.settle();
     await stop();
   }
   const created = new Map<string, number>();
   const competing = disruption.hasCompetingClient
-    ? new CompetingClient(world, controller.children)
+    ? new CompetingClient(simulation, controller.children)
     : undefined;
-  const around = disrupted(world, { ...disruption, competing }, (path, body) => {
+  const around = disrupted(simulation, { ...disruption, competing }, (path, body) => {
     const { metadata } = JSON.parse(body) as KubernetesObject;
     const owner = path.includes('/pods') ? controllerOf({ metadata }) : undefined;
     if (owner?.kind === ATS.kind) created.set(owner.uid, (created.get(owner.uid) ?? 0) + 1);
   });
   let daemon = new CrashingProcess(disruption.crash);
   const start = () =>
-    world.startDaemonBehind((handler) => daemon.around(around(handler)), {
+    simulation.startDaemonBehind((handler) => daemon.around(around(handler)), {
       ...config,
       gracefulShutdownTimeoutMs: 0,
     });
   let stop = start();
-  await world.pass(STEP_MS);
-  await scenario.change(world);
+  await simulation.pass(STEP_MS);
+  await scenario.change(simulation);
   for (let processes = 1, requests = -1; ; requests = daemon.requests) {
-    await world.pass(STEP_MS);
+    await simulation.pass(STEP_MS);
     if (daemon.hasCrashed) {
       assert.ok(
         ++processes <= MAX_PROCESSES,
@@ -87,23 +87,23 @@ export async function runScenario(
       await stop();
       daemon = new CrashingProcess(disruption.crash);
       stop = start();
-    } else if (requests === daemon.requests && (await scenario.isDone(world))) break;
-    const waited = world.elapsedMs() / 1000;
-    assert.ok(waited < 900, `${scenario.name}: not done\n${world.errors().join('\n')}`);
+    } else if (requests === daemon.requests && (await scenario.isDone(simulation))) break;
+    const waited = simulation.elapsedMs() / 1000;
+    assert.ok(waited < 900, `${scenario.name}: not done\n${simulation.errors().join('\n')}`);
   }
   await competing?.end();
   // Disrupted events are retried.
-  await world.pass(30_000);
-  await world.settle();
-  const outcome = await outcomeOf(world, scenario);
-  await world.end();
+  await simulation.pass(30_000);
+  await simulation.settle();
+  const outcome = await outcomeOf(simulation, scenario);
+  await simulation.end();
   for (const [uid, pods] of created) assert.equal(pods, 1, `At ${uid} had ${pods} Pods`);
   return outcome;
 }
 
 /** @param created receives the created objects */
 function disrupted(
-  world: Simulation,
+  simulation: Simulation,
   {
     losesResponses = false,
     watchDelayMs = 0,
@@ -113,7 +113,7 @@ function disrupted(
 ): (handler: HttpHandler) => HttpHandler {
   let writes = 0;
   const delay =
-    watchDelayMs > 0 ? delayWatches(world, watchDelayMs) : (handler: HttpHandler) => handler;
+    watchDelayMs > 0 ? delayWatches(simulation, watchDelayMs) : (handler: HttpHandler) => handler;
   return (handler) =>
     delay(async (request) => {
       const isWrite = request.method !== 'GET';
@@ -128,10 +128,10 @@ function disrupted(
 }
 
 /** Returns the final state. Rejects if there are orphans. */
-async function outcomeOf(world: Simulation, { controller }: Scenario): Promise<Outcome> {
+async function outcomeOf(simulation: Simulation, { controller }: Scenario): Promise<Outcome> {
   const { resource, children, component } = controller;
   const list = (kind: Resource) =>
-    world.client.list(kind, kind.namespaced ? { namespace: world.namespace } : {});
+    simulation.client.list(kind, kind.namespaced ? { namespace: simulation.namespace } : {});
   const subjects = (await list(resource)).items;
   const owned = (await Promise.all(children.map(list))).flatMap(({ items }) => items);
   const sets = (await list(REPLICA_SETS)).items;
@@ -141,7 +141,7 @@ async function outcomeOf(world: Simulation, { controller }: Scenario): Promise<O
       assert.ok(living.has(owner.uid), `${kind} ${metadata.name} is an orphan of ${owner.name}`);
     }
   }
-  const events = await world.events(component);
+  const events = await simulation.events(component);
   return {
     subjects: subjects.map((subject) => stableObject(subject, 'with status')),
     children: owned

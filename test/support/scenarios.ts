@@ -25,9 +25,9 @@ export interface Scenario {
   readonly name: string;
   readonly controller: TestedController;
   /** Creates the initial state, which a controller reconciles without disruption. */
-  readonly before?: (world: Simulation) => Promise<unknown>;
-  readonly change: (world: Simulation) => Promise<unknown>;
-  readonly isDone: (world: Simulation) => Promise<boolean>;
+  readonly before?: (simulation: Simulation) => Promise<unknown>;
+  readonly change: (simulation: Simulation) => Promise<unknown>;
+  readonly isDone: (simulation: Simulation) => Promise<boolean>;
 }
 
 const COUNT: TestedController = {
@@ -64,27 +64,27 @@ const POD_COUNT: TestedController = {
 /** Name of the object in every scenario. */
 const X = { namespace: 'default', name: 'x' };
 
-const inSeconds = (world: Simulation, seconds: number) =>
-  new Date(Math.floor(world.now() / 1000 + seconds) * 1000).toISOString();
+const inSeconds = (simulation: Simulation, seconds: number) =>
+  new Date(Math.floor(simulation.now() / 1000 + seconds) * 1000).toISOString();
 
-const create = (controller: TestedController, spec: object) => (world: Simulation) => {
+const create = (controller: TestedController, spec: object) => (simulation: Simulation) => {
   const { group, version, kind } = controller.resource;
   const draft = { apiVersion: `${group}/${version}`, kind, metadata: X, spec };
-  return world.client.create(controller.resource, draft);
+  return simulation.client.create(controller.resource, draft);
 };
-const patch = (controller: TestedController, spec: object) => (world: Simulation) =>
-  world.client.patch(controller.resource, X, { type: 'merge', body: { spec } });
-const remove = (controller: TestedController) => (world: Simulation) =>
-  world.client.delete(controller.resource, X);
+const patch = (controller: TestedController, spec: object) => (simulation: Simulation) =>
+  simulation.client.patch(controller.resource, X, { type: 'merge', body: { spec } });
+const remove = (controller: TestedController) => (simulation: Simulation) =>
+  simulation.client.delete(controller.resource, X);
 
-const runAt = (seconds: number, command: string) => (world: Simulation) =>
-  create(AT, { schedule: inSeconds(world, seconds), command })(world);
+const runAt = (seconds: number, command: string) => (simulation: Simulation) =>
+  create(AT, { schedule: inSeconds(simulation, seconds), command })(simulation);
 
 /** Reports whether the object is Ready with its current spec. */
 const isReady =
   ({ resource }: TestedController) =>
-  async (world: Simulation): Promise<boolean> => {
-    const { metadata, status } = (await world.client.get(resource, X)) as KubernetesObject & {
+  async (simulation: Simulation): Promise<boolean> => {
+    const { metadata, status } = (await simulation.client.get(resource, X)) as KubernetesObject & {
       status?: { observedGeneration?: number; conditions?: { type: string; status: string }[] };
     };
     return (
@@ -93,26 +93,26 @@ const isReady =
     );
   };
 
-const isAt = (phase: string) => async (world: Simulation) =>
-  (await world.client.get(ATS, X)).status?.phase === phase;
+const isAt = (phase: string) => async (simulation: Simulation) =>
+  (await simulation.client.get(ATS, X)).status?.phase === phase;
 
 /** Reports whether the object and its Pods are deleted. */
-const isGone = (controller: TestedController) => async (world: Simulation) => {
+const isGone = (controller: TestedController) => async (simulation: Simulation) => {
   try {
-    await world.client.get(controller.resource, X);
+    await simulation.client.get(controller.resource, X);
     return false;
   } catch (error) {
     if (!isApiError(error, 'notFound')) throw error;
   }
-  return (await world.pods()).length === 0;
+  return (await simulation.pods()).length === 0;
 };
 
 /** Creates Pods without owner for `pod-count`. */
 const pods =
   (...names: readonly string[]) =>
-  async (world: Simulation) => {
+  async (simulation: Simulation) => {
     for (const name of names) {
-      await world.client.create(PODS, {
+      await simulation.client.create(PODS, {
         apiVersion: 'v1',
         kind: 'Pod',
         metadata: { namespace: 'default', name },
@@ -120,8 +120,8 @@ const pods =
       });
     }
   };
-const isLabelled = (count: string) => async (world: Simulation) =>
-  (await world.client.get(NODES, { name: 'master' })).metadata.labels?.[LABEL] === count;
+const isLabelled = (count: string) => async (simulation: Simulation) =>
+  (await simulation.client.get(NODES, { name: 'master' })).metadata.labels?.[LABEL] === count;
 
 const NGINX = { name: 'nginx', count: 2 };
 const WEB = { version: '1.27', replicas: 1 };
@@ -212,9 +212,9 @@ export const SCENARIOS: readonly Scenario[] = [
     controller: FOO,
     before: create(FOO, { deploymentName: 'web', replicas: 1 }),
     change: patch(FOO, { deploymentName: 'site' }),
-    isDone: async (world) =>
-      (await isReady(FOO)(world)) &&
-      (await world.client.list(DEPLOYMENTS, { namespace: 'default' })).items.length === 1,
+    isDone: async (simulation) =>
+      (await isReady(FOO)(simulation)) &&
+      (await simulation.client.list(DEPLOYMENTS, { namespace: 'default' })).items.length === 1,
   },
   {
     name: 'a Foo scaled',
@@ -226,10 +226,10 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'Pods counted',
     controller: POD_COUNT,
-    before: async (world) => {
+    before: async (simulation) => {
       const labels = { 'node-role.kubernetes.io/control-plane': '' };
       const master = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'master', labels } };
-      await world.client.create(NODES, master);
+      await simulation.client.create(NODES, master);
     },
     change: pods('a', 'b'),
     isDone: isLabelled('2'),

@@ -15,9 +15,9 @@ export function inTestClusters(
 ): void {
   if (process.env['CONTROL_PLANE'] === undefined) {
     defineTests('in virtual time', () => {
-      const world = new Simulation();
-      world.startCluster();
-      return Promise.resolve(world);
+      const simulation = new Simulation();
+      simulation.startCluster();
+      return Promise.resolve(simulation);
     });
     return;
   }

@@ -39,9 +39,9 @@ export class TlsCluster extends TestCluster {
       kind: 'Namespace',
       metadata: { generateName: 'story-' },
     });
-    const world = new TlsCluster(plane, metadata.name);
-    world.onEnd(() => client.delete(NAMESPACES, metadata));
-    return world;
+    const cluster = new TlsCluster(plane, metadata.name);
+    cluster.onEnd(() => client.delete(NAMESPACES, metadata));
+    return cluster;
   }
 
   pass(ms: number): Promise<void> {

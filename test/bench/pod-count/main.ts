@@ -23,8 +23,8 @@ export async function main({ args, json }: BenchmarkCall): Promise<void> {
   const seconds = given.number('seconds', 60);
   given.end();
 
-  const world = new Simulation();
-  const { client } = world;
+  const simulation = new Simulation();
+  const { client } = simulation;
   const metadata = { name: 'master', labels: { 'node-role.kubernetes.io/control-plane': '' } };
   await client.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata });
   const at = (number: number) => ({ namespace: 'default', name: `pod-${number}` });
@@ -48,8 +48,8 @@ export async function main({ args, json }: BenchmarkCall): Promise<void> {
       else sent.labels++;
       return handler(request);
     };
-  world.startDaemonBehind(around, { controllers: ['pod-count'] });
-  await world.pass(5000);
+  simulation.startDaemonBehind(around, { controllers: ['pod-count'] });
+  await simulation.pass(5000);
   const before = { ...sent };
   let first = 0;
   let next = pods;
@@ -60,10 +60,10 @@ export async function main({ args, json }: BenchmarkCall): Promise<void> {
     await inParallel(come, (number) => create(to + number));
     await inParallel(gone, (number) => remove(from + number));
     [first, next] = [from + gone, to + come];
-    await world.pass(1000);
+    await simulation.pass(1000);
   }
   const tookMs = performance.now() - startedMs;
-  await world.pass(11_000);
+  await simulation.pass(11_000);
   const node = await client.get(NODES, { name: 'master' });
   const result = {
     pods,
@@ -75,7 +75,7 @@ export async function main({ args, json }: BenchmarkCall): Promise<void> {
     reads: sent.reads - before.reads,
     realSeconds: Math.round(tookMs / 1000),
   };
-  await world.end();
+  await simulation.end();
   if (result.label !== String(next - first)) throw new Error(`The label says ${result.label}`);
   if (json) console.log(JSON.stringify({ benchmark: 'pod-count', ...result }));
   else print(result);

@@ -39,9 +39,9 @@ export async function main({ args, json }: BenchmarkCall): Promise<void> {
   const rounds = given.number('rounds', 50);
   given.end();
 
-  const world = new ScrapedDaemons();
-  await world.installAll();
-  const { namespace } = world;
+  const simulation = new ScrapedDaemons();
+  await simulation.installAll();
+  const { namespace } = simulation;
   const each = Math.round(objects / KINDS.length);
   for (let i = 0; i < each; i++) {
     for (const [resource, template] of KINDS) {
@@ -49,12 +49,12 @@ export async function main({ args, json }: BenchmarkCall): Promise<void> {
       const metadata = { namespace, name: `bench-${kind.toLowerCase()}-${i}` };
       const spec = { ...template, ...(resource === FOOS && { deploymentName: `foo-${i}` }) };
       const draft = { apiVersion: apiVersionOf(resource), kind, metadata, spec };
-      await world.client.create(resource, draft);
+      await simulation.client.create(resource, draft);
     }
   }
-  world.startScraped('a');
-  await world.pass(120_000);
-  console.error(`${KINDS.length * each} objects; ${world.scrapes.length} scrapes so far`);
+  simulation.startScraped('a');
+  await simulation.pass(120_000);
+  console.error(`${KINDS.length * each} objects; ${simulation.scrapes.length} scrapes so far`);
 
   const certificate = selfSignedCertificate({ clock: systemClock, dnsNames: [] });
   const listening = new Deferred<string>();
@@ -65,8 +65,8 @@ export async function main({ args, json }: BenchmarkCall): Promise<void> {
       listening.resolve(String(address)),
   };
   const metrics = async () => {
-    await world.scrape();
-    return { contentType: 'text/plain', text: world.scrapes.pop()?.text ?? '' };
+    await simulation.scrape();
+    return { contentType: 'text/plain', text: simulation.scrapes.pop()?.text ?? '' };
   };
   const server = new HttpServer(
     { log },
@@ -92,7 +92,7 @@ export async function main({ args, json }: BenchmarkCall): Promise<void> {
   agent.destroy();
   stop.abort();
   await running;
-  await world.end();
+  await simulation.end();
 
   const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length;
   const scrapeMs = spreadOf(milliseconds);

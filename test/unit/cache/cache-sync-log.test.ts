@@ -13,7 +13,7 @@ function cache(name: string, progress: Partial<SyncingCache['progress']> = {}): 
   return { name, hasSynced: false, progress: { ...idle, ...none, ...progress } };
 }
 
-function world() {
+function newFixture() {
   const clock = new FakeClock();
   const { log, lines } = recordingLogger();
   const waiting = new CacheSyncLog(clock, log);
@@ -25,7 +25,7 @@ function world() {
 const down = { lastError: new Error('connection refused') };
 
 test('logs caches with the same reason in one line', async () => {
-  const { clock, waiting, said } = world();
+  const { clock, waiting, said } = newFixture();
   waiting.add(cache('pods in a', down));
   waiting.add(cache('pods in b', { lastError: new Error('connection refused') }));
   waiting.add(cache('secrets', { lastError: new Error('secrets is forbidden') }));
@@ -39,7 +39,7 @@ test('logs caches with the same reason in one line', async () => {
 });
 
 test('names at most ten caches in a line', async () => {
-  const { clock, waiting, said } = world();
+  const { clock, waiting, said } = newFixture();
   for (let at = 1; at <= 13; at++) waiting.add(cache(`c${at}`, down));
   await clock.advance(10_000);
   assert.deepEqual(said(), [
@@ -53,7 +53,7 @@ test('names at most ten caches in a line', async () => {
 });
 
 test('doubles the interval up to five minutes and starts again with a new cache', async () => {
-  const { clock, waiting, said } = world();
+  const { clock, waiting, said } = newFixture();
   waiting.add(cache('pods', down));
   await clock.advance(1_000_000);
   const times = [10, 30, 70, 150, 310, 610, 910];
@@ -76,7 +76,7 @@ test('doubles the interval up to five minutes and starts again with a new cache'
 });
 
 test('does not log synced caches and resources that are not served', async () => {
-  const { clock, waiting, said } = world();
+  const { clock, waiting, said } = newFixture();
   const pods = cache('pods', down);
   const counts = cache('counts', { missing: true, lastError: new Error('not found') });
   waiting.add(pods);
@@ -97,7 +97,7 @@ test('does not log synced caches and resources that are not served', async () =>
 });
 
 test('omits caches whose reflector has just logged the error', async () => {
-  const { clock, waiting, said } = world();
+  const { clock, waiting, said } = newFixture();
   const pods = cache('pods', { ...down, lastErrorLoggedMs: 0 });
   const counts = cache('counts', { ...down, lastErrorLoggedMs: 6_000 });
   waiting.add(pods);
@@ -116,7 +116,7 @@ test('omits caches whose reflector has just logged the error', async () => {
 });
 
 test('leaves no timer after a stop', async () => {
-  const { clock, waiting, said } = world();
+  const { clock, waiting, said } = newFixture();
   waiting.add(cache('pods', down));
   waiting.stop();
   assert.equal(clock.pending, 0);

@@ -6,7 +6,7 @@ import type { DeltaQueueOptions, TimeSlice } from '../../../src/cache/delta-queu
 import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 
-function world(options: DeltaQueueOptions = {}) {
+function newFixture(options: DeltaQueueOptions = {}) {
   const clock = new FakeClock();
   const queue = new DeltaQueue<number>(clock, options);
   const taken: number[] = [];
@@ -22,7 +22,7 @@ function world(options: DeltaQueueOptions = {}) {
 
 // upstream: 35
 test('processes entries in order without merging', async () => {
-  const { queue, taken, stop, consume } = world();
+  const { queue, taken, stop, consume } = newFixture();
   const consuming = consume();
   for (const entry of [3, 1, 1, 2, 3]) void queue.push(entry);
   await settle();
@@ -37,7 +37,7 @@ test('processes entries in order without merging', async () => {
 test('keeps the order for any sequence of pushes and pauses', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(fc.nat(), { maxLength: 40 })), async (bursts) => {
-      const { queue, taken, stop, consume } = world({ yieldTurn: () => Promise.resolve() });
+      const { queue, taken, stop, consume } = newFixture({ yieldTurn: () => Promise.resolve() });
       const consuming = consume();
       for (const burst of bursts) {
         for (const entry of burst) void queue.push(entry);
@@ -54,7 +54,7 @@ test('keeps the order for any sequence of pushes and pauses', async () => {
 });
 
 test('keeps the order when a long backlog is compacted', async () => {
-  const { queue, taken, stop, consume, note } = world({ yieldTurn: () => Promise.resolve() });
+  const { queue, taken, stop, consume, note } = newFixture({ yieldTurn: () => Promise.resolve() });
   for (let entry = 0; entry < 5000; entry++) void queue.push(entry);
   const consuming = consume((entry) => {
     if (entry === 2500) void queue.push(5000);
@@ -70,7 +70,7 @@ test('keeps the order when a long backlog is compacted', async () => {
 });
 
 test('processes one entry at a time and awaits it', async () => {
-  const { queue, taken, stop, consume, note } = world();
+  const { queue, taken, stop, consume, note } = newFixture();
   const work = new Deferred();
   const consuming = consume((entry) => {
     note(entry);
@@ -88,7 +88,7 @@ test('processes one entry at a time and awaits it', async () => {
 });
 
 test('blocks the producer above the high-water mark until half of it is left', async () => {
-  const { queue, stop, consume, taken } = world({ highWater: 10 });
+  const { queue, stop, consume, taken } = newFixture({ highWater: 10 });
   for (let entry = 0; entry < 10; entry++) assert.equal(queue.push(entry), undefined);
   let waits = true;
   const room = queue.push(10);
@@ -114,7 +114,7 @@ test('blocks the producer above the high-water mark until half of it is left', a
 
 test('yields to the event loop during a long backlog', async () => {
   let turns = 0;
-  const { queue, taken, stop, consume } = world({
+  const { queue, taken, stop, consume } = newFixture({
     yieldTurn: () => {
       turns++;
       return Promise.resolve();
@@ -152,7 +152,7 @@ test('ends a slice after its time', async () => {
 // upstream: 45
 test('yields between the units of one entry', async () => {
   let turns = 0;
-  const { queue, stop, consume } = world({
+  const { queue, stop, consume } = newFixture({
     yieldTurn: () => {
       turns++;
       return Promise.resolve();
@@ -169,7 +169,7 @@ test('yields between the units of one entry', async () => {
 });
 
 test('yields if entries arrive one by one without a pause', async () => {
-  const { queue, stop, consume } = world();
+  const { queue, stop, consume } = newFixture();
   let processed = 0;
   const consuming = consume(() => {
     processed++;
@@ -184,7 +184,7 @@ test('yields if entries arrive one by one without a pause', async () => {
 });
 
 test('yields for one turn of the event loop by default', async () => {
-  const { queue, stop, consume, taken } = world();
+  const { queue, stop, consume, taken } = newFixture();
   for (let entry = 0; entry < 3000; entry++) void queue.push(entry);
   const consuming = consume();
   await new Promise((resolve) => void setImmediate(resolve));
@@ -197,7 +197,7 @@ test('yields for one turn of the event loop by default', async () => {
 
 // upstream: 44
 test('ends the consumer, releases the producer and drops the rest on abort', async () => {
-  const { queue, taken, stop, consume, note } = world({ highWater: 1 });
+  const { queue, taken, stop, consume, note } = newFixture({ highWater: 1 });
   void queue.push(1);
   const room = queue.push(2);
   assert.ok(room);
@@ -217,7 +217,7 @@ test('ends the consumer, releases the producer and drops the rest on abort', asy
 
 // upstream: 44
 test('ends an idle consumer on abort', async () => {
-  const { stop, consume } = world();
+  const { stop, consume } = newFixture();
   const consuming = consume();
   await settle();
   stop.abort();
@@ -225,7 +225,7 @@ test('ends an idle consumer on abort', async () => {
 });
 
 test('rejects if an entry cannot be processed', async () => {
-  const { queue, consume } = world();
+  const { queue, consume } = newFixture();
   void queue.push(1);
   await assert.rejects(
     consume(() => {

@@ -6,7 +6,7 @@ import { apiError, notFound, unreachable } from '../../support/fake-source.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
 /** Reflectors of one server. */
-function world(...resources: readonly string[]) {
+function newFixture(...resources: readonly string[]) {
   const clock = new FakeClock();
   const { log, lines } = recordingLogger([], 3);
   const failureLog = new FailureLog(clock, log, true);
@@ -22,7 +22,7 @@ function world(...resources: readonly string[]) {
 }
 
 test('logs one failure of several reflectors in one line, and the recovery too', async () => {
-  const { clock, lines, reflectors, shown } = world('pods', 'counts', 'nodes');
+  const { clock, lines, reflectors, shown } = newFixture('pods', 'counts', 'nodes');
   for (let second = 0; second < 30; second++) {
     for (const reflector of reflectors) {
       reflector.failed(unreachable(), 'list', 1000);
@@ -41,7 +41,7 @@ test('logs one failure of several reflectors in one line, and the recovery too',
 });
 
 test('reminds every five minutes of a failure, with the resources that still have it', async () => {
-  const { clock, reflectors, shown } = world('pods', 'counts');
+  const { clock, reflectors, shown } = newFixture('pods', 'counts');
   const [pods, counts] = reflectors;
   counts?.failed(unreachable(), 'list', 1000);
   for (let minute = 0; minute < 10; minute++) {
@@ -58,7 +58,7 @@ test('reminds every five minutes of a failure, with the resources that still hav
 });
 
 test('logs the next outage like the first', async () => {
-  const { clock, reflectors, shown } = world('pods', 'counts');
+  const { clock, reflectors, shown } = newFixture('pods', 'counts');
   for (let outage = 0; outage < 3; outage++) {
     for (const reflector of reflectors) reflector.failed(unreachable(), 'watch', 1000);
     await clock.advance(2000);
@@ -72,7 +72,7 @@ test('logs the next outage like the first', async () => {
 });
 
 test('logs an outage of less than a second before its recovery', () => {
-  const { reflectors, shown } = world('pods', 'counts');
+  const { reflectors, shown } = newFixture('pods', 'counts');
   for (const reflector of reflectors) reflector.failed(unreachable(), 'watch', 1000);
   for (const reflector of reflectors) reflector.recovered();
   assert.deepEqual(shown(), [
@@ -82,7 +82,7 @@ test('logs an outage of less than a second before its recovery', () => {
 });
 
 test('logs different failures in different lines', async () => {
-  const { clock, reflectors, shown } = world('pods', 'counts', 'nodes', 'foos');
+  const { clock, reflectors, shown } = newFixture('pods', 'counts', 'nodes', 'foos');
   const [pods, counts, nodes, foos] = reflectors;
   pods?.failed(apiError('forbidden', 'pods is forbidden', 403), 'list', 1000);
   counts?.failed(apiError('internal', 'conversion webhook failed', 500), 'list', 1000);
@@ -98,7 +98,7 @@ test('logs different failures in different lines', async () => {
 });
 
 test('logs alternating causes once a minute each', async () => {
-  const { clock, reflectors, lines } = world('pods', 'counts');
+  const { clock, reflectors, lines } = newFixture('pods', 'counts');
   for (let second = 0; second < 60; second++) {
     const error = second % 2 === 0 ? unreachable() : apiError('unavailable', 'starting', 503);
     for (const reflector of reflectors) reflector.failed(error, 'list', 1000);
@@ -108,7 +108,7 @@ test('logs alternating causes once a minute each', async () => {
 });
 
 test('logs the failure of a reflector that stops and leaves no timer', async () => {
-  const { clock, reflectors, shown } = world('pods', 'counts');
+  const { clock, reflectors, shown } = newFixture('pods', 'counts');
   for (const reflector of reflectors) reflector.failed(unreachable(), 'list', 1000);
   for (const reflector of reflectors) reflector.stop();
   assert.deepEqual(shown(), [['Failed to list', 'pods, counts']]);

@@ -6,7 +6,7 @@ import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { apiError, notFound, unreachable } from '../../support/fake-source.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
-function world() {
+function newFixture() {
   const clock = new FakeClock();
   const { log, lines } = recordingLogger();
   const shown = () =>
@@ -16,7 +16,7 @@ function world() {
 
 // upstream: 68
 test('logs a lasting failure once, and its end once', async () => {
-  const { clock, reporter, shown, lines } = world();
+  const { clock, reporter, shown, lines } = newFixture();
   for (let attempt = 0; attempt < 20; attempt++) {
     reporter.failed(unreachable(), 'list', 1000);
     await clock.advance(1000);
@@ -36,7 +36,7 @@ test('logs a lasting failure once, and its end once', async () => {
 });
 
 test('logs a failure of another kind', () => {
-  const { reporter, shown } = world();
+  const { reporter, shown } = newFixture();
   reporter.failed(unreachable(), 'watch', 1000);
   reporter.failed(apiError('forbidden', 'no', 403), 'list', 1000);
   reporter.failed(apiError('forbidden', 'no', 403), 'list', 1000);
@@ -49,7 +49,7 @@ function failedToConnect(code: string) {
 }
 
 test('logs another reason at once, also if the server is still unreachable', () => {
-  const { reporter, shown, lines } = world();
+  const { reporter, shown, lines } = newFixture();
   reporter.failed(failedToConnect('ECONNREFUSED'), 'watch', 1000);
   reporter.failed(failedToConnect('ECONNREFUSED'), 'watch', 1000);
   assert.equal(shown().length, 1);
@@ -60,7 +60,7 @@ test('logs another reason at once, also if the server is still unreachable', () 
 });
 
 test('logs two alternating reasons once a minute each', async () => {
-  const { clock, reporter, shown } = world();
+  const { clock, reporter, shown } = newFixture();
   for (let second = 0; second < 230; second++) {
     const code = second % 2 === 0 ? 'ECONNREFUSED' : 'ECONNRESET';
     reporter.failed(failedToConnect(code), 'list', 1000);
@@ -70,7 +70,7 @@ test('logs two alternating reasons once a minute each', async () => {
 });
 
 test('logs a lasting failure again every five minutes', async () => {
-  const { clock, reporter, lines, shown } = world();
+  const { clock, reporter, lines, shown } = newFixture();
   for (let minute = 0; minute <= 10; minute++) {
     reporter.failed(unreachable(), 'list', 1000);
     await clock.advance(60_000);
@@ -85,7 +85,7 @@ test('logs a lasting failure again every five minutes', async () => {
 });
 
 test('names the permission to grant if the server keeps refusing', async () => {
-  const { clock, reporter, lines, shown } = world();
+  const { clock, reporter, lines, shown } = newFixture();
   const message =
     'pods is forbidden: User "system:serviceaccount:ops:crd-controller" cannot list resource "pods" in API group "" in the namespace "a"';
   const refused = () => reporter.failed(apiError('forbidden', message, 403), 'list', 1000);
@@ -106,7 +106,7 @@ test('names the permission to grant if the server keeps refusing', async () => {
 });
 
 test('logs a resource that is not served as info, with a fix', () => {
-  const { reporter, lines } = world();
+  const { reporter, lines } = newFixture();
   reporter.failed(notFound(), 'list', 1000);
   assert.equal(lines.length, 1);
   assert.equal(lines[0]!.level, 0);
@@ -114,7 +114,7 @@ test('logs a resource that is not served as info, with a fix', () => {
 });
 
 test('logs a fix for a bare 401', () => {
-  const { reporter, lines } = world();
+  const { reporter, lines } = newFixture();
   reporter.failed(apiError('unauthorized', 'Unauthorized', 401), 'list', 1234.5678);
   assert.equal(lines.length, 1);
   assert.equal(lines[0]!.fields['retryIn'], '1.235s');

@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import type { DeepReadonly } from '../../../src/api/object.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import type { Thing } from '../../support/fake-source.ts';
-import { informerWorld, notebook } from './harness.ts';
+import { informerFixture, notebook } from './harness.ts';
 
 const isLarge = ({ spec }: DeepReadonly<Thing>) => spec.value >= 10;
 
 // upstream: 74a
 test('adds an object that starts to match and deletes one that stops to match', async () => {
-  const { informer, source, start, stop } = informerWorld();
+  const { informer, source, start, stop } = informerFixture();
   const { notes, handler } = notebook();
   informer.addHandler(handler, { filter: isLarge });
   source.put('small', 1);
@@ -25,7 +25,7 @@ test('adds an object that starts to match and deletes one that stops to match', 
 
 // upstream: 74a
 test('deletes an object that stops to match in its last matching state', async () => {
-  const { informer, source, start, stop } = informerWorld();
+  const { informer, source, start, stop } = informerFixture();
   const deleted: unknown[] = [];
   informer.addHandler(
     { onDelete: ({ spec }, final) => void deleted.push([spec.value, final]) },
@@ -42,7 +42,7 @@ test('deletes an object that stops to match in its last matching state', async (
 
 // upstream: 74a
 test('delivers only matching objects to a late handler and in resyncs', async () => {
-  const { informer, source, clock, start, stop } = informerWorld();
+  const { informer, source, clock, start, stop } = informerFixture();
   source.put('small', 1);
   source.put('large', 10);
   await start();
@@ -54,7 +54,7 @@ test('delivers only matching objects to a late handler and in resyncs', async ()
 });
 
 test('delivers everything to other handlers', async () => {
-  const { informer, source, start, stop } = informerWorld();
+  const { informer, source, start, stop } = informerFixture();
   const all = notebook();
   informer.addHandler(notebook().handler, { filter: () => false });
   informer.addHandler(all.handler);
@@ -65,8 +65,8 @@ test('delivers everything to other handlers', async () => {
 });
 
 test('fails the call if the filter throws or does not return a boolean', async () => {
-  const world = informerWorld();
-  const { informer, source, start, stop } = world;
+  const fixture = informerFixture();
+  const { informer, source, start, stop } = fixture;
   const { notes, handler } = notebook();
   informer.addHandler(handler, {
     filter: () => {
@@ -79,7 +79,7 @@ test('fails the call if the filter throws or does not return a boolean', async (
   await start();
   assert.deepEqual(notes, []);
   assert.deepEqual(
-    world.lines.flatMap(({ error }) => (error instanceof Error ? [error.message] : [])),
+    fixture.lines.flatMap(({ error }) => (error instanceof Error ? [error.message] : [])),
     ['no idea', 'The filter of a handler returned a promise; expected true or false'],
   );
   assert.equal(informer.hasSynced, true);
@@ -87,7 +87,7 @@ test('fails the call if the filter throws or does not return a boolean', async (
 });
 
 test('rejects an async filter at once', () => {
-  const { informer } = informerWorld();
+  const { informer } = informerFixture();
   const filter: unknown = async () => Promise.resolve(true);
   assert.throws(() => informer.addHandler({}, { filter: filter as () => boolean }), {
     name: 'TypeError',

@@ -10,7 +10,7 @@ import type { Thing, WatchListMode } from '../../support/fake-source.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 import type { LogLine } from '../../support/recording-logger.ts';
 
-interface World {
+interface Fixture {
   readonly clock: FakeClock;
   readonly source: FakeSource;
   readonly lines: LogLine[];
@@ -18,7 +18,7 @@ interface World {
   readonly shown: () => string[];
 }
 
-export interface ReflectorWorld extends World {
+export interface ReflectorFixture extends Fixture {
   readonly reflector: Reflector<Thing>;
   readonly deltas: Delta<Thing>[];
   readonly start: () => Promise<void>;
@@ -26,11 +26,11 @@ export interface ReflectorWorld extends World {
 }
 
 /** Reflector of things with an array as its sink; without jitter unless `random` is given. */
-export function reflectorWorld(
+export function reflectorFixture(
   watchList: WatchListMode = 'refused',
   deps: Partial<ReflectorDeps<Thing>> = {},
   options: ReflectorOptions = {},
-): ReflectorWorld {
+): ReflectorFixture {
   const clock = new FakeClock();
   const source = new FakeSource(clock, { watchList });
   const { log, lines } = recordingLogger();
@@ -57,17 +57,17 @@ export function reflectorWorld(
   };
 }
 
-export interface InformerWorld extends World {
+export interface InformerFixture extends Fixture {
   readonly informer: Informer<Thing>;
   readonly start: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
 /** Informer of things with frozen objects. */
-export function informerWorld(
+export function informerFixture(
   options: InformerOptions<Thing> = {},
   watchList: WatchListMode = 'on',
-): InformerWorld {
+): InformerFixture {
   const clock = new FakeClock();
   const source = new FakeSource(clock, { watchList });
   const { log, lines } = recordingLogger();

@@ -8,8 +8,8 @@ import { Deferred } from '../../../src/util/deferred.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { expired, thing } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
-import { informerWorld, notebook } from './harness.ts';
-import type { InformerWorld } from './harness.ts';
+import { informerFixture, notebook } from './harness.ts';
+import type { InformerFixture } from './harness.ts';
 
 /** More than one time slice. */
 const COUNT = 1100;
@@ -26,13 +26,13 @@ async function blocked(
 ) {
   let gate: Deferred | undefined = new Deferred();
   const yieldTurn = () => gate?.promise ?? Promise.resolve();
-  const world = informerWorld({ ...options, yieldTurn, freeze: false }, 'refused');
-  const { source, clock, informer } = world;
+  const fixture = informerFixture({ ...options, yieldTurn, freeze: false }, 'refused');
+  const { source, clock, informer } = fixture;
   source.restore(10, [thing('a', 1), thing('b', 1), ...many('filler')]);
   const { notes, handler } = notebook();
   const registration = informer.addHandler(handler, { resyncPeriodMs });
   informer.addHandler(more);
-  await world.start();
+  await fixture.start();
   /** Events since now, without fillers. */
   const received = () => notes.splice(0).filter((note) => !note.includes('filler'));
   assert.deepEqual(received(), ['+a=1!', '+b=1!']);
@@ -50,7 +50,7 @@ async function blocked(
     await clock.advance(2000);
     assert.equal(source.openWatches, 1);
   };
-  return { ...world, notes, received, registration, release, relist };
+  return { ...fixture, notes, received, registration, release, relist };
 }
 
 // upstream: 42, 74
@@ -213,28 +213,28 @@ for (const [what, start] of [
   ],
 ] as const satisfies readonly [
   string,
-  (world: InformerWorld, handler: EventHandler<Thing>) => void | Promise<void>,
+  (fixture: InformerFixture, handler: EventHandler<Thing>) => void | Promise<void>,
 ][]) {
   test(`delivers no further event after a stop during ${what}`, async () => {
     let gate: Deferred | undefined;
     let received = 0;
     const yieldTurn = () => gate?.promise ?? Promise.resolve();
-    const world = informerWorld({ yieldTurn, freeze: false }, 'refused');
-    world.source.restore(10, many('filler'));
-    await world.start();
-    assert.equal(world.informer.hasSynced, true);
+    const fixture = informerFixture({ yieldTurn, freeze: false }, 'refused');
+    fixture.source.restore(10, many('filler'));
+    await fixture.start();
+    assert.equal(fixture.informer.hasSynced, true);
     // Only events during the block count.
     const count = () => {
       if (gate) received++;
     };
-    const starting = start(world, { onAdd: count, onUpdate: count, onDelete: count });
+    const starting = start(fixture, { onAdd: count, onUpdate: count, onDelete: count });
     if (starting) await settle();
     gate = new Deferred();
     await starting;
     await settle();
     assert.ok(received > 0 && received < COUNT, `${received} received`);
     const soFar = received;
-    const stopping = world.stop();
+    const stopping = fixture.stop();
     gate.resolve();
     await stopping;
     assert.equal(received, soFar);

@@ -2,20 +2,20 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { apiError, expired } from '../../support/fake-source.ts';
-import { informerWorld, notebook } from './harness.ts';
+import { informerFixture, notebook } from './harness.ts';
 
 for (const mode of ['on', 'refused'] as const) {
   // upstream: 62, 67
   test(`delivers only the differences after a disruption, to every handler (streaming ${mode})`, async () => {
-    const world = informerWorld({}, mode);
-    const { source } = world;
+    const fixture = informerFixture({}, mode);
+    const { source } = fixture;
     for (const name of ['same', 'changed', 'gone', 'again']) source.put(name, 1);
     const books = [0, 60_000].map((resyncPeriodMs) => {
       const { notes, handler } = notebook();
-      world.informer.addHandler(handler, { resyncPeriodMs });
+      fixture.informer.addHandler(handler, { resyncPeriodMs });
       return notes;
     });
-    await world.start();
+    await fixture.start();
     for (const notes of books) notes.length = 0;
     source.emit({ type: 'error', error: expired() });
     source.skip(1000);
@@ -27,46 +27,46 @@ for (const mode of ['on', 'refused'] as const) {
     source.put('passing', 1);
     source.remove('passing');
     source.compact();
-    await world.clock.advance(1000);
+    await fixture.clock.advance(1000);
     for (const notes of books) {
       assert.deepEqual(notes, ['-gone?', '~changed=1→2', '~again=1→2', '+new=1']);
     }
-    assert.equal(world.informer.lastSyncResourceVersion, source.resourceVersion);
-    await world.stop();
+    assert.equal(fixture.informer.lastSyncResourceVersion, source.resourceVersion);
+    await fixture.stop();
   });
 }
 
 // upstream: 26
 test('detects a deletion by a relist if the deletion event was corrupt', async () => {
-  const world = informerWorld();
-  const { source } = world;
+  const fixture = informerFixture();
+  const { source } = fixture;
   source.put('corrupt', 1);
   source.put('sound', 1);
   const { notes, handler } = notebook();
-  world.informer.addHandler(handler);
-  await world.start();
+  fixture.informer.addHandler(handler);
+  await fixture.start();
   source.emit({
     type: 'error',
     error: apiError('internal', 'unable to decode the deleted object', 500),
   });
   source.remove('corrupt');
-  await world.clock.advance(800);
+  await fixture.clock.advance(800);
   assert.deepEqual(notes, ['+corrupt=1!', '+sound=1!', '-corrupt?']);
   assert.deepEqual(
-    world.informer.lister.list().map(({ metadata }) => metadata.name),
+    fixture.informer.lister.list().map(({ metadata }) => metadata.name),
     ['sound'],
   );
-  await world.stop();
+  await fixture.stop();
 });
 
 // upstream: 15
 test('continues the watch and other resyncs if a handler fails during a resync', async () => {
-  const world = informerWorld();
-  const { source } = world;
+  const fixture = informerFixture();
+  const { source } = fixture;
   source.put('a', 1);
   source.put('b', 1);
   let failures = 0;
-  world.informer.addHandler(
+  fixture.informer.addHandler(
     {
       onUpdate: () => {
         failures++;
@@ -76,28 +76,28 @@ test('continues the watch and other resyncs if a handler fails during a resync',
     { resyncPeriodMs: 1000 },
   );
   const { notes, handler } = notebook();
-  world.informer.addHandler(handler, { resyncPeriodMs: 1000 });
-  await world.start();
-  await world.clock.advance(2000);
+  fixture.informer.addHandler(handler, { resyncPeriodMs: 1000 });
+  await fixture.start();
+  await fixture.clock.advance(2000);
   assert.equal(failures, 4);
   assert.deepEqual(notes.slice(2), ['~a=1→1', '~b=1→1', '~a=1→1', '~b=1→1']);
   assert.deepEqual([source.requests.length, source.openWatches], [1, 1]);
-  await world.stop();
+  await fixture.stop();
 });
 
 // upstream: 66
 test('delivers every event once to a handler that is added at any time during the start', async () => {
   for (let turns = -1; turns < 12; turns++) {
-    const world = informerWorld();
-    const { source } = world;
+    const fixture = informerFixture();
+    const { source } = fixture;
     source.put('a', 1);
     source.put('b', 1);
     const { notes, handler } = notebook();
-    if (turns < 0) world.informer.addHandler(handler);
-    const starting = world.start();
+    if (turns < 0) fixture.informer.addHandler(handler);
+    const starting = fixture.start();
     if (turns >= 0) {
       for (let turn = 0; turn < turns; turn++) await settle(1);
-      world.informer.addHandler(handler);
+      fixture.informer.addHandler(handler);
     }
     source.put('a', 2);
     source.put('c', 1);
@@ -106,22 +106,22 @@ test('delivers every event once to a handler that is added at any time during th
     const history = notes.join(' ').replaceAll('!', '');
     const received = history.replace('+a=1 +b=1 ~a=1→2', '+a=2 +b=1');
     assert.equal(received, '+a=2 +b=1 +c=1', `after ${turns} turns: ${history}`);
-    await world.stop();
+    await fixture.stop();
   }
 });
 
 // upstream: 60
 test('delivers only transformed objects to early and late handlers', async () => {
-  const world = informerWorld({
+  const fixture = informerFixture({
     transform: (object) => ({ ...object, spec: { value: object.spec.value + 100 } }),
   });
-  const { source } = world;
+  const { source } = fixture;
   const values: number[] = [];
   const look = () => {
     const note = ({ spec }: { readonly spec: { readonly value: number } }) => {
       values.push(spec.value);
     };
-    world.informer.addHandler({
+    fixture.informer.addHandler({
       onAdd: note,
       onUpdate: (old, object) => {
         note(old);
@@ -132,7 +132,7 @@ test('delivers only transformed objects to early and late handlers', async () =>
   };
   source.put('a', 1);
   look();
-  await world.start();
+  await fixture.start();
   look();
   source.put('a', 2);
   await settle();
@@ -140,10 +140,10 @@ test('delivers only transformed objects to early and late handlers', async () =>
   source.remove('a');
   source.put('b', 3);
   look();
-  await world.clock.advance(1000);
+  await fixture.clock.advance(1000);
   source.remove('b');
   await settle();
   assert.ok(values.length > 10);
   assert.deepEqual(new Set(values), new Set([101, 102, 103]));
-  await world.stop();
+  await fixture.stop();
 });

@@ -12,10 +12,10 @@ import {
   unreachable,
 } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
-import { informerWorld } from './harness.ts';
-import type { InformerWorld } from './harness.ts';
+import { informerFixture } from './harness.ts';
+import type { InformerFixture } from './harness.ts';
 
-/** Disruptions of an informer, as functions of its world. */
+/** Disruptions of an informer, as functions of its fixture. */
 const name = fc.constantFrom('a', 'b', 'c', 'd', 'e');
 const happening = fc.oneof(
   { weight: 6, arbitrary: fc.tuple(fc.constant('put' as const), name, fc.nat(9)) },
@@ -74,8 +74,8 @@ class Witness {
   }
 }
 
-async function happen(world: InformerWorld, what: Happening, join: () => void): Promise<void> {
-  const { source } = world;
+async function happen(fixture: InformerFixture, what: Happening, join: () => void): Promise<void> {
+  const { source } = fixture;
   switch (what[0]) {
     case 'put':
       source.put(what[1], what[2]);
@@ -112,7 +112,7 @@ async function happen(world: InformerWorld, what: Happening, join: () => void): 
       join();
       break;
     case 'wait':
-      await world.clock.advance(what[1]);
+      await fixture.clock.advance(what[1]);
   }
 }
 
@@ -121,32 +121,32 @@ for (const mode of ['on', 'refused', 'endless'] as const) {
   test(`ends with the server’s state in store and handlers after any faults (streaming ${mode})`, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(happening, { maxLength: 30 }), async (history) => {
-        const world = informerWorld({ yieldTurn: () => Promise.resolve() }, mode);
+        const fixture = informerFixture({ yieldTurn: () => Promise.resolve() }, mode);
         const witnesses: Witness[] = [];
         const join = () => {
           const witness = new Witness();
           witnesses.push(witness);
-          world.informer.addHandler(witness, { resyncPeriodMs: 50_000 });
+          fixture.informer.addHandler(witness, { resyncPeriodMs: 50_000 });
         };
         join();
-        await world.start();
-        for (const what of history) await happen(world, what, join);
-        world.source.isStalled = false;
-        world.source.missing = false;
-        await world.clock.advance(15 * 60_000);
+        await fixture.start();
+        for (const what of history) await happen(fixture, what, join);
+        fixture.source.isStalled = false;
+        fixture.source.missing = false;
+        await fixture.clock.advance(15 * 60_000);
         await settle();
-        const truth = new Map(world.source.objects.map((object) => [keyOf(object), object]));
-        const { lister } = world.informer;
+        const truth = new Map(fixture.source.objects.map((object) => [keyOf(object), object]));
+        const { lister } = fixture.informer;
         assert.deepEqual(new Map(lister.list().map((object) => [keyOf(object), object])), truth);
         for (const witness of witnesses) {
           assert.deepEqual(witness.breaches, []);
           assert.deepEqual(witness.picture, truth);
         }
-        assert.equal(world.informer.hasSynced, true);
+        assert.equal(fixture.informer.hasSynced, true);
         assert.ok(lister.indexKeys('namespace', 'default').length === truth.size);
-        await world.stop();
-        assert.equal(world.clock.pending, 0);
-        assert.equal(world.source.openWatches, 0);
+        await fixture.stop();
+        assert.equal(fixture.clock.pending, 0);
+        assert.equal(fixture.source.openWatches, 0);
       }),
       { numRuns: 40 },
     );

@@ -6,7 +6,7 @@ import type { HandlerRegistration } from '../../../src/cache/event-handler.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { expired, thing } from '../../support/fake-source.ts';
 import type { FakeSource } from '../../support/fake-source.ts';
-import { informerWorld, notebook } from './harness.ts';
+import { informerFixture, notebook } from './harness.ts';
 
 type Write = { readonly do: 'put' | 'remove'; readonly name: string; readonly value: number };
 
@@ -103,7 +103,7 @@ function carryOut(source: FakeSource, { do: what, name, value }: Write): void {
 test('delivers exactly the history to every handler, whenever it was added or removed', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25 }), async (history) => {
-      const { source, clock, informer, start, stop } = informerWorld();
+      const { source, clock, informer, start, stop } = informerFixture();
       const model = new Model();
       const books: { readonly notes: string[]; readonly registration: HandlerRegistration }[] = [];
       const join = () => {

@@ -5,22 +5,22 @@ import type { InformerState } from '../../../src/metrics/reflector-metrics.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { expired } from '../../support/fake-source.ts';
-import { informerWorld, notebook } from './harness.ts';
+import { informerFixture, notebook } from './harness.ts';
 
 // upstream: 64
 test('resyncs each handler at its own interval', async () => {
-  const world = informerWorld();
-  world.source.put('a', 1);
+  const fixture = informerFixture();
+  fixture.source.put('a', 1);
   const books = [0, 2000, 3000].map((resyncPeriodMs) => {
     const { notes, handler } = notebook();
-    world.informer.addHandler(handler, { resyncPeriodMs });
+    fixture.informer.addHandler(handler, { resyncPeriodMs });
     return notes;
   });
-  await world.start();
+  await fixture.start();
   const resyncs = () => books.map((notes) => notes.filter((note) => note === '~a=1→1').length);
   const seen: number[][] = [];
   for (let second = 1; second <= 6; second++) {
-    await world.clock.advance(1000);
+    await fixture.clock.advance(1000);
     seen.push(resyncs());
   }
   assert.deepEqual(seen, [
@@ -31,91 +31,91 @@ test('resyncs each handler at its own interval', async () => {
     [0, 2, 1],
     [0, 3, 2],
   ]);
-  await world.stop();
-  assert.equal(world.clock.pending, 0);
+  await fixture.stop();
+  assert.equal(fixture.clock.pending, 0);
 });
 
 // upstream: 67
 test('does not deliver unchanged objects after a relist', async () => {
-  const world = informerWorld();
-  world.source.put('a', 1);
+  const fixture = informerFixture();
+  fixture.source.put('a', 1);
   const { notes, handler } = notebook();
-  world.informer.addHandler(handler, { resyncPeriodMs: 60_000 });
-  await world.start();
-  world.source.emit({ type: 'error', error: expired() });
-  await world.clock.advance(10_000);
+  fixture.informer.addHandler(handler, { resyncPeriodMs: 60_000 });
+  await fixture.start();
+  fixture.source.emit({ type: 'error', error: expired() });
+  await fixture.clock.advance(10_000);
   assert.deepEqual(notes, ['+a=1!']);
-  await world.stop();
+  await fixture.stop();
 });
 
 test('resyncs a handler that was added late and not one that was removed', async () => {
-  const world = informerWorld();
-  world.source.put('a', 1);
-  await world.start();
+  const fixture = informerFixture();
+  fixture.source.put('a', 1);
+  await fixture.start();
   const { notes, handler } = notebook();
-  const registration = world.informer.addHandler(handler, { resyncPeriodMs: 5000 });
-  await world.clock.advance(5000);
+  const registration = fixture.informer.addHandler(handler, { resyncPeriodMs: 5000 });
+  await fixture.clock.advance(5000);
   assert.deepEqual(notes, ['+a=1!', '~a=1→1']);
   registration.remove();
-  assert.equal(world.clock.pending, 1, 'the watchdog, no timer of a resync');
-  await world.clock.advance(20_000);
+  assert.equal(fixture.clock.pending, 1, 'the watchdog, no timer of a resync');
+  await fixture.clock.advance(20_000);
   assert.equal(notes.length, 2);
-  await world.stop();
+  await fixture.stop();
 });
 
 test('does not resync before the initial state', async () => {
-  const world = informerWorld();
-  world.source.missing = true;
+  const fixture = informerFixture();
+  fixture.source.missing = true;
   const { notes, handler } = notebook();
-  world.informer.addHandler(handler, { resyncPeriodMs: 1000 });
-  await world.start();
-  await world.clock.advance(10_000);
-  world.source.put('a', 1);
-  world.source.missing = false;
-  await world.clock.advance(6000);
+  fixture.informer.addHandler(handler, { resyncPeriodMs: 1000 });
+  await fixture.start();
+  await fixture.clock.advance(10_000);
+  fixture.source.put('a', 1);
+  fixture.source.missing = false;
+  await fixture.clock.advance(6000);
   assert.equal(notes[0], '+a=1!');
-  await world.stop();
+  await fixture.stop();
 });
 
 // upstream: 47, 64
 test('merges resyncs that become due while handlers are busy', async () => {
   let gate: Deferred | undefined;
-  const world = informerWorld({ yieldTurn: () => gate?.promise ?? Promise.resolve() });
-  for (let at = 0; at < 1500; at++) world.source.put(`thing-${at}`);
+  const fixture = informerFixture({ yieldTurn: () => gate?.promise ?? Promise.resolve() });
+  for (let at = 0; at < 1500; at++) fixture.source.put(`thing-${at}`);
   let updates = 0;
-  world.informer.addHandler({ onUpdate: () => void updates++ }, { resyncPeriodMs: 1000 });
-  await world.start();
+  fixture.informer.addHandler({ onUpdate: () => void updates++ }, { resyncPeriodMs: 1000 });
+  await fixture.start();
   gate = new Deferred();
-  await world.clock.advance(5500);
+  await fixture.clock.advance(5500);
   assert.ok(updates > 0 && updates < 1500, 'the first resync is held up');
   gate.resolve();
   gate = undefined;
   await settle();
   assert.equal(updates, 3000, 'that one, and one for all that fell due meanwhile');
-  await world.stop();
+  await fixture.stop();
 });
 
 // upstream: 65
 test('raises an interval below a second to a second and rejects a negative one', async () => {
-  const world = informerWorld();
-  world.source.put('a', 1);
+  const fixture = informerFixture();
+  fixture.source.put('a', 1);
   const { notes, handler } = notebook();
-  world.informer.addHandler(handler, { resyncPeriodMs: 1 });
-  await world.start();
-  await world.clock.advance(999);
+  fixture.informer.addHandler(handler, { resyncPeriodMs: 1 });
+  await fixture.start();
+  await fixture.clock.advance(999);
   assert.equal(notes.length, 1);
-  await world.clock.advance(1);
+  await fixture.clock.advance(1);
   await settle();
   assert.equal(notes.length, 2);
-  assert.throws(() => world.informer.addHandler({}, { resyncPeriodMs: -1 }), /resyncPeriodMs/);
-  assert.throws(() => world.informer.addHandler({}, { resyncPeriodMs: Number.NaN }), RangeError);
-  await world.stop();
+  assert.throws(() => fixture.informer.addHandler({}, { resyncPeriodMs: -1 }), /resyncPeriodMs/);
+  assert.throws(() => fixture.informer.addHandler({}, { resyncPeriodMs: Number.NaN }), RangeError);
+  await fixture.stop();
 });
 
 test('queues at most one resync while handlers are busy', async () => {
   let gate: Deferred | undefined;
   let state: InformerState | undefined;
-  const world = informerWorld({
+  const fixture = informerFixture({
     yieldTurn: () => gate?.promise ?? Promise.resolve(),
     metrics: {
       informer: (_labels, its) => {
@@ -124,15 +124,15 @@ test('queues at most one resync while handlers are busy', async () => {
       },
     },
   });
-  for (let at = 0; at < 1500; at++) world.source.put(`thing-${at}`);
-  world.informer.addHandler({}, { resyncPeriodMs: 1000 });
-  await world.start();
+  for (let at = 0; at < 1500; at++) fixture.source.put(`thing-${at}`);
+  fixture.informer.addHandler({}, { resyncPeriodMs: 1000 });
+  await fixture.start();
   gate = new Deferred();
-  await world.clock.advance(10_500);
+  await fixture.clock.advance(10_500);
   assert.equal(state?.queued, 1);
   gate.resolve();
   gate = undefined;
   await settle();
   assert.equal(state?.queued, 0);
-  await world.stop();
+  await fixture.stop();
 });

@@ -14,7 +14,7 @@ import { recordingLogger } from '../../support/recording-logger.ts';
 
 const GADGETS: Resource<Thing> = { ...THINGS, plural: 'gadgets', kind: 'Thing' };
 
-function world(options: InformerSetOptions = {}) {
+function newFixture(options: InformerSetOptions = {}) {
   const clock = new FakeClock();
   const client = new FakeClient(clock);
   const { log, lines } = recordingLogger();
@@ -45,7 +45,7 @@ function world(options: InformerSetOptions = {}) {
 }
 
 test('returns the same informer for the same objects', () => {
-  const { set } = world();
+  const { set } = newFixture();
   const all = set.for(THINGS);
   assert.equal(set.for(THINGS), all);
   assert.equal(set.for({ ...THINGS }, {}), all);
@@ -63,7 +63,7 @@ test('returns the same informer for the same objects', () => {
 });
 
 test('rejects another transform for the same objects', () => {
-  const { set } = world();
+  const { set } = newFixture();
   const transform = (object: Thing) => object;
   const informer = set.for(THINGS, { transform });
   assert.equal(set.for(THINGS, { transform }), informer);
@@ -71,7 +71,7 @@ test('rejects another transform for the same objects', () => {
 });
 
 test('sends the selection with every list and watch', async () => {
-  const { client, set, start, stop } = world();
+  const { client, set, start, stop } = newFixture();
   client.source(THINGS, 'demo').watchListMode = 'refused';
   set.for(THINGS, { namespace: 'demo', labelSelector: 'app=web', metadataOnly: true });
   await start();
@@ -90,7 +90,7 @@ test('applies the set’s function and then the request’s function to the sele
     labelSelector: [labelSelector, `plural=${plural}`].join(),
     fieldSelector: 'metadata.name!=boring',
   });
-  const { client, set, start, stop } = world({ tweakListOptions });
+  const { client, set, start, stop } = newFixture({ tweakListOptions });
   client.source(THINGS).watchListMode = 'refused';
   const things = set.for(THINGS, {
     labelSelector: 'app=web',
@@ -114,7 +114,7 @@ test('applies the set’s function and then the request’s function to the sele
 
 // upstream: 66, 72, 74
 test('runs and stops all informers, also one that is requested later', async () => {
-  const { client, set, start, stop, clock } = world();
+  const { client, set, start, stop, clock } = newFixture();
   const things = set.for(THINGS);
   await start();
   await set.synced;
@@ -129,7 +129,7 @@ test('runs and stops all informers, also one that is requested later', async () 
 });
 
 test('shares the WatchList support of the server between informers', async () => {
-  const { client, set, start, stop } = world();
+  const { client, set, start, stop } = newFixture();
   for (const resource of [THINGS, GADGETS]) client.source(resource).watchListMode = 'refused';
   set.for(THINGS);
   await start();
@@ -141,7 +141,7 @@ test('shares the WatchList support of the server between informers', async () =>
 
 // upstream: 68
 test('logs a cache that does not sync after 10 s, 20 s more and 40 s more', async () => {
-  const { client, set, start, stop, clock, waitingLines } = world();
+  const { client, set, start, stop, clock, waitingLines } = newFixture();
   set.for(THINGS);
   client.source(THINGS).failNext('list', unreachable(), 1000);
   client.source(THINGS).failNext('watch', unreachable(), 1000);
@@ -160,7 +160,7 @@ test('logs a cache that does not sync after 10 s, 20 s more and 40 s more', asyn
 });
 
 test('logs a resource that is not served once and does not delay others', async () => {
-  const { client, set, start, stop, clock, lines, waitingLines } = world();
+  const { client, set, start, stop, clock, lines, waitingLines } = newFixture();
   client.source(THINGS).missing = true;
   const things = set.for(THINGS);
   const gadgets = set.for(GADGETS);
@@ -174,7 +174,7 @@ test('logs a resource that is not served once and does not delay others', async 
 });
 
 test('stops the other informers and rejects if one fails', async () => {
-  const { client, set, clock } = world();
+  const { client, set, clock } = newFixture();
   const things = set.for(THINGS);
   set.for(GADGETS);
   assert.ok(things instanceof Informer);
@@ -188,7 +188,7 @@ test('stops the other informers and rejects if one fails', async () => {
 });
 
 test('runs only once, and adds no informer after the stop', async () => {
-  const { set, start, stop } = world();
+  const { set, start, stop } = newFixture();
   const things = set.for(THINGS);
   await start();
   await assert.rejects(set.run(new AbortController().signal), /can run only once/);
@@ -204,14 +204,14 @@ test('runs only once, and adds no informer after the stop', async () => {
 });
 
 test('starts nothing with an aborted signal', async () => {
-  const { client, set } = world();
+  const { client, set } = newFixture();
   set.for(THINGS);
   await set.run(AbortSignal.abort());
   assert.equal(client.calls.length, 0);
 });
 
 test('keeps the type of the objects', () => {
-  const { set } = world();
+  const { set } = newFixture();
   const values: number[] = set
     .for(THINGS)
     .lister.list()

@@ -7,7 +7,7 @@ import { FakeClient } from '../../support/fake-client.ts';
 import { apiError, THINGS } from '../../support/fake-source.ts';
 import { notebook } from './harness.ts';
 
-function world(namespaces = ['a', 'b']) {
+function newFixture(namespaces = ['a', 'b']) {
   const clock = new FakeClock();
   const client = new FakeClient(clock);
   const set = new InformerSet(client, { clock, random: () => 0, freeze: true });
@@ -41,7 +41,7 @@ const byValue = {
 };
 
 test('lists and watches each namespace and nothing else', async () => {
-  const { client, things, start, stop } = world();
+  const { client, things, start, stop } = newFixture();
   await start();
   assert.deepEqual(
     client.calls.map(({ options }) => options.namespace),
@@ -52,7 +52,7 @@ test('lists and watches each namespace and nothing else', async () => {
 });
 
 test('reads all namespaces through one lister', async () => {
-  const { things, source, names, start, stop } = world();
+  const { things, source, names, start, stop } = newFixture();
   things.addIndexers(byValue);
   source('a').put('a/x', 1);
   source('b').put('b/x', 1);
@@ -80,7 +80,7 @@ test('reads all namespaces through one lister', async () => {
 
 // upstream: 74b
 test('delivers events of all namespaces with one registration', async () => {
-  const { things, source, start, stop } = world();
+  const { things, source, start, stop } = newFixture();
   const { notes, handler } = notebook();
   const registration = things.addHandler(handler);
   source('a').put('a/x', 1);
@@ -105,7 +105,7 @@ test('delivers events of all namespaces with one registration', async () => {
 });
 
 test('has synced when all namespaces have, and reports a forbidden one', async () => {
-  const { clock, things, source, start, stop } = world();
+  const { clock, things, source, start, stop } = newFixture();
   const forbidden = apiError('forbidden', 'things is forbidden', 403);
   for (const verb of ['watch', 'list'] as const) source('b').failNext(verb, forbidden, 3);
   const registration = things.addHandler({});
@@ -125,7 +125,7 @@ test('has synced when all namespaces have, and reports a forbidden one', async (
 });
 
 test('rejects synced if it stops first', async () => {
-  const { things, source, start, stop } = world();
+  const { things, source, start, stop } = newFixture();
   source('b').listsHang = true;
   source('b').watchListMode = 'refused';
   const registration = things.addHandler({});
@@ -139,7 +139,7 @@ test('rejects synced if it stops first', async () => {
 });
 
 test('reports the resourceVersion per namespace', async () => {
-  const { things, source, start, stop } = world();
+  const { things, source, start, stop } = newFixture();
   await start();
   source('b').skip(10);
   source('b').put('b/x');
@@ -153,7 +153,7 @@ test('reports the resourceVersion per namespace', async () => {
 });
 
 test('finds the part of a namespace', () => {
-  const { set } = world();
+  const { set } = newFixture();
   const [a, all] = [set.for(THINGS, { namespace: 'a' }), set.for(THINGS)];
   assert.equal(a.within('a'), a);
   assert.equal(a.within('b'), undefined);
@@ -163,7 +163,7 @@ test('finds the part of a namespace', () => {
 });
 
 test('returns the same informer for an equal request and shares its parts', () => {
-  const { set, things } = world();
+  const { set, things } = newFixture();
   assert.equal(set.for(THINGS, { namespaces: ['b', 'a', 'b'] }), things);
   assert.equal(set.for(THINGS, { namespaces: ['a'] }), things.parts[0]);
   assert.equal(set.for(THINGS, { namespace: 'b' }), things.parts[1]);
@@ -172,7 +172,7 @@ test('returns the same informer for an equal request and shares its parts', () =
 });
 
 test('adds an index to no part if one part has it', () => {
-  const { set, things } = world();
+  const { set, things } = newFixture();
   set.for(THINGS, { namespace: 'b' }).addIndexers(byValue);
   assert.throws(() => things.addIndexers({ color: () => [], ...byValue }), {
     message: 'things.test.example in b: an index with name value already exists',

@@ -6,7 +6,7 @@ import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { thing } from '../../support/fake-source.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
-function world() {
+function newFixture() {
   const { log, lines } = recordingLogger();
   let refused = 0;
   const metrics = { ...noInformerMetrics, objectRefused: () => refused++ };
@@ -39,7 +39,7 @@ for (const [name, object] of [
 ] as const) {
   // upstream: 27, 46, 54
   test(`rejects, counts and logs ${name}`, () => {
-    const { guard, lines, refused } = world();
+    const { guard, lines, refused } = newFixture();
     assert.equal(guard.admits(object), false);
     assert.equal(refused(), 1);
     assert.equal(lines.length, 1);
@@ -52,7 +52,7 @@ for (const [name, object] of [
   ['an object that does not say its kind', { metadata }],
 ] as const) {
   test(`admits ${name} without a log line`, () => {
-    const { guard, lines, refused } = world();
+    const { guard, lines, refused } = newFixture();
     assert.equal(guard.admits(object), true);
     assert.deepEqual([refused(), lines.length], [0, 0]);
   });

@@ -3,15 +3,15 @@ import { test } from 'node:test';
 import { PingTimeoutError, unreachable } from '../../../src/client/transport/connection-error.ts';
 import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
-import { brief, reflectorWorld } from './harness.ts';
+import { brief, reflectorFixture } from './harness.ts';
 
 test('resumes a watch with a dead connection at once and counts it as stalled', async () => {
   let stalls = 0;
   const metrics = { ...noInformerMetrics, watchStalled: () => void stalls++ };
-  const world = reflectorWorld('on', { metrics });
-  const { clock, source, reflector } = world;
+  const fixture = reflectorFixture('on', { metrics });
+  const { clock, source, reflector } = fixture;
   source.put('a');
-  await world.start();
+  await fixture.start();
   source.put('b');
   await clock.advance(31_000);
   const asked = source.watches.length;
@@ -22,24 +22,24 @@ test('resumes a watch with a dead connection at once and counts it as stalled', 
   assert.equal(source.lists.length, 0);
   source.put('c');
   await settle();
-  assert.deepEqual(world.deltas.map(brief).slice(-2), ['changed b@12', 'changed c@13']);
+  assert.deepEqual(fixture.deltas.map(brief).slice(-2), ['changed b@12', 'changed c@13']);
   assert.deepEqual([stalls, reflector.progress.stalls], [1, 1]);
   assert.deepEqual(
-    world.lines
+    fixture.lines
       .filter(({ level }) => level === 2)
       .map(({ message, fields }) => [message, fields['inactiveMs']]),
     [['Watch stalled; re-establishing it', 31_000]],
   );
-  assert.deepEqual(world.shown(), [], 'no line at the default verbosity');
-  await world.stop();
+  assert.deepEqual(fixture.shown(), [], 'no line at the default verbosity');
+  await fixture.stop();
 });
 
 test('keeps a watch without events on a pinged connection for five minutes', async () => {
-  const world = reflectorWorld('on');
-  const { clock, source, reflector } = world;
+  const fixture = reflectorFixture('on');
+  const { clock, source, reflector } = fixture;
   const activity = { lastMs: 0 };
   source.activity = activity;
-  await world.start();
+  await fixture.start();
   for (let second = 0; second < 299; second++) {
     await clock.advance(1000);
     activity.lastMs = clock.monotonic();
@@ -50,15 +50,15 @@ test('keeps a watch without events on a pinged connection for five minutes', asy
   await clock.advance(1000);
   assert.equal(source.watches.length, 2, 'its bookmarks are missed in the end');
   assert.equal(reflector.progress.stalls, 1);
-  await world.stop();
+  await fixture.stop();
 });
 
 test('treats a watch that has sent bookmarks as stalled after ninety seconds', async () => {
-  const world = reflectorWorld('on');
-  const { clock, source } = world;
+  const fixture = reflectorFixture('on');
+  const { clock, source } = fixture;
   const activity = { lastMs: 0 };
   source.activity = activity;
-  await world.start();
+  await fixture.start();
   const pass = async (seconds: number) => {
     for (let second = 0; second < seconds; second++) {
       await clock.advance(1000);
@@ -71,20 +71,20 @@ test('treats a watch that has sent bookmarks as stalled after ninety seconds', a
   assert.equal(source.watches.length, 1);
   await pass(1);
   assert.equal(source.watches.length, 2);
-  await world.stop();
+  await fixture.stop();
 });
 
 test('logs a watch that was cut and resumed at -v=4', async () => {
-  const world = reflectorWorld('on');
-  await world.start();
-  await world.clock.advance(5000);
-  world.source.resetWatches();
+  const fixture = reflectorFixture('on');
+  await fixture.start();
+  await fixture.clock.advance(5000);
+  fixture.source.resetWatches();
   await settle();
-  const closed = world.lines.filter(({ message }) => message === 'Watch closed');
+  const closed = fixture.lines.filter(({ message }) => message === 'Watch closed');
   assert.deepEqual(
     closed.map(({ level, fields }) => [level, fields['how']]),
     [[4, 'cut']],
   );
-  assert.equal(world.source.watches.length, 2);
-  await world.stop();
+  assert.equal(fixture.source.watches.length, 2);
+  await fixture.stop();
 });

@@ -14,16 +14,16 @@ import {
   unreachable,
 } from '../../support/fake-source.ts';
 import type { ListCall, Thing, WatchCall } from '../../support/fake-source.ts';
-import { reflectorWorld } from './harness.ts';
-import type { ReflectorWorld } from './harness.ts';
+import { reflectorFixture } from './harness.ts';
+import type { ReflectorFixture } from './harness.ts';
 
 /** Rounds of a reflector: its requests, in order, with the delays before them. */
 
-const listedVersions = ({ source }: ReflectorWorld) =>
+const listedVersions = ({ source }: ReflectorFixture) =>
   source.lists.map(({ resourceVersion = '' }) => resourceVersion);
 
 /** Advances time to the next request and returns the delay. */
-async function untilRequest({ source, clock }: ReflectorWorld, number: number): Promise<number> {
+async function untilRequest({ source, clock }: ReflectorFixture, number: number): Promise<number> {
   const sinceMs = clock.monotonic();
   await settle();
   while (source.requests.length <= number) await clock.advance(clock.untilNext!);
@@ -39,7 +39,7 @@ interface Ending {
   readonly how: string;
   /** Requests that belong to the end itself. */
   readonly requests?: number;
-  readonly cause: (world: ReflectorWorld) => void | Promise<void>;
+  readonly cause: (fixture: ReflectorFixture) => void | Promise<void>;
   /** Expected delay and requests. */
   readonly next: string;
 }
@@ -156,101 +156,101 @@ const endings: Ending[] = [
 for (const { how, requests = 0, cause, next } of endings) {
   // upstream: 1, 34d, 34e, 34g, 34m
   test(`continues with ${next} after ${how}`, async () => {
-    const world = reflectorWorld();
-    const { source } = world;
-    await world.start();
+    const fixture = reflectorFixture();
+    const { source } = fixture;
+    await fixture.start();
     source.put('a');
-    await world.clock.advance(2000);
+    await fixture.clock.advance(2000);
     const soFar = source.requests.length + requests;
-    await cause(world);
-    const waitedMs = await untilRequest(world, soFar);
+    await cause(fixture);
+    const waitedMs = await untilRequest(fixture, soFar);
     await settle();
     const asked = source.requests.slice(soFar).map(brief);
     assert.equal([`${waitedMs} ms`, ...asked].join(', '), next);
     assert.equal(source.openWatches, 1);
     const open = source.watches.filter(({ signal }) => !signal?.aborted);
     assert.deepEqual(open, [source.watches.at(-1)], 'every other watch was closed');
-    await world.stop();
+    await fixture.stop();
     assert.equal(source.openWatches, 0);
   });
 }
 
 /** Ends a watch in a way that causes a relist, and waits for it. */
-async function relist(world: ReflectorWorld): Promise<void> {
+async function relist(fixture: ReflectorFixture): Promise<void> {
   await settle();
-  const soFar = world.source.requests.length;
-  world.source.emit({ type: 'error', error: expired() });
-  await untilRequest(world, soFar);
+  const soFar = fixture.source.requests.length;
+  fixture.source.emit({ type: 'error', error: expired() });
+  await untilRequest(fixture, soFar);
   await settle();
 }
 
 // upstream: 19
 test('relists at the last resourceVersion: 0, then 10', async () => {
-  const world = reflectorWorld();
-  await world.start();
-  await relist(world);
-  assert.deepEqual(listedVersions(world), ['0', '10']);
-  await world.stop();
+  const fixture = reflectorFixture();
+  await fixture.start();
+  await relist(fixture);
+  assert.deepEqual(listedVersions(fixture), ['0', '10']);
+  await fixture.stop();
 });
 
 // upstream: 16
 test('uses a custom page size in the first list and in relists', async () => {
-  const world = reflectorWorld('refused', {}, { pageSize: 4 });
+  const fixture = reflectorFixture('refused', {}, { pageSize: 4 });
   const objects = Array.from({ length: 10 }, (_, at) => thing(`thing-${at}`));
-  world.source.restore(10, objects);
-  await world.start();
-  await relist(world);
+  fixture.source.restore(10, objects);
+  await fixture.start();
+  await relist(fixture);
   assert.deepEqual(
-    world.source.lists.map(({ resourceVersion = '', limit }) => `${resourceVersion} ${limit}`),
+    fixture.source.lists.map(({ resourceVersion = '', limit }) => `${resourceVersion} ${limit}`),
     ['0 4', ' 4', ' 4', '10 4', ' 4', ' 4'],
   );
-  for (const delta of world.deltas) {
+  for (const delta of fixture.deltas) {
     assert.deepEqual(delta.type === 'replaced' && delta.objects, objects);
   }
-  await world.stop();
+  await fixture.stop();
 });
 
 // upstream: 20
 test('lists the latest state at once after an expired resourceVersion', async () => {
-  const world = reflectorWorld();
-  await world.start();
-  world.source.skip();
-  world.source.failNext('list', expired());
-  await relist(world);
-  assert.deepEqual(listedVersions(world), ['0', '10', '']);
-  await relist(world);
-  assert.deepEqual(listedVersions(world), ['0', '10', '', '11']);
-  await world.stop();
+  const fixture = reflectorFixture();
+  await fixture.start();
+  fixture.source.skip();
+  fixture.source.failNext('list', expired());
+  await relist(fixture);
+  assert.deepEqual(listedVersions(fixture), ['0', '10', '']);
+  await relist(fixture);
+  assert.deepEqual(listedVersions(fixture), ['0', '10', '', '11']);
+  await fixture.stop();
 });
 
 // upstream: 22
 test('lists the latest state after "too large resource version", in three encodings', async () => {
-  const world = reflectorWorld();
+  const fixture = reflectorFixture();
   const words = 'Too large resource version';
   const encodings = [
     { reason: 'Timeout', details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } },
     { reason: 'Timeout', details: { causes: [{ message: words }] } },
     { reason: 'Timeout', message: words },
   ].map((status) => ApiError.fromStatus(status, 504));
-  world.source.skip(10);
-  await world.start();
+  fixture.source.skip(10);
+  await fixture.start();
   for (const error of encodings) {
-    world.source.skip(10);
-    world.source.failNext('list', error);
-    await relist(world);
+    fixture.source.skip(10);
+    fixture.source.failNext('list', error);
+    await relist(fixture);
   }
-  assert.deepEqual(listedVersions(world), ['0', '20', '', '30', '', '40', '']);
-  await world.stop();
+  assert.deepEqual(listedVersions(fixture), ['0', '20', '', '30', '', '40', '']);
+  await fixture.stop();
 });
 
 // upstream: 21
 test('lists everything, then the latest, if a token expires in a relist', async () => {
   const asked: string[] = [];
   let wholeLists = 0;
-  const inner = reflectorWorld().source;
+  const inner = reflectorFixture().source;
   const objects = Array.from({ length: 501 }, (_, at) => thing(`thing-${at}`));
   inner.restore(10, objects);
-  const world = reflectorWorld('refused', {
+  const fixture = reflectorFixture('refused', {
     source: {
       list: (request) => {
         const { resourceVersion = '', limit = 'all', continueToken } = request;
@@ -265,24 +265,24 @@ test('lists everything, then the latest, if a token expires in a relist', async 
     inner.failNext('continue', expired());
     inner.emit({ type: 'error', error: expired() });
     await settle();
-    assert.equal(world.reflector.progress.phase, 'waiting');
-    await world.clock.advance(world.clock.untilNext!);
+    assert.equal(fixture.reflector.progress.phase, 'waiting');
+    await fixture.clock.advance(fixture.clock.untilNext!);
   };
-  await world.start();
+  await fixture.start();
   assert.deepEqual(asked.splice(0), ['0 500', 'more 500']);
   await again();
   assert.deepEqual(asked.splice(0), ['10 500', 'more 500', '10 all']);
   await again();
   assert.deepEqual(asked.splice(0), ['10 500', 'more 500', '10 all', ' 500', 'more 500']);
-  assert.equal(world.reflector.progress.phase, 'watching');
-  await world.stop();
+  assert.equal(fixture.reflector.progress.phase, 'watching');
+  await fixture.stop();
 });
 
 // upstream: 12
 test('delays after each 429, without a list until a watch fails', async () => {
-  const world = reflectorWorld();
-  const { source, clock } = world;
-  await world.start();
+  const fixture = reflectorFixture();
+  const { source, clock } = fixture;
+  await fixture.start();
   await clock.advance(2000);
   source.failNext('watch', tooManyRequests());
   source.endWatches();
@@ -299,35 +299,35 @@ test('delays after each 429, without a list until a watch fails', async () => {
   assert.equal(clock.untilNext, 3200);
   await clock.advance(3200);
   assert.equal(source.lists.length, 2);
-  await world.stop();
+  await fixture.stop();
 });
 
 for (const random of [0, 0.25, 0.999_999]) {
   // upstream: 34b
   test(`keeps every delay between its base and twice its base, with random ${random}`, async () => {
-    const world = reflectorWorld('refused', { random: () => random });
-    world.source.failNext('list', unreachable(), 8);
-    await world.start();
+    const fixture = reflectorFixture('refused', { random: () => random });
+    fixture.source.failNext('list', unreachable(), 8);
+    await fixture.start();
     const bases = [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000];
     for (const base of bases) {
-      const delayMs = world.clock.untilNext!;
+      const delayMs = fixture.clock.untilNext!;
       assert.ok(delayMs >= base && delayMs < 2 * base, `${delayMs} ms with a base of ${base}`);
       assert.equal(delayMs.toFixed(3), (base * (1 + random)).toFixed(3));
-      await world.clock.advance(delayMs);
+      await fixture.clock.advance(delayMs);
     }
-    await world.stop();
+    await fixture.stop();
   });
 }
 
 // upstream: 9
 test('ends with the server’s state, without duplicates, after any failures', async () => {
-  const world = reflectorWorld();
-  const { source, clock } = world;
+  const fixture = reflectorFixture();
+  const { source, clock } = fixture;
   source.put('a', 1);
   source.failNext('list', apiError('internal', 'sick', 500));
   source.failNext('watch', unreachable());
   source.failNext('watch', apiError('internal', 'sick', 500), 2);
-  await world.start();
+  await fixture.start();
   await clock.advance(10_000);
   source.put('b', 2);
   await settle();
@@ -340,7 +340,7 @@ test('ends with the server’s state, without duplicates, after any failures', a
   source.put('b', 4);
   await clock.advance(5000);
   const cache = new Map<string, Thing>();
-  for (const delta of world.deltas) {
+  for (const delta of fixture.deltas) {
     if (delta.type === 'replaced') {
       cache.clear();
       for (const object of delta.objects) {
@@ -355,14 +355,14 @@ test('ends with the server’s state, without duplicates, after any failures', a
     source.objects.map(({ spec }) => spec.value),
     [4, 3],
   );
-  await world.stop();
+  await fixture.stop();
 });
 
 // upstream: 4
 test('abandons a watch without an answer on abort', async () => {
   let asked = 0;
-  const inner = reflectorWorld().source;
-  const world = reflectorWorld('refused', {
+  const inner = reflectorFixture().source;
+  const fixture = reflectorFixture('refused', {
     source: {
       list: (request) => inner.list(request),
       watch: ({ signal, sendInitialEvents }) => {
@@ -374,25 +374,25 @@ test('abandons a watch without an answer on abort', async () => {
       },
     },
   });
-  await world.start();
+  await fixture.start();
   assert.equal(asked, 1);
-  await world.stop();
-  assert.deepEqual([world.clock.pending, asked], [0, 1]);
-  assert.deepEqual(world.shown(), []);
+  await fixture.stop();
+  assert.deepEqual([fixture.clock.pending, asked], [0, 1]);
+  assert.deepEqual(fixture.shown(), []);
 });
 
 test('reports a missing resource only until the next answer', async () => {
-  const world = reflectorWorld();
-  world.source.missing = true;
-  await world.start();
-  assert.equal(world.reflector.progress.missing, true);
-  world.source.failNext('list', unreachable());
-  await world.clock.advance(world.clock.untilNext!);
-  assert.equal(world.reflector.progress.missing, false);
-  assert.match(world.reflector.progress.reason!, /ECONNREFUSED/);
-  await world.clock.advance(world.clock.untilNext!);
-  assert.equal(world.reflector.progress.missing, true);
-  await world.stop();
+  const fixture = reflectorFixture();
+  fixture.source.missing = true;
+  await fixture.start();
+  assert.equal(fixture.reflector.progress.missing, true);
+  fixture.source.failNext('list', unreachable());
+  await fixture.clock.advance(fixture.clock.untilNext!);
+  assert.equal(fixture.reflector.progress.missing, false);
+  assert.match(fixture.reflector.progress.reason!, /ECONNREFUSED/);
+  await fixture.clock.advance(fixture.clock.untilNext!);
+  assert.equal(fixture.reflector.progress.missing, true);
+  await fixture.stop();
 });
 
 for (const error of [
@@ -401,14 +401,14 @@ for (const error of [
 ]) {
   // upstream: 34j
   test(`does not send a resourceVersion again that the server cannot parse (${error.code})`, async () => {
-    const world = reflectorWorld();
-    await world.start();
-    world.source.failNext('list', error);
-    await relist(world);
-    assert.deepEqual(listedVersions(world), ['0', '10', '']);
-    world.source.failNext('list', error, 2);
-    await relist(world);
-    assert.equal(world.reflector.progress.phase, 'waiting', 'it was not the resourceVersion');
-    await world.stop();
+    const fixture = reflectorFixture();
+    await fixture.start();
+    fixture.source.failNext('list', error);
+    await relist(fixture);
+    assert.deepEqual(listedVersions(fixture), ['0', '10', '']);
+    fixture.source.failNext('list', error, 2);
+    await relist(fixture);
+    assert.equal(fixture.reflector.progress.phase, 'waiting', 'it was not the resourceVersion');
+    await fixture.stop();
   });
 }

@@ -8,7 +8,7 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-function world() {
+function newFixture() {
   const clock = new FakeClock();
   const members = new Set<Resyncing>();
   let fired = 0;
@@ -32,7 +32,7 @@ function world() {
 
 // upstream: 3, 65
 test('follows the shortest interval and keeps each member’s own', async () => {
-  const { clock, members, timer, join } = world();
+  const { clock, members, timer, join } = newFixture();
   const seen: (number | undefined)[] = [];
   const periods = [12 * HOUR, 0, MINUTE, 55 * SECOND, 5 * SECOND];
   const all = periods.map((period) => {
@@ -54,7 +54,7 @@ test('follows the shortest interval and keeps each member’s own', async () => 
 });
 
 test('needs no timer for members without a resync', () => {
-  const { clock, join } = world();
+  const { clock, join } = newFixture();
   join(0);
   join(0);
   assert.equal(clock.pending, 0);
@@ -62,7 +62,7 @@ test('needs no timer for members without a resync', () => {
 
 // upstream: 3
 test('marks only the members whose interval has passed', async () => {
-  const { clock, join, due, fired } = world();
+  const { clock, join, due, fired } = newFixture();
   const all = [0, 2 * SECOND, 3 * SECOND].map(join);
   const seen: boolean[][] = [];
   for (let second = 1; second <= 6; second++) {
@@ -78,7 +78,7 @@ test('marks only the members whose interval has passed', async () => {
 
 // upstream: 64
 test('marks a member once if the timer fires late', async () => {
-  const { clock, join, due, fired } = world();
+  const { clock, join, due, fired } = newFixture();
   const member = join(2 * SECOND);
   member.nextResyncMs -= 7 * SECOND;
   await clock.advance(2 * SECOND);
@@ -88,7 +88,7 @@ test('marks a member once if the timer fires late', async () => {
 });
 
 test('does not fire for a removed member', async () => {
-  const { clock, members, join, fired } = world();
+  const { clock, members, join, fired } = newFixture();
   members.delete(join(SECOND));
   await clock.advance(10 * SECOND);
   assert.deepEqual([fired(), clock.pending], [0, 0]);

@@ -13,7 +13,7 @@ import { thing } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
-function world(transform?: Transform<Thing>, freeze = false) {
+function newFixture(transform?: Transform<Thing>, freeze = false) {
   const queued: Delta<DeepReadonly<Thing>>[] = [];
   const indexer = new Indexer<Thing>();
   const { log, lines } = recordingLogger();
@@ -38,7 +38,7 @@ function world(transform?: Transform<Thing>, freeze = false) {
 const changed = (object: Thing): Delta<Thing> => ({ type: 'changed', key: keyOf(object), object });
 
 test('passes a delta through unchanged without a transform', () => {
-  const { sink, queued } = world();
+  const { sink, queued } = newFixture();
   const delta = changed(thing('a'));
   void sink.push(delta);
   assert.equal(queued[0], delta);
@@ -47,7 +47,7 @@ test('passes a delta through unchanged without a transform', () => {
 // upstream: 39
 test('transforms each object once in every kind of delta', () => {
   let calls = 0;
-  const { sink, queued } = world((object) => {
+  const { sink, queued } = newFixture((object) => {
     calls++;
     return { ...object, spec: { value: object.spec.value + 100 } };
   });
@@ -69,7 +69,7 @@ test('transforms each object once in every kind of delta', () => {
 
 // upstream: 56
 test('freezes deeply', () => {
-  const { sink, queued } = world(undefined, true);
+  const { sink, queued } = newFixture(undefined, true);
   void sink.push(changed(thing('a')));
   const [delta] = queued;
   assert.ok(delta?.type === 'changed');
@@ -79,7 +79,7 @@ test('freezes deeply', () => {
 });
 
 test('freezes objects of any depth', () => {
-  const { sink, queued } = world(undefined, true);
+  const { sink, queued } = newFixture(undefined, true);
   const object = thing('a');
   let nested: Record<string, unknown> = {};
   for (let depth = 0; depth < 100_000; depth++) nested = { nested };
@@ -94,7 +94,7 @@ const picky: Transform<Thing> = (object) => {
 
 // upstream: 39
 test('logs, counts and skips a change whose transform throws', () => {
-  const { sink, queued, lines, refused } = world(picky);
+  const { sink, queued, lines, refused } = newFixture(picky);
   void sink.push(changed(thing('a', 13)));
   void sink.push(changed(thing('a', 14)));
   assert.equal(queued.length, 1);
@@ -106,14 +106,14 @@ test('logs, counts and skips a change whose transform throws', () => {
 });
 
 test('applies a deletion whose transform throws', () => {
-  const { sink, queued } = world(picky);
+  const { sink, queued } = newFixture(picky);
   void sink.push({ type: 'deleted', key: keyOf(thing('a')), lastKnown: thing('a', 13) });
   assert.equal(queued[0]?.type, 'deleted');
 });
 
 // upstream: 39
 test('keeps the cached state of an object whose transform throws in a relist', () => {
-  const { sink, queued, indexer } = world(picky);
+  const { sink, queued, indexer } = newFixture(picky);
   indexer.set(keyOf(thing('known')), thing('known', 1));
   const objects = [thing('known', 13), thing('unknown', 13), thing('fine', 2)];
   void sink.push({ type: 'replaced', objects, resourceVersion: '9' });
@@ -129,14 +129,14 @@ test('keeps the cached state of an object whose transform throws in a relist', (
 });
 
 test('limits the log lines of a transform that always throws', () => {
-  const { sink, lines, refused } = world(picky);
+  const { sink, lines, refused } = newFixture(picky);
   for (let at = 0; at < 1000; at++) void sink.push(changed(thing(`thing-${at}`, 13)));
   assert.equal(lines.length, 10);
   assert.equal(refused(), 1000);
 });
 
 test('applies a deletion whose last state is malformed', () => {
-  const { sink, queued, refused } = world(() => {
+  const { sink, queued, refused } = newFixture(() => {
     throw new Error('unknown shape');
   });
   const lastKnown = thing('a', 2);

@@ -11,7 +11,7 @@ import { FakeSource, thing, unreachable } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
 
 /** @param activity of the connections that carry the watches */
-function world(activity?: ConnectionActivity) {
+function newFixture(activity?: ConnectionActivity) {
   const clock = new FakeClock();
   const source = new FakeSource(clock);
   source.activity = activity;
@@ -26,7 +26,7 @@ function world(activity?: ConnectionActivity) {
 }
 
 test('returns events one by one and then done', async () => {
-  const { source, open } = world();
+  const { source, open } = newFixture();
   const connection = await open();
   source.put('a');
   const first = await connection.next();
@@ -38,7 +38,7 @@ test('returns events one by one and then done', async () => {
 
 // upstream: 34n
 test('ends after inactivity; any byte restarts the limit', async () => {
-  const { clock, source, open } = world();
+  const { clock, source, open } = newFixture();
   const connection = await open();
   await clock.advance(900);
   source.bookmark();
@@ -54,7 +54,7 @@ test('ends after inactivity; any byte restarts the limit', async () => {
 });
 
 test('measures inactivity from the last byte, to the millisecond', async () => {
-  const { clock, source, open } = world();
+  const { clock, source, open } = newFixture();
   const connection = await open();
   await clock.advance(30);
   source.bookmark();
@@ -67,7 +67,7 @@ test('measures inactivity from the last byte, to the millisecond', async () => {
 // upstream: 34n
 test('allows a longer limit on a connection that answers pings', async () => {
   const activity = { lastMs: 0 };
-  const { clock, source, open } = world(activity);
+  const { clock, source, open } = newFixture(activity);
   const connection = await open();
   for (; clock.monotonic() < 4900; activity.lastMs = clock.monotonic()) await clock.advance(100);
   assert.equal(connection.stalled, false);
@@ -81,7 +81,7 @@ test('allows a longer limit on a connection that answers pings', async () => {
 // upstream: 34n
 test('ends after the connection stopped to answer pings', async () => {
   const activity = { lastMs: 0 };
-  const { clock, open } = world(activity);
+  const { clock, open } = newFixture(activity);
   const connection = await open();
   await clock.advance(700);
   activity.lastMs = 700;
@@ -94,7 +94,7 @@ test('ends after the connection stopped to answer pings', async () => {
 // upstream: 34n
 test('expects bookmarks within the short limit after the first one', async () => {
   const activity = { lastMs: 0 };
-  const { clock, source, open } = world(activity);
+  const { clock, source, open } = newFixture(activity);
   const connection = await open();
   await clock.advance(500);
   source.bookmark();
@@ -108,7 +108,7 @@ test('expects bookmarks within the short limit after the first one', async () =>
 
 // upstream: 34n
 test('limits the wait for the response', async () => {
-  const { clock, owner } = world();
+  const { clock, owner } = newFixture();
   const opening = WatchConnection.open(
     {
       list: () => Promise.reject(new Error('unused')),
@@ -129,7 +129,7 @@ test('limits the wait for the response', async () => {
 for (const end of ['close', 'abort'] as const) {
   // upstream: 5
   test(`ends on ${end} and leaves no timer or listener`, async () => {
-    const { clock, source, owner, open } = world();
+    const { clock, source, owner, open } = newFixture();
     const connection = await open();
     const last = connection.next();
     if (end === 'close') connection.close();
@@ -144,7 +144,7 @@ for (const end of ['close', 'abort'] as const) {
 }
 
 test('leaves no timer or listener after a refused watch', async () => {
-  const { clock, source, open } = world();
+  const { clock, source, open } = newFixture();
   source.failNext('watch', unreachable());
   await assert.rejects(open(), { kind: 'unreachable' });
   assert.equal(clock.pending, 0);
@@ -152,7 +152,7 @@ test('leaves no timer or listener after a refused watch', async () => {
 
 // upstream: 4
 test('opens nothing with an aborted signal', async () => {
-  const { clock, source, owner, open } = world();
+  const { clock, source, owner, open } = newFixture();
   owner.abort(new Error('stopped'));
   await assert.rejects(open(), /stopped/);
   assert.equal(source.openWatches, 0);

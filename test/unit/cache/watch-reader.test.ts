@@ -15,7 +15,7 @@ import type { Thing } from '../../support/fake-source.ts';
 const versionOf = (delta: Delta<Thing>): string =>
   delta.type === 'changed' ? `changed ${delta.object.metadata.resourceVersion}` : delta.type;
 
-async function world(ordered = true) {
+async function newFixture(ordered = true) {
   const clock = new FakeClock();
   const source = new FakeSource(clock);
   const owner = new AbortController();
@@ -56,7 +56,7 @@ async function world(ordered = true) {
 
 // upstream: 5
 test('reports a watch that ended before it was read, without an event', async () => {
-  const { source, read } = await world();
+  const { source, read } = await newFixture();
   source.endWatches();
   const end = await read();
   assert.deepEqual(end, { how: 'ended', lastedMs: 0, events: 0 });
@@ -65,7 +65,7 @@ test('reports a watch that ended before it was read, without an event', async ()
 
 // upstream: 5
 test('reports the duration and the number of events of a watch', async () => {
-  const { clock, source, read } = await world();
+  const { clock, source, read } = await newFixture();
   const reading = read();
   source.put('a');
   await clock.advance(700);
@@ -78,7 +78,7 @@ test('reports the duration and the number of events of a watch', async () => {
 });
 
 test('reads events that arrived before the end', async () => {
-  const { source, deltas, read } = await world();
+  const { source, deltas, read } = await newFixture();
   source.put('a');
   source.put('b');
   source.endWatches();
@@ -89,7 +89,7 @@ test('reads events that arrived before the end', async () => {
 for (const when of ['before', 'while'] as const) {
   // upstream: 5
   test(`ends without an error on an abort ${when === 'before' ? 'before the watch is read' : 'while it is read'}`, async () => {
-    const { source, owner, read } = await world();
+    const { source, owner, read } = await newFixture();
     if (when === 'before') owner.abort(new Error('stopped'));
     const reading = read();
     await settle();
@@ -102,7 +102,7 @@ for (const when of ['before', 'while'] as const) {
 
 // upstream: 1
 test('stops at an error event', async () => {
-  const { source, deltas, read } = await world();
+  const { source, deltas, read } = await newFixture();
   const error = expired();
   source.put('a');
   source.emit({ type: 'error', error });
@@ -113,7 +113,7 @@ test('stops at an error event', async () => {
 
 test('distinguishes a broken connection from an error of the server', async () => {
   for (const error of [unreachable(), apiError('malformed', 'no JSON')]) {
-    const { source, read } = await world();
+    const { source, read } = await newFixture();
     source.resetWatches(error);
     const end = await read();
     assert.deepEqual(end, { how: 'cut', error, lastedMs: 0, events: 0 });
@@ -122,7 +122,7 @@ test('distinguishes a broken connection from an error of the server', async () =
 
 // upstream: 24
 test('advances the resourceVersion after the push, never before', async () => {
-  const { source, progress, versions, read } = await world();
+  const { source, progress, versions, read } = await newFixture();
   const reading = read();
   for (const step of [
     () => source.put('a'),
@@ -142,7 +142,7 @@ test('advances the resourceVersion after the push, never before', async () => {
 });
 
 test('calls onFirstEvent for the first event only, of any kind', async () => {
-  const { source, firstEvents, read } = await world();
+  const { source, firstEvents, read } = await newFixture();
   const reading = read();
   await settle();
   assert.equal(firstEvents(), 0);
@@ -154,7 +154,7 @@ test('calls onFirstEvent for the first event only, of any kind', async () => {
 });
 
 test('ignores the resourceVersion of a bookmark that is not a point in time', async () => {
-  const { source, deltas, progress, read } = await world();
+  const { source, deltas, progress, read } = await newFixture();
   source.put('a');
   for (const resourceVersion of ['', '0']) {
     source.emit({ type: 'bookmark', resourceVersion, initialEventsEnd: false });
@@ -172,7 +172,7 @@ for (const [name, happen] of [
 ] as const) {
   // upstream: 31
   test(`ends the unordered initial state of a watch with ${name}`, async () => {
-    const { source, deltas, progress, read } = await world(false);
+    const { source, deltas, progress, read } = await newFixture(false);
     source.put('a');
     const reading = read();
     await settle();

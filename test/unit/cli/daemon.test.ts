@@ -10,7 +10,7 @@ import { countDraft } from '../../support/test-cluster.ts';
 
 /** Effects of flags of `run` that no other test covers. */
 describe('given a daemon in a cluster, and', () => {
-  let world: Simulation;
+  let simulation: Simulation;
   const requests: string[] = [];
   const recorded =
     (handler: HttpHandler): HttpHandler =>
@@ -20,42 +20,45 @@ describe('given a daemon in a cluster, and', () => {
     };
   const start = async (config: Partial<DaemonConfig>) => {
     requests.length = 0;
-    world = new Simulation();
-    world.startCluster();
-    await world.installCrd();
-    return world.startDaemonBehind(recorded, config);
+    simulation = new Simulation();
+    simulation.startCluster();
+    await simulation.installCrd();
+    return simulation.startDaemonBehind(recorded, config);
   };
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   describe('--watch-label-selector=team=a', () => {
     it('reconciles objects with the label, and their Pods without it', async () => {
       await start({ labelSelector: 'team=a' });
       for (const team of ['a', 'b']) {
-        const draft = countDraft(world.namespace, { count: 2 }, `of-${team}`);
-        await world.client.create(COUNTS, {
+        const draft = countDraft(simulation.namespace, { count: 2 }, `of-${team}`);
+        await simulation.client.create(COUNTS, {
           ...draft,
           metadata: { ...draft.metadata, labels: { team } },
         });
       }
-      await world.until('the Pods of one', async () => (await world.podNames()).length === 2);
-      await world.settle();
-      assert.deepEqual(await world.podNames(), ['of-a-0', 'of-a-1']);
-      const { status } = await world.client.get(COUNTS, { ...world.at, name: 'of-a' });
+      await simulation.until(
+        'the Pods of one',
+        async () => (await simulation.podNames()).length === 2,
+      );
+      await simulation.settle();
+      assert.deepEqual(await simulation.podNames(), ['of-a-0', 'of-a-1']);
+      const { status } = await simulation.client.get(COUNTS, { ...simulation.at, name: 'of-a' });
       assert.equal(status?.readyReplicas, 2);
     });
 
     it('stops reconciling an object that loses the label, and keeps its Pods', async () => {
       await start({ labelSelector: 'team=a' });
-      const draft = countDraft(world.namespace, { count: 1 });
-      await world.client.create(COUNTS, {
+      const draft = countDraft(simulation.namespace, { count: 1 });
+      await simulation.client.create(COUNTS, {
         ...draft,
         metadata: { ...draft.metadata, labels: { team: 'a' } },
       });
-      await world.untilReady(1);
+      await simulation.untilReady(1);
       const body = { metadata: { labels: { team: null } }, spec: { count: 3 } };
-      await world.client.patch(COUNTS, world.at, { type: 'merge', body });
-      await world.settle();
-      assert.equal((await world.pods()).length, 1);
+      await simulation.client.patch(COUNTS, simulation.at, { type: 'merge', body });
+      await simulation.settle();
+      assert.equal((await simulation.pods()).length, 1);
     });
   });
 
@@ -64,17 +67,17 @@ describe('given a daemon in a cluster, and', () => {
 
     it('=true: caches are filled by watches', async () => {
       await start({ features: { WatchListClient: true } });
-      await world.settle();
+      await simulation.settle();
       assert.equal(streamed().length, 2);
     });
 
     it('=false: they are filled by lists', async () => {
       await start({ features: { WatchListClient: false } });
-      await world.settle();
+      await simulation.settle();
       assert.deepEqual(streamed(), []);
       assert.ok(requests.some((request) => /GET .*\/pods\?(?!.*watch=)/.test(request)));
-      await world.applyCount({ count: 1 });
-      await world.untilReady(1);
+      await simulation.applyCount({ count: 1 });
+      await simulation.untilReady(1);
     });
   });
 });
@@ -85,17 +88,17 @@ describe('given a leader, and', () => {
     [false, 'a'],
   ] as const) {
     it(`--leader-elect-release-on-cancel=${releaseOnCancel} releases or keeps the Lease`, async () => {
-      const world = new Replicas();
-      await world.installCrd();
+      const simulation = new Replicas();
+      await simulation.installCrd();
       const leaderElection = { ...LEADER_ELECTION, releaseOnCancel };
-      const replica = world.startReplica('a', { config: { leaderElection } });
-      await world.until('it leads', async () => replica.mayWrite);
+      const replica = simulation.startReplica('a', { config: { leaderElection } });
+      await simulation.until('it leads', async () => replica.mayWrite);
       replica.stop();
-      await world.until('it has ended', async () => replica.ending !== undefined);
+      await simulation.until('it has ended', async () => replica.ending !== undefined);
       const at = { namespace: 'default', name: 'crd-controller' };
-      const { spec } = await world.client.get(LEASES, at);
+      const { spec } = await simulation.client.get(LEASES, at);
       assert.equal(spec?.holderIdentity ?? '', holder);
-      await world.end();
+      await simulation.end();
     });
   }
 });

@@ -21,16 +21,16 @@ function verbOf({ method, path }: HttpRequest): string {
   return /[?&]watch=true/.test(path) ? 'watch' : (VERBS[method] ?? method);
 }
 
-/** An API server and whoever wants to lead, in virtual time. */
+/** Candidates for one lease on an embedded API server, in virtual time. */
 export class Candidates {
   readonly clock = new FakeClock();
   readonly server = new ApiServer({ clock: this.clock });
-  readonly client = this.#clientOver(this.server.handler);
+  readonly client = this.clientOver(this.server.handler);
 
-  /** Somebody who asks for the lease and runs. */
+  /** Starts a candidate with its own elector. */
   async start(identity: string, options: CandidateOptions = {}): Promise<Candidate> {
     const candidate = new Candidate(this, identity, options);
-    candidate.begin();
+    candidate.run();
     await settle();
     return candidate;
   }
@@ -47,7 +47,7 @@ export class Candidates {
     return (await this.spec()).holderIdentity;
   }
 
-  /** Writes the lease as somebody else would. */
+  /** Writes the spec of the lease like another process. */
   async write(spec: LeaseSpec | undefined): Promise<void> {
     const { spec: _, ...lease } = await this.lease();
     await this.client.update(LEASES, { ...lease, ...(spec && { spec }) });
@@ -62,11 +62,7 @@ export class Candidates {
     });
   }
 
-  clientFor(handler: HttpHandler): HttpClient {
-    return this.#clientOver(handler);
-  }
-
-  #clientOver(handler: HttpHandler): HttpClient {
+  clientOver(handler: HttpHandler): HttpClient {
     return new HttpClient({
       handler,
       server: 'https://test',
@@ -78,41 +74,41 @@ export class Candidates {
 
 export interface CandidateOptions {
   /**
-   * What stands between it and the server at first.
-   * @default nothing
+   * Wraps the transport of the candidate.
+   * @default no wrapper
    */
   readonly around?: (handler: HttpHandler) => HttpHandler;
   readonly options?: Partial<LeaderElectorOptions>;
   readonly deps?: Partial<LeaderElectorDeps>;
 }
 
-/** One elector, and what can be seen of it. */
+/** A leader elector with its requests, events and log. */
 export class Candidate {
   readonly elector: LeaderElector;
-  /** Its requests, by verb. */
+  /** The verbs of its requests. */
   readonly trace: string[] = [];
-  /** What it said on the lease. */
+  /** The events that it recorded. */
   readonly events: string[] = [];
   readonly #recording = recordingLogger();
   readonly #stop = new AbortController();
   #ending: Promise<'ended' | Error> | undefined;
-  /** What stands between it and the server. */
+  /** Wraps the transport; can be replaced at any time. */
   around: (handler: HttpHandler) => HttpHandler;
 
   constructor(
-    world: Candidates,
+    candidates: Candidates,
     identity: string,
     { options, deps, around = (handler) => handler }: CandidateOptions,
   ) {
     this.around = around;
     const handler: HttpHandler = (request) => {
       this.trace.push(verbOf(request));
-      return this.around(world.server.handler)(request);
+      return this.around(candidates.server.handler)(request);
     };
     this.elector = new LeaderElector(
       {
-        client: world.clientFor(handler),
-        clock: world.clock,
+        client: candidates.clientOver(handler),
+        clock: candidates.clock,
         random: () => 0,
         log: this.#recording.log,
         recorder: {
@@ -126,27 +122,27 @@ export class Candidate {
     );
   }
 
-  begin(): void {
+  run(): void {
     this.#ending = this.elector.run(this.#stop.signal).then(
       () => 'ended' as const,
       (error: unknown) => error as Error,
     );
   }
 
-  /** Tells it to stop; what came of it is `ending`. */
+  /** Aborts the elector. */
   stop(reason: unknown = new Error('SIGTERM')): void {
     this.#stop.abort(reason);
   }
 
-  /** How it ended; it must have. */
+  /** Returns the result of the elector. Rejects if it is still running. */
   async ending(): Promise<'ended' | Error> {
     const pending = settle().then(() => 'still running' as const);
     const ending = await Promise.race([this.#ending, pending]);
-    assert.ok(ending !== undefined && ending !== 'still running', 'it is still running');
+    assert.ok(ending !== undefined && ending !== 'still running', 'the elector is still running');
     return ending;
   }
 
-  /** Messages up to a verbosity, errors included. */
+  /** Log messages up to a verbosity, with errors. */
   lines(verbosity = 0): string[] {
     return this.#recording.lines
       .filter(({ level }) => level === 'error' || level <= verbosity)

@@ -17,13 +17,13 @@ import { untilAborted } from '../../../src/util/abort.ts';
 import { AT, Candidates } from './candidates.ts';
 import type { Candidate } from './candidates.ts';
 
-let world: Candidates;
+let candidates: Candidates;
 describe('LeaderElector', () => {
   beforeEach(() => {
-    world = new Candidates();
+    candidates = new Candidates();
   });
 
-  const foreign = {
+  const heldSpec = {
     holderIdentity: 'x',
     leaseDurationSeconds: 15,
     acquireTime: '2026-01-01T00:00:00.000000Z',
@@ -56,9 +56,9 @@ describe('LeaderElector', () => {
   describe('a candidate', () => {
     // upstream: 87
     it('creates a missing lease and logs the acquisition', async () => {
-      const a = await world.start('a', { options: { labels: { app: 'demo' } } });
+      const a = await candidates.start('a', { options: { labels: { app: 'demo' } } });
       assert.ok(a.leads);
-      const { spec, metadata } = await world.lease();
+      const { spec, metadata } = await candidates.lease();
       assert.deepEqual(spec, {
         holderIdentity: 'a',
         leaseDurationSeconds: 15,
@@ -76,118 +76,120 @@ describe('LeaderElector', () => {
 
     // upstream: 87b
     it('waits for the lease duration before it acquires a lease that is not renewed, whatever its timestamps', async () => {
-      await world.create({ ...foreign, renewTime: '1999-01-01T00:00:00.000000Z' });
-      const a = await world.start('a');
-      world.clock.jump(24 * 3_600_000);
-      await world.clock.advance(14_999);
-      assert.equal(await world.holder(), 'x');
-      await world.clock.advance(1);
+      await candidates.create({ ...heldSpec, renewTime: '1999-01-01T00:00:00.000000Z' });
+      const a = await candidates.start('a');
+      candidates.clock.jump(24 * 3_600_000);
+      await candidates.clock.advance(14_999);
+      assert.equal(await candidates.holder(), 'x');
+      await candidates.clock.advance(1);
       assert.ok(a.leads);
-      assert.equal((await world.spec()).leaseTransitions, 4);
+      assert.equal((await candidates.spec()).leaseTransitions, 4);
       assert.equal(a.elector.leader, 'a');
     });
 
     // upstream: 87c
     it('does not acquire a lease that is renewed rarely', async () => {
-      await world.create(foreign);
-      const a = await world.start('a');
+      await candidates.create(heldSpec);
+      const a = await candidates.start('a');
       for (let round = 0; round < 8; round++) {
-        await world.clock.advance(12_000);
-        await world.write({ ...foreign, renewTime: microTimestamp(world.clock.now()) });
+        await candidates.clock.advance(12_000);
+        await candidates.write({ ...heldSpec, renewTime: microTimestamp(candidates.clock.now()) });
       }
-      assert.equal(await world.holder(), 'x');
+      assert.equal(await candidates.holder(), 'x');
       assert.deepEqual(a.events, []);
     });
 
     // upstream: 87b
     it('uses the duration in the lease, not its own', async () => {
-      await world.create({ ...foreign, leaseDurationSeconds: 60 });
-      const a = await world.start('a');
-      await world.clock.advance(59_999);
+      await candidates.create({ ...heldSpec, leaseDurationSeconds: 60 });
+      const a = await candidates.start('a');
+      await candidates.clock.advance(59_999);
       assert.ok(!a.leads);
-      await world.clock.advance(1);
+      await candidates.clock.advance(1);
       assert.ok(a.leads);
     });
 
     // upstream: 87a
     it('acquires a released, deleted or empty lease at once', async () => {
-      await world.create(foreign);
-      const a = await world.start('a');
-      await world.clock.advance(1000);
-      await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
+      await candidates.create(heldSpec);
+      const a = await candidates.start('a');
+      await candidates.clock.advance(1000);
+      await candidates.write({ ...heldSpec, holderIdentity: '', leaseDurationSeconds: 1 });
       await settle();
       assert.ok(a.leads);
       assert.deepEqual(a.trace, ['get', 'watch', 'get', 'update']);
 
-      world = new Candidates();
-      await world.create(foreign);
-      const b = await world.start('b');
-      await world.client.delete(LEASES, AT);
+      candidates = new Candidates();
+      await candidates.create(heldSpec);
+      const b = await candidates.start('b');
+      await candidates.client.delete(LEASES, AT);
       await settle();
       assert.ok(b.leads);
 
-      world = new Candidates();
-      await world.create();
-      const c = await world.start('c');
+      candidates = new Candidates();
+      await candidates.create();
+      const c = await candidates.start('c');
       assert.ok(c.leads);
-      assert.equal((await world.spec()).leaseTransitions, 1);
-      assert.deepEqual(c.trace, ['get', 'update'], 'nobody to watch');
+      assert.equal((await candidates.spec()).leaseTransitions, 1);
+      assert.deepEqual(c.trace, ['get', 'update'], 'no holder to watch');
     });
 
     it('counts from the watch event of a renewal, not from the last poll', async () => {
-      await world.create(foreign);
-      const a = await world.start('a');
-      await world.clock.advance(6100);
-      await world.write({ ...foreign, renewTime: microTimestamp(world.clock.now()) });
-      await world.clock.advance(14_999);
+      await candidates.create(heldSpec);
+      const a = await candidates.start('a');
+      await candidates.clock.advance(6100);
+      await candidates.write({ ...heldSpec, renewTime: microTimestamp(candidates.clock.now()) });
+      await candidates.clock.advance(14_999);
       assert.ok(!a.leads);
-      await world.clock.advance(1);
+      await candidates.clock.advance(1);
       assert.ok(a.leads);
     });
 
     it('ignores lease updates that arrive out of order', async () => {
       const late = new Deferred();
-      const deaf = (handler: HttpHandler) => delayingWatches(handler, late.promise);
-      await world.create(foreign);
-      const a = await world.start('a', { around: deaf });
-      await world.clock.advance(1000);
-      await world.write({ ...foreign, holderIdentity: 'y' });
-      await world.clock.advance(9000);
+      const delayed = (handler: HttpHandler) => delayingWatches(handler, late.promise);
+      await candidates.create(heldSpec);
+      const a = await candidates.start('a', { around: delayed });
+      await candidates.clock.advance(1000);
+      await candidates.write({ ...heldSpec, holderIdentity: 'y' });
+      await candidates.clock.advance(9000);
       late.resolve();
-      await world.clock.advance(6999);
+      await candidates.clock.advance(6999);
       assert.ok(!a.leads);
       assert.equal(a.elector.leader, 'y');
-      await world.clock.advance(1);
+      await candidates.clock.advance(1);
       assert.ok(a.leads, 'fifteen seconds after the look that found y');
       assert.equal(a.lines().filter((line) => line === 'New leader elected').length, 2);
     });
 
     it('acquires a released lease at its next poll if it may not watch', async () => {
-      world.server.faults.beforeRequest(({ info }) => (info?.verb === 'watch' ? 403 : undefined));
-      await world.create(foreign);
-      const a = await world.start('a');
-      await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
-      await world.clock.advance(1999);
+      candidates.server.faults.beforeRequest(({ info }) =>
+        info?.verb === 'watch' ? 403 : undefined,
+      );
+      await candidates.create(heldSpec);
+      const a = await candidates.start('a');
+      await candidates.write({ ...heldSpec, holderIdentity: '', leaseDurationSeconds: 1 });
+      await candidates.clock.advance(1999);
       assert.ok(!a.leads);
-      await world.clock.advance(1);
+      await candidates.clock.advance(1);
       assert.ok(a.leads);
     });
 
     it('acquires a deferred lease if no other candidate did', async () => {
-      await world.create(foreign);
-      const a = await world.start('a', { options: { deferMs: () => 700 } });
-      await world.clock.advance(100);
-      await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
-      await world.clock.advance(699);
+      await candidates.create(heldSpec);
+      const a = await candidates.start('a', { options: { deferMs: () => 700 } });
+      await candidates.clock.advance(100);
+      await candidates.write({ ...heldSpec, holderIdentity: '', leaseDurationSeconds: 1 });
+      await candidates.clock.advance(699);
       assert.ok(!a.leads);
-      await world.clock.advance(1);
+      await candidates.clock.advance(1);
       assert.ok(a.leads);
     });
 
     it('logs no error if another candidate acquires the lease first', async () => {
-      await world.create(foreign);
-      const all = await Promise.all(['a', 'b', 'c'].map((name) => world.start(name)));
-      await world.write({ ...foreign, holderIdentity: '', leaseDurationSeconds: 1 });
+      await candidates.create(heldSpec);
+      const all = await Promise.all(['a', 'b', 'c'].map((name) => candidates.start(name)));
+      await candidates.write({ ...heldSpec, holderIdentity: '', leaseDurationSeconds: 1 });
       await settle();
       assert.equal(all.filter(({ leads }) => leads).length, 1);
       for (const each of all) {
@@ -196,44 +198,44 @@ describe('LeaderElector', () => {
     });
 
     it('detects its own acquisition after a lost response', async () => {
-      await world.create(foreign);
-      const a = await world.start('a');
-      world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 'lostAnswer');
+      await candidates.create(heldSpec);
+      const a = await candidates.start('a');
+      candidates.server.faults.failNext({ verb: 'update', resource: 'leases' }, 'lostAnswer');
       const body = { spec: { holderIdentity: '', leaseDurationSeconds: 1 } };
-      await world.client.patch(LEASES, AT, { type: 'merge', body });
+      await candidates.client.patch(LEASES, AT, { type: 'merge', body });
       await settle(20);
       assert.ok(a.leads);
       assert.equal(a.trace.join(' '), 'get watch get update update');
     });
 
     it('polls every 2 to 4.4 seconds', async () => {
-      await world.create({ ...foreign, leaseDurationSeconds: 600 });
-      const eager = await world.start('a', { deps: { random: () => 0 } });
-      const patient = await world.start('b', { deps: { random: () => 0.999 } });
-      await world.clock.advance(44_000);
+      await candidates.create({ ...heldSpec, leaseDurationSeconds: 600 });
+      const eager = await candidates.start('a', { deps: { random: () => 0 } });
+      const patient = await candidates.start('b', { deps: { random: () => 0.999 } });
+      await candidates.clock.advance(44_000);
       const looks = ({ trace }: Candidate) => trace.filter((verb) => verb === 'get').length;
       assert.deepEqual([looks(eager), looks(patient)], [23, 11]);
     });
 
     // upstream: 87
     it('waits if another candidate creates the lease first', async () => {
-      const [a, b] = await Promise.all([world.start('a'), world.start('b')]);
+      const [a, b] = await Promise.all([candidates.start('a'), candidates.start('b')]);
       assert.notEqual(a.leads, b.leads);
       const [leader, other] = a.leads ? [a, b] : [b, a];
       assert.deepEqual(leader.trace, ['get', 'create']);
       assert.deepEqual(other.trace, ['get', 'create', 'watch']);
-      await world.clock.advance(2000);
+      await candidates.clock.advance(2000);
       assert.deepEqual(other.trace, ['get', 'create', 'watch', 'get']);
       assert.ok(!other.leads);
     });
 
     // upstream: 87e
     it('logs each new leader once', async () => {
-      await world.create(foreign);
-      const a = await world.start('a');
-      await world.clock.advance(8000);
-      await world.write({ ...foreign, holderIdentity: 'y' });
-      await world.clock.advance(8000);
+      await candidates.create(heldSpec);
+      const a = await candidates.start('a');
+      await candidates.clock.advance(8000);
+      await candidates.write({ ...heldSpec, holderIdentity: 'y' });
+      await candidates.clock.advance(8000);
       assert.equal(a.elector.leader, 'y');
       assert.deepEqual(a.lines(), [
         'Attempting to acquire leader lease...',
@@ -243,49 +245,49 @@ describe('LeaderElector', () => {
     });
 
     it('logs a missing permission once a minute', async () => {
-      const forbidden = world.server.faults.beforeRequest(() => 403);
-      const a = await world.start('a');
-      await world.clock.advance(119_000);
+      const forbidden = candidates.server.faults.beforeRequest(() => 403);
+      const a = await candidates.start('a');
+      await candidates.clock.advance(119_000);
       const complaints = a.lines().filter((line) => line.startsWith('Could not acquire'));
       assert.equal(complaints.length, 2);
       forbidden();
-      await world.clock.advance(2000);
+      await candidates.clock.advance(2000);
       assert.ok(a.leads);
     });
 
     it('sends no request when it is stopped', async () => {
-      await world.create(foreign);
-      const a = await world.start('a');
+      await candidates.create(heldSpec);
+      const a = await candidates.start('a');
       a.stop();
       assert.equal(await a.ending(), 'ended');
       assert.deepEqual(a.trace, ['get', 'watch']);
       assert.deepEqual(a.events, []);
-      assert.equal(world.clock.pending, 0);
+      assert.equal(candidates.clock.pending, 0);
     });
 
     // upstream: 89
     it('releases the lease if it is stopped during its acquisition', async () => {
       const arrived = new Deferred();
-      world.server.faults.afterRequest(async (request) => {
+      candidates.server.faults.afterRequest(async (request) => {
         if (request.method !== 'POST') return undefined;
         await arrived.promise;
         return 'reset';
       });
-      const a = await world.start('a');
+      const a = await candidates.start('a');
       a.stop();
       arrived.resolve();
       assert.equal(await a.ending(), 'ended');
-      assert.equal(await world.holder(), '');
+      assert.equal(await candidates.holder(), '');
     });
   });
 
   describe('a leader', () => {
     // upstream: 88
     it('renews by one update without a read', async () => {
-      const a = await world.start('a');
-      await world.clock.advance(4000);
+      const a = await candidates.start('a');
+      await candidates.clock.advance(4000);
       assert.deepEqual(a.trace, ['get', 'create', 'update', 'update']);
-      const { renewTime, acquireTime, leaseTransitions } = await world.spec();
+      const { renewTime, acquireTime, leaseTransitions } = await candidates.spec();
       assert.equal(renewTime, '2026-01-01T00:00:04.000000Z');
       assert.equal(acquireTime, '2026-01-01T00:00:00.000000Z');
       assert.equal(leaseTransitions, 0);
@@ -293,59 +295,59 @@ describe('LeaderElector', () => {
 
     // upstream: 88, 90b
     it('reads the lease after a failed update, and continues to lead', async () => {
-      const a = await world.start('a');
-      await world.clock.advance(2000);
-      await world.client.patch(LEASES, AT, {
+      const a = await candidates.start('a');
+      await candidates.clock.advance(2000);
+      await candidates.client.patch(LEASES, AT, {
         type: 'merge',
         body: { metadata: { labels: { x: 'y' } } },
       });
-      await world.clock.advance(4000);
+      await candidates.clock.advance(4000);
       assert.equal(a.trace.join(' '), 'get create update update get update update');
       assert.ok(a.leads);
-      assert.deepEqual((await world.lease()).metadata.labels, { x: 'y' }, 'labels are kept');
+      assert.deepEqual((await candidates.lease()).metadata.labels, { x: 'y' }, 'labels are kept');
       assert.deepEqual(a.lines(2).slice(-1), [
         'Could not renew the lease by one update; reading it',
       ]);
     });
 
     it('keeps leading after a lost response', async () => {
-      const a = await world.start('a');
-      world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 'lostAnswer');
-      await world.clock.advance(2000);
+      const a = await candidates.start('a');
+      candidates.server.faults.failNext({ verb: 'update', resource: 'leases' }, 'lostAnswer');
+      await candidates.clock.advance(2000);
       assert.equal(a.trace.join(' '), 'get create update get update');
       assert.ok(a.leads);
     });
 
     it('creates its lease again after a deletion', async () => {
-      const a = await world.start('a');
-      await world.client.delete(LEASES, AT);
-      await world.clock.advance(2000);
+      const a = await candidates.start('a');
+      await candidates.client.delete(LEASES, AT);
+      await candidates.clock.advance(2000);
       assert.equal(a.trace.join(' '), 'get create update get create');
       assert.ok(a.leads);
     });
 
     it('is not affected by jumps of the wall clock', async () => {
-      const a = await world.start('a');
-      const b = await world.start('b');
+      const a = await candidates.start('a');
+      const b = await candidates.start('b');
       for (const jumpMs of [3_600_000, -7_200_000, 86_400_000]) {
-        world.clock.jump(jumpMs);
-        await world.clock.advance(20_000);
+        candidates.clock.jump(jumpMs);
+        await candidates.clock.advance(20_000);
       }
       assert.ok(a.leads);
       assert.ok(!b.leads);
     });
 
     it('retries until the renew deadline, logs each failure, and then loses the lease', async () => {
-      const a = await world.start('a');
-      await world.clock.advance(4000);
-      world.server.faults.beforeRequest(() => 500);
-      await world.clock.advance(9999);
+      const a = await candidates.start('a');
+      await candidates.clock.advance(4000);
+      candidates.server.faults.beforeRequest(() => 500);
+      await candidates.clock.advance(9999);
       assert.ok(a.leads);
       assert.deepEqual(
         a.lines().slice(2),
         Array.from({ length: 4 }, () => 'Could not renew the lease; trying again'),
       );
-      await world.clock.advance(1);
+      await candidates.clock.advance(1);
       assert.ok(!a.elector.mayWrite());
       const error = await a.ending();
       assert.ok(error instanceof LeadershipLostError && error instanceof AbruptStop);
@@ -359,41 +361,41 @@ describe('LeaderElector', () => {
         ['Lease lock LeaderElection: a became leader'],
         'no event of the loss',
       );
-      assert.equal(world.clock.pending, 0);
+      assert.equal(candidates.clock.pending, 0);
     });
 
     it('loses the lease at the deadline while a request hangs', async () => {
-      const a = await world.start('a');
+      const a = await candidates.start('a');
       a.around = () => hangs;
-      await world.clock.advance(10_000);
+      await candidates.clock.advance(10_000);
       assert.match(String(await a.ending()), /LeadershipLostError/);
-      assert.equal(await world.holder(), 'a', 'it is left to expire');
+      assert.equal(await candidates.holder(), 'a', 'it is left to expire');
     });
 
     it('counts the deadline from when a renewal was sent, not from its response', async () => {
-      const a = await world.start('a');
-      world.server.faults.delayNext({ verb: 'update', resource: 'leases' }, 4000);
-      await world.clock.advance(6000);
-      assert.equal((await world.spec()).renewTime, '2026-01-01T00:00:02.000000Z');
-      world.server.faults.beforeRequest(() => 500);
-      await world.clock.advance(5999);
+      const a = await candidates.start('a');
+      candidates.server.faults.delayNext({ verb: 'update', resource: 'leases' }, 4000);
+      await candidates.clock.advance(6000);
+      assert.equal((await candidates.spec()).renewTime, '2026-01-01T00:00:02.000000Z');
+      candidates.server.faults.beforeRequest(() => 500);
+      await candidates.clock.advance(5999);
       assert.ok(a.leads);
-      await world.clock.advance(1);
+      await candidates.clock.advance(1);
       assert.ok(!a.elector.mayWrite());
       assert.match(String(await a.ending()), /LeadershipLostError/);
     });
 
     it('stops at once when another process holds the lease or it was released', async () => {
-      const a = await world.start('a');
-      await world.write(foreign);
-      await world.clock.advance(2000);
+      const a = await candidates.start('a');
+      await candidates.write(heldSpec);
+      await candidates.clock.advance(2000);
       assert.match(String(await a.ending()), /lost: lease default\/lock: "x" holds it$/);
-      assert.equal(await world.holder(), 'x');
+      assert.equal(await candidates.holder(), 'x');
 
-      world = new Candidates();
-      const b = await world.start('b');
-      await world.write({ ...foreign, holderIdentity: '' });
-      await world.clock.advance(2000);
+      candidates = new Candidates();
+      const b = await candidates.start('b');
+      await candidates.write({ ...heldSpec, holderIdentity: '' });
+      await candidates.clock.advance(2000);
       assert.match(
         String(await b.ending()),
         /lost: lease default\/lock: it was released by another process$/,
@@ -401,24 +403,24 @@ describe('LeaderElector', () => {
     });
 
     it('may not write after it has read of another leader, before its own deadline', async () => {
-      const a = await world.start('a');
-      await world.write(foreign);
+      const a = await candidates.start('a');
+      await candidates.write(heldSpec);
       assert.ok(a.leads, 'it has not looked yet');
-      await world.clock.advance(2000);
+      await candidates.clock.advance(2000);
       assert.match(String(await a.ending()), /"x" holds it$/);
       assert.deepEqual([a.elector.isLeading, a.elector.mayWrite()], [false, false]);
     });
 
     it('may not write after its deadline, before any response', async () => {
       let asleepMs = 0;
-      const clock = world.clock;
+      const clock = candidates.clock;
       const paused = {
         now: () => clock.now(),
         monotonic: () => clock.monotonic() + asleepMs,
         after: clock.after.bind(clock),
         sleep: clock.sleep.bind(clock),
       };
-      const a = await world.start('a', { deps: { clock: paused } });
+      const a = await candidates.start('a', { deps: { clock: paused } });
       asleepMs = 9999;
       assert.ok(a.elector.mayWrite());
       asleepMs = 10_000;
@@ -434,16 +436,16 @@ describe('LeaderElector', () => {
     // upstream: 89
     it('records an event, flushes it while it leads, and releases the lease', async () => {
       const flushing = new Deferred();
-      const a = await world.start('a', { deps: { flushEvents: () => flushing.promise } });
+      const a = await candidates.start('a', { deps: { flushEvents: () => flushing.promise } });
       a.stop();
-      await world.clock.advance(12_000);
+      await candidates.clock.advance(12_000);
       assert.deepEqual(a.events.slice(1), ['Lease lock LeaderElection: a stopped leading']);
       assert.ok(a.leads, 'it renews until its events are written');
       flushing.resolve();
       await settle();
       assert.equal(await a.ending(), 'ended');
       assert.ok(!a.elector.mayWrite());
-      assert.deepEqual(await world.spec(), {
+      assert.deepEqual(await candidates.spec(), {
         holderIdentity: '',
         leaseDurationSeconds: 1,
         acquireTime: '2026-01-01T00:00:12.000000Z',
@@ -451,57 +453,57 @@ describe('LeaderElector', () => {
         leaseTransitions: 0,
       });
       assert.deepEqual(a.trace.slice(-2), ['get', 'update'], 'it looks first');
-      assert.equal(world.clock.pending, 0);
+      assert.equal(candidates.clock.pending, 0);
     });
 
     // upstream: 89a
     it('does not release a lease that another process holds', async () => {
-      const a = await world.start('a');
-      await world.write(foreign);
+      const a = await candidates.start('a');
+      await candidates.write(heldSpec);
       a.stop();
       assert.equal(await a.ending(), 'ended');
-      assert.deepEqual(await world.spec(), foreign);
+      assert.deepEqual(await candidates.spec(), heldSpec);
     });
 
     // upstream: 89a
     it('does not release a lease that another process acquires between read and release', async () => {
-      const a = await world.start('a');
-      const remove = world.server.faults.beforeRequest(async ({ method }) => {
+      const a = await candidates.start('a');
+      const remove = candidates.server.faults.beforeRequest(async ({ method }) => {
         if (method !== 'PUT') return;
         remove();
-        await world.write(foreign);
+        await candidates.write(heldSpec);
       });
       a.stop();
-      await world.clock.advance(20);
+      await candidates.clock.advance(20);
       assert.equal(await a.ending(), 'ended');
-      assert.deepEqual(await world.spec(), foreign);
+      assert.deepEqual(await candidates.spec(), heldSpec);
       assert.equal(a.trace.join(' '), 'get create get update get');
     });
 
     // upstream: 89b
     it('retries the release after a conflict', async () => {
-      const a = await world.start('a');
-      world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 409);
+      const a = await candidates.start('a');
+      candidates.server.faults.failNext({ verb: 'update', resource: 'leases' }, 409);
       a.stop();
-      await world.clock.advance(20);
+      await candidates.clock.advance(20);
       assert.equal(await a.ending(), 'ended');
-      assert.equal(await world.holder(), '');
+      assert.equal(await candidates.holder(), '');
       assert.equal(a.trace.join(' '), 'get create get update get update');
     });
 
     // upstream: 89b
     it('logs a failed release within the renew deadline', async () => {
-      const a = await world.start('a');
+      const a = await candidates.start('a');
       a.around = () => hangs;
       a.stop();
-      await world.clock.advance(10_000);
+      await candidates.clock.advance(10_000);
       assert.equal(await a.ending(), 'ended');
       assert.deepEqual(a.lines().slice(-1), ['Could not release the lease; it will expire']);
     });
 
     it('stops releasing at the renew deadline, whatever the timeout of its client', async () => {
       let isStopping = false;
-      const { client } = world;
+      const { client } = candidates;
       const patient: LeaseClient = {
         get: async (resource, at, options = {}) => {
           if (!isStopping) return client.get(resource, at, options);
@@ -513,67 +515,67 @@ describe('LeaderElector', () => {
         create: client.create.bind(client),
         update: client.update.bind(client),
       };
-      const a = await world.start('a', { deps: { client: patient } });
+      const a = await candidates.start('a', { deps: { client: patient } });
       isStopping = true;
       a.stop();
-      await world.clock.advance(9999);
+      await candidates.clock.advance(9999);
       assert.deepEqual(a.lines().slice(-1), ['Successfully acquired lease']);
-      await world.clock.advance(1);
+      await candidates.clock.advance(1);
       assert.equal(await a.ending(), 'ended');
       assert.deepEqual(a.lines().slice(-1), ['Could not release the lease; it will expire']);
-      assert.equal(world.clock.pending, 0);
+      assert.equal(candidates.clock.pending, 0);
     });
 
     it('does not release the lease if configured so, or after an abrupt stop', async () => {
-      const a = await world.start('a', { options: { releaseOnCancel: false } });
+      const a = await candidates.start('a', { options: { releaseOnCancel: false } });
       a.stop();
       assert.equal(await a.ending(), 'ended');
-      assert.equal(await world.holder(), 'a');
+      assert.equal(await candidates.holder(), 'a');
 
-      world = new Candidates();
-      const b = await world.start('b');
+      candidates = new Candidates();
+      const b = await candidates.start('b');
       b.stop(new AbruptStop('a sync did not end'));
       assert.equal(await b.ending(), 'ended');
-      assert.equal(await world.holder(), 'b');
+      assert.equal(await candidates.holder(), 'b');
       assert.deepEqual(b.events.length, 1);
       assert.ok(!b.elector.mayWrite());
     });
 
     it('is replaced at once', async () => {
-      const a = await world.start('a');
-      const b = await world.start('b');
-      await world.clock.advance(10_000);
+      const a = await candidates.start('a');
+      const b = await candidates.start('b');
+      await candidates.clock.advance(10_000);
       a.stop();
       assert.equal(await a.ending(), 'ended');
       await settle();
       assert.ok(b.leads);
-      assert.equal((await world.spec()).leaseTransitions, 1);
+      assert.equal((await candidates.spec()).leaseTransitions, 1);
     });
   });
 
   describe('leadership', () => {
     it('can be awaited, and the wait can be aborted', async () => {
-      await world.create(foreign);
-      const a = await world.start('a');
-      const impatient = new AbortController();
+      await candidates.create(heldSpec);
+      const a = await candidates.start('a');
+      const aborted = new AbortController();
       const waits = [
         a.elector.acquired(new AbortController().signal),
-        a.elector.acquired(impatient.signal),
+        a.elector.acquired(aborted.signal),
       ];
-      impatient.abort();
-      await world.clock.advance(15_000);
+      aborted.abort();
+      await candidates.clock.advance(15_000);
       assert.deepEqual(await Promise.all(waits), [true, false]);
       assert.equal(await a.elector.acquired(new AbortController().signal), true);
       assert.equal(await a.elector.acquired(AbortSignal.abort()), false);
     });
 
     it('removes its abort listeners', async () => {
-      await world.create(foreign);
-      const a = await world.start('a');
+      await candidates.create(heldSpec);
+      const a = await candidates.start('a');
       const { signal } = new AbortController();
       const waiting = a.elector.acquired(signal);
       assert.equal(getEventListeners(signal, 'abort').length, 1);
-      await world.clock.advance(15_000);
+      await candidates.clock.advance(15_000);
       assert.equal(await waiting, true);
       assert.equal(getEventListeners(signal, 'abort').length, 0);
     });
@@ -581,24 +583,24 @@ describe('LeaderElector', () => {
     // upstream: 90a
     it('is healthy on standby and until its lease is long expired', async () => {
       let asleepMs = 0;
-      const { clock } = world;
+      const { clock } = candidates;
       const paused = {
         now: () => clock.now(),
         monotonic: () => clock.monotonic() + asleepMs,
         after: clock.after.bind(clock),
         sleep: clock.sleep.bind(clock),
       };
-      const a = await world.start('a', { deps: { clock: paused } });
-      const b = await world.start('b');
+      const a = await candidates.start('a', { deps: { clock: paused } });
+      const b = await candidates.start('b');
       assert.equal(a.elector.health(), undefined);
       asleepMs = 35_000;
       assert.equal(a.elector.health(), undefined);
       asleepMs = 35_001;
-      const sick = 'failed election to renew leadership on lease default/lock';
-      assert.equal(a.elector.health(), sick);
+      const unhealthy = 'failed election to renew leadership on lease default/lock';
+      assert.equal(a.elector.health(), unhealthy);
       await clock.advance(2000);
       assert.match(String(await a.ending()), /LeadershipLostError/);
-      assert.equal(a.elector.health(), sick, 'lost, and still not dead');
+      assert.equal(a.elector.health(), unhealthy, 'lost, but the process still runs');
       assert.equal(b.elector.health(), undefined);
     });
 
@@ -607,15 +609,15 @@ describe('LeaderElector', () => {
       const metrics = leaderElectionMetrics(registry);
       const series = async () =>
         (await expose(registry)).text.split('\n').filter((line) => line.startsWith('leader'));
-      await world.create(foreign);
-      const a = await world.start('a', { deps: { metrics } });
+      await candidates.create(heldSpec);
+      const a = await candidates.start('a', { deps: { metrics } });
       assert.deepEqual(await series(), [
         'leader_election_master_status{name="lock"} 0',
         'leader_election_slowpath_total{name="lock"} 0',
       ]);
-      await world.clock.advance(15_000);
-      world.server.faults.failNext({ verb: 'update', resource: 'leases' }, 409);
-      await world.clock.advance(2000);
+      await candidates.clock.advance(15_000);
+      candidates.server.faults.failNext({ verb: 'update', resource: 'leases' }, 409);
+      await candidates.clock.advance(2000);
       assert.deepEqual(await series(), [
         'leader_election_master_status{name="lock"} 1',
         'leader_election_slowpath_total{name="lock"} 1',
@@ -627,7 +629,7 @@ describe('LeaderElector', () => {
   });
 
   describe('the constructor throws', () => {
-    const refused: readonly (readonly [Partial<LeaderElectorOptions>, string])[] = [
+    const invalid: readonly (readonly [Partial<LeaderElectorOptions>, string])[] = [
       [{ identity: '' }, 'identity must not be empty'],
       [{ namespace: '' }, 'namespace must not be empty'],
       [{ name: '' }, 'name must not be empty'],
@@ -655,10 +657,10 @@ describe('LeaderElector', () => {
       [{ jitter: -1 }, 'jitter must not be negative: got -1'],
       [{ healthToleranceMs: -1 }, 'healthToleranceMs must not be negative: got -1'],
     ];
-    for (const [options, message] of refused) {
+    for (const [options, message] of invalid) {
       // upstream: 90
       it(`when ${message}`, () => {
-        const { client, clock } = world;
+        const { client, clock } = candidates;
         assert.throws(
           () =>
             new LeaderElector(

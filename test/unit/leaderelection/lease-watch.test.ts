@@ -9,16 +9,16 @@ import { Access } from '../../support/access.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 import { AT, Candidates } from './candidates.ts';
 
-let world: Candidates;
+let candidates: Candidates;
 describe('watchLease', () => {
   beforeEach(() => {
-    world = new Candidates();
+    candidates = new Candidates();
   });
 
   /** Follows the lease until it is stopped; what was observed, by holder. */
   function follow(
     onLease: (lease: Lease | undefined) => void = () => undefined,
-    client: LeaseClient = world.client,
+    client: LeaseClient = candidates.client,
   ) {
     const observed: string[] = [];
     const { log, lines } = recordingLogger();
@@ -29,32 +29,32 @@ describe('watchLease', () => {
         observed.push(lease?.spec?.holderIdentity ?? 'none');
         onLease(lease);
       },
-      { clock: world.clock, random: () => 0, log },
+      { clock: candidates.clock, random: () => 0, log },
       stop.signal,
     );
     return { observed, lines, stop, running };
   }
 
   const watches = () =>
-    world.server.requests.recent.filter(({ path }) => path.includes('watch=true')).length;
+    candidates.server.requests.recent.filter(({ path }) => path.includes('watch=true')).length;
 
   test('reports the current state and each change', async () => {
-    await world.create({ holderIdentity: 'x' });
+    await candidates.create({ holderIdentity: 'x' });
     const { observed, stop, running } = follow();
     await settle();
-    await world.write({ holderIdentity: 'y' });
+    await candidates.write({ holderIdentity: 'y' });
     await settle();
     assert.deepEqual(observed, ['x', 'y']);
     stop.abort();
     await running;
-    assert.equal(world.clock.pending, 0);
+    assert.equal(candidates.clock.pending, 0);
   });
 
   test('reports a lease when it is created', async () => {
     const { observed, stop, running } = follow();
     await settle();
     assert.deepEqual(observed, []);
-    await world.create({ holderIdentity: 'x' });
+    await candidates.create({ holderIdentity: 'x' });
     await settle();
     assert.deepEqual(observed, ['x']);
     stop.abort();
@@ -62,13 +62,13 @@ describe('watchLease', () => {
   });
 
   test('re-establishes a long watch soon after its end without missing a change', async () => {
-    await world.create({ holderIdentity: 'x' });
+    await candidates.create({ holderIdentity: 'x' });
     const { observed, stop, running } = follow();
     for (const holderIdentity of ['y', 'z']) {
-      await world.clock.advance(20_000);
-      world.server.faults.dropWatches();
-      await world.write({ holderIdentity });
-      await world.clock.advance(200);
+      await candidates.clock.advance(20_000);
+      candidates.server.faults.dropWatches();
+      await candidates.write({ holderIdentity });
+      await candidates.clock.advance(200);
       assert.equal(observed.at(-1), holderIdentity);
     }
     assert.equal(watches(), 3);
@@ -77,16 +77,16 @@ describe('watchLease', () => {
   });
 
   test('backs off up to a minute if watches end at once', async () => {
-    world.server.faults.beforeRequest(() => 500);
+    candidates.server.faults.beforeRequest(() => 500);
     const { lines, stop, running } = follow();
-    await world.clock.advance(0);
+    await candidates.clock.advance(0);
     let before = 1;
     for (const pauseMs of [
       200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 60_000, 60_000,
     ]) {
-      await world.clock.advance(pauseMs - 1);
+      await candidates.clock.advance(pauseMs - 1);
       assert.equal(watches(), before, `${pauseMs}`);
-      await world.clock.advance(1);
+      await candidates.clock.advance(1);
       assert.equal(watches(), ++before, `${pauseMs}`);
     }
     assert.deepEqual(
@@ -99,11 +99,11 @@ describe('watchLease', () => {
   });
 
   test('logs a missing permission once, with the RBAC rule', async () => {
-    await world.create({ holderIdentity: 'x' });
+    await candidates.create({ holderIdentity: 'x' });
     const access = new Access(({ verb }) => verb !== 'watch');
-    const client = world.clientFor(access.around(world.server.handler));
+    const client = candidates.clientOver(access.around(candidates.server.handler));
     const { observed, lines, stop, running } = follow(undefined, client);
-    await world.clock.advance(60_000);
+    await candidates.clock.advance(60_000);
     const refusals = lines.filter(({ message }) => message.startsWith('Watching the lease'));
     assert.deepEqual(
       refusals.map(({ level, fields }) => [level, fields['rule']]),
@@ -114,20 +114,20 @@ describe('watchLease', () => {
       /kubectl auth can-i watch leases\.coordination/,
     );
     access.isAllowed = () => true;
-    await world.clock.advance(60_000);
+    await candidates.clock.advance(60_000);
     assert.deepEqual(observed, ['x']);
     stop.abort();
     await running;
   });
 
   test('continues after an error of the callback', async () => {
-    await world.create({ holderIdentity: 'x' });
+    await candidates.create({ holderIdentity: 'x' });
     const { observed, stop, running } = follow((lease) => {
       if (lease?.spec?.holderIdentity === 'x') throw new SyntaxError('Malformed');
     });
     await settle();
-    await world.write({ holderIdentity: 'y' });
-    await world.clock.advance(200);
+    await candidates.write({ holderIdentity: 'y' });
+    await candidates.clock.advance(200);
     assert.deepEqual(observed, ['x', 'y']);
     stop.abort();
     await running;

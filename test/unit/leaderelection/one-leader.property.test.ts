@@ -21,15 +21,15 @@ const SCHEDULES = 100;
 const STEP_MS = 250;
 const STEPS = 64;
 
-/** What happens to a process or to its network. */
-const WHAT = [
+/** Faults of a process or of its network, and their ends. */
+const FAULTS = [
   'stop',
   'kill',
   'pause',
   'resume',
   'unplug',
   'hang',
-  'lose answers',
+  'lose responses',
   'plug in',
   'slow',
   'fast',
@@ -38,12 +38,12 @@ const WHAT = [
 interface Incident {
   readonly step: number;
   readonly replica: number;
-  readonly what: (typeof WHAT)[number];
+  readonly what: (typeof FAULTS)[number];
 }
 
 interface Schedule {
   readonly seed: number;
-  /** Of each replica's clock; none is as wrong, against another, as a lease is longer than its deadline. */
+  /** Speeds of the clocks. They differ by less than the ratio of lease duration and renew deadline. */
   readonly rates: readonly number[];
   readonly incidents: readonly Incident[];
 }
@@ -55,13 +55,13 @@ const schedule: fc.Arbitrary<Schedule> = fc.record({
     fc.record({
       step: fc.nat(STEPS - 1),
       replica: fc.nat(2),
-      what: fc.constantFrom(...WHAT),
+      what: fc.constantFrom(...FAULTS),
     }),
     { minLength: 6, maxLength: 24, size: 'max' },
   ),
 });
 
-/** Time that moves from one event to the next, with a look at the world after each. */
+/** Clock that advances from timer to timer and calls a check after each. */
 class Timeline implements Clock {
   #nowMs = 0;
   #order = 0;
@@ -85,12 +85,12 @@ class Timeline implements Clock {
     return sleepOn(this, ms, signal);
   }
 
-  async advance(ms: number, look: () => void): Promise<void> {
+  async advance(ms: number, check: () => void): Promise<void> {
     const untilMs = this.#nowMs + ms;
     for (;;) {
-      // Promises alone lead from one timer to the next: they have run when this has.
+      // Between two timers there are only promises, which have settled then.
       await new Promise((resolve) => setImmediate(resolve));
-      look();
+      check();
       let next: number | undefined;
       let dueMs = untilMs;
       for (const [order, timer] of this.#timers) {
@@ -106,11 +106,11 @@ class Timeline implements Clock {
       timer.callback();
     }
     this.#nowMs = untilMs;
-    look();
+    check();
   }
 }
 
-/** Optimistic locking, word of changes, and nothing else that a server does. */
+/** A lease with optimistic locking and notifications of changes. */
 class LeaseStore {
   #lease: Lease | undefined;
   #version = 0;
@@ -127,17 +127,17 @@ class LeaseStore {
   }
 
   get(): Lease {
-    if (!this.#lease) throw refusal('notFound');
+    if (!this.#lease) throw apiError('notFound');
     return structuredClone(this.#lease);
   }
 
   create(spec: Lease['spec']): Lease {
-    if (this.#lease) throw refusal('alreadyExists');
+    if (this.#lease) throw apiError('alreadyExists');
     return this.#store(spec);
   }
 
   update({ spec, metadata }: Lease): Lease {
-    if (metadata.resourceVersion !== String(this.#version)) throw refusal('conflict');
+    if (metadata.resourceVersion !== String(this.#version)) throw apiError('conflict');
     return this.#store(spec);
   }
 
@@ -160,11 +160,11 @@ class LeaseStore {
   }
 }
 
-function refusal(kind: ApiErrorKind): ApiError {
+function apiError(kind: ApiErrorKind): ApiError {
   return new ApiError({ kind, message: kind });
 }
 
-/** A machine on which one process after the other runs for the lease. */
+/** A machine with one elector at a time; each runs in a new process. */
 class Replica {
   elector: LeaderElector | undefined;
   readonly #name: string;
@@ -172,7 +172,7 @@ class Replica {
   readonly #store: LeaseStore;
   readonly #rate: number;
   readonly #random: () => number;
-  #network: 'up' | 'down' | 'hanging' | 'deaf' = 'up';
+  #network: 'up' | 'down' | 'hanging' | 'losingResponses' = 'up';
   #latencyMs = 0;
   #clock: LocalClock;
   #stop = new AbortController();
@@ -180,23 +180,23 @@ class Replica {
 
   constructor(
     name: string,
-    world: { timeline: Timeline; store: LeaseStore; rate: number; random: () => number },
+    deps: { timeline: Timeline; store: LeaseStore; rate: number; random: () => number },
   ) {
     this.#name = name;
-    this.#timeline = world.timeline;
-    this.#store = world.store;
-    this.#rate = world.rate;
-    this.#random = world.random;
+    this.#timeline = deps.timeline;
+    this.#store = deps.store;
+    this.#rate = deps.rate;
+    this.#random = deps.random;
     this.#clock = new LocalClock(this.#timeline);
     this.#boot();
   }
 
-  befall(what: Incident['what']): void {
+  inject(what: Incident['what']): void {
     switch (what) {
       case 'stop':
         return this.#stop.abort();
       case 'kill':
-        // Nothing of it runs any more, and its successor knows nothing of it.
+        // The process never continues. The new one has no state of it.
         this.#clock.pause();
         return this.#boot();
       case 'pause':
@@ -209,8 +209,8 @@ class Replica {
       case 'hang':
         this.#network = 'hanging';
         return;
-      case 'lose answers':
-        this.#network = 'deaf';
+      case 'lose responses':
+        this.#network = 'losingResponses';
         return;
       case 'plug in':
         this.#network = 'up';
@@ -223,8 +223,8 @@ class Replica {
     }
   }
 
-  heal(): void {
-    for (const what of ['resume', 'plug in', 'fast'] as const) this.befall(what);
+  recover(): void {
+    for (const what of ['resume', 'plug in', 'fast'] as const) this.inject(what);
   }
 
   #boot(): void {
@@ -240,32 +240,32 @@ class Replica {
     this.#clock = clock;
     this.#stop = stop;
     this.elector = elector;
-    // However it ended, it is started again, unless it was killed and another runs already.
-    const again = async () => {
+    // Restarts the elector after any end, unless it was killed and has been replaced.
+    const restart = async () => {
       await clock.sleep(100);
       if (this.elector === elector) this.#boot();
     };
-    void elector.run(stop.signal).then(again, again);
+    void elector.run(stop.signal).then(restart, restart);
   }
 
   #client(clock: LocalClock): LeaseClient {
-    const carry = <R>(carryOut: () => R, signal: AbortSignal | undefined): Promise<R> =>
-      rejectOnAbort(this.#carry(carryOut, clock), signal);
-    // The elector asks for one kind of objects, and this is what it gets.
+    const request = <R>(operation: () => R, signal: AbortSignal | undefined): Promise<R> =>
+      rejectOnAbort(this.#request(operation, clock), signal);
+    // The elector uses one resource only.
     const client = {
       get: (_: unknown, __: unknown, { signal }: { signal?: AbortSignal } = {}) =>
-        carry(() => this.#store.get(), signal),
+        request(() => this.#store.get(), signal),
       create: (_: unknown, { spec }: Lease, { signal }: { signal?: AbortSignal } = {}) =>
-        carry(() => this.#store.create(spec), signal),
+        request(() => this.#store.create(spec), signal),
       watch: (_: unknown, { signal }: { signal?: AbortSignal } = {}) =>
-        carry(() => Object.assign(this.#observed(clock, signal), { lastByteMs: 0 }), signal),
+        request(() => Object.assign(this.#observed(clock, signal), { lastByteMs: 0 }), signal),
       update: (_: unknown, lease: Lease, { signal }: { signal?: AbortSignal } = {}) =>
-        carry(() => this.#store.update(lease), signal),
+        request(() => this.#store.update(lease), signal),
     };
     return client as LeaseClient;
   }
 
-  /** States of the lease, not all of them, and late; silent while the network is, until it breaks. */
+  /** Yields states of the lease with delay, and not all of them. Yields nothing while the network hangs; rejects when it is down. */
   async *#observed(
     clock: LocalClock,
     signal: AbortSignal | undefined,
@@ -278,7 +278,7 @@ class Replica {
         const object = this.#store.get();
         await this.#delay();
         await clock.awake();
-        if (this.#network === 'down') throw refusal('unreachable');
+        if (this.#network === 'down') throw apiError('unreachable');
         if (this.#network === 'up' && !signal?.aborted) yield { type: 'modified', object };
       } else {
         await rejectOnAbort(this.#store.changed, signal).catch(() => undefined);
@@ -286,16 +286,16 @@ class Replica {
     }
   }
 
-  async #carry<R>(carryOut: () => R, clock: LocalClock): Promise<R> {
+  async #request<R>(operation: () => R, clock: LocalClock): Promise<R> {
     await clock.awake();
-    if (this.#network === 'down') throw refusal('unreachable');
+    if (this.#network === 'down') throw apiError('unreachable');
     if (this.#network === 'hanging') await new Promise(() => undefined);
     await this.#delay();
     try {
-      const answer = carryOut();
+      const response = operation();
       await this.#delay();
-      if (this.#network === 'deaf') throw refusal('unreachable');
-      return answer;
+      if (this.#network === 'losingResponses') throw apiError('unreachable');
+      return response;
     } finally {
       await clock.awake();
     }
@@ -317,15 +317,15 @@ test(`in ${SCHEDULES} failure schedules of three processes, at most one may writ
         (rate, index) => new Replica(`replica-${index}`, { timeline, store, rate, random }),
       );
       const writers = () => replicas.filter(({ elector }) => elector?.mayWrite()).length;
-      const look = () => assert.ok(writers() <= 1, `two may write at ${timeline.monotonic()} ms`);
+      const check = () => assert.ok(writers() <= 1, `two may write at ${timeline.monotonic()} ms`);
       for (let step = 0; step < STEPS; step++) {
         for (const { replica, what } of incidents.filter((incident) => incident.step === step)) {
-          replicas[replica]?.befall(what);
+          replicas[replica]?.inject(what);
         }
-        await timeline.advance(STEP_MS, look);
+        await timeline.advance(STEP_MS, check);
       }
-      for (const replica of replicas) replica.heal();
-      await timeline.advance(4 * TERMS.leaseDurationMs, look);
+      for (const replica of replicas) replica.recover();
+      await timeline.advance(4 * TERMS.leaseDurationMs, check);
       assert.equal(writers(), 1);
       handOvers += store.holders.size - 1;
     }),

@@ -31,25 +31,25 @@ const CONFIG = { controllers: DEFAULT_CONTROLLERS };
 
 /** `--once`, with and without `--dry-run`, in virtual time. */
 describe('with one new object of each kind', () => {
-  let world: Simulation;
+  let simulation: Simulation;
 
   beforeEach(async () => {
-    world = new Simulation();
-    world.startCluster();
+    simulation = new Simulation();
+    simulation.startCluster();
     for (const [resource, spec] of SUBJECTS) {
-      await world.installCrd(resource);
+      await simulation.installCrd(resource);
       const { group, version, kind } = resource;
-      const metadata = { namespace: world.namespace, name: 'x' };
-      await world.client.create(resource, {
+      const metadata = { namespace: simulation.namespace, name: 'x' };
+      await simulation.client.create(resource, {
         apiVersion: `${group}/${version}`,
         kind,
         metadata,
         spec,
       } as never);
     }
-    await world.settle();
+    await simulation.settle();
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   const allObjects = async () => {
     const kinds: readonly Resource[] = [
@@ -63,12 +63,12 @@ describe('with one new object of each kind', () => {
       EVENTS,
     ];
     const lists = await Promise.all(
-      kinds.map((kind) => world.client.list(kind, { namespace: world.namespace })),
+      kinds.map((kind) => simulation.client.list(kind, { namespace: simulation.namespace })),
     );
     return lists.flatMap(({ items }) => items);
   };
   const dryRunWrites = () =>
-    world.lines
+    simulation.lines
       .filter(({ message }) => message === 'Dry run')
       .map(
         ({ fields }) =>
@@ -78,19 +78,19 @@ describe('with one new object of each kind', () => {
       .toSorted();
 
   it('a single pass syncs all objects, and ends', async () => {
-    assert.equal(await world.singlePass(CONFIG), true);
+    assert.equal(await simulation.singlePass(CONFIG), true);
     const names = (await allObjects())
       .filter(({ kind }) => ['Pod', 'Deployment', 'Service'].includes(kind))
       .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
     for (const name of ['Pod x-0', 'Pod x-pod', 'Deployment web', 'Deployment x']) {
       assert.ok(names.includes(name), `${name}: ${names.join(', ')}`);
     }
-    assert.deepEqual(world.errors(), []);
+    assert.deepEqual(simulation.errors(), []);
   });
 
   it('a dry run logs the writes of a single pass, changes nothing, and reports that it has not converged', async () => {
     const before = await allObjects();
-    assert.equal(await world.singlePass(CONFIG, { isDryRun: true }), false);
+    assert.equal(await simulation.singlePass(CONFIG, { isDryRun: true }), false);
     assert.deepEqual(await allObjects(), before);
     assert.deepEqual(dryRunWrites(), [
       'create deployments.apps default/web',
@@ -102,22 +102,22 @@ describe('with one new object of each kind', () => {
       'patch foos.samplecontroller.k8s.io/status default/x',
       'patch webapps.jiajunhuang.com default/x',
     ]);
-    assert.deepEqual(world.errors(), []);
+    assert.deepEqual(simulation.errors(), []);
   });
 
   it('both write nothing and report convergence if all objects are in the desired state', async () => {
-    const stop = world.startDaemon(CONFIG);
-    await world.settle();
-    await world.pass(60_000);
-    await world.settle();
+    const stop = simulation.startDaemon(CONFIG);
+    await simulation.settle();
+    await simulation.pass(60_000);
+    await simulation.settle();
     await stop();
     const before = await allObjects();
-    world.lines.length = 0;
-    assert.equal(await world.singlePass(CONFIG, { isDryRun: true }), true);
-    assert.equal(await world.singlePass(CONFIG), true);
+    simulation.lines.length = 0;
+    assert.equal(await simulation.singlePass(CONFIG, { isDryRun: true }), true);
+    assert.equal(await simulation.singlePass(CONFIG), true);
     assert.deepEqual(dryRunWrites(), []);
     assert.deepEqual(await allObjects(), before);
-    const ends = world.lines.filter(({ message }) => message === 'Nothing is left to do');
+    const ends = simulation.lines.filter(({ message }) => message === 'Nothing is left to do');
     assert.deepEqual(
       ends.map(({ fields }) => [fields['objects'], fields['wouldWrite'] ?? fields['wrote']]),
       [
@@ -128,91 +128,94 @@ describe('with one new object of each kind', () => {
   });
 
   it('a dry run logs the write that reverts a change', async () => {
-    assert.equal(await world.singlePass(CONFIG), true);
-    await world.pass(60_000);
-    assert.equal(await world.singlePass(CONFIG), true);
-    await world.pass(60_000);
-    assert.equal(await world.singlePass(CONFIG), true);
-    await world.client.delete(PODS, { namespace: world.namespace, name: 'x-1' });
-    await world.pass(5000);
-    world.lines.length = 0;
-    assert.equal(await world.singlePass(CONFIG, { isDryRun: true }), false);
+    assert.equal(await simulation.singlePass(CONFIG), true);
+    await simulation.pass(60_000);
+    assert.equal(await simulation.singlePass(CONFIG), true);
+    await simulation.pass(60_000);
+    assert.equal(await simulation.singlePass(CONFIG), true);
+    await simulation.client.delete(PODS, { namespace: simulation.namespace, name: 'x-1' });
+    await simulation.pass(5000);
+    simulation.lines.length = 0;
+    assert.equal(await simulation.singlePass(CONFIG, { isDryRun: true }), false);
     assert.ok(dryRunWrites().includes('create pods default/x-1'), dryRunWrites().join('\n'));
     assert.ok(!dryRunWrites().some((line) => line.includes('x-0')), dryRunWrites().join('\n'));
   });
 
   it('a single pass syncs the other objects if one fails, and reports that it has not converged', async () => {
-    world.server.faults.beforeRequest(async ({ method, info }) => {
+    simulation.server.faults.beforeRequest(async ({ method, info }) => {
       if (method === 'POST' && info?.resource === 'deployments') throw new Error('internal error');
     });
-    assert.equal(await world.singlePass(CONFIG), false);
-    assert.deepEqual(await world.podNames(), ['x-0', 'x-1', 'x-pod']);
+    assert.equal(await simulation.singlePass(CONFIG), false);
+    assert.deepEqual(await simulation.podNames(), ['x-0', 'x-1', 'x-pod']);
   });
 
   it('a single pass does not wait for a resource that is not served', async () => {
     const counts = { name: 'counts.demo.mark8s.io' };
-    await world.client.delete(CUSTOM_RESOURCE_DEFINITIONS, counts);
-    await world.pass(5000);
-    assert.equal(await world.singlePass(CONFIG), false);
-    const [error = ''] = world.errors();
+    await simulation.client.delete(CUSTOM_RESOURCE_DEFINITIONS, counts);
+    await simulation.pass(5000);
+    assert.equal(await simulation.singlePass(CONFIG), false);
+    const [error = ''] = simulation.errors();
     assert.match(error, /^The server does not have the resource/);
-    assert.equal((await world.client.list(DEPLOYMENTS, {})).items.length, 2);
+    assert.equal((await simulation.client.list(DEPLOYMENTS, {})).items.length, 2);
   });
 
   it('a single pass waits at most a minute for a cache that does not sync', async () => {
-    world.server.faults.beforeRequest(async ({ method, info }) => {
+    simulation.server.faults.beforeRequest(async ({ method, info }) => {
       if (method === 'GET' && info?.resource === 'services') throw new Error('internal error');
     });
-    const startMs = world.elapsedMs();
-    assert.equal(await world.singlePass(CONFIG), false);
-    assert.ok(world.elapsedMs() - startMs < 70_000);
-    const logged = world
+    const startMs = simulation.elapsedMs();
+    assert.equal(await simulation.singlePass(CONFIG), false);
+    assert.ok(simulation.elapsedMs() - startMs < 70_000);
+    const logged = simulation
       .errors()
       .filter((line) => line.startsWith('Timed out waiting for cache to sync'));
     assert.equal(logged.length, 1);
-    assert.ok((await world.podNames()).includes('x-0'));
+    assert.ok((await simulation.podNames()).includes('x-0'));
   });
 
   it('a single pass without objects ends within 2 s', async () => {
-    const startMs = world.elapsedMs();
+    const startMs = simulation.elapsedMs();
     assert.equal(
-      await world.singlePass({ controllers: ['count'], namespaces: ['kube-system'] }),
+      await simulation.singlePass({ controllers: ['count'], namespaces: ['kube-system'] }),
       true,
     );
-    assert.ok(world.elapsedMs() - startMs < 2000);
+    assert.ok(simulation.elapsedMs() - startMs < 2000);
   });
 
   it('a dry run writes no label of a Node', async () => {
     const labels = { 'node-role.kubernetes.io/control-plane': '' };
     const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'master', labels } };
-    await world.client.create(NODES, node);
+    await simulation.client.create(NODES, node);
     const config = { controllers: ['pod-count'] };
-    assert.equal(await world.singlePass(config, { isDryRun: true }), false);
+    assert.equal(await simulation.singlePass(config, { isDryRun: true }), false);
     assert.deepEqual(dryRunWrites(), ['patch nodes master']);
-    assert.deepEqual((await world.client.get(NODES, { name: 'master' })).metadata.labels, labels);
+    assert.deepEqual(
+      (await simulation.client.get(NODES, { name: 'master' })).metadata.labels,
+      labels,
+    );
   });
 });
 
 /** Single passes of a controller whose sync handler is given by the test. */
 describe('a single pass', () => {
-  let world: Simulation;
+  let simulation: Simulation;
   let syncs: number;
 
   beforeEach(async () => {
-    world = new Simulation();
+    simulation = new Simulation();
     syncs = 0;
-    await world.installCrd();
-    await world.applyCount();
+    await simulation.installCrd();
+    await simulation.applyCount();
   });
-  afterEach(() => world.end());
+  afterEach(() => simulation.end());
 
   const passWith = async (
     sync: SyncHandler,
     options: { readonly syncTimeoutMs?: number } = {},
   ): Promise<boolean> => {
-    const { log } = recordingLogger(world.lines);
-    const pass = new SinglePass({ clock: world.time, log }, { isDryRun: false });
-    world.startControllers((kit) => [
+    const { log } = recordingLogger(simulation.lines);
+    const pass = new SinglePass({ clock: simulation.time, log }, { isDryRun: false });
+    simulation.startControllers((kit) => [
       new Controller(
         { ...kit, observe: pass.observe },
         {
@@ -228,12 +231,14 @@ describe('a single pass', () => {
     ]);
     let isOver = false;
     void pass.run(new AbortController().signal).then(() => (isOver = true));
-    await world.until('the pass is over', () => Promise.resolve(isOver), { withinMs: 300_000 });
+    await simulation.until('the pass is over', () => Promise.resolve(isOver), {
+      withinMs: 300_000,
+    });
     return pass.hasConverged;
   };
   const label: SyncHandler = async (_, { client }) => {
     const body = { metadata: { labels: { run: String(syncs) } } };
-    await client.patch(COUNTS, world.at, { type: 'merge', body }, { fieldManager: 'test' });
+    await client.patch(COUNTS, simulation.at, { type: 'merge', body }, { fieldManager: 'test' });
     return done();
   };
 
@@ -261,7 +266,9 @@ describe('a single pass', () => {
     assert.equal(await passWith(failing), false);
     assert.match(
       String(
-        world.lines.find(({ message }) => message === 'Something is left to do')?.fields['failed'],
+        simulation.lines.find(({ message }) => message === 'Something is left to do')?.fields[
+          'failed'
+        ],
       ),
       /^1$/,
     );
@@ -277,7 +284,7 @@ describe('a single pass', () => {
 
   it('retries a sync that exceeded its timeout', async () => {
     const sync: SyncHandler = async (_, { signal }) => {
-      if (syncs === 1) await world.time.sleep(3_600_000, signal);
+      if (syncs === 1) await simulation.time.sleep(3_600_000, signal);
       signal.throwIfAborted();
       return done();
     };
@@ -296,7 +303,7 @@ describe('a single pass', () => {
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { namespace: world.namespace, name: `unwatched-${syncs}` },
+      metadata: { namespace: simulation.namespace, name: `unwatched-${syncs}` },
       spec: { containers: [{ name: 'app', image: 'nginx' }] },
     };
     await client.create(PODS, pod, { fieldManager: 'test' });

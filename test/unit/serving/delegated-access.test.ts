@@ -11,7 +11,7 @@ import { recordingLogger } from '../../support/recording-logger.ts';
 const METRICS_READER = [{ verbs: ['get'], nonResourceURLs: ['/metrics'] }];
 
 /** API server with two users, and a `DelegatedAccess` that uses it. */
-function world() {
+function newFixture() {
   const clock = new FakeClock();
   const server = new ApiServer({
     clock,
@@ -42,7 +42,7 @@ const isTokenReview = ({ info }: { info: { resource: string } | undefined }) =>
 
 describe('DelegatedAccess', () => {
   it('allows users with a role, denies other users, and rejects requests without a token', async () => {
-    const { authorize, reviews } = world();
+    const { authorize, reviews } = newFixture();
     for (const authorization of [
       undefined,
       '',
@@ -68,7 +68,7 @@ describe('DelegatedAccess', () => {
   });
 
   it('caches tokens for 1 min, allowed requests for 5 min and denied requests for 30 s', async () => {
-    const { clock, authorize, reviews } = world();
+    const { clock, authorize, reviews } = newFixture();
     const ask = async () => {
       for (const who of ['prometheus', 'jane', 'unknown']) await authorize(`Bearer ${who}-token`);
       return reviews();
@@ -87,7 +87,7 @@ describe('DelegatedAccess', () => {
   });
 
   it('sends one review for concurrent equal requests', async () => {
-    const { authorize, reviews } = world();
+    const { authorize, reviews } = newFixture();
     const decisions = await Promise.all(
       Array.from({ length: 20 }, () => authorize('Bearer prometheus-token')),
     );
@@ -96,7 +96,7 @@ describe('DelegatedAccess', () => {
   });
 
   it('rejects requests above the limit of concurrent reviews', async () => {
-    const { clock, server, authorize } = world();
+    const { clock, server, authorize } = newFixture();
     assert.equal(statusOf(await authorize('Bearer prometheus-token')), 200);
     server.faults.delayNext({ resource: 'tokenreviews' }, 1000, { times: 16 });
     const flood = Array.from({ length: 16 }, (_, i) => authorize(`Bearer made-up-${i}`));
@@ -109,7 +109,7 @@ describe('DelegatedAccess', () => {
   });
 
   it('retries temporary failures, and denies the request if they persist', async () => {
-    const { clock, server, authorize, reviews } = world();
+    const { clock, server, authorize, reviews } = newFixture();
     server.faults.failNext(isTokenReview, 503, { times: 2 });
     const late = authorize('Bearer prometheus-token');
     await clock.advance(500);
@@ -128,7 +128,7 @@ describe('DelegatedAccess', () => {
   });
 
   it('denies the request if the API server does not respond within the timeout', async () => {
-    const { clock, server, authorize } = world();
+    const { clock, server, authorize } = newFixture();
     server.faults.delayNext({ resource: 'tokenreviews' }, 3_600_000);
     const decision = authorize('Bearer prometheus-token');
     await clock.advance(10_000);
@@ -136,7 +136,7 @@ describe('DelegatedAccess', () => {
   });
 
   it('does not retry forbidden reviews, and does not cache failures', async () => {
-    const { server, authorize, reviews } = world();
+    const { server, authorize, reviews } = newFixture();
     server.faults.failNext(isTokenReview, 403);
     assert.deepEqual(await authorize('Bearer prometheus-token'), {
       allowed: false,
@@ -148,7 +148,7 @@ describe('DelegatedAccess', () => {
   });
 
   it('treats an unexpected response as a failure', async () => {
-    const { clock, lines, stop } = world();
+    const { clock, lines, stop } = newFixture();
     for (const answer of [undefined, {}, { status: 'Failure' }, []]) {
       const client = { raw: () => Promise.resolve(answer) };
       const access = new DelegatedAccess({ client, clock, log: recordingLogger(lines).log });
@@ -171,7 +171,7 @@ describe('DelegatedAccess', () => {
   });
 
   it('aborts reviews when the server stops', async () => {
-    const { clock, server, authorize, stop } = world();
+    const { clock, server, authorize, stop } = newFixture();
     server.faults.failNext(isTokenReview, 503, { times: 100 });
     const decision = authorize('Bearer prometheus-token');
     await settle();
@@ -181,7 +181,7 @@ describe('DelegatedAccess', () => {
   });
 
   it('writes no tokens to the log', async () => {
-    const { clock, server, lines, authorize } = world();
+    const { clock, server, lines, authorize } = newFixture();
     server.faults.failNext(isTokenReview, 503);
     const decisions = ['prometheus', 'jane', 'unknown'].map((who) =>
       authorize(`Bearer ${who}-token`),

@@ -71,7 +71,7 @@ test('the clock check fails if the wall clock moves by more than 5 min in either
   assert.equal(check(), undefined, 'it was set right');
 });
 
-function world() {
+function newFixture() {
   const clock = new FakeClock();
   const pods = { name: 'pods', hasSynced: false, progress: new ProgressClock(clock) };
   const [sync, progress] = informerHealthChecks(() => [pods], clock);
@@ -81,7 +81,7 @@ function world() {
 }
 
 test('an informer is ready when it has synced, while the server is active', async () => {
-  const { clock, pods, sync, progress } = world();
+  const { clock, pods, sync, progress } = newFixture();
   assert.equal(sync(), 'not synced: pods');
   assert.equal(progress(), undefined, 'an informer that has not synced is not stale');
   pods.hasSynced = true;
@@ -96,7 +96,7 @@ test('an informer is ready when it has synced, while the server is active', asyn
 });
 
 test('a resource that the server does not serve does not make the process unready', async () => {
-  const { clock, pods, sync, progress, detail } = world();
+  const { clock, pods, sync, progress, detail } = newFixture();
   pods.progress.missing = true;
   await clock.advance(600_000);
   assert.equal(sync(), undefined);
@@ -108,7 +108,7 @@ test('a resource that the server does not serve does not make the process unread
 });
 
 test('the detail shows the state of each informer, its duration, and why the last call failed', async () => {
-  const { clock, pods, detail } = world();
+  const { clock, pods, detail } = newFixture();
   pods.progress.enter('listing');
   await clock.advance(3000);
   assert.deepEqual(detail(), ['pods: listing for 3s; not synced; no activity yet']);

@@ -91,10 +91,10 @@ class Profiled {
 }
 
 async function profiled(t: TestContext, deps?: Partial<ProfilingDeps>): Promise<Profiled> {
-  const world = new Profiled();
-  await world.start(deps);
-  t.after(() => world.end());
-  return world;
+  const fixture = new Profiled();
+  await fixture.start(deps);
+  t.after(() => fixture.end());
+  return fixture;
 }
 
 async function until(condition: () => boolean): Promise<void> {
@@ -108,10 +108,10 @@ function* begunForEver() {
 
 describe('the CPU profile', () => {
   it('covers the requested number of seconds, and is an attachment', async (t) => {
-    const world = await profiled(t);
-    const answer = world.get('/debug/pprof/profile?seconds=5');
-    await until(() => world.taking === 1);
-    await world.clock.advance(5000);
+    const fixture = await profiled(t);
+    const answer = fixture.get('/debug/pprof/profile?seconds=5');
+    await until(() => fixture.taking === 1);
+    await fixture.clock.advance(5000);
     const { status, headers, text } = await answer;
     assert.equal(status, 200);
     assert.equal(headers['content-type'], 'application/json');
@@ -123,53 +123,53 @@ describe('the CPU profile', () => {
   });
 
   it('takes 30 s by default, and rejects invalid durations', async (t) => {
-    const world = await profiled(t);
-    const answer = world.refusal('/debug/pprof/profile');
-    await until(() => world.taking === 1);
-    assert.equal(world.clock.untilNext, 30_000);
-    await world.clock.advance(30_000);
+    const fixture = await profiled(t);
+    const answer = fixture.refusal('/debug/pprof/profile');
+    await until(() => fixture.taking === 1);
+    assert.equal(fixture.clock.untilNext, 30_000);
+    await fixture.clock.advance(30_000);
     assert.equal((await answer)[0], 200);
     for (const seconds of ['0', '-1', '1.5', '301', '1e1', '', '9'.repeat(99), 'x']) {
-      assert.deepEqual(await world.refusal(`/debug/pprof/profile?seconds=${seconds}`), [
+      assert.deepEqual(await fixture.refusal(`/debug/pprof/profile?seconds=${seconds}`), [
         400,
         `seconds must be a whole number from 1 to 300: got "${seconds}"`,
       ]);
     }
-    assert.equal((await world.refusal('/debug/pprof/profile', {}, 'HEAD'))[0], 405);
-    assert.equal(world.taking, 0);
+    assert.equal((await fixture.refusal('/debug/pprof/profile', {}, 'HEAD'))[0], 405);
+    assert.equal(fixture.taking, 0);
   });
 
   it('allows one request at a time, and ends when the client disconnects', async (t) => {
-    const world = await profiled(t);
-    const first = world.ask('/debug/pprof/profile');
-    await until(() => world.taking === 1);
-    assert.deepEqual(await world.refusal('/debug/pprof/profile?seconds=1'), [
+    const fixture = await profiled(t);
+    const first = fixture.ask('/debug/pprof/profile');
+    await until(() => fixture.taking === 1);
+    assert.deepEqual(await fixture.refusal('/debug/pprof/profile?seconds=1'), [
       409,
       'A CPU profile is already being taken; try again later',
     ]);
     first.destroy();
-    await until(() => world.taking === 0);
-    assert.equal(world.clock.pending, 0);
-    const next = world.refusal('/debug/pprof/profile?seconds=1');
-    await until(() => world.taking === 1);
-    await world.clock.advance(1000);
+    await until(() => fixture.taking === 0);
+    assert.equal(fixture.clock.pending, 0);
+    const next = fixture.refusal('/debug/pprof/profile?seconds=1');
+    await until(() => fixture.taking === 1);
+    await fixture.clock.advance(1000);
     assert.equal((await next)[0], 200);
   });
 
   it('does not delay the shutdown', async (t) => {
-    const world = await profiled(t);
-    world.ask('/debug/pprof/profile');
-    await until(() => world.taking === 1);
-    await world.end();
-    assert.equal(world.taking, 0);
-    assert.ok(!world.recorded.lines.some(({ level }) => level === 'error'));
+    const fixture = await profiled(t);
+    fixture.ask('/debug/pprof/profile');
+    await until(() => fixture.taking === 1);
+    await fixture.end();
+    assert.equal(fixture.taking, 0);
+    assert.ok(!fixture.recorded.lines.some(({ level }) => level === 'error'));
   });
 });
 
 describe('the heap profile', () => {
   it('covers the time since the profiler was started', async (t) => {
-    const world = await profiled(t);
-    assert.equal((await world.refusal('/debug/pprof/heap'))[0], 503);
+    const fixture = await profiled(t);
+    assert.equal((await fixture.refusal('/debug/pprof/heap'))[0], 503);
     const callFrame = {
       functionName: '(root)',
       scriptId: '0',
@@ -177,15 +177,15 @@ describe('the heap profile', () => {
       lineNumber: 0,
       columnNumber: 0,
     };
-    world.heap = { head: { callFrame, selfSize: 0, children: [] } };
-    const { status, headers, text } = await world.get('/debug/pprof/heap');
+    fixture.heap = { head: { callFrame, selfSize: 0, children: [] } };
+    const { status, headers, text } = await fixture.get('/debug/pprof/heap');
     assert.equal(status, 200);
     assert.equal(
       headers['content-disposition'],
       'attachment; filename="crd-controller.heapprofile"',
     );
-    assert.deepEqual(JSON.parse(text), world.heap);
-    assert.equal((await world.refusal('/debug/pprof/heap?seconds=5'))[0], 400);
+    assert.deepEqual(JSON.parse(text), fixture.heap);
+    assert.equal((await fixture.refusal('/debug/pprof/heap?seconds=5'))[0], 400);
   });
 });
 
@@ -204,36 +204,36 @@ describe('the heap snapshot', () => {
       [100, 7, 112],
     ] as const) {
       const memory = () => ({ used: used * MIB, heap: heap * MIB, limit: 200 * MIB });
-      const world = await profiled(t, { memory });
-      assert.deepEqual(await world.refusal('/debug/heapsnapshot'), [
+      const fixture = await profiled(t, { memory });
+      assert.deepEqual(await fixture.refusal('/debug/heapsnapshot'), [
         503,
         `A heap snapshot needs up to ${needed}MiB of memory, and ${used}MiB of 200MiB are in use`,
       ]);
-      assert.deepEqual(world.snapshots, []);
+      assert.deepEqual(fixture.snapshots, []);
     }
   });
 
   it('allows one request at a time, and is discarded when the client disconnects', async (t) => {
-    const world = await profiled(t);
-    const asked = world.ask('/debug/heapsnapshot');
+    const fixture = await profiled(t);
+    const asked = fixture.ask('/debug/heapsnapshot');
     const [response] = (await once(asked, 'response')) as [IncomingMessage];
     assert.equal(response.statusCode, 200);
     assert.match(
       String(response.headers['content-disposition']),
       /filename="crd-controller\.heapsnapshot"/,
     );
-    assert.deepEqual(await world.refusal('/debug/heapsnapshot'), [
+    assert.deepEqual(await fixture.refusal('/debug/heapsnapshot'), [
       409,
       'A heap snapshot is already being taken; try again later',
     ]);
     asked.destroy();
-    await until(() => world.snapshots[0]?.closed === true);
-    const next = world.ask('/debug/heapsnapshot');
+    await until(() => fixture.snapshots[0]?.closed === true);
+    const next = fixture.ask('/debug/heapsnapshot');
     const [another] = (await once(next, 'response')) as [IncomingMessage];
     assert.equal(another.statusCode, 200);
-    await world.end();
-    assert.ok(world.snapshots[1]?.destroyed);
-    assert.ok(!world.recorded.lines.some(({ level }) => level === 'error'));
+    await fixture.end();
+    assert.ok(fixture.snapshots[1]?.destroyed);
+    assert.ok(!fixture.recorded.lines.some(({ level }) => level === 'error'));
   });
 });
 

@@ -9,53 +9,53 @@ import { LocalClock } from '../../support/local-clock.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 import { seeded } from '../../support/simulation.ts';
 
-/** Between two looks at who acts on what. */
-const STEP_MS = 200;
+/** Interval between two checks for shards with two owners, in milliseconds. */
+const CHECK_MS = 200;
 
-/** Processes that share out shards, on machines of their own, in one virtual time. */
-export class Sharers {
+/** Replicas that share shards, each with its own clock, against an embedded API server. */
+export class ShardReplicas {
   readonly clock = new FakeClock();
   readonly server = new ApiServer({ clock: this.clock });
   readonly random: () => number = seeded(1);
-  readonly sharers: Sharer[] = [];
+  readonly replicas: ShardReplica[] = [];
 
-  start(identity: string, count = 3): Sharer {
-    const sharer = new Sharer(this, identity, count);
-    this.sharers.push(sharer);
-    return sharer;
+  start(identity: string, count = 3): ShardReplica {
+    const replica = new ShardReplica(this, identity, count);
+    this.replicas.push(replica);
+    return replica;
   }
 
   /**
-   * Lets time pass in small steps.
+   * Advances the clock in small steps.
    *
-   * @returns what was ever acted on by two at a time
+   * @returns the shards that two replicas owned at the same time
    */
-  async pass(ms: number): Promise<string[]> {
-    const doubled: string[] = [];
-    for (let passed = 0; passed < ms; passed += STEP_MS) {
-      await this.clock.advance(Math.min(STEP_MS, ms - passed));
-      const actors = this.sharers.flatMap((sharer) =>
-        sharer.acting.map((shard) => ({ shard, of: sharer.identity })),
+  async advance(ms: number): Promise<string[]> {
+    const conflicts: string[] = [];
+    for (let passed = 0; passed < ms; passed += CHECK_MS) {
+      await this.clock.advance(Math.min(CHECK_MS, ms - passed));
+      const owners = this.replicas.flatMap((replica) =>
+        replica.served.map((shard) => ({ shard, of: replica.identity })),
       );
-      for (const { shard, of } of actors) {
-        const others = actors.filter((other) => other.shard === shard && other.of !== of);
-        if (others.length > 0) doubled.push(`${shard} by ${of} at ${this.clock.monotonic()}`);
+      for (const { shard, of } of owners) {
+        const others = owners.filter((other) => other.shard === shard && other.of !== of);
+        if (others.length > 0) conflicts.push(`${shard} by ${of} at ${this.clock.monotonic()}`);
       }
     }
-    return doubled;
+    return conflicts;
   }
 
-  /** Shards by who acts on them: `a: 0 2, b: 1`. */
-  get share(): string {
-    return this.sharers
-      .filter(({ acting }) => acting.length > 0)
-      .map(({ identity, acting }) => `${identity}: ${acting.join(' ')}`)
+  /** Shards by owner: `a: 0 2, b: 1`. */
+  get owners(): string {
+    return this.replicas
+      .filter(({ served }) => served.length > 0)
+      .map(({ identity, served }) => `${identity}: ${served.join(' ')}`)
       .join(', ');
   }
 
-  /** How many shards each acts on, the most first. */
-  get loads(): number[] {
-    return this.sharers.map(({ acting }) => acting.length).toSorted((a, b) => b - a);
+  /** Number of shards of each replica, in descending order. */
+  get shardCounts(): number[] {
+    return this.replicas.map(({ served }) => served.length).toSorted((a, b) => b - a);
   }
 
   async leases(): Promise<string[]> {
@@ -79,12 +79,13 @@ export class Sharers {
   }
 }
 
-export class Sharer {
+/** A replica with its own clock and connection. */
+export class ShardReplica {
   readonly identity: string;
   readonly shards: Shards;
-  /** How it ended, once it has. */
+  /** Result of `run`; undefined while it runs. */
   ending: 'ended' | Error | undefined;
-  /** What holds up the end of what is done for a shard. */
+  /** Delays the release of shards until it is resolved. */
   work: Deferred | undefined;
   readonly #serving = new Set<number>();
   readonly #clock: LocalClock;
@@ -93,11 +94,11 @@ export class Sharer {
   #isUp = true;
   #isDead = false;
 
-  constructor(world: Sharers, identity: string, count: number) {
+  constructor(fixture: ShardReplicas, identity: string, count: number) {
     this.identity = identity;
-    const clock = (this.#clock = new LocalClock(world.clock));
-    const client = world.clientOver(clock, () => this.#isUp);
-    const { random } = world;
+    const clock = (this.#clock = new LocalClock(fixture.clock));
+    const client = fixture.clientOver(clock, () => this.#isUp);
+    const { random } = fixture;
     this.shards = new Shards(
       { client, clock, random, log: this.#recording.log },
       { identity, namespace: 'default', name: 'shard', count },
@@ -114,10 +115,10 @@ export class Sharer {
     );
   }
 
-  /** What it does something for, and what it writes would be sent. */
-  get acting(): number[] {
-    const acts = !this.#isDead && this.ending === undefined && this.shards.mayWrite();
-    return acts ? [...this.#serving].toSorted((a, b) => a - b) : [];
+  /** Shards that it serves and may write for. */
+  get served(): number[] {
+    const mayWrite = !this.#isDead && this.ending === undefined && this.shards.mayWrite();
+    return mayWrite ? [...this.#serving].toSorted((a, b) => a - b) : [];
   }
 
   get lines(): string[] {

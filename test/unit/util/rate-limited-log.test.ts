@@ -8,7 +8,7 @@ import {
 } from '../../../src/util/rate-limited-log.ts';
 import type { RateLimitedLogOptions } from '../../../src/util/rate-limited-log.ts';
 
-function world(options?: RateLimitedLogOptions) {
+function newFixture(options?: RateLimitedLogOptions) {
   const clock = new FakeClock();
   const log = new RateLimitedLog(clock, options);
   const lines: string[] = [];
@@ -20,7 +20,7 @@ function world(options?: RateLimitedLogOptions) {
 }
 
 test('writes the first report of a cause at once and the other reports of a window as one line', async () => {
-  const { clock, report, lines } = world();
+  const { clock, report, lines } = newFixture();
   assert.equal(report('down', 'a'), true);
   assert.deepEqual(lines(), ['down: 1 of 1, a +0']);
   for (let at = 0; at < 40; at++) assert.equal(report('down', `s${at % 20}`), false);
@@ -35,7 +35,7 @@ test('writes the first report of a cause at once and the other reports of a wind
 });
 
 test('drops a cause that was not reported for a window, without a timer', async () => {
-  const { clock, report, lines } = world();
+  const { clock, report, lines } = newFixture();
   report('down');
   assert.equal(clock.pending, 0);
   await clock.advance(60_000);
@@ -44,13 +44,13 @@ test('drops a cause that was not reported for a window, without a timer', async 
 });
 
 test('does not suppress a cause because of another one', () => {
-  const { report, lines } = world();
+  const { report, lines } = newFixture();
   for (let at = 0; at < 5; at++) report(`cause ${at}`);
   assert.equal(lines().length, 5);
 });
 
 test('collects the reports within gatherMs in the first line', async () => {
-  const { clock, report, lines } = world({ gatherMs: 1000 });
+  const { clock, report, lines } = newFixture({ gatherMs: 1000 });
   assert.equal(report('down', 'a'), true);
   await clock.advance(999);
   assert.equal(report('down', 'b'), true);
@@ -61,7 +61,7 @@ test('collects the reports within gatherMs in the first line', async () => {
 });
 
 test('writes the first reports up to the burst at once', async () => {
-  const { clock, report, lines } = world({ burst: 3 });
+  const { clock, report, lines } = newFixture({ burst: 3 });
   for (let at = 0; at < 5; at++) report('down');
   assert.equal(lines().length, 3);
   await clock.advance(60_000);
@@ -69,7 +69,7 @@ test('writes the first reports up to the burst at once', async () => {
 });
 
 test('writes a cause at once if it occurs again after its end', async () => {
-  const { clock, log, report, lines } = world();
+  const { clock, log, report, lines } = newFixture();
   report('down');
   report('down');
   log.end('down');
@@ -79,7 +79,7 @@ test('writes a cause at once if it occurs again after its end', async () => {
 });
 
 test('shortens the window of a cause', async () => {
-  const { clock, log, report, lines } = world({ windowMs: 300_000 });
+  const { clock, log, report, lines } = newFixture({ windowMs: 300_000 });
   report('down');
   await clock.advance(10_000);
   report('down');
@@ -92,7 +92,7 @@ test('shortens the window of a cause', async () => {
 });
 
 test('writes suppressed reports on flush', () => {
-  const { clock, log, report, lines } = world();
+  const { clock, log, report, lines } = newFixture();
   for (let at = 0; at < 3; at++) report('down');
   lines();
   log.flush();
@@ -103,7 +103,7 @@ test('writes suppressed reports on flush', () => {
 });
 
 test('limits the number of causes and writes the suppressed reports of a dropped cause', () => {
-  const { report, lines } = world();
+  const { report, lines } = newFixture();
   report('first');
   report('first');
   for (let at = 0; at < 1000; at++) report(`cause ${at}`);

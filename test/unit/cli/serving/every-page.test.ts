@@ -31,19 +31,19 @@ function servedPaths(): string[] {
 const PROFILES = ['/debug/heapsnapshot', '/debug/pprof/heap', '/debug/pprof/profile'];
 
 describe('every page of a daemon on a loopback address', () => {
-  let world: Simulation;
+  let simulation: Simulation;
   let address: string;
   let stop: AbortController;
   let running: Promise<void>;
 
   beforeEach(async () => {
-    world = new Simulation();
+    simulation = new Simulation();
     const { log, lines } = recordingLogger();
     const registry = createRegistry();
     const here = '127.0.0.1:0';
     const whole = daemon(
       {
-        client: world.client,
+        client: simulation.client,
         clock: new FakeClock(),
         log,
         random: Math.random,
@@ -62,7 +62,7 @@ describe('every page of a daemon on a loopback address', () => {
   afterEach(async () => {
     stop.abort();
     await running;
-    await world.end();
+    await simulation.end();
   });
 
   async function statusOf(path: string, headers: Record<string, string>): Promise<number> {

@@ -13,7 +13,7 @@ class SleepyClock extends FakeClock {
   }
 }
 
-function world(answers: 'at once' | 'late' | 'never' = 'at once') {
+function newFixture(answers: 'at once' | 'late' | 'never' = 'at once') {
   const clock = new SleepyClock();
   const pings: number[] = [];
   const deaths: [number, string][] = [];
@@ -36,7 +36,7 @@ function world(answers: 'at once' | 'late' | 'never' = 'at once') {
 }
 
 test('pings an idle peer every 20 s and keeps the connection while it responds', async () => {
-  const { clock, pings, deaths, heartbeat } = world();
+  const { clock, pings, deaths, heartbeat } = newFixture();
   await clock.advance(65_000);
   assert.deepEqual(pings, [20_000, 40_000, 60_000]);
   assert.equal(heartbeat.lastMs, 60_000);
@@ -44,7 +44,7 @@ test('pings an idle peer every 20 s and keeps the connection while it responds',
 });
 
 test('reports a dead peer once, 30 s after data was last received', async () => {
-  const { clock, pings, deaths, heartbeat } = world('never');
+  const { clock, pings, deaths, heartbeat } = newFixture('never');
   await clock.advance(7000);
   heartbeat.received();
   await clock.advance(29_999);
@@ -60,10 +60,10 @@ test('reports a dead peer once, 30 s after data was last received', async () => 
 });
 
 test('accepts a response at the last moment, and any other received data', async () => {
-  const late = world('late');
+  const late = newFixture('late');
   await late.clock.advance(31_000);
   assert.deepEqual(late.deaths, []);
-  const { clock, pings, deaths, heartbeat } = world('never');
+  const { clock, pings, deaths, heartbeat } = newFixture('never');
   await clock.advance(25_000);
   heartbeat.received();
   await clock.advance(19_999);
@@ -75,7 +75,7 @@ test('accepts a response at the last moment, and any other received data', async
 });
 
 test('does not ping while data is received', async () => {
-  const { clock, pings, heartbeat } = world('never');
+  const { clock, pings, heartbeat } = newFixture('never');
   for (let second = 0; second < 100; second++) {
     heartbeat.received();
     await clock.advance(1000);
@@ -84,7 +84,7 @@ test('does not ping while data is received', async () => {
 });
 
 test('pings again after this machine was suspended', async () => {
-  const { clock, pings, deaths } = world('never');
+  const { clock, pings, deaths } = newFixture('never');
   await clock.advance(20_000);
   clock.sleptMs = 3600_000;
   await clock.advance(10_000);
@@ -95,7 +95,7 @@ test('pings again after this machine was suspended', async () => {
 });
 
 test('sends no ping after stop', async () => {
-  const { clock, pings, heartbeat } = world();
+  const { clock, pings, heartbeat } = newFixture();
   heartbeat.stop();
   await clock.advance(100_000);
   assert.deepEqual(pings, []);

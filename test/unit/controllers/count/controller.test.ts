@@ -37,9 +37,9 @@ class Bench {
   static async with(spec: Partial<Count['spec']>): Promise<Bench & { readonly count: Count }> {
     const bench = await SyncBench.with(COUNTS);
     const count = await bench.create(COUNTS, countDraft(NAMESPACE, spec));
-    const world = new Bench(bench);
-    world.counts.show(count);
-    return Object.assign(world, { count });
+    const fixture = new Bench(bench);
+    fixture.counts.show(count);
+    return Object.assign(fixture, { count });
   }
 
   run(): Promise<unknown> {
@@ -86,8 +86,8 @@ function podDraft(name: string, owner?: Count): Draft<Pod> {
 
 describe('A sync of a Count', () => {
   it('creates missing Pods with an owner reference, then writes the status with their number', async () => {
-    const { bench, count, ...world } = await Bench.with({ count: 3 }).then(expose);
-    await world.run();
+    const { bench, count, ...fixture } = await Bench.with({ count: 3 }).then(expose);
+    await fixture.run();
     const created = bench.writes.filter(({ what }) => what === 'create pods');
     assert.deepEqual(created.map(({ name }) => name).sort(), [
       'test-count-0',
@@ -108,35 +108,35 @@ describe('A sync of a Count', () => {
     const { uid, resourceVersion } = count.metadata;
     assert.deepEqual(write?.body.metadata, { uid, resourceVersion });
     assert.equal(write?.fieldManager, COMPONENT);
-    const status = await world.status();
+    const status = await fixture.status();
     assert.equal(status.replicas, 3);
     assert.equal(status.readyReplicas, 0);
     assert.equal(status.healthy, false);
   });
 
   it('writes and records nothing in the desired state', async () => {
-    const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
-    await world.run();
-    await world.ready('test-count-0');
-    await world.runFresh();
+    const { bench, ...fixture } = await Bench.with({ count: 1 }).then(expose);
+    await fixture.run();
+    await fixture.ready('test-count-0');
+    await fixture.runFresh();
     assert.equal(bench.steps.slice(-3).join(), 'event Synced,sent Synced,patch counts/status');
     const before = bench.steps.length;
-    await world.runFresh();
+    await fixture.runFresh();
     assert.deepEqual(bench.steps.slice(before), []);
-    const status = await world.status();
+    const status = await fixture.status();
     assert.equal(status.healthy, true);
     assert.equal(status.conditions?.find(({ type }) => type === 'Ready')?.status, 'True');
   });
 
   it('records Synced once for each generation, before the status that shows it', async () => {
-    const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
+    const { bench, ...fixture } = await Bench.with({ count: 1 }).then(expose);
     const synced = () => bench.steps.filter((step) => step === 'event Synced').length;
-    await world.run();
+    await fixture.run();
     assert.equal(synced(), 0);
-    await world.ready('test-count-0');
-    await world.runFresh();
+    await fixture.ready('test-count-0');
+    await fixture.runFresh();
     assert.equal(synced(), 1);
-    await world.runFresh();
+    await fixture.runFresh();
     assert.equal(synced(), 1);
     const body = { spec: { count: 0 } };
     await bench.client.patch(
@@ -144,19 +144,19 @@ describe('A sync of a Count', () => {
       { namespace: NAMESPACE, name: 'test-count' },
       { type: 'merge', body },
     );
-    await world.runFresh();
-    await world.runFresh();
+    await fixture.runFresh();
+    await fixture.runFresh();
     assert.equal(synced(), 2);
   });
 
   it('deletes surplus Pods by uid, the highest ordinals first, and records each deletion', async () => {
-    const { bench, count, ...world } = await Bench.with({ count: 1 }).then(expose);
+    const { bench, count, ...fixture } = await Bench.with({ count: 1 }).then(expose);
     const uids = new Map<string, string>();
     for (const ordinal of [0, 1, 2]) {
       const pod = await bench.create(PODS, podDraft(`test-count-${ordinal}`, count));
       uids.set(pod.metadata.name, pod.metadata.uid);
     }
-    await world.runFresh();
+    await fixture.runFresh();
     const deleted = bench.writes.filter(({ what }) => what === 'delete pods');
     assert.deepEqual(
       deleted.map(({ name }) => name),
@@ -172,12 +172,12 @@ describe('A sync of a Count', () => {
   });
 
   it('does not delete a Pod that has the name of a cached Pod, but another uid', async () => {
-    const { bench, count, ...world } = await Bench.with({ count: 0 }).then(expose);
+    const { bench, count, ...fixture } = await Bench.with({ count: 0 }).then(expose);
     const former = await bench.create(PODS, podDraft('test-count-0', count));
-    world.pods.show(former);
+    fixture.pods.show(former);
     await bench.client.delete(PODS, former.metadata);
     const next = await bench.create(PODS, podDraft('test-count-0'));
-    await world.run();
+    await fixture.run();
     const present = await bench.get(PODS, 'test-count-0');
     assert.equal(present.metadata.uid, next.metadata.uid);
     assert.deepEqual(
@@ -187,11 +187,11 @@ describe('A sync of a Count', () => {
   });
 
   it('counts a Pod that is already gone as deleted', async () => {
-    const { bench, count, ...world } = await Bench.with({ count: 0 }).then(expose);
+    const { bench, count, ...fixture } = await Bench.with({ count: 0 }).then(expose);
     const pod = await bench.create(PODS, podDraft('test-count-0', count));
-    world.pods.show(pod);
+    fixture.pods.show(pod);
     await bench.client.delete(PODS, pod.metadata);
-    await world.run();
+    await fixture.run();
     assert.deepEqual(
       bench.events.filter((event) => event.startsWith('Warning')),
       [],
@@ -199,52 +199,52 @@ describe('A sync of a Count', () => {
   });
 
   it('counts only Pods that it controls by uid', async () => {
-    const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
+    const { bench, ...fixture } = await Bench.with({ count: 1 }).then(expose);
     const namesake: Count = await bench.create(COUNTS, countDraft(NAMESPACE, {}, 'other'));
     const foreign = await bench.create(PODS, podDraft('test-count-7', namesake));
-    world.pods.show(foreign, await bench.create(PODS, podDraft('test-count-8')));
-    await world.run();
+    fixture.pods.show(foreign, await bench.create(PODS, podDraft('test-count-8')));
+    await fixture.run();
     assert.deepEqual(bench.taken(), ['create pods test-count-0', 'patch counts/status test-count']);
   });
 
   it('reports a name collision with an unowned Pod, and creates the other Pods', async () => {
-    const { bench, ...world } = await Bench.with({ count: 2 }).then(expose);
-    world.pods.show(await bench.create(PODS, podDraft('test-count-0')));
-    await assert.rejects(world.run(), /already exists and is not managed by Count/);
+    const { bench, ...fixture } = await Bench.with({ count: 2 }).then(expose);
+    fixture.pods.show(await bench.create(PODS, podDraft('test-count-0')));
+    await assert.rejects(fixture.run(), /already exists and is not managed by Count/);
     assert.deepEqual(bench.taken(), ['create pods test-count-1', 'patch counts/status test-count']);
     assert.ok(bench.events.some((event) => event.startsWith('Warning ErrResourceExists: ')));
-    const { conditions = [] } = await world.status();
+    const { conditions = [] } = await fixture.status();
     assert.equal(conditions.find(({ type }) => type === 'Stalled')?.reason, 'ErrResourceExists');
     assert.equal(conditions.find(({ type }) => type === 'Ready')?.status, 'False');
   });
 
   it('reads an existing Pod that is not in the cache', async () => {
-    const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
+    const { bench, ...fixture } = await Bench.with({ count: 1 }).then(expose);
     await bench.create(PODS, podDraft('test-count-0'));
-    await assert.rejects(world.run(), /already exists and is not managed by Count/);
+    await assert.rejects(fixture.run(), /already exists and is not managed by Count/);
     assert.deepEqual(bench.reads, ['pods test-count-0']);
     assert.ok(bench.events.some((event) => event.startsWith('Warning ErrResourceExists: ')));
   });
 
   it('waits without a warning for the Pod of a previous Count of the same name', async () => {
     for (const isCached of [true, false]) {
-      const { bench, count, ...world } = await Bench.with({ count: 1 }).then(expose);
+      const { bench, count, ...fixture } = await Bench.with({ count: 1 }).then(expose);
       const former = { ...count, metadata: { ...count.metadata, uid: 'uid-of-the-former' } };
       const pod = await bench.create(PODS, podDraft('test-count-0', former));
-      if (isCached) world.pods.show(pod);
-      await world.run();
+      if (isCached) fixture.pods.show(pod);
+      await fixture.run();
       assert.deepEqual(bench.events, [], String(isCached));
-      assert.equal((await world.status()).replicas, 0);
+      assert.equal((await fixture.status()).replicas, 0);
     }
   });
 
   it('does nothing for a Count that is being deleted or not in the cache', async () => {
-    const { bench, count, ...world } = await Bench.with({ count: 1 }).then(expose);
+    const { bench, count, ...fixture } = await Bench.with({ count: 1 }).then(expose);
     const deletionTimestamp = '2026-01-01T00:00:00Z';
-    world.counts.show({ ...count, metadata: { ...count.metadata, deletionTimestamp } });
-    await world.run();
-    world.counts.hide(count);
-    await world.run();
+    fixture.counts.show({ ...count, metadata: { ...count.metadata, deletionTimestamp } });
+    await fixture.run();
+    fixture.counts.hide(count);
+    await fixture.run();
     assert.deepEqual(bench.steps, []);
   });
 
@@ -253,20 +253,20 @@ describe('A sync of a Count', () => {
     ['deletion', 'DELETE', 'FailedDelete'],
   ] as const) {
     it(`reports a failed ${verb} in an event, in the status, and to the queue`, async () => {
-      const { bench, count, ...world } = await Bench.with({
+      const { bench, count, ...fixture } = await Bench.with({
         count: method === 'POST' ? 4 : 0,
       }).then(expose);
       if (method === 'DELETE') {
-        world.pods.show(await bench.create(PODS, podDraft('test-count-0', count)));
+        fixture.pods.show(await bench.create(PODS, podDraft('test-count-0', count)));
       }
       bench.server.faults.failNext({ method, resource: 'pods' }, 403, { times: 100 });
-      await assert.rejects(world.run(), (error) => !(error instanceof TerminalError));
+      await assert.rejects(fixture.run(), (error) => !(error instanceof TerminalError));
       // One call tells that all would fail.
       const tried = bench.writes.filter(({ what }) => what.endsWith(' pods'));
       assert.equal(tried.length, 1);
       assert.equal(bench.events.length, 1);
       assert.match(bench.events[0] ?? '', new RegExp(`^Warning ${reason}: Error `));
-      const { conditions = [], healthy } = await world.status();
+      const { conditions = [], healthy } = await fixture.status();
       const ready = conditions.find(({ type }) => type === 'Ready');
       assert.equal(ready?.status, 'False');
       assert.equal(ready?.reason, reason);
@@ -279,49 +279,49 @@ describe('A sync of a Count', () => {
     });
 
     it(`reports no failed ${verb} if the daemon stops`, async () => {
-      const { bench, count, ...world } = await Bench.with({
+      const { bench, count, ...fixture } = await Bench.with({
         count: method === 'POST' ? 1 : 0,
       }).then(expose);
       if (method === 'DELETE') {
-        world.pods.show(await bench.create(PODS, podDraft('test-count-0', count)));
+        fixture.pods.show(await bench.create(PODS, podDraft('test-count-0', count)));
       }
       bench.server.faults.beforeRequest(({ method: asked }) => {
         if (asked !== method) return undefined;
         bench.stop.abort(new Error('stopping'));
         return 'reset';
       });
-      await assert.rejects(world.run());
+      await assert.rejects(fixture.run());
       assert.deepEqual(bench.events, []);
       assert.ok(!bench.steps.includes('patch counts/status'));
     });
   }
 
   it('stalls on a Pod that the server rejects as invalid, and records that once', async () => {
-    const { bench, ...world } = await Bench.with({ count: 1, name: 'nginx' }).then(expose);
+    const { bench, ...fixture } = await Bench.with({ count: 1, name: 'nginx' }).then(expose);
     bench.server.faults.failNext({ method: 'POST', resource: 'pods' }, 422, { times: 100 });
-    await assert.rejects(world.run());
-    const { conditions = [] } = await world.status();
+    await assert.rejects(fixture.run());
+    const { conditions = [] } = await fixture.status();
     assert.equal(conditions.find(({ type }) => type === 'Stalled')?.reason, 'FailedCreate');
-    world.counts.show(await bench.get(COUNTS, 'test-count'));
-    await assert.rejects(world.run());
+    fixture.counts.show(await bench.get(COUNTS, 'test-count'));
+    await assert.rejects(fixture.run());
     assert.equal(bench.events.length, 1);
   });
 
   it('reports no creation that fails because the namespace is being deleted', async () => {
-    const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
+    const { bench, ...fixture } = await Bench.with({ count: 1 }).then(expose);
     await bench.client.delete(NAMESPACES, { name: NAMESPACE });
-    await world.run();
+    await fixture.run();
     assert.deepEqual(bench.events, []);
   });
 
   it('stalls on an invalid spec, keeps its Pods, and records the event once', async () => {
-    const { bench, count, ...world } = await Bench.with({ count: 1 }).then(expose);
-    await world.run();
+    const { bench, count, ...fixture } = await Bench.with({ count: 1 }).then(expose);
+    await fixture.run();
     const spec = { name: 'nginx', count: -1 };
     const before = bench.steps.length;
     const live = await bench.get(COUNTS, 'test-count');
-    world.counts.show({ ...live, spec });
-    await assert.rejects(world.run(), TerminalError);
+    fixture.counts.show({ ...live, spec });
+    await assert.rejects(fixture.run(), TerminalError);
     assert.deepEqual(bench.steps.slice(before), [
       'event InvalidSpec',
       'sent InvalidSpec',
@@ -334,46 +334,46 @@ describe('A sync of a Count', () => {
     // What was known of its Pods stays.
     assert.equal(told.status?.replicas, 1);
     assert.equal(told.status?.healthy, false);
-    world.counts.show({ ...told, spec });
-    await world.run();
+    fixture.counts.show({ ...told, spec });
+    await fixture.run();
     assert.equal(bench.steps.length, before + 3);
     assert.equal(count.metadata.name, 'test-count');
   });
 
   it('fails if the status cannot be written, and records its events once', async () => {
-    const { bench, ...world } = await Bench.with({ count: 0 }).then(expose);
+    const { bench, ...fixture } = await Bench.with({ count: 0 }).then(expose);
     bench.server.faults.failNext({ method: 'PATCH', resource: 'counts' }, 422, { times: 2 });
-    await assert.rejects(world.run());
-    await assert.rejects(world.run());
+    await assert.rejects(fixture.run());
+    await assert.rejects(fixture.run());
     assert.deepEqual(bench.events, ['Normal Synced: Count synced successfully']);
   });
 
   it('retries if the object with the name was deleted meanwhile', async () => {
-    const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
+    const { bench, ...fixture } = await Bench.with({ count: 1 }).then(expose);
     const pod = await bench.create(PODS, podDraft('test-count-0'));
     bench.server.faults.beforeRequest(({ method }) => {
       if (method === 'GET') return 404;
       return undefined;
     });
-    await assert.rejects(world.run(), (error) => isApiError(error, 'alreadyExists'));
+    await assert.rejects(fixture.run(), (error) => isApiError(error, 'alreadyExists'));
     assert.deepEqual(bench.events, []);
     assert.ok(pod.metadata.uid);
   });
 
   it('logs when a Count becomes healthy or unhealthy', async () => {
-    const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
+    const { bench, ...fixture } = await Bench.with({ count: 1 }).then(expose);
     const healthLines = () =>
       bench.lines.map(({ message }) => message).filter((message) => message.includes('healthy'));
-    await world.run();
-    await world.ready('test-count-0');
-    await world.runFresh();
+    await fixture.run();
+    await fixture.ready('test-count-0');
+    await fixture.runFresh();
     await bench.client.delete(PODS, { namespace: NAMESPACE, name: 'test-count-0' });
-    await world.runFresh();
+    await fixture.runFresh();
     assert.deepEqual(healthLines().slice(-2), ['Count is healthy', 'Count is not healthy']);
   });
 
   it('keeps conditions of other writers in the status', async () => {
-    const { bench, ...world } = await Bench.with({ count: 1 }).then(expose);
+    const { bench, ...fixture } = await Bench.with({ count: 1 }).then(expose);
     const foreign = {
       type: 'Audited',
       status: 'True',
@@ -387,8 +387,8 @@ describe('A sync of a Count', () => {
       { type: 'merge', body: { status: { conditions: [foreign] } } },
       { subresource: 'status' },
     );
-    await world.runFresh();
-    const { conditions = [] } = await world.status();
+    await fixture.runFresh();
+    const { conditions = [] } = await fixture.status();
     assert.deepEqual(conditions[0], foreign);
     assert.ok(conditions.length > 1);
   });
@@ -412,15 +412,15 @@ describe('A sync of a Count', () => {
 });
 
 /** Methods of a class are lost by destructuring; these are kept bound. */
-function expose(world: Bench & { readonly count: Count }) {
+function expose(fixture: Bench & { readonly count: Count }) {
   return {
-    bench: world.bench,
-    count: world.count,
-    counts: world.counts,
-    pods: world.pods,
-    run: () => world.run(),
-    runFresh: () => world.runFresh(),
-    ready: (name: string) => world.ready(name),
-    status: () => world.status(),
+    bench: fixture.bench,
+    count: fixture.count,
+    counts: fixture.counts,
+    pods: fixture.pods,
+    run: () => fixture.run(),
+    runFresh: () => fixture.runFresh(),
+    ready: (name: string) => fixture.ready(name),
+    status: () => fixture.status(),
   };
 }

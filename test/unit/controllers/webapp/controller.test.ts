@@ -230,10 +230,10 @@ describe('A sync of a WebApp', () => {
 
 describe('A sync of a WebApp that is being deleted', () => {
   async function leaving(finalizers: string[] = [FINALIZER]) {
-    const world = await setUp(finalizers);
-    await world.bench.client.delete(WEB_APPS, AT);
-    await world.catchUp();
-    return world;
+    const fixture = await setUp(finalizers);
+    await fixture.bench.client.delete(WEB_APPS, AT);
+    await fixture.catchUp();
+    return fixture;
   }
 
   it('runs the tasks in reverse order, then removes its finalizer with uid and resourceVersion', async () => {

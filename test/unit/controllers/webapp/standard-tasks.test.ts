@@ -38,24 +38,24 @@ describe('The task of a Deployment or a Service', () => {
     const resource = kind === 'deployment' ? DEPLOYMENTS : SERVICES;
 
     it(`creates a missing ${kind}, and is done in the desired state`, async () => {
-      const world = await setUp();
-      const { bench, webapp, context } = world;
-      assert.equal(await world[kind].create?.(context), undefined);
+      const fixture = await setUp();
+      const { bench, webapp, context } = fixture;
+      assert.equal(await fixture[kind].create?.(context), undefined);
       const [creation] = bench.writes;
       assert.equal(creation?.what, `create ${resource.plural}`);
       assert.equal(creation?.fieldManager, COMPONENT);
       const owners = creation?.body.metadata?.['ownerReferences'] as { uid: string }[];
       assert.equal(owners[0]?.uid, webapp.metadata.uid);
-      world.deployments.show(...(await bench.list(DEPLOYMENTS)));
-      world.services.show(...(await bench.list(SERVICES)));
+      fixture.deployments.show(...(await bench.list(DEPLOYMENTS)));
+      fixture.services.show(...(await bench.list(SERVICES)));
       bench.writes.length = 0;
-      assert.equal(await world[kind].create?.(context), undefined);
+      assert.equal(await fixture[kind].create?.(context), undefined);
       assert.deepEqual(bench.writes, []);
     });
 
     it(`stalls on the ${kind} of another owner, and does not write to it`, async () => {
-      const world = await setUp();
-      const { bench, webapp, context } = world;
+      const fixture = await setUp();
+      const { bench, webapp, context } = fixture;
       const metadata = { ...webapp.metadata, uid: 'uid-of-another', name: 'other' };
       const other = { ...webapp, metadata };
       if (kind === 'deployment') {
@@ -72,7 +72,7 @@ describe('The task of a Deployment or a Service', () => {
         await bench.create(SERVICES, foreign);
       }
       await assert.rejects(
-        async () => world[kind].create?.(context),
+        async () => fixture[kind].create?.(context),
         (error) => {
           assert.ok(error instanceof TaskError);
           assert.equal(error.reason, 'ErrResourceExists');
@@ -88,28 +88,28 @@ describe('The task of a Deployment or a Service', () => {
     });
 
     it(`waits while the ${kind} is being deleted`, async () => {
-      const world = await setUp();
-      const { bench, webapp, context } = world;
+      const fixture = await setUp();
+      const { bench, webapp, context } = fixture;
       const deletionTimestamp = '2026-01-01T00:00:00Z';
       if (kind === 'deployment') {
         const own = await bench.create(DEPLOYMENTS, buildDeployment(webapp));
-        world.deployments.show({ ...own, metadata: { ...own.metadata, deletionTimestamp } });
+        fixture.deployments.show({ ...own, metadata: { ...own.metadata, deletionTimestamp } });
       } else {
         const own = await bench.create(SERVICES, buildService(webapp));
-        world.services.show({ ...own, metadata: { ...own.metadata, deletionTimestamp } });
+        fixture.services.show({ ...own, metadata: { ...own.metadata, deletionTimestamp } });
       }
-      const wait = await world[kind].create?.(context);
+      const wait = await fixture[kind].create?.(context);
       assert.match(wait?.message ?? '', /is being deleted/);
-      const again = await world[kind].delete?.(context);
+      const again = await fixture[kind].delete?.(context);
       assert.match(again?.message ?? '', /is being deleted/);
       assert.deepEqual(bench.writes, []);
     });
 
     it(`fails as stalled if the server rejects the ${kind}, and throws other errors`, async () => {
-      const world = await setUp();
-      world.bench.server.faults.failNext('POST', 422);
+      const fixture = await setUp();
+      fixture.bench.server.faults.failNext('POST', 422);
       await assert.rejects(
-        async () => world[kind].create?.(world.context),
+        async () => fixture[kind].create?.(fixture.context),
         (error) => {
           assert.ok(error instanceof TaskError);
           assert.match(error.reason, /^(Deployment|Service)Refused$/);
@@ -117,49 +117,49 @@ describe('The task of a Deployment or a Service', () => {
           return true;
         },
       );
-      world.bench.server.faults.failNext('POST', 403);
+      fixture.bench.server.faults.failNext('POST', 403);
       await assert.rejects(
-        async () => world[kind].create?.(world.context),
+        async () => fixture[kind].create?.(fixture.context),
         (error) => isApiError(error, 'forbidden'),
       );
     });
 
     it(`waits if the namespace of the ${kind} is being deleted`, async () => {
-      const world = await setUp();
-      await world.bench.client.delete(NAMESPACES, { name: NAMESPACE });
-      const wait = await world[kind].create?.(world.context);
+      const fixture = await setUp();
+      await fixture.bench.client.delete(NAMESPACES, { name: NAMESPACE });
+      const wait = await fixture[kind].create?.(fixture.context);
       assert.match(wait?.message ?? '', /namespace/);
     });
 
     it(`deletes its own ${kind} by uid, and is done when that is gone`, async () => {
-      const world = await setUp();
-      const { bench, context } = world;
-      await world.deployment.create?.(context);
-      await world.service.create?.(context);
-      world.deployments.show(...(await bench.list(DEPLOYMENTS)));
-      world.services.show(...(await bench.list(SERVICES)));
+      const fixture = await setUp();
+      const { bench, context } = fixture;
+      await fixture.deployment.create?.(context);
+      await fixture.service.create?.(context);
+      fixture.deployments.show(...(await bench.list(DEPLOYMENTS)));
+      fixture.services.show(...(await bench.list(SERVICES)));
       const own =
         kind === 'deployment'
           ? await bench.get(DEPLOYMENTS, 'web')
           : await bench.get(SERVICES, 'web');
       bench.writes.length = 0;
-      const wait = await world[kind].delete?.(context);
+      const wait = await fixture[kind].delete?.(context);
       assert.match(wait?.message ?? '', /is being deleted/);
       assert.deepEqual(bench.writes[0]?.body.preconditions, { uid: own.metadata.uid });
       // Gone, which the cache does not show yet.
-      assert.match((await world[kind].delete?.(context))?.message ?? '', /is being deleted/);
-      for (const cache of [world.deployments, world.services]) cache.hide({ ...own } as never);
-      assert.equal(await world[kind].delete?.(context), undefined);
+      assert.match((await fixture[kind].delete?.(context))?.message ?? '', /is being deleted/);
+      for (const cache of [fixture.deployments, fixture.services]) cache.hide({ ...own } as never);
+      assert.equal(await fixture[kind].delete?.(context), undefined);
     });
 
     it(`does not delete the ${kind} of another owner`, async () => {
-      const world = await setUp();
-      const { bench, webapp, context } = world;
+      const fixture = await setUp();
+      const { bench, webapp, context } = fixture;
       const metadata = { ...webapp.metadata, uid: 'uid-of-another' };
       const other = { ...webapp, metadata };
-      world.deployments.show(await bench.create(DEPLOYMENTS, buildDeployment(other)));
-      world.services.show(await bench.create(SERVICES, buildService(other)));
-      assert.equal(await world[kind].delete?.(context), undefined);
+      fixture.deployments.show(await bench.create(DEPLOYMENTS, buildDeployment(other)));
+      fixture.services.show(await bench.create(SERVICES, buildService(other)));
+      assert.equal(await fixture[kind].delete?.(context), undefined);
       assert.deepEqual(bench.writes, []);
     });
   }
@@ -175,10 +175,10 @@ describe('The task of the rollout', () => {
   });
 
   async function rolledOut(status: object, spec: object = {}) {
-    const world = await setUp();
-    const own = await world.bench.create(DEPLOYMENTS, buildDeployment(world.webapp));
-    world.deployments.show({ ...own, spec: { ...own.spec!, ...spec }, status });
-    return () => world.rollout.postCreate?.(world.context);
+    const fixture = await setUp();
+    const own = await fixture.bench.create(DEPLOYMENTS, buildDeployment(fixture.webapp));
+    fixture.deployments.show({ ...own, spec: { ...own.spec!, ...spec }, status });
+    return () => fixture.rollout.postCreate?.(fixture.context);
   }
 
   it('waits for a Deployment that is not in the cache, or not with the desired spec', async () => {
