@@ -6,7 +6,7 @@ import type { JsonSchema } from '../schema/json-schema.ts';
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1.';
 const REF_PREFIX = '#/components/schemas/';
 
-/** Names of the schemas that operations refer to beside those of their own kinds. */
+/** Names of the schemas that the operations of all kinds refer to. */
 export const SHARED_SCHEMAS = {
   deleteOptions: `${META}DeleteOptions`,
   patch: `${META}Patch`,
@@ -16,14 +16,14 @@ export const SHARED_SCHEMAS = {
   eviction: schemaName('policy', 'Eviction'),
 } as const;
 
-/** A reference to the schema of that name. */
+/** Returns a reference to the schema `name`. */
 export function refTo(name: string): { readonly $ref: string } {
   return { $ref: `${REF_PREFIX}${name}` };
 }
 
 /**
- * What a kind's schema is called: the package of its Go type, or the group turned round
- * (`io.mark8s.demo.v1.Count`).
+ * Returns the name of a kind's schema: the package of its Go type for a built-in kind, the reversed
+ * group for a custom kind (`io.mark8s.demo.v1.Count`).
  */
 export function componentName(
   { group, version, custom }: Pick<ResourceDefinition, 'group' | 'version' | 'custom'>,
@@ -33,7 +33,7 @@ export function componentName(
   return [...group.split('.').reverse(), version, kind].join('.');
 }
 
-/** The schemas of these kinds and of their lists, with all that they and operations refer to. */
+/** Returns the schemas of kinds and of their lists, with all schemas that these and operations refer to. */
 export function componentsOf(
   definitions: readonly ResourceDefinition[],
 ): ReadonlyMap<string, PublishedSchema> {
@@ -62,14 +62,14 @@ export function componentsOf(
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
     if (found.has(name)) continue;
     const schema = publishedSchemas().get(name);
-    if (!schema) throw new Error(`There is no schema ${name}`);
+    if (!schema) throw new Error(`no schema named ${name}`);
     found.set(name, schema);
     for (const reference of referencesOf(schema)) pending.push(reference);
   }
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The names that a schema refers to, at any depth. */
+/** The names of all schemas that a schema refers to, at any depth. */
 function referencesOf(schema: JsonSchema): string[] {
   const references: string[] = [];
   const pending: unknown[] = [schema];
@@ -85,7 +85,7 @@ function referencesOf(schema: JsonSchema): string[] {
   return references;
 }
 
-/** A schema as it is published: with references, and with the kind that it describes. */
+/** A published schema. It has references, and may name the kind that it describes. */
 interface PublishedSchema extends JsonSchema {
   readonly 'x-kubernetes-group-version-kind'?: readonly GroupVersionKind[];
 }
@@ -98,29 +98,29 @@ export interface GroupVersionKind {
 
 const TYPE_META: Readonly<Record<string, JsonSchema>> = {
   apiVersion: { type: 'string', description: 'Group and version of the kind.' },
-  kind: { type: 'string', description: 'What kind of object this is.' },
+  kind: { type: 'string', description: 'Kind of the object.' },
 };
 
 const OBJECT_META: JsonSchema = {
   allOf: [refTo(`${META}ObjectMeta`)],
   default: {},
-  description: 'Name, labels and whatever else every object has.',
+  description: 'Standard object metadata.',
 };
 
 const LIST_META: JsonSchema = {
   allOf: [refTo(`${META}ListMeta`)],
   default: {},
-  description: 'Version of the list, and where its next page begins.',
+  description: 'Standard list metadata.',
 };
 
-/** The schema of a custom kind: what its CRD says, and what every object has. */
+/** The schema of a custom kind: the schema of its CRD with the fields of every object. */
 function customSchema(definition: ResourceDefinition): PublishedSchema {
   const { group, version, kind, schema } = definition;
   const own: JsonSchema = schema ? withEmbedded(schema) : {};
   return {
     ...own,
     type: 'object',
-    // Without a schema nothing is declared: with fields, clients would take others for wrong.
+    // Without a schema no field is declared; with declared fields, clients would reject all others.
     ...(schema && {
       properties: { ...own.properties, ...TYPE_META, metadata: OBJECT_META },
     }),
@@ -128,7 +128,7 @@ function customSchema(definition: ResourceDefinition): PublishedSchema {
   };
 }
 
-/** The schema of a list of a custom kind, whose items have the schema of that name. */
+/** The schema of a list of a custom kind, whose items have the schema `itemSchema`. */
 function customListSchema(
   { group, version, kind, listKind }: ResourceDefinition,
   itemSchema: string,
@@ -150,7 +150,7 @@ function customListSchema(
   };
 }
 
-/** The schema, in which objects of other kinds have the fields that every object has. */
+/** Adds the fields of every object to the embedded resources of a schema. */
 function withEmbedded(schema: JsonSchema): JsonSchema {
   const { properties, items, additionalProperties } = schema;
   const isEmbedded = schema['x-kubernetes-embedded-resource'] === true;

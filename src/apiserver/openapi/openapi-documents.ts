@@ -6,10 +6,11 @@ import { pathsOf } from './paths.ts';
 import type { HttpRequest, HttpResponse } from '../../util/http.ts';
 import type { Target } from '../request-info.ts';
 
-/** A document as it is sent, and what names its content. */
+/** A serialized document. */
 export interface OpenApiDocument {
   /** JSON. */
   readonly body: string;
+  /** SHA-256 of the body in upper-case hexadecimal. */
   readonly hash: string;
 }
 
@@ -18,9 +19,9 @@ interface Cached extends OpenApiDocument {
 }
 
 /**
- * The OpenAPI v3 documents of a server: one for each group version, and an index of them. They are
- * made from the registry when asked for, and made anew when what the group version serves is no
- * longer the same. The same content has the same hash, also in another process.
+ * The OpenAPI v3 documents of a server: one for each group version, and an index. A document is
+ * generated from the registry on the first request, and again after the resources of the group
+ * version have changed. The same content has the same hash in every process.
  */
 export class OpenApiDocuments {
   readonly #registry: Pick<Registry, 'groups' | 'groupVersion'>;
@@ -30,7 +31,7 @@ export class OpenApiDocuments {
     this.#registry = registry;
   }
 
-  /** What `/openapi/v3` answers: where the document of each group version is. */
+  /** Returns the index at `/openapi/v3`: the URL of the document of each group version. */
   index(): OpenApiDocument {
     const versions = this.#registry.groups().flatMap(({ versions }) => versions);
     const paths = versions.map((version) => {
@@ -41,7 +42,7 @@ export class OpenApiDocuments {
     return hashed({ paths: Object.fromEntries(paths) });
   }
 
-  /** What `/openapi/v3/<path>` answers; undefined if the group version is not served. */
+  /** Returns the document at `/openapi/v3/<path>`, or undefined if the group version is not served. */
   document(path: string): OpenApiDocument | undefined {
     const [, group = '', version = ''] =
       /^api\/()([^/]+)$/.exec(path) ?? /^apis\/([^/]+)\/([^/]+)$/.exec(path) ?? [];
@@ -66,7 +67,7 @@ export class OpenApiDocuments {
   }
 }
 
-/** Where the document is that has this hash. */
+/** The URL of the document with this hash. */
 function documentUrl(path: string, hash: string): string {
   return `/openapi/v3/${path}?hash=${hash}`;
 }
@@ -103,12 +104,12 @@ function hashed(content: object): OpenApiDocument {
   return { body, hash: createHash('sha256').update(body).digest('hex').toUpperCase() };
 }
 
-/** A document that is asked for by its hash never changes. */
+/** A URL with a hash always has the same content. */
 const FOREVER = { 'cache-control': 'public, immutable' } as const;
 
 /**
- * Answers what is below `/openapi/v3`; undefined for any other path. A client that holds an old
- * hash is sent to the new document, one that holds the document is told so.
+ * Answers requests below `/openapi/v3`; returns undefined for any other path. A request with an old
+ * hash is redirected to the current document. A client that has the document gets 304.
  */
 export function openApiResponse(
   documents: OpenApiDocuments,

@@ -2,7 +2,7 @@ import type { ResourceDefinition } from '../resource-definition.ts';
 import type { GroupVersionKind } from './components.ts';
 import { SHARED_SCHEMAS, componentName, refTo } from './components.ts';
 
-/** What can be done at a path. */
+/** The operations of one path. */
 interface PathItem {
   readonly get?: Operation;
   readonly put?: Operation;
@@ -28,7 +28,7 @@ type Content = Readonly<
 
 type Action = 'get' | 'list' | 'post' | 'put' | 'patch' | 'delete' | 'deletecollection';
 
-/** What each action is called in an operation's id. */
+/** The verb of each action in the operation id. */
 const VERBS: Readonly<Record<Action, string>> = {
   get: 'read',
   list: 'list',
@@ -47,7 +47,7 @@ const PATCH_TYPES = [
 ] as const;
 const STRATEGIC_MERGE = 'application/strategic-merge-patch+json';
 
-/** The paths of a resource and of its subresources. */
+/** Returns the paths of a resource and of its subresources. */
 export function pathsOf(definition: ResourceDefinition): Readonly<Record<string, PathItem>> {
   const { group, version, plural, namespaced, review } = definition;
   const root = group ? `/apis/${group}/${version}` : `/api/${version}`;
@@ -87,7 +87,7 @@ class Operations {
     };
   }
 
-  /** Of what can only be created. */
+  /** The collection of a kind that can only be created, such as a review. */
   creation(): PathItem {
     return {
       post: this.#operation('post', this.#object, {
@@ -171,7 +171,7 @@ class Operations {
     suffix: string,
     kind?: GroupVersionKind,
   ): Required<Pick<PathItem, 'get' | 'put' | 'patch'>> {
-    // A custom kind's scale still goes by the name of the custom kind.
+    // The scale of a custom kind is published under the custom kind, as upstream does.
     const named = kind && !this.#definition.custom ? { suffix, kind } : { suffix };
     return {
       get: this.#operation('get', schema, named),
@@ -250,30 +250,30 @@ export interface Parameter {
 
 type Type = Parameter['schema']['type'];
 
-const PRETTY = query('pretty', 'string', 'Indents the answer if it is true.');
-const DRY_RUN = query('dryRun', 'string', 'All: goes all the way, but leaves nothing behind.');
-const FIELD_MANAGER = query('fieldManager', 'string', 'Who makes the change.');
+const PRETTY = query('pretty', 'string', 'If true, the response is indented.');
+const DRY_RUN = query('dryRun', 'string', 'All: processes the request without persisting it.');
+const FIELD_MANAGER = query('fieldManager', 'string', 'Name of the client that makes the change.');
 const FIELD_VALIDATION = query(
   'fieldValidation',
   'string',
-  'What becomes of fields that are unknown or doubled: Ignore, Warn or Strict.',
+  'Treatment of unknown and duplicate fields: Ignore, Warn or Strict.',
 );
 
 const NAME_PARAMETER: Parameter = path('name', 'Name of the object.');
 const NAMESPACE_PARAMETER: Parameter = path('namespace', 'Namespace of the object.');
 
 const LIST_PARAMETERS: readonly Parameter[] = [
-  query('allowWatchBookmarks', 'boolean', 'Whether a watch may send bookmarks.'),
-  query('continue', 'string', 'Where the page begins: what the page before said.'),
-  query('fieldSelector', 'string', 'Objects whose fields match this.'),
-  query('labelSelector', 'string', 'Objects whose labels match this.'),
-  query('limit', 'integer', 'How many objects a page has at most.'),
+  query('allowWatchBookmarks', 'boolean', 'Requests bookmark events from a watch.'),
+  query('continue', 'string', 'Continue token of the previous page.'),
+  query('fieldSelector', 'string', 'Selects objects by their fields.'),
+  query('labelSelector', 'string', 'Selects objects by their labels.'),
+  query('limit', 'integer', 'Maximum number of objects of a page.'),
   PRETTY,
-  query('resourceVersion', 'string', 'How new the answer must be.'),
-  query('resourceVersionMatch', 'string', 'How resourceVersion is meant: Exact or NotOlderThan.'),
-  query('sendInitialEvents', 'boolean', 'Whether a watch begins with the objects there are.'),
-  query('timeoutSeconds', 'integer', 'When the call ends at the latest.'),
-  query('watch', 'boolean', 'Sends changes as they happen instead of a list.'),
+  query('resourceVersion', 'string', 'Minimum or exact version of the response.'),
+  query('resourceVersionMatch', 'string', 'Meaning of resourceVersion: Exact or NotOlderThan.'),
+  query('sendInitialEvents', 'boolean', 'If true, a watch starts with the existing objects.'),
+  query('timeoutSeconds', 'integer', 'Maximum duration of the call.'),
+  query('watch', 'boolean', 'If true, the response is a stream of changes instead of a list.'),
 ];
 
 const CREATE_PARAMETERS: readonly Parameter[] = [DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION, PRETTY];
@@ -282,30 +282,30 @@ const UPDATE_PARAMETERS: readonly Parameter[] = CREATE_PARAMETERS;
 
 const PATCH_PARAMETERS: readonly Parameter[] = [
   ...CREATE_PARAMETERS,
-  query('force', 'boolean', 'Takes over fields that others manage; apply patches only.'),
+  query('force', 'boolean', 'Takes over fields of other managers; apply patches only.'),
 ];
 
 const DELETE_PARAMETERS: readonly Parameter[] = [
   DRY_RUN,
-  query('gracePeriodSeconds', 'integer', 'How long the object may take to end.'),
-  query('orphanDependents', 'boolean', 'Older form of propagationPolicy.'),
+  query('gracePeriodSeconds', 'integer', 'Seconds before the object is deleted.'),
+  query('orphanDependents', 'boolean', 'Deprecated: use propagationPolicy.'),
   query(
     'propagationPolicy',
     'string',
-    'What becomes of the objects it owns: Orphan, Background or Foreground.',
+    'Treatment of owned objects: Orphan, Background or Foreground.',
   ),
 ];
 
 const LOG_PARAMETERS: readonly Parameter[] = [
-  query('container', 'string', 'Whose log, if the Pod has several containers.'),
-  query('follow', 'boolean', 'Goes on as more is printed.'),
-  query('limitBytes', 'integer', 'How much is sent at most.'),
+  query('container', 'string', 'Name of the container; required if the Pod has several.'),
+  query('follow', 'boolean', 'Streams new lines as they are written.'),
+  query('limitBytes', 'integer', 'Maximum number of bytes.'),
   PRETTY,
-  query('previous', 'boolean', 'Of the run before the last restart.'),
-  query('sinceSeconds', 'integer', 'Nothing older than so many seconds.'),
-  query('sinceTime', 'string', 'Nothing from before that time.'),
-  query('tailLines', 'integer', 'How many of the last lines.'),
-  query('timestamps', 'boolean', 'Begins each line with its time.'),
+  query('previous', 'boolean', 'Returns the log of the previous container instance.'),
+  query('sinceSeconds', 'integer', 'Maximum age of lines, in seconds.'),
+  query('sinceTime', 'string', 'Earliest time of lines.'),
+  query('tailLines', 'integer', 'Number of lines from the end of the log.'),
+  query('timestamps', 'boolean', 'Prefixes each line with its time.'),
 ];
 
 function query(name: string, type: Type, description: string): Parameter {

@@ -14,7 +14,13 @@ import {
 } from './merge-fields.ts';
 import type { FieldManager } from './managed-fields.ts';
 import { Managers, managedFieldsOf, withManagers } from './managed-fields.ts';
-import { managerOf, tracked, UNMANAGED, withObjectMeta, withoutReset } from './track-update.ts';
+import {
+  managerOf,
+  trackChanges,
+  UNMANAGED,
+  withObjectMeta,
+  withoutReset,
+} from './track-update.ts';
 import { PatchError } from './json-patch.ts';
 import type { WriteContext } from './track-update.ts';
 import { requireTyped } from './typed-value.ts';
@@ -26,7 +32,7 @@ import type { FieldPath } from './field-set.ts';
 export interface ApplyPatch extends WriteContext {
   /** The stored object; absent if the apply creates it. */
   readonly live?: Readonly<JsonObject> | undefined;
-  /** What the manager wants: all the fields it has an opinion about, and no others. */
+  /** The desired fields of the manager, and no others. */
   readonly applied: Readonly<JsonObject>;
   /**
    * Take over fields that other managers own.
@@ -40,16 +46,16 @@ export type ApplyResult =
   | { readonly kind: 'conflicts'; readonly conflicts: readonly Conflict[] };
 
 /**
- * Server-side apply. The object gets what `applied` says; what the manager applied before and has
- * left out now is removed unless somebody else owns it; a field that another manager owns and that
- * would change is a conflict unless `force` is set. Who applies the value a field has already
- * becomes one of its owners.
+ * Server-side apply. Merges `applied` into `live`:
+ * - Fields that the manager applied before and omits now are removed unless another manager owns them.
+ * - A change of a field that another manager owns is a conflict unless `force` is set.
+ * - A manager that applies the present value of a field becomes one of its owners.
  *
- * Returns `live` itself if neither the object nor its owners change. `metadata.uid` and
- * `metadata.resourceVersion` of `applied` are in the result, for the server to check; defaults are
- * the server's to fill in.
+ * Returns `live` itself if neither the object nor its owners change. The result contains
+ * `metadata.uid` and `metadata.resourceVersion` of `applied`, for the caller to check. It has no
+ * defaults yet.
  *
- * @throws {PatchError} if `applied` is for another version, has managedFields, or does not fit the
+ * @throws {PatchError} if `applied` has another version, has managedFields, or does not fit the
  *   schema; or if the managedFields of `live` are invalid
  */
 export function applyPatch(patch: ApplyPatch): ApplyResult {
@@ -79,11 +85,11 @@ export function applyPatch(patch: ApplyPatch): ApplyResult {
   const unchanged = object === live && mine?.fields.equals(owned) === true;
   const time = unchanged ? mine?.time : timestamp(patch.now);
   const result = left.with({ ...self, time, fields: owned });
-  if (object === live && result.areThoseOf(live)) return { kind: 'applied', object: live };
+  if (object === live && result.equalEntriesOf(live)) return { kind: 'applied', object: live };
   return { kind: 'applied', object: withManagers(object, result) };
 }
 
-/** Metadata that only the server writes: what is sent back from an export is ignored. */
+/** Metadata that only the server writes; ignored, because clients send exported objects. */
 const SERVER_OWNED = new Set(['creationTimestamp', 'generation', 'selfLink', 'managedFields']);
 
 function requireApplicable(patch: ApplyPatch, schema: JsonSchema): JsonObject {
@@ -98,14 +104,14 @@ function requireApplicable(patch: ApplyPatch, schema: JsonSchema): JsonObject {
     throw new PatchError('malformed', 'metadata.managedFields must be nil');
   }
   requireTyped(applied, schema);
-  return withoutForeignFields(applied, patch.resetFields ?? []);
+  return withoutIgnoredFields(applied, patch.resetFields ?? []);
 }
 
-/** What the server checks, also where the rest of the metadata is not written. */
+/** Metadata that the server checks even if the endpoint does not write metadata. */
 const CHECKED = new Set(['name', 'namespace', 'uid', 'resourceVersion']);
 
-/** `applied` without what only the server writes, or another endpoint. */
-function withoutForeignFields(
+/** `applied` without the fields that only the server or another endpoint writes. */
+function withoutIgnoredFields(
   applied: Readonly<JsonObject>,
   resetFields: readonly string[],
 ): JsonObject {
@@ -124,8 +130,8 @@ function withoutForeignFields(
 }
 
 /**
- * The managers of the live object. If there are none, what is there was written before anybody
- * kept record: it is nobody's in particular, but not free for the taking.
+ * The managers of the live object. If it has none, the manager `before-first-apply` owns all its
+ * fields, so that the first apply reports conflicts.
  */
 function managersOf(patch: ApplyPatch, schema: JsonSchema): Managers {
   const { live } = patch;
@@ -137,10 +143,10 @@ function managersOf(patch: ApplyPatch, schema: JsonSchema): Managers {
     return managers.map((manager) => reconciled(manager.fields, schema));
   }
   const before: WriteContext = { ...patch, manager: 'before-first-apply' };
-  return tracked(managers, compareFields({}, live, schema), schema, before);
+  return trackChanges(managers, compareFields({}, live, schema), schema, before);
 }
 
-/** `merged` without what the manager had applied last, applies no more, and nobody else owns. */
+/** `merged` without the fields of the last apply that the manager omits and no other manager owns. */
 function withoutAbandoned(
   merged: JsonObject,
   last: FieldSet,
@@ -154,10 +160,10 @@ function withoutAbandoned(
   if (abandoned.difference(owned).isEmpty) return merged;
   const fieldsIn = (object: JsonObject) => parents(fieldsOf(object, schema));
   const present = fieldsIn(merged);
-  // First all that was applied last goes; what anybody owns comes back, with what leads to it.
+  // Removes all fields of the last apply, then restores owned fields and their parents.
   const bare = fieldsIn(removeFields(merged, abandoned, schema));
   const surplus = present.difference(bare.union(owned));
-  // What nobody owns, but the manager had not applied either, comes back too.
+  // Restores unowned fields that the last apply did not contain.
   const pruned = fieldsIn(removeFields(merged, surplus, schema));
   return removeFields(merged, present.difference(pruned).intersection(abandoned), schema);
 }
@@ -187,7 +193,7 @@ export interface Conflict {
   readonly path: FieldPath;
 }
 
-/** What a 409 (reason `Conflict`) says of conflicts: its message and `details.causes`. */
+/** Returns the message and `details.causes` of the 409 (reason `Conflict`) for conflicts. */
 export function describeConflicts(conflicts: readonly Conflict[]): {
   readonly message: string;
   readonly causes: StatusCause[];

@@ -8,7 +8,7 @@ import type { PathElement } from './field-set.ts';
 import type { Shape } from './typed-value.ts';
 import { itemElement, itemSchema, memberSchema, shapeOf } from './typed-value.ts';
 
-/** What became of fields; no field is in two of the sets. */
+/** The changed fields between two objects. The sets are disjoint. */
 export interface Comparison {
   readonly removed: FieldSet;
   readonly modified: FieldSet;
@@ -16,8 +16,7 @@ export interface Comparison {
 }
 
 /**
- * Compares an object with what has become of it. Parts that are the same object are not looked
- * into.
+ * Compares two versions of an object. Skips parts that are the same JavaScript object.
  *
  * @throws {NestingError} if either is nested too deeply
  */
@@ -35,7 +34,7 @@ export function compareFields(
   };
 }
 
-/** Collects fields at a place and below it. Most places have none, and cost no set. */
+/** Collects fields at a path and below it. Allocates a set only if a field is added. */
 class Fields {
   readonly #place: { readonly above: Fields; readonly element: PathElement } | undefined;
   #builder: FieldSetBuilder | undefined;
@@ -70,8 +69,8 @@ class Changes {
     this.added = new Fields(above?.added, element);
   }
 
-  /** Enters a part as a whole; undefined is absent. */
-  enter(before: unknown, after: unknown, element: PathElement): void {
+  /** Adds a field as a whole; undefined means absent. */
+  add(before: unknown, after: unknown, element: PathElement): void {
     if (before === undefined) this.added.add(element);
     else if (after === undefined) this.removed.add(element);
     else if (!equalJson(before, after)) this.modified.add(element);
@@ -105,7 +104,7 @@ function compare(
   depth: number,
 ): void {
   if (before === after) return;
-  // A null is an empty value of any shape.
+  // Null is an empty value of any shape.
   const shape = shapeOf(after ?? before, schema);
   if ((before ?? null) !== null && (after ?? null) !== null) {
     const former = shapeOf(before, schema);
@@ -126,7 +125,7 @@ function compareAs(
   depth: number,
 ): void {
   if (shape.kind === 'leaf' || (isEmpty(shape, before) && isEmpty(shape, after))) {
-    changes.enter(before, after, element);
+    changes.add(before, after, element);
     return;
   }
   const below = new Changes(changes, element);
@@ -138,7 +137,7 @@ function compareAs(
     const right = Array.isArray(after) ? (after as unknown[]) : [];
     compareItems(left, right, schema, shape, below, depth + 1);
   }
-  if (before === undefined || after === undefined) changes.enter(before, after, element);
+  if (before === undefined || after === undefined) changes.add(before, after, element);
 }
 
 function isEmpty(shape: Shape, value: unknown): boolean {
@@ -166,7 +165,7 @@ function compareItems(
     } else if (then.length >= 2 && now.length >= 2) {
       if (!equalJson(then, now)) changes.modified.add(element);
     } else if (then.length >= 2) {
-      // Items that could not be told apart were owned as a whole; the one that is left is new.
+      // Items with the same key were owned as a whole; a single remaining item is new.
       if (now.length === 1) compare(undefined, now[0], itemSchema(schema), changes, element, depth);
       changes.removed.add(element);
     } else {

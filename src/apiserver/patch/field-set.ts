@@ -4,21 +4,19 @@ import { isRecord } from '../../util/values.ts';
 import { goJson, goNumber } from '../schema/go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
 
-/** A field: the steps from the object to it. */
+/** The path from an object to one of its fields. */
 export type FieldPath = readonly PathElement[];
 
 /**
- * An immutable set of fields, as a trie of path elements: what `managedFields` record. An element
- * may be in the set, lead to fields that are, or both. Operations share what they do not change: a
- * set from which nothing is taken is returned itself.
- *
- * Two elements of the same text are the same, so `f:__proto__` is a field like any other.
+ * An immutable set of fields, as recorded in `managedFields`: a trie of path elements. An element
+ * may be a member, lead to members, or both. Operations share unchanged parts; an operation that
+ * removes nothing returns the set itself.
  */
 export class FieldSet {
   static readonly EMPTY: FieldSet = new FieldSet(new Set(), new Map());
 
   readonly #members: ReadonlySet<PathElement>;
-  /** Never empty ones. */
+  /** Contains no empty set. */
   readonly #children: ReadonlyMap<PathElement, FieldSet>;
 
   private constructor(
@@ -29,7 +27,7 @@ export class FieldSet {
     this.#children = children;
   }
 
-  /** The set of these members and of what is below these elements. */
+  /** Returns the set with these members and these child sets. */
   static of(
     members: Iterable<PathElement>,
     children: Iterable<readonly [PathElement, FieldSet]> = [],
@@ -77,7 +75,7 @@ export class FieldSet {
     return FieldSet.of(members, children);
   }
 
-  /** `fieldsV1`, its keys in order. */
+  /** Returns `fieldsV1` with sorted keys. */
   toJson(): JsonObject {
     const fields: JsonObject = {};
     for (const element of this.#elements()) {
@@ -133,13 +131,13 @@ export class FieldSet {
     return FieldSet.of(this.#members.intersection(other.#members), children);
   }
 
-  /** Without the fields of `other`; what is below them stays. */
+  /** Returns this set without the fields of `other`, but with the fields below them. */
   difference(other: FieldSet): FieldSet {
     if (this.isEmpty || other.isEmpty) return this;
     return this.#without(other, (set, counterpart) => set.difference(counterpart));
   }
 
-  /** Without the fields of `other` and everything below them. */
+  /** Returns this set without the fields of `other` and all fields below them. */
   recursiveDifference(other: FieldSet): FieldSet {
     if (this.isEmpty || other.isEmpty) return this;
     return this.#without(other, (set, counterpart, isMember) =>
@@ -159,7 +157,7 @@ export class FieldSet {
     return true;
   }
 
-  /** Every field, in order. */
+  /** Yields every field in order. */
   *paths(prefix: FieldPath = []): Generator<FieldPath> {
     for (const element of this.#elements()) {
       const path = [...prefix, element];
@@ -190,12 +188,12 @@ export class FieldSet {
   }
 }
 
-/** `.spec.containers[name="web"].image` */
+/** Formats a path for messages: `.spec.containers[name="web"].image`. */
 export function displayPath(path: FieldPath): string {
   return path.map(displayElement).join('');
 }
 
-/** Collects the fields of a set. */
+/** Builds a set field by field. */
 export class FieldSetBuilder {
   readonly #members = new Set<PathElement>();
   readonly #children = new Map<PathElement, FieldSetBuilder>();
@@ -204,7 +202,7 @@ export class FieldSetBuilder {
     this.#members.add(element);
   }
 
-  /** The builder for what is below `element`. */
+  /** Returns the builder of the fields below `element`. */
   at(element: PathElement): FieldSetBuilder {
     let child = this.#children.get(element);
     if (!child) {
@@ -222,10 +220,10 @@ export class FieldSetBuilder {
 }
 
 /**
- * One step of a field's path, in the form that `fieldsV1` uses as key. The form is canonical: two
- * steps are the same exactly if their texts are.
+ * One element of a field path, in the form of a `fieldsV1` key. The form is canonical: two elements
+ * are equal exactly if their texts are.
  *
- * | form                        | step to                                        |
+ * | form                        | selects                                        |
  * | --------------------------- | ---------------------------------------------- |
  * | `f:replicas`                | a member of an object                          |
  * | `k:{"name":"web"}`          | the item with these keys, in a list-type `map` |
@@ -246,13 +244,13 @@ export function valueElement(value: unknown): PathElement {
   return `v:${goJson(value)}`;
 }
 
-/** The name of an `f:` element. */
+/** Returns the name in an `f:` element, or undefined for other elements. */
 export function fieldName(element: PathElement): string | undefined {
   return element.startsWith('f:') ? element.slice(2) : undefined;
 }
 
 /**
- * A key of `fieldsV1` in canonical form; undefined if it is of a kind that is not known (yet).
+ * Converts a key of `fieldsV1` to canonical form. Returns undefined for an unknown kind of key.
  *
  * @throws {SyntaxError} if it is malformed
  */
@@ -277,7 +275,7 @@ function parseElement(text: string): PathElement | undefined {
   }
 }
 
-/** As messages show it: `.spec`, `[name="web"]`, `[="x"]`, `[0]`. */
+/** Formats an element for messages: `.spec`, `[name="web"]`, `[="x"]`, `[0]`. */
 export function displayElement(element: PathElement): string {
   const rest = element.slice(2);
   switch (element[0]) {
@@ -295,7 +293,7 @@ export function displayElement(element: PathElement): string {
   }
 }
 
-/** Fields first, then keys, values, indices; numbers by size. */
+/** Orders fields, then keys, values, indices; numbers by value. */
 function compareElements(a: PathElement, b: PathElement): number {
   if (a === b) return 0;
   const kind = KIND_ORDER.indexOf(a.charAt(0)) - KIND_ORDER.indexOf(b.charAt(0));

@@ -10,18 +10,18 @@ export type JsonPatchOperation =
   | { readonly op: 'remove'; readonly path: string }
   | { readonly op: 'move' | 'copy'; readonly path: string; readonly from: string };
 
-/** As many operations as a real API server takes. */
+/** Maximum number of operations, as upstream. */
 export const MAX_OPERATIONS: number = 10_000;
 
-/** Characters of JSON that the copies of one patch may add: copies of copies grow exponentially. */
+/** Characters of JSON that the `copy` operations of one patch may add: they can grow exponentially. */
 const MAX_COPIED: number = 3 * 1024 * 1024;
 
 /**
  * Applies the operations of `patch` in order (RFC 6902), all or none. The result shares unchanged
- * parts with `document`, which stays unmodified.
+ * parts with `document`, which is not modified.
  *
- * @throws {PatchError} `malformed` if `patch` is no list of operations, `tooLarge` if there are too
- *   many of them, `invalid` if one of them does not fit the document or its test fails
+ * @throws {PatchError} `malformed` if `patch` is not a list of operations, `tooLarge` if it has too
+ *   many, `invalid` if an operation does not fit the document or its test fails
  * @throws {NestingError} if the result is nested too deeply
  */
 export function jsonPatch(document: unknown, patch: unknown): unknown {
@@ -34,13 +34,12 @@ export function jsonPatch(document: unknown, patch: unknown): unknown {
 type Container = JsonObject | unknown[];
 
 /**
- * A document under a patch. Containers of the original are copied once, when the first operation
- * changes them; later operations change the copy in place. Their cost does not depend on the size of
- * the object.
+ * A document during a patch. The first operation that changes a container copies it; later
+ * operations change the copy in place, at a cost independent of the size of the object.
  */
 export class PatchedDocument {
   #root: unknown;
-  /** Copies made by this patch. Each is reachable by one path only. */
+  /** Copies made by this patch. Each is reachable by exactly one path. */
   readonly #own = new WeakSet<object>();
   #copies = 0;
   #copiedCharacters = 0;
@@ -54,7 +53,7 @@ export class PatchedDocument {
     return this.#root;
   }
 
-  /** Number of containers copied in order to change them. */
+  /** Number of copied containers. */
   get copies(): number {
     return this.#copies;
   }
@@ -94,7 +93,7 @@ export class PatchedDocument {
 
   #remove(path: readonly string[], operation: JsonPatchOperation): void {
     const token = path.at(-1);
-    if (token === undefined) throw fault(operation, 'the whole object cannot be removed');
+    if (token === undefined) throw invalid(operation, 'the whole object cannot be removed');
     const parent = this.#writableParent(path, operation);
     if (!isRecord(parent)) parent.splice(indexOf(parent, token, operation, false), 1);
     else if (!Object.hasOwn(parent, token)) throw missing(operation);
@@ -112,7 +111,7 @@ export class PatchedDocument {
     setMember(parent, token, value, operation);
   }
 
-  /** An absent member passes as `null`. */
+  /** Compares an absent member as `null`. */
   #test(path: readonly string[], value: unknown, operation: JsonPatchOperation): void {
     const parent = path.length === 0 ? undefined : this.#get(path.slice(0, -1), operation);
     const absent = isRecord(parent) && !Object.hasOwn(parent, path.at(-1) ?? '');
@@ -124,7 +123,7 @@ export class PatchedDocument {
   #move(from: readonly string[], path: readonly string[], operation: JsonPatchOperation): void {
     const value = this.#get(from, operation);
     if (from.length < path.length && from.every((token, index) => token === path[index])) {
-      throw fault(operation, 'a value cannot be moved into itself');
+      throw invalid(operation, 'a value cannot be moved into itself');
     }
     this.#remove(from, operation);
     this.#add(path, value, operation);
@@ -136,9 +135,9 @@ export class PatchedDocument {
     const text = JSON.stringify(value);
     this.#copiedCharacters += text.length;
     if (this.#copiedCharacters > MAX_COPIED) {
-      throw fault(operation, `the copies of this patch exceed ${MAX_COPIED} bytes`);
+      throw invalid(operation, `the copies of this patch exceed ${MAX_COPIED} bytes`);
     }
-    // A deep copy: later operations change one of the two in place.
+    // A deep copy, because later operations change one of the two in place.
     this.#add(path, JSON.parse(text) as unknown, operation);
   }
 
@@ -151,7 +150,7 @@ export class PatchedDocument {
     return current;
   }
 
-  /** The container that the last token of `path` is in, to be changed in place. */
+  /** Returns the container of the last token of `path`, copied if necessary. */
   #writableParent(path: readonly string[], operation: JsonPatchOperation): Container {
     if (!isContainer(this.#root)) throw missing(operation);
     let parent = this.#writable(this.#root);
@@ -199,7 +198,7 @@ function indexOf(
 ): number {
   const index = /^(?:0|[1-9]\d{0,9})$/.test(token) ? Number(token) : Number.NaN;
   if (!(index < list.length || (orEnd && index === list.length))) {
-    throw fault(operation, `${JSON.stringify(token)} is no index of the list: invalid index`);
+    throw invalid(operation, `${JSON.stringify(token)} is not an index of the list: invalid index`);
   }
   return index;
 }
@@ -208,11 +207,11 @@ function isContainer(value: unknown): value is Container {
   return typeof value === 'object' && value !== null;
 }
 
-/** The tokens of a JSON pointer (RFC 6901). */
+/** Returns the tokens of a JSON pointer (RFC 6901). */
 function parsePointer(pointer: string): string[] {
   if (pointer === '') return [];
   if (!pointer.startsWith('/')) {
-    throw new PatchError('malformed', `path ${JSON.stringify(pointer)} does not begin with "/"`);
+    throw new PatchError('malformed', `path ${JSON.stringify(pointer)} does not start with "/"`);
   }
   return pointer
     .slice(1)
@@ -261,16 +260,17 @@ function parseOperation(operation: unknown, index: number): JsonPatchOperation {
 
 function missing(operation: JsonPatchOperation): PatchError {
   const pointer = 'from' in operation ? operation.from : operation.path;
-  return fault(operation, `doc is missing path: ${JSON.stringify(pointer)}: missing value`);
+  return invalid(operation, `doc is missing path: ${JSON.stringify(pointer)}: missing value`);
 }
 
-function fault(operation: JsonPatchOperation, why: string): PatchError {
+function invalid(operation: JsonPatchOperation, why: string): PatchError {
   return new PatchError('invalid', `${operation.op} operation does not apply: ${why}`);
 }
 
 /**
- * RFC 7386: members of `patch` replace those of `target`, objects are merged, `null` removes.
- * Returns `target` itself if nothing changes; what does not change is shared with it.
+ * Applies a JSON merge patch (RFC 7386): members of `patch` replace those of `target`, objects are
+ * merged, `null` removes. Returns `target` itself if nothing changes, and shares unchanged parts with
+ * it.
  *
  * @throws {NestingError} if the patch is nested too deeply
  */
@@ -291,12 +291,12 @@ function merge(target: unknown, patch: unknown, depth: number): unknown {
 }
 
 /**
- * A patch that cannot be applied, and how a server answers it:
+ * A patch that cannot be applied:
  *
- * | kind        | code | when                                                           |
+ * | kind        | code | cause                                                          |
  * | ----------- | ---- | -------------------------------------------------------------- |
- * | `malformed` | 400  | the patch is no patch of its kind, whatever it is applied to   |
- * | `tooLarge`  | 413  | the patch has more operations than a server takes              |
+ * | `malformed` | 400  | the body is not a patch of this type                           |
+ * | `tooLarge`  | 413  | the patch has too many operations                              |
  * | `invalid`   | 422  | it does not fit the object: a failed test, a missing path      |
  * | `untyped`   | 500  | an applied object does not fit its schema, as upstream answers |
  */

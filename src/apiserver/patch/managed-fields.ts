@@ -4,32 +4,32 @@ import { NestingError, own } from '../schema/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import { FieldSet } from './field-set.ts';
 
-/** A manager of fields, and the fields. */
+/** A field manager and the fields that it owns. */
 export interface FieldManager {
   readonly name: string;
   readonly operation: 'Apply' | 'Update';
   readonly apiVersion: string;
   readonly subresource?: string | undefined;
-  /** When its fields last changed. */
+  /** Time of the last change of its fields, RFC 3339. */
   readonly time?: string | undefined;
   readonly fields: FieldSet;
 }
 
-/** Entries of Update that an object may have; older ones beyond that are merged. */
+/** Maximum number of Update entries of an object. Older entries beyond it are merged. */
 const MAX_UPDATE_MANAGERS = 10;
 
-/** Who owns what nobody has written since it got too long ago to tell. */
+/** Manager name of merged Update entries. */
 const OLD_UPDATES = 'ancient-changes';
 
 /**
- * The managers of an object: what `metadata.managedFields` says. Immutable. An entry that does not
- * change is written back as the same object.
+ * The field managers of an object, `metadata.managedFields`. Immutable. An unchanged entry is written
+ * back as the same object.
  */
 export class Managers {
   static readonly NONE: Managers = new Managers(new Map(), new Map());
 
   readonly #byId: ReadonlyMap<string, FieldManager>;
-  /** What the managers were read from. */
+  /** The entries that the managers were read from. */
   readonly #entries: ReadonlyMap<FieldManager, ManagedFieldsEntry>;
 
   private constructor(
@@ -40,7 +40,7 @@ export class Managers {
     this.#entries = entries;
   }
 
-  /** Reads `metadata.managedFields`; undefined if anything in it is invalid. */
+  /** Reads `metadata.managedFields`. Returns undefined if any part of it is invalid. */
   static parse(managedFields: unknown): Managers | undefined {
     if (managedFields === undefined || managedFields === null) return Managers.NONE;
     if (!Array.isArray(managedFields)) return undefined;
@@ -55,7 +55,7 @@ export class Managers {
     return new Managers(byId, entries);
   }
 
-  /** Reads the managers of an object, as `parse` does. */
+  /** Reads the managers of an object like `parse`. */
   static of(object: Readonly<JsonObject> | undefined): Managers | undefined {
     return Managers.parse(managedFieldsOf(object));
   }
@@ -68,12 +68,12 @@ export class Managers {
     return this.#byId.values();
   }
 
-  /** The entry that `manager` would be written to: the same name, operation and subresource. */
+  /** Returns the manager with the same name, operation and subresource. */
   find(manager: Omit<FieldManager, 'fields'>): FieldManager | undefined {
     return this.#byId.get(idOf(manager));
   }
 
-  /** With this manager, in place of one with the same id; without it if it has no fields. */
+  /** Returns a copy in which `manager` replaces the one with its id. A manager without fields is removed. */
   with(manager: FieldManager): Managers {
     const id = idOf(manager);
     const present = this.#byId.get(id);
@@ -84,7 +84,7 @@ export class Managers {
     return new Managers(byId, this.#entries);
   }
 
-  /** With the fields of each manager mapped; managers that have none left are gone. */
+  /** Returns a copy with the fields of each manager mapped. Managers without fields are removed. */
   map(fields: (manager: FieldManager) => FieldSet): Managers {
     let changed = false;
     const byId = new Map<string, FieldManager>();
@@ -97,7 +97,7 @@ export class Managers {
     return changed ? new Managers(byId, this.#entries) : this;
   }
 
-  /** With at most ten managers of updates: the oldest of an API version become one. */
+  /** Returns a copy with at most ten Update managers. Merges the oldest of each API version. */
   capped(): Managers {
     const updaters = [...this.#byId]
       .filter(([, manager]) => manager.operation === 'Update')
@@ -117,7 +117,7 @@ export class Managers {
       const bucket = { name: OLD_UPDATES, operation: 'Update', apiVersion } as const;
       const bucketId = idOf(bucket);
       if (id === bucketId) continue;
-      // The first of a version becomes the bucket, unless there is one already.
+      // The first of a version becomes the bucket, unless the version has one already.
       const into = byId.get(bucketId) ?? byId.get(first);
       if (!byId.has(bucketId)) byId.delete(first);
       byId.delete(id);
@@ -128,15 +128,15 @@ export class Managers {
     return new Managers(byId, this.#entries);
   }
 
-  /** `metadata.managedFields`: applies before updates, older before newer. */
+  /** Returns `metadata.managedFields`: Apply before Update, older before newer. */
   toEntries(): ManagedFieldsEntry[] {
     return [...this.#byId.values()]
       .sort(compareManagers)
       .map((manager) => this.#entries.get(manager) ?? toEntry(manager));
   }
 
-  /** True if `object` says just this, in this order. */
-  areThoseOf(object: Readonly<JsonObject>): boolean {
+  /** Whether `metadata.managedFields` of `object` has exactly these entries, in this order. */
+  equalEntriesOf(object: Readonly<JsonObject>): boolean {
     const written = managedFieldsOf(object);
     const entries = this.toEntries();
     if (!Array.isArray(written)) return entries.length === 0;
@@ -146,7 +146,7 @@ export class Managers {
   }
 }
 
-/** `object` with these managers in its metadata; without any, the field is absent. */
+/** Returns `object` with these managers in its metadata. Without managers the field is absent. */
 export function withManagers(object: Readonly<JsonObject>, managers: Managers): JsonObject {
   const metadata = own(object, 'metadata');
   const { managedFields: _, ...rest } = isRecord(metadata) ? metadata : {};
@@ -184,7 +184,7 @@ function isOptionalString(value: unknown): value is string | undefined {
   return value === undefined || typeof value === 'string';
 }
 
-/** An applier is the same whatever version it applies; an updater has one entry for each. */
+/** The id of a manager. An Update manager has one entry for each API version, an Apply manager one. */
 function idOf(manager: Omit<FieldManager, 'fields'>): string {
   const { name, operation, subresource = '', apiVersion } = manager;
   return JSON.stringify([operation, name, subresource, operation === 'Update' ? apiVersion : '']);

@@ -9,9 +9,9 @@ import { fieldElement, fieldName, FieldSet, FieldSetBuilder } from './field-set.
 import { isDeclared, itemElement, itemSchema, memberSchema, shapeOf } from './typed-value.ts';
 
 /**
- * `live` with everything that `applied` says; nothing is removed. Lists keep the order of `live`
- * where `applied` says nothing else. Returns `live` itself if nothing changes; what does not change
- * is shared with it.
+ * Merges `applied` into `live` without removing any field. Lists keep the order of `live` unless
+ * `applied` sets another order. Returns `live` itself if nothing changes, and shares unchanged parts
+ * with it.
  *
  * @throws {NestingError} if `applied` is nested too deeply
  */
@@ -19,7 +19,7 @@ export function mergeFields(live: JsonObject, applied: JsonObject, schema: JsonS
   return mergeMembers(live, applied, schema, 0);
 }
 
-/** `object` without the items and members of `fields`; containers stay, even if empty. */
+/** Returns `object` without the items and members of `fields`. Empty containers remain. */
 export function removeFields(object: JsonObject, fields: FieldSet, schema: JsonSchema): JsonObject {
   if (fields.isEmpty) return object;
   const draft = new Draft(object);
@@ -55,7 +55,7 @@ function removeFrom(value: unknown, fields: FieldSet, schema: JsonSchema): unkno
   return changed ? items : value;
 }
 
-/** Undefined is absent. */
+/** Merges two values; undefined means absent. */
 function merge(live: unknown, applied: unknown, schema: JsonSchema, depth: number): unknown {
   if (applied === undefined) return live;
   if (live === undefined) return applied;
@@ -86,8 +86,8 @@ function mergeMembers(
 }
 
 /**
- * Merges two lists of items. The items of `applied` keep their order among themselves, those that
- * only `live` has stay behind the neighbours they had.
+ * Merges two lists of items. The items of `applied` keep their relative order. Each item that only
+ * `live` has keeps its place after its predecessor.
  */
 function mergeItems(
   live: readonly unknown[],
@@ -114,13 +114,13 @@ function mergeItems(
     const mine = left.elements[leftIndex];
     const theirs = right.elements[rightIndex];
     if (inLeft && (mine === undefined || !right.has(mine))) {
-      // Only the live list has it; of items that cannot be told apart, each stays as it is.
+      // Only the live list has this item. Items without a key remain unchanged.
       merged.push(live[leftIndex++]);
       continue;
     }
     const together = inLeft && inRight && mine === theirs;
     if (inLeft && inRight && !together && next < shared.length && shared[next] !== mine) {
-      // Shared, but its turn among the applied items comes later, or has been.
+      // Both lists have this item; its position in the applied list is earlier or later.
       leftIndex++;
       continue;
     }
@@ -135,6 +135,7 @@ function mergeItems(
   return same ? live : merged;
 }
 
+/** The items of a list by path element. */
 class Items {
   readonly elements: readonly (PathElement | undefined)[];
   readonly #items = new Map<PathElement, unknown>();
@@ -143,7 +144,7 @@ class Items {
     this.elements = list.map((item) => itemElement(item, schema, shape));
     for (const [index, element] of this.elements.entries()) {
       if (element === undefined) continue;
-      // Of several items that cannot be told apart, none is merged.
+      // Items with the same key are not merged.
       this.#items.set(element, this.#items.has(element) ? undefined : list[index]);
     }
   }
@@ -158,9 +159,9 @@ class Items {
 }
 
 /**
- * The fields that `object` has: its leaves, the items of its lists, and the members of maps whose
- * names are data. A declared field with something in it is not a field of its own: who applies
- * `spec.replicas` does not own `spec`.
+ * Returns the field set of `object`: its leaves, the items of its lists, and the members of maps with
+ * undeclared names. A non-empty declared field is not in the set: the manager of `spec.replicas` does
+ * not own `spec`.
  *
  * @throws {NestingError} if the object is nested too deeply
  */
@@ -223,7 +224,7 @@ function collectItems(
   for (const [index, element] of elements.entries()) {
     if (element === undefined) continue;
     into.add(element);
-    // Items that cannot be told apart are owned together, as a whole.
+    // Items with the same key are owned as a whole.
     if (!twice.has(element)) collect(list[index], itemSchema(schema), into, element, depth);
   }
 }
@@ -232,7 +233,7 @@ function isEmptyValue(value: unknown): boolean {
   return value === null || (isRecord(value) && Object.keys(value).length === 0);
 }
 
-/** `set` with every declared field that leads to a member being a member itself. */
+/** Returns `set` with all declared parents of its members as members. */
 export function withDeclaredParents(set: FieldSet, schema: JsonSchema): FieldSet {
   const members = new Set(set.members);
   const children: [PathElement, FieldSet][] = [];
@@ -245,8 +246,8 @@ export function withDeclaredParents(set: FieldSet, schema: JsonSchema): FieldSet
 }
 
 /**
- * `set` as the schema of today would have it: what was owned part by part, and has become atomic,
- * is owned as a whole.
+ * Adapts `set` to the current schema: a field that has become atomic is owned as a whole. Upstream:
+ * `ReconcileFieldSetWithSchema`.
  */
 export function reconciled(set: FieldSet, schema: JsonSchema): FieldSet {
   let changed = false;

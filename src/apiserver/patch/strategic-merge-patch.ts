@@ -9,19 +9,19 @@ import { PatchError } from './json-patch.ts';
 import { UNDECLARED, itemSchema } from './typed-value.ts';
 
 /**
- * Strategic merge patch: as a merge patch, but lists are merged where the schema says so
- * (`x-kubernetes-patch-strategy: merge`), objects by `x-kubernetes-patch-merge-key`, scalars by
- * value. Directives in the patch say what cannot be said by example:
+ * Applies a strategic merge patch. It differs from a JSON merge patch in lists with
+ * `x-kubernetes-patch-strategy: merge`: objects are merged by `x-kubernetes-patch-merge-key`, scalars
+ * by value. Directives in the patch:
  *
- * | directive                          | meaning                                               |
- * | ---------------------------------- | ----------------------------------------------------- |
- * | `$patch: replace`                  | this object, or the list it is an item of, is all     |
- * | `$patch: delete`                   | the object becomes empty; of a list, the item goes    |
- * | `$deleteFromPrimitiveList/field`   | values to take out of a list of scalars               |
- * | `$setElementOrder/field`           | the order of a merged list                            |
- * | `$retainKeys`                      | all other members of the object go                    |
+ * | directive                        | meaning                                                     |
+ * | -------------------------------- | ----------------------------------------------------------- |
+ * | `$patch: replace`                | replaces the object, or the list that has this item         |
+ * | `$patch: delete`                 | empties the object, or removes the item from its list       |
+ * | `$deleteFromPrimitiveList/field` | values to remove from a list of scalars                     |
+ * | `$setElementOrder/field`         | the order of a merged list                                  |
+ * | `$retainKeys`                    | removes all other members of the object                     |
  *
- * Returns `target` itself if nothing changes; what does not change is shared with it.
+ * Returns `target` itself if nothing changes, and shares unchanged parts with it.
  *
  * @throws {PatchError} if the patch is malformed or does not fit
  * @throws {NestingError} if the patch is nested too deeply
@@ -90,7 +90,7 @@ function mergeObject(
   return draft.value;
 }
 
-/** What becomes of a member; undefined if it goes. */
+/** Returns the merged value of a member, or undefined if it is removed. */
 function mergeValue(
   current: unknown,
   value: unknown,
@@ -128,7 +128,7 @@ function mergeList(
   }
   const { base, items } = specialItems(original, patch, mergeKey);
   const merged = [...base];
-  /** Where the first item of each key is. */
+  /** Index of the first item of each key. */
   const places = new Map<unknown, number>();
   const enter = (item: unknown, index: number) => {
     const key = isRecord(item) ? own(item, mergeKey) : undefined;
@@ -147,7 +147,7 @@ function mergeList(
   return sameItems(original, orderItems(merged, order ?? items, base, mergeKey));
 }
 
-/** Carries out the items that are directives: what is left to merge, and into what. */
+/** Applies the items that are directives. Returns the items to merge, and the list to merge them into. */
 function specialItems(
   original: readonly unknown[],
   patch: readonly unknown[],
@@ -202,7 +202,7 @@ function ordersOf(patch: JsonObject): ReadonlyMap<string, readonly unknown[]> {
   return orders;
 }
 
-/** The items of the patch must come in the order that it sets. */
+/** Checks that the items of the patch have the order that the patch sets. */
 function requireOrder(
   patch: readonly unknown[],
   order: readonly unknown[],
@@ -230,7 +230,7 @@ function orderReplaced(
   return orderItems(list, order, list, mergeKey);
 }
 
-/** A value that is new, without what was said about an old one; undefined if it was to go. */
+/** Returns a new value without directives, or undefined if a directive removes it. */
 function withoutDirectives(value: unknown, depth: number): unknown {
   requireDepth(depth);
   if (Array.isArray(value)) {
@@ -254,7 +254,7 @@ function isDirective(key: string): boolean {
   return key === RETAIN_KEYS || key.startsWith(SET_ORDER) || key.startsWith(DELETE_FROM_LIST);
 }
 
-/** `retainKeys` says nothing about merging: the directive does its work wherever it stands. */
+/** The strategy other than `retainKeys`, which does not affect merging. */
 function strategyOf(schema: JsonSchema): string | undefined {
   const strategies = schema['x-kubernetes-patch-strategy']?.split(',') ?? [];
   return strategies.find((strategy) => strategy !== 'retainKeys');
@@ -291,10 +291,10 @@ function unknownDirective(directive: unknown, where: JsonObject): PatchError {
 }
 
 /**
- * The order of a merged list. Items named by `order` come in that order; the others keep the order
- * of `live`, and each stands before the first ordered item that it stood before there.
+ * Orders a merged list. Items in `order` have that order. The other items keep the order of `live`;
+ * each precedes the first ordered item that it preceded there.
  *
- * @param mergeKey the member that tells objects apart; undefined in a list of scalars
+ * @param mergeKey the member that identifies objects; undefined in a list of scalars
  */
 function orderItems(
   items: readonly unknown[],
@@ -324,7 +324,7 @@ function orderItems(
   return [...result, ...ordered.slice(next)];
 }
 
-/** True if both were in the live list, and `a` stood before `b`. */
+/** Whether both were in the live list, `a` before `b`. */
 function precedes(before: ReadonlyMap<unknown, number>, a: unknown, b: unknown): boolean {
   const [left, right] = [before.get(a), before.get(b)];
   return left !== undefined && right !== undefined && left < right;

@@ -11,7 +11,7 @@ import { Managers, managedFieldsOf, withManagers } from './managed-fields.ts';
 import { declaredField } from '../schema/json-schema.ts';
 import type { FieldPath } from './field-set.ts';
 
-/** What tracking and applying need to know of a request. */
+/** Properties of a write request that its field manager is tracked by. */
 export interface WriteContext {
   /** The field manager; an empty name becomes `unknown`. */
   readonly manager: string;
@@ -24,9 +24,8 @@ export interface WriteContext {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /**
-   * Top-level fields that this endpoint does not write, and whose ownership it does not touch:
-   * `['status']` on an object whose kind has a status subresource, `['metadata', 'spec']` on that
-   * subresource.
+   * Top-level fields that this endpoint does not write and whose owners it does not change:
+   * `['status']` for a kind with a status subresource, `['metadata', 'spec']` for that subresource.
    * @default none
    */
   readonly resetFields?: readonly string[] | undefined;
@@ -36,22 +35,22 @@ export interface Update extends WriteContext {
   /** The stored object; absent on create. */
   readonly before?: Readonly<JsonObject> | undefined;
   /**
-   * On create: an object of the kind in which nothing is set, whose members nobody has written.
+   * On create: an object of the kind with no field set. Its members do not count as written.
    * @default {}
    */
   readonly blank?: Readonly<JsonObject> | undefined;
-  /** The object that is to be stored, defaults applied. */
+  /** The object to store, with defaults. */
   readonly after: Readonly<JsonObject>;
 }
 
 /**
- * Writes down who owns what after a create, an update or a patch that is not an apply: returns
- * `after` with `metadata.managedFields`. The writer owns what it changed and added; who owned what
- * was changed or removed owns it no more.
+ * Tracks the owners of fields after a create, an update or a patch other than apply. Returns `after`
+ * with `metadata.managedFields`. The writer owns the fields that it changed or added; previous
+ * owners lose the fields that were changed or removed.
  *
- * `managedFields` that the request carries count if they are valid: an empty list, or one with an
- * empty entry, resets them, and an object without managers is not tracked until it is applied.
- * Invalid ones are ignored, as are all on a subresource.
+ * Valid `managedFields` of the request replace the stored ones. An empty list, or a list with one
+ * empty entry, resets them; an object without managers is not tracked until it is applied. Invalid
+ * `managedFields`, and all that are sent to a subresource, are ignored.
  */
 export function trackUpdate(update: Update): JsonObject {
   const schema = withObjectMeta(update.schema);
@@ -59,11 +58,11 @@ export function trackUpdate(update: Update): JsonObject {
   const managers = managersOfUpdate(update);
   if (managers.isEmpty && before !== undefined) return withManagers(after, managers);
   const changes = compareFields(before ?? blank, after, schema);
-  return withManagers(after, tracked(managers, changes, schema, update).capped());
+  return withManagers(after, trackChanges(managers, changes, schema, update).capped());
 }
 
-/** The managers after `changes` by an update. */
-export function tracked(
+/** Returns the managers after `changes` by an update. */
+export function trackChanges(
   managers: Managers,
   changes: Comparison,
   schema: JsonSchema,
@@ -82,7 +81,7 @@ export function tracked(
   return others.with({ ...self, time, fields: written.union(previous) });
 }
 
-/** Who writes, without fields and time. */
+/** Returns the manager of a request, without fields and time. */
 export function managerOf(
   context: WriteContext,
   operation: FieldManager['operation'],
@@ -96,7 +95,7 @@ export function managerOf(
   };
 }
 
-/** `changes` without those to fields that the endpoint does not write. */
+/** Returns `changes` without the fields that the endpoint does not write. */
 export function withoutReset(changes: Comparison, context: WriteContext): Comparison {
   const reset = FieldSet.of((context.resetFields ?? []).map(fieldElement));
   if (reset.isEmpty) return changes;
@@ -125,7 +124,7 @@ function isReset(managedFields: unknown): boolean {
 const TEXT: JsonSchema = { type: 'string' };
 const TEXTS: JsonSchema = { type: 'object', additionalProperties: TEXT };
 
-/** How the metadata of every object is merged, whatever its kind's own schema says about it. */
+/** Schema for merging object metadata, unless the kind's schema declares complete metadata. */
 const OBJECT_META: JsonSchema = {
   type: 'object',
   properties: {
@@ -154,7 +153,7 @@ const OBJECT_META: JsonSchema = {
 
 const complete = new WeakMap<JsonSchema, JsonSchema>();
 
-/** `schema` of a kind with what it need not declare: `apiVersion`, `kind` and all of `metadata`. */
+/** Returns the schema of a kind with `apiVersion`, `kind` and `metadata` declared. */
 export function withObjectMeta(schema: JsonSchema): JsonSchema {
   let result = complete.get(schema);
   if (!result) {
@@ -175,12 +174,12 @@ export function withObjectMeta(schema: JsonSchema): JsonSchema {
   return result;
 }
 
-/** A schema without fields leaves them open, and must stay so when it gets some. */
+/** Whether a schema declares no fields. It must keep unknown fields after fields are added to it. */
 function declaresNothing(schema: JsonSchema): boolean {
   return schema.additionalProperties === undefined && schema.properties === undefined;
 }
 
-/** Fields that identify an object or belong to the server: nobody manages them. */
+/** Fields without a manager: they identify the object, or only the server writes them. */
 export const UNMANAGED: FieldSet = FieldSet.ofPaths([
   ['f:apiVersion'],
   ['f:kind'],

@@ -8,18 +8,18 @@ import { displayElement, fieldElement, keyElement, valueElement } from './field-
 import { andMore, goJson, listed } from '../schema/go-format.ts';
 import { PatchError } from './json-patch.ts';
 
-/** How the parts of a value are owned and merged. */
+/** How the parts of a value are owned and merged, by its schema. */
 export type Shape =
-  /** As a whole: scalars, and what is declared atomic. */
+  /** As a whole: scalars and atomic lists and maps. */
   | { readonly kind: 'leaf' }
-  /** Member by member. */
+  /** By member. */
   | { readonly kind: 'map' }
-  /** Value by value. */
+  /** By value. */
   | { readonly kind: 'set' }
-  /** Item by item, told apart by the members `keys`. */
+  /** By item, identified by the members `keys`. */
   | { readonly kind: 'keyed'; readonly keys: readonly string[] };
 
-/** Of what no schema declares: objects are merged by member, lists are atomic. */
+/** The schema of an undeclared value: objects are merged by member, lists are atomic. */
 export const UNDECLARED: JsonSchema = { 'x-kubernetes-preserve-unknown-fields': true };
 
 const LEAF: Shape = { kind: 'leaf' };
@@ -27,8 +27,8 @@ const MAP: Shape = { kind: 'map' };
 const SET: Shape = { kind: 'set' };
 
 /**
- * The shape that `schema` gives `value`. A value that does not fit its type (`null` among them) has
- * the shape of what should be there.
+ * Returns the shape of `value`. A value that does not fit the type of its schema, such as `null`, has
+ * the shape of that type.
  */
 export function shapeOf(value: unknown, schema: JsonSchema): Shape {
   switch (schema.type) {
@@ -46,7 +46,7 @@ export function shapeOf(value: unknown, schema: JsonSchema): Shape {
   }
 }
 
-/** The schema of a member, whether declared or not. */
+/** Returns the schema of a member, or `UNDECLARED`. */
 export function memberSchema(schema: JsonSchema, name: string): JsonSchema {
   return fieldSchema(schema, name) ?? UNDECLARED;
 }
@@ -60,11 +60,9 @@ export function isDeclared(schema: JsonSchema, name: string): boolean {
 }
 
 /**
- * The path element of an item in a list of this shape. A key that the item lacks is taken from its
- * default, if there is one.
+ * Returns the path element of an item in a list of this shape. Absent keys have their defaults.
  *
- * @returns undefined if the item cannot be told from others: it has none of the keys, or is no
- *   scalar in a set
+ * @returns undefined if the item has none of the keys, or is not a scalar in a set
  */
 export function itemElement(
   item: unknown,
@@ -100,7 +98,7 @@ function listShape(schema: JsonSchema): Shape {
   }
 }
 
-/** Older built-in types say only how a strategic merge patch merges them. */
+/** The shape of a list of older built-in types, which declare only the strategic merge. */
 function patchStrategyShape(schema: JsonSchema): Shape {
   const strategies = schema['x-kubernetes-patch-strategy']?.split(',') ?? [];
   if (!strategies.includes('merge')) return LEAF;
@@ -110,9 +108,9 @@ function patchStrategyShape(schema: JsonSchema): Shape {
 
 /**
  * Checks that an applied object can be merged by its schema: no undeclared fields, values of the
- * declared types, items that can be told apart.
+ * declared types, items with unique keys.
  *
- * @throws {PatchError} `untyped`, naming the object and everything that is wrong
+ * @throws {PatchError} `untyped`, with the object and all errors in the message
  * @throws {NestingError} if the object is nested too deeply
  */
 export function requireTyped(object: JsonObject, schema: JsonSchema): void {
@@ -128,7 +126,7 @@ export function requireTyped(object: JsonObject, schema: JsonSchema): void {
   );
 }
 
-/** @param open whether undeclared fields are data: by this schema, or by one above */
+/** @param open whether this schema or one above preserves undeclared fields */
 function check(
   value: unknown,
   schema: JsonSchema,
@@ -221,7 +219,7 @@ function mismatch(value: unknown, schema: JsonSchema): string | undefined {
   }
 }
 
-/** An object type that declares nothing leaves its members open. */
+/** Whether a schema preserves undeclared members; an object type without any declaration does. */
 function isOpen(schema: JsonSchema): boolean {
   return (
     schema['x-kubernetes-preserve-unknown-fields'] === true ||

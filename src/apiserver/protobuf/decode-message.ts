@@ -5,29 +5,28 @@ import { PROTOBUF } from '../generated/protobuf.ts';
 import { NOT_A_QUANTITY, canonicalQuantity } from '../builtin/quantity.ts';
 
 /**
- * A message as the JSON that Go's encoder makes of the struct that Go's decoder makes of it: what
- * follows (defaults, validation) cannot tell whether the client sent the one or the other. Fields
- * that the type does not know are passed over, as in Go.
+ * Decodes a message to the JSON that Go would encode the decoded struct to. Defaulting and validation
+ * therefore treat protobuf and JSON requests alike. Unknown fields are skipped, as in Go.
  *
- * @throws {WireError} if the bytes are no such message
- * @throws {NestingError} if it is nested too deeply
+ * @throws {WireError} if the bytes are not such a message
+ * @throws {NestingError} if the message is nested too deeply
  */
 export function decodeMessage(type: MessageType, bytes: Uint8Array): JsonObject {
-  const fields = new Map<Field, Seen>();
+  const fields = new Map<Field, FieldValue>();
   collect(type, new WireReader(bytes), fields, 1);
   return membersOf(type, fields, 1);
 }
 
-/** A message none of whose fields were set: an empty Go struct as JSON. */
+/** A message without any set field: an empty Go struct as JSON. */
 export function emptyMessage(type: MessageType): JsonObject {
   return membersOf(type, new Map(), 1);
 }
 
 /**
- * What has been found of a field: values of a list, entries of a map, the last scalar, or all parts
- * of a message: one that comes several times is the parts in sequence.
+ * The values of a field on the wire: items of a list, entries of a map, the last scalar, or all
+ * parts of a message. A message field that occurs several times is the concatenation of its parts.
  */
-type Seen =
+type FieldValue =
   | { readonly kind: 'list'; readonly items: unknown[] }
   | { readonly kind: 'map'; readonly entries: JsonObject }
   | { readonly kind: 'scalar'; readonly value: unknown }
@@ -56,7 +55,7 @@ const ZERO_VALUES: Readonly<Record<Scalar, unknown>> = {
 function collect(
   type: MessageType,
   reader: WireReader,
-  fields: Map<Field, Seen>,
+  fields: Map<Field, FieldValue>,
   depth: number,
 ): void {
   requireDepth(depth);
@@ -64,29 +63,29 @@ function collect(
   for (let tag = reader.tag(goName); tag; tag = reader.tag(goName)) {
     const field = type.fields.get(tag.number);
     if (!field) reader.skip(tag.wireType);
-    else see(field, tag.wireType, reader, fields, depth);
+    else readField(field, tag.wireType, reader, fields, depth);
   }
 }
 
-function see(
+function readField(
   field: Field,
   wireType: number,
   reader: WireReader,
-  fields: Map<Field, Seen>,
+  fields: Map<Field, FieldValue>,
   depth: number,
 ): void {
-  const seen = fields.get(field);
+  const found = fields.get(field);
   switch (field.label) {
     case 'list': {
-      const items = seen?.kind === 'list' ? seen.items : [];
+      const items = found?.kind === 'list' ? found.items : [];
       readItems(field, wireType, reader, items, depth);
-      // A list that is there but packs nothing is none.
+      // A packed list without items counts as absent.
       if (items.length > 0) fields.set(field, { kind: 'list', items });
       return;
     }
     case 'map': {
       requireWireType(field, wireType, BYTES);
-      const entries = seen?.kind === 'map' ? seen.entries : {};
+      const entries = found?.kind === 'map' ? found.entries : {};
       readEntry(field, reader.nested(), entries, depth);
       fields.set(field, { kind: 'map', entries });
       return;
@@ -98,7 +97,7 @@ function see(
         return;
       }
       requireWireType(field, wireType, BYTES);
-      const parts = seen?.kind === 'message' ? seen.parts : [];
+      const parts = found?.kind === 'message' ? found.parts : [];
       parts.push(reader.nested());
       fields.set(field, { kind: 'message', parts });
     }
@@ -120,7 +119,7 @@ function readItems(
   }
   const expected = WIRE_TYPES[type];
   if (wireType === BYTES && expected !== BYTES) {
-    // Packed: numbers without tags.
+    // Packed encoding: numbers without tags.
     const packed = reader.nested();
     while (!packed.atEnd) items.push(readScalar(type, packed));
     return;
@@ -129,7 +128,7 @@ function readItems(
   items.push(readScalar(type, reader));
 }
 
-/** An entry is a message of a key, 1, and a value, 2. */
+/** Reads a map entry: a message with the key as field 1 and the value as field 2. */
 function readEntry(field: Field, reader: WireReader, entries: JsonObject, depth: number): void {
   const { type } = field;
   let key = '';
@@ -153,7 +152,7 @@ function readEntry(field: Field, reader: WireReader, entries: JsonObject, depth:
   setOwn(entries, key, value);
 }
 
-/** The bytes of an entry are empty rather than absent. */
+/** The zero value in a map entry, where bytes are empty instead of null. */
 function zeroInMap(type: Scalar): unknown {
   return type === 'bytes' ? '' : ZERO_VALUES[type];
 }
@@ -190,16 +189,20 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** What stands in the JSON for a message. */
+/** The JSON of a message, given its parts. */
 function messageJson(type: MessageType, parts: readonly WireReader[], depth: number): unknown {
-  const fields = new Map<Field, Seen>();
+  const fields = new Map<Field, FieldValue>();
   for (const part of parts) collect(type, part, fields, depth);
   const members = membersOf(type, fields, depth);
-  const selfMade = SELF_MADE_JSON.get(type.name);
-  return selfMade ? selfMade(members) : members;
+  const customJson = CUSTOM_JSON.get(type.name);
+  return customJson ? customJson(members) : members;
 }
 
-function membersOf(type: MessageType, fields: ReadonlyMap<Field, Seen>, depth: number): JsonObject {
+function membersOf(
+  type: MessageType,
+  fields: ReadonlyMap<Field, FieldValue>,
+  depth: number,
+): JsonObject {
   const members: JsonObject = {};
   for (const field of type.fields.values()) {
     const value = valueOf(field, fields.get(field), depth);
@@ -209,18 +212,18 @@ function membersOf(type: MessageType, fields: ReadonlyMap<Field, Seen>, depth: n
   return members;
 }
 
-/** Undefined if the JSON does not have the field. */
-function valueOf(field: Field, seen: Seen | undefined, depth: number): unknown {
+/** The JSON of a field, or undefined if it is omitted. */
+function valueOf(field: Field, found: FieldValue | undefined, depth: number): unknown {
   const { type, label, optional, pointer } = field;
-  switch (seen?.kind) {
+  switch (found?.kind) {
     case 'list':
-      return seen.items;
+      return found.items;
     case 'map':
-      return seen.entries;
+      return found.entries;
     case 'scalar':
-      return optional && !pointer && isZero(seen.value) ? undefined : seen.value;
+      return optional && !pointer && isZero(found.value) ? undefined : found.value;
     case 'message': {
-      const value = messageJson(typeOf(messageOf(field)), seen.parts, depth + 1);
+      const value = messageJson(typeOf(messageOf(field)), found.parts, depth + 1);
       return optional && !pointer && value === null ? undefined : value;
     }
     case undefined:
@@ -242,18 +245,18 @@ function messageOf({ type }: Field): string {
 
 function typeOf(name: string): MessageType {
   const type = messageType(name);
-  if (!type) throw new Error(`There is no message ${name}`);
+  if (!type) throw new Error(`no protobuf message named ${name}`);
   return type;
 }
 
 function requireWireType({ name = '' }: Field, wireType: number, expected: number): void {
   if (wireType === expected) return;
-  // Go's field has the name that JSON has, in upper case.
+  // The Go field has the JSON name with an upper-case initial.
   const goName = name.slice(0, 1).toUpperCase() + name.slice(1);
   throw new WireError(`proto: wrong wireType = ${wireType} for field ${goName}`);
 }
 
-/** A kind of message: its fields by number, in the order in which JSON has them. */
+/** A message type: its fields by number, in JSON order. */
 export interface MessageType {
   /** Package and name: `core.v1.Pod`. */
   readonly name: string;
@@ -261,14 +264,14 @@ export interface MessageType {
 }
 
 export interface Field {
-  /** In JSON; undefined if the members of its value are members of the message itself. */
+  /** JSON name; undefined if the members of the value are inlined into the message. */
   readonly name: string | undefined;
-  /** A map's keys are strings; `type` is that of its values. */
+  /** The keys of a map are strings; `type` is the type of its values. */
   readonly label: 'single' | 'list' | 'map';
   readonly type: Scalar | MessageReference;
-  /** Left out of the JSON when it has Go's zero value. */
+  /** Whether Go's zero value is omitted from the JSON. */
   readonly optional: boolean;
-  /** Zero only when it is not on the wire. */
+  /** Whether the Go field is a pointer, which is nil only if the field is not on the wire. */
   readonly pointer: boolean;
 }
 
@@ -282,7 +285,7 @@ const SCALARS = ['string', 'bytes', 'json', 'bool', 'int32', 'int64', 'double'] 
 
 let types: ReadonlyMap<string, MessageType> | undefined;
 
-/** The message of that name; undefined if no kind that the server has uses it. */
+/** Returns the message type `name`, or undefined if no served kind uses it. */
 export function messageType(name: string): MessageType | undefined {
   types ??= new Map(
     PROTOBUF.trim()
@@ -314,17 +317,17 @@ function parseField(line: string): [number: number, field: Field] {
   ];
 }
 
-/** Of 1 January of the year 1, which is Go's zero time, and of the year 10000. */
+/** 1 January of year 1 (Go's zero time) and of year 10000, in seconds since the Unix epoch. */
 const ZERO_SECONDS = -62_135_596_800;
 const END_SECONDS = 253_402_300_800;
 
 const MICROS = 1_000_000;
 
 /**
- * The Go types that write their JSON themselves, by message name: from the fields that were on the
- * wire to what stands in the JSON.
+ * Functions for Go types with a custom JSON encoding, by message name. Each maps the fields on the
+ * wire to the JSON.
  */
-const SELF_MADE_JSON: ReadonlyMap<string, (fields: Readonly<JsonObject>) => unknown> = new Map<
+const CUSTOM_JSON: ReadonlyMap<string, (fields: Readonly<JsonObject>) => unknown> = new Map<
   string,
   (fields: Readonly<JsonObject>) => unknown
 >([
@@ -347,7 +350,7 @@ const SELF_MADE_JSON: ReadonlyMap<string, (fields: Readonly<JsonObject>) => unkn
   ['authorization.v1.ExtraValue', ({ items }) => items ?? []],
 ]);
 
-/** In the one form that a quantity has, as Go writes it. */
+/** The canonical form of a quantity. */
 function quantity({ string = '0' }: Readonly<JsonObject>): string {
   const canonical = typeof string === 'string' ? canonicalQuantity(string) : undefined;
   if (canonical === undefined) throw new WireError(NOT_A_QUANTITY);
@@ -360,7 +363,7 @@ function intOrString({ type = 0, intVal = 0, strVal = '' }: Readonly<JsonObject>
   throw new WireError('impossible IntOrString.Type');
 }
 
-/** `2006-01-02T15:04:05Z`; null for Go's zero time. The fraction is not looked at. */
+/** `2006-01-02T15:04:05Z`; null for Go's zero time. The fraction is dropped. */
 function time({ seconds }: Readonly<JsonObject>): string | null {
   if (seconds === undefined) return null;
   const text = dateTime(numberOf(seconds));

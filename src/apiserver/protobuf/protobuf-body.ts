@@ -8,22 +8,22 @@ import { BYTES, WireError, WireReader } from './wire-reader.ts';
 
 export const PROTOBUF_TYPE = 'application/vnd.kubernetes.protobuf';
 
-/** What a body is to be, by the path that it was sent to. */
+/** The kind that a body must have, by the request path. */
 export interface ExpectedKind {
   /** Empty for the core group. */
   readonly group: string;
   readonly version: string;
   readonly kind: string;
-  /** True for kinds that a CRD defines, which no Go type and so no message stands for. */
+  /** True for a kind that a CRD defines, which has no protobuf message. */
   readonly custom?: boolean;
 }
 
-/** What every protobuf body begins with: `k8s` and a zero. */
+/** Prefix of every protobuf body: `k8s` and a zero. */
 const PREFIX = Uint8Array.of(0x6b, 0x38, 0x73, 0);
 
 const EXCERPT_BYTES = 30;
 
-/** The message of a kind; undefined if there is none, so that it does not come as protobuf. */
+/** Returns the message of a kind, or undefined if the kind has no protobuf encoding. */
 export function messageOfKind({
   group,
   version,
@@ -36,11 +36,10 @@ export function messageOfKind({
 }
 
 /**
- * A body of the media type `application/vnd.kubernetes.protobuf` as the JSON object that it stands
- * for: the prefix, and an envelope that says apiVersion and kind (here, too, they may be missing)
- * around the message.
+ * Decodes a body of the media type `application/vnd.kubernetes.protobuf` to a JSON object. The body
+ * is the prefix and an envelope with the message. The envelope may lack apiVersion and kind.
  *
- * @throws {StatusError} 400 if it cannot be read, or is of another kind
+ * @throws {StatusError} 400 if the body is malformed or has another kind
  */
 export function decodeBody(
   bytes: Uint8Array,
@@ -75,7 +74,7 @@ interface Envelope extends TypeMeta {
   readonly raw: Uint8Array;
 }
 
-/** Reads apimachinery's `runtime.Unknown`. What it says of encodings, no server looks at. */
+/** Reads apimachinery's `runtime.Unknown`. Its encoding fields are ignored, as upstream does. */
 function readEnvelope(bytes: Uint8Array): Envelope {
   if (bytes.byteLength === 0) throw new WireError('empty data');
   if (!PREFIX.every((byte, index) => bytes[index] === byte)) {
@@ -139,7 +138,7 @@ function versionIn(apiVersion: string): string {
   return apiVersion.slice(apiVersion.indexOf('/') + 1);
 }
 
-/** How a body begins: as text if it may be JSON, else in hexadecimal. */
+/** The start of a body: as text if it may be JSON, else in hexadecimal. */
 function excerpt(bytes: Uint8Array): string {
   if (bytes.byteLength === 0) return '<empty>';
   const start = Buffer.from(bytes.subarray(0, EXCERPT_BYTES));

@@ -1,9 +1,9 @@
-/** The bytes are not what they should be. The text is that of Go's decoder. */
+/** Malformed protobuf. The message is that of Go's decoder. */
 export class WireError extends Error {
   override readonly name = 'WireError';
 }
 
-/** What stands before a value on the wire. */
+/** The tag that precedes a value on the wire. */
 interface Tag {
   readonly number: number;
   readonly wireType: number;
@@ -18,15 +18,14 @@ const FIXED32 = 5;
 
 /**
  * Reads one message in the protobuf wire format, value by value. Every length is checked against
- * the bytes that are there before anything is read, so the worst that hostile input gets is a
- * `WireError`.
+ * the remaining bytes before it is used, so hostile input causes a `WireError` at worst.
  */
 export class WireReader {
   readonly #bytes: Buffer;
   readonly #end: number;
   #at: number;
 
-  /** The two halves of the number read last, each as 32 bits without sign. */
+  /** The two halves of the last number, each as an unsigned 32-bit integer. */
   #low = 0;
   #high = 0;
 
@@ -36,7 +35,7 @@ export class WireReader {
     this.#end = end;
   }
 
-  /** The next tag; undefined at the end of the message, whose name `message` is. */
+  /** Returns the next tag of the message `message`, or undefined at its end. */
   tag(message: string): Tag | undefined {
     if (this.#at >= this.#end) return undefined;
     const tag = this.#tag();
@@ -59,7 +58,7 @@ export class WireReader {
     return this.#low | 0;
   }
 
-  /** Beyond 2^53 the nearest number, which is also what JSON makes of it. */
+  /** Beyond 2^53 the nearest number, as in JSON. */
   int64(): number {
     this.#varint();
     return (this.#high | 0) * 2 ** 32 + this.#low;
@@ -69,7 +68,7 @@ export class WireReader {
     return this.#bytes.readDoubleLE(this.#advance(8));
   }
 
-  /** Bytes that are no UTF-8 become replacement characters, as in JSON. */
+  /** Invalid UTF-8 becomes replacement characters, as in JSON. */
   text(): string {
     const length = this.#length();
     const start = this.#advance(length);
@@ -89,7 +88,7 @@ export class WireReader {
     return this.#bytes.subarray(start, start + length);
   }
 
-  /** A message, or whatever else has a length, to be read on its own. */
+  /** Returns a reader of a length-delimited value, such as a message. */
   nested(): WireReader {
     const length = this.#length();
     const start = this.#advance(length);
@@ -100,7 +99,7 @@ export class WireReader {
     return this.#at >= this.#end;
   }
 
-  /** Passes over a value; groups, which nothing uses any more, with all that is in them. */
+  /** Skips a value. A group, which is deprecated, is skipped with its content. */
   skip(wireType: number): void {
     for (let depth = 0, next = wireType; ; next = this.#tag().wireType) {
       switch (next) {
@@ -143,7 +142,7 @@ export class WireReader {
     return this.#high * 2 ** 32 + this.#low;
   }
 
-  /** Where the next `length` bytes start, which are thereby read. */
+  /** Consumes `length` bytes and returns the offset of the first. */
   #advance(length: number): number {
     if (length > this.#end - this.#at) throw new WireError('unexpected EOF');
     const start = this.#at;

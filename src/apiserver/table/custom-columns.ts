@@ -15,8 +15,8 @@ interface PrinterColumn {
 }
 
 /**
- * The columns of a custom kind: its name and what its CRD adds, or its age if that is nothing. A
- * path that does not parse drops its column and those behind it.
+ * Returns the columns of a custom kind: its name and the columns of its CRD. Without columns in the
+ * CRD the second column is the age. A path that does not parse drops its column and all later ones.
  */
 export function customColumns(
   printerColumns: readonly PrinterColumn[] = [],
@@ -27,7 +27,7 @@ export function customColumns(
   return [NAME_COLUMN, ...usable.map(customColumn)];
 }
 
-/** The cell of a column that is given as a JSONPath: the first value it leads to. */
+/** Returns the cell of a JSONPath column: the first value that the path selects. */
 export function customCell(
   { type }: Pick<TableColumn, 'type'>,
   jsonPath: string,
@@ -52,7 +52,7 @@ export function customCell(
   }
 }
 
-/** In a custom kind the age is a date, which clients may format themselves. */
+/** The age of a custom kind has the type `date`, which clients may format themselves. */
 const CUSTOM_AGE_COLUMN: TableColumn = { ...AGE_COLUMN, type: 'date' };
 
 function customColumn(column: PrinterColumn): TableColumn {
@@ -80,7 +80,7 @@ function isColumnType(type: string): type is TableColumn['type'] {
   return COLUMN_TYPES.has(type);
 }
 
-/** Paths come with CRDs, and CRDs come and go. */
+/** Bounded, because CRDs are created and deleted at runtime. */
 const paths = new Memo(1000, parsed);
 
 /** The parsed path; undefined if it does not parse. */
@@ -93,7 +93,7 @@ function parsed(jsonPath: string): JsonPath | undefined {
   }
 }
 
-/** A value as Go prints it into a text cell: strings bare, anything with members as JSON. */
+/** A value as upstream prints it into a string cell: strings unquoted, other values as JSON. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === null) return '<nil>';

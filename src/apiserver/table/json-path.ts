@@ -1,9 +1,9 @@
 import { assertNever } from '../../util/values.ts';
 
-/** A JSONPath, ready to be evaluated. */
+/** A parsed JSONPath. */
 export type JsonPath = readonly Step[];
 
-/** What one step does with each value it is given. */
+/** One step of a path. It maps each input value to any number of values. */
 type Step =
   | { readonly type: 'field'; readonly name: string }
   | { readonly type: 'wildcard' }
@@ -19,10 +19,10 @@ type Step =
     }
   | { readonly type: 'literal'; readonly value: string | number | boolean };
 
-/** Array elements from `start` to before `end`; negative numbers count from the end. */
+/** Array elements from `start` up to but not including `end`; negative numbers count from the end. */
 interface Slice {
   readonly start: number;
-  /** Absent: to the end. */
+  /** Undefined for the end of the array. */
   readonly end: number | undefined;
   readonly step: number;
 }
@@ -32,12 +32,12 @@ type Comparison = '==' | '!=' | '<' | '<=' | '>' | '>=';
 const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '<', '<=', '>', '>=']);
 
 /**
- * Parses a JSONPath as printer columns may have it: `.spec.replicas`, `.metadata.labels['app']`,
+ * Parses the JSONPath of a printer column: `.spec.replicas`, `.metadata.labels['app']`,
  * `.status.conditions[?(@.type=="Ready")].status`, `.items[0]`, `[1:3]`, `[*]`, `..name`. The
- * dialect is that of kubectl's `-o jsonpath`, without its templates (`{range}`): a dot within
- * quotes still separates fields unless it is escaped, `['app\.kubernetes\.io/name']`.
+ * dialect is that of kubectl's `-o jsonpath`, without its templates (`{range}`). A dot within
+ * quotes separates fields unless it is escaped: `['app\.kubernetes\.io/name']`.
  *
- * @throws {SyntaxError} saying what was not understood
+ * @throws {SyntaxError} if the path is malformed
  */
 export function parseJsonPath(text: string): JsonPath {
   const steps: Step[] = [];
@@ -54,7 +54,7 @@ export function parseJsonPath(text: string): JsonPath {
       }
       steps.push({ type: 'descendants' });
       at += 2;
-      // What follows is a field without a dot of its own (`..name`), or any other step (`..[0]`).
+      // Next is a field without its own dot (`..name`) or any other step (`..[0]`).
       if (/[\w*]/.test(text.charAt(at))) at = parseField(text, at, steps);
     } else if (rest.startsWith('.')) at = parseField(text, at + 1, steps);
     else if (rest.startsWith('[')) {
@@ -97,7 +97,7 @@ function parseBracket(text: string): JsonPath {
   return [{ type: 'slice', slice: { start, end: sliceEnd(start, second), step: step(third) } }];
 }
 
-/** A single index ends one further on; before the end of the array, that is the end itself. */
+/** The end of a slice. A single index selects one element; -1 selects up to the end. */
 function sliceEnd(start: number, text: string | undefined): number | undefined {
   if (text === undefined) return start === -1 ? undefined : start + 1;
   return text === '' ? undefined : index(text);
@@ -115,7 +115,7 @@ function index(text: string): number {
   return value;
 }
 
-/** Where the `)]` of a filter is that begins at `start`; parentheses in quotes do not count. */
+/** Finds the `)]` of the filter at `start`; ignores parentheses in quotes. */
 function filterEnd(text: string, start: number): number {
   let quote = '';
   for (let at = start; at < text.length; at++) {
@@ -163,7 +163,7 @@ function parseQuoted(text: string, start: number, steps: Step[]): number {
   throw new SyntaxError('unterminated quoted string');
 }
 
-/** Numbers and booleans, for filters to compare with. */
+/** Parses a number or a boolean, which filters compare with. */
 function parseWord(text: string, start: number, steps: Step[]): number {
   const word = /^[\w+-][\w.]*/.exec(text.slice(start))?.[0] ?? text.charAt(start);
   if (word === 'true' || word === 'false') steps.push({ type: 'literal', value: word === 'true' });
@@ -173,19 +173,20 @@ function parseWord(text: string, start: number, steps: Step[]): number {
   return start + word.length;
 }
 
-/** Values that an evaluation looks at before it gives up: `..*..*` multiplies. */
+/** Number of values that one evaluation may visit. Paths such as `..*..*` multiply it. */
 const MAX_VISITS = 100_000;
 
 /**
- * The values that `path` leads to from `root`. A field that is not there leads nowhere; undefined
- * means that the path does not fit `root` (an index out of bounds, a filter on something that is no
- * array, a comparison of things that do not compare), or that it leads to too many values.
+ * Returns the values that `path` selects in `root`. An absent field selects nothing.
+ *
+ * @returns undefined if the path does not fit `root` (an index out of bounds, a filter on a value
+ *   that is not an array, a comparison of incomparable values), or if it visits too many values
  */
 export function evaluateJsonPath(path: JsonPath, root: unknown): readonly unknown[] | undefined {
   return new Evaluation().walk(path, [root]);
 }
 
-/** One evaluation and its budget. Undefined, throughout, means that the path does not fit. */
+/** One evaluation and its budget. All methods return undefined if the path does not fit. */
 class Evaluation {
   #visitsLeft = MAX_VISITS;
 
@@ -229,7 +230,7 @@ class Evaluation {
     }
   }
 
-  /** Everything below the inputs that has children of its own, parents before children. */
+  /** All descendants of the inputs that have children themselves, parents before children. */
   #descendants(inputs: readonly unknown[]): readonly unknown[] | undefined {
     const found: unknown[] = [];
     const pending = [...inputs].reverse();
@@ -274,7 +275,7 @@ function children(value: unknown): readonly unknown[] {
   return typeof value === 'object' && value !== null ? Object.values(value) : [];
 }
 
-/** As `flatMap`; undefined if the result of any call is. */
+/** Like `flatMap`, but returns undefined if any call returns undefined. */
 function flatMapAll<T>(
   values: readonly T[],
   map: (value: T) => readonly unknown[] | undefined,
@@ -298,7 +299,7 @@ function sliceOf(value: unknown, slice: Slice): readonly unknown[] | undefined {
   return value.slice(start, end).filter((_, index) => index % slice.step === 0);
 }
 
-/** Undefined if the two do not compare: different types, or types without such an order. */
+/** Compares two values. Returns undefined if their types differ or have no such order. */
 function compare(left: unknown, operator: Comparison, right: unknown): boolean | undefined {
   const isOrdered = typeof left === 'string' || typeof left === 'number';
   if (typeof left !== typeof right || !(isOrdered || typeof left === 'boolean')) return undefined;

@@ -13,12 +13,12 @@ const { column, wide } = columnsFor<MutablePod>();
 
 export const POD_COLUMNS: readonly TableColumn[] = [
   NAME_COLUMN,
-  column('Ready', 'Containers that are ready, of all that should be.', (pod) => {
+  column('Ready', 'Number of ready containers, and of all containers.', (pod) => {
     const { ready, total } = summarize(pod);
     return `${ready}/${total}`;
   }),
-  column('Status', 'What the containers are doing, in a word.', (pod) => summarize(pod).reason),
-  column('Restarts', 'How often containers were restarted, and when last.', (pod, nowMs) => {
+  column('Status', 'Aggregate status of the containers.', (pod) => summarize(pod).reason),
+  column('Restarts', 'Number of container restarts, and the age of the last one.', (pod, nowMs) => {
     const { restarts, lastRestart } = summarize(pod);
     return restarts > 0 && lastRestart
       ? `${restarts} (${ageOf(lastRestart, nowMs)} ago)`
@@ -26,16 +26,16 @@ export const POD_COLUMNS: readonly TableColumn[] = [
   }),
   AGE_COLUMN,
   wide('IP', 'Address of the pod.', ({ status }) => status?.podIPs?.[0]?.ip || '<none>'),
-  wide('Node', 'Where the pod runs, or is to run.', ({ spec }) => spec?.nodeName || '<none>'),
+  wide('Node', 'Node that the pod is assigned to.', ({ spec }) => spec?.nodeName || '<none>'),
   wide(
     'Nominated Node',
-    'Where the pod is to run once others have made room.',
+    'Node that the pod is nominated for after preemption.',
     ({ status }) => status?.nominatedNodeName || '<none>',
   ),
-  wide('Readiness Gates', 'Readiness gates that are passed, of all there are.', readinessGates),
+  wide('Readiness Gates', 'Number of true readiness gates, and of all gates.', readinessGates),
 ];
 
-/** What a row says of its pod besides the cells: that it has ended. */
+/** The row conditions of a pod: `Completed` if it has ended. */
 export function podRowConditions(object: StoredObject): readonly TableRowCondition[] {
   const reason = (object as Pod).status?.phase;
   if (reason !== 'Succeeded' && reason !== 'Failed') return [];
@@ -48,13 +48,13 @@ interface Summary {
   readonly total: number;
   reason: string;
   restarts: number;
-  /** When the container that was restarted last had ended, RFC 3339. */
+  /** Time when the last restarted container had terminated, RFC 3339. */
   lastRestart: string | undefined;
 }
 
 /**
- * What `kubectl get pods` says of a pod. The reason moves through layers, each of which overrides
- * the one before: the phase, the pod's own reason, the init containers, the containers, deletion.
+ * Summarizes a pod as `kubectl get pods` does. Each source of the reason overrides the previous one:
+ * the phase, the pod's own reason, the init containers, the containers, deletion.
  */
 function summarize(pod: Pod): Summary {
   const status: PodStatus = pod.status ?? {};
@@ -85,7 +85,7 @@ function summarize(pod: Pod): Summary {
 interface InitSummary {
   ready: number;
   sidecars: number;
-  /** Why the pod is still initializing; undefined once it is not. */
+  /** Why the pod is still initializing; undefined after initialization. */
   reason: string | undefined;
   restarts: number;
   lastRestart: string | undefined;
@@ -133,7 +133,7 @@ function summarizeInit(pod: Pod): InitSummary {
 function summarizeContainers(status: PodStatus, summary: Summary): void {
   let hasRunning = false;
   let errorReason = '';
-  // Backwards, so that the first container has the last word.
+  // In reverse order, so that the first container overrides the others.
   for (const container of (status.containerStatuses ?? []).toReversed()) {
     summary.restarts += container.restartCount;
     summary.lastRestart = laterOf(summary.lastRestart, endedAt(container));

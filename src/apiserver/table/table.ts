@@ -8,12 +8,12 @@ import { customCell } from './custom-columns.ts';
 import { podRowConditions } from './pod-columns.ts';
 import type { TableRowCondition } from './column.ts';
 
-/** `meta.k8s.io/v1` Table: what `kubectl get` prints. */
+/** A `meta.k8s.io/v1` Table, which `kubectl get` prints. */
 export interface Table {
   readonly kind: 'Table';
   readonly apiVersion: `meta.k8s.io/${MetaVersion}`;
   readonly metadata: TableListMeta;
-  /** Null where they were said before. */
+  /** Null from the second event of a watch on. */
   readonly columnDefinitions: readonly TableColumnDefinition[] | null;
   readonly rows: readonly TableRow[];
 }
@@ -32,35 +32,35 @@ interface TableRow {
   readonly object: unknown;
 }
 
-/** Metadata of the list, or of the single object, that a table stands for. */
+/** Metadata of the list or of the single object that the table shows. */
 interface TableListMeta {
   readonly resourceVersion?: string;
   readonly continue?: string;
   readonly remainingItemCount?: number;
 }
 
-/** Versions of the kinds that objects are turned into; they differ in nothing else. */
+/** Versions of Table and PartialObjectMetadata. Their content is the same. */
 export type MetaVersion = 'v1' | 'v1beta1';
 
-/** What of each object a row carries besides its cells. */
+/** The part of the object that a row carries besides its cells. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
 interface TableOptions {
   readonly listMeta: TableListMeta;
-  /** Wall-clock time that ages are counted from, in milliseconds since the Unix epoch. */
+  /** Current time for ages, in milliseconds since the Unix epoch. */
   readonly now: number;
   /** @default 'v1' */
   readonly version?: MetaVersion;
   /** @default 'Metadata' */
   readonly includeObject?: IncludeObject;
   /**
-   * Leaves the column definitions out, as a watch does from its second event on.
+   * Omits the column definitions, as a watch does from its second event on.
    * @default false
    */
   readonly noHeaders?: boolean;
 }
 
-/** The objects as the table of their kind, in the order given. */
+/** Renders objects as the table of their kind, in the given order. */
 export function renderTable(
   definition: Pick<ResourceDefinition, 'group' | 'kind' | 'columns'>,
   objects: readonly StoredObject[],
@@ -76,7 +76,7 @@ export function renderTable(
   };
 }
 
-/** One object as a row of the table of its kind. */
+/** Renders one object as a row of the table of its kind. */
 export function tableRow(
   { group, kind, columns }: Pick<ResourceDefinition, 'group' | 'kind' | 'columns'>,
   object: StoredObject,
@@ -90,7 +90,7 @@ export function tableRow(
   };
 }
 
-/** The object's metadata alone, in the form that clients of metadata ask for. */
+/** Returns the object's metadata as a PartialObjectMetadata. */
 export function partialMetadata(
   object: Pick<StoredObject, 'metadata'>,
   version: MetaVersion = 'v1',

@@ -3,7 +3,7 @@ import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
 import type { TableColumn } from '../resource-definition.ts';
 import { AGE_COLUMN, NAME_COLUMN, columnsFor } from './column.ts';
 
-/** What Deployment and ReplicaSet have in common. */
+/** The common part of Deployment and ReplicaSet. */
 interface Workload extends KubernetesObject {
   readonly spec?: Pick<NonNullable<ReplicaSet['spec']>, 'selector' | 'template'>;
 }
@@ -23,7 +23,7 @@ const TEMPLATE_COLUMNS: readonly TableColumn[] = [
   ),
   workload.wide(
     'Selector',
-    'Which pods it counts as its own.',
+    'Selector of its pods.',
     ({ spec }) => selectorText(spec?.selector) || '<none>',
   ),
 ];
@@ -32,17 +32,17 @@ export const DEPLOYMENT_COLUMNS: readonly TableColumn[] = [
   NAME_COLUMN,
   deployment.column(
     'Ready',
-    'Pods that are ready, of all that should be.',
+    'Number of ready pods, and of desired pods.',
     ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`,
   ),
   deployment.column(
     'Up-to-date',
-    'Pods made from the current template.',
+    'Number of pods of the current template.',
     ({ status }) => status?.updatedReplicas ?? 0,
   ),
   deployment.column(
     'Available',
-    'Pods that have been ready for long enough.',
+    'Number of pods that have been ready for minReadySeconds.',
     ({ status }) => status?.availableReplicas ?? 0,
   ),
   AGE_COLUMN,
@@ -51,20 +51,14 @@ export const DEPLOYMENT_COLUMNS: readonly TableColumn[] = [
 
 export const REPLICA_SET_COLUMNS: readonly TableColumn[] = [
   NAME_COLUMN,
-  replicaSet.column('Desired', 'Pods there should be.', ({ spec }) => spec?.replicas ?? 0, {
-    type: 'integer',
-  }),
-  replicaSet.column('Current', 'Pods there are.', ({ status }) => status?.replicas ?? 0, {
-    type: 'integer',
-  }),
-  replicaSet.column('Ready', 'Pods that are ready.', ({ status }) => status?.readyReplicas ?? 0, {
-    type: 'integer',
-  }),
+  replicaSet.integer('Desired', 'Number of desired pods.', ({ spec }) => spec?.replicas ?? 0),
+  replicaSet.integer('Current', 'Number of pods.', ({ status }) => status?.replicas ?? 0),
+  replicaSet.integer('Ready', 'Number of ready pods.', ({ status }) => status?.readyReplicas ?? 0),
   AGE_COLUMN,
   ...TEMPLATE_COLUMNS,
 ];
 
-/** The selector as servers print it: requirements ordered by key, their values ordered too. */
+/** The selector as upstream prints it: requirements sorted by key, their values sorted too. */
 function selectorText({ matchLabels = {}, matchExpressions = [] }: Selector = {}): string {
   const equalities = Object.entries(matchLabels).map(([key, value]) => ({
     key,

@@ -87,7 +87,7 @@ test('what is no JSON patch is 400', () => {
   refuses({}, [{ op: 'add', path: '/a' }], 400, /has no "value"/);
   refuses({}, [{ op: 'copy', path: '/a' }], 400, /has no "from"/);
   refuses({}, [{ op: 'remove' }], 400, /has no "path"/);
-  refuses({}, [{ op: 'remove', path: 'a' }], 400, /does not begin with/);
+  refuses({}, [{ op: 'remove', path: 'a' }], 400, /does not start with/);
 });
 
 test('a patch with more than 10000 operations is 413', () => {
