@@ -60,7 +60,7 @@ test('without a resourceVersion or from 0, a watch starts with the existing obje
   }
 });
 
-test('an object that starts to match is ADDED, one that stops to match is DELETED with its last matching state', async () => {
+test('an object that starts to match is ADDED, one that no longer matches is DELETED with its last matching state', async () => {
   const path = widgets(await api.namespace());
   await api.made(api.post(path, widget('a')));
   const from = await versionOf(path);

@@ -11,7 +11,7 @@ import type { Program } from '../support/program.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import { findKubectl, Kubectl } from '../support/kubectl.ts';
-import { inPod, whyNoPods, writeServiceAccount } from '../support/pod.ts';
+import { runInPod, whyNoPodEnvironment, writeServiceAccount } from '../support/pod.ts';
 import { LatencyProbe } from '../support/latency-probe.ts';
 import { until } from '../support/until.ts';
 
@@ -53,7 +53,7 @@ const skip =
     ? 'needs a whole control plane: npm run test:real'
     : kubectlProgram === undefined
       ? 'kubectl not found'
-      : whyNoPods();
+      : whyNoPodEnvironment();
 
 describe(
   'An installation with objects of every kind',
@@ -122,7 +122,11 @@ describe(
         `--leader-elect-retry-period=${retryMs}ms`,
       ];
       const environment = environmentOf(container, { name, namespace: SYSTEM });
-      const program = inPod(command, { account: folder, server: plane.config.server, environment });
+      const program = runInPod(command, {
+        account: folder,
+        server: plane.config.server,
+        environment,
+      });
       const replica = new Replica(name, program);
       replicas.push(replica);
       await replica.ready();

@@ -10,7 +10,7 @@ import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import { controllerOf } from '../../src/api/metadata.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import { candidates, doubtful } from '../support/field-values.ts';
+import { candidates, edgeValues } from '../support/field-values.ts';
 import type { FieldSchema } from '../support/field-values.ts';
 import { Simulation } from '../support/simulation.ts';
 import { crdOf } from '../support/test-cluster.ts';
@@ -178,7 +178,7 @@ for (const kind of KINDS) {
     };
 
     /**
-     * Creates an object for each doubtful value of each field, and returns those that the server
+     * Creates an object for each edgeValues value of each field, and returns those that the server
      * stored.
      */
     const createDoubtful = async () => {
@@ -188,7 +188,7 @@ for (const kind of KINDS) {
         if (await accepts(() => create(name, spec))) stored.set(name, value);
       };
       for (const [field, schema] of fields) {
-        for (const value of doubtful(schema)) {
+        for (const value of edgeValues(schema)) {
           const name = `${field.toLowerCase()}-${number++}`;
           await attempt(name, { ...base(name), [field]: value }, { [field]: value });
         }

@@ -6,7 +6,7 @@ import type { KubernetesObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { FINALIZER as RECORDED } from '../../src/controllers/at/pod.ts';
 import type { HttpHandler, HttpRequest } from '../../src/util/http.ts';
-import { createNamesake, KINDS, TheObject } from '../support/kinds.ts';
+import { createNamesake, KINDS, SampleObject } from '../support/kinds.ts';
 import type { Kind, Subject } from '../support/kinds.ts';
 import { Simulation } from '../support/simulation.ts';
 
@@ -19,7 +19,7 @@ interface LateWrite {
   readonly type?: 'apply-patch' | 'json-patch';
   readonly resource: Resource;
   readonly name: string;
-  readonly cause: (object: TheObject, simulation: Simulation) => Promise<unknown>;
+  readonly cause: (object: SampleObject, simulation: Simulation) => Promise<unknown>;
 }
 
 const LATE_WRITES: readonly LateWrite[] = [
@@ -182,7 +182,7 @@ describe('A cache that shows an object which was replaced by another one of the 
     const how = type === undefined ? '' : `, by ${type},`;
 
     it(`a ${kind.resource.kind} that ${does}${how} leaves the new ${resource.kind} unchanged`, async () => {
-      const object = new TheObject(simulation, kind);
+      const object = new SampleObject(simulation, kind);
       await object.install();
       let namesake: KubernetesObject | undefined;
       const isLate = (request: HttpRequest) =>
@@ -220,7 +220,7 @@ describe('A cache that shows an object which was replaced by another one of the 
 
   for (const kind of KINDS) {
     it(`the status of a ${kind.resource.kind} is not written to a new object of the same name, which is synced`, async () => {
-      const object = new TheObject(simulation, kind);
+      const object = new SampleObject(simulation, kind);
       await object.install();
       let uid: string | undefined;
       const around = replacing(isWrite('PATCH', kind.resource, 'x', 'status'), async () => {
@@ -247,7 +247,7 @@ describe('A name collision with an object without owners', () => {
       it(`a ${kind.resource.kind} creates its ${resource.kind} as soon as the name is free`, async () => {
         const simulation = new Simulation();
         simulation.startCluster();
-        const object = new TheObject(simulation, kind);
+        const object = new SampleObject(simulation, kind);
         await object.install();
         await createNamesake(simulation, resource, name);
         simulation.startDaemon({ controllers: [kind.controller] });

@@ -10,7 +10,7 @@ import type { Resource } from '../../src/api/resource.ts';
 import { FINALIZER as RECORDED } from '../../src/controllers/at/pod.ts';
 import { FINALIZER as WEB_APP_FINALIZER } from '../../src/controllers/webapp/children.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
-import { KINDS, TheObject } from '../support/kinds.ts';
+import { KINDS, SampleObject } from '../support/kinds.ts';
 import { Simulation } from '../support/simulation.ts';
 
 const THEIRS = 'a.example/theirs';
@@ -29,7 +29,7 @@ describe('Objects with concurrent writers', () => {
   const kindOf = (resource: Resource) => {
     const kind = KINDS.find((one) => one.resource === resource);
     assert.ok(kind);
-    return new TheObject(simulation, kind);
+    return new SampleObject(simulation, kind);
   };
   /** Adds the finalizer of another controller just before each write that does not contain it. */
   const addingFinalizer =
@@ -100,7 +100,7 @@ describe('Objects with concurrent writers', () => {
 
   for (const kind of KINDS) {
     it(`keeps a condition of another writer on a ${kind.resource.kind}, unchanged and in its position`, async () => {
-      const object = new TheObject(simulation, kind);
+      const object = new SampleObject(simulation, kind);
       await object.install();
       const stop = simulation.startDaemon({ controllers: [kind.controller] });
       await object.create();

@@ -9,7 +9,7 @@ import { Simulation } from '../support/simulation.ts';
 const FOO = { namespace: 'default', name: 'example-foo' };
 
 /** The CRD of sample-controller's users: without defaults, conditions and observedGeneration. */
-function theirCrd({ withStatus }: { withStatus: boolean }) {
+function sampleControllerCrd({ withStatus }: { withStatus: boolean }) {
   const schema = {
     type: 'object',
     properties: {
@@ -73,7 +73,7 @@ describe('A migration from sample-controller', () => {
 
   /** Creates what sample-controller has left: a Foo that is rolled out. */
   async function inherit(options: { withStatus: boolean; replicas?: number }): Promise<Foo> {
-    await simulation.client.create(CUSTOM_RESOURCE_DEFINITIONS, theirCrd(options));
+    await simulation.client.create(CUSTOM_RESOURCE_DEFINITIONS, sampleControllerCrd(options));
     const { replicas = 1 } = options;
     const theirs = await simulation.client.create(FOOS, {
       apiVersion: 'samplecontroller.k8s.io/v1alpha1',
@@ -183,7 +183,10 @@ describe('A migration from sample-controller', () => {
   });
 
   it('reports a Foo with an empty deploymentName, and does not retry it', async () => {
-    await simulation.client.create(CUSTOM_RESOURCE_DEFINITIONS, theirCrd({ withStatus: true }));
+    await simulation.client.create(
+      CUSTOM_RESOURCE_DEFINITIONS,
+      sampleControllerCrd({ withStatus: true }),
+    );
     startDaemon();
     await simulation.client.create(FOOS, {
       apiVersion: 'samplecontroller.k8s.io/v1alpha1',

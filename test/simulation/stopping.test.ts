@@ -4,7 +4,7 @@ import { parseTarget, requestInfo } from '../../src/apiserver/request-info.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import type { HttpRequest } from '../../src/util/http.ts';
 import { untilAborted } from '../../src/util/abort.ts';
-import { KINDS, TheObject } from '../support/kinds.ts';
+import { KINDS, SampleObject } from '../support/kinds.ts';
 import { Replicas } from '../support/replicas.ts';
 import type { Replica } from '../support/replicas.ts';
 import { Simulation } from '../support/simulation.ts';
@@ -55,7 +55,7 @@ const WRITES: readonly (readonly [
   controller: string,
   method: 'POST' | 'PATCH' | 'DELETE',
   path: RegExp,
-  cause: (object: TheObject) => Promise<unknown>,
+  cause: (object: SampleObject) => Promise<unknown>,
 ])[] = [
   ['count', 'POST', /\/pods\?/, (object) => object.patch({ count: 3 })],
   ['count', 'DELETE', /\/pods\/x-1/, (object) => object.patch({ count: 1 })],
@@ -73,7 +73,7 @@ describe('A daemon that is stopped while a write hangs', () => {
       assert.ok(kind);
       const simulation = new Simulation();
       simulation.startCluster();
-      const object = new TheObject(simulation, kind);
+      const object = new SampleObject(simulation, kind);
       await object.install();
       let state: 'idle' | 'armed' | 'hanging' = 'idle';
       const stop = simulation.startDaemonBehind(

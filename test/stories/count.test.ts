@@ -29,7 +29,7 @@ function unownedPod({ name, namespace = '' }: ObjectName): Draft<Pod> {
 }
 
 /** Watches the Pods; `end` returns the lowest number of Pods, without terminating ones. */
-async function watchFewest({
+async function watchLowestPodCount({
   client,
   namespace,
 }: TestCluster): Promise<{ end(): Promise<number> }> {
@@ -157,7 +157,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
     it('replaces the Pods one at a time after an image change, and is Ready when all run the new image', async () => {
       await cluster.applyCount();
       await cluster.untilReady(3);
-      const watching = await watchFewest(cluster);
+      const watching = await watchLowestPodCount(cluster);
       await cluster.patchCount({ name: 'nginx:2' });
       await cluster.until('all Pods run the new image', async () => {
         const pods = await cluster.pods();

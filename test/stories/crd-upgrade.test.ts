@@ -31,7 +31,7 @@ inTestClusters((where, create) => {
       kinds = new EveryKind(cluster);
     });
     afterEach(async () => {
-      // Before the daemon stops, which removes the finalizers.
+      // The daemon must still run, because it removes the finalizers.
       await kinds.removeAll();
       await cluster.end();
     });

@@ -210,7 +210,7 @@ describe(
     });
 
     /** Returns a token that is valid while the Secret of that name exists. */
-    const mint = async (secret: string): Promise<string> => {
+    const newToken = async (secret: string): Promise<string> => {
       const { namespace } = cluster;
       const { metadata } = await client.client.create(SECRETS, {
         apiVersion: 'v1',
@@ -233,7 +233,7 @@ describe(
     it('continues when its token is replaced and the old one is rejected, and when the server has a new CA', async () => {
       const { namespace } = cluster;
       await grant(client.client, namespace);
-      await write('token', await mint('first'));
+      await write('token', await newToken('first'));
       const statuses: number[] = [];
       const watches: string[] = [];
       const connection = connectCluster(
@@ -257,7 +257,7 @@ describe(
       await cluster.untilReady(3);
 
       const old = await readFile(fileOf('token'), 'utf8');
-      await write('token', await mint('second'));
+      await write('token', await newToken('second'));
       await client.client.delete(SECRETS, { namespace, name: 'first' });
       const untrusting = connectCluster({
         ...plane.config,

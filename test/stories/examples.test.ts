@@ -13,7 +13,7 @@ import { controllerReference } from '../../src/api/metadata.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { DEFAULT_CONTROLLERS } from '../../src/controllers/registry.ts';
 import { CONFIG_MAPS } from '../support/config-maps.ts';
-import { consoleSteps, isAsShown } from '../support/console-blocks.ts';
+import { consoleSteps, matchesOutput } from '../support/console-blocks.ts';
 import type { ConsoleStep } from '../support/console-blocks.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
@@ -129,12 +129,12 @@ class Reader {
     let printed = await this.#give(step);
     if (READ_ONLY.test(step.command)) {
       const deadline = performance.now() + 30_000;
-      while (!isAsShown(step, printed) && performance.now() < deadline) {
+      while (!matchesOutput(step, printed) && performance.now() < deadline) {
         await this.#cluster.pass(250);
         printed = await this.#give(step);
       }
     }
-    if (!isAsShown(step, printed)) {
+    if (!matchesOutput(step, printed)) {
       assert.equal(printed.trimEnd(), step.output.join('\n'), `$ ${step.command}`);
     }
   }

@@ -17,7 +17,7 @@ const program = findKubectl();
 const skip = program === undefined && 'kubectl not found: add it to the PATH, or set $KUBECTL';
 if (skip) console.warn(`SKIPPED: ${import.meta.filename}: ${skip}`);
 
-/** The life of one Count; each test starts from the state at the end of the previous one. */
+/** Tests run in order on one Count: each starts in the final state of the previous one. */
 describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => {
   let plane: ControlPlane;
   let cluster: TlsCluster;

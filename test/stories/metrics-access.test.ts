@@ -100,7 +100,7 @@ async function realCluster(): Promise<Cluster> {
   await bind('debugger', 'debugger');
   const token = await account('crd-controller', SYSTEM);
   const connection = connectCluster({ ...config, credentials: { kind: 'token', token } });
-  // The authorizer of a server learns of new roles with a short delay.
+  // The authorizer of a server applies new roles with a short delay.
   const isBound = async (name: string, path: string) => {
     const user = `system:serviceaccount:monitoring:${name}`;
     const spec = { user, nonResourceAttributes: { path, verb: 'get' } };

@@ -336,7 +336,7 @@ const SERVICE_ACCOUNTS: Resource = {
 function withToken(plane: ControlPlane) {
   return async (grants: readonly Grant[], system: string): Promise<Connection> => {
     const { client } = plane;
-    const token = await mint(client, system, grants);
+    const token = await newServiceAccountToken(client, system, grants);
     const connections: { close(): Promise<void> }[] = [];
     return {
       client(around) {
@@ -360,7 +360,11 @@ function withToken(plane: ControlPlane) {
 }
 
 /** Returns the token of a ServiceAccount in `system` to which `grants` are bound. */
-async function mint(client: Client, system: string, grants: readonly Grant[]): Promise<string> {
+async function newServiceAccountToken(
+  client: Client,
+  system: string,
+  grants: readonly Grant[],
+): Promise<string> {
   const account = { namespace: system, name: 'crd-controller' };
   await client.create(SERVICE_ACCOUNTS, {
     apiVersion: 'v1',
@@ -455,7 +459,7 @@ describe('The installed roles', { skip: process.env['CONTROL_PLANE'] === 'embedd
       // Enabled in OpenShift.
       apiServerFlags: ['--enable-admission-plugins=OwnerReferencesPermissionEnforcement'],
     });
-    await knowsOwners(plane);
+    await untilOwnersAreKnown(plane);
   });
   afterEach(() => set.clear());
   after(() => plane?.close());
@@ -562,7 +566,7 @@ function createOwned(client: Client, child: Resource, owner: Resource): Promise<
 }
 
 /** Admission discovers new kinds every 30 s and rejects objects with unknown owners until then. */
-async function knowsOwners(plane: ControlPlane): Promise<void> {
+async function untilOwnersAreKnown(plane: ControlPlane): Promise<void> {
   const cluster = await TlsCluster.create(plane);
   const owners = Object.values(STORIES).flatMap(({ resources }) => resources.slice(0, 1));
   for (const owner of owners) await cluster.installCrd(owner);

@@ -41,10 +41,10 @@ const ROOT = join(import.meta.dirname, '../..');
 const MINUTE_MS = 60_000;
 
 /** Causes a failure and returns what the user sees. */
-type Provocation = () => Promise<string>;
+type ProvokedFailure = () => Promise<string>;
 
 /** By the first text in backticks of the row. */
-const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
+const PROVOKED_FAILURES: Readonly<Record<string, ProvokedFailure>> = {
   'The server does not have the resource; waiting for it to appear': () =>
     inSimulation(async (simulation) => {
       simulation.startDaemon();
@@ -240,7 +240,7 @@ describe('The table of the troubleshooting page', () => {
   for (const row of rows) {
     const texts = quoted(row);
     it(`quotes the actual output: ${texts.join(', ')}`, async () => {
-      const provocation = PROVOCATIONS[texts[0] ?? ''];
+      const provocation = PROVOKED_FAILURES[texts[0] ?? ''];
       assert.ok(provocation, `no provocation for the row: ${row}`);
       const seen = await provocation();
       const commands = new Set(['check', '-v=1']);
@@ -256,7 +256,7 @@ describe('The table of the troubleshooting page', () => {
   it('has a row for each failure that is caused here', () => {
     const quotedTexts = new Set(rows.map((row) => quoted(row)[0]));
     assert.deepEqual(
-      Object.keys(PROVOCATIONS).filter((text) => !quotedTexts.has(text)),
+      Object.keys(PROVOKED_FAILURES).filter((text) => !quotedTexts.has(text)),
       [],
     );
   });

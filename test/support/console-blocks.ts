@@ -18,10 +18,10 @@ export function consoleSteps(markdown: string): ConsoleStep[] {
 }
 
 /** Reports whether `printed` is the output of the step, apart from values that differ between runs. */
-export function isAsShown({ command, output }: ConsoleStep, printed: string): boolean {
+export function matchesOutput({ command, output }: ConsoleStep, printed: string): boolean {
   const isPart = output[0] === '...';
-  const wanted = (isPart ? output.slice(1) : output).map(lasting);
-  const lines = printed.trimEnd().split('\n').map(lasting);
+  const wanted = (isPart ? output.slice(1) : output).map(withoutVolatileParts);
+  const lines = printed.trimEnd().split('\n').map(withoutVolatileParts);
   const compared = isPart ? lines.slice(-wanted.length) : lines;
   // The order of lines from the same second varies.
   const [a, b] = command.startsWith('kubectl describe')
@@ -31,7 +31,7 @@ export function isAsShown({ command, output }: ConsoleStep, printed: string): bo
 }
 
 /** Returns a line without times, random names, addresses, versions, namespaces and column widths. */
-function lasting(line: string): string {
+function withoutVolatileParts(line: string): string {
   return line
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, 'TIME')
     .replaceAll(/\b(?:\d+(?:ms|[smhd]))+\b(?: \(x\d+ over \w+\))?/g, 'AGE')

@@ -17,7 +17,7 @@ const PAST = '2025-01-01T00:00:00Z';
 /** If a cache lost its server twice in a minute, its next retry may take 60 s: a backoff of 30 s plus jitter. */
 const PATIENCE = { withinMs: 150_000 };
 
-type Judged = KubernetesObject & {
+type ObjectWithConditions = KubernetesObject & {
   readonly status?: {
     readonly phase?: string;
     readonly observedGeneration?: number;
@@ -59,7 +59,7 @@ export class EveryKind {
   async untilSettled(): Promise<void> {
     const areSettled = async () => {
       const lists = await Promise.all(OWN.map((resource) => this.#list(resource)));
-      return (lists.flat() as readonly Judged[]).every(isSettled);
+      return (lists.flat() as readonly ObjectWithConditions[]).every(isSettled);
     };
     await this.#cluster.until('all objects are as they can be', areSettled, PATIENCE);
     await this.#cluster.settle();
@@ -133,7 +133,7 @@ export class EveryKind {
   }
 }
 
-function isSettled({ kind, metadata, status }: Judged): boolean {
+function isSettled({ kind, metadata, status }: ObjectWithConditions): boolean {
   if (kind === 'At') return isAtSettled(metadata.name, status as At['status']);
   return (
     status?.observedGeneration === metadata.generation &&

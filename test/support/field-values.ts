@@ -51,7 +51,7 @@ export function candidates({ type, minimum = 0, maximum = 1000 }: FieldSchema): 
 }
 
 /** Returns invalid values and boundary values. */
-export function doubtful(schema: FieldSchema): unknown[] {
+export function edgeValues(schema: FieldSchema): unknown[] {
   const { minimum = 0, maximum = 1000, maxLength = 1000 } = schema;
   if (schema.type === 'integer') {
     const numbers = [minimum - 1, maximum + 1, -1, 2 ** 31, 2 ** 53, 1e300, '1', '0x1'];

@@ -63,7 +63,7 @@ export type Subject = KubernetesObject & {
 };
 
 /** The object `x` of a kind in a test cluster. */
-export class TheObject {
+export class SampleObject {
   readonly kind: Kind;
   readonly #cluster: TestCluster;
 

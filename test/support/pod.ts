@@ -40,20 +40,22 @@ export function writeServiceAccount(
 }
 
 /** Returns why this machine cannot run a process as in a Pod, or undefined. */
-export function whyNoPods(): string | undefined {
-  return wayIn() ? undefined : 'this machine does not allow a mount namespace (unshare --mount)';
+export function whyNoPodEnvironment(): string | undefined {
+  return mountNamespaceFlags()
+    ? undefined
+    : 'this machine does not allow a mount namespace (unshare --mount)';
 }
 
 /**
  * Starts a program in the environment of a container in a Pod: the service account at its standard path, in
  * a separate mount namespace, and the address of the API server in environment variables. Inherits PATH.
  */
-export function inPod(
+export function runInPod(
   command: readonly string[],
   { account, server, environment = {} }: PodOptions,
 ): Program {
-  const way = wayIn();
-  if (!way) throw new Error(whyNoPods());
+  const way = mountNamespaceFlags();
+  if (!way) throw new Error(whyNoPodEnvironment());
   const { hostname, port } = new URL(server);
   return new Program('unshare', [...way, 'sh', '-c', SCRIPT, account, ...command], {
     PATH: process.env['PATH'] ?? '',
@@ -66,7 +68,7 @@ export function inPod(
 
 let way: readonly string[] | undefined | 'unknown' = 'unknown';
 
-function wayIn(): readonly string[] | undefined {
+function mountNamespaceFlags(): readonly string[] | undefined {
   if (way === 'unknown') {
     way = WAYS.find((flags) => spawnSync('unshare', [...flags, 'true']).status === 0);
   }

@@ -61,7 +61,7 @@ interface Machine {
 }
 
 /** A write fence that tests can inspect. */
-class GlassFence extends WriteFence {
+class InspectableFence extends WriteFence {
   mayWrite: () => boolean = () => false;
 
   override guardedBy(mayWrite: () => boolean): void {
@@ -78,7 +78,7 @@ export class Replica {
   wasKilled = false;
   readonly #clock: LocalClock;
   readonly #stop = new AbortController();
-  readonly #fence = new GlassFence();
+  readonly #fence = new InspectableFence();
   readonly #recording = recordingLogger();
   #network: 'up' | 'without leases' | 'down' = 'up';
 

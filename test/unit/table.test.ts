@@ -23,7 +23,7 @@ const inTable = rows.flatMap(([id = '', , here = '']) =>
   Array.from(here.matchAll(/`([\w./-]+\.test\.ts)`/g), ([, file]) => `${id} ${file}`),
 );
 
-/** The same pairs, from the comments in the test files. */
+/** Pairs of identifier and test file, from the comments in the test files. */
 const inTests = globSync('**/*.test.ts', { cwd: import.meta.dirname }).flatMap((file) =>
   Array.from(
     readFileSync(join(import.meta.dirname, file), 'utf8').matchAll(/^ *\/\/ upstream: (.+)$/gm),
@@ -44,7 +44,7 @@ test('the table has a row for each number, and no identifier twice', () => {
   }
 });
 
-test('every row names a test file, or says that it is left out', () => {
+test('every row names a test file, or is marked as left out', () => {
   const withoutTest = rows.filter(
     ([, , here = '']) => !here.includes('.test.ts`') && !here.startsWith('Left out: '),
   );

@@ -1,4 +1,4 @@
-/** What happens with the keys of a round. */
+/** Workloads of the benchmark; see `Contender`. */
 export const SCENARIOS = ['plain', 'priority', 'backoff', 'handler'] as const;
 export type Scenario = (typeof SCENARIOS)[number];
 

@@ -277,7 +277,7 @@ describe('an object key', () => {
   });
 
   // upstream: 54
-  it('has these forms', () => {
+  it('consists of a name, or of a namespace and a name', () => {
     assert.deepEqual(splitKey('foo'), { name: 'foo' });
     assert.deepEqual(splitKey('ns/foo'), { namespace: 'ns', name: 'foo' });
     assert.deepEqual(splitKey(''), { name: '' });

@@ -10,7 +10,7 @@ import { silentLogger } from '../../../src/util/logger.ts';
 import { RateLimitedLog } from '../../../src/util/rate-limited-log.ts';
 import { thing } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
-import { notebook } from './harness.ts';
+import { recordingHandler } from './harness.ts';
 
 function newProcessor() {
   const indexer = new Indexer<Thing>();
@@ -29,7 +29,7 @@ function newProcessor() {
     process: async (entry: Entry<Thing>) =>
       processor.process(entry, { spend: () => undefined }, signal),
     listener: () => {
-      const { notes, handler } = notebook();
+      const { notes, handler } = recordingHandler();
       const clock = new FakeClock();
       const listener = new Listener<Thing>(
         handler,

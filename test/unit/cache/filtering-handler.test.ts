@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import type { DeepReadonly } from '../../../src/api/object.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import type { Thing } from '../../support/fake-source.ts';
-import { informerFixture, notebook } from './harness.ts';
+import { informerFixture, recordingHandler } from './harness.ts';
 
 const isLarge = ({ spec }: DeepReadonly<Thing>) => spec.value >= 10;
 
 // upstream: 74a
-test('adds an object that starts to match and deletes one that stops to match', async () => {
+test('adds an object that starts to match, and deletes one that no longer matches', async () => {
   const { informer, source, start, stop } = informerFixture();
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   informer.addHandler(handler, { filter: isLarge });
   source.put('small', 1);
   source.put('large', 10);
@@ -24,7 +24,7 @@ test('adds an object that starts to match and deletes one that stops to match', 
 });
 
 // upstream: 74a
-test('deletes an object that stops to match in its last matching state', async () => {
+test('deletes an object that no longer matches, with its last matching state', async () => {
   const { informer, source, start, stop } = informerFixture();
   const deleted: unknown[] = [];
   informer.addHandler(
@@ -46,7 +46,7 @@ test('delivers only matching objects to a late handler and in resyncs', async ()
   source.put('small', 1);
   source.put('large', 10);
   await start();
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   await informer.addHandler(handler, { filter: isLarge, resyncPeriodMs: 5000 }).synced;
   await clock.advance(5000);
   assert.deepEqual(notes, ['+large=10!', '~large=10→10']);
@@ -55,8 +55,8 @@ test('delivers only matching objects to a late handler and in resyncs', async ()
 
 test('delivers everything to other handlers', async () => {
   const { informer, source, start, stop } = informerFixture();
-  const all = notebook();
-  informer.addHandler(notebook().handler, { filter: () => false });
+  const all = recordingHandler();
+  informer.addHandler(recordingHandler().handler, { filter: () => false });
   informer.addHandler(all.handler);
   source.put('a', 1);
   await start();
@@ -67,7 +67,7 @@ test('delivers everything to other handlers', async () => {
 test('fails the call if the filter throws or does not return a boolean', async () => {
   const fixture = informerFixture();
   const { informer, source, start, stop } = fixture;
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   informer.addHandler(handler, {
     filter: () => {
       throw new Error('no idea');

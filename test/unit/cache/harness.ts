@@ -89,7 +89,7 @@ export function informerFixture(
 }
 
 /** Handler that records its calls: `+a=1` (`!` initial), `~a=1→2`, `-a` (`?` without final state). */
-export function notebook(): { notes: string[]; handler: EventHandler<Thing> } {
+export function recordingHandler(): { notes: string[]; handler: EventHandler<Thing> } {
   const notes: string[] = [];
   const handler: EventHandler<Thing> = {
     onAdd: (object, initial) => {

@@ -8,7 +8,7 @@ import { Deferred } from '../../../src/util/deferred.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { expired, thing } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
-import { informerFixture, notebook } from './harness.ts';
+import { informerFixture, recordingHandler } from './harness.ts';
 import type { InformerFixture } from './harness.ts';
 
 /** More than one time slice. */
@@ -29,11 +29,11 @@ async function blocked(
   const fixture = informerFixture({ ...options, yieldTurn, freeze: false }, 'refused');
   const { source, clock, informer } = fixture;
   source.restore(10, [thing('a', 1), thing('b', 1), ...many('filler')]);
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   const registration = informer.addHandler(handler, { resyncPeriodMs });
   informer.addHandler(more);
   await fixture.start();
-  /** Events since now, without fillers. */
+  /** Events that are delivered from now on, without fillers. */
   const received = () => notes.splice(0).filter((note) => !note.includes('filler'));
   assert.deepEqual(received(), ['+a=1!', '+b=1!']);
   const release = async () => {
@@ -146,7 +146,7 @@ test('delivers the current store to a handler that is added during a backlog', a
   const { source, informer, release, stop } = await blocked();
   source.put('a', 2);
   await settle();
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   const late = informer.addHandler(handler);
   source.put('b', 2);
   await settle();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { apiError, expired } from '../../support/fake-source.ts';
-import { informerFixture, notebook } from './harness.ts';
+import { informerFixture, recordingHandler } from './harness.ts';
 
 for (const mode of ['on', 'refused'] as const) {
   // upstream: 62, 67
@@ -11,7 +11,7 @@ for (const mode of ['on', 'refused'] as const) {
     const { source } = fixture;
     for (const name of ['same', 'changed', 'gone', 'again']) source.put(name, 1);
     const books = [0, 60_000].map((resyncPeriodMs) => {
-      const { notes, handler } = notebook();
+      const { notes, handler } = recordingHandler();
       fixture.informer.addHandler(handler, { resyncPeriodMs });
       return notes;
     });
@@ -42,7 +42,7 @@ test('detects a deletion by a relist if the deletion event was corrupt', async (
   const { source } = fixture;
   source.put('corrupt', 1);
   source.put('sound', 1);
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   fixture.informer.addHandler(handler);
   await fixture.start();
   source.emit({
@@ -75,7 +75,7 @@ test('continues the watch and other resyncs if a handler fails during a resync',
     },
     { resyncPeriodMs: 1000 },
   );
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   fixture.informer.addHandler(handler, { resyncPeriodMs: 1000 });
   await fixture.start();
   await fixture.clock.advance(2000);
@@ -92,7 +92,7 @@ test('delivers every event once to a handler that is added at any time during th
     const { source } = fixture;
     source.put('a', 1);
     source.put('b', 1);
-    const { notes, handler } = notebook();
+    const { notes, handler } = recordingHandler();
     if (turns < 0) fixture.informer.addHandler(handler);
     const starting = fixture.start();
     if (turns >= 0) {

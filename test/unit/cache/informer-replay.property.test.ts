@@ -6,7 +6,7 @@ import type { HandlerRegistration } from '../../../src/cache/event-handler.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { expired, thing } from '../../support/fake-source.ts';
 import type { FakeSource } from '../../support/fake-source.ts';
-import { informerFixture, notebook } from './harness.ts';
+import { informerFixture, recordingHandler } from './harness.ts';
 
 type Write = { readonly do: 'put' | 'remove'; readonly name: string; readonly value: number };
 
@@ -107,7 +107,7 @@ test('delivers exactly the history to every handler, whenever it was added or re
       const model = new Model();
       const books: { readonly notes: string[]; readonly registration: HandlerRegistration }[] = [];
       const join = () => {
-        const { notes, handler } = notebook();
+        const { notes, handler } = recordingHandler();
         books.push({ notes, registration: informer.addHandler(handler) });
         model.join();
       };

@@ -5,14 +5,14 @@ import type { InformerState } from '../../../src/metrics/reflector-metrics.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { expired } from '../../support/fake-source.ts';
-import { informerFixture, notebook } from './harness.ts';
+import { informerFixture, recordingHandler } from './harness.ts';
 
 // upstream: 64
 test('resyncs each handler at its own interval', async () => {
   const fixture = informerFixture();
   fixture.source.put('a', 1);
   const books = [0, 2000, 3000].map((resyncPeriodMs) => {
-    const { notes, handler } = notebook();
+    const { notes, handler } = recordingHandler();
     fixture.informer.addHandler(handler, { resyncPeriodMs });
     return notes;
   });
@@ -39,7 +39,7 @@ test('resyncs each handler at its own interval', async () => {
 test('does not deliver unchanged objects after a relist', async () => {
   const fixture = informerFixture();
   fixture.source.put('a', 1);
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   fixture.informer.addHandler(handler, { resyncPeriodMs: 60_000 });
   await fixture.start();
   fixture.source.emit({ type: 'error', error: expired() });
@@ -52,7 +52,7 @@ test('resyncs a handler that was added late and not one that was removed', async
   const fixture = informerFixture();
   fixture.source.put('a', 1);
   await fixture.start();
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   const registration = fixture.informer.addHandler(handler, { resyncPeriodMs: 5000 });
   await fixture.clock.advance(5000);
   assert.deepEqual(notes, ['+a=1!', '~a=1→1']);
@@ -66,7 +66,7 @@ test('resyncs a handler that was added late and not one that was removed', async
 test('does not resync before the initial state', async () => {
   const fixture = informerFixture();
   fixture.source.missing = true;
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   fixture.informer.addHandler(handler, { resyncPeriodMs: 1000 });
   await fixture.start();
   await fixture.clock.advance(10_000);
@@ -99,7 +99,7 @@ test('merges resyncs that become due while handlers are busy', async () => {
 test('raises an interval below a second to a second and rejects a negative one', async () => {
   const fixture = informerFixture();
   fixture.source.put('a', 1);
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   fixture.informer.addHandler(handler, { resyncPeriodMs: 1 });
   await fixture.start();
   await fixture.clock.advance(999);

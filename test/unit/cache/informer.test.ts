@@ -15,7 +15,7 @@ import {
   unreachable,
 } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
-import { informerFixture, notebook } from './harness.ts';
+import { informerFixture, recordingHandler } from './harness.ts';
 import type { InformerFixture } from './harness.ts';
 
 const key = (name: string): ObjectKey => keyOf(thing(name));
@@ -32,7 +32,7 @@ async function relist({ source, clock }: InformerFixture, meanwhile: () => void)
 
 test('delivers initial objects and then changes, which the store already contains', async () => {
   const fixture = informerFixture();
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   const stored: (number | undefined)[] = [];
   const look = ({ metadata }: { metadata: { name: string } }) => {
     stored.push(fixture.informer.lister.get(key(metadata.name))?.spec.value);
@@ -108,7 +108,7 @@ test('rejects synced if it stops first', async () => {
 test('delivers only the differences of a relist, deletions first', async () => {
   const fixture = informerFixture();
   for (const name of ['same', 'changed', 'gone']) fixture.source.put(name, 1);
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   const sizes: string[] = [];
   const look = () => {
     sizes.push(
@@ -156,7 +156,7 @@ test('delivers an object that was recreated without a watch as an update with an
 test('does not deliver an event twice', async () => {
   const fixture = informerFixture();
   const object = fixture.source.put('a', 1);
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   fixture.informer.addHandler(handler);
   await fixture.start();
   fixture.source.emit({ type: 'added', object });
@@ -186,7 +186,7 @@ test('delivers the final state with a deletion', async () => {
 test('empties the store when the resource disappears and fills it when it returns', async () => {
   const fixture = informerFixture();
   fixture.source.put('a', 1);
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   fixture.informer.addHandler(handler);
   await fixture.start();
   fixture.source.missing = true;
@@ -277,7 +277,7 @@ test('delivers the cached objects to a late handler before other events', async 
   fixture.source.put('a', 1);
   fixture.source.put('b', 1);
   await fixture.start();
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   fixture.source.put('a', 2);
   const registration = fixture.informer.addHandler(handler);
   fixture.source.put('b', 2);
@@ -295,7 +295,7 @@ test('delivers every event once to a handler that another handler adds', async (
   const fixture = informerFixture();
   fixture.source.put('a', 1);
   fixture.source.put('b', 1);
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   let added: HandlerRegistration | undefined;
   fixture.informer.addHandler({
     onAdd: () => {
@@ -313,7 +313,7 @@ test('delivers every event once to a handler that another handler adds', async (
 // upstream: 69
 test('delivers events twice to a handler that was added twice', async () => {
   const fixture = informerFixture();
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   const first = fixture.informer.addHandler(handler);
   fixture.informer.addHandler(handler);
   fixture.source.put('a', 1);
@@ -339,7 +339,7 @@ test('delivers nothing to a removed handler, not even events in progress', async
       registration.remove();
     },
   });
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   fixture.informer.addHandler(handler);
   await fixture.start();
   assert.deepEqual(received, ['a']);
@@ -354,7 +354,7 @@ test('never calls a handler that was removed before its first event', async () =
   const fixture = informerFixture();
   fixture.source.put('a', 1);
   await fixture.start();
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   fixture.informer.addHandler(handler).remove();
   await settle();
   assert.deepEqual(notes, []);
@@ -385,7 +385,7 @@ test('logs and counts a handler that throws, without effect on others', async ()
     { onAdd: broken, onUpdate: broken, onDelete: broken },
     { name: 'clumsy' },
   );
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   fixture.informer.addHandler(handler);
   fixture.source.put('a', 1);
   await fixture.start();
@@ -437,7 +437,7 @@ test('fails a handler that returns a promise, by name, and logs its rejection', 
   const fixture = informerFixture();
   const promising = Object.assign({}, { onAdd: () => Promise.reject(new Error('late')) });
   fixture.informer.addHandler(promising, { name: 'promising' });
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   fixture.informer.addHandler(handler);
   fixture.source.put('a', 1);
   await fixture.start();
@@ -529,7 +529,7 @@ for (const mode of ['on', 'refused'] as const) {
       { transform: (object) => ({ ...object, spec: { value: object.spec.value + 100 } }) },
       mode,
     );
-    const { notes, handler } = notebook();
+    const { notes, handler } = recordingHandler();
     fixture.informer.addHandler(handler);
     fixture.source.put('a', 1);
     await fixture.start();
@@ -553,7 +553,7 @@ test('runs only once', async () => {
 // upstream: 70
 test('delivers nothing and rejects handlers after the stop', async () => {
   const fixture = informerFixture();
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   const registration = fixture.informer.addHandler(handler, { resyncPeriodMs: 1000 });
   await fixture.start();
   await fixture.stop();
@@ -627,7 +627,7 @@ test('reports a server restored from a backup by one line and one metric, and de
   const fixture = informerFixture({
     metrics: { informer: () => ({ ...noInformerMetrics, historyLost: () => losses++ }) },
   });
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   fixture.informer.addHandler(handler);
   fixture.source.put('kept', 1);
   const kept = fixture.source.objects;

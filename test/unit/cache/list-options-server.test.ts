@@ -66,7 +66,7 @@ describe('list options on a server', () => {
     }
   });
 
-  it('removes an object that stops to match the selector and adds one that starts to match', async () => {
+  it('removes an object that no longer matches the selector, and adds one that starts to match', async () => {
     const selected = set.for(PODS, {
       namespaces: ['a', 'b'],
       tweakListOptions: () => ({

@@ -5,7 +5,7 @@ import { InformerSet } from '../../../src/cache/informer-set.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { FakeClient } from '../../support/fake-client.ts';
 import { apiError, THINGS } from '../../support/fake-source.ts';
-import { notebook } from './harness.ts';
+import { recordingHandler } from './harness.ts';
 
 function newFixture(namespaces = ['a', 'b']) {
   const clock = new FakeClock();
@@ -81,7 +81,7 @@ test('reads all namespaces through one lister', async () => {
 // upstream: 74b
 test('delivers events of all namespaces with one registration', async () => {
   const { things, source, start, stop } = newFixture();
-  const { notes, handler } = notebook();
+  const { notes, handler } = recordingHandler();
   const registration = things.addHandler(handler);
   source('a').put('a/x', 1);
   await start();
@@ -90,7 +90,7 @@ test('delivers events of all namespaces with one registration', async () => {
   source('b').remove('b/y');
   await settle();
   assert.deepEqual(notes.toSorted(), ['+x=1!', '+y=2', '-y', '~x=1→3']);
-  const late = notebook();
+  const late = recordingHandler();
   await things.addHandler(late.handler).synced;
   assert.deepEqual(late.notes, ['+x=3!']);
   registration.remove();

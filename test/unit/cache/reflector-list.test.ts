@@ -160,7 +160,7 @@ test('retries with growing delays while the server is absent, and logs two lines
   await fixture.stop();
 });
 
-test('gives up a list without an answer after two minutes', async () => {
+test('cancels a list without a response after two minutes', async () => {
   const fixture = reflectorFixture();
   fixture.source.listsHang = true;
   await fixture.start();
@@ -253,7 +253,7 @@ test('removes the objects of a resource that disappears and lists it when it ret
 });
 
 // upstream: 34e
-test('does not take one 404 of a watch for the end of the resource', async () => {
+test('does not treat a single 404 of a watch as a missing resource', async () => {
   const fixture = reflectorFixture();
   fixture.source.put('a');
   await fixture.start();

@@ -81,7 +81,7 @@ describe('a reflector of a server that lost its history', () => {
     }
   });
 
-  it('lists again if the answer to its check took as long as an outage', async () => {
+  it('lists again if the response to its check took as long as an outage', async () => {
     const fixture = await watching();
     fixture.source.listDelayMs = 2000;
     fixture.source.restore(3, [old]);

@@ -37,7 +37,7 @@ function brief(request: ListCall | WatchCall): string {
 
 interface Ending {
   readonly how: string;
-  /** Requests that belong to the end itself. */
+  /** Number of requests that are part of the cause. */
   readonly requests?: number;
   readonly cause: (fixture: ReflectorFixture) => void | Promise<void>;
   /** Expected delay and requests. */
@@ -359,7 +359,7 @@ test('ends with the server’s state, without duplicates, after any failures', a
 });
 
 // upstream: 4
-test('abandons a watch without an answer on abort', async () => {
+test('abandons a watch without a response on abort', async () => {
   let asked = 0;
   const inner = reflectorFixture().source;
   const fixture = reflectorFixture('refused', {
@@ -381,7 +381,7 @@ test('abandons a watch without an answer on abort', async () => {
   assert.deepEqual(fixture.shown(), []);
 });
 
-test('reports a missing resource only until the next answer', async () => {
+test('reports a missing resource only until the next response', async () => {
   const fixture = reflectorFixture();
   fixture.source.missing = true;
   await fixture.start();

@@ -79,7 +79,7 @@ test('allows a longer limit on a connection that answers pings', async () => {
 });
 
 // upstream: 34n
-test('ends after the connection stopped to answer pings', async () => {
+test('ends after the connection stopped answering pings', async () => {
   const activity = { lastMs: 0 };
   const { clock, open } = newFixture(activity);
   const connection = await open();

@@ -9,7 +9,7 @@ import { Simulation } from '../../support/simulation.ts';
 import { countDraft } from '../../support/test-cluster.ts';
 
 /** Effects of flags of `run` that no other test covers. */
-describe('given a daemon in a cluster, and', () => {
+describe('a daemon with', () => {
   let simulation: Simulation;
   const requests: string[] = [];
   const recorded =
@@ -82,7 +82,7 @@ describe('given a daemon in a cluster, and', () => {
   });
 });
 
-describe('given a leader, and', () => {
+describe('a leader with', () => {
   for (const [releaseOnCancel, holder] of [
     [true, ''],
     [false, 'a'],

@@ -112,7 +112,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   init: ['Website'],
 };
 
-interface Spoken {
+interface RunResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
@@ -121,7 +121,7 @@ interface Spoken {
 /** Environment without a cluster: a valid command line finds none. */
 const NOWHERE = { HOME: '/nonexistent', KUBECONFIG: '/nonexistent/kubeconfig' };
 
-async function run(argv: readonly string[], environment: object = {}): Promise<Spoken> {
+async function run(argv: readonly string[], environment: object = {}): Promise<RunResult> {
   const spoken = { stdout: '', stderr: '' };
   const code = await commandLine(
     argv,

@@ -238,7 +238,7 @@ test('reports an unsuccessful response with the message of the server', async (t
   assert.ok(error.hasCause('FieldManagerConflict'));
 });
 
-test('does not take an HTML page for a response of an API server, whatever its status', async (t) => {
+test('rejects an HTML page with any status, because API servers do not send HTML', async (t) => {
   const page = `<!DOCTYPE html><html><head><title>Login</title></head>\n<body>${'<p>Welcome</p>'.repeat(5000)}`;
   const kinds: unknown[] = [];
   for (const status of [200, 302, 404, 409, 401, 403, 429, 502, 503]) {

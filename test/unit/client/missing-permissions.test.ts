@@ -8,7 +8,7 @@ import { Access } from '../../support/access.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
 /** A client whose requests are all denied, and its log. */
-function powerless() {
+function newDeniedClient() {
   const { log, lines } = recordingLogger();
   const clock = new FakeClock();
   const access = new Access(() => false);
@@ -19,7 +19,7 @@ function powerless() {
 }
 
 test('logs a permission that stays missing once, with the rule and the command that checks it', async () => {
-  const { client, clock, logged } = powerless();
+  const { client, clock, logged } = newDeniedClient();
   for (const name of ['a', 'b', 'c', 'd']) {
     await assert.rejects(client.get(PODS, { namespace: 'default', name }));
     await clock.advance(6000);
@@ -38,7 +38,7 @@ test('logs a permission that stays missing once, with the rule and the command t
 });
 
 test('logs no missing permission while a starting server reads its roles', async () => {
-  const { client, clock, logged } = powerless();
+  const { client, clock, logged } = newDeniedClient();
   for (let attempt = 0; attempt < 9; attempt++) {
     await assert.rejects(client.get(PODS, { namespace: 'default', name: 'a' }));
     await clock.advance(1000);
@@ -50,7 +50,7 @@ test('logs no missing permission while a starting server reads its roles', async
 });
 
 test('logs each verb and namespace separately, and again after an hour of denials', async () => {
-  const { client, clock, logged } = powerless();
+  const { client, clock, logged } = newDeniedClient();
   const refused = async () => {
     for (const namespace of ['a', 'b']) {
       await assert.rejects(client.delete(COUNTS, { namespace, name: 'a' }));
@@ -72,7 +72,7 @@ test('logs each verb and namespace separately, and again after an hour of denial
 });
 
 test('leaves lists and watches to the caches, which log them', async () => {
-  const { client, logged } = powerless();
+  const { client, logged } = newDeniedClient();
   await assert.rejects(client.list(PODS));
   await assert.rejects(client.watch(PODS));
   assert.deepEqual(logged(), []);

@@ -18,7 +18,7 @@ export async function serve(t: TestContext, listener: RequestListener): Promise<
   return listen(t, createServer(listener), 'http');
 }
 
-/** The same over TLS, with a certificate for `localhost` and 127.0.0.1 from a new CA. */
+/** A real server over TLS on a free port, with a certificate for `localhost` and 127.0.0.1 from a new CA. */
 export async function serveTls(
   t: TestContext,
   listener: RequestListener,

@@ -14,7 +14,7 @@ for (const [name, build] of Object.entries({
   podCountController,
   webAppController,
 })) {
-  test(`${name} rejects options that do not exist`, () => {
+  test(`${name} rejects unknown options`, () => {
     // Options are checked before the kit is used.
     const kit = {} as ControllerKit;
     const misspelt = { concurency: 3 } as object;

@@ -10,14 +10,14 @@ const instructions = dockerfile
   .filter((line) => line !== '' && !line.startsWith('#'))
   .map((line) => line.trim());
 
-/** Files that `file` imports from beside it or below, and theirs. */
-function filesBehind(file: string, found: Set<string> = new Set()): Set<string> {
+/** Returns the files that `file` imports by relative paths, directly and transitively. */
+function transitiveImports(file: string, found: Set<string> = new Set()): Set<string> {
   if (found.has(file)) return found;
   found.add(file);
   for (const [, specifier = ''] of readFileSync(join(root, file), 'utf8').matchAll(
     /\bfrom '(\.[^']+)'/g,
   )) {
-    filesBehind(join(dirname(file), specifier), found);
+    transitiveImports(join(dirname(file), specifier), found);
   }
   return found;
 }
@@ -60,7 +60,7 @@ describe('the Dockerfile', () => {
     const bundle = readFileSync(join(root, 'hack/bundle.ts'), 'utf8');
     const [, copied = ''] = /for \(const path of \[([^\]]+)\]\) \{\s*cpSync/.exec(bundle) ?? [];
     const sources = [
-      ...filesBehind('hack/bundle.ts'),
+      ...transitiveImports('hack/bundle.ts'),
       ...Array.from(copied.matchAll(/'([^']+)'/g), ([, path = '']) => path),
       'package.json',
       'package-lock.json',

@@ -10,7 +10,7 @@ import { sbom } from '../../../hack/image/sbom.ts';
 const INTEGRITY = `sha512-${Buffer.alloc(64, 1).toString('base64')}`;
 const PROGRAM = { name: 'program', version: '1.0.0', license: 'Apache-2.0', imports: ['a'] };
 
-/** What esbuild tells, as far as it matters here. */
+/** Returns an esbuild metafile with the sizes of the inputs in the output. */
 function metafileOf(inputs: Readonly<Record<string, number>>) {
   const entries = Object.entries(inputs).map(([path, bytesInOutput]) => [path, { bytesInOutput }]);
   const output = { inputs: Object.fromEntries(entries), bytes: 0, imports: [], exports: [] };
@@ -59,7 +59,7 @@ describe('the packages of a bundle', () => {
   });
   after(() => rmSync(root, { recursive: true, force: true }));
 
-  it('are those of which code is in it, each with those that it imports', () => {
+  it('are those with code in the bundle, each with the packages that it imports', () => {
     assert.deepEqual(
       bundle().map(({ name, version, imports }) => ({ name, version, imports })),
       [
@@ -70,7 +70,7 @@ describe('the packages of a bundle', () => {
     );
   });
 
-  it('are listed with purl, licence and hash; whom each depends on is in the list', () => {
+  it('are listed with purl, licence, hash and dependencies', () => {
     const document = JSON.parse(sbom(bundle(), PROGRAM));
     assert.deepEqual(
       document.components.map(({ purl }: { purl: string }) => purl),
@@ -89,7 +89,7 @@ describe('the packages of a bundle', () => {
     ]);
   });
 
-  it('make the same list again, and another makes another', () => {
+  it('have the same SBOM in each build, and another one if they change', () => {
     const serial = (text: string): string => JSON.parse(text).serialNumber;
     const first = sbom(bundle(), PROGRAM);
     assert.equal(sbom(bundle(), PROGRAM), first);
@@ -100,7 +100,7 @@ describe('the packages of a bundle', () => {
     assert.equal(dated.metadata.timestamp, '2026-09-21T14:13:20.000Z');
   });
 
-  it('come with the text of their licences, and not without', () => {
+  it('require a licence text each', () => {
     const text = licences(root, bundle());
     assert.match(text, /^@x\/b 2\.0\.0 \(MIT\)\n\nMIT of @x\/b 2\.0\.0\n/);
     assert.equal(text.split(/^-+$/m).length, 3);
@@ -108,7 +108,7 @@ describe('the packages of a bundle', () => {
     assert.throws(() => licences(root, bundle()), /node_modules\/a has no text of its licence/);
   });
 
-  it('are refused if something else is installed than was locked', () => {
+  it('must have the versions of package-lock.json', () => {
     install('node_modules/a', 'a', '1.0.1');
     assert.throws(bundle, /node_modules\/a is 1\.0\.1, package-lock\.json has 1\.0\.0: run npm ci/);
   });

@@ -31,14 +31,14 @@ describe('LeaderElector', () => {
     leaseTransitions: 3,
   };
 
-  /** A network in which requests go and nothing comes back. */
+  /** A transport that never responds. */
   const hangs: HttpHandler = async ({ signal }) => {
     assert.ok(signal);
     await untilAborted(signal);
     throw signal.reason;
   };
 
-  /** A network in which what watches tell waits for `until`. */
+  /** Delays the events of watches until `until` resolves. */
   function delayingWatches(handler: HttpHandler, until: Promise<void>): HttpHandler {
     return async (request) => {
       const response = await handler(request);

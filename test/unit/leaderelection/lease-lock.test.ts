@@ -24,7 +24,7 @@ function lease(labels?: Record<string, string>): Lease {
   };
 }
 
-/** A lock, and what it sends. */
+/** Returns a lock, and the objects that it sends. */
 function newLock(labels?: Record<string, string>, error?: Error) {
   const sent: unknown[] = [];
   const answer = (object: unknown) => {

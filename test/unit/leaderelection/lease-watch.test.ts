@@ -15,7 +15,7 @@ describe('watchLease', () => {
     candidates = new Candidates();
   });
 
-  /** Follows the lease until it is stopped; what was observed, by holder. */
+  /** Watches the lease until it is stopped, and records the observed holders. */
   function follow(
     onLease: (lease: Lease | undefined) => void = () => undefined,
     client: LeaseClient = candidates.client,

@@ -207,7 +207,7 @@ describe('the handler that enqueues the keys of objects', () => {
     assert.deepEqual([added.length, reported.length], [2, 2]);
   });
 
-  it('takes an update to another uid for a deletion and a creation', () => {
+  it('treats an update with another uid as a deletion and a creation', () => {
     const { added, sink } = recording();
     const handler = enqueue(COUNTS, sink, keyOf, { predicates: [predicates.generationChanged] });
     const successor = { ...count, metadata: { ...count.metadata, uid: 'x', resourceVersion: '2' } };

@@ -41,7 +41,7 @@ describe('the predicates', () => {
     });
   }
 
-  it('labelsChanged compares values, and takes absent labels for none', () => {
+  it('labelsChanged compares values, and treats absent labels as an empty set', () => {
     const { labelsChanged } = predicates;
     assert.equal(accepts(labelsChanged, changed({ labels: {} })), false);
     assert.equal(accepts(labelsChanged, changed({ labels: { app: 'api' } }), LABELLED), true);
@@ -84,7 +84,7 @@ describe('the predicates', () => {
     assert.equal(predicates.not(initial).create(COUNT, false), true);
   });
 
-  it('refuse methods that do not exist', () => {
+  it('reject unknown methods', () => {
     const misspelt = { updated: () => true } as Predicate;
     assert.throws(() => predicates.and(misspelt), /unknown option updated.*update/);
   });

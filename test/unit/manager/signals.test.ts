@@ -13,7 +13,7 @@ function fakeProcess() {
 }
 
 for (const name of ['SIGTERM', 'SIGINT'] as const) {
-  it(`the first ${name} asks for a graceful stop, the second signal ends the process`, () => {
+  it(`the first ${name} requests a graceful shutdown, and the second signal exits the process`, () => {
     const source = fakeProcess();
     const { signal } = terminationSignal(source, silentLogger);
     assert.equal(signal.aborted, false);

@@ -7,7 +7,7 @@ test('a registry is empty until something is registered', async () => {
   assert.equal((await expose(createRegistry())).text.trim(), '');
 });
 
-test('the process metrics are exposed if they are asked for, in the text format', async () => {
+test('process metrics are exposed in the text format if they are enabled', async () => {
   const { contentType, text } = await expose(createRegistry({ processMetrics: true }));
   assert.match(contentType, /^text\/plain; version=0\.0\.4/);
   assert.match(text, /^process_resident_memory_bytes \d/m);

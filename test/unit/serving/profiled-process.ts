@@ -12,33 +12,33 @@ import { recordingLogger } from '../../support/recording-logger.ts';
  */
 
 /** Function that the CPU profile must contain. */
-function burnForAWhile(ms: number): number {
+function useCpu(ms: number): number {
   let sum = 0;
   for (const end = performance.now() + ms; performance.now() < end;) sum += Math.sqrt(sum + 1);
   return sum;
 }
 
 /** Allocation that the heap profile must contain. */
-function hoardForAWhile(): readonly unknown[] {
+function retainMemory(): readonly unknown[] {
   return Array.from({ length: 8 }, () => Array<number>(262_144).fill(1));
 }
 
 /** Object that the heap snapshot must contain, with its token. */
-class HoardedSecret {
+class RetainedSecret {
   readonly token: string = ['canary', 'of', 'the', 'worker'].join('-');
 }
 
-/** Results. */
+/** Results of the worker. */
 export interface Found {
   readonly cpu: { readonly hasFunction: boolean; readonly samples: number; readonly ms: number };
-  readonly heap: { readonly hasFunction: boolean; readonly hoarded: number };
+  readonly heap: { readonly hasFunction: boolean; readonly retainedArrays: number };
   readonly snapshot: {
     readonly nodes: number;
     readonly hasClass: boolean;
     readonly hasToken: boolean;
   };
   /** Whether a cancelled profile was empty. */
-  readonly abandoned: boolean;
+  readonly isCancelledEmpty: boolean;
   /** Number of remaining timers. */
   readonly pending: number;
   /** Heap profiles while the profiler does not run. */
@@ -71,31 +71,34 @@ const textOf = async (path: string) =>
 
 const asked = textOf('/debug/pprof/profile?seconds=5');
 while (clock.pending === 0) await settle();
-burnForAWhile(60);
+useCpu(60);
 await clock.advance(5000);
 const cpu: Profiler.Profile = JSON.parse(await asked);
-const hoard = hoardForAWhile();
+const retained = retainMemory();
 const heap: HeapProfiler.SamplingHeapProfile = JSON.parse(await textOf('/debug/pprof/heap'));
-const secret = new HoardedSecret();
+const secret = new RetainedSecret();
 const snapshot: { readonly nodes: unknown[]; readonly strings: string[] } = JSON.parse(
   await textOf('/debug/heapsnapshot'),
 );
 const gone = new AbortController();
-const abandoned = profiler.cpuProfile(1000, gone.signal);
+const isCancelledEmpty = profiler.cpuProfile(1000, gone.signal);
 gone.abort();
 const found: Omit<Found, 'outside'> = {
   cpu: {
-    hasFunction: cpu.nodes.some(({ callFrame }) => callFrame.functionName === burnForAWhile.name),
+    hasFunction: cpu.nodes.some(({ callFrame }) => callFrame.functionName === useCpu.name),
     samples: cpu.samples?.length ?? 0,
     ms: (cpu.endTime - cpu.startTime) / 1000,
   },
-  heap: { hasFunction: namesIn(heap.head).includes(hoardForAWhile.name), hoarded: hoard.length },
+  heap: {
+    hasFunction: namesIn(heap.head).includes(retainMemory.name),
+    retainedArrays: retained.length,
+  },
   snapshot: {
     nodes: snapshot.nodes.length,
-    hasClass: snapshot.strings.includes(HoardedSecret.name),
+    hasClass: snapshot.strings.includes(RetainedSecret.name),
     hasToken: snapshot.strings.includes(secret.token),
   },
-  abandoned: (await abandoned) === undefined,
+  isCancelledEmpty: (await isCancelledEmpty) === undefined,
   pending: clock.pending,
   inspectorUrl: inspectorUrl() ?? 'none',
 };

@@ -44,7 +44,7 @@ class Profiled {
         },
         heapProfile: () => Promise.resolve(this.heap),
         heapSnapshot: () => {
-          const endless = Readable.from(begunForEver());
+          const endless = Readable.from(endlessBody());
           this.snapshots.push(endless);
           return endless;
         },
@@ -101,7 +101,7 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((next) => setImmediate(next));
 }
 
-function* begunForEver() {
+function* endlessBody() {
   yield '{"snapshot":';
   for (;;) yield ' '.repeat(10_000);
 }
@@ -254,7 +254,7 @@ describe('a process that requests its own profiles', () => {
   });
 
   it('finds the allocation sites of live memory in the heap profile', () => {
-    assert.deepEqual(found.heap, { hasFunction: true, hoarded: 8 });
+    assert.deepEqual(found.heap, { hasFunction: true, retainedArrays: 8 });
     assert.equal(found.outside, 0, 'before samples are taken, and after');
   });
 
@@ -265,7 +265,7 @@ describe('a process that requests its own profiles', () => {
   });
 
   it('can cancel a profile, and opens no debugger port', () => {
-    assert.deepEqual([found.abandoned, found.pending], [true, 0]);
+    assert.deepEqual([found.isCancelledEmpty, found.pending], [true, 0]);
     assert.equal(found.inspectorUrl, 'none');
   });
 });

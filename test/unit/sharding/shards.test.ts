@@ -10,7 +10,7 @@ import { untilAborted } from '../../../src/util/abort.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 import { ShardReplicas } from './replicas.ts';
 
-/** Lease duration and retry period: the longest that a shard is without a holder, and jitter. */
+/** Maximum time that a shard has no holder: the lease duration and a retry period with jitter. */
 const TAKEOVER_MS = 15_000 + 2_000 * 2.2;
 
 describe('Shards', () => {
@@ -145,7 +145,7 @@ describe('Shards', () => {
     assert.ok(!b.lines.includes('Requested shard'));
   });
 
-  it('passes on every Lease that it observes', async () => {
+  it('calls onLease with each observed Lease', async () => {
     const replicas = new ShardReplicas();
     const seen = new Map<string, string | undefined>();
     const shards = new Shards(

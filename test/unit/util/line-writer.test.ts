@@ -11,7 +11,7 @@ import type { DroppedLines } from '../../../src/util/line-writer.ts';
 
 const notice = ({ lines }: DroppedLines) => `${lines} dropped\n`;
 
-/** A FIFO that the test reads when it wants to, and a writer for it. */
+/** Returns a FIFO that the test reads on demand, and a writer for it. */
 function pipe(context: TestContext, maxWaitingBytes?: number) {
   const folder = mkdtempSync(join(tmpdir(), 'line-writer-'));
   const path = join(folder, 'fifo');

@@ -38,7 +38,7 @@ test('omits info lines above the verbosity and writes all errors', () => {
   );
 });
 
-test('writes the causes of an error and the stack of a programming mistake', () => {
+test('writes the causes of an error and the stack of a programming error', () => {
   const { log, lines } = logger();
   log.error(new Error('outer', { cause: new Error('inner') }), 'Failed');
   log.error(new TypeError('a bug'), 'Failed');

@@ -7,7 +7,7 @@ function times<T>(count: number, call: () => T): T[] {
   return Array.from({ length: count }, call);
 }
 
-test('hands out the burst at once, then one token per interval', async () => {
+test('grants the burst at once, then one token per interval', async () => {
   const clock = new FakeClock();
   const bucket = new TokenBucket(clock, { burst: 2, intervalMs: 100 });
   assert.deepEqual(

@@ -27,7 +27,7 @@ function crd(kind: string, versions: readonly string[] = ['v1'], group = 'exampl
   });
 }
 
-function workbench(context: TestContext) {
+function newProject(context: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'generate-'));
   context.after(() => rmSync(folder, { recursive: true, force: true }));
   const lines: string[] = [];
@@ -48,7 +48,7 @@ function workbench(context: TestContext) {
 }
 
 test('writes a module for each kind and served version, from files and folders', async (context) => {
-  const { folder, out, lines, write, run } = workbench(context);
+  const { folder, out, lines, write, run } = newProject(context);
   mkdirSync(join(folder, 'crds'));
   write('crds/b.yaml', `${crd('Backup', ['v1', 'v1beta1'])}\n---\n${crd('Restore')}`);
   write('crds/notes.txt', 'not a manifest');
@@ -70,7 +70,7 @@ test('writes a module for each kind and served version, from files and folders',
 });
 
 test('--check writes nothing, and fails if files are not up to date', async (context) => {
-  const { out, lines, write, run } = workbench(context);
+  const { out, lines, write, run } = newProject(context);
   const file = write('a.yaml', crd('Backup'));
   assert.equal(await run([file], true), 1);
   assert.throws(() => readdirSync(out), { code: 'ENOENT' });
@@ -83,7 +83,7 @@ test('--check writes nothing, and fails if files are not up to date', async (con
 });
 
 test('writes nothing if a file exists that was not generated', async (context) => {
-  const { out, write, run } = workbench(context);
+  const { out, write, run } = newProject(context);
   const file = write('a.yaml', `${crd('Archive')}\n---\n${crd('Backup')}`);
   mkdirSync(out);
   writeFileSync(join(out, 'backup.ts'), 'mine');
@@ -95,7 +95,7 @@ test('writes nothing if a file exists that was not generated', async (context) =
 });
 
 test('names the file of an invalid CRD', async (context) => {
-  const { folder, write, run } = workbench(context);
+  const { folder, write, run } = newProject(context);
   mkdirSync(join(folder, 'empty'));
   const refusals: [paths: string[], message: RegExp][] = [
     [[], /^generate requires the path of a CRD/],

@@ -19,7 +19,7 @@ import { manifest } from '../../../../src/cli/package.ts';
 
 const EXAMPLE = join(import.meta.dirname, '../../../../examples/06-library/static-site');
 
-function workbench(context: TestContext) {
+function newProject(context: TestContext) {
   const dir = mkdtempSync(join(tmpdir(), 'init-'));
   context.after(() => rmSync(dir, { recursive: true, force: true }));
   const lines: string[] = [];
@@ -40,7 +40,7 @@ function workbench(context: TestContext) {
 }
 
 test('creates the example for the kind of the example', async (context) => {
-  const { files, read, run } = workbench(context);
+  const { files, read, run } = newProject(context);
   assert.equal(await run(['StaticSite']), 0);
   const own = files().filter((path) => path !== '.gitignore');
   assert.deepEqual(
@@ -52,7 +52,7 @@ test('creates the example for the kind of the example', async (context) => {
 });
 
 test('replaces all names of the example for another kind', async (context) => {
-  const { files, lines, read, run } = workbench(context);
+  const { files, lines, read, run } = newProject(context);
   assert.equal(await run(['HTTPPolicy'], 'net.acme.org'), 0);
   assert.deepEqual(files(), [
     '.gitignore',
@@ -78,7 +78,7 @@ test('replaces all names of the example for another kind', async (context) => {
 });
 
 test('uses the plural of --plural', async (context) => {
-  const { dir, files, read, run } = workbench(context);
+  const { dir, files, read, run } = newProject(context);
   assert.equal(await run(['Person'], 'example.com', dir, 'people'), 0);
   assert.ok(files().includes('crds/people.example.com.yaml'));
   assert.match(read('crds/people.example.com.yaml'), /plural: people\n/);
@@ -86,7 +86,7 @@ test('uses the plural of --plural', async (context) => {
 });
 
 test('writes nothing if one file exists', async (context) => {
-  const { dir, files, run } = workbench(context);
+  const { dir, files, run } = newProject(context);
   writeFileSync(join(dir, 'tsconfig.json'), 'mine');
   await assert.rejects(
     run(['StaticSite']),
@@ -96,7 +96,7 @@ test('writes nothing if one file exists', async (context) => {
 });
 
 test('completes a package.json that npm install wrote', async (context) => {
-  const { dir, read, run } = workbench(context);
+  const { dir, read, run } = newProject(context);
   const installed = { 'crd-controller': 'file:../packed.tgz', left: '^1.0.0' };
   writeFileSync(join(dir, 'package.json'), JSON.stringify({ dependencies: installed }));
   assert.equal(await run(['StaticSite']), 0);
@@ -107,7 +107,7 @@ test('completes a package.json that npm install wrote', async (context) => {
 });
 
 test('does not change any other package.json', async (context) => {
-  const { dir, files, read, run } = workbench(context);
+  const { dir, files, read, run } = newProject(context);
   for (const text of ['{"dependencies":{},"type":"commonjs"}', '{"dependencies":[]}', '{', '[]']) {
     writeFileSync(join(dir, 'package.json'), text);
     await assert.rejects(
@@ -120,7 +120,7 @@ test('does not change any other package.json', async (context) => {
 });
 
 test('depends on the file if the package was installed from a file', async (context) => {
-  const { dir } = workbench(context);
+  const { dir } = newProject(context);
   const modules = join(dir, 'node_modules');
   mkdirSync(join(modules, 'crd-controller'), { recursive: true });
   writeFileSync(join(modules, 'crd-controller/package.json'), '{"version":"1.2.3"}');
@@ -140,7 +140,7 @@ test('depends on the file if the package was installed from a file', async (cont
 });
 
 test('rejects invalid names, with the valid form', async (context) => {
-  const { dir, run } = workbench(context);
+  const { dir, run } = newProject(context);
   const into = join(dir, 'new');
   const refusals: [operands: string[], group: string, message: RegExp][] = [
     [[], 'example.com', /requires a KIND/],

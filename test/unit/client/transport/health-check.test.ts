@@ -5,7 +5,7 @@ import { HealthCheck } from '../../../../src/client/transport/health-check.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 
 /** Time passes while this machine is suspended; timers fire late. */
-class SleepyClock extends FakeClock {
+class SuspendableClock extends FakeClock {
   sleptMs = 0;
 
   override monotonic(): number {
@@ -14,7 +14,7 @@ class SleepyClock extends FakeClock {
 }
 
 function newFixture(answers: 'at once' | 'late' | 'never' = 'at once') {
-  const clock = new SleepyClock();
+  const clock = new SuspendableClock();
   const pings: number[] = [];
   const deaths: [number, string][] = [];
   const heartbeat: HealthCheck = new HealthCheck(

@@ -58,7 +58,7 @@ async function setUp({ dueInMs = 0, spec = {} }: Setting = {}) {
   const run = () => bench.sync(sync, KEY);
   const live = () => bench.get(ATS, 'task');
   const pod = () => bench.get(PODS, 'task-pod');
-  /** Lets the caches show all that is there. */
+  /** Updates the caches to the state of the server. */
   const catchUp = async () => {
     const present = await bench.list(ATS);
     if (present.length === 0) ats.hide(at);
@@ -119,7 +119,7 @@ describe('A sync of an At', () => {
     assert.equal(outcome.kind === 'requeueAfter' && outcome.ms, 1);
     await bench.clock.advance(1);
     bench.writes.length = 0;
-    // The cache still has the At from before its status.
+    // The cache still contains the At without its status.
     await assert.rejects(run(), (error) => isApiError(error, 'conflict'));
     assert.deepEqual(bench.taken(), []);
   });
@@ -158,11 +158,11 @@ describe('A sync of an At', () => {
     assert.deepEqual(bench.steps, []);
   });
 
-  it('records the uid of its Pod if the answer to the creation was lost', async () => {
+  it('records the uid of its Pod if the response to the creation was lost', async () => {
     const { bench, ats, run, live, pod } = await setUp();
     bench.server.faults.failNext({ method: 'POST', resource: 'pods' }, 'lostAnswer');
     await assert.rejects(run());
-    // The cache shows the status of that failure, and no Pod yet.
+    // The cache contains the status with the failure, but not the Pod.
     ats.show(await live());
     assert.deepEqual(await run(), done());
     assert.equal(bench.writes.filter(({ what }) => what === 'create pods').length, 1);

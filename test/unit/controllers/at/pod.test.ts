@@ -21,7 +21,7 @@ function commandOf(words: readonly string[]): readonly string[] {
   return buildPod(AT, words).spec?.containers[0]?.command ?? [];
 }
 
-/** What a kubelet makes of a word, where the container has every variable there is. */
+/** Expands a word as the kubelet does, in a container in which every variable is set. */
 function expanded(word: string): string {
   return word.replaceAll(/\$(\$|\([^)]*\))/g, (_, reference: string) =>
     reference === '$' ? '$' : 'EXPANDED',

@@ -46,7 +46,7 @@ class Bench {
     return this.bench.sync(this.#sync, KEY);
   }
 
-  /** A run that sees everything that is there. */
+  /** Updates the caches to the state of the server, and syncs. */
   async runFresh(): Promise<void> {
     this.counts.show(...(await this.bench.list(COUNTS)));
     const present = await this.bench.list(PODS);
@@ -261,7 +261,7 @@ describe('A sync of a Count', () => {
       }
       bench.server.faults.failNext({ method, resource: 'pods' }, 403, { times: 100 });
       await assert.rejects(fixture.run(), (error) => !(error instanceof TerminalError));
-      // One call tells that all would fail.
+      // The controller stops after the first batch, which is a single call.
       const tried = bench.writes.filter(({ what }) => what.endsWith(' pods'));
       assert.equal(tried.length, 1);
       assert.equal(bench.events.length, 1);
@@ -271,7 +271,7 @@ describe('A sync of a Count', () => {
       assert.equal(ready?.status, 'False');
       assert.equal(ready?.reason, reason);
       assert.equal(healthy, false);
-      // It may pass: it is not stalled.
+      // A retry may succeed, so the Count is not stalled.
       assert.equal(
         conditions.find(({ type }) => type === 'Stalled'),
         undefined,
@@ -327,14 +327,14 @@ describe('A sync of a Count', () => {
       'sent InvalidSpec',
       'patch counts/status',
     ]);
-    const told = await bench.get(COUNTS, 'test-count');
-    assert.equal(told.status?.observedGeneration, told.metadata.generation);
-    const stalled = told.status?.conditions?.find(({ type }) => type === 'Stalled');
+    const updated = await bench.get(COUNTS, 'test-count');
+    assert.equal(updated.status?.observedGeneration, updated.metadata.generation);
+    const stalled = updated.status?.conditions?.find(({ type }) => type === 'Stalled');
     assert.equal(stalled?.reason, 'InvalidSpec');
-    // What was known of its Pods stays.
-    assert.equal(told.status?.replicas, 1);
-    assert.equal(told.status?.healthy, false);
-    fixture.counts.show({ ...told, spec });
+    // The last observed replicas remain.
+    assert.equal(updated.status?.replicas, 1);
+    assert.equal(updated.status?.healthy, false);
+    fixture.counts.show({ ...updated, spec });
     await fixture.run();
     assert.equal(bench.steps.length, before + 3);
     assert.equal(count.metadata.name, 'test-count');
@@ -396,7 +396,7 @@ describe('A sync of a Count', () => {
   it('ends when the daemon stops during any request, and reports no failure', async () => {
     for (let request = 0, isLast = false; !isLast; request++) {
       const { bench, count, run } = await Bench.with({ count: 1 }).then(expose);
-      // The cache does not have it yet: the run reads it.
+      // The cache does not contain the Pod yet, so the sync reads it from the server.
       await bench.create(PODS, podDraft('test-count-0', count));
       bench.stopAt(request);
       const ended = run().then(
@@ -411,7 +411,7 @@ describe('A sync of a Count', () => {
   });
 });
 
-/** Methods of a class are lost by destructuring; these are kept bound. */
+/** Returns the members of the fixture with bound methods, for destructuring. */
 function expose(fixture: Bench & { readonly count: Count }) {
   return {
     bench: fixture.bench,

@@ -137,7 +137,7 @@ describe('The problem of a Count that cannot have its Pods', () => {
   it('is NameTooLong if the name of the last Pod would have more than 253 characters', () => {
     const ofLength = (length: number, count: number) =>
       problemOf(aCount({ name: 'a'.repeat(length), spec: { count } }));
-    // The Pods of ten have ordinals of one digit.
+    // The ordinals of ten Pods have one digit.
     assert.equal(ofLength(251, 10), undefined);
     assert.equal(ofLength(251, 11)?.reason, 'NameTooLong');
     assert.equal(ofLength(250, 11), undefined);

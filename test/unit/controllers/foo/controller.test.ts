@@ -37,7 +37,7 @@ async function setUp(spec: Partial<Foo['spec']> = {}) {
     clock: bench.clock,
   });
   const run = () => bench.sync(sync, objectKey(NAMESPACE, 'foo'));
-  /** Lets the caches show all that is there. */
+  /** Updates the caches to the state of the server. */
   const catchUp = async () => {
     foos.show(...(await bench.list(FOOS)));
     const present = await bench.list(DEPLOYMENTS);
@@ -114,7 +114,7 @@ describe('A sync of a Foo', () => {
     await catchUp();
     await run();
     assert.equal((await condition('Stalled'))?.reason, 'ProgressDeadlineExceeded');
-    // It was carried out already at this generation.
+    // The Synced event of this generation is recorded already.
     assert.equal(bench.events.length, 1);
   });
 

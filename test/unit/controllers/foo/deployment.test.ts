@@ -68,7 +68,7 @@ describe('The Deployment of a Foo', () => {
   });
 });
 
-describe('A Foo cannot have a Deployment', () => {
+describe('problemOf rejects a Foo', () => {
   for (const [what, spec] of [
     ['without a name', { deploymentName: '' }],
     ['whose name is too long for its ReplicaSet', { deploymentName: 'a'.repeat(243) }],
@@ -83,7 +83,7 @@ describe('A Foo cannot have a Deployment', () => {
     });
   }
 
-  it('not at the bounds of the fields', () => {
+  it('but accepts the bounds of the fields', () => {
     for (const spec of [
       { deploymentName: 'a'.repeat(242) },
       { deploymentName: 'a.b-c.d' },
@@ -118,7 +118,7 @@ describe('The status of a Foo', () => {
     assert.equal(stalled.kind, 'stalled');
     const complete = readinessOf(deployment({ ...base, availableReplicas: 2, conditions: [late] }));
     assert.equal(complete.kind, 'ready');
-    // Its controller has not seen the change yet.
+    // The Deployment controller has not observed the change yet.
     const behind = { ...base, observedGeneration: 0, availableReplicas: 2 };
     assert.equal(readinessOf(deployment(behind)).kind, 'reconciling');
   });
@@ -156,14 +156,14 @@ describe('The status of a Foo', () => {
     ]) {
       assert.equal(told(3, reason), true);
       assert.equal(told(2, reason), false);
-      // Conditions of others do not count.
+      // Conditions of other writers are ignored.
       assert.equal(told(3, undefined, [{ type: 'Audited', status: 'True', reason }]), false);
       assert.equal(told(3, reason, [{ type: 'Audited', status: 'True', reason: 'X' }]), true);
     }
     assert.equal(told(3, 'InvalidSpec'), false);
     assert.equal(told(3), false);
     assert.equal(isSyncedEventRecorded(aFoo()), false);
-    // The CustomResourceDefinition of sample-controller keeps the number of replicas alone.
+    // The CustomResourceDefinition of sample-controller keeps only availableReplicas.
     assert.equal(isSyncedEventRecorded(aFoo({}, { availableReplicas: 0 })), true);
   });
 });

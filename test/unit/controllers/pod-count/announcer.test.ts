@@ -56,13 +56,13 @@ describe('The announcer of new Pods', () => {
     assert.equal(lines.length, 1);
     assert.equal(lines[0]?.fields['skipped'], 1);
     await clock.advance(100);
-    // A wall clock that jumps does not count.
+    // Jumps of the wall clock have no effect.
     clock.jump(3_600_000);
     add(5);
     assert.equal(events.length, 22);
     await clock.advance(59_900);
     add(30);
-    // A pause saves up no more than twenty.
+    // After a pause, at most 20 events are available.
     assert.equal(events.length, 42);
     assert.equal(lines.length, 2);
     assert.equal(lines[1]?.fields['skipped'], 9);

@@ -108,7 +108,7 @@ describe('The names of the children of a WebApp', () => {
   });
 });
 
-describe('A WebApp is invalid', () => {
+describe('problemOf rejects a WebApp', () => {
   for (const [what, spec] of [
     ['without a version', { version: '' }],
     ['with a version that is not a tag, and no image', { version: '1.0+build' }],
@@ -122,7 +122,7 @@ describe('A WebApp is invalid', () => {
     });
   }
 
-  it('not at the bounds of the fields', () => {
+  it('but accepts the bounds of the fields', () => {
     for (const spec of [
       {},
       { version: '1.0+build', image: 'shop:3' },

@@ -38,7 +38,7 @@ async function setUp(finalizers: string[] = [FINALIZER]) {
   const deployments = bench.cache<Deployment>();
   const webapp = await bench.create(WEB_APPS, draft(finalizers));
   webapps.show(webapp);
-  /** What each hook does; nothing by default. */
+  /** Implementations of hooks. @default no operation */
   const hooks = new Map<string, Hook>();
   const ran: string[] = [];
   const task = (name: string): Task => {

@@ -146,7 +146,7 @@ describe('The task of a Deployment or a Service', () => {
       const wait = await fixture[kind].delete?.(context);
       assert.match(wait?.message ?? '', /is being deleted/);
       assert.deepEqual(bench.writes[0]?.body.preconditions, { uid: own.metadata.uid });
-      // Gone, which the cache does not show yet.
+      // The cache still contains the deleted object.
       assert.match((await fixture[kind].delete?.(context))?.message ?? '', /is being deleted/);
       for (const cache of [fixture.deployments, fixture.services]) cache.hide({ ...own } as never);
       assert.equal(await fixture[kind].delete?.(context), undefined);
@@ -197,9 +197,9 @@ describe('The task of the rollout', () => {
     assert.equal(await waiting(statusOf(1, 2)), '1 of 2 replicas are updated');
     assert.equal(await waiting(statusOf(1, 1)), '1 of 2 replicas are available');
     assert.equal(await waiting(statusOf(2, 2)), undefined);
-    // A Pod too many is still there.
+    // One surplus Pod still exists.
     assert.equal(await waiting(statusOf(2, 2, { replicas: 3 })), '2 of 2 replicas are available');
-    // Its controller has not seen the last change.
+    // The Deployment controller has not observed the last change.
     assert.equal(
       await waiting(statusOf(2, 2, { observedGeneration: 0 })),
       '0 of 2 replicas are updated',
