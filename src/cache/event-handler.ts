@@ -29,7 +29,7 @@ export interface EventHandler<T extends KubernetesObject> {
   onDelete?(lastKnown: DeepReadonly<T>, finalStateKnown: boolean): void;
 }
 
-/** Options of `EventHandler`. */
+/** Options of an event handler. */
 export interface EventHandlerOptions<T extends KubernetesObject = KubernetesObject> {
   /** Name in log lines. */
   readonly name?: string;

@@ -11,7 +11,7 @@ import { messageOf } from '../util/values.ts';
 /** Interval between two lines about one failure, in milliseconds. */
 const REMINDER_MS = 5 * 60_000;
 
-/** The same for a cause that returns after another one. */
+/** Interval between two lines about one failure that alternates with another one, in milliseconds. */
 const RETURN_MS = 60_000;
 
 /** Delay of a first line about reflectors of one server, which fail at nearly the same time. */

@@ -256,7 +256,7 @@ interface Waiting {
 /** Caches that wait for the same reason. */
 interface Group {
   readonly names: string[];
-  /** Since when the first of them waits. */
+  /** Start of the longest wait. */
   readonly sinceMs: number;
   readonly why: { readonly lastError?: string; readonly phase?: string };
 }

@@ -323,7 +323,7 @@ function stateOf<T extends KubernetesObject>(
       return progress().resourceVersion;
     },
     get inactiveMs() {
-      // An answer that the resource is not served is activity too.
+      // A response that the resource is not served is activity too.
       const { missing, inactiveMs } = progress();
       return missing ? 0 : inactiveMs;
     },

@@ -210,7 +210,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
       const isRefused = typeof freshness === 'object' && isApiError(error, 'badRequest', 'invalid');
       if ((isLostVersion(error) || isRefused) && freshness !== 'latest')
         return { phase: 'listing', freshness: 'latest' };
-      // As after a refused watch: the server may return with another history.
+      // As after a refused watch, the server may return with another history.
       const next = typeof freshness === 'object' && !isBusy(error) ? 'latest' : freshness;
       return this.#retries.retry(error, 'list', { phase: 'streaming', freshness: next });
     }

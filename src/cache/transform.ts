@@ -18,7 +18,7 @@ export interface TransformingSinkDeps<T extends KubernetesObject> {
   readonly errors: RateLimitedLog;
   readonly metrics: InformerMetrics;
   readonly transform: Transform<T> | undefined;
-  /** Freeze every object deeply. */
+  /** Whether to freeze every object deeply. */
   readonly freeze: boolean;
 }
 
@@ -83,7 +83,7 @@ export class TransformingSink<T extends KubernetesObject> implements DeltaSink<T
   }
 }
 
-/** Marks what is shared from now on and must not be modified. */
+/** Changes the type of a shared value to read-only. */
 function readOnly<O extends KubernetesObject>(object: O): DeepReadonly<O>;
 function readOnly<O>(delta: Delta<O>): Delta<DeepReadonly<O>>;
 function readOnly(value: unknown): unknown {

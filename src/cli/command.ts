@@ -6,7 +6,7 @@ import type { LoggingOptions } from './logs/logging.ts';
 import type { Completion, Options } from './flags/option.ts';
 import type { COMMON_OPTIONS } from './flags/common-options.ts';
 
-/** What the process provides to a command. */
+/** Log, output and signals of the process, for a command. */
 export interface CommandContext {
   readonly log: Logger;
   /** Options of `log`, to create another log with a different verbosity. */

@@ -9,7 +9,7 @@ import { goQuote } from '../util/go-quote.ts';
 import { UsageError } from './exit-codes.ts';
 import type { ServerIdentity } from './kubeconfig-file.ts';
 
-/** Options of `EmbeddedCluster`. */
+/** Options of `startEmbeddedCluster`. */
 export interface EmbeddedClusterOptions {
   readonly host: string;
   /** 0 selects a free port. */

@@ -57,7 +57,7 @@ const OPTIONS: OptionNames<ClusterConnectionOptions> = {
   reload: true,
 };
 
-/** Options of `ClusterConnection`. */
+/** Options of `connectCluster`. */
 export interface ClusterConnectionOptions
   extends
     CredentialsOptions,

@@ -8,7 +8,7 @@ import type { Decoder, Expected } from './decoder.ts';
 import { malformed } from './json.ts';
 import { isRecord } from '../util/values.ts';
 
-/** Options of `WatchStream`. */
+/** Options of `watchStream`. */
 export interface WatchStreamOptions<T extends KubernetesObject> extends Expected<T> {
   readonly body: AsyncIterable<Uint8Array>;
   /** The activity of the connection. */

@@ -122,7 +122,7 @@ export class LeaderElector implements Runnable {
     return this.#role === 'leader';
   }
 
-  /** It led and has lost the lease: `run` rejects or has rejected. */
+  /** Whether this process led and has lost the lease: `run` rejects or has rejected. */
   get hasLost(): boolean {
     return this.#role === 'lost';
   }

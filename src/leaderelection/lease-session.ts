@@ -32,7 +32,7 @@ export interface LeaseSessionDeps {
 /** Options of `Attempt`. */
 export interface AttemptOptions {
   readonly timeoutMs: number;
-  /** We lead. If the lease is free, another process may have held it meanwhile, so it is not acquired again. */
+  /** Whether this process leads. A leader does not acquire a free lease again: another process may have led meanwhile. */
   readonly isLeading: boolean;
 }
 
@@ -74,7 +74,7 @@ export class LeaseSession {
     return this.#renewedMs;
   }
 
-  /** Until when this process may write. The lease itself expires later. */
+  /** End of the time in which this process may write, in monotonic milliseconds. The lease expires later. */
   get deadlineMs(): number {
     return this.#renewedMs + this.#terms.renewDeadlineMs;
   }

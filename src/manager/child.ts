@@ -8,7 +8,7 @@ import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import { upgradeManagedFields } from '../client/apply/upgrade-managed-fields.ts';
 
-/** The child that an owner wants, and what is known of it. */
+/** Arguments of `ensureChild`: the owner, its desired child, and the child in the cache. */
 export interface ChildOptions<T extends KubernetesObject> {
   readonly resource: Resource<T>;
   readonly owner: DeepReadonly<KubernetesObject>;
@@ -27,7 +27,7 @@ export interface ChildOptions<T extends KubernetesObject> {
 
 /** The result of `ensureChild`, with the object as it is now. */
 export type ChildOutcome<T extends KubernetesObject> =
-  /** As controller-runtime's `OperationResult`. */
+  /** Results of the write, as in controller-runtime's `OperationResult`. */
   | { readonly kind: 'created' | 'updated' | 'unchanged'; readonly object: DeepReadonly<T> }
   /**
    * An object of this name is being deleted, or is about to be: the child itself, or that of a previous
@@ -59,7 +59,7 @@ const OPTIONS: OptionNames<ChildOptions<KubernetesObject>> = {
  * by server-side apply with its uid, because an apply without one would create a child that has just
  * been deleted. Fields that are not in `desired` keep the values that other writers set.
  *
- * @throws {ApiError} `conflict` if the child was replaced meanwhile: the event of that enqueues the
+ * @throws {ApiError} `conflict` if the child was replaced meanwhile: the event of the replacement enqueues the
  * owner; `alreadyExists` if an object of this name was deleted meanwhile; any other error of a request
  */
 export async function ensureChild<T extends KubernetesObject>(
@@ -76,7 +76,7 @@ export async function ensureChild<T extends KubernetesObject>(
       return { kind: 'created', object: shared(created) };
     } catch (error) {
       if (!isApiError(error, 'alreadyExists')) throw error;
-      // It may be ours, from a create whose answer was lost.
+      // The object may be ours, from a create whose response was lost.
       child = await existing(context, options, error);
     }
   }

@@ -251,7 +251,7 @@ export class Controller implements Runnable {
     return [...this.#informers];
   }
 
-  /** The hot loops that keys are in now. */
+  /** Current hot loops. */
   get hotLoops(): readonly HotLoop[] {
     return this.#gate.hotLoops;
   }
@@ -326,7 +326,7 @@ export class Controller implements Runnable {
         throw error;
       }
       if (this.#conflicts.retries(key) >= QUIET_CONFLICTS) throw error;
-      // Another client changed the object. The event of that is on its way: no failure.
+      // Another client changed the object, and the event of the change enqueues the key: not a failure.
       return postpone(this.#conflicts.when(key), 'an object changed meanwhile');
     }
   }

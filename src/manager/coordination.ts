@@ -40,7 +40,7 @@ export interface LeaderElectionOptions extends Omit<LeaderElectorOptions, 'defer
   readonly shards?: number | undefined;
 }
 
-/** Dependencies of `Coordination`. */
+/** Dependencies of `newCoordination`. */
 export interface CoordinationDeps extends Pick<
   LeaderElectorDeps,
   'clock' | 'random' | 'log' | 'metrics' | 'onLease'

@@ -51,7 +51,7 @@ export interface ManagerOptions {
  * Starts and stops runnables in order. All stages start at once: a controller waits for its caches, and controllers
  * wait for the leadership, if there is one.
  *
- * When `signal` aborts, a stage is stopped after the stages behind it have ended. If a runnable rejects, all others
+ * When `signal` aborts, a stage is stopped after the stages after it have ended. If a runnable rejects, all others
  * are stopped in the same way and `run` rejects with the first error. If this is an `AbruptStop`, such as a
  * lost lease, all stages are aborted at once.
  *
@@ -76,7 +76,7 @@ export class Manager implements Runnable {
     if (this.#leadership) this.add('leadership', this.#leadership);
   }
 
-  /** Aborts when the manager starts to stop, for whatever reason. */
+  /** Aborts when the manager starts to stop, for any reason. */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
   }

@@ -55,7 +55,7 @@ const DEBUG_OPTIONS: OptionNames<DebugOptions> = {
   redact: true,
 };
 
-/** What controllers are built from: pass it to `new Controller`, and take informers from it. */
+/** Dependencies of controllers, for `new Controller`, with the shared informers. */
 export interface ControllerKit extends ControllerDeps {
   /** Shared by all controllers: there is one informer for each kind and selection. */
   readonly informers: InformerSet;
@@ -88,7 +88,7 @@ export interface DebugOptions {
   readonly redact?: ((text: string) => string) | undefined;
 }
 
-/** A program that `controllerManager` has built: what its servers report. */
+/** The parts of a program that its servers report on. */
 export interface ControllerProgram {
   readonly controllers: readonly Controller[];
   readonly informers: InformerSet;

@@ -69,7 +69,7 @@ const MAX_FAILURES = 1000;
  * `conflict` if the object has changed since.
  *
  * An older CustomResourceDefinition may prune fields of the status. The writer learns them from the
- * server's answers and does not compare them, or each sync would write them again. If a resource has
+ * server's responses and does not compare them, or each sync would write them again. If a resource has
  * no status subresource, that is logged once and no status is written: an update of the whole object
  * would increment its generation.
  */
@@ -106,7 +106,7 @@ export class StatusWriter<T extends ObjectWithStatus> {
    * Records the event and writes the status, if the status differs from the object's.
    *
    * @returns whether the status differed
-   * @throws {Error} `error`, after the write; see there
+   * @throws {Error} `report.error`, after the write
    * @throws {ApiError} `conflict` if the object was changed, replaced or deleted meanwhile
    */
   async report(context: StatusContext, report: StatusReport<T>): Promise<boolean> {
@@ -175,7 +175,7 @@ export class StatusWriter<T extends ObjectWithStatus> {
       this.#failed.set(uid, { resourceVersion, status: withoutTimes(status) });
       if (isApiError(error, 'invalid')) throw rejected(error);
       if (!isApiError(error, 'notFound')) throw error;
-      // The server answers the same for an object that is gone and for a missing subresource.
+      // The server returns the same error for a deleted object and for a missing subresource.
       const live = await this.#find({ client, signal }, { namespace, name });
       if (live?.metadata.uid !== uid) throw deleted(error);
       this.#logMissing(log);

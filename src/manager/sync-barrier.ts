@@ -45,7 +45,7 @@ const PROBE_SECONDS = 3;
 
 /** Larger caches are not compared with a list: a probe watch is faster than the list. */
 const MAX_COMPARED_OBJECTS = 5000;
-/** How long a cache may take to reach the list that it is compared with. */
+/** Maximum time for a cache to reach the list that it is compared with. */
 const COMPARE_TIMEOUT_MS = 2000;
 
 /**

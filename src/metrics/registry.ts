@@ -9,7 +9,7 @@ const OPTIONS: OptionNames<RegistryOptions> = {
 
 export type { Registry };
 
-/** Options of `Registry`. */
+/** Options of `createRegistry`. */
 export interface RegistryOptions {
   /**
    * Also collect metrics of the process (`process_*`, `nodejs_*`, and the heap limit). Use it for one

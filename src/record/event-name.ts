@@ -11,8 +11,8 @@ const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])
  * is not a valid name.
  *
  * The digits are a hash of component, object, type, reason and message. Another process that emits the
- * same event uses the same name. The version of the object is not part of it: a repeated event is a
- * higher count of its first name, which a successor could not know otherwise.
+ * same event uses the same name. The resourceVersion of the object is not part of the hash, so that a
+ * new process finds the event that a previous one has written, and increases its count.
  */
 export function eventName(event: Omit<RecordedEvent, 'metadata'>): string {
   const { source, involvedObject, type, reason, message } = event;

@@ -23,7 +23,7 @@ export interface EventSubject {
   };
 }
 
-/** Options of `Event`. */
+/** Options of a recorded event. */
 export interface EventOptions {
   /** Machine-readable data. */
   readonly annotations?: Readonly<Record<string, string>> | undefined;
@@ -71,7 +71,7 @@ export interface RecordResult {
 /** Receives the events of recorders. */
 export type EventSink = (event: RecordedEvent) => RecordResult;
 
-/** Dependencies of `EventRecorder`. */
+/** Dependencies of `eventRecorder`. */
 export interface EventRecorderDeps {
   readonly source: EventSource;
   readonly sink: EventSink;

@@ -22,10 +22,10 @@ interface StoredEvent {
 /**
  * Creates and patches events on the server.
  *
- * The name of an event follows from its content, so another process may have written it before: a
- * predecessor of this one, or the owner of a shard that moves back and forth. Its occurrences are kept
- * and continued. An occurrence about the version of the object that the server's event is about is
- * that very occurrence, emitted again after a crash, and is not counted twice.
+ * The name of an event follows from its content, so another process may have written it before: the
+ * previous leader, or the previous owner of a shard. The writer continues the count of that event. An
+ * occurrence with the resourceVersion of the event on the server is not counted again: it was repeated
+ * after a crash.
  */
 export class EventWriter {
   readonly #client: Pick<Client, 'create' | 'patch'>;
@@ -70,7 +70,7 @@ export class EventWriter {
       if (stored) this.#remember(event, stored, before);
       return stored !== undefined;
     } catch (error) {
-      // Another process has counted an occurrence, or the answer to our own count was lost.
+      // Another process has counted an occurrence, or the response to our own write was lost.
       if (isApiError(error, 'conflict')) return this.#continue(event, signal);
       throw error;
     }

@@ -41,7 +41,7 @@ export interface DelegatedAccessDeps {
   readonly log: Logger;
 }
 
-/** Lifetimes of cached answers in milliseconds, as in Kubernetes components. */
+/** Lifetimes of cached review results in milliseconds, as in Kubernetes components. */
 const TOKEN_TTL_MS = 60_000;
 const ALLOWED_TTL_MS = 5 * 60_000;
 const DENIED_TTL_MS = 30_000;
@@ -81,7 +81,7 @@ interface CachedAnswer<V> {
  * TokenReview authenticates the bearer token. A SubjectAccessReview decides whether its user may
  * access the path (`nonResourceURLs` of a ClusterRole).
  *
- * Answers are cached. Without a cached answer, requests are rejected while the API server is not
+ * Results are cached. Without a cached result, requests are rejected while the API server is not
  * available. Tokens are stored as hashes only and are never logged.
  */
 export class DelegatedAccess implements RequestAuthorizer {

@@ -124,7 +124,7 @@ export class EventLoopMonitor implements Runnable {
   }
 }
 
-/** Clock change above which plans for a calendar time are wrong. */
+/** Maximum movement of the wall clock before the check fails, in milliseconds. */
 const MAX_CLOCK_CHANGE_MS = 5 * 60_000;
 
 /**

@@ -68,7 +68,7 @@ function afterTimeout(ms: number, callback: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-/** Options of `clockJumps`. */
+/** Options of `watchClockJumps`. */
 export interface ClockJumpsOptions {
   /**
    * Time between two checks, in milliseconds: the maximum delay until a jump is detected.

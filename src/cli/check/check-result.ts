@@ -7,7 +7,7 @@ export interface CheckResult {
   /** `warning`: the daemon works, or may work. `skipped`: unknown. Only `failed` changes the exit code. */
   readonly result: 'ok' | 'warning' | 'failed' | 'skipped';
   readonly detail: string;
-  /** What to do next: sentences or commands. */
+  /** Next steps: sentences or commands. */
   readonly next?: readonly string[];
 }
 

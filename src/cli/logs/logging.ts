@@ -13,7 +13,7 @@ import type { LogValue } from './log-value.ts';
 import { RepeatedLines } from './repeated-lines.ts';
 import type { VModulePattern } from './vmodule.ts';
 
-/** Options of `Logging`. */
+/** Options of `createLogging`. */
 export interface LoggingOptions {
   readonly format: 'text' | 'json';
   /** Lines of this verbosity and below are written. */

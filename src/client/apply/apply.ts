@@ -28,7 +28,7 @@ const APPLY_OPTIONS: OptionNames<ApplyOptions> = {
   signal: true,
 };
 
-/** Options of `apply`. */
+/** Options of `applyManifests`. */
 export interface ApplyOptions {
   /**
    * Name of the field manager. Fields that it applied before and that a manifest no longer has are removed.

@@ -21,7 +21,7 @@ export interface Credentials extends RequestCredentials {
   invalidateTls(): void;
 }
 
-/** Options of `Credentials`. */
+/** Options of `credentialsOf`. */
 export interface CredentialsOptions {
   /** @default the machine's clock */
   readonly clock?: Clock | undefined;

@@ -22,7 +22,7 @@ const OPTIONS: OptionNames<ClusterConfigOptions> = {
   onWarning: true,
 };
 
-/** Options of `ClusterConfig`. */
+/** Options of `loadClusterConfig`. */
 export interface ClusterConfigOptions {
   /** Path of a kubeconfig. Otherwise: $KUBECONFIG, the service account of the Pod, ~/.kube/config. */
   readonly kubeconfig?: string | undefined;

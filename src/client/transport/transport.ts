@@ -10,7 +10,7 @@ import { rejectOnAbort } from '../../util/abort.ts';
 import type { WatchConnectionsOptions } from './watch-connections.ts';
 import { WatchConnections } from './watch-connections.ts';
 
-/** Options of `Transport`. */
+/** Options of `undiciTransport`. */
 export interface TransportOptions {
   /** `https://10.0.0.1:6443`; if it has a path, that is prepended to every request's path. */
   readonly server: string;

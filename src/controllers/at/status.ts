@@ -7,9 +7,9 @@ import type { Readiness } from '../../api/readiness.ts';
 
 /** The progress of an At. */
 export type AtState =
-  /** It is not due, or its Pod could not be created yet. */
+  /** The At is not due, or its Pod could not be created yet. */
   | { readonly kind: 'pending'; readonly reason: string; readonly message: string }
-  /** It cannot run until a user changes something. */
+  /** The At cannot run until a user changes something. */
   | { readonly kind: 'stalled'; readonly reason: string; readonly message: string }
   | { readonly kind: 'running'; readonly podUID: string; readonly message: string }
   | { readonly kind: 'succeeded' }

@@ -24,7 +24,7 @@ export interface WrittenField {
   readonly path: FieldPath;
   /** Number of self-triggered syncs that changed the field. */
   selfFed: number;
-  /** Number of times that another client changed the field after the key. */
+  /** Number of times that another client changed the field after a write of the key. */
   overwritten: number;
   /** Last sync that was counted. */
   lastSync: WritingSync | undefined;
