@@ -188,7 +188,7 @@ function logServerVersion(client: Client, log: Logger): Runnable {
       if (!log.v(1).enabled) return;
       try {
         const { gitVersion, platform } = await serverVersion(client, signal);
-        log.v(1).info('API server', { version: gitVersion, platform });
+        log.v(1).info('Read the version of the API server', { version: gitVersion, platform });
       } catch (error) {
         log.v(4).info('Could not read the version of the API server', { err: error });
       }

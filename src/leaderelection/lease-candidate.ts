@@ -102,7 +102,7 @@ export class LeaseCandidate {
   #logFailure(error: unknown): void {
     const { clock, log } = this.#deps;
     if (isApiError(error, 'conflict', 'alreadyExists')) {
-      log.v(4).info('Another candidate was faster', { err: error });
+      log.v(4).info('Another candidate acquired the lease first', { err: error });
       return;
     }
     const text = messageOf(error);

@@ -111,7 +111,7 @@ export class Manager implements Runnable {
     if (faults.length > 0) throw faults[0];
     if (left.length > 0) {
       const seconds = this.#timeoutMs / 1000;
-      throw new Error(`These did not stop within ${seconds} s: ${left.join(', ')}`);
+      throw new Error(`Runnables did not stop within ${seconds} s: ${left.join(', ')}`);
     }
   }
 
@@ -157,7 +157,10 @@ export class Manager implements Runnable {
       controller.abort(isLeaderless ? new AbruptStop(reason) : new Error(reason));
       await deadline.wait(ended);
       if (running.size > 0) {
-        this.#log.error(undefined, 'Could not stop in time', { stage, running: [...running] });
+        this.#log.error(undefined, 'Runnables did not stop in time', {
+          stage,
+          running: [...running],
+        });
         left.push(...running);
       }
     }

@@ -321,7 +321,7 @@ function debugging(
   const { bindAddress, version = 'unknown', redact } = debug;
   if (!isLoopback(bindAddress)) {
     throw new RangeError(
-      `debug.bindAddress must be a loopback address, as in 127.0.0.1:6060: got ${JSON.stringify(bindAddress)}. For other addresses, add an HttpServer with a guard by the option servers`,
+      `debug.bindAddress must be a loopback address, as in 127.0.0.1:6060: got ${JSON.stringify(bindAddress)}. For other addresses, add an HttpServer with authorization by the option servers`,
     );
   }
   const registry = metrics ? undefined : createRegistry();

@@ -112,15 +112,15 @@ export class Shards implements Runnable {
 
   #compare(lease: Lease): void {
     const { count, log } = { count: this.count, log: this.#deps.log };
-    const theirs = shardCountOf(lease);
-    if (theirs === count) this.#agreed.resolve();
-    else if (theirs !== this.#disagreement) {
+    const other = shardCountOf(lease);
+    if (other === count) this.#agreed.resolve();
+    else if (other !== this.#disagreement) {
       log.info('Other replicas use another number of shards; waiting until they have stopped', {
-        theirs,
-        ours: count,
+        shards: count,
+        otherShards: other,
       });
     }
-    this.#disagreement = theirs;
+    this.#disagreement = other;
   }
 
   get #holders(): string[] {

@@ -25,8 +25,10 @@ function review(resource: string, spec: Json, metadata: Json = {}): Promise<Repl
   return api.post(`${AUTHORIZATION}/${resource}`, { metadata, spec });
 }
 
-const mine = (spec: Json, metadata?: Json) => review('selfsubjectaccessreviews', spec, metadata);
-const theirs = (spec: Json, metadata?: Json) => review('subjectaccessreviews', spec, metadata);
+const selfSubjectAccessReview = (spec: Json, metadata?: Json) =>
+  review('selfsubjectaccessreviews', spec, metadata);
+const subjectAccessReview = (spec: Json, metadata?: Json) =>
+  review('subjectaccessreviews', spec, metadata);
 const local = (spec: Json, metadata?: Json) =>
   review('namespaces/default/localsubjectaccessreviews', spec, metadata);
 
@@ -158,7 +160,7 @@ test('the administrator is allowed every request, also for unknown resources', a
     { resourceAttributes: {} },
     { nonResourceAttributes: METRICS },
   ]) {
-    const { status, body } = await mine(spec);
+    const { status, body } = await selfSubjectAccessReview(spec);
     assert.equal(status, 201);
     assert.deepEqual(body.spec, spec);
     assert.deepEqual(body.status, { allowed: true });
@@ -203,7 +205,7 @@ test('other users are allowed what their groups are allowed', async () => {
     [{ user: 'jane', groups: ['system:authenticated'], nonResourceAttributes: health }, true],
     [{ user: 'who', groups: ['system:unauthenticated'], nonResourceAttributes: health }, true],
   ] as const) {
-    assert.equal(await isAllowed(theirs(spec)), expected, JSON.stringify(spec));
+    assert.equal(await isAllowed(subjectAccessReview(spec)), expected, JSON.stringify(spec));
   }
   assert.equal(await isAllowed(local({ user: 'jane', resourceAttributes: PODS })), false);
   const masters = { groups: ['system:masters'], resourceAttributes: PODS };
@@ -216,11 +218,12 @@ test('an invalid review is rejected with all errors', async () => {
   const noSubject = 'Invalid value: "": at least one of user or group must be specified';
   const shown = 'Invalid value: {"Path":"/metrics","Verb":"get"}';
   const both = `${shown}: cannot be specified in combination with resourceAttributes`;
-  assertInvalid(await mine({}), [['spec.resourceAttributes', one]]);
-  assertInvalid(await mine({ resourceAttributes: PODS, nonResourceAttributes: METRICS }), [
-    ['spec.nonResourceAttributes', both],
-  ]);
-  assertInvalid(await theirs({}), [
+  assertInvalid(await selfSubjectAccessReview({}), [['spec.resourceAttributes', one]]);
+  assertInvalid(
+    await selfSubjectAccessReview({ resourceAttributes: PODS, nonResourceAttributes: METRICS }),
+    [['spec.nonResourceAttributes', both]],
+  );
+  assertInvalid(await subjectAccessReview({}), [
     ['spec.resourceAttributes', one],
     ['spec.user', noSubject],
   ]);
@@ -237,7 +240,7 @@ test('an invalid review is rejected with all errors', async () => {
     message:
       'the namespace of the provided object does not match the namespace sent on the request',
   });
-  assertRejected(await mine({ resourceAttributes: PODS }, { name: 'a' }), {
+  assertRejected(await selfSubjectAccessReview({ resourceAttributes: PODS }, { name: 'a' }), {
     code: 422,
     reason: 'Invalid',
     message:
@@ -252,7 +255,7 @@ test('an invalid review is rejected with all errors', async () => {
 
 test('selectors in a review are validated', async () => {
   const list = (selectors: Json) =>
-    mine({ resourceAttributes: { ...PODS, verb: 'list', ...selectors } });
+    selfSubjectAccessReview({ resourceAttributes: { ...PODS, verb: 'list', ...selectors } });
   const field = 'spec.resourceAttributes.fieldSelector';
   const label = 'spec.resourceAttributes.labelSelector';
   const good = { requirements: [{ key: 'a', operator: 'In', values: ['b'] }] };

@@ -77,7 +77,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
         `-v=${verbosity}`,
       ]);
       await daemon.printed(/"Starting workers"/);
-      if (verbosity > 0) await daemon.printed(/"API server" version="v/);
+      if (verbosity > 0) await daemon.printed(/"Read the version of the API server" version="v/);
       await endBy('SIGTERM', daemon);
       return messagesOf(daemon);
     };
@@ -91,7 +91,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
       'Stopped controller',
     ]);
     assert.deepEqual(changes.filter((message) => !quiet.includes(message)).toSorted(), [
-      'API server',
+      'Read the version of the API server',
       'Caches populated',
       'Caches populated',
       'Flags',

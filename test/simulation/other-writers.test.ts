@@ -13,7 +13,7 @@ import type { HttpHandler } from '../../src/util/http.ts';
 import { KINDS, SampleObject } from '../support/kinds.ts';
 import { Simulation } from '../support/simulation.ts';
 
-const THEIRS = 'a.example/theirs';
+const OTHER_FINALIZER = 'a.example/theirs';
 
 describe('Objects with concurrent writers', () => {
   let simulation: Simulation;
@@ -42,9 +42,9 @@ describe('Objects with concurrent writers', () => {
         const at = { namespace: simulation.namespace, name };
         const { metadata } = await simulation.client.get(resource, at);
         const { finalizers = [], deletionTimestamp } = metadata;
-        if (!finalizers.includes(THEIRS) && deletionTimestamp === undefined) {
+        if (!finalizers.includes(OTHER_FINALIZER) && deletionTimestamp === undefined) {
           lateWrites++;
-          const body = { metadata: { finalizers: [...finalizers, THEIRS] } };
+          const body = { metadata: { finalizers: [...finalizers, OTHER_FINALIZER] } };
           await simulation.client.patch(resource, at, { type: 'merge', body });
         }
       }
@@ -53,7 +53,7 @@ describe('Objects with concurrent writers', () => {
   const removeTheirs = async (resource: Resource, name: string) => {
     const at = { namespace: simulation.namespace, name };
     const { metadata } = await simulation.client.get(resource, at);
-    const finalizers = (metadata.finalizers ?? []).filter((one) => one !== THEIRS);
+    const finalizers = (metadata.finalizers ?? []).filter((one) => one !== OTHER_FINALIZER);
     await simulation.client.patch(resource, at, {
       type: 'merge',
       body: { metadata: { finalizers } },
@@ -78,10 +78,10 @@ describe('Objects with concurrent writers', () => {
     await object.untilDone();
     assert.equal(lateWrites, 1);
     const { finalizers = [] } = (await object.get()).metadata;
-    assert.deepEqual(finalizers.toSorted(), [THEIRS, WEB_APP_FINALIZER]);
+    assert.deepEqual(finalizers.toSorted(), [OTHER_FINALIZER, WEB_APP_FINALIZER]);
     await simulation.client.delete(WEB_APPS, object.at);
     await simulation.settle();
-    assert.deepEqual((await object.get()).metadata.finalizers, [THEIRS]);
+    assert.deepEqual((await object.get()).metadata.finalizers, [OTHER_FINALIZER]);
     await removeTheirs(WEB_APPS, 'x');
     await untilGone(WEB_APPS, 'x');
   });
@@ -94,7 +94,7 @@ describe('Objects with concurrent writers', () => {
     await simulation.until('the controller was about to release it', async () => lateWrites === 1);
     await simulation.settle();
     const pod = await simulation.client.get(PODS, { ...object.at, name: 'x-pod' });
-    assert.deepEqual(pod.metadata.finalizers, [THEIRS]);
+    assert.deepEqual(pod.metadata.finalizers, [OTHER_FINALIZER]);
     assert.ok(!pod.metadata.finalizers?.includes(RECORDED));
   });
 

@@ -75,7 +75,7 @@ describe('A migration from sample-controller', () => {
   async function inherit(options: { withStatus: boolean; replicas?: number }): Promise<Foo> {
     await simulation.client.create(CUSTOM_RESOURCE_DEFINITIONS, sampleControllerCrd(options));
     const { replicas = 1 } = options;
-    const theirs = await simulation.client.create(FOOS, {
+    const existing = await simulation.client.create(FOOS, {
       apiVersion: 'samplecontroller.k8s.io/v1alpha1',
       kind: 'Foo',
       metadata: FOO,
@@ -87,7 +87,7 @@ describe('A migration from sample-controller', () => {
       {
         apiVersion: 'apps/v1',
         kind: 'Deployment',
-        metadata: { ...FOO, ownerReferences: [controllerReference(theirs)] },
+        metadata: { ...FOO, ownerReferences: [controllerReference(existing)] },
         spec: {
           replicas,
           selector: { matchLabels: labels },
@@ -107,7 +107,7 @@ describe('A migration from sample-controller', () => {
       const body = { status: { availableReplicas: replicas } };
       await simulation.client.patch(FOOS, FOO, { type: 'merge', body }, { subresource: 'status' });
     }
-    return theirs;
+    return existing;
   }
 
   it('creates, writes and reports nothing for existing objects', async () => {

@@ -101,7 +101,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
     });
 
     it('keeps an unowned Pod with its name unchanged, and runs the command when that Pod is gone', async () => {
-      const theirs = await cluster.client.create(PODS, {
+      const unowned = await cluster.client.create(PODS, {
         apiVersion: 'v1',
         kind: 'Pod',
         metadata: at(POD),
@@ -109,7 +109,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       });
       await apply();
       await untilState('PENDING False ErrResourceExists');
-      assert.equal((await pod()).metadata.uid, theirs.metadata.uid);
+      assert.equal((await pod()).metadata.uid, unowned.metadata.uid);
       await cluster.client.delete(PODS, at(POD));
       await untilState('DONE True Completed');
     });

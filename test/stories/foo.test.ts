@@ -48,7 +48,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
             false)
         );
       });
-    const theirs = (): Draft<Deployment> => ({
+    const unowned = (): Draft<Deployment> => ({
       apiVersion: 'apps/v1',
       kind: 'Deployment',
       metadata: at('web'),
@@ -108,7 +108,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
     });
 
     it('keeps an unowned Deployment with its name unchanged, and continues when that is gone', async () => {
-      const before = await cluster.client.create(DEPLOYMENTS, theirs());
+      const before = await cluster.client.create(DEPLOYMENTS, unowned());
       await apply();
       await cluster.until('the collision is reported', async () =>
         (await cluster.events('sample-controller')).includes(

@@ -133,7 +133,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
     });
 
     it('stops the pipeline at an unowned Service with its name, and keeps that unchanged', async () => {
-      const theirs = await cluster.client.create(SERVICES, {
+      const unowned = await cluster.client.create(SERVICES, {
         apiVersion: 'v1',
         kind: 'Service',
         metadata: at(),
@@ -145,7 +145,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       assert.equal(stalled['ServiceDone'], 'False ErrResourceExists');
       assert.equal(stalled['DeploymentDone'], 'True Done');
       assert.equal(stalled['RolloutDone'], 'Unknown NotYetRun');
-      assert.deepEqual((await service()).spec, theirs.spec);
+      assert.deepEqual((await service()).spec, unowned.spec);
       await cluster.client.delete(SERVICES, at());
       await untilReady();
     });

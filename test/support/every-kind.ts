@@ -15,7 +15,7 @@ const CHILDREN: readonly Resource[] = [PODS, DEPLOYMENTS, REPLICA_SETS, SERVICES
 const PAST = '2025-01-01T00:00:00Z';
 
 /** If a cache lost its server twice in a minute, its next retry may take 60 s: a backoff of 30 s plus jitter. */
-const PATIENCE = { withinMs: 150_000 };
+const TIMEOUT = { withinMs: 150_000 };
 
 type ObjectWithConditions = KubernetesObject & {
   readonly status?: {
@@ -61,7 +61,7 @@ export class EveryKind {
       const lists = await Promise.all(OWN.map((resource) => this.#list(resource)));
       return (lists.flat() as readonly ObjectWithConditions[]).every(isSettled);
     };
-    await this.#cluster.until('all objects are as they can be', areSettled, PATIENCE);
+    await this.#cluster.until('all objects are in their stable state', areSettled, TIMEOUT);
     await this.#cluster.settle();
   }
 
@@ -78,7 +78,7 @@ export class EveryKind {
       const { involvedObject, reason, message, count, metadata } = event;
       if (involvedObject.kind === 'Lease') continue;
       const key = `Event ${involvedObject.kind} ${involvedObject.name} ${reason} ${message}`;
-      assert.ok(!state.has(key), `told twice: ${key}`);
+      assert.ok(!state.has(key), `listed twice: ${key}`);
       state.set(key, `${metadata.uid} ${count}`);
     }
     return state;
@@ -101,7 +101,7 @@ export class EveryKind {
       return left.length === 0;
     };
     try {
-      await this.#cluster.until('all is gone', isGone, PATIENCE);
+      await this.#cluster.until('all objects are deleted', isGone, TIMEOUT);
     } catch (cause) {
       throw new Error(`There is still: ${left.join(', ')}`, { cause });
     }

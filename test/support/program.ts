@@ -30,8 +30,8 @@ export class Program {
     // A program may exit before it has read all its input.
     this.child.stdin?.on('error', () => undefined);
     this.child.stdin?.end(stdin);
-    this.child.stdout?.on('data', (chunk) => this.#heard('stdout', String(chunk)));
-    this.child.stderr?.on('data', (chunk) => this.#heard('stderr', String(chunk)));
+    this.child.stdout?.on('data', (chunk) => this.#received('stdout', String(chunk)));
+    this.child.stderr?.on('data', (chunk) => this.#received('stderr', String(chunk)));
     this.#ended = once(this.child, 'close').finally(() => this.#wake());
   }
 
@@ -57,7 +57,7 @@ export class Program {
     }
   }
 
-  #heard(stream: 'stdout' | 'stderr', text: string): void {
+  #received(stream: 'stdout' | 'stderr', text: string): void {
     this[stream] += text;
     this.#wake();
   }

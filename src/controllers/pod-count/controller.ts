@@ -122,7 +122,7 @@ export function podCountSync({ nodes, pods, recorder, clock }: PodCountSyncDeps)
       if (isApiError(error, 'notFound')) return done();
       if (!isApiError(error, 'forbidden')) throw error;
       log.error(error, 'Not allowed to label nodes', {
-        fix: 'grant the verb patch on nodes to this service account, or turn pod-count off',
+        fix: 'grant the verb patch on nodes to this service account, or disable pod-count',
         retryIn: formatDuration(FORBIDDEN_MS),
       });
       notBeforeMs.set(key, clock.monotonic() + FORBIDDEN_MS);

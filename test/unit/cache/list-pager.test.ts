@@ -66,7 +66,7 @@ test('returns the resourceVersion of the first page', async () => {
 // upstream: 33
 test('rejects with an error of a later page', async () => {
   const source = sourceWith(10);
-  const error = apiError('internal', 'etcd is sick', 500);
+  const error = apiError('internal', 'etcd is unavailable', 500);
   source.failNext('continue', error);
   await assert.rejects(listAll(source, { limit: 4 }), error);
 });

@@ -132,7 +132,7 @@ for (const [error, remembered] of [
   [apiError('methodNotAllowed', 'no watch', 405), true],
   [apiError('notAcceptable', 'no', 406), true],
   [apiError('forbidden', 'no', 403), false],
-  [apiError('internal', 'sick', 500), false],
+  [apiError('internal', 'internal error', 500), false],
   [apiError('unavailable', 'starting', 503), false],
   [notFound(), false],
 ] as const) {

@@ -134,7 +134,7 @@ test('lists everything at the first resourceVersion after a continue token expir
 test('leaves the cache unchanged after failed lists and watches', async () => {
   const fixture = reflectorFixture();
   fixture.source.put('a');
-  fixture.source.failNext('list', apiError('internal', 'etcd is sick', 500), 2);
+  fixture.source.failNext('list', apiError('internal', 'etcd is unavailable', 500), 2);
   await fixture.start();
   await fixture.clock.advance(10_000);
   assert.deepEqual(fixture.deltas.map(brief), ['replaced a@11']);

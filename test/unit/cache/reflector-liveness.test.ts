@@ -48,7 +48,7 @@ test('keeps a watch without events on a pinged connection for five minutes', asy
   assert.equal(reflector.progress.inactiveMs, 0);
   assert.equal(reflector.progress.isStale, false);
   await clock.advance(1000);
-  assert.equal(source.watches.length, 2, 'its bookmarks are missed in the end');
+  assert.equal(source.watches.length, 2, 'the watch stalls after its bookmarks stop');
   assert.equal(reflector.progress.stalls, 1);
   await fixture.stop();
 });

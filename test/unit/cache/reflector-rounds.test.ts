@@ -73,7 +73,7 @@ const unverified = (how: string, error: ApiError, next: string): Ending => ({
 const endings: Ending[] = [
   unverified('no connection', unreachable(), '800 ms, check, watch 11'),
   unverified('503', apiError('unavailable', 'starting', 503), '800 ms, check, watch 11'),
-  unverified('500', apiError('internal', 'sick', 500), '800 ms, list latest, watch 11'),
+  unverified('500', apiError('internal', 'internal error', 500), '800 ms, list latest, watch 11'),
   unverified('404', notFound(), '800 ms, list latest, watch 11'),
   unverified('429', tooManyRequests(), '800 ms, check, watch 11'),
   refused('no connection', unreachable(), '800 ms, check, watch 11'),
@@ -82,7 +82,7 @@ const endings: Ending[] = [
   refused('504', apiError('timeout', 'slow', 504), '800 ms, check, watch 11'),
   refused('410', expired(), '800 ms, list 11, watch 11'),
   refused('a version from the future', tooLarge(), '800 ms, list latest, watch 11'),
-  refused('500', apiError('internal', 'sick', 500), '800 ms, list latest, watch 11'),
+  refused('500', apiError('internal', 'internal error', 500), '800 ms, list latest, watch 11'),
   refused('403', apiError('forbidden', 'no', 403), '800 ms, list latest, watch 11'),
   refused('404', notFound(), '800 ms, list latest, watch 11'),
   refused('a page of HTML', apiError('malformed', '<html>'), '800 ms, list latest, watch 11'),
@@ -324,9 +324,9 @@ test('ends with the server’s state, without duplicates, after any failures', a
   const fixture = reflectorFixture();
   const { source, clock } = fixture;
   source.put('a', 1);
-  source.failNext('list', apiError('internal', 'sick', 500));
+  source.failNext('list', apiError('internal', 'internal error', 500));
   source.failNext('watch', unreachable());
-  source.failNext('watch', apiError('internal', 'sick', 500), 2);
+  source.failNext('watch', apiError('internal', 'internal error', 500), 2);
   await fixture.start();
   await clock.advance(10_000);
   source.put('b', 2);

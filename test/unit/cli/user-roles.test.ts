@@ -39,11 +39,11 @@ async function allowed(asked: Readonly<Record<string, () => Promise<unknown>>>):
 
 describe('the roles for users', () => {
   it('are a viewer and an editor for each kind, aggregated to view and edit', () => {
-    const told = ROLES.map(({ kind, metadata: { name, labels = {} } }) =>
+    const actual = ROLES.map(({ kind, metadata: { name, labels = {} } }) =>
       [kind, name, ...Object.keys(labels)].join(' '),
     );
     assert.deepEqual(
-      told.toSorted(),
+      actual.toSorted(),
       SPECS.flatMap(([, controller]) =>
         ['edit', 'view'].map(
           (verb) =>

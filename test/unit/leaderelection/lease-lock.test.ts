@@ -87,10 +87,10 @@ test('watch yields each state of the named lease, and undefined after its deleti
   const client: Partial<Client> = {
     watch: (_resource, { signal: _, ...options } = {}) => {
       asked.push(options);
-      const told = (async function* () {
+      const stream = (async function* () {
         yield* events;
       })();
-      return Promise.resolve(told as never);
+      return Promise.resolve(stream as never);
     },
   };
   const lock = new LeaseLock(client as Client, {

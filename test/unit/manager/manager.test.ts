@@ -95,7 +95,7 @@ describe('the manager', () => {
     const stop = new AbortController();
     const run = assert.rejects(
       manager.run(stop.signal),
-      /^Error: These did not stop within 30 s: stuck$/,
+      /^Error: Runnables did not stop within 30 s: stuck$/,
     );
     stop.abort();
     await clock.advance(29_999);
@@ -104,7 +104,7 @@ describe('the manager', () => {
     await run;
     assert.ok(journal.includes('cache stops'));
     assert.deepEqual(errors, [
-      'Could not stop in time {"stage":"controllers","running":["stuck"]}',
+      'Runnables did not stop in time {"stage":"controllers","running":["stuck"]}',
     ]);
   });
 
@@ -258,7 +258,10 @@ describe('a manager whose controllers need leadership', () => {
     ]);
     await clock.advance(1000);
     await run;
-    assert.deepEqual(errors, ['Runnable failed: leader election lost', 'Could not stop in time: ']);
+    assert.deepEqual(errors, [
+      'Runnable failed: leader election lost',
+      'Runnables did not stop in time: ',
+    ]);
     assert.equal(clock.pending, 0);
   });
 

@@ -13,34 +13,34 @@ function histogram(registers: ReturnType<typeof createRegistry>[]) {
 }
 
 test('exposes a histogram as prom-client does', async () => {
-  const ours = createRegistry();
-  const theirs = createRegistry();
-  const series = new SeriesHistogram(histogram([ours])).series({ queue: 'a' });
-  const reference = new Histogram(histogram([theirs]));
+  const actual = createRegistry();
+  const expected = createRegistry();
+  const series = new SeriesHistogram(histogram([actual])).series({ queue: 'a' });
+  const reference = new Histogram(histogram([expected]));
   reference.zero({ queue: 'a' });
-  assert.deepEqual(await expose(ours), await expose(theirs));
+  assert.deepEqual(await expose(actual), await expose(expected));
   for (const value of VALUES) {
     series.observe(value);
     reference.observe({ queue: 'a' }, value);
   }
-  assert.deepEqual(await expose(ours), await expose(theirs));
+  assert.deepEqual(await expose(actual), await expose(expected));
 });
 
 test('exposes a counter as prom-client does', async () => {
-  const ours = createRegistry();
-  const theirs = createRegistry();
+  const actual = createRegistry();
+  const expected = createRegistry();
   const options = { name: 'adds_total', help: 'Additions', labelNames };
-  const counter = new SeriesCounter({ ...options, registers: [ours] });
-  const reference = new Counter({ ...options, registers: [theirs] });
+  const counter = new SeriesCounter({ ...options, registers: [actual] });
+  const reference = new Counter({ ...options, registers: [expected] });
   counter.series({ queue: 'b' });
   reference.inc({ queue: 'b' }, 0);
   const series = counter.series({ queue: 'a' });
   for (let count = 0; count < 3; count++) series.inc();
   reference.inc({ queue: 'a' }, 3);
-  assert.deepEqual(await expose(ours), await expose(theirs));
+  assert.deepEqual(await expose(actual), await expose(expected));
   assert.deepEqual(
-    await expose(ours),
-    await expose(theirs),
+    await expose(actual),
+    await expose(expected),
     'a second scrape counts nothing twice',
   );
 });

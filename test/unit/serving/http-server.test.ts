@@ -278,7 +278,7 @@ describe('HttpServer', () => {
       { host: 'localhost:1', origin: 'http://localhost:1', 'sec-fetch-site': 'same-origin' },
       { 'sec-fetch-site': 'none' },
     ];
-    const foreign = [
+    const crossOrigin = [
       { host: 'rebound.example' },
       { host: `rebound.example:${port}` },
       { host: '127.0.0.1.example' },
@@ -294,11 +294,11 @@ describe('HttpServer', () => {
       for (const headers of own) {
         assert.equal(await statusOf(server, path, headers), 200, JSON.stringify([path, headers]));
       }
-      for (const headers of foreign) {
+      for (const headers of crossOrigin) {
         assert.equal(await statusOf(server, path, headers), 403, JSON.stringify([path, headers]));
       }
     }
-    for (const headers of foreign) {
+    for (const headers of crossOrigin) {
       assert.equal(await statusOf(server, '/setting', headers, 'PUT'), 403);
       assert.equal(await statusOf(server, '/nothing', headers), 403);
       assert.equal(await statusOf(server, '/livez', headers), 200);

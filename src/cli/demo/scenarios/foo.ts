@@ -88,10 +88,10 @@ function checkEventually(
 }
 
 function changedObjects(view: View): string | undefined {
-  const theirs = view(DEPLOYMENTS).get('unowned');
-  if (!theirs) return 'the other Deployment is deleted';
-  const { generation, deletionTimestamp } = theirs.metadata;
-  return generation === 1 && deletionTimestamp === undefined && !controllerOf(theirs)
+  const unowned = view(DEPLOYMENTS).get('unowned');
+  if (!unowned) return 'the other Deployment is deleted';
+  const { generation, deletionTimestamp } = unowned.metadata;
+  return generation === 1 && deletionTimestamp === undefined && !controllerOf(unowned)
     ? undefined
     : 'the other Deployment was changed';
 }

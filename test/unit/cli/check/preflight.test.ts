@@ -81,10 +81,10 @@ describe('preflight', () => {
     return preflight(deps, { ...PLAN, ...plan }, new AbortController().signal);
   }
 
-  const told = (results: readonly CheckResult[]) =>
+  const rowsOf = (results: readonly CheckResult[]) =>
     results.map(({ check, result }) => `${check}: ${result}`);
   const row = (results: readonly CheckResult[], check: string): CheckResult =>
-    results.find((each) => each.check === check) ?? assert.fail(told(results).join('\n'));
+    results.find((each) => each.check === check) ?? assert.fail(rowsOf(results).join('\n'));
 
   const install = () => clientOf(server.token).create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(COUNTS));
 
@@ -92,7 +92,7 @@ describe('preflight', () => {
     await install();
     const before = server.requests.recent.length;
     const results = await look({ leases: LEASE }, 'installed');
-    assert.deepEqual(told(results), [
+    assert.deepEqual(rowsOf(results), [
       'API server: ok',
       'version: ok',
       'clock: ok',
@@ -207,7 +207,7 @@ describe('preflight', () => {
     await install();
     const results = await look({ leases: LEASE }, 'powerless');
     const missing = results.filter(({ check }) => check.startsWith('permissions of '));
-    assert.ok(missing.length > 6, told(missing).join());
+    assert.ok(missing.length > 6, rowsOf(missing).join());
     for (const { result } of missing) assert.notEqual(result, 'ok');
     const verbs = missing.flatMap(({ detail }) =>
       (/cannot ([\w, ]+?) \w+(?:\/| )/.exec(detail)?.[1] ?? '').split(', '),
@@ -253,7 +253,7 @@ describe('preflight', () => {
       next?.[0] ?? '',
       /^Add this rule to a ClusterRole of the user: .*counts\/finalizers/,
     );
-    assert.ok(allPassed(results), told(results).join());
+    assert.ok(allPassed(results), rowsOf(results).join());
   });
 
   it('checks the Leases of this installation by name', async () => {

@@ -74,10 +74,10 @@ describe('RepeatedLines', () => {
       times(11, refused);
       times(12, (index) => refused(index, 'other'));
       flush();
-      const told = lines
+      const written = lines
         .slice(20)
         .map((line) => /count="[^"]*"|suppressed=\d+/g[Symbol.match](line));
-      assert.deepEqual(told, [
+      assert.deepEqual(written, [
         ['count="default/web"', 'suppressed=1'],
         ['count="default/other"', 'suppressed=2'],
       ]);

@@ -8,9 +8,9 @@ import type { SnapshotOptions } from './snapshots.ts';
 
 const WIDE: Size = { width: 200, height: Infinity };
 
-function lines(told: SnapshotOptions = {}, size: Size = WIDE, colour = false): string[] {
+function lines(options: SnapshotOptions = {}, size: Size = WIDE, colour = false): string[] {
   const monitor = new DaemonMonitor('127.0.0.1:6060');
-  monitor.record(snapshotOf(told));
+  monitor.record(snapshotOf(options));
   return render(monitor.view(0), size, colour);
 }
 

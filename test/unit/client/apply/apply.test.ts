@@ -60,7 +60,7 @@ describe('applyManifests', () => {
   }
 
   /** `count/a created`, or the reason of the failure. */
-  function told(results: readonly ApplyResult[]): string[] {
+  function summaries(results: readonly ApplyResult[]): string[] {
     return results.map((result) => {
       const { kind, metadata } = result.manifest.object;
       const what = result.kind === 'applied' ? result.change : result.rejection.message;
@@ -77,9 +77,9 @@ describe('applyManifests', () => {
 
   describe('for a batch', () => {
     test('reports the change of each object', async () => {
-      assert.deepEqual(told(await apply([configMap()])), ['ConfigMap/a created']);
-      assert.deepEqual(told(await apply([configMap()])), ['ConfigMap/a unchanged']);
-      assert.deepEqual(told(await apply([configMap('{a: c}')])), ['ConfigMap/a configured']);
+      assert.deepEqual(summaries(await apply([configMap()])), ['ConfigMap/a created']);
+      assert.deepEqual(summaries(await apply([configMap()])), ['ConfigMap/a unchanged']);
+      assert.deepEqual(summaries(await apply([configMap('{a: c}')])), ['ConfigMap/a configured']);
       const stored = await client.get(CONFIG_MAPS, { namespace: 'default', name: 'a' });
       assert.deepEqual(
         stored.metadata.managedFields?.map(({ manager, operation }) => [manager, operation]),
@@ -95,7 +95,7 @@ describe('applyManifests', () => {
         configMap(undefined, '{name: a, namespace: prod}'),
         namespace('prod'),
       ];
-      assert.deepEqual(told(await apply(documents)), [
+      assert.deepEqual(summaries(await apply(documents)), [
         'Namespace/prod created',
         'CustomResourceDefinition/counts.demo.mark8s.io created',
         'Count/c created',
@@ -107,7 +107,7 @@ describe('applyManifests', () => {
 
     test('continues after an object that is rejected', async () => {
       assert.deepEqual(
-        told(await apply([configMap(undefined, '{name: A}'), configMap()])).at(1),
+        summaries(await apply([configMap(undefined, '{name: A}'), configMap()])).at(1),
         'ConfigMap/a created',
       );
     });
@@ -138,7 +138,7 @@ describe('applyManifests', () => {
       assert.equal((await results.next()).done, false);
       await client.create(CUSTOM_RESOURCE_DEFINITIONS, countCrd());
       const { value } = await results.next();
-      assert.deepEqual(told(value ? [value] : []), ['Count/c created']);
+      assert.deepEqual(summaries(value ? [value] : []), ['Count/c created']);
     });
   });
 
@@ -148,11 +148,11 @@ describe('applyManifests', () => {
       const dryRun = true;
       const documents = (data: string) => [configMap(data), configMap(data, '{name: b}')];
       const before = await client.list(CONFIG_MAPS);
-      assert.deepEqual(told(await apply(documents('{a: b}'), { dryRun })), [
+      assert.deepEqual(summaries(await apply(documents('{a: b}'), { dryRun })), [
         'ConfigMap/a unchanged',
         'ConfigMap/b created',
       ]);
-      assert.deepEqual(told(await apply(documents('{a: c}'), { dryRun })), [
+      assert.deepEqual(summaries(await apply(documents('{a: c}'), { dryRun })), [
         'ConfigMap/a configured',
         'ConfigMap/b created',
       ]);
@@ -166,7 +166,7 @@ describe('applyManifests', () => {
         count(),
         configMap('{}', '{name: a, namespace: prod}'),
       ];
-      assert.deepEqual(told(await apply(documents, { dryRun: true })).slice(2), [
+      assert.deepEqual(summaries(await apply(documents, { dryRun: true })).slice(2), [
         'Count/c the server has no kind Count in demo.mark8s.io/v1: its definition is in this batch, and a dry run does not create it',
         'ConfigMap/a namespaces "prod" not found: the namespace is in this batch, and a dry run does not create it',
       ]);
@@ -191,7 +191,7 @@ describe('applyManifests', () => {
       await clock.advance(4900);
       assert.ok(!requests.some((request) => request.includes('/counts/')));
       await clock.advance(2000);
-      assert.deepEqual(told(await applying).at(1), 'Count/c created');
+      assert.deepEqual(summaries(await applying).at(1), 'Count/c created');
     });
 
     test('waits until discovery contains its kinds', async () => {
@@ -206,7 +206,7 @@ describe('applyManifests', () => {
       await clock.advance(4900);
       assert.ok(!requests.some((request) => request.includes('/counts/')));
       await clock.advance(2000);
-      assert.deepEqual(told(await applying).at(1), 'Count/c created');
+      assert.deepEqual(summaries(await applying).at(1), 'Count/c created');
     });
 
     test('stops waiting once after the timeout and continues with other objects', async () => {
@@ -219,7 +219,7 @@ describe('applyManifests', () => {
       await clock.advance(4100);
       const why =
         'counts.demo.mark8s.io is not served after 3s: its condition Established is not True';
-      assert.deepEqual(told(await applying).slice(1), [
+      assert.deepEqual(summaries(await applying).slice(1), [
         `Count/c ${why}`,
         `Count/c ${why}`,
         'ConfigMap/a created',
@@ -234,7 +234,7 @@ describe('applyManifests', () => {
       };
       const rival = { ...crd, metadata: { name: 'others.demo.mark8s.io' }, spec: group };
       await apply([JSON.stringify(rival)]);
-      const [, rejected] = told(await apply([DEFINITION, count()]));
+      const [, rejected] = summaries(await apply([DEFINITION, count()]));
       assert.match(
         rejected ?? '',
         /^Count\/c the names of counts\.demo\.mark8s\.io are not accepted: .*already in use/,
@@ -249,7 +249,7 @@ describe('applyManifests', () => {
       });
       const applying = apply([DEFINITION, count()], {}, slow);
       await clock.advance(3000);
-      assert.deepEqual(told(await applying).at(1), 'Count/c created');
+      assert.deepEqual(summaries(await applying).at(1), 'Count/c created');
     });
   });
 
@@ -258,12 +258,14 @@ describe('applyManifests', () => {
       await apply([namespace('prod')]);
       const there = configMap(undefined, '{name: b, namespace: default}');
       const options = { namespace: 'prod', enforceNamespace: true };
-      assert.deepEqual(told(await apply([configMap(), there, namespace('dev')], options)), [
+      assert.deepEqual(summaries(await apply([configMap(), there, namespace('dev')], options)), [
         'Namespace/dev created',
         'ConfigMap/a created',
         'ConfigMap/b its namespace is default, expected prod',
       ]);
-      assert.deepEqual(told(await apply([there], { namespace: 'prod' })), ['ConfigMap/b created']);
+      assert.deepEqual(summaries(await apply([there], { namespace: 'prod' })), [
+        'ConfigMap/b created',
+      ]);
       const { items } = await client.list(CONFIG_MAPS);
       assert.deepEqual(
         items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).toSorted(),
@@ -299,13 +301,13 @@ describe('applyManifests', () => {
           [],
         ],
       );
-      assert.deepEqual(told(results).slice(0, 1), [
+      assert.deepEqual(summaries(results).slice(0, 1), [
         'Deploymnet/a the server has no kind Deploymnet in apps/v1: did you mean apps/v1 Deployment?',
       ]);
     });
 
     test('rejects a field that the kind does not have, and names the field', async () => {
-      const [rejected] = told(
+      const [rejected] = summaries(
         await apply([DEFINITION, count('{name: a, count: 1, cuont: 2}')]),
       ).slice(1);
       assert.match(rejected ?? '', /^Count\/c .*\.spec\.cuont: field not declared in schema/);
@@ -313,8 +315,8 @@ describe('applyManifests', () => {
 
     test('reports a conflict with the field managers, and force takes over the fields', async () => {
       await apply([configMap('{a: b, b: c}')]);
-      const theirs = [configMap('{a: c, b: d}')];
-      const [conflict] = await apply(theirs, { fieldManager: 'other' });
+      const conflicting = [configMap('{a: c, b: d}')];
+      const [conflict] = await apply(conflicting, { fieldManager: 'other' });
       assert.ok(conflict?.kind === 'rejected' && conflict.rejection.reason === 'conflict');
       assert.deepEqual(conflict.rejection.conflicts, [
         { field: '.data.a', manager: '"crd-controller-apply"' },
@@ -324,8 +326,8 @@ describe('applyManifests', () => {
         conflict.rejection.message,
         '2 fields were set to another value by other managers: .data.a, .data.b by "crd-controller-apply"',
       );
-      const forced = await apply(theirs, { fieldManager: 'other', force: true });
-      assert.deepEqual(told(forced), ['ConfigMap/a configured']);
+      const forced = await apply(conflicting, { fieldManager: 'other', force: true });
+      assert.deepEqual(summaries(forced), ['ConfigMap/a configured']);
     });
 
     test('reports an unknown change if the object can be written but not read', async () => {
@@ -333,7 +335,7 @@ describe('applyManifests', () => {
         ({ verb, resource }) => verb !== 'get' || resource !== 'configmaps',
       );
       const results = await apply([configMap()], {}, behind(access.around));
-      assert.deepEqual(told(results), ['ConfigMap/a unknown']);
+      assert.deepEqual(summaries(results), ['ConfigMap/a unknown']);
     });
 
     test('rejects a kind that does not support patch without sending it', async () => {
@@ -349,7 +351,7 @@ describe('applyManifests', () => {
         });
       });
       const results = await apply([configMap()], {}, readOnly);
-      assert.deepEqual(told(results), [
+      assert.deepEqual(summaries(results), [
         'ConfigMap/a configmaps cannot be applied: the server supports only get, list',
       ]);
     });
@@ -386,7 +388,7 @@ describe('applyManifests', () => {
     const [shown] = await apply([configMap('{a: hunter2}')], {}, quoting);
     assert.ok(shown?.kind === 'rejected');
     assert.match(shown.rejection.message, /Invalid value: .*hunter2/);
-    const [first] = told(await apply(documents.slice(0, 1), {}, quoting));
+    const [first] = summaries(await apply(documents.slice(0, 1), {}, quoting));
     assert.match(
       first ?? '',
       /data\[password\]: FieldValueInvalid, unknown field "data\.a"\. Its message is omitted/,

@@ -77,8 +77,8 @@ test('uses the last token and logs an error while the token file cannot be read'
   await writeFile(path, 'one');
   const credentials = open({ kind: 'tokenFile', path }, { clock, log });
   await credentials.headers();
-  for (const spoil of [() => writeFile(path, '\n'), () => rm(path)]) {
-    await spoil();
+  for (const corrupt of [() => writeFile(path, '\n'), () => rm(path)]) {
+    await corrupt();
     await clock.advance(60_000);
     assert.deepEqual(await credentials.headers(), { authorization: 'Bearer one' });
   }
@@ -199,7 +199,7 @@ test('keeps all certificates while a file is incomplete or does not match the ot
   const credentials = pemCredentials(files, { clock, log });
   const material = await credentials.tls();
   const ca = first['ca.crt'];
-  const spoilt: [Partial<typeof files>, RegExp][] = [
+  const corruptions: [Partial<typeof files>, RegExp][] = [
     [{ 'tls.key': undefined, 'tls.crt': second['tls.crt'] }, /Cannot read tls\.key: ENOENT/],
     [
       { 'tls.crt': second['tls.crt'] },
@@ -217,23 +217,23 @@ test('keeps all certificates while a file is incomplete or does not match the ot
     [{ 'ca.crt': ca.replace(/MII.{20}/, 'canary') }, /No usable certificate authority in ca\.crt/],
   ];
   await clock.advance(300_000);
-  for (const [spoil, told] of spoilt) {
-    Object.assign(files, first, spoil);
+  for (const [corrupt, pattern] of corruptions) {
+    Object.assign(files, first, corrupt);
     assert.equal(await credentials.tls(), material);
     const { message, error } = lines.at(-1) ?? {};
     assert.equal(message, 'Failed to read TLS files, using the previous ones');
-    assert.match(String(error), told);
+    assert.match(String(error), pattern);
     assert.doesNotMatch(String(error), /canary|PRIVATE/);
     await clock.advance(10_000);
   }
-  assert.equal(lines.length, spoilt.length);
+  assert.equal(lines.length, corruptions.length);
   Object.assign(files, second);
   assert.equal((await credentials.tls()).ca, second['ca.crt'], 'ten seconds later');
-  for (const [spoil, told] of spoilt) {
-    const never = pemCredentials({ ...first, ...spoil }, { clock });
+  for (const [corrupt, pattern] of corruptions) {
+    const never = pemCredentials({ ...first, ...corrupt }, { clock });
     await assert.rejects(
       never.tls(),
-      (error) => isApiError(error, 'unauthorized') && told.test(error.message),
+      (error) => isApiError(error, 'unauthorized') && pattern.test(error.message),
     );
   }
 });

@@ -210,28 +210,31 @@ test('passes environment and cluster information to the plugin, but no input', a
     tlsServerName: 'inner',
     ca: { kind: 'data', pem },
   };
-  const told = async (more: Partial<ExecSource>) => {
+  const inputOf = async (more: Partial<ExecSource>) => {
     const { source } = await plugin(t, script, { environment: { OWN: 'value' }, ...more });
     const args = [...source.args, 'a b', '$(echo no shell)'];
     const { authorization = '' } = await open({ ...source, args }, {}, cluster).headers();
     return JSON.parse(authorization.slice('Bearer '.length)) as unknown;
   };
   const args = ['a b', '$(echo no shell)'];
-  assert.deepEqual(await told({}), [{ interactive: false }, 'value', '', args]);
-  assert.deepEqual(await told({ provideClusterInfo: true, clusterSettings: { audience: 'x' } }), [
-    {
-      interactive: false,
-      cluster: {
-        server: 'https://cluster.example',
-        'tls-server-name': 'inner',
-        'certificate-authority-data': Buffer.from(pem).toString('base64'),
-        config: { audience: 'x' },
+  assert.deepEqual(await inputOf({}), [{ interactive: false }, 'value', '', args]);
+  assert.deepEqual(
+    await inputOf({ provideClusterInfo: true, clusterSettings: { audience: 'x' } }),
+    [
+      {
+        interactive: false,
+        cluster: {
+          server: 'https://cluster.example',
+          'tls-server-name': 'inner',
+          'certificate-authority-data': Buffer.from(pem).toString('base64'),
+          config: { audience: 'x' },
+        },
       },
-    },
-    'value',
-    '',
-    args,
-  ]);
+      'value',
+      '',
+      args,
+    ],
+  );
 });
 
 test('reports the failure of a plugin without quoting its output', async (t) => {

@@ -21,7 +21,10 @@ async function askedOnce(server: string, { proxyUrl }: { readonly proxyUrl?: str
     });
     void clock.advance(takesMs);
   };
-  const metrics = { ...noRestClientMetrics, resolved: (told: object) => resolved.push(told) };
+  const metrics = {
+    ...noRestClientMetrics,
+    resolved: (measurement: object) => resolved.push(measurement),
+  };
   const config: ClusterConfig = {
     server,
     ...(proxyUrl === undefined ? {} : { proxyUrl }),

@@ -275,7 +275,7 @@ test('ends a waiting request and a body with the reason of the abort', async (t)
   const next = chunks.next();
   reading.abort(reason);
   await assert.rejects(next, reason);
-  await eventually('the server has heard of both', () => streams.every(({ closed }) => closed));
+  await eventually('the server has closed both', () => streams.every(({ closed }) => closed));
   assert.deepEqual(
     streams.map(({ rstCode }) => rstCode),
     [constants.NGHTTP2_CANCEL, constants.NGHTTP2_CANCEL],

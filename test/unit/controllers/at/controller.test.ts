@@ -323,14 +323,14 @@ describe('A sync of an At', () => {
     assert.equal((await former.condition('Succeeded'))?.reason, 'PodTerminating');
     assert.deepEqual(former.bench.events, []);
 
-    const foreign = await setUp();
-    const pod = buildPod(foreign.at, ['true']);
+    const other = await setUp();
+    const pod = buildPod(other.at, ['true']);
     const { ownerReferences: _, ...others } = pod.metadata;
-    await foreign.bench.create(PODS, { ...pod, metadata: others });
-    await assert.rejects(foreign.run(), /already exists and is not managed by At/);
-    assert.equal((await foreign.condition('Stalled'))?.reason, 'ErrResourceExists');
-    assert.match(foreign.bench.events[0] ?? '', /^Warning ErrResourceExists/);
-    assert.equal((await foreign.live()).status?.podUID, undefined);
+    await other.bench.create(PODS, { ...pod, metadata: others });
+    await assert.rejects(other.run(), /already exists and is not managed by At/);
+    assert.equal((await other.condition('Stalled'))?.reason, 'ErrResourceExists');
+    assert.match(other.bench.events[0] ?? '', /^Warning ErrResourceExists/);
+    assert.equal((await other.live()).status?.podUID, undefined);
   });
 
   for (const [what, spec] of [

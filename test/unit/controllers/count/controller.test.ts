@@ -201,8 +201,8 @@ describe('A sync of a Count', () => {
   it('counts only Pods that it controls by uid', async () => {
     const { bench, ...fixture } = await Bench.with({ count: 1 }).then(expose);
     const namesake: Count = await bench.create(COUNTS, countDraft(NAMESPACE, {}, 'other'));
-    const foreign = await bench.create(PODS, podDraft('test-count-7', namesake));
-    fixture.pods.show(foreign, await bench.create(PODS, podDraft('test-count-8')));
+    const unowned = await bench.create(PODS, podDraft('test-count-7', namesake));
+    fixture.pods.show(unowned, await bench.create(PODS, podDraft('test-count-8')));
     await fixture.run();
     assert.deepEqual(bench.taken(), ['create pods test-count-0', 'patch counts/status test-count']);
   });
@@ -374,7 +374,7 @@ describe('A sync of a Count', () => {
 
   it('keeps conditions of other writers in the status', async () => {
     const { bench, ...fixture } = await Bench.with({ count: 1 }).then(expose);
-    const foreign = {
+    const unowned = {
       type: 'Audited',
       status: 'True',
       reason: 'Nightly',
@@ -384,12 +384,12 @@ describe('A sync of a Count', () => {
     await bench.client.patch(
       COUNTS,
       { namespace: NAMESPACE, name: 'test-count' },
-      { type: 'merge', body: { status: { conditions: [foreign] } } },
+      { type: 'merge', body: { status: { conditions: [unowned] } } },
       { subresource: 'status' },
     );
     await fixture.runFresh();
     const { conditions = [] } = await fixture.status();
-    assert.deepEqual(conditions[0], foreign);
+    assert.deepEqual(conditions[0], unowned);
     assert.ok(conditions.length > 1);
   });
 

@@ -147,12 +147,12 @@ describe('A sync of a Foo', () => {
   it('stalls on an unowned Deployment with the name, and does not write to it', async () => {
     const { bench, deployments, run, condition } = await setUp();
     const other = await bench.create(FOOS, fooDraft({}, 'other'));
-    const foreign = await bench.create(DEPLOYMENTS, buildDeployment(other));
-    deployments.show(foreign);
+    const unowned = await bench.create(DEPLOYMENTS, buildDeployment(other));
+    deployments.show(unowned);
     await assert.rejects(run(), /already exists and is not managed by Foo/);
     await assert.rejects(run(), (error) => !(error instanceof TerminalError));
     assert.deepEqual(new Set(bench.taken()), new Set(['patch foos/status foo']));
-    assert.deepEqual(await bench.get(DEPLOYMENTS, 'web'), foreign);
+    assert.deepEqual(await bench.get(DEPLOYMENTS, 'web'), unowned);
     assert.equal((await condition('Stalled'))?.reason, 'ErrResourceExists');
     assert.match(bench.events[0] ?? '', /^Warning ErrResourceExists: Resource "web"/);
   });
@@ -217,13 +217,13 @@ describe('A sync of a Foo', () => {
     await catchUp();
     await bench.client.delete(DEPLOYMENTS, own.metadata);
     const other = await bench.create(FOOS, fooDraft({}, 'other'));
-    const foreign = await bench.create(DEPLOYMENTS, buildDeployment(other));
+    const unowned = await bench.create(DEPLOYMENTS, buildDeployment(other));
     await run();
-    assert.equal((await bench.get(DEPLOYMENTS, 'web')).metadata.uid, foreign.metadata.uid);
-    deployments.show(foreign);
+    assert.equal((await bench.get(DEPLOYMENTS, 'web')).metadata.uid, unowned.metadata.uid);
+    deployments.show(unowned);
     await catchUp();
     await run();
-    assert.equal((await bench.get(DEPLOYMENTS, 'web')).metadata.uid, foreign.metadata.uid);
+    assert.equal((await bench.get(DEPLOYMENTS, 'web')).metadata.uid, unowned.metadata.uid);
   });
 
   it('does not delete a terminating Deployment with the previous name again', async () => {
@@ -303,19 +303,19 @@ describe('A sync of a Foo', () => {
 
   it('keeps conditions of other writers in the status', async () => {
     const { bench, run, catchUp } = await setUp();
-    const foreign = {
+    const unowned = {
       type: 'Audited',
       status: 'True',
       reason: 'Nightly',
       message: 'fine',
       lastTransitionTime: '2026-01-01T00:00:00Z',
     };
-    const body = { status: { conditions: [foreign] } };
+    const body = { status: { conditions: [unowned] } };
     await bench.client.patch(FOOS, AT, { type: 'merge', body }, { subresource: 'status' });
     await catchUp();
     await run();
     const { status } = await bench.get(FOOS, 'foo');
-    assert.deepEqual(status?.conditions?.[0], foreign);
+    assert.deepEqual(status?.conditions?.[0], unowned);
     assert.ok((status?.conditions?.length ?? 0) > 1);
   });
 

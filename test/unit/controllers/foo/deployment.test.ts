@@ -138,7 +138,7 @@ describe('The status of a Foo', () => {
   });
 
   it('shows whether the Synced event of the generation was recorded', () => {
-    const told = (
+    const isRecorded = (
       observedGeneration: number | undefined,
       reason?: string,
       extra: object[] = [],
@@ -154,14 +154,14 @@ describe('The status of a Foo', () => {
       'DeploymentNotAvailable',
       'ProgressDeadlineExceeded',
     ]) {
-      assert.equal(told(3, reason), true);
-      assert.equal(told(2, reason), false);
+      assert.equal(isRecorded(3, reason), true);
+      assert.equal(isRecorded(2, reason), false);
       // Conditions of other writers are ignored.
-      assert.equal(told(3, undefined, [{ type: 'Audited', status: 'True', reason }]), false);
-      assert.equal(told(3, reason, [{ type: 'Audited', status: 'True', reason: 'X' }]), true);
+      assert.equal(isRecorded(3, undefined, [{ type: 'Audited', status: 'True', reason }]), false);
+      assert.equal(isRecorded(3, reason, [{ type: 'Audited', status: 'True', reason: 'X' }]), true);
     }
-    assert.equal(told(3, 'InvalidSpec'), false);
-    assert.equal(told(3), false);
+    assert.equal(isRecorded(3, 'InvalidSpec'), false);
+    assert.equal(isRecorded(3), false);
     assert.equal(isSyncedEventRecorded(aFoo()), false);
     // The CustomResourceDefinition of sample-controller keeps only availableReplicas.
     assert.equal(isSyncedEventRecorded(aFoo({}, { availableReplicas: 0 })), true);

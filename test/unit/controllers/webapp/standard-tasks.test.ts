@@ -59,17 +59,17 @@ describe('The task of a Deployment or a Service', () => {
       const metadata = { ...webapp.metadata, uid: 'uid-of-another', name: 'other' };
       const other = { ...webapp, metadata };
       if (kind === 'deployment') {
-        const foreign = {
+        const unowned = {
           ...buildDeployment(other),
           metadata: { ...buildDeployment(other).metadata, name: 'web' },
         };
-        await bench.create(DEPLOYMENTS, foreign);
+        await bench.create(DEPLOYMENTS, unowned);
       } else {
-        const foreign = {
+        const unowned = {
           ...buildService(other),
           metadata: { ...buildService(other).metadata, name: 'web' },
         };
-        await bench.create(SERVICES, foreign);
+        await bench.create(SERVICES, unowned);
       }
       await assert.rejects(
         async () => fixture[kind].create?.(context),
