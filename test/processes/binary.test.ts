@@ -91,11 +91,11 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
       'Stopped controller',
     ]);
     assert.deepEqual(changes.filter((message) => !quiet.includes(message)).toSorted(), [
-      'Read the version of the API server',
       'Caches populated',
       'Caches populated',
       'Flags',
       'Flushed events',
+      'Read the version of the API server',
     ]);
     assert.ok(server.requests.count({ resource: 'counts' }) > 0);
   });
