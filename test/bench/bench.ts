@@ -1,19 +1,20 @@
 /**
- * Runs a benchmark: `npm run bench -- NAME [--json] [...args]`; without a name it lists them. A
- * benchmark is a folder beside this file whose `main.ts` exports `main`. Packages that only benchmarks
- * need have their own package.json here and are installed at the first run.
+ * Runs benchmarks: `npm run bench -- NAME [--option=value...]`. Packages that only benchmarks need have
+ * their own package.json here and are installed at the first run.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { Benchmark } from './benchmark.ts';
 
 const here = import.meta.dirname;
-const names = globSync('*/main.ts', { cwd: here, exclude: ['node_modules'] })
+const programs = globSync('*/main.ts', { cwd: here, exclude: ['node_modules'] })
   .map((file) => dirname(file))
   .sort();
+const workloads = globSync('workloads/*.ts', { cwd: here }).map((file) => basename(file, '.ts'));
 
 const [name, ...rest] = process.argv.slice(2);
+const names = [...workloads, ...programs].sort();
 if (name === undefined) {
   console.log(
     ['npm run bench -- NAME [--json] [...args], where NAME is one of', ...names].join('\n  '),
@@ -21,6 +22,10 @@ if (name === undefined) {
 } else if (!names.includes(name)) {
   console.error(`bench: unknown benchmark ${name}; known: ${names.join(', ')}`);
   process.exitCode = 2;
+} else if (workloads.includes(name)) {
+  installPackages();
+  const { runCommand } = await import('./support/command.ts');
+  await runCommand(name, rest);
 } else {
   installPackages();
   const { main } = (await import(`./${name}/main.ts`)) as { main: Benchmark };

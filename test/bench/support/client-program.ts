@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { ClientOptions, ClientReport } from '../clients/meter.ts';
-import { clientGo } from './client-go.ts';
+import { goProgram, Unavailable } from './programs.ts';
 
 /** The baseline comes first: ratios are relative to it. */
 export const CLIENTS = ['bare', 'ours', 'client-node', 'fluent', 'client-go'] as const;
@@ -27,6 +27,16 @@ export async function commandsOf(
     if (command) commands.set(name, command);
   }
   return commands;
+}
+
+async function clientGo(): Promise<Command | undefined> {
+  try {
+    return await goProgram('informer');
+  } catch (error) {
+    if (!(error instanceof Unavailable)) throw error;
+    console.error(`bench: SKIPPED client-go: ${error.message}`);
+    return undefined;
+  }
 }
 
 function nodeProgram(name: ClientName): Command {

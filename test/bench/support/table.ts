@@ -1,19 +1,12 @@
-/** Formats a table: the first column is left-aligned, the others right-aligned. */
+/** Formats a Markdown table. Rows may lack cells at the end. */
 export function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [columns, ...rows];
   const widths = columns.map((_, column) =>
-    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
+    Math.max(3, ...lines.map((line) => line[column]?.length ?? 0)),
   );
   const text = (line: readonly string[]) =>
-    line
-      .map((cell, column) =>
-        column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
-      )
-      .join('  ')
-      .trimEnd();
-  return [
-    text(columns),
-    widths.map((width) => '-'.repeat(width)).join('  '),
-    ...rows.map(text),
-  ].join('\n');
+    `| ${widths.map((width, column) => (line[column] ?? '').padEnd(width)).join(' | ')} |`;
+  return [text(columns), text(widths.map((width) => '-'.repeat(width))), ...rows.map(text)].join(
+    '\n',
+  );
 }

@@ -1,4 +1,4 @@
-// A client program of the benchmarks: a shared index informer of client-go on a typed resource, with
+// Command informer is a client program of the benchmarks: a shared index informer of client-go on a typed resource, with
 // two indexes and one handler, as generated code sets it up.
 package main
 
@@ -12,53 +12,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	apiruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"crd-controller/test/bench/client-go/foo"
 )
-
-type Foo struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              FooSpec   `json:"spec"`
-	Status            FooStatus `json:"status"`
-}
-
-type FooSpec struct {
-	DeploymentName string `json:"deploymentName"`
-	Replicas       *int32 `json:"replicas"`
-}
-
-type FooStatus struct {
-	AvailableReplicas int32 `json:"availableReplicas"`
-}
-
-type FooList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata"`
-	Items           []Foo `json:"items"`
-}
-
-func (in *Foo) DeepCopyObject() apiruntime.Object {
-	out := *in
-	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
-	if in.Spec.Replicas != nil {
-		replicas := *in.Spec.Replicas
-		out.Spec.Replicas = &replicas
-	}
-	return &out
-}
-
-func (in *FooList) DeepCopyObject() apiruntime.Object {
-	out := &FooList{TypeMeta: in.TypeMeta}
-	in.ListMeta.DeepCopyInto(&out.ListMeta)
-	for i := range in.Items {
-		out.Items = append(out.Items, *in.Items[i].DeepCopyObject().(*Foo))
-	}
-	return out
-}
 
 type options struct {
 	Server  string `json:"server"`
@@ -105,33 +63,20 @@ func main() {
 	if err := json.Unmarshal([]byte(os.Args[1]), &opts); err != nil {
 		panic(err)
 	}
-	groupVersion := schema.GroupVersion{Group: "samplecontroller.k8s.io", Version: "v1alpha1"}
-	scheme := apiruntime.NewScheme()
-	scheme.AddKnownTypes(groupVersion, &Foo{}, &FooList{})
-	metav1.AddToGroupVersion(scheme, groupVersion)
-
 	startHeap := heapBytes()
 	start := read()
-	client, err := rest.RESTClientFor(&rest.Config{
-		Host:    opts.Server,
-		APIPath: "/apis",
-		QPS:     -1,
-		ContentConfig: rest.ContentConfig{
-			GroupVersion:         &groupVersion,
-			NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
-		},
-	})
+	client, err := foo.NewClient(&rest.Config{Host: opts.Server, QPS: -1})
 	if err != nil {
 		panic(err)
 	}
 	informer := cache.NewSharedIndexInformer(
 		cache.NewListWatchFromClient(client, "foos", metav1.NamespaceAll, fields.Everything()),
-		&Foo{},
+		&foo.Foo{},
 		0,
 		cache.Indexers{
 			cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
 			"app": func(object any) ([]string, error) {
-				return []string{object.(*Foo).Labels["app"]}, nil
+				return []string{object.(*foo.Foo).Labels["app"]}, nil
 			},
 		},
 	)

@@ -1,0 +1,186 @@
+//! A controller of the benchmarks on kube-rs: keeps a Deployment for each Foo, emits an event, and writes
+//! the status.
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use crd_controller_bench::{Foo, FooStatus};
+use futures::StreamExt;
+use k8s_openapi::{
+    api::{
+        apps::v1::{Deployment, DeploymentSpec},
+        core::v1::{Container, PodSpec, PodTemplateSpec},
+    },
+    apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector, Time},
+    jiff::Timestamp,
+};
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    api::{ObjectMeta, PostParams},
+    runtime::{
+        Controller,
+        controller::{Action, Config},
+        events::{Event, EventType, Recorder},
+        reflector::{ObjectRef, Store},
+        watcher,
+    },
+};
+
+const COMPONENT: &str = "sample-controller";
+
+struct Context {
+    client: Client,
+    recorder: Recorder,
+    deployments: Store<Deployment>,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // 0 is the default: as many concurrent syncs as there are changed objects.
+    let workers = match std::env::args().nth(1) {
+        Some(argument) => argument.trim_start_matches("--workers=").parse()?,
+        None => 0,
+    };
+    let client = Client::try_default().await?;
+    let (deployments, writer) = kube::runtime::reflector::store();
+    let owned = kube::runtime::WatchStreamExt::touched_objects(
+        kube::runtime::WatchStreamExt::reflect(
+            kube::runtime::WatchStreamExt::default_backoff(watcher(
+                Api::<Deployment>::all(client.clone()),
+                watcher::Config::default(),
+            )),
+            writer,
+        ),
+    );
+    let context = Context {
+        recorder: Recorder::new(client.clone(), COMPONENT.into()),
+        client: client.clone(),
+        deployments,
+    };
+    Controller::new(Api::<Foo>::all(client), watcher::Config::default())
+        .owns_stream(owned)
+        .with_config(Config::default().concurrency(workers))
+        .run(
+            |foo, context| async move { sync(&foo, &context).await },
+            |_, _, _| Action::requeue(Duration::from_millis(5)),
+            Arc::new(context),
+        )
+        .for_each(|result| async move {
+            if let Err(error) = result {
+                eprintln!("{error}");
+            }
+        })
+        .await;
+    Ok(())
+}
+
+async fn sync(foo: &Foo, context: &Context) -> Result<Action, kube::Error> {
+    let namespace = foo.namespace().unwrap_or_default();
+    let name = foo.spec.deployment_name.as_str();
+    let api = Api::<Deployment>::namespaced(context.client.clone(), &namespace);
+    let params = PostParams {
+        field_manager: Some(COMPONENT.into()),
+        ..Default::default()
+    };
+    let cached = context
+        .deployments
+        .get(&ObjectRef::new(name).within(&namespace));
+    let deployment = match cached {
+        None => Arc::new(api.create(&params, &desired(foo)).await?),
+        Some(found)
+            if found.spec.as_ref().and_then(|spec| spec.replicas) != foo.spec.replicas =>
+        {
+            Arc::new(api.replace(name, &params, &desired(foo)).await?)
+        }
+        Some(found) => found,
+    };
+    let available = deployment
+        .status
+        .as_ref()
+        .and_then(|status| status.available_replicas)
+        .unwrap_or(0);
+    if let Some(status) = &foo.status
+        && status.observed_generation == foo.metadata.generation
+        && status.available_replicas == available
+    {
+        return Ok(Action::await_change());
+    }
+    let event = Event {
+        type_: EventType::Normal,
+        reason: "Synced".into(),
+        note: Some("Foo synced successfully".into()),
+        action: "Sync".into(),
+        secondary: None,
+    };
+    context
+        .recorder
+        .publish(&event, &foo.object_ref(&()))
+        .await?;
+    let mut next = foo.clone();
+    next.status = Some(status_of(foo, &deployment, available));
+    Api::<Foo>::namespaced(context.client.clone(), &namespace)
+        .replace_status(&foo.name_any(), &params, &next)
+        .await?;
+    Ok(Action::await_change())
+}
+
+fn desired(foo: &Foo) -> Deployment {
+    let labels = BTreeMap::from([
+        ("app".to_owned(), "nginx".to_owned()),
+        ("controller".to_owned(), foo.name_any()),
+    ]);
+    Deployment {
+        metadata: ObjectMeta {
+            name: Some(foo.spec.deployment_name.clone()),
+            namespace: foo.namespace(),
+            owner_references: foo.controller_owner_ref(&()).map(|owner| vec![owner]),
+            ..Default::default()
+        },
+        spec: Some(DeploymentSpec {
+            replicas: foo.spec.replicas,
+            selector: LabelSelector {
+                match_labels: Some(labels.clone()),
+                ..Default::default()
+            },
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta {
+                    labels: Some(labels),
+                    ..Default::default()
+                }),
+                spec: Some(PodSpec {
+                    containers: vec![Container {
+                        name: "nginx".into(),
+                        image: Some("nginx:latest".into()),
+                        ..Default::default()
+                    }],
+                    ..Default::default()
+                }),
+            },
+            ..Default::default()
+        }),
+        status: None,
+    }
+}
+
+fn status_of(foo: &Foo, deployment: &Deployment, available: i32) -> FooStatus {
+    let wanted = deployment
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.replicas)
+        .unwrap_or(1);
+    let condition = |type_: &str, status: &str, reason: &str| Condition {
+        type_: type_.into(),
+        status: status.into(),
+        reason: reason.into(),
+        message: format!("{available} of {wanted} replicas are available"),
+        observed_generation: foo.metadata.generation,
+        last_transition_time: Time(Timestamp::now()),
+    };
+    FooStatus {
+        observed_generation: foo.metadata.generation,
+        available_replicas: available,
+        selector: Some(format!("app=nginx,controller={}", foo.name_any())),
+        conditions: vec![
+            condition("Ready", "False", "DeploymentNotAvailable"),
+            condition("Reconciling", "True", "Progressing"),
+        ],
+    }
+}

@@ -1,0 +1,69 @@
+/** A measurement of one contestant: numbers by the key of their column. */
+export type Sample = Readonly<Record<string, number>>;
+
+/** A column of a workload's table. */
+export interface Column {
+  /** Of the number in a sample. */
+  readonly key: string;
+  readonly title: string;
+  /** @default 0 */
+  readonly digits?: number;
+  /**
+   * Whether another column has the ratio to the baseline.
+   * @default false
+   */
+  readonly ratio?: boolean;
+}
+
+/** What a case has started for its samples: servers, mostly. */
+export interface Setting extends AsyncDisposable {
+  /** @throws {Unavailable} if the contestant cannot run here @throws {Error} if its result is wrong */
+  sample(contestant: string): Promise<Sample>;
+}
+
+/** Contestants that are compared with each other. */
+export interface Case {
+  /** Unique in the workload: `2,000 Foos, 10 workers`. */
+  readonly name: string;
+  /** The baseline comes first. */
+  readonly contestants: readonly string[];
+  /** Starts servers. Called once for all rounds. */
+  open(): Promise<Setting>;
+}
+
+/** Numbers and words from the command line, with the defaults of the workload. */
+export type Options = Readonly<Record<string, string>>;
+
+/** A benchmark: a file of `workloads/`, which exports it as `workload`. */
+export interface Workload {
+  /** A sentence for the list of benchmarks. */
+  readonly description: string;
+  /** Defaults of the options, apart from `rounds` and `contestants`. */
+  readonly options: Options;
+  /** Overrides of the defaults with `--short`. */
+  readonly short: Options;
+  /** @default 5 */
+  readonly rounds?: number;
+  readonly columns: readonly Column[];
+  cases(options: Options): readonly Case[];
+}
+
+/** Returns the numbers of an option with commas. @throws {TypeError} */
+export function numbersIn(options: Options, name: string): readonly number[] {
+  const given = options[name] ?? '';
+  return given.split(',').map((text) => {
+    const number = Number(text);
+    if (text !== '' && Number.isSafeInteger(number) && number >= 0) return number;
+    throw new TypeError(`--${name}: expected integers, got ${given}`);
+  });
+}
+
+export function numberIn(options: Options, name: string): number {
+  const [number = Number.NaN] = numbersIn(options, name);
+  return number;
+}
+
+/** `100,000` */
+export function grouped(number: number): string {
+  return number.toLocaleString('en-US');
+}
