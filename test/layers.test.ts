@@ -129,7 +129,7 @@ test('violations of each kind are detected', () => {
 });
 
 /**
- * Folders that handle lists of any length. More than about 120,000 arguments of one call exceed the
+ * Folders that handle lists of unbounded length. More than about 120,000 arguments of one call exceed the
  * stack.
  */
 const unboundedLists = ['apiserver', 'cache', 'client', 'cluster'];
@@ -141,7 +141,7 @@ function spreadsIn(file: string, text: string): string[] {
   return [...text.matchAll(spreads)].map(([call]) => `${file}: ${call.replaceAll(/\s+/g, ' ')}`);
 }
 
-test('no list of any length is spread into the arguments of a call', () => {
+test('no list of unbounded length is spread into the arguments of a call', () => {
   const found = unboundedLists.flatMap((folder) =>
     globSync(`${folder}/**/*.ts`, { cwd: src }).flatMap((file) =>
       spreadsIn(file, readFileSync(join(src, file), 'utf8')),

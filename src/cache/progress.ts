@@ -117,7 +117,7 @@ export class ProgressClock implements Progress {
 
   /** @returns false if the phase is the same as before */
   enter(phase: Phase, reason?: string): boolean {
-    // The next attempt is not a success yet.
+    // A new attempt does not clear the reason; only a success does.
     if (reason !== undefined) this.#reason = reason;
     if (phase === this.#phase) return false;
     this.#phase = phase;

@@ -111,7 +111,7 @@ function readCommand(argv: readonly string[], named: Command | undefined): Comma
 
 /** Returns the named command. Its name can stand between flags. */
 function findCommand(argv: readonly string[]): Command | undefined {
-  // The name is usually the first argument. Then invalid flags do not hide it.
+  // A name in the first position, the usual case, is found even if the flags are invalid.
   const first = COMMANDS.find(({ name }) => name === argv[0]);
   if (first) return first;
   for (const word of argv) {

@@ -30,7 +30,7 @@ export interface LeaseWatchOptions {
 /** The longest name of a field manager that a server accepts. */
 const LONGEST_MANAGER = 128;
 
-/** The field manager of writes to a Lease: its name, which is that of the program by convention. */
+/** Returns the field manager of writes: the name of the Lease, by convention that of the program. */
 export function fieldManagerOf(lease: string): string {
   return lease.slice(0, LONGEST_MANAGER);
 }

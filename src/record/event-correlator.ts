@@ -109,7 +109,7 @@ export class EventCorrelator {
     this.#known = new LruMap(cacheSize);
   }
 
-  /** @returns undefined if the event is not worth writing */
+  /** @returns undefined if the spam filter drops the event */
   correlate(event: RecordedEvent): Correlated | undefined {
     const counted = this.#count(this.#combine(event));
     return this.#isSpam(event) ? undefined : counted;

@@ -137,7 +137,7 @@ function perKey<K>(delayMs: (failures: number) => number): RateLimiter<K> {
       return delayMs(before);
     },
     forget: (key) => {
-      // Most keys never fail; this saves the hash of the key.
+      // Most keys never fail. An empty map needs no lookup, whose cost is the hash of the key.
       if (failures.size > 0) failures.delete(key);
     },
     retries,

@@ -176,7 +176,7 @@ test('an outdated continue token has expired; the response contains a token for 
   const at = widgets(await api.namespace());
   for (const name of ['a', 'b']) await api.made(api.post(at, widget(name)));
   const page = (await api.get(`${at}?limit=1`)).body;
-  // A server that caches recent states has none that old.
+  // A server that caches recent states does not keep a state of this age.
   const token = JSON.parse(Buffer.from(page.metadata.continue, 'base64url').toString());
   const old = Buffer.from(JSON.stringify({ ...token, rv: 1 })).toString('base64url');
   if (!api.expireHistory) return t.skip('other users of the cluster need the history');

@@ -1,5 +1,5 @@
 /**
- * Preloaded into a daemon: sends SIGSTOP to the own process before the request for the fourth Pod. Pods are
+ * Preloaded into a daemon: sends SIGSTOP to its own process before the request for the fourth Pod. Pods are
  * created in batches of 1, 2, 4 and so on, so three exist, and the requests of the next batch are not sent.
  *
  * A signal from another process could arrive between the last check of the write fence and the system call.

@@ -15,7 +15,7 @@ export interface ScenarioDeps {
   readonly revision: () => number;
 }
 
-/** A check of the demo failed. It was printed. */
+/** Thrown after a failed check of the demo, which has been printed. */
 export class DemoCheckError extends Error {
   override readonly name = 'DemoCheckError';
 }

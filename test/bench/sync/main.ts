@@ -9,9 +9,9 @@ import type { Spread } from '../support/spread.ts';
 import { table } from '../support/table.ts';
 
 interface Sample {
-  /** From loaded modules to the synced cache. */
+  /** CPU time from the loaded modules to the synced cache, in milliseconds. */
   readonly cpuMs: number;
-  /** Before that: start of the runtime and loading of modules. */
+  /** CPU time of the start of the runtime and the loading of modules, in milliseconds. */
   readonly startCpuMs: number;
   /** Growth of the heap for each object, after a garbage collection. */
   readonly heapBytes: number;

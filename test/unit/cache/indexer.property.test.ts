@@ -8,14 +8,23 @@ import type { IndexFunction } from '../../../src/cache/indexer.ts';
 import { thing } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
 
-/** Property names of JavaScript and ordinary values; 6 has one value twice. */
-const WORDS = [[], ['a'], ['b'], ['a', 'b'], ['__proto__'], ['constructor', 'a'], ['a', 'a'], ['']];
+/** Index values by the value of a thing: none, several, duplicates, and names of JavaScript properties. */
+const INDEX_VALUES = [
+  [],
+  ['a'],
+  ['b'],
+  ['a', 'b'],
+  ['__proto__'],
+  ['constructor', 'a'],
+  ['a', 'a'],
+  [''],
+];
 
-const byWord: IndexFunction<Thing> = ({ spec }) => WORDS[spec.value] ?? [];
+const byValue: IndexFunction<Thing> = ({ spec }) => INDEX_VALUES[spec.value] ?? [];
 
 /** Throws for 7, as index functions do for unexpected objects. */
-const picky: IndexFunction<Thing> = ({ spec }) => {
-  if (spec.value === 7) throw new Error('I do not like 7');
+const throwing: IndexFunction<Thing> = ({ spec }) => {
+  if (spec.value === 7) throw new Error('unexpected value 7');
   return [spec.value % 2 === 0 ? 'even' : 'odd'];
 };
 
@@ -63,7 +72,7 @@ function assertSame(actual: Iterable<unknown>, expected: Iterable<unknown>): voi
 test('agrees with a linear search for every query', () => {
   const forgiving: IndexFunction<Thing> = (object) => {
     try {
-      return picky(object);
+      return throwing(object);
     } catch {
       return [];
     }
@@ -71,7 +80,7 @@ test('agrees with a linear search for every query', () => {
   fc.assert(
     fc.property(fc.array(operation, { maxLength: 30 }), (operations) => {
       const failed: string[] = [];
-      const indexer = new Indexer<Thing>({ word: byWord, picky }, (_, index, key) => {
+      const indexer = new Indexer<Thing>({ word: byValue, throwing }, (_, index, key) => {
         failed.push(`${index} ${key}`);
       });
       const model = new Model();
@@ -81,7 +90,7 @@ test('agrees with a linear search for every query', () => {
             const object = thing(step.name, step.value);
             indexer.set(keyOf(object), object);
             model.set(keyOf(object), object);
-            const expected = step.value === 7 ? [`picky ${keyOf(object)}`] : [];
+            const expected = step.value === 7 ? [`throwing ${keyOf(object)}`] : [];
             assert.deepEqual(failed.splice(0), expected);
             break;
           }
@@ -119,8 +128,8 @@ test('agrees with a linear search for every query', () => {
           assert.equal(indexer.has(key), true);
         }
         for (const [index, valuesOf] of [
-          ['word', byWord],
-          ['picky', forgiving],
+          ['word', byValue],
+          ['throwing', forgiving],
         ] as const) {
           const used = new Set(model.objects.flatMap(([, object]) => valuesOf(object)));
           assertSame(indexer.indexValues(index), used);
@@ -136,7 +145,7 @@ test('agrees with a linear search for every query', () => {
         for (const at of [1, 3, 5]) {
           const probe = thing('probe', at);
           const found = model.objects.filter(([, object]) =>
-            byWord(object).some((word) => byWord(probe).includes(word)),
+            byValue(object).some((word) => byValue(probe).includes(word)),
           );
           assertSame(
             indexer.sharing('word', probe),

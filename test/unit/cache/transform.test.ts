@@ -87,14 +87,14 @@ test('freezes objects of any depth', () => {
   assert.equal(queued.length, 1);
 });
 
-const picky: Transform<Thing> = (object) => {
+const throwing: Transform<Thing> = (object) => {
   if (object.spec.value === 13) throw new Error('unlucky');
   return object;
 };
 
 // upstream: 39
 test('logs, counts and skips a change whose transform throws', () => {
-  const { sink, queued, lines, refused } = newFixture(picky);
+  const { sink, queued, lines, refused } = newFixture(throwing);
   void sink.push(changed(thing('a', 13)));
   void sink.push(changed(thing('a', 14)));
   assert.equal(queued.length, 1);
@@ -106,14 +106,14 @@ test('logs, counts and skips a change whose transform throws', () => {
 });
 
 test('applies a deletion whose transform throws', () => {
-  const { sink, queued } = newFixture(picky);
+  const { sink, queued } = newFixture(throwing);
   void sink.push({ type: 'deleted', key: keyOf(thing('a')), lastKnown: thing('a', 13) });
   assert.equal(queued[0]?.type, 'deleted');
 });
 
 // upstream: 39
 test('keeps the cached state of an object whose transform throws in a relist', () => {
-  const { sink, queued, indexer } = newFixture(picky);
+  const { sink, queued, indexer } = newFixture(throwing);
   indexer.set(keyOf(thing('known')), thing('known', 1));
   const objects = [thing('known', 13), thing('unknown', 13), thing('fine', 2)];
   void sink.push({ type: 'replaced', objects, resourceVersion: '9' });
@@ -129,7 +129,7 @@ test('keeps the cached state of an object whose transform throws in a relist', (
 });
 
 test('limits the log lines of a transform that always throws', () => {
-  const { sink, lines, refused } = newFixture(picky);
+  const { sink, lines, refused } = newFixture(throwing);
   for (let at = 0; at < 1000; at++) void sink.push(changed(thing(`thing-${at}`, 13)));
   assert.equal(lines.length, 10);
   assert.equal(refused(), 1000);
