@@ -7,7 +7,7 @@ import type { HttpRequest, HttpResponse } from '../../util/http.ts';
 import type { Target } from '../request-info.ts';
 
 /** A serialized document. */
-export interface OpenApiDocument {
+interface OpenApiDocument {
   /** JSON. */
   readonly body: string;
   /** SHA-256 of the body in upper-case hexadecimal. */

@@ -12,7 +12,7 @@ interface PathItem {
   readonly parameters: readonly Parameter[];
 }
 
-export interface Operation {
+interface Operation {
   readonly operationId: string;
   readonly tags: readonly string[];
   readonly parameters?: readonly Parameter[];
@@ -240,7 +240,7 @@ function pascal(text: string): string {
     .join('');
 }
 
-export interface Parameter {
+interface Parameter {
   readonly name: string;
   readonly in: 'path' | 'query';
   readonly description: string;

@@ -263,7 +263,7 @@ export interface MessageType {
   readonly fields: ReadonlyMap<number, Field>;
 }
 
-export interface Field {
+interface Field {
   /** JSON name; undefined if the members of the value are inlined into the message. */
   readonly name: string | undefined;
   /** The keys of a map are strings; `type` is the type of its values. */
@@ -275,7 +275,7 @@ export interface Field {
   readonly pointer: boolean;
 }
 
-export type Scalar = (typeof SCALARS)[number];
+type Scalar = (typeof SCALARS)[number];
 
 interface MessageReference {
   readonly message: string;

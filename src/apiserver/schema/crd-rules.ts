@@ -6,7 +6,7 @@ import type { JsonObject } from './json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import type { Declared } from './cel/schema-type.ts';
 import { declare, isEmbedded } from './cel/schema-type.ts';
-import type { Rule, RuleFault } from './cel/rule.ts';
+import type { Rule, RuleError } from './cel/rule.ts';
 import { goJson } from './go-format.ts';
 import type { JsonSchema, ValidationRule } from './json-schema.ts';
 import { propertyPath } from './structural-schema.ts';
@@ -19,8 +19,8 @@ const REASONS = [
 ];
 
 /**
- * What is wrong with the form of validation rules (`x-kubernetes-validations`). What they say is
- * looked at by `checkRuleExpressions`, once everything else about a schema is right.
+ * Checks the form of validation rules (`x-kubernetes-validations`). `checkRuleExpressions` checks
+ * their expressions once the rest of the schema is valid.
  */
 export function checkRules(schema: JsonObject, path: string, errors: FieldError[]): void {
   const rules = own(schema, 'x-kubernetes-validations');
@@ -75,15 +75,15 @@ function hasLineBreaks(text: string): boolean {
   return /[\n\r]/.test(text);
 }
 
-/** What a rule may cost in all places of an object, and what all rules of a schema may. */
+/** Maximum estimated cost of one rule for all its values in an object, and of all rules of a schema. */
 const RULE_LIMIT = 10_000_000;
 const SCHEMA_LIMIT = 100_000_000;
 
 /**
- * What is wrong with the rules of a schema that is valid otherwise: expressions that do not compile,
- * and those that could cost too much for an object that the schema allows.
+ * Checks the rules of an otherwise valid schema. Returns an error for each expression that does not
+ * compile or that may cost too much for a valid object.
  *
- * @param path of the schema
+ * @param path path of the schema
  */
 export function checkRuleExpressions(schema: JsonSchema, path: string): FieldError[] {
   const check = new RuleCheck();
@@ -97,9 +97,9 @@ export function checkRuleExpressions(schema: JsonSchema, path: string): FieldErr
 
 interface Place {
   readonly isResource: boolean;
-  /** How often such a value can be in an object; undefined if no limit is declared. */
+  /** Maximum number of such values in an object; undefined without a declared limit. */
   readonly cardinality: number | undefined;
-  /** The innermost schema around it whose items nobody can tell apart. */
+  /** Path of the enclosing list whose items cannot be correlated with old ones, if any. */
   readonly uncorrelatable: string | undefined;
 }
 
@@ -137,7 +137,7 @@ class RuleCheck {
     this.#checkRules(schema, path, declared, place);
   }
 
-  /** Each rule can be cheap enough, and all together too much. */
+  /** Errors of the total cost, which can be too high although each rule is cheap enough. */
   totalErrors(path: string): FieldError[] {
     const total = this.#costs.reduce((sum, { cost }) => sum + cost, 0);
     if (total <= SCHEMA_LIMIT) return [];
@@ -178,21 +178,21 @@ class RuleCheck {
       const source = sources[index];
       if (!rule || !source) continue;
       const at = `${path}.x-kubernetes-validations[${index}]`;
-      if ('fault' in rule) this.#fault(rule, source, at);
+      if ('error' in rule) this.#compileError(rule, source, at);
       else this.#check(rule, at, place.cardinality ?? maxCardinality(declared), place);
     }
   }
 
-  #fault({ fault }: RuleFault, source: ValidationRule, at: string): void {
-    this.errors.push(fieldError.invalid(`${at}.rule`, asGo(source), fault));
+  #compileError({ error }: RuleError, source: ValidationRule, at: string): void {
+    this.errors.push(fieldError.invalid(`${at}.rule`, asGo(source), error));
   }
 
   #check(rule: Rule, at: string, cardinality: number, { uncorrelatable }: Place): void {
     const { source, message, usesOldSelf } = rule;
     this.#observe(`${at}.rule`, 'estimated rule cost', rule.maxCost * cardinality);
-    if (message && 'fault' in message) {
+    if (message && 'error' in message) {
       const field = `${at}.messageExpression`;
-      this.errors.push(fieldError.invalid(field, asGo(source), message.fault));
+      this.errors.push(fieldError.invalid(field, asGo(source), message.error));
     } else if (message) {
       this.#observe(`${at}.messageExpression`, 'estimated messageExpression cost', message.maxCost);
     }
@@ -214,7 +214,7 @@ class RuleCheck {
   }
 }
 
-/** By how much a schema multiplies what is in it; undefined if it sets no limit. */
+/** Maximum number of elements of a value; undefined if the schema sets no limit. */
 function elementsOf(schema: JsonSchema): number | undefined {
   const { type, additionalProperties, maxProperties, maxItems } = schema;
   if (type === 'object' && additionalProperties !== undefined) return maxProperties;
@@ -236,7 +236,7 @@ function tooExpensive(what: string, cost: number, limit: number): string {
   return `${what} exceeds budget by factor of ${factor} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`;
 }
 
-/** A rule as a real server shows it: every field, in the order of Go's structure. */
+/** A rule as upstream shows it: all fields in the order of the Go struct. */
 function asGo(rule: ValidationRule): Verbatim {
   const members = [
     ['Rule', rule.rule],

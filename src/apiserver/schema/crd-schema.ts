@@ -19,9 +19,9 @@ import {
 import { validateStructure } from './validate.ts';
 
 /**
- * What is wrong with the schema of a version of a custom resource.
+ * Validates the schema of a version of a custom resource. Returns the errors.
  *
- * @param path of the schema: `spec.validation.openAPIV3Schema`
+ * @param path path of the schema: `spec.validation.openAPIV3Schema`
  * @param statusEnabled whether the version has a status subresource
  * @throws {NestingError} if the schema is nested too deeply
  */
@@ -43,8 +43,8 @@ export function checkCrdSchema(
 }
 
 /**
- * What may stand beside `properties` at the root, so that `status` can be validated alone, with the
- * names that the message about it has for them.
+ * The fields that are allowed at the root if `status` is validated alone, and their names in the
+ * error message.
  */
 const ROOT_FIELDS: ReadonlyMap<string, string> = new Map([
   ['description', 'Description'],
@@ -91,16 +91,16 @@ function checkRoot(schema: JsonObject, path: string, errors: FieldError[]): void
 
 interface Context {
   readonly root: boolean;
-  /** Within the metadata of the resource, or of an embedded one. */
+  /** Whether the schema is within the metadata of the resource or of an embedded resource. */
   readonly inMetadata: boolean;
-  /** Why defaults may not be set here; undefined if they may. */
+  /** Reason why defaults are not allowed here; undefined if they are. */
   readonly noDefaults: string | undefined;
 }
 
 const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
 const META_FIELDS: ReadonlySet<string> = new Set(['metadata', 'kind', 'apiVersion']);
 
-/** Constructs of JSON schema that Kubernetes does not have. */
+/** Keywords of JSON Schema that Kubernetes does not support. */
 const UNSUPPORTED = [
   'id',
   'additionalItems',
@@ -192,7 +192,7 @@ function checkKeywords(
   }
 }
 
-/** A default must be what the server would store: valid, and without unknown fields. */
+/** Checks that defaults are valid and have no unknown fields. */
 function checkDefaults(
   schema: JsonObject,
   path: string,
@@ -209,7 +209,7 @@ function checkDefaults(
     }
     for (const error of validateStructure(value, typed, at)) errors.push(error);
   }
-  // Below additionalProperties, defaults take effect only in what is sent.
+  // Defaults below additionalProperties take effect only in requests.
   const items = subschema(schema, 'items');
   if (items) checkDefaults(items, `${path}.items`, errors, depth + 1);
   for (const [name, field] of propertiesOf(schema)) {
@@ -222,7 +222,7 @@ function hasDefault(schema: JsonObject): boolean {
   return value !== undefined && value !== null;
 }
 
-/** What is wrong with how a schema says its lists and maps are merged. */
+/** Checks the list type and the map type of a schema. */
 function checkListAndMapTypes(schema: JsonObject, path: string, errors: FieldError[]): void {
   checkMergeType(schema, 'x-kubernetes-map-type', 'object', ['atomic', 'granular'], path, errors);
   checkMergeType(schema, 'x-kubernetes-list-type', 'array', ['atomic', 'set', 'map'], path, errors);

@@ -9,8 +9,8 @@ import type { JsonObject } from './json-value.ts';
 import { isRecord } from '../../util/values.ts';
 
 /**
- * What is wrong with a CustomResourceDefinition (`apiextensions.k8s.io/v1`), defaults applied, in
- * the words of a real API server; empty if nothing is.
+ * Validates a CustomResourceDefinition (`apiextensions.k8s.io/v1`) with defaults. Returns the errors
+ * with upstream's texts; empty if it is valid.
  *
  * @param previous the stored definition, if this is an update
  * @throws {NestingError} if a schema is nested too deeply
@@ -51,7 +51,7 @@ function checkSpec(spec: JsonObject, errors: FieldError[]): void {
   checkConversion(spec, errors);
 }
 
-/** What all versions have in common is reported once, under the name it had before versions. */
+/** Parts that are equal in all versions are reported once, under their path in `v1beta1`. */
 const SHARED = [
   ['schema', 'validation'],
   ['subresources', 'subresources'],
@@ -98,7 +98,7 @@ function checkVersions(spec: JsonObject, errors: FieldError[]): void {
   }
   const [first] = versions;
   if (!first) return;
-  // Before there were versions there was one, and it is still checked under its old name.
+  // The first version is also checked as `spec.version` of `v1beta1`, as upstream.
   requireName(names[0] ?? '', 'dns1035Label', 'spec.version', errors);
   for (const [part, path] of common) {
     for (const error of checkPart(part, first, path, anyStatus)) errors.push(error);
@@ -215,7 +215,7 @@ function checkStoredVersions(crd: JsonObject, errors: FieldError[]): void {
   });
 }
 
-/** The names that stored objects and URLs depend on cannot change. */
+/** Checks that the names in stored objects and URLs do not change. */
 function checkChange(crd: JsonObject, previous: JsonObject, errors: FieldError[]): void {
   const [spec, before] = [objectAt(crd, 'spec'), objectAt(previous, 'spec')];
   const [names, namesBefore] = [objectAt(spec, 'names'), objectAt(before, 'names')];
@@ -267,8 +267,8 @@ const FIELD = `metadata.annotations[${ANNOTATION}]`;
 const REFERENCE = 'see https://github.com/kubernetes/enhancements/pull/1111';
 
 /**
- * Groups of the Kubernetes community need an annotation that says who approved their API. An update
- * that leaves the annotation as it was is let through.
+ * Checks that a CRD in a protected group has an approval annotation. An update that does not change
+ * the annotation is accepted.
  */
 function checkApproval(
   crd: Readonly<JsonObject>,

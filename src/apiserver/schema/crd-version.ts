@@ -5,7 +5,7 @@ import type { JsonObject } from './json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import { propertiesOf, typeOf } from './structural-schema.ts';
 
-/** What is wrong with the subresources of a version. */
+/** Validates the subresources of a version. */
 export function checkSubresources(subresources: JsonObject, path: string): FieldError[] {
   const scale = own(subresources, 'scale');
   if (!isRecord(scale)) return [];
@@ -45,7 +45,7 @@ const COLUMN_FORMATS = [
   'password',
 ];
 
-/** What is wrong with printer columns. */
+/** Validates printer columns. */
 export function checkColumns(columns: readonly JsonObject[], path: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const [index, column] of columns.entries()) {
@@ -71,7 +71,7 @@ export function checkColumns(columns: readonly JsonObject[], path: string): Fiel
 
 const MAX_SELECTABLE_FIELDS = 8;
 
-/** What is wrong with the fields that a version can be selected by. */
+/** Validates the selectable fields of a version. */
 export function checkSelectableFields(
   fields: readonly JsonObject[],
   schema: unknown,
@@ -109,7 +109,7 @@ export function checkSelectableFields(
   return errors;
 }
 
-/** The type that a schema declares for `.spec.name`; undefined if it declares no such field. */
+/** Returns the declared type of a field such as `.spec.name`, or undefined if it is not declared. */
 function typeAt(schema: unknown, jsonPath: string): string | undefined {
   if (!jsonPath.startsWith('.')) return undefined;
   let current = schema;

@@ -5,11 +5,11 @@ import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from './json-value.ts';
 
 /**
- * `value` with the defaults of `schema`: for fields that are absent, and for `null` where the
- * schema does not allow it. A `null` that is neither allowed nor has a default is dropped.
+ * Returns `value` with the defaults of `schema`: for absent fields, and for `null` in fields that are
+ * not nullable. A `null` that is neither allowed nor has a default is removed.
  *
- * Returns `value` itself if nothing is to do; otherwise what did not change is shared with it, and
- * what was filled in is shared with the schema.
+ * Returns `value` itself if nothing changes. The result shares unchanged parts with `value` and
+ * defaults with the schema.
  *
  * @throws {NestingError} if the value is nested too deeply
  */
@@ -49,7 +49,7 @@ function defaultedObject(object: JsonObject, schema: JsonSchema, depth: number):
   return draft.value;
 }
 
-/** Large schemas have few defaults: they are looked up once. Schemas do not change. */
+/** The fields with a default, by `properties`. Schemas are immutable, and large ones have few defaults. */
 const withDefault = new WeakMap<object, readonly string[]>();
 
 function fieldsWithDefault(schema: JsonSchema): readonly string[] {

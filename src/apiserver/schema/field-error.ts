@@ -2,7 +2,7 @@ import type { Status, StatusCause } from '../../api/status.ts';
 import { andMore, goJson, goNumber, listed } from './go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
 
-/** What is wrong with a field, as `Status.details.causes[].reason` says it. */
+/** Reason of a field error, `Status.details.causes[].reason`. */
 export type FieldErrorReason =
   | 'FieldValueNotFound'
   | 'FieldValueRequired'
@@ -15,18 +15,18 @@ export type FieldErrorReason =
   | 'FieldValueTypeInvalid'
   | 'InternalError';
 
-/** One thing wrong with an object. The text comes from `formatFieldError`. */
+/** An error in one field of an object. `formatFieldError` formats it. */
 export interface FieldError {
   readonly reason: FieldErrorReason;
   /** Path of the field, `spec.list[0].name`; empty for the object itself. */
   readonly field: string;
-  /** What was found there; shown by the reasons that show a value. May be `OMITTED`. */
+  /** The invalid value, shown by some reasons. May be `OMITTED`. */
   readonly badValue?: unknown;
   /** May be empty. */
   readonly detail: string;
 }
 
-/** A value that messages show as it is written here. */
+/** A value that messages show without quotes or encoding. */
 export class Verbatim {
   readonly text: string;
 
@@ -35,7 +35,7 @@ export class Verbatim {
   }
 }
 
-/** Stands for a value that is too large to be shown. */
+/** Placeholder of a value that is too large for a message. */
 export const OMITTED: Verbatim = new Verbatim('');
 
 export const fieldError: {
@@ -77,12 +77,12 @@ export const fieldError: {
   }),
 };
 
-/** `spec.count: Invalid value: -1: spec.count in body should be …` */
+/** Formats an error: `spec.count: Invalid value: -1: spec.count in body should be …`. */
 export function formatFieldError(error: FieldError): string {
   return `${displayField(error)}: ${body(error)}`;
 }
 
-/** For `Status.details.causes`: one for each error. */
+/** Returns one entry of `Status.details.causes` for each error. */
 export function toCauses(errors: readonly FieldError[]): StatusCause[] {
   return errors.map((error) => ({
     reason: error.reason,
@@ -91,14 +91,14 @@ export function toCauses(errors: readonly FieldError[]): StatusCause[] {
   }));
 }
 
-/** What is invalid: kind and group as the API has them; the group is empty for the core group. */
+/** The invalid object. The group is empty for the core group. */
 interface InvalidObject {
   readonly kind: string;
   readonly group: string;
   readonly name: string;
 }
 
-/** `Count.demo.mark8s.io "x" is invalid: …`, with brackets round several different errors. */
+/** Returns the message `Count.demo.mark8s.io "x" is invalid: …`, with several errors in brackets. */
 export function invalidMessage(object: InvalidObject, errors: readonly FieldError[]): string {
   const kind = object.group ? `${object.kind}.${object.group}` : object.kind;
   const subject = `${kind} ${goQuote(object.name)} is invalid`;
@@ -108,7 +108,7 @@ export function invalidMessage(object: InvalidObject, errors: readonly FieldErro
   return `${subject}: ${messages.length === 1 ? messages[0] : `[${messages.join(', ')}]`}`;
 }
 
-/** The 422 that an invalid object is answered with. */
+/** Returns the Status (422) for an invalid object. */
 export function invalidStatus(object: InvalidObject, errors: readonly FieldError[]): Status {
   return {
     kind: 'Status',
@@ -127,7 +127,7 @@ export function invalidStatus(object: InvalidObject, errors: readonly FieldError
   };
 }
 
-/** An error about the object as a whole has no path; Go prints its nil pointer. */
+/** An error in the whole object has no path; upstream prints a nil pointer. */
 function displayField(error: FieldError): string {
   return error.field || '<nil>';
 }
@@ -162,8 +162,8 @@ function describe(error: FieldError): string {
   }
 }
 
-function withValue(problem: string, { badValue }: FieldError): string {
-  return badValue === OMITTED ? problem : `${problem}: ${display(badValue)}`;
+function withValue(prefix: string, { badValue }: FieldError): string {
+  return badValue === OMITTED ? prefix : `${prefix}: ${display(badValue)}`;
 }
 
 function display(value: unknown): string {

@@ -2,8 +2,8 @@ import { isIP, isIPv4 } from 'node:net';
 import type { JsonSchema } from './json-schema.ts';
 
 /**
- * The format of `schema` that is checked, if any. A format that is unknown, or of another type than
- * the schema's, is documentation.
+ * Returns the format of `schema` if it is validated. A format that is unknown or belongs to another
+ * type is documentation.
  */
 export function checkedFormat(schema: JsonSchema): string | undefined {
   const { format, type } = schema;
@@ -23,12 +23,12 @@ export function checkedFormat(schema: JsonSchema): string | undefined {
   }
 }
 
-/** True if `text` has `format`, or if there is no such format. */
+/** Whether `text` has `format`; true for an unknown format. */
 export function hasFormat(format: string, text: string): boolean {
   return checkOf(format)?.(text) ?? true;
 }
 
-/** Formats may be spelled with dashes: `date-time`. */
+/** Returns the check of a format, whose name may contain dashes: `date-time`. */
 function checkOf(format: string): ((text: string) => boolean) | undefined {
   return STRING_FORMATS.get(format) ?? STRING_FORMATS.get(format.replaceAll('-', ''));
 }
@@ -38,8 +38,8 @@ const NAME_SEGMENT = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 const HEX_UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
 
 /**
- * By name without dashes, the one of most objects also as it is spelled. Each check takes time linear
- * in the text.
+ * Checks by format name without dashes, and by the frequent name `date-time`. Each check takes time
+ * linear in the text.
  */
 const STRING_FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['bsonobjectid', (text) => /^[0-9a-f]{24}$/i.test(text)],
@@ -100,18 +100,18 @@ function isCidr(text: string): boolean {
 
 function isDate(text: string): boolean {
   if (!/^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/.test(text)) return false;
-  // Every month has 28 days; what of the others there is depends on month and year.
+  // Every month has 28 days; the others depend on month and year.
   const day = Number(text.slice(8));
   return day <= 28 || day <= daysOf(Number(text.slice(0, 4)), Number(text.slice(5, 7)));
 }
 
-/** Of a month of the Gregorian calendar; January is 1. */
+/** Number of days of a month of the Gregorian calendar; January is 1. */
 function daysOf(year: number, month: number): number {
   if (month !== 2) return [4, 6, 9, 11].includes(month) ? 30 : 31;
   return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
 }
 
-/** What comes after another T is not looked at, as upstream. */
+/** Text after a second T is ignored, as upstream. */
 const DATE_TIME =
   /^\d{4}-\d{2}-\d{2}[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})(?:$|[Tt])/;
 

@@ -1,13 +1,13 @@
 import { isRecord } from '../../util/values.ts';
 
-/** A number as Go's `%v` prints it. */
+/** Formats a number like Go's `%v`. */
 export function goNumber(value: number): string {
   const size = Math.abs(value);
   if (Number.isSafeInteger(value) || (size >= 1e-4 && size < 1e21)) return String(value);
   return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
-/** A value as Go's `json.Marshal` prints it: keys in order, `<`, `>` and `&` escaped. */
+/** Encodes a value like Go's `json.Marshal`: sorted keys, `<`, `>` and `&` escaped. */
 export function goJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(goJson).join(',')}]`;
   if (!isRecord(value)) return escapeHtml(JSON.stringify(value) ?? 'null');
@@ -24,34 +24,34 @@ function escapeHtml(json: string): string {
   );
 }
 
-/** Characters of problems that one answer lists. */
+/** Maximum number of characters of the errors in one response. */
 const MAX_CHARACTERS = 1024 * 1024;
 
-/** The problems that an answer lists, and how many it leaves out. */
-export interface Listed<T> {
+/** The errors that a response lists, and the number of omitted ones. */
+interface Listed<T> {
   readonly items: readonly T[];
   readonly texts: readonly string[];
   readonly omitted: number;
 }
 
 /**
- * Selects the first problems whose texts have 1 MiB characters together, and at least one. A body of
- * 3 MiB can have 100,000 problems, each at a path of 1 MiB.
+ * Selects the first errors, at least one, up to 1 Mi characters in total. A body of 3 MiB can have
+ * 100,000 errors, each with a path of 1 MiB.
  */
-export function listed<T>(problems: readonly T[], textOf: (problem: T) => string): Listed<T> {
+export function listed<T>(errors: readonly T[], textOf: (error: T) => string): Listed<T> {
   const texts: string[] = [];
   let characters = 0;
-  for (const problem of problems) {
-    const text = textOf(problem);
+  for (const error of errors) {
+    const text = textOf(error);
     characters += text.length;
     if (characters > MAX_CHARACTERS && texts.length > 0) break;
     texts.push(text);
   }
-  const items = texts.length < problems.length ? problems.slice(0, texts.length) : problems;
-  return { items, texts, omitted: problems.length - texts.length };
+  const items = texts.length < errors.length ? errors.slice(0, texts.length) : errors;
+  return { items, texts, omitted: errors.length - texts.length };
 }
 
-/** The last entry of a list that leaves `omitted` entries out; none if that is 0. */
+/** The last entry of a list with `omitted` omitted entries; none if that is 0. */
 export function andMore(omitted: number): readonly string[] {
   return omitted > 0 ? [`and ${omitted} more`] : [];
 }

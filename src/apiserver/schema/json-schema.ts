@@ -1,8 +1,8 @@
 /**
- * An OpenAPI v3 schema as CustomResourceDefinitions carry it and as an API server publishes it.
+ * An OpenAPI v3 schema, as in a CustomResourceDefinition and in a published document.
  *
- * The functions of this folder take schemas without `$ref`: those of custom resources have none,
- * those of built-in kinds are linked by `SchemaLibrary`. A schema may be recursive.
+ * The functions of this folder take schemas without `$ref`: schemas of custom resources have none,
+ * and `SchemaLibrary` links those of built-in kinds. A schema may be recursive.
  */
 export interface JsonSchema {
   readonly $ref?: string;
@@ -51,7 +51,7 @@ export interface JsonSchema {
   /** Comma-separated: `merge`, `replace`, `retainKeys`. Built-in kinds only. */
   readonly 'x-kubernetes-patch-strategy'?: string;
   readonly 'x-kubernetes-patch-merge-key'?: string;
-  /** Rules in CEL: see `cel/`. Custom resources only. */
+  /** Validation rules in CEL, see `cel/`. Custom resources only. */
   readonly 'x-kubernetes-validations'?: readonly ValidationRule[];
 }
 
@@ -64,13 +64,13 @@ export interface ValidationRule {
   readonly optionalOldSelf?: boolean;
 }
 
-/** The schema that `properties` gives a field, if it is declared there. */
+/** Returns the schema of a field in `properties`, or undefined. */
 export function declaredField(schema: JsonSchema, name: string): JsonSchema | undefined {
   const { properties } = schema;
   return properties && Object.hasOwn(properties, name) ? properties[name] : undefined;
 }
 
-/** The schema of a field: its own, else that of `additionalProperties`. */
+/** Returns the schema of a field in `properties`, else the schema of `additionalProperties`. */
 export function fieldSchema(schema: JsonSchema, name: string): JsonSchema | undefined {
   const { additionalProperties } = schema;
   return (

@@ -1,16 +1,15 @@
 import { isRecord } from '../../util/values.ts';
 
-/** A JSON object whose members are somebody else's data. */
+/** A JSON object with members of unknown types. */
 export type JsonObject = Record<string, unknown>;
 
 /**
- * How deeply objects and lists may be nested in anything these functions are given. Kubernetes
- * objects stay below 30; the recursive walks of this folder and of `patch/` stay far from the end
- * of the stack at this depth.
+ * Maximum nesting depth of objects and lists. Kubernetes objects stay below 30. At this depth the
+ * recursive functions of this folder and of `patch/` use a small part of the stack.
  */
 export const MAX_DEPTH: number = 400;
 
-/** A value is nested more deeply than `MAX_DEPTH`; a server answers it with 400. */
+/** A value is nested more deeply than `MAX_DEPTH`. The server answers with 400. */
 export class NestingError extends Error {
   override readonly name = 'NestingError';
 
@@ -19,13 +18,13 @@ export class NestingError extends Error {
   }
 }
 
-/** @throws {NestingError} if a walk has gone deeper than `MAX_DEPTH` */
+/** @throws {NestingError} if `depth` exceeds `MAX_DEPTH` */
 export function requireDepth(depth: number): void {
   if (depth > MAX_DEPTH) throw new NestingError();
 }
 
 /**
- * Looks at a whole value without recursion: the check for what arrives from outside.
+ * Checks the depth of a value without recursion, for values that clients send.
  *
  * @throws {NestingError} if `value` is nested more deeply than `MAX_DEPTH`
  */
@@ -41,12 +40,12 @@ export function requireShallow(value: unknown): void {
   }
 }
 
-/** `object[key]` if it is the object's own: `constructor` and `__proto__` are names like others. */
+/** Returns the own member `key`, so that `constructor` and `__proto__` are ordinary names. */
 export function own(object: Readonly<JsonObject>, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
-/** Sets an own member, also one called `__proto__`. */
+/** Sets an own member, also one named `__proto__`. */
 export function setOwn(object: JsonObject, key: string, value: unknown): void {
   if (key === '__proto__') {
     Object.defineProperty(object, key, {
@@ -61,8 +60,8 @@ export function setOwn(object: JsonObject, key: string, value: unknown): void {
 }
 
 /**
- * A copy of what may come to be changed: an object is copied when its first member changes, so what
- * stays the same stays shared, frozen or not.
+ * A copy-on-write view of an object: the first change copies it. An unchanged object stays shared and
+ * may be frozen.
  */
 export class Draft {
   readonly #original: Readonly<JsonObject>;
@@ -81,7 +80,7 @@ export class Draft {
     if (Object.hasOwn(this.value, key)) delete this.#writable()[key];
   }
 
-  /** The original as long as nothing has changed. */
+  /** The original until the first change, then the copy. */
   get value(): JsonObject {
     return this.#copy ?? this.#original;
   }
@@ -92,7 +91,7 @@ export class Draft {
   }
 }
 
-/** `list` with every item mapped; `list` itself if no item changed. */
+/** Maps every item of `list`. Returns `list` itself if no item changes. */
 export function mapItems(
   list: readonly unknown[],
   map: (item: unknown, index: number) => unknown,
@@ -112,25 +111,25 @@ function isContainer(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/*
- * Members of an object that nobody has checked yet: what is not of the right type is not there.
- */
-
+/** Returns the member `name` of an unvalidated object, or `{}` if it has another type. */
 export function objectAt(object: Readonly<JsonObject>, name: string): JsonObject {
   const value = own(object, name);
   return isRecord(value) ? value : {};
 }
 
+/** Returns the objects in the list `name` of an unvalidated object. */
 export function objectsAt(object: Readonly<JsonObject>, name: string): JsonObject[] {
   const value = own(object, name);
   return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
+/** Returns the member `name` of an unvalidated object, or `''` if it has another type. */
 export function textAt(object: Readonly<JsonObject>, name: string): string {
   const value = own(object, name);
   return typeof value === 'string' ? value : '';
 }
 
+/** Returns the strings in the list `name` of an unvalidated object. */
 export function textsAt(object: Readonly<JsonObject>, name: string): string[] {
   const value = own(object, name);
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];

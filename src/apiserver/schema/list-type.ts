@@ -8,8 +8,8 @@ import { own, requireDepth, setOwn } from './json-value.ts';
 import { isRecord } from '../../util/values.ts';
 
 /**
- * What breaks the promise of `x-kubernetes-list-type`: an item twice in a set, a key twice in a
- * map. Each is reported once, at its second place.
+ * Returns the violations of `x-kubernetes-list-type`: duplicate items of a set, duplicate keys of a
+ * map. Each is reported once, at its second occurrence.
  */
 export function validateListTypes(
   value: unknown,
@@ -75,10 +75,10 @@ function checkListMap(
   path: string,
   errors: FieldError[],
 ): void {
-  const stranger = list.findIndex((item) => item !== null && !isRecord(item));
-  if (stranger >= 0) {
+  const scalar = list.findIndex((item) => item !== null && !isRecord(item));
+  if (scalar >= 0) {
     const detail = 'must be an object for an array of list-type map';
-    errors.push(fieldError.invalid(`${path}[${stranger}]`, list[stranger], detail));
+    errors.push(fieldError.invalid(`${path}[${scalar}]`, list[scalar], detail));
     return;
   }
   const key = (item: unknown) => keyOf(item, names);
@@ -96,7 +96,7 @@ function keyOf(item: unknown, names: readonly string[]): JsonObject {
   return key;
 }
 
-/** Where items are the second of their `key`; by default that is an item as a whole. */
+/** Indices of the second occurrence of each `key`; by default the item itself is the key. */
 function secondPlaces(
   list: readonly unknown[],
   key: (item: unknown) => unknown = (item) => item,

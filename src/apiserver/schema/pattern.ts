@@ -2,24 +2,24 @@ import { RE2JS } from 're2js';
 import { Memo } from '../../util/memo.ts';
 import { messageOf } from '../../util/values.ts';
 
-/** A pattern as Kubernetes reads it: RE2, whose matching time is linear in the text. */
+/** A compiled RE2 pattern, as in Kubernetes. Matching takes time linear in the text. */
 export type Pattern =
   | {
       readonly matches: (text: string) => boolean;
-      /** The first `limit` texts that it finds, from left to right. */
+      /** Returns the first `limit` matches, from left to right. */
       readonly findAll: (text: string, limit: number) => string[];
     }
-  | { readonly fault: string };
+  | { readonly error: string };
 
-/** Patterns come from schemas, of which a server has few: what does not fit is compiled again. */
+/** Bounded cache. A server has few schemas; evicted patterns are compiled again. */
 const compiled = new Memo(1000, compile);
 
-/** Compiles `source`, or says why it cannot. */
+/** Compiles `source`, or returns the reason why it is invalid. */
 export function pattern(source: string): Pattern {
   return compiled.get(source);
 }
 
-/** Whether `pattern` has `source` at hand: compiling takes much longer than matching. */
+/** Whether `source` is in the cache. Compiling takes much longer than matching. */
 export function isCompiled(source: string): boolean {
   return compiled.has(source);
 }
@@ -37,6 +37,6 @@ function compile(source: string): Pattern {
       },
     };
   } catch (error) {
-    return { fault: messageOf(error) };
+    return { error: messageOf(error) };
   }
 }

@@ -6,19 +6,18 @@ import type { JsonObject } from './json-value.ts';
 
 interface PruneOptions {
   /**
-   * Schema of ObjectMeta. With it, `metadata` of the object and of embedded resources is pruned
-   * too; without it, whatever is in there stays.
+   * Schema of ObjectMeta, by which `metadata` of the object and of embedded resources is pruned.
+   * Without it, `metadata` is not pruned.
    */
   readonly metadata?: JsonSchema;
 }
 
 /**
- * Drops the fields of `object` that `schema` does not declare, and returns the paths of the first 100
- * in order: `spec.foo`, `spec.list[0].x`. `apiVersion`, `kind` and `metadata` of the object need no
- * declaration.
+ * Removes the fields of `object` that `schema` does not declare. `apiVersion`, `kind` and `metadata`
+ * of the object need no declaration. Returns the sorted paths of the first 100 removed fields:
+ * `spec.foo`, `spec.list[0].x`.
  *
- * Changes `object`, but nothing below it: what is below may be shared or frozen, and is replaced
- * where something in it is dropped.
+ * Modifies only `object` itself. Values below it may be shared or frozen; pruned ones are replaced.
  *
  * @throws {NestingError} if the object is nested too deeply
  */
@@ -38,7 +37,7 @@ export function prune(
   return pruning.dropped.sort();
 }
 
-/** The paths of what pruning `value` would drop. Nothing is changed. */
+/** Returns the paths of the fields that pruning would remove from `value`, which is not modified. */
 export function unknownFields(value: unknown, schema: JsonSchema): string[] {
   const pruning = new Pruning({});
   pruning.value(value, schema, '');
@@ -46,8 +45,8 @@ export function unknownFields(value: unknown, schema: JsonSchema): string[] {
 }
 
 /**
- * Paths that are reported of one object, as many as Go's decoder reports: an object of 3 MiB can have
- * 100,000 unknown fields, each at a path of 1 MiB.
+ * Maximum number of reported paths of one object, as in Go's decoder. An object of 3 MiB can have
+ * 100,000 unknown fields, each with a path of 1 MiB.
  */
 export const MAX_REPORTED: number = 100;
 
@@ -62,7 +61,7 @@ class Pruning {
     this.#metadata = options.metadata;
   }
 
-  /** `schema` is undefined where no field is declared at all. */
+  /** @param schema undefined if no field is declared */
   value(value: unknown, schema: JsonSchema | undefined, path: string): unknown {
     if (typeof value !== 'object' || value === null) return value;
     requireDepth(++this.#depth);
@@ -77,7 +76,7 @@ class Pruning {
     const at = `${path}[${index}]`;
     const items = schema?.items;
     if (!schema?.['x-kubernetes-preserve-unknown-fields']) return this.value(item, items, at);
-    // An open list opens its items; without a schema for them, everything is kept.
+    // A list that preserves unknown fields also preserves those of its items.
     if (!items) return item;
     return this.value(item, { ...items, 'x-kubernetes-preserve-unknown-fields': true }, at);
   }
@@ -86,13 +85,13 @@ class Pruning {
     const draft = new Draft(object);
     for (const [key, value] of Object.entries(object)) {
       const at = path ? `${path}.${key}` : key;
-      const fate = this.#field(schema, key);
-      if (fate === 'keep') continue;
-      if (fate === 'drop') {
+      const action = this.#field(schema, key);
+      if (action === 'keep') continue;
+      if (action === 'drop') {
         if (this.dropped.length < MAX_REPORTED) this.dropped.push(at);
         draft.delete(key);
       } else {
-        draft.set(key, this.value(value, fate.schema, at));
+        draft.set(key, this.value(value, action.schema, at));
       }
     }
     return draft.value;
@@ -111,7 +110,7 @@ class Pruning {
     const { additionalProperties } = schema;
     if (typeof additionalProperties === 'object') return { schema: additionalProperties };
     if (schema['x-kubernetes-preserve-unknown-fields']) return 'keep';
-    // `additionalProperties: true` declares the names of fields, and nothing below them.
+    // `additionalProperties: true` declares all field names, but nothing below them.
     return additionalProperties === undefined ? 'drop' : { schema: undefined };
   }
 }

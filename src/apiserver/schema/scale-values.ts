@@ -9,8 +9,8 @@ import { isRecord } from '../../util/values.ts';
 const MAX_INT32 = 2 ** 31 - 1;
 
 /**
- * What is wrong with the fields that a CRD declares its scale to live in. A server checks them by
- * themselves, besides the schema: the same mistake is told twice.
+ * Validates the fields at the paths of a CRD's scale subresource. As upstream, this check is
+ * independent of the schema, so that one mistake can cause two errors.
  */
 export function validateScaleValues(object: StoredObject, paths: ScalePaths): FieldError[] {
   const { specReplicasPath, statusReplicasPath, labelSelectorPath } = paths;
@@ -35,7 +35,7 @@ function validateSelector(object: StoredObject, path: string): FieldError[] {
   return problem ? [fieldError.invalid(path, '', problem)] : [];
 }
 
-/** The value at a path: nothing where there is none, a problem where it is of another type. */
+/** Reads the value at a path: undefined if it is absent, a problem if it has another type. */
 function read(
   object: StoredObject,
   path: string,

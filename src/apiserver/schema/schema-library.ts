@@ -4,16 +4,14 @@ import { isRecord } from '../../util/values.ts';
 const PREFIX = '#/components/schemas/';
 
 /**
- * The schemas of the built-in kinds, with their references followed: what `get` returns holds the
- * schemas it refers to themselves, in a graph that may have cycles (JSONSchemaProps). A schema is
- * linked when it is first asked for.
+ * The schemas of the built-in kinds with resolved references. They form a graph that may have cycles
+ * (JSONSchemaProps). A schema is linked on the first request.
  *
- * The documents a server publishes say some things about Go rather than about the API; linking
- * takes them out:
- * - `allOf: [{$ref}]` is how a reference gets siblings: it becomes one schema.
- * - A `default` of `''`, `0`, `false` or `{}` is the zero value of a Go field; nothing is defaulted
- *   to it, and a required field that lacks it is missing.
- * - A definition without fields and without type stands for any JSON: it preserves unknown fields.
+ * Linking removes properties of the published documents that concern Go types rather than the API:
+ * - `allOf: [{$ref}]` is a reference with siblings; it becomes one schema.
+ * - A `default` of `''`, `0`, `false` or `{}` is the zero value of a Go field. It is no API default,
+ *   and does not satisfy `required`.
+ * - A definition without fields and without type is any JSON; it preserves unknown fields.
  */
 export class SchemaLibrary {
   readonly #definitions: ReadonlyMap<string, JsonSchema>;
@@ -28,18 +26,18 @@ export class SchemaLibrary {
     return this.#definitions.has(name);
   }
 
-  /** @throws {Error} if there is no such schema, or one that it refers to is missing */
+  /** @throws {Error} if the schema, or a schema that it refers to, does not exist */
   get(name: string): JsonSchema {
     const linked = this.#linked.get(name);
     if (linked) return linked;
     const wrappers: Wrapper[] = [];
     const schema = this.#link(name, wrappers);
-    // Inner wrappers come later and refer to definitions only, which are complete by now.
+    // Inner wrappers come later and refer only to definitions, which are complete at this point.
     for (const { node, target, siblings } of wrappers) Object.assign(node, target, siblings);
     return schema;
   }
 
-  /** The definition of this name, entered before it is complete so that cycles end at it. */
+  /** Links a definition. It is registered before it is complete, so that cycles end at it. */
   #link(name: string, wrappers: Wrapper[]): JsonSchema {
     const known = this.#linked.get(name);
     if (known) return known;
@@ -64,7 +62,7 @@ export class SchemaLibrary {
     return node;
   }
 
-  /** A copy of `schema` in which every schema is resolved. */
+  /** Returns a copy of `schema` with all subschemas resolved. */
   #members(schema: JsonSchema, wrappers: Wrapper[]): JsonSchema {
     const node: Record<string, unknown> = {};
     for (const [key, value] of Object.entries(schema)) {

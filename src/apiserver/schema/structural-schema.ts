@@ -7,9 +7,9 @@ import { pattern } from './pattern.ts';
 import { isRecord } from '../../util/values.ts';
 
 /**
- * What keeps a custom resource's schema from being structural. In a structural schema every field
- * has one type, declared outside of `allOf`, `anyOf`, `oneOf` and `not`: these may only restrict
- * values. Without that, pruning and defaulting would have no answer.
+ * Checks that the schema of a custom resource is structural: every field has one type, declared
+ * outside of `allOf`, `anyOf`, `oneOf` and `not`, which may only restrict values. Pruning and
+ * defaulting require this. Returns the errors.
  *
  * @throws {NestingError} if the schema is nested too deeply
  */
@@ -90,7 +90,7 @@ function checkType(schema: JsonObject, level: Level, path: string, errors: Field
   }
 }
 
-/** The type and the metadata of a resource are what they are; a schema can hardly restrict them. */
+/** Checks the schemas of `apiVersion`, `kind` and `metadata`, which may restrict hardly anything. */
 function checkMetaProperties(
   schema: JsonObject,
   level: Level,
@@ -162,8 +162,8 @@ function checkValueValidation(
   const source = own(schema, 'pattern');
   if (typeof source === 'string' && source !== '') {
     const compiled = pattern(source);
-    if ('fault' in compiled) {
-      const detail = `must be a valid regular expression, but isn't: ${compiled.fault}`;
+    if ('error' in compiled) {
+      const detail = `must be a valid regular expression, but isn't: ${compiled.error}`;
       errors.push(fieldError.invalid(`${path}.pattern`, source, detail));
     }
   }
@@ -221,14 +221,17 @@ function isIntOrStringAllOf(schema: JsonObject): boolean {
 }
 
 /**
- * Fields that value validations (`allOf`, `anyOf`, `oneOf`, `not`) speak of must be declared outside
- * of them.
+ * Checks that the fields in value validations (`allOf`, `anyOf`, `oneOf`, `not`) are declared
+ * outside of them.
  */
 function checkComplete(schema: JsonObject, path: string, errors: FieldError[]): void {
   checkBranches(schema, schema, path, path, errors, 0);
 }
 
-/** @param at path of `structural`, @param from path of `validation` */
+/**
+ * @param at path of `structural`
+ * @param from path of `validation`
+ */
 function checkBranches(
   validation: JsonObject,
   structural: JsonObject,
@@ -273,16 +276,12 @@ function checkBranch(
   }
 }
 
-/*
- * Reading a schema that nobody has checked yet: what is not of the right type is not there.
- */
-
-/** `path.properties[name]` */
+/** Returns `path.properties[name]`. */
 export function propertyPath(path: string, name: string): string {
   return `${path}.properties[${name}]`;
 }
 
-/** The schemas of declared fields. */
+/** Returns the schemas of declared fields of an unvalidated schema. */
 export function propertiesOf(schema: JsonObject): [name: string, schema: JsonObject][] {
   const properties = own(schema, 'properties');
   if (!isRecord(properties)) return [];
@@ -291,7 +290,7 @@ export function propertiesOf(schema: JsonObject): [name: string, schema: JsonObj
   );
 }
 
-/** The branches of `allOf`, `anyOf` or `oneOf`. */
+/** Returns the branches of `allOf`, `anyOf` or `oneOf` of an unvalidated schema. */
 export function branchesOf(schema: JsonObject, key: 'allOf' | 'anyOf' | 'oneOf'): JsonObject[] {
   const branches = own(schema, key);
   return Array.isArray(branches) ? branches.filter(isRecord) : [];
@@ -314,7 +313,7 @@ export function flag(schema: JsonObject, name: string): boolean {
   return own(schema, name) === true;
 }
 
-/** Whether Go would see more than a field's zero value. */
+/** Whether a value differs from the zero value of its Go field. */
 export function isSet(value: unknown): boolean {
   if (value === undefined || value === null || value === false || value === '') return false;
   return !Array.isArray(value) || value.length > 0;

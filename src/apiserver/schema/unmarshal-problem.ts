@@ -2,10 +2,10 @@ import type { FieldError } from './field-error.ts';
 import type { JsonSchema } from './json-schema.ts';
 
 /**
- * A value of the wrong type in a built-in kind, as Go's decoder puts it. It names the fields on the
- * way but neither keys of maps nor indices of lists.
+ * Returns the message of Go's decoder for a value of the wrong type in a built-in kind. The path in
+ * it has field names, but neither map keys nor list indices.
  *
- * @param error the same mistake as a schema has it
+ * @param error the schema error of the value
  */
 export function unmarshalProblem(
   { field, badValue }: FieldError,
@@ -21,13 +21,13 @@ export function unmarshalProblem(
     if (!member) break;
     if (property) path.push(name);
     at = indices.reduce((list: JsonSchema) => list.items ?? {}, member);
-    // A key of a map may have dots of its own.
+    // A map key may contain dots.
     if (!property) break;
   }
   return `json: cannot unmarshal ${VALUES.get(String(badValue)) ?? String(badValue)} into Go struct field ${path.join('.')} of type ${goType(at)}`;
 }
 
-/** What Go calls the JSON values that schemas tell apart. */
+/** The names of JSON types in Go's decoder that differ from the schema's. */
 const VALUES: ReadonlyMap<string, string> = new Map([
   ['integer', 'number'],
   ['boolean', 'bool'],

@@ -6,7 +6,7 @@ import { goQuote } from '../../util/go-quote.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { pattern } from './pattern.ts';
 
-/** The JSON type of a value that is not null, with the format that Go's decoder gives numbers. */
+/** Returns the JSON type of a non-null value, and the format that Go's decoder gives numbers. */
 export function jsonTypeOf(value: unknown): { readonly type: string; readonly format: string } {
   switch (typeof value) {
     case 'string':
@@ -22,7 +22,7 @@ export function jsonTypeOf(value: unknown): { readonly type: string; readonly fo
   }
 }
 
-/** The first thing wrong with a string: its length, its pattern or its format. */
+/** Returns the first error of a string: its length, its pattern or its format. */
 export function validateString(
   text: string,
   schema: JsonSchema,
@@ -39,7 +39,7 @@ export function validateString(
   return validatePattern(text, schema, path) ?? validateFormat(text, schema, path);
 }
 
-/** Everything wrong with a number: range of its format, multiple, maximum, minimum. */
+/** Returns all errors of a number: range of its format, multiple, minimum, maximum. */
 export function validateNumber(value: number, schema: JsonSchema, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const expect = (holds: boolean, expectation: string) => {
@@ -74,7 +74,7 @@ function validatePattern(text: string, schema: JsonSchema, path: string): FieldE
   const compiled = pattern(source);
   if ('matches' in compiled && compiled.matches(text)) return undefined;
   const shown =
-    'fault' in compiled ? `${source}, but pattern is invalid: ${compiled.fault}` : source;
+    'error' in compiled ? `${source}, but pattern is invalid: ${compiled.error}` : source;
   return fieldError.invalid(path, text, `${path} in body should match '${shown}'`);
 }
 

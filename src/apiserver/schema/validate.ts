@@ -13,9 +13,9 @@ import { jsonTypeOf, validateNumber, validateString } from './validate-scalar.ts
 import { own, requireDepth } from './json-value.ts';
 
 /**
- * What is wrong with `value` by `schema`, in the words of a real API server; empty if nothing is.
+ * Validates `value` by `schema`. Returns the errors with upstream's texts; empty if it is valid.
  *
- * @param path of `value`, put before the paths of the errors; empty for an object
+ * @param path path of `value`, a prefix of the paths of the errors; empty for an object
  * @throws {NestingError} if the value is nested too deeply
  */
 export function validateStructure(
@@ -32,7 +32,7 @@ export function validateStructure(
 }
 
 /**
- * The same, of each value by itself: neither embedded resources nor the keys of lists are looked at.
+ * Validates each value by itself: checks neither embedded resources nor the keys of lists.
  *
  * @throws {NestingError} if the value is nested too deeply
  */
@@ -42,8 +42,8 @@ export function validateValues(value: unknown, schema: JsonSchema): FieldError[]
   return result.errors;
 }
 
-/** The errors of one schema, and how much of it was met: a composition reports its best failure. */
-export class Result {
+/** The errors of one schema, and the number of met constraints: a composition reports its best failure. */
+class Result {
   readonly errors: FieldError[] = [];
   matches = 0;
 
@@ -74,7 +74,7 @@ function validate(
     validateEnum(value, schema, path, result);
     return;
   }
-  // The schema as a whole, its composition, its enum and the validator of the value's own type.
+  // Counts the whole schema, its composition, its enum and the validator of the value's type.
   result.matches += 4;
   validateComposition(value, schema, path, result, depth);
   if (typeof value === 'string') {
@@ -96,7 +96,7 @@ function typesOf(schema: JsonSchema): readonly string[] {
 }
 
 function validateType(value: unknown, schema: JsonSchema, path: string, result: Result): void {
-  // Nearly every value is of its type; what is said of the others is another matter.
+  // Fast path: nearly every value has the declared type.
   if (typeof value === schema.type && value !== null && !Array.isArray(value)) {
     result.matches += 2;
     return;
@@ -159,7 +159,7 @@ function validateComposition(
   if (anyOf && anyOf.length > 0) {
     const { passed, best } = attemptAll(anyOf, attempt, 1);
     if (passed === 0) {
-      result.add(whole(`${goQuote(path)} must validate at least one schema (anyOf)`));
+      result.add(compositionError(`${goQuote(path)} must validate at least one schema (anyOf)`));
     }
     if (best) result.merge(best);
   }
@@ -167,7 +167,11 @@ function validateComposition(
     const { passed, best } = attemptAll(oneOf, attempt, oneOf.length);
     if (passed !== 1) {
       const found = passed === 0 ? 'Found none valid' : `Found ${passed} valid alternatives`;
-      result.add(whole(`${goQuote(path)} must validate one and only one schema (oneOf). ${found}`));
+      result.add(
+        compositionError(
+          `${goQuote(path)} must validate one and only one schema (oneOf). ${found}`,
+        ),
+      );
     }
     if (best && passed <= 1) result.merge(best);
   }
@@ -177,15 +181,15 @@ function validateComposition(
     const passed = outcomes.filter((outcome) => outcome.errors.length === 0).length;
     if (passed !== allOf.length) {
       const none = passed === 0 ? '. None validated' : '';
-      result.add(whole(`${goQuote(path)} must validate all the schemas (allOf)${none}`));
+      result.add(compositionError(`${goQuote(path)} must validate all the schemas (allOf)${none}`));
     }
   }
   if (not && attempt(not).errors.length === 0) {
-    result.add(whole(`${goQuote(path)} must not validate the schema (not)`));
+    result.add(compositionError(`${goQuote(path)} must not validate the schema (not)`));
   }
 }
 
-/** Tries branches until `enough` have passed; `best` is the first to pass, else the best failure. */
+/** Tries branches until `enough` pass. `best` is the first that passes, else the best failure. */
 function attemptAll(
   branches: readonly JsonSchema[],
   attempt: (branch: JsonSchema) => Result,
@@ -205,8 +209,8 @@ function attemptAll(
   return { passed, best };
 }
 
-/** Errors of compositions name the field in their text alone, as upstream does. */
-function whole(detail: string): FieldError {
+/** Errors of compositions have the field only in their text, as upstream. */
+function compositionError(detail: string): FieldError {
   return fieldError.invalid('', '', detail);
 }
 
@@ -271,8 +275,8 @@ function validateObject(
 }
 
 /**
- * What is wrong with the type and metadata of embedded resources
- * (`x-kubernetes-embedded-resource`). Those of the object itself are the server's business.
+ * Validates `apiVersion`, `kind` and `metadata` of embedded resources
+ * (`x-kubernetes-embedded-resource`). The server validates those of the object itself.
  */
 function validateEmbedded(value: unknown, schema: JsonSchema, path: string): readonly FieldError[] {
   const errors: FieldError[] = [];
@@ -320,7 +324,7 @@ function checkResource(resource: JsonObject, path: string, errors: FieldError[])
 
 const embedded = new WeakMap<JsonSchema, boolean>();
 
-/** Few schemas have embedded resources: looked up once. Schemas do not change, and may be cyclic. */
+/** Whether a schema has embedded resources; few have. Schemas are immutable and may be cyclic. */
 function hasEmbedded(schema: JsonSchema, visited: Set<JsonSchema>): boolean {
   const known = embedded.get(schema);
   if (known !== undefined) return known;
@@ -332,7 +336,7 @@ function hasEmbedded(schema: JsonSchema, visited: Set<JsonSchema>): boolean {
     Object.values(schema.properties ?? {}).some((field) => hasEmbedded(field, visited)) ||
     (schema.items !== undefined && hasEmbedded(schema.items, visited)) ||
     (typeof additionalProperties === 'object' && hasEmbedded(additionalProperties, visited));
-  // Within a cycle a "no" may be of a question still open further up; only the root's is final.
+  // Inside a cycle a negative result may depend on an unfinished parent; only the root's is final.
   if (found || visited.values().next().value === schema) embedded.set(schema, found);
   return found;
 }

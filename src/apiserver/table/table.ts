@@ -9,7 +9,7 @@ import { podRowConditions } from './pod-columns.ts';
 import type { TableRowCondition } from './column.ts';
 
 /** A `meta.k8s.io/v1` Table, which `kubectl get` prints. */
-export interface Table {
+interface Table {
   readonly kind: 'Table';
   readonly apiVersion: `meta.k8s.io/${MetaVersion}`;
   readonly metadata: TableListMeta;

@@ -34,25 +34,25 @@ import {
   substitute,
 } from './type.ts';
 
-/** What is known of an expression whose types fit. */
+/** A type-checked expression. */
 export interface Checked {
   readonly expression: Expression;
   readonly type: CelType;
   readonly typeOf: ReadonlyMap<Expression, CelType>;
-  /** Those that the arguments may be of: several where types are known at run time only. */
+  /** Possible overloads of each call; several if argument types are known only at run time. */
   readonly overloadsOf: ReadonlyMap<Call, readonly Overload[]>;
-  /** The variables that it reads. */
+  /** Variables that the expression reads. */
   readonly variables: ReadonlySet<string>;
 }
 
-/** Finds the type of an expression in which `variables` are declared, or all that is wrong with it. */
+/** Type-checks an expression with declared `variables`. Returns its type, or all its errors. */
 export function check(
   expression: Expression,
   variables: ReadonlyMap<string, CelType>,
 ): Checked | readonly TypeProblem[] {
   const checker = new Checker(variables);
   const type = checker.check(expression);
-  const problems = checker.problems.length > 0 ? checker.problems : checker.doubts;
+  const problems = checker.problems.length > 0 ? checker.problems : checker.literalErrors;
   if (problems.length > 0) return problems.toSorted((a, b) => a.at - b.at);
   return {
     expression,
@@ -67,15 +67,15 @@ type Scope = ReadonlyMap<string, CelType>;
 
 class Checker {
   readonly problems: TypeProblem[] = [];
-  /** What is refused although its types fit; looked at once they do. */
-  readonly doubts: TypeProblem[] = [];
+  /** Errors of expressions with correct types; reported only if there are no type errors. */
+  readonly literalErrors: TypeProblem[] = [];
   readonly types = new Map<Expression, CelType>();
   readonly overloads = new Map<Call, readonly Overload[]>();
   readonly read = new Set<string>();
   #scope: Scope;
   readonly #bindings = new Bindings();
   #params = 0;
-  /** How many calls of `format` there are around: what they format may be of any types. */
+  /** Number of enclosing `format` calls, whose arguments may have any types. */
   #formats = 0;
 
   constructor(variables: Scope) {
@@ -169,7 +169,7 @@ class Checker {
     }
     if (!result) return this.#noOverload(at, name, types, target !== undefined);
     this.overloads.set(call, fitting);
-    for (const problem of literalProblems(call, this.types)) this.doubts.push(problem);
+    for (const problem of literalProblems(call, this.types)) this.literalErrors.push(problem);
     return result;
   }
 
@@ -188,27 +188,27 @@ class Checker {
 
   #list({ items }: ListExpression): CelType {
     let type: CelType | undefined;
-    for (const item of items) type = this.#together(item, type);
+    for (const item of items) type = this.#commonType(item, type);
     return listOf(type ?? this.#param());
   }
 
   #map({ entries }: MapExpression): CelType {
     let [key, value]: (CelType | undefined)[] = [];
     for (const [name, member] of entries) {
-      key = this.#together(name, key);
-      value = this.#together(member, value);
+      key = this.#commonType(name, key);
+      value = this.#commonType(member, value);
     }
     return mapOf(key ?? this.#param(), value ?? this.#param());
   }
 
-  /** Members of a literal are of one type, or nobody knows of which. */
-  #together(member: Expression, previous: CelType | undefined): CelType {
+  /** Returns the common type of the members of a literal, `dyn` if they differ. */
+  #commonType(member: Expression, previous: CelType | undefined): CelType {
     const type = this.check(member);
     if (!previous) return type;
     if (this.#assign(previous, type)) return isAny(type) ? type : previous;
     if (this.#formats === 0) {
       const message = `expected type '${formatType(previous)}' but found '${formatType(type)}'`;
-      this.doubts.push({ at: member.at, message });
+      this.literalErrors.push({ at: member.at, message });
     }
     return DYN;
   }
@@ -249,7 +249,7 @@ class Checker {
     }
   }
 
-  /** The types of the variables. */
+  /** Returns the types of the variables of a macro. */
   #members({ range, variables }: Fold, type: CelType): readonly CelType[] {
     const pairs = variables.length > 1;
     switch (type.kind) {

@@ -1,5 +1,5 @@
 import { equalJson } from '../../../api/equal.ts';
-import type { Meter } from './overload.ts';
+import type { CostMeter } from './overload.ts';
 import type { Dictionary, ListKind, Result, Value } from './value.ts';
 import {
   Duration,
@@ -15,11 +15,11 @@ import {
   textSize,
 } from './value.ts';
 
-/** What looking at a pair of values costs us; a real server has only the size of the outermost. */
+/** Cost of comparing one pair of values. Upstream charges only for the size of the outermost pair. */
 const COST = 0.5;
 
-/** Whether two values are equal; numbers are by what they are worth, whatever their type. */
-export function equals(a: Result, b: Result, meter: Meter): boolean | Failure {
+/** Whether two values are equal. Numbers are compared by value, also across types. */
+export function equals(a: Result, b: Result, meter: CostMeter): boolean | Failure {
   meter.spend(COST);
   if (a instanceof Failure) return a;
   if (b instanceof Failure) return b;
@@ -44,7 +44,7 @@ export function equals(a: Result, b: Result, meter: Meter): boolean | Failure {
   return a === b;
 }
 
-function equalLists(a: List, b: List, meter: Meter): boolean | Failure {
+function equalLists(a: List, b: List, meter: CostMeter): boolean | Failure {
   if (a.size !== b.size) return false;
   const kind = a.kind !== 'atomic' ? a.kind : b.kind;
   const others = kind === 'atomic' ? undefined : itemsById(b, kind, meter);
@@ -58,12 +58,12 @@ function equalLists(a: List, b: List, meter: Meter): boolean | Failure {
   return true;
 }
 
-/** The items of a set, or of a list that is a map, by what tells them apart. */
-export function itemsById(list: List, kind: ListKind, meter: Meter): Map<string, Result> {
+/** Returns the items of a set, or of a list of type map, by their identity. */
+export function itemsById(list: List, kind: ListKind, meter: CostMeter): Map<string, Result> {
   return new Map(Array.from(list, (item) => [idOf(item, kind, meter), item]));
 }
 
-export function idOf(item: Result, kind: ListKind, meter: Meter): string {
+export function idOf(item: Result, kind: ListKind, meter: CostMeter): string {
   const text =
     typeof kind === 'object'
       ? kind.keys.map((key) => idText(memberOf(item, key))).join()
@@ -72,7 +72,7 @@ export function idOf(item: Result, kind: ListKind, meter: Meter): string {
   return text;
 }
 
-/** A text that equal values share and others do not. */
+/** A text that is the same exactly for equal values. */
 function idText(value: Result): string {
   if (value === null || typeof value === 'boolean') return String(value);
   if (typeof value === 'string') return JSON.stringify(value);
@@ -98,7 +98,7 @@ function memberOf(value: Result, key: string): Result {
   return isDictionary(value) ? (value.get(key) ?? null) : null;
 }
 
-function equalMaps(a: Dictionary, b: Dictionary, meter: Meter): boolean | Failure {
+function equalMaps(a: Dictionary, b: Dictionary, meter: CostMeter): boolean | Failure {
   if (a.size !== b.size) return false;
   for (const key of a.keys()) {
     const [mine, other] = [a.get(key), b.get(key)];
@@ -112,7 +112,7 @@ function equalMaps(a: Dictionary, b: Dictionary, meter: Meter): boolean | Failur
   return equalJson(a.unseen?.(), b.unseen?.());
 }
 
-/** Negative, zero or positive, or why the values have no order. NaN comes neither before nor after. */
+/** Orders two values like a comparator. Returns a failure if they have no order. NaN is unordered. */
 export function compare(a: Value, b: Value): number | Failure {
   const [left, right] = [numeric(a), numeric(b)];
   if (left !== undefined && right !== undefined) {
@@ -127,7 +127,7 @@ export function compare(a: Value, b: Value): number | Failure {
   return NO_OVERLOAD;
 }
 
-/** By code point, as UTF-8 sorts: beyond the basic plane UTF-16 sorts otherwise. */
+/** Compares by code point like UTF-8. UTF-16 order differs beyond the basic plane. */
 function compareTexts(a: string, b: string): number {
   if (textSize(a) === a.length && textSize(b) === b.length) return a < b ? -1 : a > b ? 1 : 0;
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
@@ -143,6 +143,6 @@ function numeric(value: Value): bigint | number | undefined {
 }
 
 function sameNumber(a: bigint | number, b: bigint | number): boolean {
-  // By value, which `===` between a bigint and a number is not.
+  // `===` does not compare a bigint with a number by value.
   return !(a < b) && !(a > b) && !Number.isNaN(a) && !Number.isNaN(b);
 }

@@ -4,12 +4,12 @@ import type { Overload, Size } from './overload.ts';
 import type { CelType } from './type.ts';
 import { sizeOf } from './value.ts';
 
-/** More than anything costs; what nobody knows the size of is as large. */
+/** Upper bound of all costs, and the cost of values of unknown size. */
 export const MAX_COST: number = 2 ** 64;
 
 /**
- * What an expression can cost at most, for any object that its schema allows, in the units of `Meter`.
- * Lists, maps and strings without a limit in the schema are taken to be as long as fits into a request.
+ * Estimates the maximum cost of an expression for any valid object, in the units of `CostMeter`. Lists,
+ * maps and strings without a limit in the schema count as long as a request allows.
  */
 export function estimate(checked: Checked): number {
   return new Estimator(checked).cost(checked.expression, new Map());
@@ -84,7 +84,7 @@ class Estimator {
     return before + count * (own + PASS[name]) + 1;
   }
 
-  /** The sizes of what the variables of a fold stand for, where types do not know them. */
+  /** Returns the sizes of the variables of a macro, where their types do not limit them. */
   #within({ range, variables }: Fold, sizes: Sizes): Sizes {
     const item = this.#sizeOf(range, sizes).item;
     return new Map([
@@ -93,7 +93,7 @@ class Estimator {
     ]);
   }
 
-  /** An expression stands in one place, where variables have one size each: looked up once. */
+  /** Computed once: each expression has one place, where each variable has one size. */
   #sizeOf(expression: Expression, sizes: Sizes): Size {
     let size = this.#sizes.get(expression);
     if (!size) {
@@ -163,7 +163,7 @@ class Estimator {
   }
 }
 
-/** What a pass of a macro costs besides its step. */
+/** Cost of one iteration of a macro in addition to its step. */
 const PASS: Readonly<Record<Exclude<Fold['name'], 'optMap' | 'optFlatMap'>, number>> = {
   all: 3,
   exists: 3,
@@ -176,7 +176,7 @@ const PASS: Readonly<Record<Exclude<Fold['name'], 'optMap' | 'optFlatMap'>, numb
   transformMapEntry: 32,
 };
 
-/** At least 0. A loop: the arguments of a call are limited, the items of a list are not. */
+/** Maximum of the numbers and 0. A loop, because spread arguments are limited in number. */
 function greatest(numbers: readonly number[]): number {
   return numbers.reduce((most, each) => Math.max(most, each), 0);
 }

@@ -10,7 +10,7 @@ import type {
 } from './expression.ts';
 import { found } from './functions/optionals.ts';
 import { noSuchKey } from './functions/operators.ts';
-import type { Meter } from './overload.ts';
+import type { CostMeter } from './overload.ts';
 import { counted } from './overload.ts';
 import type { Dictionary, Result, Value } from './value.ts';
 import {
@@ -26,26 +26,26 @@ import {
 import { sortBy } from './functions/lists.ts';
 
 /**
- * An expression ready to be evaluated.
+ * A compiled expression.
  *
- * @param variables the values of what it reads, by name
- * @throws {CostExceeded} as soon as the meter has reached its limit
+ * @param variables values of the variables by name
+ * @throws {CostExceeded} when the meter reaches its limit
  */
-export type Program = (variables: ReadonlyMap<string, Value>, meter: Meter) => Result;
+export type Program = (variables: ReadonlyMap<string, Value>, meter: CostMeter) => Result;
 
-/** Prepares an expression: what can be decided once is decided here. */
+/** Compiles a type-checked expression. */
 export function compile({ expression, overloadsOf }: Checked): Program {
   const run = new Compiler(overloadsOf).step(expression);
   return (variables, meter) => run({ variables, parent: undefined }, meter);
 }
 
-/** Values in scope, innermost first. */
+/** Variables in scope, innermost first. */
 interface Frame {
   readonly variables: ReadonlyMap<string, Value>;
   readonly parent: Frame | undefined;
 }
 
-type Step = (frame: Frame, meter: Meter) => Result;
+type Step = (frame: Frame, meter: CostMeter) => Result;
 
 class Compiler {
   readonly #overloads: Checked['overloadsOf'];
@@ -142,7 +142,7 @@ class Compiler {
     };
   }
 
-  /** One term that decides is enough, whatever is wrong with the others. */
+  /** One deciding term determines the result, even if other terms fail. */
   #logical({ kind, terms }: Logical): Step {
     const decides = kind === 'or';
     const steps = terms.map((term) => this.step(term));
@@ -214,7 +214,7 @@ function lookUp(frame: Frame, name: string): Result {
   return new Failure(`no such attribute(s): ${name}`);
 }
 
-function evaluateAll(steps: readonly Step[], frame: Frame, meter: Meter): Value[] | Failure {
+function evaluateAll(steps: readonly Step[], frame: Frame, meter: CostMeter): Value[] | Failure {
   const values: Value[] = [];
   for (const step of steps) {
     const value = step(frame, meter);
@@ -229,7 +229,7 @@ function itemSize(list: List): number {
   return first instanceof Failure ? 1 : sizeOf(first);
 }
 
-/** The variables of each pass over a list or a map. */
+/** Yields the variables of each iteration over a list or a map. */
 function* bindings(
   members: List | Dictionary,
   [first = '', second]: readonly string[],
@@ -256,18 +256,18 @@ function* indices(size: number): Generator<bigint> {
   for (let index = 0n; index < size; index++) yield index;
 }
 
-/** What making a list or a map costs. */
+/** Cost of creating a list or a map. */
 const LIST_COST = 10;
 const MAP_COST = 30;
 
-/** Why the entry cannot be added, if it cannot. */
+/** Adds an entry. Returns a failure if the key is invalid or present. */
 function insert(map: LiteralMap, key: Value, value: Value): Failure | undefined {
   const isKey = ['string', 'bigint', 'boolean', 'number'].includes(typeof key);
   if (!isKey && !(key instanceof Uint)) return new Failure('unsupported key type');
   return map.add(key, value) ? undefined : new Failure('Failed with repeated key');
 }
 
-/** What a macro has gathered so far. */
+/** The accumulator of a macro. */
 class Collector {
   readonly #name: FoldName;
   readonly #items: Value[] = [];
@@ -280,7 +280,7 @@ class Collector {
     this.#name = name;
   }
 
-  /** What each pass costs besides its step: reading the accumulator, testing and changing it. */
+  /** Cost of one iteration in addition to the step: reading, testing and changing the accumulator. */
   get iterationCost(): number {
     switch (this.#name) {
       case 'all':
@@ -298,12 +298,12 @@ class Collector {
     }
   }
 
-  /** True if no further pass can change the result. */
+  /** Adds one result. Returns true if no further iteration can change the result. */
   add(
     value: Result,
     variables: ReadonlyMap<string, Value>,
     names: readonly string[],
-    meter: Meter,
+    meter: CostMeter,
   ): boolean {
     switch (this.#name) {
       case 'all':
@@ -339,7 +339,7 @@ class Collector {
     }
   }
 
-  #addEntries(value: Result, meter: Meter): boolean {
+  #addEntries(value: Result, meter: CostMeter): boolean {
     if (!isDictionary(value)) {
       this.#failure = value instanceof Failure ? value : NO_OVERLOAD;
       return true;

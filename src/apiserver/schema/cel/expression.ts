@@ -1,6 +1,6 @@
 import type { Value } from './value.ts';
 
-/** An expression as it was parsed. `at` is where it is reported, as an offset into the source. */
+/** A parsed expression. `at` is its offset in the source, for error messages. */
 export type Expression =
   | Literal
   | Identifier
@@ -21,12 +21,12 @@ interface Literal extends Node {
   readonly value: Value;
 }
 
-export interface Identifier extends Node {
+interface Identifier extends Node {
   readonly kind: 'identifier';
   readonly name: string;
 }
 
-/** `a.b`, `a.?b` and `has(a.b)`. */
+/** A field selection: `a.b`, `a.?b` or `has(a.b)`. */
 export interface Select extends Node {
   readonly kind: 'select';
   readonly operand: Expression;
@@ -34,7 +34,7 @@ export interface Select extends Node {
   readonly mode: 'value' | 'optional' | 'test';
 }
 
-/** A function, a method, or an operator under its name in the language definition: `_+_`. */
+/** A call of a function, a method, or an operator by its name in the language definition: `_+_`. */
 export interface Call extends Node {
   readonly kind: 'call';
   readonly name: string;
@@ -42,7 +42,7 @@ export interface Call extends Node {
   readonly args: readonly Expression[];
 }
 
-/** A chain of `&&` or of `||`. */
+/** A chain of `&&` or `||`. */
 export interface Logical extends Node {
   readonly kind: 'and' | 'or';
   readonly terms: readonly Expression[];
@@ -78,19 +78,19 @@ export type FoldName =
   | 'optMap'
   | 'optFlatMap';
 
-/** A macro: `step` is evaluated for every member of `range` that passes `filter`. */
+/** A macro. It evaluates `step` for every member of `range` that passes `filter`. */
 export interface Fold extends Node {
   readonly kind: 'fold';
   readonly name: FoldName;
   readonly range: Expression;
-  /** One: the item of a list, the key of a map. Two: index and item, or key and value. */
+  /** One variable: the item of a list or the key of a map. Two: index and item, or key and value. */
   readonly variables: readonly string[];
   readonly filter: Expression | undefined;
   readonly step: Expression;
 }
 
-/** What has to be right before types are looked at. */
-export class SyntaxFault {
+/** A syntax error. */
+export class CelSyntaxError {
   readonly at: number;
   readonly message: string;
 

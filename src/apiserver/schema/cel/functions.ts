@@ -7,15 +7,15 @@ import { optionals } from './functions/optionals.ts';
 import { strings } from './functions/strings.ts';
 import type { Overload } from './overload.ts';
 
-/** Made when the first rule is compiled: few servers see one. */
+/** Created when the first rule is compiled, because many servers have no rules. */
 let byName: Map<string, Overload[]> | undefined;
 
-/** Every signature of a function; empty if there is no such function. */
+/** Returns all overloads of a function; empty if it does not exist. */
 export function overloadsOf(name: string): readonly Overload[] {
   return functions().get(name) ?? [];
 }
 
-/** Whether there is a function of this name, with dots in it: `optional.of`. */
+/** Whether a function with this qualified name exists: `optional.of`. */
 export function isNamespaced(name: string): boolean {
   return functions().has(name);
 }

@@ -4,13 +4,13 @@ import { clauseProblem, clausesOf } from './functions/text-format.ts';
 import { parseDuration, parseTimestamp } from './time.ts';
 import type { CelType } from './type.ts';
 
-/** What is wrong at one place of an expression. */
+/** An error at an offset of an expression. */
 export interface TypeProblem {
   readonly at: number;
   readonly message: string;
 }
 
-/** Literals of the right types that no evaluation of `call` could use: patterns, times, templates. */
+/** Returns the errors of literals that always make `call` fail: patterns, times, format templates. */
 export function literalProblems(
   { name, at: open, target, args }: Call,
   types: ReadonlyMap<Expression, CelType>,
@@ -28,7 +28,7 @@ export function literalProblems(
 function isUsable(name: string, count: number, text: string): boolean {
   switch (name) {
     case 'matches':
-      return count !== 2 || !('fault' in pattern(text));
+      return count !== 2 || !('error' in pattern(text));
     case 'duration':
       return parseDuration(text) !== undefined;
     case 'timestamp':
@@ -38,7 +38,7 @@ function isUsable(name: string, count: number, text: string): boolean {
   }
 }
 
-/** A template and its arguments have to fit, as far as both can be seen. */
+/** Compares a literal format template with the number and types of its arguments. */
 function formatProblems(
   template: Expression,
   { items }: ListExpression,
@@ -61,7 +61,7 @@ function formatProblems(
   return [{ at: open, message }];
 }
 
-/** What `type` would say of a value of this type. */
+/** The name that `type` returns for a value of this type. */
 function runtimeName(type: CelType): string {
   switch (type.kind) {
     case 'null':
@@ -84,10 +84,10 @@ function runtimeName(type: CelType): string {
   }
 }
 
-/** Longer lines are not repeated in messages. */
+/** Maximum length of a source line in a message. */
 const MAX_SNIPPET = 16_384;
 
-/** Problems with their places in the source, one below the other. */
+/** Formats problems with their source lines. */
 export function problemText(source: string, problems: readonly TypeProblem[]): string {
   return problems.map((problem) => withPlace(source, problem)).join('\n');
 }

@@ -19,18 +19,18 @@ import {
 import type { Dictionary, Result, Value } from './value.ts';
 import { Duration, List, Optional, Timestamp, TypeValue, Uint, isDictionary } from './value.ts';
 
-/** What a function takes in one place: its type, and how a value of it is told from others. */
+/** A parameter of a function: its type, and a type guard for its values. */
 export interface Parameter<V extends Value = Value> {
   readonly type: CelType;
-  /** Undefined if `value` is none. */
+  /** Returns `value`, or undefined if it has another type. */
   read(value: Value): V | undefined;
 }
 
-/** How large a value is, or can be at most: what it counts for, and what each of its items does. */
+/** Size or maximum size of a value and of each of its items. */
 export interface Size {
   readonly count: number;
   readonly item: number;
-  /** The number itself, if it stands in the expression. */
+  /** The value of a number literal. */
   readonly value?: number;
 }
 
@@ -40,12 +40,12 @@ export interface Overload {
   readonly member: boolean;
   readonly params: readonly CelType[];
   readonly result: CelType;
-  /** The costs of a call whose arguments, target first, have these sizes. */
+  /** Returns the cost of a call. `sizes` are those of the arguments, target first. */
   readonly cost: (sizes: readonly Size[]) => number;
-  /** What the result counts for at most; absent: as its type says. */
+  /** Returns the maximum size of the result; undefined if its type determines it. */
   readonly size: ((sizes: readonly Size[]) => Size) | undefined;
-  /** Pays, then runs. Undefined if the arguments, of these sizes, are not of this signature. */
-  call(args: readonly Value[], sizes: readonly Size[], meter: Meter): Result | undefined;
+  /** Charges the cost and runs. Returns undefined if the arguments do not have this signature. */
+  call(args: readonly Value[], sizes: readonly Size[], meter: CostMeter): Result | undefined;
 }
 
 type Read<P extends readonly Parameter[]> = {
@@ -57,23 +57,23 @@ interface OverloadOptions {
   readonly size?: Overload['size'];
 }
 
-/** A function `name(…)`. */
+/** Defines an overload of the function `name(…)`. */
 export function global<const P extends readonly Parameter[]>(
   name: string,
   params: P,
   result: CelType,
-  run: (args: Read<P>, meter: Meter) => Result,
+  run: (args: Read<P>, meter: CostMeter) => Result,
   options: OverloadOptions = {},
 ): Overload {
   return overload(name, false, params, result, run, options);
 }
 
-/** A method `target.name(…)`; its target is the first parameter. */
+/** Defines an overload of the method `target.name(…)`. The target is the first parameter. */
 export function member<const P extends readonly Parameter[]>(
   name: string,
   params: P,
   result: CelType,
-  run: (args: Read<P>, meter: Meter) => Result,
+  run: (args: Read<P>, meter: CostMeter) => Result,
   options: OverloadOptions = {},
 ): Overload {
   return overload(name, true, params, result, run, options);
@@ -84,7 +84,7 @@ function overload<const P extends readonly Parameter[]>(
   isMember: boolean,
   params: P,
   result: CelType,
-  run: (args: Read<P>, meter: Meter) => Result,
+  run: (args: Read<P>, meter: CostMeter) => Result,
   { cost = () => 1, size }: OverloadOptions,
 ): Overload {
   return {
@@ -116,7 +116,7 @@ function instance<V extends Value>(
   return { type, read: (value) => (value instanceof constructor ? value : undefined) };
 }
 
-/** An opaque type as a parameter. */
+/** A parameter of an opaque type. */
 export const instanceOf: typeof instance = instance;
 
 export const bool: Parameter<boolean> = {
@@ -140,13 +140,9 @@ export const uint: Parameter<Uint> = instance(UINT, Uint);
 export const timestamp: Parameter<Timestamp> = instance(TIMESTAMP, Timestamp);
 export const duration: Parameter<Duration> = instance(DURATION, Duration);
 export const typeValue: Parameter<TypeValue> = instance(TYPE, TypeValue);
-export const nothing: Parameter<null> = {
-  type: NULL,
-  read: (value) => (value === null ? value : undefined),
-};
 export const dyn: Parameter = { type: DYN, read: (value) => value };
 export const A: Parameter = { type: param('A'), read: (value) => value };
-export const B: Parameter = { type: param('B'), read: (value) => value };
+const B: Parameter = { type: param('B'), read: (value) => value };
 export const map: Parameter<Dictionary> = {
   type: mapOf(param('A'), param('B')),
   read: (value) => (isDictionary(value) ? value : undefined),
@@ -163,13 +159,13 @@ export function optional(item: CelType): Parameter<Optional> {
 const TRAVERSAL = 0.1;
 const REGEX = 0.25;
 
-/** The costs of reading strings and lists, as a real server has them. */
+/** Costs of reading strings and lists, as upstream. */
 export const costs: {
-  /** Reads the argument at `index` `times` times. */
+  /** Cost of reading the argument at `index`, `times` times. */
   traverse(index: number, times?: number): Overload['cost'];
-  /** A regular expression, the second argument, over the first. */
+  /** Cost of matching the first argument with the regular expression in the second. */
   readonly regex: Overload['cost'];
-  /** Looks at every item of the first argument. */
+  /** Cost of reading every item of the first argument. */
   readonly items: Overload['cost'];
 } = {
   traverse:
@@ -183,7 +179,7 @@ export const costs: {
 
 export const counted = (count: number, item: number = 1): Size => ({ count, item });
 
-/** A rule has cost more than it may: nothing catches this but who asked for the rule. */
+/** The cost limit of a rule is exceeded. Only the code that evaluates rules catches it. */
 export class CostExceeded extends Error {
   override readonly name = 'CostExceeded';
 
@@ -193,11 +189,10 @@ export class CostExceeded extends Error {
 }
 
 /**
- * Counts what an evaluation costs, in the units of a real server (about 100 ns of its time), and
- * stops it at a limit. Besides the costs that the language has, work that is free there but takes us
- * time is charged a little, so that the limit is one on time as well.
+ * Counts the cost of an evaluation in upstream's units (about 100 ns) and stops it at a limit. It also
+ * charges for work that is free upstream but takes time here, so that the limit bounds the time.
  */
-export class Meter {
+export class CostMeter {
   readonly #limit: number;
   #spent = 0;
 
@@ -215,7 +210,7 @@ export class Meter {
     if (this.#spent > this.#limit) throw new CostExceeded();
   }
 
-  /** For what looks at `count` characters, bytes or items besides its cost. */
+  /** Charges for reading `count` characters, bytes or items in addition to the cost. */
   work(count: number): void {
     this.spend(count * WORK);
   }

@@ -4,7 +4,7 @@ import { MAX_COST, estimate } from './estimate.ts';
 import type { Program } from './evaluate.ts';
 import { compile } from './evaluate.ts';
 import type { Expression } from './expression.ts';
-import { SyntaxFault } from './expression.ts';
+import { CelSyntaxError } from './expression.ts';
 import { problemText } from './literal-problems.ts';
 import type { Declared } from './schema-type.ts';
 import { declare, escapeName, isEmbedded, MAX_REQUEST } from './schema-type.ts';
@@ -13,32 +13,32 @@ import type { CelType } from './type.ts';
 import { formatType, optionalOf } from './type.ts';
 import { declaredField } from '../json-schema.ts';
 
-/** A rule that can be evaluated. */
+/** A compiled rule. */
 export interface Rule {
   readonly source: ValidationRule;
   readonly program: Program;
   readonly usesOldSelf: boolean;
-  /** What it can cost at most. */
+  /** Estimated maximum cost. */
   readonly maxCost: number;
   readonly message: CompiledMessage | undefined;
-  /** Below the value that the rule is about, to be appended to its path; may be empty. */
+  /** Path relative to the validated value; may be empty. */
   readonly fieldPath: string;
 }
 
-/** An expression for the message, or why it is none. */
+/** A compiled message expression, or the reason why it is invalid. */
 type CompiledMessage =
-  { readonly program: Program; readonly maxCost: number } | { readonly fault: string };
+  { readonly program: Program; readonly maxCost: number } | { readonly error: string };
 
-/** Why a rule cannot be evaluated. */
-export interface RuleFault {
-  readonly fault: string;
+/** The reason why a rule does not compile. */
+export interface RuleError {
+  readonly error: string;
 }
 
-/** The rules that stand at `schema` itself; undefined in place of one that is empty. */
+/** Compiles the rules of `schema` itself. An empty rule is undefined in the result. */
 export function compileRules(
   schema: JsonSchema,
   declared: Declared,
-): readonly (Rule | RuleFault | undefined)[] {
+): readonly (Rule | RuleError | undefined)[] {
   return (schema['x-kubernetes-validations'] ?? []).map((rule) =>
     rule.rule.trim() === '' ? undefined : compileRule(rule, schema, declared),
   );
@@ -48,18 +48,18 @@ function compileRule(
   source: ValidationRule,
   schema: JsonSchema,
   { type }: Declared,
-): Rule | RuleFault {
+): Rule | RuleError {
   const oldSelf = source.optionalOldSelf === true ? optionalOf(type) : type;
   const variables = new Map([
     ['self', type],
     ['oldSelf', oldSelf],
   ]);
   const rule = compileExpression(source.rule, variables, 'bool');
-  if ('fault' in rule) {
-    const fault = rule.wrongType
+  if ('error' in rule) {
+    const error = rule.wrongType
       ? 'cel expression must evaluate to a bool'
-      : `compilation failed: ${rule.fault}`;
-    return { fault };
+      : `compilation failed: ${rule.error}`;
+    return { error };
   }
   return {
     source,
@@ -75,11 +75,11 @@ function compileRule(
 
 function compileMessage(source: string, variables: ReadonlyMap<string, CelType>): CompiledMessage {
   const message = compileExpression(source, variables, 'string');
-  if (!('fault' in message)) return message;
-  const fault = message.wrongType
+  if (!('error' in message)) return message;
+  const error = message.wrongType
     ? 'messageExpression must evaluate to a string'
-    : `messageExpression compilation failed: ${message.fault}`;
-  return { fault };
+    : `messageExpression compilation failed: ${message.error}`;
+  return { error };
 }
 
 interface Compiled {
@@ -92,14 +92,14 @@ function compileExpression(
   source: string,
   variables: ReadonlyMap<string, CelType>,
   expected: 'bool' | 'string',
-): Compiled | { readonly fault: string; readonly wrongType: boolean } {
-  const parsed: Expression | SyntaxFault = parse(source);
-  if (parsed instanceof SyntaxFault) {
-    return { fault: problemText(source, [parsed]), wrongType: false };
+): Compiled | { readonly error: string; readonly wrongType: boolean } {
+  const parsed: Expression | CelSyntaxError = parse(source);
+  if (parsed instanceof CelSyntaxError) {
+    return { error: problemText(source, [parsed]), wrongType: false };
   }
   const checked = check(parsed, variables);
-  if (!('type' in checked)) return { fault: problemText(source, checked), wrongType: false };
-  if (checked.type.kind !== expected) return { fault: formatType(checked.type), wrongType: true };
+  if (!('type' in checked)) return { error: problemText(source, checked), wrongType: false };
+  if (checked.type.kind !== expected) return { error: formatType(checked.type), wrongType: true };
   return {
     program: compile(checked),
     maxCost: Math.min(MAX_COST, estimate(checked)),
@@ -107,25 +107,25 @@ function compileExpression(
   };
 }
 
-/** How often such values can be in one object. */
+/** Maximum number of such values in one object. */
 export function maxCardinality({ minSize }: Declared): number {
   return Math.floor(MAX_REQUEST / (minSize + 1));
 }
 
-/** The part of a schema that has rules, in it or below it. */
+/** A schema with rules, itself or below it. */
 export interface RuleNode {
   readonly schema: JsonSchema;
-  readonly rules: readonly (Rule | RuleFault | undefined)[];
+  readonly rules: readonly (Rule | RuleError | undefined)[];
   readonly isResource: boolean;
   readonly fields: ReadonlyMap<string, RuleNode>;
-  /** Of the items of a list, or of the values of a map. */
+  /** Node of the items of a list or of the values of a map. */
   readonly item: RuleNode | undefined;
 }
 
-/** Compiled when the first object is validated. Schemas do not change. */
+/** Compiled when the first object is validated. Schemas are immutable. */
 const trees = new WeakMap<JsonSchema, RuleNode | 'no rules'>();
 
-/** The rules of a custom resource; undefined if it has none. */
+/** Returns the rules of a custom resource, or undefined if it has none. */
 export function ruleTree(schema: JsonSchema): RuleNode | undefined {
   let tree = trees.get(schema);
   if (!tree) {
@@ -144,7 +144,7 @@ function nodeOf(
   const fields = new Map<string, RuleNode>();
   for (const [name, field] of Object.entries(schema.properties ?? {})) {
     const embedded = isEmbedded(field);
-    // What has no name that a rule could say may have rules of its own.
+    // A field whose name cannot be escaped may have rules.
     const its =
       escapeName(name) === undefined ? declare(field, embedded) : declared.fields?.get(name);
     const node = nodeOf(field, its, embedded);
@@ -167,10 +167,10 @@ function hasRules(schema: JsonSchema): boolean {
 }
 
 /**
- * The path that a rule reports (`.spec.list`, `['a.b']`), as errors write it. Only fields and keys of
- * maps can be named.
+ * Converts the `fieldPath` of a rule (`.spec.list`, `['a.b']`) to the path in errors. It may contain
+ * fields and map keys.
  *
- * @returns undefined if it is none that leads to a field of `schema`
+ * @returns undefined if the path is malformed or does not lead to a field of `schema`
  */
 export function fieldPathOf(text: string, schema: JsonSchema): string | undefined {
   let path = '';

@@ -3,26 +3,26 @@ import { requireDepth } from '../json-value.ts';
 import type { CelType } from './type.ts';
 import { BOOL, DOUBLE, INT, STRING, listOf, mapOf } from './type.ts';
 
-/** What a schema declares to the rules in it. */
+/** The CEL declaration of a schema. */
 export interface Declared {
   readonly type: CelType;
-  /** The shortest that such a value can be in JSON. */
+  /** Minimum length of such a value in JSON. */
   readonly minSize: number;
-  /** Of an object: its properties by their own names, as far as rules can see them. */
+  /** Declared properties of an object by unescaped name. */
   readonly fields?: ReadonlyMap<string, Declared>;
-  /** Of a list or a map. */
+  /** Declaration of the items of a list or of the values of a map. */
   readonly item?: Declared;
 }
 
-/** The largest request that a server takes: nothing in an object is longer. */
+/** Maximum request size in bytes, which limits all values of an object. */
 export const MAX_REQUEST: number = 3 * 1024 * 1024;
 
 /**
- * The type that rules see, or undefined if they see nothing: what has no type of its own, since its
- * fields are unknown, and what holds such things only.
+ * Returns the CEL declaration of a schema, or undefined if rules cannot access the value: its fields
+ * are unknown, or it contains only such values.
  *
- * @param isResource for the root of a resource, also of an embedded one: type and name are there
- *   whether the schema speaks of them or not
+ * @param isResource whether this is the root of a resource, possibly embedded: its type and name are
+ *   always declared
  * @throws {NestingError} if the schema is nested too deeply
  */
 export function declare(schema: JsonSchema, isResource: boolean): Declared | undefined {
@@ -136,7 +136,7 @@ function declareString({ format, maxLength, enum: values }: JsonSchema): Declare
 const TEXT: JsonSchema = { type: 'string' };
 const extended = new WeakMap<JsonSchema, JsonSchema>();
 
-/** The schema of a resource with what every resource has: rules see these parts and no others. */
+/** Returns the schema of a resource with the type and name fields that rules can always access. */
 export function withTypeAndName(schema: JsonSchema): JsonSchema {
   let found = extended.get(schema);
   if (!found) {
@@ -167,7 +167,7 @@ function atLeastZero(limit: number): number {
   return Math.max(0, limit);
 }
 
-/** Words that the language keeps for itself. */
+/** Reserved words of CEL. */
 const RESERVED: ReadonlySet<string> = new Set(
   'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(
     ' ',
@@ -182,8 +182,8 @@ const SEQUENCES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The name that expressions have for a property: `foo-bar` is `foo__dash__bar`, `namespace` is
- * `__namespace__`. Undefined if there is no way to name it.
+ * Returns the CEL name of a property: `foo-bar` is `foo__dash__bar`, `namespace` is `__namespace__`.
+ * Returns undefined if the name cannot be escaped.
  */
 export function escapeName(name: string): string | undefined {
   if (RESERVED.has(name)) return `__${name}__`;

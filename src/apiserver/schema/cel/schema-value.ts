@@ -8,7 +8,7 @@ import { parseTimestamp, parseWordyDuration } from './time.ts';
 import type { Dictionary, ListKind, Result, Value } from './value.ts';
 import { Duration, Failure, List, Timestamp } from './value.ts';
 
-/** The value that rules see of JSON. Nothing is copied: members are read when they are asked for. */
+/** Returns the CEL value of JSON. Members are read lazily, without copies. */
 export function toValue(json: unknown, schema: JsonSchema): Result {
   if (json === null || json === undefined) {
     return schema.nullable
@@ -95,7 +95,7 @@ function toDictionary(object: JsonObject, schema: JsonSchema): Dictionary {
 
 const sizes = new WeakMap<JsonObject, number>();
 
-/** Counting the members of an object takes time in proportion, and a rule may ask often. */
+/** Number of members of an object, cached because counting takes linear time. */
 function sizeOfObject(object: JsonObject): number {
   let size = sizes.get(object);
   if (size === undefined) {
@@ -105,7 +105,7 @@ function sizeOfObject(object: JsonObject): number {
   return size;
 }
 
-/** A map of a schema: its keys are what they are. */
+/** A map by its schema, with unescaped keys. */
 class MapValue implements Dictionary {
   readonly kind = 'dictionary';
   readonly #object: JsonObject;
@@ -130,7 +130,7 @@ class MapValue implements Dictionary {
   }
 }
 
-/** An object of a schema: its fields have escaped names, and those without a schema are not seen. */
+/** An object by its schema. Its fields have escaped names; undeclared fields are not accessible. */
 class ObjectValue implements Dictionary {
   readonly kind = 'dictionary';
   readonly #object: JsonObject;
@@ -145,7 +145,7 @@ class ObjectValue implements Dictionary {
     return sizeOfObject(this.#object);
   }
 
-  /** A field that is null is a field that is not there. */
+  /** A null field counts as absent. */
   get(key: Value): Result | undefined {
     if (typeof key !== 'string') return undefined;
     const name = namesOf(this.#schema).get(key);
@@ -170,7 +170,7 @@ class ObjectValue implements Dictionary {
 
 const names = new WeakMap<JsonSchema, ReadonlyMap<string, string>>();
 
-/** The names of properties by the names that expressions have for them. */
+/** Property names by escaped name. */
 function namesOf(schema: JsonSchema): ReadonlyMap<string, string> {
   let found = names.get(schema);
   if (!found) {

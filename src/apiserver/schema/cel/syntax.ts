@@ -1,11 +1,11 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { Environment, ParseError } from '@marcbachmann/cel-js';
 import type { Expression, Fold, FoldName } from './expression.ts';
-import { SyntaxFault } from './expression.ts';
+import { CelSyntaxError } from './expression.ts';
 import { isNamespaced } from './functions.ts';
 import { TypeValue, Uint } from './value.ts';
 
-/** Only the parser of the library is used: what names mean is decided here and in `check.ts`. */
+/** Only the parser of the library is used. Names are resolved here and in `check.ts`. */
 let parser = makeParser();
 
 function makeParser(): Environment {
@@ -15,27 +15,27 @@ function makeParser(): Environment {
   });
 }
 
-/** How long an expression may be, as on a real server, and how deep its tree. */
+/** Maximum length of an expression, as upstream, and maximum depth of its tree. */
 const MAX_LENGTH = 100_000;
 const MAX_DEPTH = 300;
 
 /**
- * The expression that `source` is, with its macros recognised.
+ * Parses an expression and its macros.
  *
- * @returns why it is none, in our own words: the grammar of a real server reports in its own
+ * @returns a `CelSyntaxError` if it is malformed; its text differs from that of upstream's parser
  */
-export function parse(source: string): Expression | SyntaxFault {
+export function parse(source: string): Expression | CelSyntaxError {
   if (source.length > MAX_LENGTH) {
-    return new SyntaxFault(0, `expression code point size exceeds limit: ${MAX_LENGTH}`);
+    return new CelSyntaxError(0, `expression code point size exceeds limit: ${MAX_LENGTH}`);
   }
   try {
     return convert(parser.parse(source).ast, 0);
   } catch (error) {
-    if (error instanceof SyntaxFault) return error;
+    if (error instanceof CelSyntaxError) return error;
     if (error instanceof ParseError) {
-      return new SyntaxFault(error.range?.start ?? 0, `Syntax error: ${error.summary}`);
+      return new CelSyntaxError(error.range?.start ?? 0, `Syntax error: ${error.summary}`);
     }
-    // It counts the depth of all but chains of `!` and `-`, and is in no known state after those.
+    // The parser does not count the depth of `!` and `-` chains; its state is undefined after an overflow.
     if (error instanceof RangeError) {
       parser = makeParser();
       return tooDeep(0);
@@ -44,8 +44,8 @@ export function parse(source: string): Expression | SyntaxFault {
   }
 }
 
-function tooDeep(at: number): SyntaxFault {
-  return new SyntaxFault(at, `expression recursion limit exceeded: ${MAX_DEPTH}`);
+function tooDeep(at: number): CelSyntaxError {
+  return new CelSyntaxError(at, `expression recursion limit exceeded: ${MAX_DEPTH}`);
 }
 
 const MIN_INT = -(2n ** 63n);
@@ -133,16 +133,16 @@ type NodeOf<Op extends ASTNode['op']> = Extract<ASTNode, { op: Op }>;
 function literal(value: NodeOf<'value'>['args'], at: number): Expression {
   if (typeof value === 'object' && value !== null && !(value instanceof Uint8Array)) {
     const unsigned = value.valueOf();
-    if (unsigned >= 2n ** 64n) throw new SyntaxFault(at, 'invalid uint literal');
+    if (unsigned >= 2n ** 64n) throw new CelSyntaxError(at, 'invalid uint literal');
     return { kind: 'literal', at, value: new Uint(unsigned) };
   }
   if (typeof value === 'bigint' && value >= 2n ** 63n) {
-    throw new SyntaxFault(at, 'invalid int literal');
+    throw new CelSyntaxError(at, 'invalid int literal');
   }
   return { kind: 'literal', at, value };
 }
 
-/** `a.b`, or the one name of a type that has dots in it. */
+/** A field selection `a.b`, or a qualified type name. */
 function selection(node: NodeOf<'.' | '.?'>, operand: Expression, field: string): Expression {
   const qualified = qualifiedName(operand);
   if (node.op === '.' && qualified !== undefined && isTypeName(`${qualified}.${field}`)) {
@@ -160,14 +160,14 @@ function presence(
   const [argument] = args;
   const tested = argument && args.length === 1 ? inner(argument) : undefined;
   if (tested?.kind !== 'select' || tested.mode !== 'value') {
-    throw new SyntaxFault(node.pos, 'invalid argument to has() macro');
+    throw new CelSyntaxError(node.pos, 'invalid argument to has() macro');
   }
   return { ...tested, at: node.pos + 'has'.length, mode: 'test' };
 }
 
 function method(node: NodeOf<'rcall'>, inner: (child: ASTNode) => Expression): Expression {
   const [name, receiver, args] = node.args;
-  // Reported where its arguments begin.
+  // Errors are reported at the start of the arguments.
   const at = receiver.end + name.length + 1;
   const target = inner(receiver);
   const fold = macro(name, at, target, args, inner);
@@ -185,7 +185,7 @@ function method(node: NodeOf<'rcall'>, inner: (child: ASTNode) => Expression): E
   return { kind: 'call', at, name, target, args: args.map(inner) };
 }
 
-/** By name and number of arguments: how many of these are variables, and whether one is a filter. */
+/** Macros by name and number of arguments: the number of variables, and whether there is a filter. */
 const MACROS: ReadonlyMap<string, readonly [name: FoldName, variables: 1 | 2, filtered?: true]> =
   new Map([
     ['all/2', ['all', 1]],
@@ -221,11 +221,11 @@ function macro(
   if (!found) return undefined;
   const [fold, count, filtered = false] = found;
   const variables = args.slice(0, count).map((node) => {
-    if (node.op !== 'id') throw new SyntaxFault(node.start, 'argument must be a simple name');
+    if (node.op !== 'id') throw new CelSyntaxError(node.start, 'argument must be a simple name');
     return node.args;
   });
   if (new Set(variables).size < count) {
-    throw new SyntaxFault(at, `duplicate variable name: ${variables[0]}`);
+    throw new CelSyntaxError(at, `duplicate variable name: ${variables[0]}`);
   }
   const [first, second] = args.slice(count).map(inner);
   if (!first) return undefined;
@@ -233,12 +233,12 @@ function macro(
   return { kind: 'fold', at, name: fold, range, variables, filter, step };
 }
 
-/** Where the operator is that stands after `left`. */
+/** Offset of the operator after `left`. */
 function between(left: ASTNode, operator: string): number {
   return Math.max(left.end, left.input.indexOf(operator, left.end));
 }
 
-/** The terms of a chain, which may be longer than any recursion could go. */
+/** Returns the terms of a chain without recursion, because it may be long. */
 function chain(node: NodeOf<'&&' | '||'>, op: '&&' | '||'): ASTNode[] {
   const terms: ASTNode[] = [];
   const pending: ASTNode[] = [node];
@@ -249,7 +249,7 @@ function chain(node: NodeOf<'&&' | '||'>, op: '&&' | '||'): ASTNode[] {
   return terms;
 }
 
-/** `a.b.c`, if that is all the expression is. */
+/** Returns `a.b.c` if the expression is a qualified name. */
 function qualifiedName(expression: Expression): string | undefined {
   if (expression.kind === 'identifier') return expression.name;
   if (expression.kind !== 'select' || expression.mode !== 'value') return undefined;
@@ -257,7 +257,7 @@ function qualifiedName(expression: Expression): string | undefined {
   return prefix === undefined ? undefined : `${prefix}.${expression.field}`;
 }
 
-/** The types that an expression can name, to compare `type(x)` with. */
+/** Type names, which expressions compare `type(x)` with. */
 const NAMES: ReadonlySet<string> = new Set([
   'bool',
   'bytes',

@@ -13,10 +13,10 @@ const UNITS: ReadonlyMap<string, bigint> = new Map([
   ['h', 3600n * SECOND],
 ]);
 
-/** Durations are nanoseconds in 64 bits. */
+/** Maximum duration: 64-bit nanoseconds. */
 export const MAX_DURATION: bigint = 2n ** 63n - 1n;
 
-/** Go's notation: `1h30m`, `-1.5s`, `0`. Undefined if it is none. */
+/** Parses Go's duration format: `1h30m`, `-1.5s`, `0`. Returns undefined if it is malformed. */
 export function parseDuration(text: string): bigint | undefined {
   const [, sign, rest = ''] = /^([+-]?)(.+)$/.exec(text.slice(0, MAX_TEXT)) ?? [];
   if (sign === undefined || text.length > MAX_TEXT) return undefined;
@@ -36,7 +36,7 @@ export function parseDuration(text: string): bigint | undefined {
 
 const MAX_TEXT = 100;
 
-/** What `format: duration` allows besides: `3 days`, `2 weeks`. */
+/** Parses the additional forms of `format: duration`: `3 days`, `2 weeks`. */
 export function parseWordyDuration(text: string): bigint | undefined {
   const exact = parseDuration(text);
   if (exact !== undefined || text.length > MAX_TEXT) return exact;
@@ -59,7 +59,7 @@ const WORDS: readonly (readonly [pattern: RegExp, nanos: bigint])[] = [
   [/^(?:w|wk|week)/i, 7n * 86_400n * SECOND],
 ];
 
-/** RFC 3339, or a date alone; nanoseconds since the Unix epoch. Undefined if it is neither. */
+/** Parses RFC 3339 or a date to nanoseconds since the Unix epoch. Returns undefined if it is malformed. */
 export function parseTimestamp(text: string): bigint | undefined {
   const match =
     /^(\d{4}-\d{2}-\d{2})(?:[Tt](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d{2}:\d{2}))?$/.exec(
@@ -68,14 +68,14 @@ export function parseTimestamp(text: string): bigint | undefined {
   if (!match) return undefined;
   const [, date = '', time = '00:00:00', fraction = '', zone = 'Z'] = match;
   const [year = 0, month = 0, day = 0] = date.split('-').map(Number);
-  // Date moves the 30th of February to March.
+  // Date would convert 30 February to a day in March.
   if (day > new Date(Date.UTC(year, month, 0)).getUTCDate()) return undefined;
   const ms = Date.parse(`${date}T${time}${zone.toUpperCase()}`);
   if (Number.isNaN(ms) || time > '23:59:59') return undefined;
   return BigInt(ms) * 10n ** 6n + BigInt(fraction.padEnd(9, '0'));
 }
 
-/** The years that the language knows: 1 to 9999. */
+/** Range of timestamps: years 1 to 9999. */
 export const MIN_TIMESTAMP: bigint = -62_135_596_800n * SECOND;
 export const MAX_TIMESTAMP: bigint = 253_402_300_799n * SECOND + SECOND - 1n;
 
@@ -94,15 +94,15 @@ export function formatDuration(nanos: bigint): string {
   return `${nanos < 0n ? '-' : ''}${size / SECOND}${digits && `.${digits}`}s`;
 }
 
-/** A moment as clocks in a time zone show it. */
+/** A point in time in the local time of a zone. */
 interface LocalTime {
   readonly date: Date;
   readonly millis: number;
 }
 
 /**
- * @param zone a name of the time zone database, or an offset: `+02:00`
- * @returns undefined if there is no such time zone
+ * @param zone a name of the time zone database or an offset, such as `+02:00`
+ * @returns undefined if the time zone does not exist
  */
 export function localTime(nanos: bigint, zone: string = 'UTC'): LocalTime | undefined {
   const { seconds, fraction } = split(nanos);

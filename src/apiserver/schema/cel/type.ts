@@ -1,4 +1,4 @@
-/** A type of CEL, with what a schema says about the size of such values. */
+/** A CEL type, with the limits of its schema on the size of values. */
 export type CelType =
   ScalarType | ListType | MapType | ObjectType | OptionalType | ParamType | OpaqueType;
 
@@ -18,7 +18,7 @@ type ScalarName =
 
 interface ScalarType {
   readonly kind: ScalarName;
-  /** The longest such a value can be. */
+  /** Maximum size of a value. */
   readonly max?: number;
 }
 
@@ -35,11 +35,11 @@ interface MapType {
   readonly max?: number;
 }
 
-/** An object of a schema: two of them are the same type if they are the same object. */
+/** The type of an object of a schema. Two such types are equal only if they are the same object. */
 interface ObjectType {
   readonly kind: 'object';
   readonly name: string;
-  /** By escaped name. */
+  /** Types of fields by escaped name. */
   readonly fields: ReadonlyMap<string, CelType>;
 }
 
@@ -48,7 +48,7 @@ interface OptionalType {
   readonly item: CelType;
 }
 
-/** Stands for any one type within a signature. */
+/** A type parameter of a signature. */
 interface ParamType {
   readonly kind: 'param';
   readonly name: string;
@@ -79,8 +79,8 @@ export function listOf(item: CelType, max?: number): ListType {
 }
 
 /**
- * Keys are scalars. A key of any other type is left for the evaluation to refuse; as part of the
- * type, it could double its size with every step of a rule.
+ * Returns a map type. Keys are scalars. Evaluation rejects keys of other types; they are not part of
+ * the type, because its size could double with each level of a rule.
  */
 export function mapOf(key: CelType, value: CelType, max?: number): MapType {
   const scalarKey = KEYS.has(key.kind) ? key : DYN;
@@ -105,7 +105,7 @@ export function param(name: string): ParamType {
   return { kind: 'param', name };
 }
 
-/** As error messages name it: `map(string, int)`. */
+/** Formats a type for error messages: `map(string, int)`. */
 export function formatType(type: CelType): string {
   switch (type.kind) {
     case 'list':
@@ -125,7 +125,7 @@ export function formatType(type: CelType): string {
   }
 }
 
-/** What is known of the parameters of signatures so far. */
+/** Bindings of type parameters during a type check. */
 export class Bindings {
   readonly #types = new Map<string, CelType>();
   #changes: { readonly name: string; readonly before: CelType | undefined }[] = [];
@@ -139,7 +139,7 @@ export class Bindings {
     this.#types.set(name, type);
   }
 
-  /** Takes back what `attempt` has set if it fails. */
+  /** Runs `attempt` and restores the bindings if it fails. */
   try(attempt: () => boolean): boolean {
     this.#changes = [];
     if (attempt()) return true;
@@ -151,7 +151,7 @@ export class Bindings {
   }
 }
 
-/** `type` with every parameter that is bound replaced. */
+/** Returns `type` with bound parameters replaced. */
 export function substitute(type: CelType, bindings: Bindings): CelType {
   switch (type.kind) {
     case 'param': {
@@ -173,7 +173,7 @@ export function substitute(type: CelType, bindings: Bindings): CelType {
   }
 }
 
-/** Whether a value of type `from` may stand where `to` is wanted; binds parameters on the way. */
+/** Whether a value of type `from` is assignable to `to`. Binds type parameters. */
 export function isAssignable(to: CelType, from: CelType, bindings: Bindings): boolean {
   if (from.kind === 'param') return bind(from, to, bindings);
   if (to.kind === 'param') return bind(to, from, bindings);
@@ -212,7 +212,7 @@ function bind(parameter: ParamType, type: CelType, bindings: Bindings): boolean 
   return true;
 }
 
-/** A parameter bound to something that holds it would never end. */
+/** Whether a type contains a parameter. A parameter must not be bound to such a type. */
 function mentions(type: CelType, name: string, bindings: Bindings): boolean {
   switch (type.kind) {
     case 'param': {

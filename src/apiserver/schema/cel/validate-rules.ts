@@ -4,7 +4,7 @@ import { goQuote } from '../../../util/go-quote.ts';
 import type { JsonSchema, ValidationRule } from '../json-schema.ts';
 import { own, requireDepth } from '../json-value.ts';
 import { isRecord } from '../../../util/values.ts';
-import { CostExceeded, Meter } from './overload.ts';
+import { CostExceeded, CostMeter } from './overload.ts';
 import type { Rule, RuleNode } from './rule.ts';
 import { ruleTree } from './rule.ts';
 import { withTypeAndName } from './schema-type.ts';
@@ -15,22 +15,22 @@ import { equalJson } from '../../../api/equal.ts';
 import { fieldSchema } from '../json-schema.ts';
 import { goJson } from '../go-format.ts';
 
-/** What one evaluation may cost, and all those of one write together. */
+/** Maximum cost of one evaluation, and of all evaluations of one write. */
 const RULE_LIMIT = 1_000_000;
 const WRITE_LIMIT = 10_000_000;
 
-/** Longer messages are not taken from an expression. */
+/** Maximum length of a message from an expression. */
 const MAX_MESSAGE = 5 * 1024;
 
 /**
- * What the rules of a custom resource (`x-kubernetes-validations`) find wrong with an object, in the
- * words of a real API server; empty if nothing is. A schema without rules costs nothing.
+ * Validates an object by the rules of its custom resource (`x-kubernetes-validations`). Returns the
+ * errors with upstream's texts; empty if it is valid.
  *
- * Rules that speak of `oldSelf` are about steps: they hold where there was a value before. What other
- * rules find wrong is tolerated where nothing has changed, so that a new rule does not stop old objects.
+ * Transition rules (with `oldSelf`) apply only to values with an old value. Errors of other rules are
+ * ignored for unchanged values (ratcheting), so that a new rule does not block updates of existing objects.
  *
  * @param previous the stored object, if this is an update
- * @param others what else is wrong with the object: rules rely on types and limits
+ * @param others other errors of the object; rules depend on types and limits
  */
 export function validateRules(
   object: unknown,
@@ -59,9 +59,9 @@ const BLOCKING: ReadonlySet<FieldErrorReason> = new Set([
   'FieldValueTypeInvalid',
 ]);
 
-/** Whether a value is as it was: its own history, or that of what it is in. */
+/** The correlation of a value and of its parent with their old values. */
 interface History {
-  /** Absent where nobody can say what the value was. */
+  /** Undefined if the value cannot be correlated. */
   readonly current: Correlation | undefined;
   readonly parent: Correlation | undefined;
 }
@@ -145,8 +145,8 @@ class Validation {
     const oldSelf = before === undefined ? undefined : toValue(before, visible);
     for (const rule of rules) {
       if (rule === undefined) continue;
-      if ('fault' in rule) {
-        this.#add(fieldError.invalid(path, type, `rule compile error: ${rule.fault}`));
+      if ('error' in rule) {
+        this.#add(fieldError.invalid(path, type, `rule compile error: ${rule.error}`));
         continue;
       }
       const optional = rule.source.optionalOldSelf === true;
@@ -199,7 +199,7 @@ class Validation {
     { program }: Pick<Rule, 'program'>,
     variables: ReadonlyMap<string, Value>,
   ): Result | CostExceeded {
-    const meter = new Meter(RULE_LIMIT);
+    const meter = new CostMeter(RULE_LIMIT);
     try {
       return program(variables, meter);
     } catch (error) {
@@ -210,13 +210,13 @@ class Validation {
     }
   }
 
-  /** The text of the expression for it, if there is one that has a usable text. */
+  /** Returns the message of the message expression, if it has one and the result is valid. */
   #message(
     { source, message }: Rule,
     variables: ReadonlyMap<string, Value>,
   ): string | { readonly fatal: string } {
     const written = source.message?.trim() || `failed rule: ${shortText(source)}`;
-    if (!message || 'fault' in message) return written;
+    if (!message || 'error' in message) return written;
     const outcome = this.#evaluate(message, variables);
     if (outcome instanceof CostExceeded) {
       return {
@@ -246,7 +246,7 @@ class Validation {
 const OUT_OF_BUDGET =
   'validation failed due to running out of cost budget, no further validation rules will be run';
 
-/** Type and version are not what rules are about: a change of them is no change. */
+/** Ignores changes of the type and version of a resource. */
 function historyOf(name: string, { current, parent }: History): History {
   if (!current) return { current, parent };
   if (!parent && (name === 'apiVersion' || name === 'kind')) {
@@ -271,7 +271,7 @@ function variablesOf(
   return variables;
 }
 
-/** What a rule is called in messages. */
+/** The name of a rule in messages. */
 function shortText({ rule, message }: ValidationRule): string {
   return message?.trim() || rule.trim();
 }
@@ -306,8 +306,8 @@ const REASONS: readonly FieldErrorReason[] = [
 ];
 
 /**
- * A value and what it was before. Items of a list have a before only if the list is a map by its
- * schema: of others nobody can say which was which.
+ * A value and its old value. Upstream: `CorrelatedObject`. Items can be correlated only in a list of
+ * type map.
  */
 class Correlation {
   readonly #value: unknown;
@@ -322,7 +322,7 @@ class Correlation {
     this.#schema = schema;
   }
 
-  /** Undefined if there was no such field, or the schema knows none. */
+  /** Returns undefined if the old value or the schema lacks the field. */
   field(name: string): Correlation | undefined {
     if (!isRecord(this.#value) || !isRecord(this.#before)) return undefined;
     const schema = fieldSchema(this.#schema, name);
@@ -342,7 +342,7 @@ class Correlation {
     return before === undefined ? undefined : new Correlation(item, before, items);
   }
 
-  /** Whether nothing has changed; a list that is a map may be in another order. */
+  /** Whether the value is unchanged. A list of type map may have another order. */
   get unchanged(): boolean {
     return (this.#unchanged ??= this.#compare());
   }
@@ -370,12 +370,12 @@ class Correlation {
   }
 }
 
-/** The items of a list that is a map, by their keys. */
+/** Returns the items of a list of type map by their keys. */
 function itemsByKey(items: readonly unknown[], schema: JsonSchema): ReadonlyMap<string, unknown> {
   return new Map(items.map((item) => [keyOf(item, schema), item]));
 }
 
-export function keyOf(item: unknown, schema: JsonSchema): string {
+function keyOf(item: unknown, schema: JsonSchema): string {
   if (!isRecord(item)) return '';
   return goJson((schema['x-kubernetes-list-map-keys'] ?? []).map((key) => own(item, key) ?? null));
 }

@@ -2,9 +2,8 @@ import type { CelType } from './type.ts';
 import { formatType } from './type.ts';
 
 /**
- * A value of CEL. `int` is a bigint, `double` a number; the other kinds of number, and all that has
- * methods, are classes of this file. Nothing throws: what goes wrong is a `Failure`, which `||` may
- * still make good.
+ * A CEL value. `int` is a bigint, `double` a number; other types are classes of this file. Functions
+ * do not throw: an error is a `Failure`, which `||` and `&&` may ignore.
  */
 export type Value =
   | null
@@ -24,7 +23,7 @@ export type Value =
 
 export type Result = Value | Failure;
 
-/** Why there is no value, in the words of a real API server. */
+/** An evaluation error with upstream's text. */
 export class Failure {
   readonly message: string;
 
@@ -44,7 +43,7 @@ export class Uint {
 }
 
 export class Timestamp {
-  /** Since the Unix epoch. */
+  /** Nanoseconds since the Unix epoch. */
   readonly nanos: bigint;
 
   constructor(nanos: bigint) {
@@ -77,19 +76,19 @@ export class TypeValue {
   }
 }
 
-/** A value of a type that the language does not know: an IP address, a URL, a quantity. */
+/** A value of an extension type: an IP address, a URL, a quantity. */
 export abstract class Opaque {
   abstract readonly type: CelType;
   /** Equal values have equal texts. */
   abstract readonly identity: string;
-  /** What `size` would say, for the cost of comparing. */
+  /** Size for the cost of comparisons. */
   readonly size: number = 1;
 }
 
-/** How lists of a schema compare and grow: by position, as sets, or by the keys of their items. */
+/** The list type of a schema: items are compared by position, as a set, or by keys. */
 export type ListKind = 'atomic' | 'set' | { readonly keys: readonly string[] };
 
-/** A list whose items are made when they are asked for. */
+/** A list with lazily created items. */
 export class List {
   readonly size: number;
   readonly kind: ListKind;
@@ -119,10 +118,10 @@ export class List {
 export interface Dictionary {
   readonly kind: 'dictionary';
   readonly size: number;
-  /** Undefined if there is no such key. */
+  /** Returns undefined if the key is absent. */
   get(key: Value): Result | undefined;
   keys(): Iterable<Value>;
-  /** Fields that no expression can see, which count when the object is compared. */
+  /** Fields that expressions cannot access; they count in comparisons of the object. */
   unseen?(): Readonly<Record<string, unknown>>;
 }
 
@@ -132,7 +131,7 @@ export function isDictionary(value: Result | undefined): value is Dictionary {
   );
 }
 
-/** A map made by an expression. Keys that are equal numbers are one key. */
+/** A map created by an expression. Equal numbers of different types are one key. */
 export class LiteralMap implements Dictionary {
   readonly kind = 'dictionary';
   readonly #members = new Map<string, readonly [key: Value, value: Value]>();
@@ -141,7 +140,7 @@ export class LiteralMap implements Dictionary {
     return this.#members.size;
   }
 
-  /** False if the key is there already. */
+  /** Returns false if the key is present. */
   add(key: Value, value: Value): boolean {
     const id = keyId(key);
     if (this.#members.has(id)) return false;
@@ -164,14 +163,14 @@ function keyId(key: Value): string {
   return typeof key === 'bigint' || typeof key === 'number' ? `n${key}` : JSON.stringify(key);
 }
 
-/** Code points, which is how the language counts. */
+/** Number of code points, which is the size of a string in CEL. */
 export function textSize(text: string): number {
   if (text.length < LONG) return countPoints(text);
   if (text !== lastText) [lastText, lastSize] = [text, countPoints(text)];
   return lastSize;
 }
 
-/** A rule asks of one long text again and again. */
+/** Length from which the size of the last text is cached. */
 const LONG = 1000;
 let lastText = '';
 let lastSize = 0;
@@ -186,7 +185,7 @@ function countPoints(text: string): number {
   return size;
 }
 
-/** What a value counts for when something walks through it. */
+/** Size of a value for the cost of traversing it. */
 export function sizeOf(value: Value): number {
   if (typeof value === 'string') return textSize(value);
   if (value instanceof Uint8Array) return value.length;
@@ -195,7 +194,7 @@ export function sizeOf(value: Value): number {
   return 1;
 }
 
-/** What `type(value)` is called. */
+/** Returns the name of `type(value)`. */
 export function typeNameOf(value: Value): string {
   switch (typeof value) {
     case 'boolean':

@@ -27,7 +27,7 @@ import { BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, TYPE, UINT } fro
 import type { Result } from '../value.ts';
 import { Duration, Failure, Timestamp, typeNameOf, TypeValue, Uint } from '../value.ts';
 
-/** Functions between types, and what times are made of. */
+/** Type conversions and accessors of timestamps and durations. */
 export function conversions(): Overload[] {
   return [
     global('type', [A], TYPE, ([value]) => new TypeValue(typeNameOf(value))),
@@ -60,7 +60,7 @@ function toInt(): Overload[] {
     global('int', [int], INT, ([value]) => value),
     global('int', [uint], INT, ([{ value }]) => intOr(value, 'integer overflow')),
     global('int', [double], INT, ([value]) =>
-      // The bounds themselves are not exact doubles.
+      // The bounds are not exact doubles.
       Math.abs(value) < 2 ** 63 ? BigInt(Math.trunc(value)) : new Failure('integer overflow'),
     ),
     global('int', [string], INT, ([text]) =>
@@ -127,7 +127,7 @@ function toText(): Overload[] {
   ];
 }
 
-/** The shortest text that reads as the same number, as Go writes it. */
+/** Formats a double like Go: the shortest text that parses to the same number. */
 export function doubleText(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
@@ -187,7 +187,7 @@ function timeParts(): Overload[] {
     return [
       member(name, [timestamp], INT, ([{ nanos }]) => run(nanos)),
       member(name, zoned, INT, ([{ nanos }, zone], meter) => {
-        // The time zone database is slow to ask.
+        // Lookups in the time zone database are slow.
         meter.spend(20);
         return run(nanos, zone);
       }),

@@ -12,7 +12,7 @@ const QUANTITY: CelType = { kind: 'opaque', name: 'kubernetes.Quantity' };
 const FORMAT: CelType = { kind: 'opaque', name: 'kubernetes.NamedFormat' };
 const SEMVER: CelType = { kind: 'opaque', name: 'kubernetes.Semver' };
 
-/** What Kubernetes adds of its own: quantities, names and other formats, versions. */
+/** Extensions of Kubernetes: quantities, named formats, semantic versions. */
 export function kubernetes(): Overload[] {
   return [...quantities(), ...formats(), ...versions()];
 }
@@ -30,7 +30,7 @@ class Quantity extends Opaque {
     return String(this.nanos);
   }
 
-  /** Undefined if it is no whole number, or too large for one. */
+  /** The value as a 64-bit integer, or undefined if it does not fit. */
   get integer(): bigint | undefined {
     const whole = this.nanos / NANO;
     return this.nanos % NANO === 0n && BigInt.asIntN(64, whole) === whole ? whole : undefined;
@@ -81,7 +81,7 @@ class NamedFormat extends Opaque {
   readonly type = FORMAT;
   readonly identity: string;
   readonly problems: (text: string) => readonly string[];
-  /** How long an expression for it would be, for the cost. */
+  /** Length of an equivalent regular expression, for the cost. */
   override readonly size: number;
 
   constructor(name: string, size: number, problems: (text: string) => readonly string[]) {
@@ -92,7 +92,7 @@ class NamedFormat extends Opaque {
   }
 }
 
-/** A name that something may follow: it may end in a dash. */
+/** The check of a name prefix, which may end with a dash. */
 function prefix(
   problems: (text: string) => readonly string[],
 ): (text: string) => readonly string[] {
@@ -218,7 +218,7 @@ function parseSemver(text: string, normalize: boolean): Semver | undefined {
   return new Semver([BigInt(major), BigInt(minor), BigInt(patch)], parts);
 }
 
-/** `v1.02` is `1.2.0`. */
+/** Normalizes a version: `v1.02` is `1.2.0`. */
 function normalized(text: string): string {
   const [core = '', ...rest] = text.replace(/^v/, '').split(/(?=[+-])/);
   const parts = core.split('.').map((part) => part.replace(/^0+(?=\d)/, ''));
@@ -243,7 +243,7 @@ function compareSemver(a: Semver, b: Semver): -1 | 0 | 1 {
   return a.prerelease.length < b.prerelease.length ? -1 : 0;
 }
 
-/** Numbers come before words. */
+/** Compares prerelease identifiers. Numbers precede words. */
 function comparePart(a: string, b: string): -1 | 1 {
   const [left, right] = [/^\d{1,30}$/.test(a), /^\d{1,30}$/.test(b)];
   if (left && right) return BigInt(a) < BigInt(b) ? -1 : 1;

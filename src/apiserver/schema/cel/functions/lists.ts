@@ -1,5 +1,5 @@
 import { compare, equals, idOf } from '../compare.ts';
-import type { Meter, Overload, Parameter, Size } from '../overload.ts';
+import type { CostMeter, Overload, Parameter, Size } from '../overload.ts';
 import {
   A,
   costs,
@@ -34,7 +34,7 @@ const items = list(param('A'));
 const LISTS = listOf(param('A'));
 const SORTABLE: readonly CelType[] = [INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES];
 
-/** Lists and, as lists are used for them, sets. */
+/** Functions of lists and of sets, which are lists too. */
 export function lists(): Overload[] {
   const scan = { cost: costs.items };
   return [
@@ -144,7 +144,7 @@ function extreme(values: List, sign: 1 | -1, name: string): Result {
   return best;
 }
 
-function indexOf(values: List, wanted: Value, meter: Meter, last: boolean): Result {
+function indexOf(values: List, wanted: Value, meter: CostMeter, last: boolean): Result {
   for (let step = 0; step < values.size; step++) {
     const index = last ? values.size - 1 - step : step;
     if (equals(values.at(index), wanted, meter) === true) return BigInt(index);
@@ -152,7 +152,7 @@ function indexOf(values: List, wanted: Value, meter: Meter, last: boolean): Resu
   return -1n;
 }
 
-/** `values` in the order of `keys`, which stand at the same places. */
+/** Sorts `values` by the `keys` with the same indices. */
 export function sortBy(values: List, keys: List): Result {
   const pairs = Array.from(values, (value, index) => [value, keys.at(index)] as const);
   let failure: Failure | undefined;
@@ -233,7 +233,7 @@ function copies(): Overload[] {
       listOf(INT),
       ([end], meter) => {
         if (end < 0n) return new Failure(`lists.range: negative size: ${end}`);
-        // Charged before it is made.
+        // Charged before the list is created.
         meter.spend(Number(end));
         return new List(Number(end), (index) => BigInt(index));
       },
@@ -245,7 +245,7 @@ function copies(): Overload[] {
   ];
 }
 
-function flatten(values: List, depth: number, meter: Meter): Result {
+function flatten(values: List, depth: number, meter: CostMeter): Result {
   const flat: Result[] = [];
   for (const value of values) {
     meter.spend(0.5);
@@ -268,7 +268,7 @@ function sets(): Overload[] {
   const cost = (times: number) => ({
     cost: ([a, b]: readonly Size[]) => 1 + (a?.count ?? 0) * (b?.count ?? 0) * times,
   });
-  const all = (values: List, others: List, meter: Meter): Result => {
+  const all = (values: List, others: List, meter: CostMeter): Result => {
     for (const value of others) {
       if (value instanceof Failure) return value;
       const found = contains(values, value, meter);

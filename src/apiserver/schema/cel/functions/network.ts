@@ -60,7 +60,7 @@ function widthOf({ family }: IpAddress): 32 | 128 {
 const ip = instanceOf(IP_TYPE, IpAddress);
 const cidr = instanceOf(CIDR_TYPE, Network);
 
-/** Addresses and networks: `ip('10.0.0.1')`, `cidr('10.0.0.0/8').containsIP(…)`. */
+/** Functions of IP addresses and networks: `ip('10.0.0.1')`, `cidr('10.0.0.0/8').containsIP(…)`. */
 export function networks(): Overload[] {
   const traversed = { cost: costs.traverse(0) };
   const within = (network: Network, address: IpAddress | Failure): Result =>
@@ -190,7 +190,7 @@ function text4(bits: bigint): string {
   return [24n, 16n, 8n, 0n].map((shift) => (bits >> shift) & 0xffn).join('.');
 }
 
-/** The shortest form (RFC 5952): the longest run of zeros, two at least, is left out. */
+/** Formats an IPv6 address (RFC 5952): omits the longest run of at least two zero groups. */
 function text6(bits: bigint): string {
   const groups = Array.from({ length: 8 }, (_, index) =>
     ((bits >> BigInt(112 - 16 * index)) & 0xffffn).toString(16),
@@ -207,7 +207,7 @@ function text6(bits: bigint): string {
 
 const URL_TYPE: CelType = { kind: 'opaque', name: 'kubernetes.URL' };
 
-/** An absolute URL or an absolute path, in the parts that it was written in: nothing is normalised. */
+/** An absolute URL or an absolute path. Its parts are not normalized. */
 class UrlValue extends Opaque {
   readonly type = URL_TYPE;
   readonly identity: string;
@@ -235,6 +235,7 @@ class UrlValue extends Opaque {
   }
 }
 
+/** Functions of URLs. */
 export function urls(): Overload[] {
   const url = instanceOf(URL_TYPE, UrlValue);
   const traversed = { cost: costs.traverse(0) };

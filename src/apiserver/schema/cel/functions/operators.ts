@@ -1,5 +1,5 @@
 import { compare, equals, idOf, itemsById } from '../compare.ts';
-import type { Meter, Overload, Parameter, Size } from '../overload.ts';
+import type { CostMeter, Overload, Parameter, Size } from '../overload.ts';
 import {
   A,
   bool,
@@ -36,7 +36,7 @@ import { Duration, Failure, List, Timestamp, Uint, sizeOf } from '../value.ts';
 
 const LISTS = listOf(param('A'));
 
-/** The operators, by the names that the language definition gives them. */
+/** Operators, by their names in the language definition. */
 export function operators(): Overload[] {
   return [
     ...arithmetic(),
@@ -105,8 +105,8 @@ function concatenations(): Overload[] {
   ];
 }
 
-/** Sets unite, lists that are maps take the later of two items with the same key. */
-function join(a: List, b: List, meter: Meter): Result {
+/** Concatenates two lists: union of sets; the later item of each key in lists of type map. */
+function join(a: List, b: List, meter: CostMeter): Result {
   if (a.kind === 'atomic') {
     return new List(a.size + b.size, (index) =>
       index < a.size ? a.at(index) : b.at(index - a.size),
@@ -141,7 +141,7 @@ function asDuration(nanos: bigint): Result {
   return fits ? new Duration(nanos) : new Failure('duration overflow');
 }
 
-/** As much as the smaller of the two has. */
+/** Size of the smaller argument. */
 const smaller = ([a, b]: readonly Size[]): number =>
   Math.ceil(Math.min(a?.count ?? 1, b?.count ?? 1) * TRAVERSAL);
 
@@ -222,7 +222,7 @@ export function noSuchKey(key: Value): Failure {
   return new Failure(`no such key: ${text}`);
 }
 
-export function contains(items: List, wanted: Value, meter: Meter): Result {
+export function contains(items: List, wanted: Value, meter: CostMeter): Result {
   let failure: Failure | undefined;
   for (const item of items) {
     const equal = equals(item, wanted, meter);

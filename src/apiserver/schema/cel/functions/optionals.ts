@@ -8,7 +8,7 @@ import { itemAt } from './operators.ts';
 const maybe = optional(param('A'));
 const MAYBE = optionalOf(param('A'));
 
-/** Values that may be absent: `oldSelf` of a rule with `optionalOldSelf`, `a.?b`, `a[?0]`. */
+/** Functions of optional values: `oldSelf` of a rule with `optionalOldSelf`, `a.?b`, `a[?0]`. */
 export function optionals(): Overload[] {
   return [
     global('optional.of', [A], MAYBE, ([value]) => new Optional(value)),
@@ -42,7 +42,7 @@ export function optionals(): Overload[] {
   ];
 }
 
-/** `null` is a value like others. */
+/** Handles `null` as an ordinary value. */
 function absent(value: null | undefined, other: Value): Value {
   return value === undefined ? other : null;
 }

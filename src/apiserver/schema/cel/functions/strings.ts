@@ -1,6 +1,6 @@
 import type { Pattern } from '../../pattern.ts';
 import { isCompiled, pattern } from '../../pattern.ts';
-import type { Meter, Overload, Size } from '../overload.ts';
+import type { CostMeter, Overload, Size } from '../overload.ts';
 import { costs, counted, global, int, list, member, string } from '../overload.ts';
 import { BOOL, DYN, INT, STRING, listOf } from '../type.ts';
 import type { Result } from '../value.ts';
@@ -10,7 +10,7 @@ import { formatText } from './text-format.ts';
 const TEXTS = listOf(STRING);
 const texts = list(STRING);
 
-/** Strings: what the language has, its extension library, and regular expressions (RE2). */
+/** Functions of strings: the standard library, the strings extension, and regular expressions (RE2). */
 export function strings(): Overload[] {
   const whole = { cost: costs.traverse(0), size: ([text]: readonly Size[]) => text ?? counted(0) };
   return [
@@ -77,7 +77,7 @@ function quote(text: string): string {
   return `"${text.replace(/[\p{Cc}\\"]/gu, (found) => ESCAPES.get(found) ?? found)}"`;
 }
 
-/** A text whose positions are code points. Most texts have no others than these. */
+/** Returns a text indexed by code point; most texts need no conversion. */
 function points(text: string): string | readonly string[] {
   return textSize(text) === text.length ? text : Array.from(text);
 }
@@ -229,10 +229,10 @@ function limited(text: string, by: string, limit: bigint): string[] {
   return [...all.slice(0, count), all.slice(count).join(by)];
 }
 
-function replace(text: string, part: string, by: string, limit: bigint, meter: Meter): Result {
+function replace(text: string, part: string, by: string, limit: bigint, meter: CostMeter): Result {
   const parts = part === '' ? ['', ...Array.from(text), ''] : text.split(part);
   const count = limit < 0n ? parts.length - 1 : Math.min(Number(limit), parts.length - 1);
-  // Charged before it is made: a small text may grow without bound.
+  // Charged before the result is created, because it may be much larger than the text.
   meter.spend((text.length + count * by.length) * 0.01);
   return (
     parts.slice(0, count + 1).join(by) +
@@ -243,7 +243,7 @@ function replace(text: string, part: string, by: string, limit: bigint, meter: M
   );
 }
 
-function join(items: List, separator: string, meter: Meter): Result {
+function join(items: List, separator: string, meter: CostMeter): Result {
   const read: string[] = [];
   for (const item of items) {
     if (item instanceof Failure) return item;
@@ -259,17 +259,17 @@ function expressions(): Overload[] {
   const search = (
     text: string,
     source: string,
-    meter: Meter,
+    meter: CostMeter,
     limit: number,
   ): string[] | Failure => {
     const compiled = compile(text, source, meter);
     return compiled instanceof Failure ? compiled : compiled.findAll(text, limit);
   };
-  const matches = (text: string, source: string, meter: Meter): Result => {
+  const matches = (text: string, source: string, meter: CostMeter): Result => {
     const compiled = compile(text, source, meter);
     return compiled instanceof Failure ? compiled : compiled.matches(text);
   };
-  const all = (text: string, source: string, meter: Meter, limit: bigint): Result => {
+  const all = (text: string, source: string, meter: CostMeter, limit: bigint): Result => {
     const found = search(
       text,
       source,
@@ -320,20 +320,20 @@ function expressions(): Overload[] {
   ];
 }
 
-/** Our engine is slower than a real server's: that shows with texts longer than this. */
+/** Length from which a text is charged for, because this engine is slower than upstream's. */
 const LONG = 1000;
 
-/** Patterns that stand in a rule are compiled with it; of others each costs this, and by character. */
+/** Cost of compiling a pattern that is not a literal, in total and for each character. */
 const COMPILATION = 2000;
 const COMPILATION_EACH = 5;
 
 function compile(
   text: string,
   source: string,
-  meter: Meter,
-): Exclude<Pattern, { fault: string }> | Failure {
+  meter: CostMeter,
+): Exclude<Pattern, { error: string }> | Failure {
   if (!isCompiled(source)) meter.spend(COMPILATION + source.length * COMPILATION_EACH);
   if (text.length > LONG) meter.spend(costs.regex([counted(text.length), counted(source.length)]));
   const compiled = pattern(source);
-  return 'fault' in compiled ? new Failure(compiled.fault) : compiled;
+  return 'error' in compiled ? new Failure(compiled.error) : compiled;
 }

@@ -1,4 +1,4 @@
-import type { Meter } from '../overload.ts';
+import type { CostMeter } from '../overload.ts';
 import {
   Duration,
   Failure,
@@ -13,17 +13,17 @@ import { formatDuration, formatTimestamp } from '../time.ts';
 import type { List, Result, Value } from '../value.ts';
 import { doubleText } from './conversions.ts';
 
-/** One `%` of a template. */
+/** One `%` clause of a template. */
 interface Clause {
   readonly verb: string;
-  /** Digits after the point. */
+  /** Number of digits after the decimal point. */
   readonly precision: number;
 }
 
 const CLAUSES = /%(?:\.(\d{1,3}))?([a-zA-Z%])?/g;
 const DEFAULT_PRECISION = 6;
 
-/** The clauses of a template that take an argument each. */
+/** Returns the clauses of a template that have an argument. */
 export function clausesOf(template: string): Clause[] {
   return Array.from(template.matchAll(CLAUSES), ([, digits, verb = '']) => ({
     verb,
@@ -31,8 +31,8 @@ export function clausesOf(template: string): Clause[] {
   })).filter(({ verb }) => verb !== '%');
 }
 
-/** `'%s has %d'.format([…])`: the verbs `s`, `d`, `f`, `e`, `b`, `x`, `X`, `o`, and `%%`. */
-export function formatText(template: string, args: List, meter: Meter): Result {
+/** Formats a template: `'%s has %d'.format([…])`. Verbs: `s`, `d`, `f`, `e`, `b`, `x`, `X`, `o`, `%%`. */
+export function formatText(template: string, args: List, meter: CostMeter): Result {
   const clauses = clausesOf(template);
   let failure: Failure | undefined;
   let next = 0;
@@ -82,7 +82,7 @@ function clauseText(value: Value, { verb, precision }: Clause): string | Failure
 
 const NUMBERS = ['int', 'uint'];
 
-/** What each verb takes, and how it says so. */
+/** Types that each verb accepts, and their names in messages. */
 const VERBS: ReadonlyMap<
   string,
   readonly [clause: string, types: readonly string[], names: string]
@@ -93,7 +93,7 @@ const VERBS: ReadonlyMap<
   ['o', ['octal clause', NUMBERS, 'integers']],
 ]);
 
-/** Why a value of this type cannot be formatted so; `dyn` is known only once there is a value. */
+/** Returns the error of a verb for a value of this type, if any. `dyn` is checked at run time. */
 export function clauseProblem(verb: string, type: string): string | undefined {
   const wrong = (what: string) => `error during formatting: ${what}, was given ${type}`;
   if (type === 'dyn') return undefined;
@@ -133,7 +133,7 @@ function wholeNumber(value: Value): bigint | undefined {
   return typeof value === 'bigint' ? value : undefined;
 }
 
-/** As people in the United States write it: digits in groups of three. */
+/** Formats a number in US English style: digits in groups of three. */
 function fixedText(value: number, precision: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? '∞' : '-∞';
   const [whole = '', fraction] = rounded(Math.abs(value), precision).split('.');
@@ -141,10 +141,10 @@ function fixedText(value: number, precision: number): string {
   return `${value < 0 ? '-' : ''}${grouped}${fraction === undefined ? '' : `.${fraction}`}`;
 }
 
-/** What decides about the middle is seen within these. */
+/** Number of digits that is sufficient to detect an exact tie. */
 const ALL_DIGITS = 100;
 
-/** Rounded as the number really is, not as it is shown; what lies in the middle goes to the even digit. */
+/** Rounds the exact binary value; ties go to the even digit. */
 function rounded(value: number, precision: number): string {
   if (value >= 1e21)
     return String(BigInt(value)) + (precision > 0 ? `.${'0'.repeat(precision)}` : '');
@@ -157,7 +157,7 @@ function rounded(value: number, precision: number): string {
 
 const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹';
 
-/** `1.234500×10⁰³`, always with six digits. */
+/** Formats as `1.234500×10⁰³`, always with six digits. */
 function scientificText(value: number): string {
   if (!Number.isFinite(value)) return fixedText(value, 0);
   const [mantissa = '', exponent = ''] = value.toExponential(DEFAULT_PRECISION).split('e');
@@ -193,7 +193,7 @@ function plainText(value: Value): string | Failure {
   return value === null || typeof value === 'boolean' ? String(value) : String(wholeNumber(value));
 }
 
-/** Within a list or a map, values are as expressions write them. */
+/** Formats a value inside a list or a map. */
 function nested(value: Result): string | Failure {
   if (value instanceof Failure) return value;
   const problem = clauseProblem('s', typeNameOf(value));
