@@ -6,7 +6,6 @@ import {
   DURATION,
   DYN,
   INT,
-  NULL,
   STRING,
   TIMESTAMP,
   TYPE,
@@ -142,7 +141,6 @@ export const duration: Parameter<Duration> = instance(DURATION, Duration);
 export const typeValue: Parameter<TypeValue> = instance(TYPE, TypeValue);
 export const dyn: Parameter = { type: DYN, read: (value) => value };
 export const A: Parameter = { type: param('A'), read: (value) => value };
-const B: Parameter = { type: param('B'), read: (value) => value };
 export const map: Parameter<Dictionary> = {
   type: mapOf(param('A'), param('B')),
   read: (value) => (isDictionary(value) ? value : undefined),

@@ -80,7 +80,7 @@ function urls(documents: OpenApiDocuments): Record<string, string> {
   );
 }
 
-test('the index names each group version and the document it has', () => {
+test('the index has the document URL of each group version', () => {
   const { documents } = serve(count);
   const found = urls(documents);
   assert.deepEqual(Object.keys(found), [
@@ -99,7 +99,7 @@ test('the index names each group version and the document it has', () => {
   assert.equal(found['api/v1'], `/openapi/v3/api/v1?hash=${hash}`);
 });
 
-test('every reference in a document leads to a schema in it', () => {
+test('every reference in a document resolves within it', () => {
   const { documents } = serve(count);
   for (const path of Object.keys(urls(documents))) {
     const body = documents.document(path)?.body ?? '';
@@ -110,7 +110,7 @@ test('every reference in a document leads to a schema in it', () => {
   }
 });
 
-test('each operation says what it does to which kind', () => {
+test('each operation has its action and kind', () => {
   const { paths } = read(serve().documents, 'api/v1');
   const pods = paths['/api/v1/namespaces/{namespace}/pods/{name}'];
   const kind = { group: '', kind: 'Pod', version: 'v1' };
@@ -132,7 +132,7 @@ test('each operation says what it does to which kind', () => {
   );
 });
 
-test('a patch takes fieldValidation, and strategic merges for built-in kinds alone', () => {
+test('patch operations have fieldValidation, and strategic merge patch only for built-in kinds', () => {
   const { documents } = serve(count);
   const patchOf = (document: string, path: string) => {
     const patch = read(documents, document).paths[path]?.['patch'];
@@ -151,7 +151,7 @@ test('a patch takes fieldValidation, and strategic merges for built-in kinds alo
   assert.ok(!custom.types.includes('application/strategic-merge-patch+json'));
 });
 
-test('a custom kind is described by its CRD, and has what every object has', () => {
+test('the schema of a custom kind has the fields of its CRD and of every object', () => {
   const { schemas } = read(serve(count).documents, 'apis/demo.mark8s.io/v1').components;
   const schema = schemas['io.mark8s.demo.v1.Count'];
   assert.equal(schema?.description, 'Runs a number of Pods.');
@@ -176,7 +176,7 @@ test('a custom kind without a schema declares no fields', () => {
   assert.equal(schemas['io.mark8s.demo.v1.Count']?.properties, undefined);
 });
 
-test('a document changes with what is served, others do not', () => {
+test('only the document of a changed group version changes', () => {
   const { registry, documents } = serve();
   const before = urls(documents);
   assert.equal(documents.document('apis/demo.mark8s.io/v1'), undefined);
@@ -194,7 +194,7 @@ test('the same content has the same hash in another server', () => {
   assert.equal(serve(count).documents.index().hash, serve(count).documents.index().hash);
 });
 
-test('a document asked for by its hash may be kept for ever', async () => {
+test('a document with a hash in its URL is immutable', async () => {
   const { documents, get } = serve();
   const url = urls(documents)['apis/apps/v1'] ?? '';
   const response = await get(url);
@@ -203,14 +203,14 @@ test('a document asked for by its hash may be kept for ever', async () => {
   assert.equal(response?.text, documents.document('apis/apps/v1')?.body);
 });
 
-test('an old hash leads to the new document', async () => {
+test('an old hash redirects to the current document', async () => {
   const { documents, get } = serve();
   const response = await get('/openapi/v3/apis/apps/v1?hash=OLD');
   assert.equal(response?.status, 301);
   assert.equal(response?.headers['location'], urls(documents)['apis/apps/v1']);
 });
 
-test('who has a document is told that it is the same', async () => {
+test('answers a matching If-None-Match with 304', async () => {
   const { get } = serve();
   const first = await get('/openapi/v3');
   const again = await get('/openapi/v3', { 'if-none-match': first?.headers['etag'] ?? '' });
@@ -218,14 +218,14 @@ test('who has a document is told that it is the same', async () => {
   assert.equal(again?.text, '');
 });
 
-test('other paths are not answered', async () => {
+test('does not answer other paths', async () => {
   const { get } = serve();
   for (const path of ['/openapi/v2', '/openapi/v3/apis/none/v1', '/openapi/v3/api', '/api/v1']) {
     assert.equal(await get(path), undefined, path);
   }
 });
 
-test('what can only be created has no other operation, and no list', () => {
+test('a kind that can only be created has one operation and no list', () => {
   const { paths, components } = read(serve().documents, 'apis/authorization.k8s.io/v1');
   const own = Object.keys(paths).map((path) => path.slice('/apis/authorization.k8s.io/v1/'.length));
   assert.deepEqual(own, [

@@ -22,19 +22,19 @@ import {
 
 const SECOND = 1000;
 
-test('an apply creates what is not there', () => {
+test('an apply creates an absent object', () => {
   const object = applied(undefined, count({ replicas: 3 }, { labels: { app: 'a' } }));
   assert.deepEqual(object['spec'], { replicas: 3 });
   assert.deepEqual(owners(object), { 'me Apply': ['.metadata.labels.app', '.spec.replicas'] });
 });
 
-test('applying the same again returns the live object itself', () => {
+test('an identical apply returns the live object itself', () => {
   const wanted = count({ replicas: 3, ports: [{ port: 80 }], open: { a: [1] } });
   const live = applied(undefined, wanted);
   assert.equal(applied(live, structuredClone(wanted), { now: 9 * SECOND }), live);
 });
 
-test('a field that another owns and that would change is a conflict', () => {
+test('changing a field of another manager is a conflict', () => {
   const live = updated(undefined, count({ replicas: 3, name: 'a' }), { manager: 'kubectl' });
   const conflicts = conflictsOf(live, count({ replicas: 5 }));
   assert.deepEqual(describeConflicts(conflicts), {
@@ -49,7 +49,7 @@ test('a field that another owns and that would change is a conflict', () => {
   });
 });
 
-test('several conflicts are listed by manager', () => {
+test('lists several conflicts by manager', () => {
   const created = updated(
     undefined,
     count({ replicas: 3, name: 'a', ports: [{ port: 80, name: 'x' }] }),
@@ -75,7 +75,7 @@ test('several conflicts are listed by manager', () => {
   );
 });
 
-test('a conflict with a subresource says so', () => {
+test('a conflict names the subresource', () => {
   const live = updated(undefined, count({ replicas: 3 }), {
     manager: 'scaler',
     subresource: 'scale',
@@ -86,7 +86,7 @@ test('a conflict with a subresource says so', () => {
   );
 });
 
-test('force takes the field over', () => {
+test('force takes over the field', () => {
   const live = updated(undefined, count({ replicas: 3, name: 'a' }), { manager: 'kubectl' });
   const object = applied(live, count({ replicas: 5 }), { force: true });
   assert.deepEqual(object['spec'], { replicas: 5, name: 'a' });
@@ -96,7 +96,7 @@ test('force takes the field over', () => {
   });
 });
 
-test('who applies the value that is there shares the field', () => {
+test('applying the present value shares the field', () => {
   const live = updated(undefined, count({ replicas: 3 }), { manager: 'kubectl' });
   const object = applied(live, count({ replicas: 3 }), { now: 5 * SECOND });
   assert.deepEqual(object['spec'], live['spec']);
@@ -107,7 +107,7 @@ test('who applies the value that is there shares the field', () => {
   assert.deepEqual(times(object), ['1970-01-01T00:00:05Z', '1970-01-01T00:00:00Z']);
 });
 
-test('what is applied no more is removed, if nobody else owns it', () => {
+test('removes omitted fields that no other manager owns', () => {
   const spec = {
     replicas: 3,
     name: 'a',
@@ -134,14 +134,14 @@ test('what is applied no more is removed, if nobody else owns it', () => {
   });
 });
 
-test('what others added below a field that goes stays, with what leads to it', () => {
+test('keeps fields of other managers below a removed field, and their parents', () => {
   const mine = applied(undefined, count({ limits: { cpu: '1' } }));
   const spec = { limits: { cpu: '1', memory: '2' } };
   const live = updated(mine, { ...mine, spec }, { manager: 'kubectl' });
   assert.deepEqual(applied(live, named())['spec'], { limits: { memory: '2' } });
 });
 
-test('an item stays if another applied it too, and goes if others only added to it', () => {
+test('keeps an item that another manager applied too, removes one that others only extended', () => {
   const mine = applied(undefined, count({ ports: [{ port: 80 }, { port: 81 }] }));
   const shared = applied(mine, count({ ports: [{ port: 80, name: 'http' }] }), {
     manager: 'other',
@@ -154,20 +154,20 @@ test('an item stays if another applied it too, and goes if others only added to 
   assert.deepEqual(applied(live, named())['spec'], { ports: [{ port: 80, name: 'http' }] });
 });
 
-test('fields that were never applied are left alone', () => {
+test('does not change fields that were never applied', () => {
   const live = updated(undefined, count({ replicas: 3, name: 'a' }), { manager: 'kubectl' });
   const once = applied(live, count({ limits: { cpu: '1' } }));
   assert.deepEqual(applied(once, named())['spec'], { replicas: 3, name: 'a' });
 });
 
-test('who applies nothing any more has no entry', () => {
+test('removes the entry of a manager without fields', () => {
   const live = applied(applied(undefined, count({ name: 'a' })), count({ replicas: 1 }), {
     manager: 'other',
   });
   assert.deepEqual(owners(applied(live, named())), { 'other Apply': ['.spec.replicas'] });
 });
 
-test('lists keep the order of the live object where the applied one does not say', () => {
+test('lists keep the live order unless the applied list sets another', () => {
   const merged = (live: readonly string[], wanted: readonly string[]) => {
     const created = updated(undefined, count({ tags: live }));
     return (applied(created, count({ tags: wanted }))['spec'] as JsonObject)['tags'];
@@ -178,20 +178,20 @@ test('lists keep the order of the live object where the applied one does not say
   assert.deepEqual(merged(['a', 'b'], ['x', 'b', 'y']), ['a', 'x', 'b', 'y']);
 });
 
-test('atomic parts are replaced whole', () => {
+test('replaces atomic lists and maps as a whole', () => {
   const live = applied(undefined, count({ args: ['a', 'b'], selector: { a: '1', b: '2' } }));
   const object = applied(live, count({ args: ['b'], selector: { b: '2' } }));
   assert.deepEqual(object['spec'], { args: ['b'], selector: { b: '2' } });
   assert.deepEqual(owners(object), { 'me Apply': ['.spec.args', '.spec.selector'] });
 });
 
-test('what no schema declares is merged by member, lists whole', () => {
+test('merges undeclared objects by member and replaces undeclared lists', () => {
   const live = updated(undefined, count({ open: { a: 1, list: [1, 2], deep: { x: 1 } } }));
   const object = applied(live, count({ open: { deep: { y: 2 }, list: [3] } }), { force: true });
   assert.deepEqual(object['spec'], { open: { a: 1, list: [3], deep: { x: 1, y: 2 } } });
 });
 
-test('finalizers and owner references merge, whatever the kind declares', () => {
+test('merges finalizers and owner references for every kind', () => {
   const reference = (uid: string) => ({ apiVersion: 'v1', kind: 'Pod', name: uid, uid });
   const live = updated(
     undefined,
@@ -208,7 +208,7 @@ test('finalizers and owner references merge, whatever the kind declares', () => 
   ]);
 });
 
-test('an object that nobody is known to have written counts as written before', () => {
+test('an object without managers is owned by before-first-apply', () => {
   const live = deepFreeze(count({ replicas: 3 }, { uid: '1' }));
   assert.deepEqual(
     conflictsOf(live, count({ replicas: 5 })).map(({ manager, path }) => [
@@ -223,7 +223,7 @@ test('an object that nobody is known to have written counts as written before', 
   });
 });
 
-test('what the endpoint does not write is neither taken nor owned', () => {
+test('ignores fields that the endpoint does not write, and does not own them', () => {
   const wanted = { ...count({ replicas: 1 }), status: { ready: true } };
   const live = applied(undefined, wanted);
   assert.equal('status' in live, false);
@@ -238,7 +238,7 @@ test('what the endpoint does not write is neither taken nor owned', () => {
   assert.deepEqual(owners(object)['me Apply status'], ['.status.ready']);
 });
 
-test('what only the server writes is ignored, what it checks is passed on', () => {
+test('ignores server-owned metadata, but keeps uid and resourceVersion', () => {
   const live = applied(undefined, count({ replicas: 1 }));
   const stored = deepFreeze({
     ...live,
@@ -256,7 +256,7 @@ test('what only the server writes is ignored, what it checks is passed on', () =
   assert.equal((stale['metadata'] as JsonObject)['resourceVersion'], '6');
 });
 
-test('part by part becomes whole when the schema becomes atomic', () => {
+test('a field that becomes atomic is owned as a whole', () => {
   const live = applied(undefined, count({ limits: { cpu: '1' } }));
   const atomic = structuredClone(SCHEMA) as JsonObject & typeof SCHEMA;
   const limits = atomic.properties?.['spec']?.properties?.['limits'] as JsonObject;
@@ -274,7 +274,7 @@ test('part by part becomes whole when the schema becomes atomic', () => {
   assert.deepEqual(owners(result.object), { 'me Apply': ['.spec.limits'] });
 });
 
-test('what cannot be applied is refused, and says why', () => {
+test('rejects objects that cannot be applied, with the reason', () => {
   const refused = (wanted: JsonObject, code: number, message: RegExp | string, live?: JsonObject) =>
     assert.throws(
       () => tryApply(live, wanted),
@@ -310,7 +310,7 @@ test('what cannot be applied is refused, and says why', () => {
   assert.throws(() => tryApply(undefined, count({ open: nested(100_000) })), NestingError);
 });
 
-test('a member called __proto__ is data', () => {
+test('a member named __proto__ is data', () => {
   const wanted = count({ open: JSON.parse('{"__proto__": {"polluted": 1}}') });
   const object = applied(updated(undefined, count({ open: {} })), wanted);
   const open = (object['spec'] as JsonObject)['open'] as JsonObject;
@@ -327,7 +327,7 @@ const spec: fc.Arbitrary<JsonObject> = fc
       replicas: fc.constantFrom(1, 2),
       name: text,
       args: fc.array(text, { maxLength: 2 }),
-      // Nobody owns an empty set or list map: it would stay.
+      // An empty list of type set or map has no owner and is not removed.
       tags: fc.uniqueArray(text, { minLength: 1 }),
       ports: fc.uniqueArray(
         fc.record(
@@ -348,7 +348,7 @@ const spec: fc.Arbitrary<JsonObject> = fc
   )
   .map((value) => structuredClone(value) as JsonObject);
 
-test('applying twice is applying once, whatever others have done', () => {
+test('applying is idempotent, independent of other managers', () => {
   fc.assert(
     fc.property(spec, spec, spec, (created, others, wanted) => {
       const live = applied(
@@ -365,7 +365,7 @@ test('applying twice is applying once, whatever others have done', () => {
   );
 });
 
-test('what was applied alone and is applied no more is gone', () => {
+test('removes all fields that only one manager applied and now omits', () => {
   fc.assert(
     fc.property(spec, (wanted) => {
       const base = applied(undefined, count({}), { manager: 'base' });
@@ -375,7 +375,7 @@ test('what was applied alone and is applied no more is gone', () => {
   );
 });
 
-test('what is applied is there, and what others applied and nobody contests stays', () => {
+test('contains all applied fields, and the fields of other managers without conflict', () => {
   fc.assert(
     fc.property(spec, spec, (theirs, mine) => {
       const live = applied(undefined, count(theirs), { manager: 'other' });

@@ -23,7 +23,7 @@ function textsOf(set: FieldSet): Set<string> {
   return new Set([...set.paths()].map((each) => JSON.stringify(each)));
 }
 
-test('a set is read and written as fieldsV1', () => {
+test('reads and writes fieldsV1', () => {
   const fields = {
     'f:metadata': { 'f:labels': { '.': {}, 'f:app': {} } },
     'f:spec': {
@@ -44,7 +44,7 @@ test('a set is read and written as fieldsV1', () => {
   ]);
 });
 
-test('keys are the same in whatever order they were written, and sorted by value', () => {
+test('keys are independent of their order and sorted by value', () => {
   const set = FieldSet.fromJson({
     'k:{"protocol":"TCP","port":443}': {},
     'k:{"port": 80,"protocol":"TCP"}': {},
@@ -56,7 +56,7 @@ test('keys are the same in whatever order they were written, and sorted by value
   ]);
 });
 
-test('malformed fields are refused', () => {
+test('rejects malformed fieldsV1', () => {
   for (const fields of [
     5,
     null,
@@ -76,7 +76,7 @@ test('malformed fields are refused', () => {
   assert.throws(() => FieldSet.fromJson({ 'f:x': { 'f:y': deep } }), NestingError);
 });
 
-test('sets are sets: union, intersection, difference', () => {
+test('computes union, intersection and difference', () => {
   fc.assert(
     fc.property(paths, paths, (left, right) => {
       const [a, b] = [FieldSet.ofPaths(left), FieldSet.ofPaths(right)];
@@ -93,7 +93,7 @@ test('sets are sets: union, intersection, difference', () => {
   );
 });
 
-test('a recursive difference takes what is below as well', () => {
+test('a recursive difference also removes the fields below', () => {
   fc.assert(
     fc.property(paths, paths, (left, right) => {
       const [a, b] = [FieldSet.ofPaths(left), FieldSet.ofPaths(right)];
@@ -105,7 +105,7 @@ test('a recursive difference takes what is below as well', () => {
   );
 });
 
-test('what is written is read back', () => {
+test('reading a written set returns an equal set', () => {
   fc.assert(
     fc.property(paths, (each) => {
       const set = FieldSet.ofPaths(each);
@@ -114,7 +114,7 @@ test('what is written is read back', () => {
   );
 });
 
-test('nothing taken is nothing new', () => {
+test('removing no field returns the set itself', () => {
   const set = FieldSet.ofPaths([['f:a', 'f:b'], ['f:c']]);
   assert.equal(set.difference(FieldSet.ofPaths([['f:a'], ['f:b', 'f:c']])), set);
   assert.equal(set.union(FieldSet.EMPTY), set);

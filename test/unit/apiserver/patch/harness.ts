@@ -48,12 +48,12 @@ export const SCHEMA: JsonSchema = deepFreeze({
   },
 });
 
-/** An object with this spec, as a client sends it. */
+/** Returns an object with this spec, as a client sends it. */
 export function count(spec: JsonObject, metadata: JsonObject = {}): JsonObject {
   return { ...named(metadata), spec };
 }
 
-/** An object that says nothing but its name. */
+/** Returns an object with only a name. */
 export function named(metadata: JsonObject = {}): JsonObject {
   return { apiVersion: API_VERSION, kind: 'Count', metadata: { name: 'x', ...metadata } };
 }
@@ -72,7 +72,7 @@ function resets(subresource: string | undefined): readonly string[] {
   return subresource === 'status' ? ['metadata', 'spec'] : ['status'];
 }
 
-/** The object after an update; everything given and got is frozen. */
+/** Returns the object after an update. Freezes arguments and result. */
 export function updated(
   before: JsonObject | undefined,
   after: JsonObject,
@@ -103,7 +103,7 @@ export function tryApply(
   return deepFreeze(applyPatch(deepFreeze(patch)));
 }
 
-/** The object after an apply that has no conflicts. */
+/** Returns the object after an apply without conflicts. */
 export function applied(
   live: JsonObject | undefined,
   wanted: JsonObject,
@@ -124,7 +124,7 @@ export function conflictsOf(
   return result.kind === 'conflicts' ? result.conflicts : [];
 }
 
-/** Who owns what: `kubectl Update` → `['.spec.replicas']`, in the order of managedFields. */
+/** Fields by manager, in the order of managedFields: `kubectl Update` → `['.spec.replicas']`. */
 export function owners(object: JsonObject): Record<string, string[]> {
   const entries = (managedFieldsOf(object) ?? []) as readonly JsonObject[];
   return Object.fromEntries(
@@ -135,7 +135,7 @@ export function owners(object: JsonObject): Record<string, string[]> {
   );
 }
 
-/** The times of managedFields, in their order. */
+/** Returns the times of managedFields in order. */
 export function times(object: JsonObject): unknown[] {
   return ((managedFieldsOf(object) ?? []) as readonly JsonObject[]).map(({ time }) => time);
 }

@@ -23,7 +23,7 @@ function refuses(document: unknown, patch: unknown, code: number, message: RegEx
   );
 }
 
-test('the operations of RFC 6902', () => {
+test('applies the operations of RFC 6902', () => {
   const apply = (document: unknown, ...patch: unknown[]) => jsonPatch(deepFreeze(document), patch);
   assert.deepEqual(apply({ a: 1 }, { op: 'add', path: '/b', value: 2 }), { a: 1, b: 2 });
   assert.deepEqual(apply({ a: [1, 3] }, { op: 'add', path: '/a/1', value: 2 }), { a: [1, 2, 3] });
@@ -49,7 +49,7 @@ test('the operations of RFC 6902', () => {
   assert.deepEqual(apply({}, { op: 'test', path: '/absent', value: null }), {});
 });
 
-test('a test that fails is 422 and names the path; nothing is changed', () => {
+test('a failed test is a 422 with the path and changes nothing', () => {
   const document = { a: 1 };
   const patch = [
     { op: 'add', path: '/b', value: 2 },
@@ -59,7 +59,7 @@ test('a test that fails is 422 and names the path; nothing is changed', () => {
   assert.deepEqual(document, { a: 1 });
 });
 
-test('what does not fit the object is 422', () => {
+test('an operation that does not fit the object is a 422', () => {
   refuses(
     {},
     [{ op: 'remove', path: '/a' }],
@@ -77,11 +77,11 @@ test('what does not fit the object is 422', () => {
   refuses({}, [{ op: 'remove', path: '/constructor' }], 422, /missing/);
 });
 
-test('an operation that nobody knows is 422', () => {
+test('an unknown operation is a 422', () => {
   refuses({}, [{ op: 'jump', path: '/a' }], 422, /Unexpected kind: "jump"/);
 });
 
-test('what is no JSON patch is 400', () => {
+test('a malformed JSON patch is a 400', () => {
   refuses({}, {}, 400, /cannot unmarshal object into Go value of type \[\]handlers\.jsonPatchOp/);
   refuses({}, [5], 400, /operation 0 .* is not an object/);
   refuses({}, [{ op: 'add', path: '/a' }], 400, /has no "value"/);
@@ -90,14 +90,14 @@ test('what is no JSON patch is 400', () => {
   refuses({}, [{ op: 'remove', path: 'a' }], 400, /does not start with/);
 });
 
-test('a patch with more than 10000 operations is 413', () => {
+test('a patch with more than 10000 operations is a 413', () => {
   const operation = { op: 'test', path: '', value: 1 };
   const many = Array.from({ length: MAX_OPERATIONS + 1 }, () => operation);
   refuses(1, many, 413, /maximum operations in a JSON patch is 10000, got 10001/);
   assert.equal(jsonPatch(1, many.slice(1)), 1);
 });
 
-test('each container is copied once, however many operations change it', () => {
+test('copies each changed container once', () => {
   const members = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`key-${at}`, at]));
   const document = new PatchedDocument(deepFreeze({ spec: { members, list: [0] }, other: {} }));
   for (let at = 0; at < 100; at++) {
@@ -111,7 +111,7 @@ test('each container is copied once, however many operations change it', () => {
   assert.equal(document.copies, 4);
 });
 
-test('a copied value does not change with the original, nor the original with the copy', () => {
+test('a copied value and its original are independent', () => {
   const result = jsonPatch(deepFreeze({ a: { list: [{ x: 1 }] } }), [
     { op: 'add', path: '/a/list/0/y', value: 2 },
     { op: 'copy', from: '/a', path: '/b' },
@@ -121,7 +121,7 @@ test('a copied value does not change with the original, nor the original with th
   assert.deepEqual(result, { a: { list: [{ x: 1, y: 2, z: 3 }] }, b: { list: [{ y: 2 }] } });
 });
 
-/** Short pointers, so that many of them lead somewhere. */
+/** Short pointers, so that many match. */
 const pointer = fc
   .array(fc.constantFrom('a', 'b', '0', '1', '-'), { maxLength: 3 })
   .map((tokens) => tokens.map((token) => `/${token}`).join(''));
@@ -132,7 +132,7 @@ const operation: fc.Arbitrary<JsonPatchOperation> = fc.oneof(
   fc.record({ op: fc.constantFrom('move', 'copy'), path: pointer, from: pointer }),
 );
 
-test('a list of operations does what the operations do one after the other', () => {
+test('a list of operations equals the operations applied one by one', () => {
   fc.assert(
     fc.property(small, fc.array(operation, { maxLength: 30 }), (document, operations) => {
       let state = deepFreeze(document);
@@ -151,7 +151,7 @@ test('a list of operations does what the operations do one after the other', () 
   );
 });
 
-test('copies of copies end before memory does', () => {
+test('limits the size of repeated copies', () => {
   const double = [
     { op: 'copy', from: '/a', path: '/b' },
     { op: 'copy', from: '/a', path: '/c' },
@@ -170,13 +170,13 @@ test('copies of copies end before memory does', () => {
   assert.throws(() => jsonPatch({}, deeper), NestingError);
 });
 
-test('a member called __proto__ is data', () => {
+test('a member named __proto__ is data', () => {
   const result = jsonPatch({}, [{ op: 'add', path: '/__proto__', value: { polluted: 1 } }]);
   assert.deepEqual(Object.keys(result as object), ['__proto__']);
   assert.equal(({} as Record<string, unknown>)['polluted'], undefined);
 });
 
-test('what was added is there, and removing it gives back the object', () => {
+test('removing an added value restores the object', () => {
   fc.assert(
     fc.property(object, json, (document, value) => {
       deepFreeze(document);

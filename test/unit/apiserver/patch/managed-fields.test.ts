@@ -22,7 +22,7 @@ function parsed(entries: readonly ManagedFieldsEntry[]): Managers {
   return managers;
 }
 
-test('applies come before updates, older before newer, then names', () => {
+test('sorts Apply before Update, then by time, then by name', () => {
   const entries = [
     entry('c', 9),
     entry('b', 5),
@@ -44,7 +44,7 @@ test('applies come before updates, older before newer, then names', () => {
   );
 });
 
-test('an entry that does not change stays the object it was', () => {
+test('an unchanged entry stays the same object', () => {
   const [kept, changed] = [entry('a', 1), entry('b', 2)];
   const managers = parsed([kept, changed]);
   const next = managers.map(({ name, fields }) =>
@@ -61,7 +61,7 @@ test('an entry that does not change stays the object it was', () => {
   assert.equal(managers.with(same), managers);
 });
 
-test('an applier has one entry for all versions, an updater one for each', () => {
+test('Apply has one entry for all API versions, Update one for each', () => {
   const applier = { ...entry('a', 1), operation: 'Apply' as const };
   assert.equal(parsed([applier, { ...applier, apiVersion: 'v2' }]).toEntries().length, 1);
   assert.equal(
@@ -70,7 +70,7 @@ test('an applier has one entry for all versions, an updater one for each', () =>
   );
 });
 
-test('what was merged before takes in what comes next, and stays one entry', () => {
+test('later merges extend the entry of merged managers', () => {
   const entries = [
     entry('oldest', 1),
     { ...entry('ancient-changes', 2), fieldsV1: { 'f:past': {} } },
@@ -82,7 +82,7 @@ test('what was merged before takes in what comes next, and stays one entry', () 
   assert.deepEqual(bucket?.fieldsV1, { 'f:m0': {}, 'f:past': {} });
 });
 
-test('ten updaters are few enough', () => {
+test('does not merge ten Update managers', () => {
   const entries = Array.from({ length: 10 }, (_, index) => entry(`m${index}`, index));
   const managers = parsed(entries);
   assert.equal(managers.capped(), managers);

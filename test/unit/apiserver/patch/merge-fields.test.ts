@@ -10,7 +10,7 @@ function merged(live: JsonObject, applied: JsonObject): unknown {
   return mergeFields(deepFreeze({ spec: live }), deepFreeze({ spec: applied }), SCHEMA)['spec'];
 }
 
-/** Two sets merged, items written as letters. */
+/** Merges two sets whose items are letters. */
 function order(live: string, applied: string): string {
   const { tags } = merged({ tags: Array.from(live) }, { tags: Array.from(applied) }) as {
     tags: string[];
@@ -18,7 +18,7 @@ function order(live: string, applied: string): string {
   return tags.join('');
 }
 
-test('applied items keep their order, others the place they had', () => {
+test('applied items keep their order, other items their place', () => {
   assert.equal(order('abc', 'b'), 'abc');
   assert.equal(order('abc', 'adb'), 'adbc');
   assert.equal(order('acb', 'adc'), 'adcb');
@@ -27,7 +27,7 @@ test('applied items keep their order, others the place they had', () => {
   assert.equal(order('', 'ba'), 'ba');
 });
 
-test('of items that cannot be told apart, the applied one is taken', () => {
+test('takes the applied one of items with the same key', () => {
   assert.equal(order('aax', 'ay'), 'ayx');
   const ports = [{ port: 80, name: 'old' }, { port: 80 }];
   assert.deepEqual(merged({ ports }, { ports: [{ port: 80, name: 'new' }] }), {
@@ -35,7 +35,7 @@ test('of items that cannot be told apart, the applied one is taken', () => {
   });
 });
 
-test('null in place of a map or a list that merges says nothing', () => {
+test('null does not change a merged map or list', () => {
   const live = { limits: { cpu: '1' }, tags: ['a'], name: 'x' };
   assert.deepEqual(merged(live, { limits: null, tags: null, name: null }), {
     ...live,
@@ -43,14 +43,14 @@ test('null in place of a map or a list that merges says nothing', () => {
   });
 });
 
-test('what changes its kind is replaced', () => {
+test('replaces a value of another type', () => {
   assert.deepEqual(merged({ open: { a: { x: 1 } } }, { open: { a: [1] } }), { open: { a: [1] } });
   assert.deepEqual(merged({ open: { a: [1] } }, { open: { a: { x: 1 } } }), {
     open: { a: { x: 1 } },
   });
 });
 
-test('the fields of an object: leaves, items, and members whose names are data', () => {
+test('the field set has leaves, items and members with undeclared names', () => {
   const spec = {
     name: 'x',
     ports: [{ port: 80, name: 'a' }, { port: 81 }, { port: 81 }],

@@ -5,7 +5,7 @@ import { mergePatch } from '../../../../src/apiserver/patch/json-patch.ts';
 import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
 import { deepFreeze, json, nested, object } from '../schema/arbitraries.ts';
 
-test('the examples of RFC 7386', () => {
+test('applies the examples of RFC 7386', () => {
   const cases: readonly (readonly [unknown, unknown, unknown])[] = [
     [{ a: 'b' }, { a: 'c' }, { a: 'c' }],
     [{ a: 'b' }, { b: 'c' }, { a: 'b', b: 'c' }],
@@ -32,24 +32,24 @@ test('the examples of RFC 7386', () => {
   }
 });
 
-test('what does not change is shared, and a patch without effect returns its target', () => {
+test('shares unchanged parts and returns the target if nothing changes', () => {
   const target = deepFreeze({ a: { x: 1 }, b: { y: [1] } });
   const patched = mergePatch(target, { a: { x: 2 } }) as typeof target;
   assert.equal(patched.b, target.b);
   assert.equal(mergePatch(target, { a: { x: 1, z: null } }), target);
 });
 
-test('a member called __proto__ is data', () => {
+test('a member named __proto__ is data', () => {
   const patched = mergePatch({}, JSON.parse('{"__proto__": {"polluted": 1}}'));
   assert.deepEqual(Object.keys(patched as object), ['__proto__']);
   assert.equal(({} as Record<string, unknown>)['polluted'], undefined);
 });
 
-test('endless nesting is an error of its own', () => {
+test('throws a NestingError for deep nesting', () => {
   assert.throws(() => mergePatch({}, nested(100_000)), NestingError);
 });
 
-test('patching twice is patching once, and an empty patch changes nothing', () => {
+test('patching is idempotent, and an empty patch changes nothing', () => {
   fc.assert(
     fc.property(object, json, (target, patch) => {
       deepFreeze(target);

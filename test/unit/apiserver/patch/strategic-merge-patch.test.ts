@@ -54,7 +54,7 @@ const pods = {
   ],
 };
 
-test('looks at each item a few times, however long the list is', () => {
+test('reads each item a bounded number of times', () => {
   let looks = 0;
   const counted = (item: JsonObject) =>
     new Proxy(item, {
@@ -71,7 +71,7 @@ test('looks at each item a few times, however long the list is', () => {
   assert.ok(looks < 30 * names.length, `${looks} looks at ${names.length} items`);
 });
 
-test('items are merged by their key, and new ones added', () => {
+test('merges items by key and adds new ones', () => {
   const patch = {
     containers: [
       { name: 'b', image: 'b:2' },
@@ -83,7 +83,7 @@ test('items are merged by their key, and new ones added', () => {
   });
 });
 
-test('items within items are merged, atomic lists are replaced, null removes', () => {
+test('merges nested items, replaces atomic lists, removes null fields', () => {
   const patch = {
     containers: [
       { name: 'a', image: null, args: ['y'], ports: [{ port: 80, name: 'web' }, { port: 81 }] },
@@ -97,7 +97,7 @@ test('items within items are merged, atomic lists are replaced, null removes', (
   });
 });
 
-test('$patch: delete takes an item out, $patch: replace makes the list all there is', () => {
+test('$patch: delete removes an item, $patch: replace replaces the list', () => {
   assert.deepEqual(apply(pods, { containers: [{ name: 'a', $patch: 'delete' }] }), {
     containers: [pods.containers[1]],
   });
@@ -113,7 +113,7 @@ test('$patch: delete takes an item out, $patch: replace makes the list all there
   assert.deepEqual(apply({ labels: { a: '1' } }, { labels: { $patch: 'delete' } }), { labels: {} });
 });
 
-test('lists of scalars are united, and values taken out by name', () => {
+test('merges lists of scalars and deletes values from them', () => {
   const target = { finalizers: ['a', 'b', 'c'] };
   assert.deepEqual(apply(target, { finalizers: ['d', 'a'] }), {
     finalizers: ['d', 'a', 'b', 'c'],
@@ -123,7 +123,7 @@ test('lists of scalars are united, and values taken out by name', () => {
   });
 });
 
-test('values are taken out before others are added, and after those that an order places', () => {
+test('deletes values before adding others and after ordering', () => {
   const change = { finalizers: ['a', 'd'], '$deleteFromPrimitiveList/finalizers': ['a', 'b'] };
   const reversed = Object.fromEntries(Object.entries(change).toReversed());
   for (const patch of [change, reversed]) {
@@ -135,7 +135,7 @@ test('values are taken out before others are added, and after those that an orde
   }
 });
 
-test('the order of a merged list can be set', () => {
+test('$setElementOrder sets the order of a merged list', () => {
   assert.deepEqual(
     apply(pods, {
       '$setElementOrder/containers': [{ name: 'b' }, { name: 'a' }],
@@ -166,11 +166,11 @@ test('$retainKeys removes every other key', () => {
   );
 });
 
-test('an object whose strategy is replace is replaced', () => {
+test('replaces an object with the strategy replace', () => {
   assert.deepEqual(apply({ whole: { a: 1 } }, { whole: { b: 2 } }), { whole: { b: 2 } });
 });
 
-test('directives about what is not there leave no trace', () => {
+test('directives for absent fields have no effect', () => {
   const patch = {
     containers: [
       {
@@ -188,7 +188,7 @@ test('directives about what is not there leave no trace', () => {
   });
 });
 
-test('a patch that does not fit is refused with the right code', () => {
+test('rejects a patch that does not fit with 400 or 422', () => {
   const refused = (patch: unknown, code: number, message: RegExp) =>
     assert.throws(
       () => apply(pods, patch),
@@ -209,13 +209,13 @@ test('a patch that does not fit is refused with the right code', () => {
   assert.throws(() => apply({}, nested(100_000)), NestingError);
 });
 
-test('a member called __proto__ is data', () => {
+test('a member named __proto__ is data', () => {
   const patched = apply({}, JSON.parse('{"__proto__": {"polluted": 1}}'));
   assert.deepEqual(Object.keys(patched), ['__proto__']);
   assert.equal(({} as JsonObject)['polluted'], undefined);
 });
 
-test('patching twice is patching once; without effect, the target is returned', () => {
+test('patching is idempotent and returns the target if nothing changes', () => {
   const items = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd'));
   const containers = items.map((names) => names.map((name) => ({ name, image: `${name}:2` })));
   const patch = fc.record({ containers, finalizers: items, labels: object.map(withoutNulls) });

@@ -5,7 +5,7 @@ import { count, owners, times, updated } from './harness.ts';
 
 const SECOND = 1000;
 
-test('who creates an object owns what is in it, but not what identifies it', () => {
+test('the creator owns all fields except those that identify the object', () => {
   const object = updated(
     undefined,
     count({ replicas: 3, ports: [{ port: 80 }] }, { namespace: 'n', labels: { app: 'a' } }),
@@ -24,7 +24,7 @@ test('who creates an object owns what is in it, but not what identifies it', () 
   assert.deepEqual(times(object), ['1970-01-01T00:00:00Z']);
 });
 
-test('a change moves ownership, and only of what changed', () => {
+test('a change moves the ownership of changed fields only', () => {
   const created = updated(undefined, count({ replicas: 3, name: 'a' }));
   const scaled = updated(
     created,
@@ -41,14 +41,14 @@ test('a change moves ownership, and only of what changed', () => {
   assert.deepEqual(times(scaled), ['1970-01-01T00:00:00Z', '1970-01-01T00:00:05Z']);
 });
 
-test('what is removed is owned by nobody, and who owns nothing is gone', () => {
+test('a removed field has no owner, and a manager without fields no entry', () => {
   const created = updated(undefined, count({}));
   const named = updated(created, { ...created, spec: { name: 'a' } }, { manager: 'namer' });
   const bare = updated(named, { ...named, spec: {} }, { manager: 'remover' });
   assert.deepEqual(owners(bare), { 'me Update': ['.spec'] });
 });
 
-test('a second change by the same manager adds to its fields and moves their time', () => {
+test('a second change by the same manager extends its fields and updates the time', () => {
   const created = updated(undefined, count({ replicas: 3 }));
   const changed = updated(
     created,
@@ -61,7 +61,7 @@ test('a second change by the same manager adds to its fields and moves their tim
   assert.deepEqual(times(changed), ['1970-01-01T00:00:05Z']);
 });
 
-test('an update that changes nothing leaves managedFields as they were', () => {
+test('an update without changes does not change managedFields', () => {
   const created = updated(undefined, count({ replicas: 3 }));
   const again = updated(created, structuredClone(created), { manager: 'other', now: 9 * SECOND });
   assert.deepEqual(again, created);
@@ -89,12 +89,12 @@ test('the same manager has an entry for each subresource and API version', () =>
   assert.equal(times(next).length, 2);
 });
 
-test('fields that an endpoint does not write are not owned through it', () => {
+test('an endpoint does not own fields that it does not write', () => {
   const object = updated(undefined, { ...count({ replicas: 1 }), status: { ready: true } });
   assert.deepEqual(owners(object), { 'me Update': ['.spec', '.spec.replicas'] });
 });
 
-test('atomic parts are owned whole, sets by value', () => {
+test('atomic fields are owned as a whole, sets by value', () => {
   const spec = { args: ['a', 'b'], tags: ['x'], selector: { a: '1' }, open: { deep: [1] } };
   const created = updated(undefined, count(spec));
   assert.deepEqual(owners(created)['me Update'], [
@@ -118,7 +118,7 @@ test('atomic parts are owned whole, sets by value', () => {
   ]);
 });
 
-test('an empty list resets the managers, and then nothing is tracked', () => {
+test('an empty list resets the managers and stops tracking', () => {
   const created = updated(undefined, count({ replicas: 3 }));
   for (const managedFields of [[], [{}]]) {
     const metadata = { ...(created['metadata'] as JsonObject), managedFields };
@@ -129,7 +129,7 @@ test('an empty list resets the managers, and then nothing is tracked', () => {
   }
 });
 
-test('managedFields of the request count if they are valid, and are ignored if not', () => {
+test('uses valid managedFields of the request and ignores invalid ones', () => {
   const created = updated(undefined, count({ replicas: 3, name: 'a' }));
   const send = (managedFields: unknown, subresource?: string) => {
     const metadata = { ...(created['metadata'] as JsonObject), managedFields };
@@ -152,7 +152,7 @@ test('managedFields of the request count if they are valid, and are ignored if n
   assert.deepEqual(send([entry], 'status'), asBefore);
 });
 
-test('beyond ten updaters, the oldest become one', () => {
+test('merges the oldest Update managers beyond ten', () => {
   let object = updated(undefined, count({ limits: {} }), { manager: 'm0' });
   for (let index = 1; index <= 12; index++) {
     const limits = Object.fromEntries(
@@ -173,13 +173,13 @@ test('beyond ten updaters, the oldest become one', () => {
   assert.deepEqual(all['m12 Update'], ['.spec.limits.k12']);
 });
 
-test('a manager without a name is unknown', () => {
+test('a manager without a name becomes unknown', () => {
   assert.deepEqual(Object.keys(owners(updated(undefined, count({ name: 'a' }), { manager: '' }))), [
     'unknown Update',
   ]);
 });
 
-test('items that cannot be told apart are owned together', () => {
+test('items with the same key are owned as a whole', () => {
   const created = updated(undefined, count({ ports: [{ port: 80 }, { port: 80, name: 'a' }] }));
   assert.deepEqual(owners(created)['me Update'], [
     '.spec',
@@ -200,7 +200,7 @@ test('items that cannot be told apart are owned together', () => {
   ]);
 });
 
-test('an item that gets a double is no longer owned part by part', () => {
+test('an item that becomes a duplicate is owned as a whole', () => {
   const created = updated(undefined, count({ ports: [{ port: 80, name: 'a' }] }));
   const doubled = updated(
     created,
@@ -213,7 +213,7 @@ test('an item that gets a double is no longer owned part by part', () => {
   });
 });
 
-test('what becomes something else is a change, and takes what was in it along', () => {
+test('a change of type removes the fields below', () => {
   const created = updated(undefined, count({ open: { a: { x: 1 } } }));
   const changed = updated(created, { ...created, spec: { open: { a: 5 } } }, { manager: 'other' });
   assert.deepEqual(owners(changed), {

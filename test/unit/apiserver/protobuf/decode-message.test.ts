@@ -45,8 +45,8 @@ test('every built-in kind has a message', () => {
   for (const kind of BUILTIN_KINDS) assert.ok(messageOfKind(kind), kind.kind);
 });
 
-test('objects come out as Go’s own serializers for protobuf and JSON have them', () => {
-  // Objects filled at random, each encoded twice by k8s.io/apimachinery v0.36.3.
+test('decodes objects to the same JSON as Go', () => {
+  // Random objects, encoded as protobuf and as JSON by k8s.io/apimachinery v0.36.3.
   const lines = readFileSync(join(import.meta.dirname, 'go-objects.jsonl'), 'utf8').trim();
   for (const line of lines.split('\n')) {
     const { protobuf, json, ...kind } = JSON.parse(line);
@@ -57,8 +57,8 @@ test('objects come out as Go’s own serializers for protobuf and JSON have them
   }
 });
 
-describe('a value that is zero', () => {
-  test('is left out, unless Go’s JSON writes it or a pointer holds it', () => {
+describe('a zero value', () => {
+  test('is omitted unless Go encodes it or the field is a pointer', () => {
     const container = message(field(1, ''), field(2, ''), field(17, false));
     assert.deepEqual(specOf(field(2, container), field(4, 0), field(11, false)), {
       containers: [{ name: '', resources: {} }],
@@ -66,13 +66,13 @@ describe('a value that is zero', () => {
     });
   });
 
-  test('is there as an empty object or null where Go has a struct or a list', () => {
+  test('is an empty object for a struct and null for a list', () => {
     assert.deepEqual(emptyMessage(POD), { metadata: {}, spec: { containers: null }, status: {} });
   });
 });
 
 describe('values', () => {
-  test('64 bits with a sign, 32 bits with a sign', () => {
+  test('decodes signed 64-bit and 32-bit integers', () => {
     assert.deepEqual(specOf(field(4, -5), field(25, -7n), field(5, 2 ** 40)), {
       containers: null,
       terminationGracePeriodSeconds: -5,
@@ -81,7 +81,7 @@ describe('values', () => {
     });
   });
 
-  test('text keeps a byte order mark, and what is no UTF-8 is replaced', () => {
+  test('text keeps a byte order mark, and invalid UTF-8 is replaced', () => {
     const entry = (key: string, value: Uint8Array) =>
       field(2, message(field(1, key), field(2, value)));
     const { data } = decodeMessage(
@@ -91,7 +91,7 @@ describe('values', () => {
     assert.deepEqual(data, { bom: '\ufeffx', bad: 'a\ufffd' });
   });
 
-  test('a map may have any key, the last value of a key counts, either half may be missing', () => {
+  test('a map accepts any key, takes the last value of a key, and defaults a missing key or value', () => {
     const entry = (...fields: readonly Uint8Array[]) => field(2, message(...fields));
     const { data } = decodeMessage(
       CONFIG_MAP,
@@ -108,7 +108,7 @@ describe('values', () => {
     assert.equal(Object.getPrototypeOf(data), Object.prototype);
   });
 
-  test('numbers of a list may be packed or not', () => {
+  test('decodes packed and unpacked lists of numbers', () => {
     const context = message(field(4, 1), field(4, Buffer.of(2, 3)), field(4, Buffer.of()));
     assert.deepEqual(specOf(field(14, context)), {
       containers: null,
@@ -116,7 +116,7 @@ describe('values', () => {
     });
   });
 
-  test('a message that comes in parts is all of them', () => {
+  test('merges the parts of a message', () => {
     const { metadata } = decodeMessage(
       CONFIG_MAP,
       message(field(1, field(1, 'a')), field(1, field(3, 'ns')), field(1, field(1, 'b'))),
@@ -124,7 +124,7 @@ describe('values', () => {
     assert.deepEqual(metadata, { name: 'b', namespace: 'ns' });
   });
 
-  test('quantities have one form', () => {
+  test('quantities are canonical', () => {
     const quantity = (text: string) => message(field(1, 'cpu'), field(2, field(1, text)));
     const resources = typeNamed('core.v1.ResourceRequirements');
     assert.deepEqual(decodeMessage(resources, field(1, quantity('0.50'))), {
@@ -134,7 +134,7 @@ describe('values', () => {
     assert.match(refusal(resources, field(1, quantity('much'))), /^quantities must match/);
   });
 
-  test('times: absent, the epoch, before it, with a fraction', () => {
+  test('decodes times: absent, the epoch, before it, with a fraction', () => {
     const metadata = (...time: readonly Uint8Array[]) =>
       decodeMessage(CONFIG_MAP, field(1, field(8, message(...time))))['metadata'];
     assert.deepEqual(metadata(), {});
@@ -158,7 +158,7 @@ describe('values', () => {
     );
   });
 
-  test('schemas hold what is one thing or another', () => {
+  test('decodes the union types of CRD schemas', () => {
     const inner = field(5, 'string');
     assert.deepEqual(schemaOf(field(24, field(1, inner))), { items: { type: 'string' } });
     assert.deepEqual(schemaOf(field(24, message(field(2, inner), field(2, '')))), {
@@ -173,7 +173,7 @@ describe('values', () => {
     });
   });
 
-  test('fields that the type does not have are passed over, groups with all they hold', () => {
+  test('skips unknown fields and groups', () => {
     const unknown = message(
       field(1000, 'x'),
       field(1001, 7),
@@ -188,7 +188,7 @@ describe('values', () => {
   });
 });
 
-describe('what is no such message is refused', () => {
+describe('rejects malformed messages', () => {
   for (const [what, bytes, reason] of [
     ['a value of another wire type', field(1, 5), 'proto: wrong wireType = 0 for field Metadata'],
     ['a length beyond the end', Buffer.of(0x0a, 5, 1), 'unexpected EOF'],
@@ -212,15 +212,15 @@ describe('what is no such message is refused', () => {
     test(what, () => assert.equal(refusal(CONFIG_MAP, bytes), reason));
   }
 
-  test('numbers that JSON does not have', () => {
+  test('rejects numbers that JSON does not have', () => {
     assert.match(refusal(SCHEMA, double(9, Number.NaN)), /unsupported value: NaN/);
   });
 
-  test('what should be JSON and is not', () => {
+  test('rejects malformed embedded JSON', () => {
     assert.match(refusal(SCHEMA, field(8, field(1, '{'))), /json parse error/);
   });
 
-  test('a port that is neither a number nor a name', () => {
+  test('rejects an IntOrString of an unknown type', () => {
     const port = field(1, field(4, field(1, 2)));
     assert.equal(refusal(typeNamed('core.v1.ServiceSpec'), port), 'impossible IntOrString.Type');
   });

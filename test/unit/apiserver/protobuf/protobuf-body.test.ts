@@ -51,14 +51,14 @@ function deployment(): Buffer {
   );
 }
 
-/** What differs between two objects that were made in the same way. */
+/** Metadata that differs between two created objects. */
 function withoutIdentity({ metadata, ...rest }: Json): Json {
   const { uid: _uid, resourceVersion: _version, ...kept } = metadata;
   return { ...rest, metadata: kept };
 }
 
-describe('a body in protobuf', () => {
-  test('makes the object that JSON makes', async () => {
+describe('a protobuf body', () => {
+  test('creates the same object as JSON', async () => {
     const api = new Api();
     const sent = await send(api, 'POST', DEPLOYMENTS, deployment());
     assert.equal(sent.status, 201);
@@ -79,12 +79,12 @@ describe('a body in protobuf', () => {
     assert.deepEqual(withoutIdentity(sent.body), withoutIdentity(posted.body));
   });
 
-  test('may leave apiVersion and kind to the path', async () => {
+  test('may lack apiVersion and kind', async () => {
     const bytes = message(Buffer.from('k8s\0'), field(2, named('a')));
     assert.equal((await send(new Api(), 'POST', CONFIG_MAPS, bytes)).status, 201);
   });
 
-  test('updates', async () => {
+  test('updates an object', async () => {
     const api = new Api();
     await send(api, 'POST', CONFIG_MAPS, configMap('a'));
     const bytes = body('v1', 'ConfigMap', named('a'), field(4, true));
@@ -93,7 +93,7 @@ describe('a body in protobuf', () => {
     assert.deepEqual([updated.immutable, updated.data], [true, undefined]);
   });
 
-  test('says how to delete, also a custom object', async () => {
+  test('sets the delete options, also for a custom object', async () => {
     const api = await apiWithCounts();
     await api.post(COUNTS, count('c'));
     const stale = field(2, field(2, '1'));
@@ -103,7 +103,7 @@ describe('a body in protobuf', () => {
     assert.equal((await send(api, 'DELETE', `${COUNTS}/c`, options)).status, 200);
   });
 
-  test('scales, binds and evicts', async () => {
+  test('is accepted by scale, binding and eviction', async () => {
     const api = new Api();
     await send(api, 'POST', DEPLOYMENTS, deployment());
     const scale = body('autoscaling/v1', 'Scale', named('web'), field(2, field(1, 7)));
@@ -120,7 +120,7 @@ describe('a body in protobuf', () => {
     assert.equal((await api.get(`${PODS}/p`)).status, 404);
   });
 
-  test('is not for custom kinds, as no Go type stands for them', async () => {
+  test('is rejected for custom kinds', async () => {
     const api = await apiWithCounts();
     const bytes = body('demo.mark8s.io/v1', 'Count', named('c'));
     const { status, body: answer } = await send(api, 'POST', COUNTS, bytes);
@@ -128,12 +128,12 @@ describe('a body in protobuf', () => {
     assert.match(answer.message, /include: application\/json, application\/yaml$/);
   });
 
-  test('is not for a custom kind either that has the name of one of Go’s', () => {
+  test('is rejected for a custom kind with the name of a built-in kind', () => {
     const deployment = { group: 'apps.example.com', version: 'v1', kind: 'Deployment' };
     assert.equal(messageOfKind({ ...deployment, custom: true }), undefined);
   });
 
-  test('says how to delete and nothing else', async () => {
+  test('is accepted as delete options only for deletes', async () => {
     const reply = await send(
       new Api(),
       'DELETE',
@@ -144,18 +144,18 @@ describe('a body in protobuf', () => {
     assert.match(reply.body.message, /kind in the data \(Pod\) does not match/);
   });
 
-  test('is refused when it is too large', async () => {
+  test('is rejected if it is too large', async () => {
     const bytes = new Uint8Array(MAX_BODY_BYTES + 1);
     assert.equal((await send(new Api(), 'POST', CONFIG_MAPS, bytes)).status, 413);
   });
 
-  test('is answered in JSON, and only if the client takes that', async () => {
+  test('gets a JSON response, or 406 if the client does not accept JSON', async () => {
     const { status } = await send(new Api(), 'POST', CONFIG_MAPS, configMap('a'), PROTOBUF);
     assert.equal(status, 406);
   });
 });
 
-describe('a body that is none is answered with 400', () => {
+describe('a malformed body is a 400', () => {
   const unrecognized = 'the object provided is unrecognized (must be of type ConfigMap): ';
   const cannotBeHandled = 'ConfigMap in version "v1" cannot be handled as a ConfigMap: ';
   for (const [what, bytes, expected] of [
@@ -193,7 +193,7 @@ describe('a body that is none is answered with 400', () => {
     });
   }
 
-  test('schemas inside of schemas without end', async () => {
+  test('rejects schemas that are nested too deeply', async () => {
     let schema = field(5, 'object');
     for (let depth = 0; depth < 10_000; depth++) schema = field(28, schema);
     const version = message(field(1, 'v1'), field(4, field(1, schema)));
@@ -209,7 +209,7 @@ describe('a body that is none is answered with 400', () => {
   });
 });
 
-test('whatever the bytes are, they are decoded or refused', () => {
+test('decodes or rejects arbitrary bytes', () => {
   const kinds = [
     { group: '', version: 'v1', kind: 'ConfigMap' },
     { group: 'apps', version: 'v1', kind: 'Deployment' },
@@ -236,7 +236,7 @@ function outcomeOf(decode: () => unknown): string {
   }
 }
 
-/** The bytes with some of them changed, cut off, or all of them random behind the prefix. */
+/** Mutated bytes: some changed, truncated, or random bytes after the prefix. */
 function damaged(bytes: Uint8Array, random: () => number): Uint8Array {
   const copy = Uint8Array.from(bytes);
   const changes = random() < 0.2 ? copy.length : 1 + Math.floor(random() * 3);

@@ -1,9 +1,8 @@
 /**
- * The protobuf wire format, written down a second time: what these tests send was not encoded by
- * anything the server shares.
+ * An independent encoder of the protobuf wire format, which shares no code with the server.
  */
 
-/** A field's bytes: number, and what it holds by its type in JavaScript. */
+/** Encodes a field by its number and the JavaScript type of its value. */
 export type Value = string | number | bigint | boolean | Uint8Array;
 
 export function varint(value: bigint): Buffer {
@@ -39,7 +38,7 @@ export function message(...fields: readonly Uint8Array[]): Buffer {
   return Buffer.concat(fields);
 }
 
-/** A body: prefix, envelope, message. */
+/** Encodes a body: prefix, envelope, message. */
 export function body(apiVersion: string, kind: string, ...fields: readonly Uint8Array[]): Buffer {
   return message(
     Buffer.from('k8s\0'),

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
 import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';
 
-/** Few names, so that schema and value often meet; among them those that must stay data. */
+/** Few names, so that schema and value often match. Includes names with a meaning in JavaScript. */
 export const name: fc.Arbitrary<string> = fc.constantFrom(
   'a',
   'b',
@@ -13,7 +13,7 @@ export const name: fc.Arbitrary<string> = fc.constantFrom(
   'toString',
 );
 
-/** An object parsed from text, as a body is: `__proto__` is an own member. */
+/** An object parsed from text like a request body: `__proto__` is an own member. */
 export function jsonObject(entries: readonly (readonly [string, unknown])[]): JsonObject {
   return Object.fromEntries(entries);
 }
@@ -33,7 +33,7 @@ export const object: fc.Arbitrary<JsonObject> = fc
   .array(fc.tuple(name, tree), { maxLength: 4 })
   .map(jsonObject);
 
-/** Structural schemas, with defaults that fit them. */
+/** Structural schemas with valid defaults. */
 export const schema: fc.Arbitrary<JsonSchema> = fc.letrec<{ schema: JsonSchema }>((tie) => ({
   schema: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -56,7 +56,7 @@ export const objectSchema: fc.Arbitrary<JsonSchema> = fc
   .array(fc.tuple(name, schema), { maxLength: 4 })
   .map((fields) => ({ type: 'object', properties: Object.fromEntries(fields) }));
 
-/** Freezes a value and all below it: what is in a store must not be changed. */
+/** Freezes a value deeply, because stored objects must not be modified. */
 export function deepFreeze<T>(value: T): T {
   const pending: unknown[] = [value];
   while (pending.length > 0) {
@@ -68,7 +68,7 @@ export function deepFreeze<T>(value: T): T {
   return value;
 }
 
-/** `{a: {a: {… leaf}}}` */
+/** Returns `{a: {a: {… leaf}}}`. */
 export function nested(depth: number, leaf: unknown = 1): JsonObject {
   let value: JsonObject = { a: leaf };
   for (let level = 1; level < depth; level++) value = { a: value };

@@ -5,7 +5,7 @@ import { checkRuleExpressions } from '../../../../src/apiserver/schema/crd-rules
 import { formatFieldError } from '../../../../src/apiserver/schema/field-error.ts';
 import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
 
-/** Of the processor's time, which others do not count in. What is not bounded would take hours. */
+/** Limit of CPU time in milliseconds. Without a cost limit these rules take hours. */
 const BOUND_MS = 5000;
 
 const properties: Readonly<Record<string, JsonSchema>> = {
@@ -35,7 +35,7 @@ function judged(...rules: string[]): string[] {
   return validateRules({ spec }, undefined, schemaWith(...rules), []).map(formatFieldError);
 }
 
-test('no rule runs for long, whatever it repeats', () => {
+test('the cost limit stops every expensive rule', () => {
   const hostile = [
     'self.list.all(a, self.list.all(b, self.list.all(c, a + b + c >= 0)))',
     'self.list.all(x, self.text.size() > 0)',
@@ -53,8 +53,8 @@ test('no rule runs for long, whatever it repeats', () => {
   }
 });
 
-test('many rules that are each cheap enough run out of the budget of their write', () => {
-  // A real server takes this to be 900 000 comparisons, which it is not.
+test('many cheap rules exceed the cost limit of one write', () => {
+  // Upstream charges for 900,000 comparisons.
   const rule = `!self.text.contains("${'b'.repeat(900)}")`;
   assert.deepEqual(judged(rule), []);
   const said = judged(...Array.from({ length: 12 }, () => rule));
@@ -63,7 +63,7 @@ test('many rules that are each cheap enough run out of the budget of their write
   ]);
 });
 
-test('no rule takes long to compile, whatever it nests', () => {
+test('deeply nested rules compile quickly', () => {
   const repeat = (times: number, text: string, joiner = '') =>
     Array.from({ length: times }, () => text).join(joiner);
   const hostile = [
@@ -87,7 +87,7 @@ test('no rule takes long to compile, whatever it nests', () => {
   }
 });
 
-test('names of the prototype are names like others', () => {
+test('names of prototype members are ordinary names', () => {
   const map: Record<string, string> = Object.fromEntries([
     ['__proto__', 'p'],
     ['constructor', 'c'],
@@ -101,7 +101,7 @@ test('names of the prototype are names like others', () => {
   assert.deepEqual(validateRules({ spec: { map } }, undefined, schemaWith(...rules), []), []);
 });
 
-test('a schema without rules is found to have none, once', () => {
+test('a schema without rules is searched for rules once', () => {
   let reads = 0;
   const schema: JsonSchema = {
     type: 'object',

@@ -57,18 +57,18 @@ function errorsOf(definition: JsonObject, previous?: JsonObject): string[] {
   return checkCrd(definition, previous).map(formatFieldError);
 }
 
-/** What is said about a field of the spec, its path left out. */
+/** Messages about a field of the spec, without its path. */
 function schemaErrors(field: unknown): string[] {
   const schema = { type: 'object', properties: { spec: field } };
   const path = 'spec.validation.openAPIV3Schema.properties[spec]';
   return errorsOf(crd({ schema })).map((error) => error.replaceAll(path, '~'));
 }
 
-test('a good definition has no errors', () => {
+test('a valid definition has no errors', () => {
   assert.deepEqual(errorsOf(crd()), []);
 });
 
-test('the definitions of this repository are good', () => {
+test('the definitions of this repository are valid', () => {
   const folder = join(import.meta.dirname, '../../../../crds');
   for (const file of readdirSync(folder)) {
     const definition = parse(readFileSync(join(folder, file), 'utf8')) as JsonObject;
@@ -76,13 +76,13 @@ test('the definitions of this repository are good', () => {
   }
 });
 
-test('the name is plural and group', () => {
+test('the name must consist of plural and group', () => {
   assert.deepEqual(errorsOf(crd({ metadata: { name: 'count.demo.mark8s.io' } })), [
     'metadata.name: Invalid value: "count.demo.mark8s.io": must be spec.names.plural+"."+spec.group',
   ]);
 });
 
-test('names are DNS labels, and kind and list kind differ', () => {
+test('names must be DNS labels, and kind and listKind must differ', () => {
   const errors = errorsOf(
     crd({
       names: { plural: 'Counts', kind: 'Co_unt', listKind: 'Co_unt', shortNames: ['c', '1'] },
@@ -101,7 +101,7 @@ test('names are DNS labels, and kind and list kind differ', () => {
   ]);
 });
 
-test('group and scope are what they can be', () => {
+test('rejects invalid groups and scopes', () => {
   assert.deepEqual(
     errorsOf(crd({ metadata: { name: 'counts.demo' }, spec: { group: 'demo', scope: 'Galaxy' } })),
     [
@@ -111,7 +111,7 @@ test('group and scope are what they can be', () => {
   );
 });
 
-test('exactly one version is stored, and names of versions differ', () => {
+test('requires exactly one storage version and unique version names', () => {
   const version = (name: string, storage: boolean) => ({
     name,
     served: true,
@@ -128,14 +128,14 @@ test('exactly one version is stored, and names of versions differ', () => {
   ]);
 });
 
-test('names of versions are DNS labels, also under the name of the one there once was', () => {
+test('version names must be DNS labels; the first is also reported as spec.version', () => {
   assert.deepEqual(
     checkCrd(crd({ version: { name: 'V1' } })).map(({ field }) => field),
     ['spec.versions[0].name', 'spec.version'],
   );
 });
 
-test('without a stored version, nothing could be stored', () => {
+test('status.storedVersions must not be empty without a storage version', () => {
   const versions = checkCrd(crd({ version: { storage: false } }));
   assert.deepEqual(
     versions.map(({ field, detail }) => [field, detail]),
@@ -146,7 +146,7 @@ test('without a stored version, nothing could be stored', () => {
   );
 });
 
-test('a conversion webhook goes with its strategy', () => {
+test('a conversion webhook requires the strategy Webhook, and vice versa', () => {
   const webhook = { clientConfig: { url: 'https://x' }, conversionReviewVersions: ['v1'] };
   const fieldsOf = (conversion: JsonObject) =>
     checkCrd(crd({ spec: { conversion } })).map(({ field, reason }) => [field, reason]);
@@ -161,13 +161,13 @@ test('a conversion webhook goes with its strategy', () => {
   ]);
 });
 
-test('every version has a schema', () => {
+test('every version must have a schema', () => {
   assert.deepEqual(errorsOf(crd({ version: { schema: undefined } })), [
     'spec.versions[0].schema.openAPIV3Schema: Required value',
   ]);
 });
 
-test('schemas that differ are checked version by version', () => {
+test('different schemas are checked for each version', () => {
   const bad = { type: 'object', properties: { spec: {} } };
   const versions = [
     { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: root } },
@@ -178,7 +178,7 @@ test('schemas that differ are checked version by version', () => {
   ]);
 });
 
-test('every node has a type, outside of value validations', () => {
+test('every field must have a type outside of value validations', () => {
   assert.deepEqual(schemaErrors({}), [
     '~.type: Required value: must not be empty for specified object fields',
   ]);
@@ -200,14 +200,14 @@ test('every node has a type, outside of value validations', () => {
   ]);
 });
 
-test('what value validations speak of is declared outside of them', () => {
+test('fields in value validations must be declared outside of them', () => {
   const schema = { type: 'object', anyOf: [{ properties: { a: { minimum: 1 } } }] };
   assert.deepEqual(errorsOf(crd({ schema })), [
     'spec.validation.openAPIV3Schema.properties[a]: Required value: because it is defined in spec.validation.openAPIV3Schema.anyOf[0].properties[a]',
   ]);
 });
 
-test('metadata can only be restricted in its name', () => {
+test('a schema may restrict only the name in metadata', () => {
   const withMetadata = (metadata: JsonSchema) =>
     errorsOf(crd({ schema: { type: 'object', properties: { metadata } } }));
   const name: JsonSchema = { type: 'string', maxLength: 63 };
@@ -217,7 +217,7 @@ test('metadata can only be restricted in its name', () => {
   ]);
 });
 
-test('constructs that Kubernetes does not have are forbidden', () => {
+test('rejects keywords that Kubernetes does not support', () => {
   assert.deepEqual(
     schemaErrors({
       type: 'object',
@@ -247,7 +247,7 @@ test('constructs that Kubernetes does not have are forbidden', () => {
   );
 });
 
-test('defaults are valid and pruned', () => {
+test('defaults must be valid and without unknown fields', () => {
   assert.deepEqual(schemaErrors({ type: 'integer', minimum: 1, default: 1 }), []);
   assert.deepEqual(schemaErrors({ type: 'integer', default: 'x' }), [
     '~.default: Invalid value: "string":  in body must be of type integer: "string"',
@@ -258,14 +258,14 @@ test('defaults are valid and pruned', () => {
   ]);
 });
 
-test('the type and the metadata of an object have no defaults', () => {
+test('apiVersion, kind and metadata must not have defaults', () => {
   const kind: JsonSchema = { type: 'string', default: 'Count' };
   assert.deepEqual(errorsOf(crd({ schema: { type: 'object', properties: { kind } } })), [
     'spec.validation.openAPIV3Schema.properties[kind].default: Forbidden: must not be set in top-level kind',
   ]);
 });
 
-test('list maps have keys that are there', () => {
+test('keys of a list of type map must be declared and required or defaulted', () => {
   const list = {
     type: 'array',
     'x-kubernetes-list-type': 'map',
@@ -294,7 +294,7 @@ test('list maps have keys that are there', () => {
   );
 });
 
-test('validation rules are accepted as they are, if they have a form', () => {
+test('checks the form of validation rules', () => {
   const rules = (...validations: JsonObject[]) =>
     schemaErrors({ type: 'string', 'x-kubernetes-validations': validations });
   assert.deepEqual(rules({ rule: 'self != "x"', message: 'not x' }), []);
@@ -304,7 +304,7 @@ test('validation rules are accepted as they are, if they have a form', () => {
   ]);
 });
 
-test('a scale subresource points into spec and status', () => {
+test('scale paths must be in spec or status', () => {
   const scale = {
     specReplicasPath: '.replicas',
     statusReplicasPath: 'status.replicas',
@@ -317,7 +317,7 @@ test('a scale subresource points into spec and status', () => {
   ]);
 });
 
-test('with a status subresource, the root declares fields and little else', () => {
+test('with a status subresource, most keywords are forbidden at the root', () => {
   const schema = { ...root, allOf: [{ required: ['spec'] }] };
   const [error = '', ...others] = errorsOf(
     crd({ schema, version: { subresources: { status: {} } } }),
@@ -326,7 +326,7 @@ test('with a status subresource, the root declares fields and little else', () =
   assert.deepEqual(others, []);
 });
 
-test('printer columns and selectable fields', () => {
+test('checks printer columns and selectable fields', () => {
   const additionalPrinterColumns = [{ name: 'A', type: 'text', jsonPath: 'spec.a' }];
   assert.deepEqual(errorsOf(crd({ version: { additionalPrinterColumns } })), [
     'spec.additionalPrinterColumns[0].type: Invalid value: "text": must be one of boolean,date,integer,number,string',
@@ -345,7 +345,7 @@ test('printer columns and selectable fields', () => {
   );
 });
 
-test('groups of the community need an approval', () => {
+test('protected groups require an approval annotation', () => {
   const of = (annotations?: JsonObject) =>
     crd({
       metadata: { name: 'counts.demo.k8s.io', ...(annotations && { annotations }) },
@@ -362,7 +362,7 @@ test('groups of the community need an approval', () => {
   assert.deepEqual(errorsOf(of(), of()), [], 'an update that leaves it as it was');
 });
 
-test('what objects and URLs depend on cannot change', () => {
+test('names in stored objects and URLs are immutable', () => {
   const established = {
     ...crd(),
     status: { conditions: [{ type: 'Established', status: 'True' }], storedVersions: ['v1'] },
@@ -380,7 +380,7 @@ test('what objects and URLs depend on cannot change', () => {
   );
 });
 
-test('garbage is invalid, never a crash', () => {
+test('malformed definitions are invalid and do not crash', () => {
   for (const garbage of [null, 5, 'x', [], {}, { versions: [null, 5, {}], names: 5 }]) {
     assert.ok(checkCrd({ spec: garbage, metadata: garbage }).length > 0);
   }
@@ -388,7 +388,7 @@ test('garbage is invalid, never a crash', () => {
   assert.ok(Array.isArray(errorsOf(crd({ schema: wild }))));
 });
 
-test('a schema without end is refused', () => {
+test('rejects a schema that is nested too deeply', () => {
   const deep = (schema: unknown, level: number): unknown =>
     level === 0 ? schema : deep({ type: 'object', properties: { a: schema } }, level - 1);
   assert.throws(() => checkCrd(crd({ schema: deep({ type: 'string' }, 1000) })), NestingError);

@@ -28,7 +28,7 @@ test('absent fields get their defaults, also in lists and maps', () => {
   });
 });
 
-test('a default is completed by the defaults below it; without it, nothing is', () => {
+test('a default object gets the defaults of its fields; an absent object without default gets none', () => {
   const schema: JsonSchema = {
     type: 'object',
     properties: { given: { ...port, default: {} }, other: port },
@@ -36,7 +36,7 @@ test('a default is completed by the defaults below it; without it, nothing is', 
   assert.deepEqual(applyDefaults({}, schema), { given: { protocol: 'TCP' } });
 });
 
-test('null becomes the default, stays where it is allowed, and goes where it is neither', () => {
+test('null is replaced by the default, kept if nullable, and removed otherwise', () => {
   const schema: JsonSchema = {
     type: 'object',
     properties: {
@@ -55,25 +55,25 @@ test('null becomes the default, stays where it is allowed, and goes where it is 
   });
 });
 
-test('what needs no default is returned itself', () => {
+test('returns the same object if nothing changes', () => {
   const value = deepFreeze({ protocol: 'TCP', deep: { list: [{}] } });
   assert.equal(applyDefaults(value, port), value);
 });
 
-test('a default called __proto__ becomes a member, not a prototype', () => {
+test('a default named __proto__ becomes a member, not a prototype', () => {
   const properties = JSON.parse('{"__proto__": {"type": "object", "default": {"bad": true}}}');
   const value = applyDefaults<Record<string, unknown>>({}, { type: 'object', properties });
   assert.deepEqual(Object.keys(value), ['__proto__']);
   assert.equal(value['bad'], undefined);
 });
 
-test('endless nesting is an error of its own', () => {
+test('throws a NestingError for deep nesting', () => {
   const schema = { type: 'object', properties: { a: {} as JsonSchema } };
   schema.properties.a = schema;
   assert.throws(() => applyDefaults(nested(100_000), schema), NestingError);
 });
 
-test('defaulting twice is defaulting once', () => {
+test('defaulting is idempotent', () => {
   fc.assert(
     fc.property(object, objectSchema, (value, schema) => {
       const once = applyDefaults(deepFreeze(value), schema);

@@ -13,7 +13,7 @@ const count = { kind: 'Count', group: 'demo.mark8s.io', name: 'x' };
 const one = fieldError.required('spec.name');
 const other = fieldError.invalid('spec.count', -1, 'must be positive');
 
-test('one error stands alone, several different ones in brackets', () => {
+test('the message has a single error without brackets, several in brackets', () => {
   assert.equal(
     invalidMessage(count, [one]),
     'Count.demo.mark8s.io "x" is invalid: spec.name: Required value',
@@ -26,7 +26,7 @@ test('one error stands alone, several different ones in brackets', () => {
   assert.equal(invalidMessage({ ...count, group: '' }, []), 'Count "x" is invalid');
 });
 
-test('the status says it to programs', () => {
+test('the Status has reason, details and causes', () => {
   const status = invalidStatus(count, [other]);
   assert.equal(status.code, 422);
   assert.equal(status.reason, 'Invalid');
@@ -44,7 +44,7 @@ test('the status says it to programs', () => {
   });
 });
 
-test('values are shown as Go shows them', () => {
+test('values are formatted like in Go', () => {
   assert.equal(
     formatFieldError(fieldError.duplicate('a', { b: '<&>', a: 1 })),
     'a: Duplicate value: {"a":1,"b":"\\u003c\\u0026\\u003e"}',

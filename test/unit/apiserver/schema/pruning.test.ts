@@ -11,7 +11,7 @@ function spec(properties: Record<string, JsonSchema>): JsonSchema {
   return { type: 'object', properties: { spec: { type: 'object', properties } } };
 }
 
-test('unknown fields are dropped, and their paths told in order', () => {
+test('removes unknown fields and returns their sorted paths', () => {
   const list: JsonSchema = {
     type: 'array',
     items: { type: 'object', properties: { y: { type: 'string' } } },
@@ -29,20 +29,20 @@ test('unknown fields are dropped, and their paths told in order', () => {
   assert.deepEqual(value, { spec: { list: [{ y: 'kept' }, {}] } });
 });
 
-test('type and metadata need no declaration, and keep what they hold', () => {
+test('keeps apiVersion, kind and metadata without declaration', () => {
   const value: JsonObject = { apiVersion: 'v1', kind: 'X', metadata: { name: 'a', odd: 1 } };
   assert.deepEqual(prune(value, { type: 'object' }), []);
   assert.deepEqual(value, { apiVersion: 'v1', kind: 'X', metadata: { name: 'a', odd: 1 } });
 });
 
-test('with a schema for it, metadata is pruned too', () => {
+test('prunes metadata if its schema is given', () => {
   const metadata: JsonSchema = { type: 'object', properties: { name: { type: 'string' } } };
   const value: JsonObject = { metadata: { name: 'a', odd: 1 } };
   assert.deepEqual(prune(value, { type: 'object' }, { metadata }), ['metadata.odd']);
   assert.deepEqual(value, { metadata: { name: 'a' } });
 });
 
-test('open objects keep unknown fields, but what they declare is pruned', () => {
+test('preserves unknown fields where declared, but prunes below declared fields', () => {
   const open: JsonSchema = {
     type: 'object',
     'x-kubernetes-preserve-unknown-fields': true,
@@ -53,7 +53,7 @@ test('open objects keep unknown fields, but what they declare is pruned', () => 
   assert.deepEqual(value, { spec: { open: { any: { thing: 1 }, known: {} } } });
 });
 
-test('the values of a map are pruned, its keys are not', () => {
+test('prunes the values of a map, but not its keys', () => {
   const map: JsonSchema = {
     type: 'object',
     additionalProperties: { type: 'object', properties: { a: { type: 'string' } } },
@@ -62,14 +62,14 @@ test('the values of a map are pruned, its keys are not', () => {
   assert.deepEqual(prune(value, spec({ map })), ['spec.map.one.b']);
 });
 
-test('additionalProperties without a schema declares names and nothing below them', () => {
+test('additionalProperties without a schema declares names, but no fields below them', () => {
   const map: JsonSchema = { type: 'object', additionalProperties: true };
   const value: JsonObject = { spec: { map: { scalar: 1, object: { odd: 1 } } } };
   assert.deepEqual(prune(value, spec({ map })), ['spec.map.object.odd']);
   assert.deepEqual(value, { spec: { map: { scalar: 1, object: {} } } });
 });
 
-test('an embedded resource keeps its type and metadata', () => {
+test('an embedded resource keeps apiVersion, kind and metadata', () => {
   const template: JsonSchema = {
     type: 'object',
     'x-kubernetes-embedded-resource': true,
@@ -84,7 +84,7 @@ test('an embedded resource keeps its type and metadata', () => {
   ]);
 });
 
-test('keys that mean something to JavaScript are data like any other', () => {
+test('keys with a meaning in JavaScript are ordinary data', () => {
   const value = JSON.parse('{"spec": {"__proto__": {"polluted": 1}, "constructor": 2}}');
   assert.deepEqual(prune(value, spec({})), ['spec.__proto__', 'spec.constructor']);
   assert.deepEqual(Object.keys(value.spec), []);
@@ -97,7 +97,7 @@ test('keys that mean something to JavaScript are data like any other', () => {
   assert.equal(Object.getPrototypeOf(kept.spec), Object.prototype);
 });
 
-test('what lies below the object may be frozen', () => {
+test('does not modify values below the object', () => {
   const value: JsonObject = { spec: deepFreeze({ foo: { bar: 1 }, kept: { odd: 1 } }) };
   const before = value['spec'];
   prune(value, spec({ kept: { type: 'object', properties: {} } }));
@@ -105,14 +105,14 @@ test('what lies below the object may be frozen', () => {
   assert.deepEqual(before, { foo: { bar: 1 }, kept: { odd: 1 } });
 });
 
-test('endless nesting is an error of its own', () => {
+test('throws a NestingError for deep nesting', () => {
   const open: JsonSchema = { type: 'object' };
   const schema = { ...open, properties: { a: {} as JsonSchema } };
   schema.properties.a = schema;
   assert.throws(() => prune(nested(100_000), schema), NestingError);
 });
 
-test('pruning twice is pruning once, and leaves nothing unknown', () => {
+test('pruning is idempotent and leaves no unknown fields', () => {
   fc.assert(
     fc.property(object, objectSchema, (value, schema) => {
       const pruned = { ...value };
@@ -128,7 +128,7 @@ test('pruning twice is pruning once, and leaves nothing unknown', () => {
   );
 });
 
-test('what is looked for is found without a change', () => {
+test('unknownFields does not modify the value', () => {
   fc.assert(
     fc.property(object, objectSchema, (value, schema) => {
       const embedded = { ...schema, 'x-kubernetes-embedded-resource': true };

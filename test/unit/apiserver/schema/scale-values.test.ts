@@ -20,20 +20,20 @@ function problemsOf(fields: Record<string, unknown>): string[] {
   return validateScaleValues(object, PATHS).map(formatFieldError);
 }
 
-test('what is absent or in range is in order', () => {
+test('accepts absent values and values in range', () => {
   assert.deepEqual(problemsOf({}), []);
   const status = { replicas: 0, selector: 'a=b' };
   assert.deepEqual(problemsOf({ spec: { count: 2 ** 31 - 1 }, status }), []);
 });
 
-test('a number out of range is told with its bound', () => {
+test('reports the limit of a number out of range', () => {
   assert.deepEqual(problemsOf({ spec: { count: -1 }, status: { replicas: 2 ** 31 } }), [
     '.spec.count: Invalid value: -1: should be a non-negative integer',
     '.status.replicas: Invalid value: 2147483648: should be less than or equal to 2147483647',
   ]);
 });
 
-test('a value of another type is told as its reader fails', () => {
+test('reports a value of another type with the text of the accessor', () => {
   const wrong = (count: unknown) => problemsOf({ spec: { count } })[0];
   const problem = '.spec.count: Invalid value: 0: .spec.count accessor error:';
   assert.equal(wrong('three'), `${problem} three is of the type string, expected int64`);

@@ -28,7 +28,7 @@ const library = new SchemaLibrary(
   }),
 );
 
-test('references are followed, also in circles', () => {
+test('resolves references, also cyclic ones', () => {
   const tree = library.get('Tree');
   assert.equal(tree.properties?.['left'], tree);
   assert.equal(tree.properties?.['leaf'], library.get('Leaf'));
@@ -40,7 +40,7 @@ test('references are followed, also in circles', () => {
   );
 });
 
-test('what stands beside a reference joins what it refers to', () => {
+test('merges the siblings of a reference into the schema', () => {
   const tree = library.get('Tree');
   const right = tree.properties?.['right'];
   assert.equal(right?.['x-kubernetes-map-type'], 'atomic');
@@ -48,18 +48,18 @@ test('what stands beside a reference joins what it refers to', () => {
   assert.equal(tree['x-kubernetes-map-type'], undefined);
 });
 
-test('zero values of Go fields are no defaults', () => {
+test('removes defaults that are Go zero values', () => {
   const { properties } = library.get('Tree');
   assert.equal(properties?.['name']?.default, undefined);
   assert.equal(properties?.['right']?.default, undefined);
   assert.equal(properties?.['port']?.default, 'TCP');
 });
 
-test('a definition of anything keeps anything', () => {
+test('an untyped definition preserves unknown fields', () => {
   assert.equal(library.get('Any')['x-kubernetes-preserve-unknown-fields'], true);
 });
 
-test('a schema that is missing is named', () => {
+test('the error names a missing schema', () => {
   assert.throws(() => library.get('Broken'), /There is no schema "Missing"/);
   assert.equal(library.has('Nothing'), false);
 });

@@ -6,7 +6,7 @@ import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
 import { validateStructure } from '../../../../src/apiserver/schema/validate.ts';
 import { nested } from './arbitraries.ts';
 
-/** What is said about `spec.field` holding `value`. */
+/** Messages about the value of `spec.field`. */
 function errorsOf(field: JsonSchema, value: unknown): string[] {
   const schema: JsonSchema = {
     type: 'object',
@@ -15,7 +15,7 @@ function errorsOf(field: JsonSchema, value: unknown): string[] {
   return validateStructure({ spec: { field: value } }, schema).map(formatFieldError);
 }
 
-test('a value of another type is named by its type', () => {
+test('reports the type of a value of another type', () => {
   const integer: JsonSchema = { type: 'integer' };
   const wrong = (type: string) =>
     `spec.field: Invalid value: "${type}": spec.field in body must be of type integer: "${type}"`;
@@ -32,7 +32,7 @@ test('a value of another type is named by its type', () => {
   assert.deepEqual(errorsOf({ type: 'number' }, 3), []);
 });
 
-test('bounds are told as upstream tells them', () => {
+test('reports limits with the text of upstream', () => {
   assert.deepEqual(errorsOf({ type: 'integer', minimum: 0 }, -1), [
     'spec.field: Invalid value: -1: spec.field in body should be greater than or equal to 0',
   ]);
@@ -54,7 +54,7 @@ test('bounds are told as upstream tells them', () => {
   ]);
 });
 
-test('strings: length in characters, pattern, format', () => {
+test('validates length in characters, pattern and format of strings', () => {
   assert.deepEqual(errorsOf({ type: 'string', maxLength: 2 }, 'abc'), [
     'spec.field: Too long: may not be more than 2 bytes',
   ]);
@@ -75,19 +75,19 @@ test('strings: length in characters, pattern, format', () => {
   assert.deepEqual(errorsOf({ type: 'string', format: 'fancy' }, 'anything'), []);
 });
 
-test('a pattern that would backtrack for ever has an answer', () => {
+test('matches a pattern that would backtrack exponentially', () => {
   const errors = errorsOf({ type: 'string', pattern: '^(a+)+$' }, `${'a'.repeat(5000)}!`);
   assert.equal(errors.length, 1);
 });
 
-test('what is not in an enum is unsupported', () => {
+test('reports a value outside of its enum as unsupported', () => {
   assert.deepEqual(errorsOf({ type: 'string', enum: ['a', 'b'] }, 'c'), [
     'spec.field: Unsupported value: "c": supported values: "a", "b"',
   ]);
   assert.deepEqual(errorsOf({ enum: [1, { a: 1 }] }, { a: 1 }), []);
 });
 
-test('lists and maps: how many', () => {
+test('validates the number of items and properties', () => {
   const list: JsonSchema = { type: 'array', items: { type: 'integer' } };
   assert.deepEqual(errorsOf({ ...list, maxItems: 1 }, [1, 2]), [
     'spec.field: Too many: 2: must have at most 1 item',
@@ -113,7 +113,7 @@ test('lists and maps: how many', () => {
   ]);
 });
 
-test('required fields are missed at every level', () => {
+test('reports missing required fields at every level', () => {
   const schema: JsonSchema = {
     type: 'object',
     required: ['spec'],
@@ -126,7 +126,7 @@ test('required fields are missed at every level', () => {
   ]);
 });
 
-test('compositions name their field in the text, and give the nearest failure', () => {
+test('compositions report the field in the text, and the best failure', () => {
   const either: JsonSchema = { anyOf: [{ minimum: 5 }, { maximum: 1 }] };
   assert.deepEqual(errorsOf({ type: 'integer', ...either }, 7), []);
   assert.deepEqual(errorsOf({ type: 'integer', ...either }, 3), [
@@ -149,7 +149,7 @@ test('compositions name their field in the text, and give the nearest failure', 
   ]);
 });
 
-test('an int-or-string is one of the two', () => {
+test('int-or-string accepts only integers and strings', () => {
   const either: JsonSchema = { 'x-kubernetes-int-or-string': true };
   assert.deepEqual(errorsOf(either, 1), []);
   assert.deepEqual(errorsOf(either, '50%'), []);
@@ -158,7 +158,7 @@ test('an int-or-string is one of the two', () => {
   ]);
 });
 
-test('sets and list maps hold each item once', () => {
+test('reports duplicates in lists of type set and map', () => {
   const set: JsonSchema = {
     type: 'array',
     items: { type: 'string' },
@@ -177,7 +177,7 @@ test('sets and list maps hold each item once', () => {
   assert.deepEqual(errorsOf(map, [{}, {}]), ['spec.field[1]: Duplicate value: {}']);
 });
 
-test('an embedded resource says what it is', () => {
+test('an embedded resource requires apiVersion and kind', () => {
   const embedded: JsonSchema = {
     type: 'object',
     'x-kubernetes-embedded-resource': true,
@@ -189,7 +189,7 @@ test('an embedded resource says what it is', () => {
   ]);
 });
 
-test('causes carry the reasons that clients match', () => {
+test('causes have the reasons that clients match', () => {
   const schema: JsonSchema = {
     type: 'object',
     required: ['a'],
@@ -218,7 +218,7 @@ test('causes carry the reasons that clients match', () => {
   );
 });
 
-test('a path is put before the fields, and not into the words', () => {
+test('a path is a prefix of fields, but not part of texts', () => {
   const errors = validateStructure(
     { a: 1 },
     { type: 'object', properties: { a: { type: 'string' } } },
@@ -229,7 +229,7 @@ test('a path is put before the fields, and not into the words', () => {
   ]);
 });
 
-test('a recursive schema meets deep data with an error, not with the end of the stack', () => {
+test('deep data in a recursive schema causes a NestingError, not a stack overflow', () => {
   const schema = { type: 'object', properties: { a: {} as JsonSchema } };
   schema.properties.a = schema;
   assert.deepEqual(validateStructure(nested(300, {}), schema), []);

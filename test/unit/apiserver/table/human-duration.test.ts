@@ -43,7 +43,7 @@ test('an age counts from an RFC 3339 timestamp, with or without a fraction or an
   assert.equal(ageOf('2026-01-01T01:00:00+01:00', now), '10s');
 });
 
-test('no timestamp is unknown, anything but a timestamp is invalid', () => {
+test('an absent timestamp is unknown, a malformed one invalid', () => {
   assert.equal(ageOf(undefined, 0), '<unknown>');
   assert.equal(ageOf(null, 0), '<unknown>');
   assert.equal(ageOf('', 0), '<unknown>');

@@ -61,7 +61,7 @@ const found: readonly [path: string, values: readonly unknown[] | undefined][] =
 ];
 
 for (const [path, values] of found) {
-  test(`${path} leads to ${values ? JSON.stringify(values) : 'nothing that fits'}`, () => {
+  test(`${path} selects ${values ? JSON.stringify(values) : 'nothing because it does not fit'}`, () => {
     assert.deepEqual(evaluateJsonPath(parseJsonPath(path), object), values);
   });
 }
@@ -78,20 +78,20 @@ for (const path of [
   '}{.a',
   '.a[?(@.b==c)]',
 ]) {
-  test(`${path} is refused`, () => {
+  test(`rejects ${path}`, () => {
     assert.throws(() => parseJsonPath(path), SyntaxError);
   });
 }
 
-test('a path that would visit too much is given up', () => {
+test('stops a path that visits too many values', () => {
   const wide = { list: Array.from({ length: 150_000 }, () => 0) };
   for (const path of ['.list[*]', '..missing']) {
-    // Not `equal`: a failure would print it all.
+    // Not `equal`, because a failure would print the whole value.
     assert.ok(evaluateJsonPath(parseJsonPath(path), wide) === undefined, path);
   }
 });
 
-test('a path through deep nesting does not need a deep stack', () => {
+test('evaluates deep nesting without recursion', () => {
   let deep: unknown = 'end';
   for (let depth = 0; depth < 20_000; depth++) deep = { deep };
   assert.equal(evaluateJsonPath(parseJsonPath('..missing'), deep)?.length, 0);

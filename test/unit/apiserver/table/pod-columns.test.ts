@@ -12,7 +12,7 @@ interface Situation {
   readonly spec?: object;
   readonly status?: object;
   readonly metadata?: object;
-  /** READY, STATUS, RESTARTS. */
+  /** The cells READY, STATUS, RESTARTS. */
   readonly shows: readonly [ready: string, status: string, restarts: string];
 }
 
@@ -32,9 +32,9 @@ const waiting = (reason: string) => ({
 });
 
 const situations: readonly Situation[] = [
-  { title: 'nothing known', status: { phase: 'Pending' }, shows: ['0/1', 'Pending', '0'] },
+  { title: 'no container status', status: { phase: 'Pending' }, shows: ['0/1', 'Pending', '0'] },
   {
-    title: 'its containers being created',
+    title: 'containers in creation',
     status: { phase: 'Pending', containerStatuses: [waiting('ContainerCreating')] },
     shows: ['0/1', 'ContainerCreating', '0'],
   },
@@ -44,7 +44,7 @@ const situations: readonly Situation[] = [
     shows: ['1/1', 'Running', '0'],
   },
   {
-    title: 'a container that crashes again and again',
+    title: 'a container in CrashLoopBackOff',
     status: {
       phase: 'Running',
       containerStatuses: [
@@ -58,17 +58,17 @@ const situations: readonly Situation[] = [
     shows: ['0/1', 'CrashLoopBackOff', '4 (60s ago)'],
   },
   {
-    title: 'a container that has ended well',
+    title: 'a completed container',
     status: { phase: 'Succeeded', containerStatuses: [exited('a', 0, 'Completed')] },
     shows: ['0/1', 'Completed', '0'],
   },
   {
-    title: 'a container that has failed',
+    title: 'a failed container',
     status: { phase: 'Failed', containerStatuses: [exited('a', 3, 'Error')] },
     shows: ['0/1', 'Error', '0'],
   },
   {
-    title: 'a container that has failed for no reason given',
+    title: 'a container that failed without a reason',
     status: { phase: 'Failed', containerStatuses: [exited('a', 3)] },
     shows: ['0/1', 'ExitCode:3', '0'],
   },
@@ -83,7 +83,7 @@ const situations: readonly Situation[] = [
     shows: ['0/1', 'Signal:9', '0'],
   },
   {
-    title: 'one container done, the other ready',
+    title: 'one completed and one ready container',
     spec: two,
     status: {
       phase: 'Running',
@@ -93,7 +93,7 @@ const situations: readonly Situation[] = [
     shows: ['1/2', 'Running', '0'],
   },
   {
-    title: 'one container done, the other running but the pod not ready',
+    title: 'one completed and one running container, but not ready',
     spec: two,
     status: {
       phase: 'Running',
@@ -102,7 +102,7 @@ const situations: readonly Situation[] = [
     shows: ['1/2', 'NotReady', '0'],
   },
   {
-    title: 'the first container done, the second failed',
+    title: 'a completed and a failed container',
     spec: two,
     status: {
       phase: 'Failed',
@@ -111,7 +111,7 @@ const situations: readonly Situation[] = [
     shows: ['0/2', 'Error', '0'],
   },
   {
-    title: 'two containers in trouble, of which the first has the last word',
+    title: 'two failing containers, of which the first determines the status',
     spec: two,
     status: {
       phase: 'Pending',
@@ -123,13 +123,13 @@ const situations: readonly Situation[] = [
     shows: ['0/2', 'ErrImagePull', '0'],
   },
   {
-    title: 'a deletion under way',
+    title: 'a deletion timestamp',
     metadata: { deletionTimestamp: minuteAgo },
     status: { phase: 'Running', containerStatuses: [running] },
     shows: ['1/1', 'Terminating', '0'],
   },
   {
-    title: 'a deletion after the end',
+    title: 'a deletion timestamp after it ended',
     metadata: { deletionTimestamp: minuteAgo },
     status: { phase: 'Succeeded', containerStatuses: [exited('a', 0, 'Completed')] },
     shows: ['0/1', 'Completed', '0'],
@@ -154,7 +154,7 @@ const situations: readonly Situation[] = [
     shows: ['0/1', 'SchedulingGated', '0'],
   },
   {
-    title: 'its second init container at work',
+    title: 'its second init container running',
     spec: { ...one, initContainers: [{ name: 'x' }, { name: 'y' }] },
     status: {
       phase: 'Pending',
@@ -182,7 +182,7 @@ const situations: readonly Situation[] = [
     shows: ['0/1', 'Init:ImagePullBackOff', '0'],
   },
   {
-    title: 'a sidecar that counts among the containers',
+    title: 'a sidecar',
     spec: { ...one, initContainers: [{ name: 'x', restartPolicy: 'Always' }] },
     status: {
       phase: 'Running',
@@ -219,7 +219,7 @@ for (const situation of situations) {
   });
 }
 
-test('wide columns say where the pod is and which gates it has passed', () => {
+test('wide columns show addresses, nodes and readiness gates', () => {
   const spec = {
     ...one,
     nodeName: 'n1',
@@ -230,7 +230,7 @@ test('wide columns say where the pod is and which gates it has passed', () => {
   assert.deepEqual(row({})?.cells.slice(5), ['<none>', '<none>', '<none>', '<none>']);
 });
 
-test('the row of a pod that has ended says so', () => {
+test('the row of an ended pod has the condition Completed', () => {
   assert.deepEqual(row({ status: { phase: 'Failed' } })?.conditions, [
     { type: 'Completed', status: 'True', reason: 'Failed', message: 'The pod has failed.' },
   ]);

@@ -34,7 +34,7 @@ function object(fields: Record<string, unknown>, metadata: object = {}): StoredO
   };
 }
 
-/** What kubectl prints: the columns shown, or all with `-o wide`. */
+/** The cells that kubectl prints; all cells with `-o wide`. */
 function cells(definition: ResourceDefinition, shown: StoredObject, wide = false): unknown[] {
   const table = renderTable(definition, [shown], { listMeta: {}, now });
   return (table.rows[0]?.cells ?? []).filter(
@@ -68,7 +68,7 @@ for (const [name, expected] of Object.entries(expectedHeaders)) {
   test(`${name} has the columns kubectl knows`, () => assert.equal(headers(kind(name)), expected));
 }
 
-test('a table carries the version of its list and the metadata of each object', () => {
+test('a table has the list metadata and the metadata of each object', () => {
   const table = renderTable(kind('Namespace'), [object({ status: { phase: 'Active' } })], {
     listMeta: { resourceVersion: '9', continue: 'more', remainingItemCount: 2 },
     now,
@@ -113,7 +113,7 @@ test('a table carries the version of its list and the metadata of each object', 
   });
 });
 
-test('a client chooses whether a row carries its object whole, in part or not', () => {
+test('includeObject selects the part of the object in each row', () => {
   const shown = object({ data: { a: 'b' } });
   const options = { listMeta: {}, now };
   const carried = (includeObject: 'None' | 'Object') =>
@@ -122,7 +122,7 @@ test('a client chooses whether a row carries its object whole, in part or not', 
   assert.equal(carried('Object'), shown);
 });
 
-test('a later event of a watch comes without headers', () => {
+test('noHeaders omits the column definitions', () => {
   const table = renderTable(kind('Pod'), [], { listMeta: {}, now, noHeaders: true });
   assert.equal(table.columnDefinitions, null);
 });
@@ -159,7 +159,7 @@ test('nodes show readiness, roles and versions', () => {
   assert.deepEqual(cells(kind('Node'), object({})), ['web', 'Unknown', '<none>', '2m10s', '']);
 });
 
-test('services show where they are reached', () => {
+test('services show addresses and ports', () => {
   const service = (spec: object, status: object = {}) => object({ spec, status });
   const shown = (of: StoredObject) => cells(kind('Service'), of).slice(1, 5);
   assert.deepEqual(
@@ -236,7 +236,7 @@ test('workloads show their counts, containers and selector', () => {
   ]);
 });
 
-test('the other kinds show what they hold', () => {
+test('other kinds show their columns', () => {
   const data = { a: '1', b: '2' };
   assert.deepEqual(cells(kind('ConfigMap'), object({ data, binaryData: { c: '' } })), [
     'web',
@@ -264,7 +264,7 @@ test('the other kinds show what they hold', () => {
   assert.deepEqual(table.rows[0]?.cells, ['web', 5, 3, '2m10s']);
 });
 
-test('events show when, what and to whom', () => {
+test('events show time, reason and object', () => {
   const event = object({
     involvedObject: { kind: 'Count', name: 'test-count', fieldPath: 'spec' },
     type: 'Normal',
@@ -296,7 +296,7 @@ test('events show when, what and to whom', () => {
   ]);
 });
 
-test('an event of the newer form is dated by its series or its time', () => {
+test('an events.k8s.io event has the time of its series or its eventTime', () => {
   const involvedObject = { kind: 'Pod' };
   const eventTime = `${at(30).slice(0, -1)}.000000Z`;
   const shown = (fields: object) => {
@@ -331,7 +331,7 @@ test('a custom kind without columns shows its name and age', () => {
   assert.deepEqual(cells(custom([]), object({})), ['web', '2m10s']);
 });
 
-test('a custom kind shows what its CRD adds, each cell of the type that is declared', () => {
+test('a custom kind shows the columns of its CRD, with cells of the declared types', () => {
   const definition = custom([
     { name: 'Desired', type: 'integer', jsonPath: '.spec.count' },
     { name: 'Ratio', type: 'number', jsonPath: '.spec.ratio' },
@@ -358,7 +358,7 @@ test('a custom kind shows what its CRD adds, each cell of the type that is decla
   ]);
 });
 
-test('a cell whose value is absent or of another type stays empty', () => {
+test('a cell with an absent value or another type is empty', () => {
   const definition = custom([
     { name: 'A', type: 'integer', jsonPath: '.spec.text' },
     { name: 'B', type: 'boolean', jsonPath: '.spec.text' },
@@ -376,7 +376,7 @@ test('a cell whose value is absent or of another type stays empty', () => {
   ]);
 });
 
-test('a column whose path does not parse is dropped, with those behind it', () => {
+test('a malformed path drops its column and all later ones', () => {
   const definition = custom([
     { name: 'Good', type: 'string', jsonPath: '.spec.good' },
     { name: 'Bad', type: 'string', jsonPath: '.spec[' },
