@@ -6,7 +6,7 @@
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { configSample } from '../src/cli/flags/config-file.ts';
-import { RUN_OPTIONS } from '../src/cli/flags/run-options.ts';
+import { RUN_OPTIONS } from '../src/cli/flags/options.ts';
 import { installation } from '../src/cli/installation.ts';
 
 const root = join(import.meta.dirname, '..');

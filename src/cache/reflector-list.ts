@@ -1,8 +1,8 @@
 import { ApiError, isApiError } from '../api/api-error.ts';
 import type { KubernetesObject, ObjectList } from '../api/object.ts';
 import { isOlderResourceVersion } from '../api/resource-version.ts';
-import { TimeoutError, withinTimeout } from '../client/within-timeout.ts';
-import type { TimeLimit } from '../client/within-timeout.ts';
+import { TimeoutError, withinTimeout } from '../util/within-timeout.ts';
+import type { TimeLimit } from '../util/within-timeout.ts';
 import type { Clock } from '../util/clock.ts';
 import type { ListerWatcher, ListRequest } from './lister-watcher.ts';
 import type { ReflectorLimits } from './reflector-options.ts';

@@ -2,9 +2,9 @@ import type { ClusterConfig } from '../client/kube-config/cluster-config.ts';
 import { loadClusterConfig } from '../client/kube-config/kube-config.ts';
 import { goQuote } from '../util/go-quote.ts';
 import type { CommandContext } from './command.ts';
-import { UsageError } from './exit-codes.ts';
+import { UsageError } from './errors.ts';
 import type { OptionValues } from './flags/option.ts';
-import type { CLUSTER_OPTIONS } from './flags/common-options.ts';
+import type { CLUSTER_OPTIONS } from './flags/options.ts';
 import { isLoopback } from '../serving/bind-address.ts';
 
 /** Cluster and user of a command. */

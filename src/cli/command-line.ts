@@ -8,18 +8,23 @@ import type { Command, ReadyCommand } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { manifest, versionLine } from './package.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
-import { errorText, isProgrammerError } from './error-text.ts';
-import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from './exit-codes.ts';
+import {
+  errorText,
+  EXIT_FAILURE,
+  EXIT_OK,
+  EXIT_USAGE,
+  isProgrammerError,
+  UsageError,
+} from './errors.ts';
 import { flagForms } from './flags/flag-parser.ts';
 import { goQuote } from '../util/go-quote.ts';
 import { helpText } from './flags/help.ts';
 import { cycleVerbosityOnSignal } from './logs/log-level.ts';
 import { logText } from './logs/log-value.ts';
-import type { LoggingOptions } from './logs/logging.ts';
+import type { LoggingEnvironment, LoggingOptions } from './logs/logging.ts';
 import { createLogging } from './logs/logging.ts';
-import { KLOG_FLAGS } from './flags/common-options.ts';
-import type { Terminal } from './terminal.ts';
-import { processTerminal } from './terminal.ts';
+import { KLOG_FLAGS } from './flags/options.ts';
+import { lineWriterOf } from '../util/line-writer.ts';
 
 /**
  * Runs the program. Standard output has the output of the command. Standard error has the log, and one line
@@ -203,4 +208,64 @@ function errorMessage(error: unknown, named: Command | undefined, verbosity: num
     lines.push(logText(error.stack ?? ''));
   }
   return lines.join('\n');
+}
+
+/** Standard output and standard error of a command line. */
+export interface Terminal {
+  /** Writes one or more lines to standard output. */
+  readonly print: (text: string) => void;
+  /** Writes one or more lines to standard error. */
+  readonly warn: (text: string) => void;
+  /**
+   * Width of the terminal.
+   * @default 80
+   */
+  readonly columns?: number | undefined;
+  readonly colour: boolean;
+  /**
+   * Destination of the log.
+   * @default standard error
+   */
+  readonly logging?: LoggingEnvironment | undefined;
+  /**
+   * State of standard output.
+   * @default writes never fail
+   */
+  readonly output?: Output | undefined;
+}
+
+/** State of standard output. A closed pipe (`| head`) is not a failure. */
+export interface Output {
+  /** Aborts when a write fails, with the error as its reason. */
+  readonly failed: AbortSignal;
+  /** Resolves when all writes have succeeded or failed. */
+  flush(): Promise<void>;
+}
+
+/**
+ * Returns the terminal of this process. Reading `process.stderr` makes a pipe non-blocking, so that a
+ * stopped reader does not stop the process; see `LineWriter`.
+ */
+export function processTerminal(): Terminal {
+  const { stdout, stderr } = process;
+  const failed = new AbortController();
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') failed.abort(error);
+  });
+  // Output of Node.js itself, such as warnings, can be lost too.
+  stderr.on('error', () => undefined);
+  const errors = lineWriterOf(2);
+  let written = Promise.resolve();
+  return {
+    print: (text) => {
+      written = new Promise((resolve) => stdout.write(`${text}\n`, () => setImmediate(resolve)));
+    },
+    warn: (text) => errors.write(`${text}\n`),
+    columns: stdout.columns,
+    colour: stdout.isTTY && stdout.hasColors(),
+    output: {
+      failed: failed.signal,
+      flush: () => written,
+    },
+  };
 }

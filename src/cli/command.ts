@@ -4,7 +4,7 @@ import { configPath, parseFlags } from './flags/flag-parser.ts';
 import type { LogLevel } from './logs/log-level.ts';
 import type { LoggingOptions } from './logs/logging.ts';
 import type { Completion, Options } from './flags/option.ts';
-import type { COMMON_OPTIONS } from './flags/common-options.ts';
+import type { COMMON_OPTIONS } from './flags/options.ts';
 
 /** Log, output and signals of the process, for a command. */
 export interface CommandContext {

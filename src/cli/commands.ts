@@ -1,19 +1,19 @@
 import type { Command } from './command.ts';
 import { command } from './command.ts';
 import { manifest, versionLine } from './package.ts';
-import { EXIT_OK } from './exit-codes.ts';
+import { EXIT_OK } from './errors.ts';
 import {
   APPLY_OPTIONS,
   CHECK_OPTIONS,
+  COMMON_OPTIONS,
   DEMO_OPTIONS,
   GENERATE_OPTIONS,
   INIT_OPTIONS,
   MANIFESTS_OPTIONS,
+  RUN_OPTIONS,
   SERVE_OPTIONS,
   TOP_OPTIONS,
-} from './flags/command-options.ts';
-import { COMMON_OPTIONS } from './flags/common-options.ts';
-import { RUN_OPTIONS } from './flags/run-options.ts';
+} from './flags/options.ts';
 
 /**
  * All commands, in the order of the help. The first one is the default command. The modules of a command are

@@ -19,8 +19,8 @@ import type { LeadershipDeps, RunConfig } from './run-config.ts';
 import type { LogLevel } from './logs/log-level.ts';
 import { redactText } from './logs/redact.ts';
 import { manifest } from './package.ts';
-import { debugFlags, endpoints } from './serving/endpoints.ts';
-import type { EndpointRoutes, SecureServing } from './serving/endpoints.ts';
+import { debugFlags, endpoints } from './endpoints.ts';
+import type { EndpointRoutes, SecureServing } from './endpoints.ts';
 import {
   clockSkewCheck,
   EventLoopMonitor,

@@ -6,7 +6,7 @@ import type { ClusterOptions } from '../cluster/cluster.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { goQuote } from '../util/go-quote.ts';
-import { UsageError } from './exit-codes.ts';
+import { UsageError } from './errors.ts';
 import type { ServerIdentity } from './kubeconfig-file.ts';
 
 /** Options of `startEmbeddedCluster`. */

@@ -3,7 +3,7 @@ import { parse, parseDocument, visit } from 'yaml';
 import type { Document, ToStringOptions } from 'yaml';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
-import type { ManifestPart } from './flags/command-options.ts';
+import type { ManifestPart } from './flags/options.ts';
 import { readFileSync } from 'node:fs';
 import { packageRoot } from './package.ts';
 

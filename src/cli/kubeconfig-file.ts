@@ -8,8 +8,7 @@ import { hasErrorCode, isRecord } from '../util/values.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Certificate } from '../util/x509.ts';
-import { errorText } from './error-text.ts';
-import { UsageError } from './exit-codes.ts';
+import { errorText, UsageError } from './errors.ts';
 
 /** First line of every kubeconfig that this program writes. kubectl removes it. */
 const MARKER = '# Written by crd-controller, which may write it again.';

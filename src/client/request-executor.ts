@@ -17,7 +17,7 @@ import {
 } from './transport/connection-error.ts';
 import { logMissingPermissions } from './missing-permissions.ts';
 import { rejectOnAbort } from '../util/abort.ts';
-import { startWithinTimeout, TimeoutError, withinTimeout } from './within-timeout.ts';
+import { startWithinTimeout, TimeoutError, withinTimeout } from '../util/within-timeout.ts';
 import { TokenBucket } from '../util/token-bucket.ts';
 
 /** Authenticates requests by a header. `Credentials` implements it. */

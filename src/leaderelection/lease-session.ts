@@ -1,7 +1,7 @@
 import type { Lease } from '../api/builtin.ts';
 import { compareResourceVersions } from '../api/resource-version.ts';
 import { retryOnConflict } from '../client/retry-on-conflict.ts';
-import { withinTimeout } from '../client/within-timeout.ts';
+import { withinTimeout } from '../util/within-timeout.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import {

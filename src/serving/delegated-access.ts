@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isApiError } from '../api/api-error.ts';
 import type { Client } from '../client/client.ts';
 import { isRecord } from '../util/values.ts';
-import { withinTimeout } from '../client/within-timeout.ts';
+import { withinTimeout } from '../util/within-timeout.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
 import { backoffMs } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';

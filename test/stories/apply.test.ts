@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { applyTo } from '../../src/cli/commands/apply.ts';
 import { parseFlags } from '../../src/cli/flags/flag-parser.ts';
-import { APPLY_OPTIONS } from '../../src/cli/flags/command-options.ts';
+import { APPLY_OPTIONS } from '../../src/cli/flags/options.ts';
 import { applyManifests } from '../../src/client/apply/apply.ts';
 import { parseManifests } from '../../src/client/apply/manifest.ts';
 import { readManifests } from '../../src/client/apply/manifest-files.ts';

@@ -11,7 +11,7 @@ import type { ApiUser } from '../../src/apiserver/access.ts';
 import { check } from '../../src/cli/commands/check.ts';
 import { parseFlags } from '../../src/cli/flags/flag-parser.ts';
 import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
-import { CHECK_OPTIONS } from '../../src/cli/flags/command-options.ts';
+import { CHECK_OPTIONS } from '../../src/cli/flags/options.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
 import type { Client } from '../../src/client/client.ts';

@@ -7,7 +7,7 @@ import { isApiError } from '../../src/api/api-error.ts';
 import type { PolicyRule } from '../../src/apiserver/policy-rule.ts';
 import { ApiServer } from '../../src/apiserver/api-server.ts';
 import { daemon } from '../../src/cli/daemon.ts';
-import { servingCertificate } from '../../src/cli/serving/endpoints.ts';
+import { servingCertificate } from '../../src/cli/endpoints.ts';
 import { ChangeableLogLevel } from '../../src/cli/logs/log-level.ts';
 import type { Client } from '../../src/client/client.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';

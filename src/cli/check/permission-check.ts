@@ -3,7 +3,7 @@ import { canICommand, missingRule } from '../../api/permission.ts';
 import type { Permission } from '../../api/permission.ts';
 import type { Client } from '../../client/client.ts';
 import { isRecord } from '../../util/values.ts';
-import { errorText } from '../error-text.ts';
+import { errorText } from '../errors.ts';
 import { failed, ok, skipped, warning } from './check-result.ts';
 import type { CheckResult } from './check-result.ts';
 import { parseAllDocuments } from 'yaml';

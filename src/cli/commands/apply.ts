@@ -12,10 +12,10 @@ import {
 import { readManifests } from '../../client/apply/manifest-files.ts';
 import { clusterAccess, loadCluster, namespaceName, userAgent } from '../cluster-access.ts';
 import type { CommandContext } from '../command.ts';
-import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from '../exit-codes.ts';
+import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from '../errors.ts';
 import { logText } from '../logs/log-value.ts';
 import type { OptionValues } from '../flags/option.ts';
-import type { APPLY_OPTIONS } from '../flags/command-options.ts';
+import type { APPLY_OPTIONS } from '../flags/options.ts';
 import { manifest } from '../package.ts';
 
 type Flags = OptionValues<typeof APPLY_OPTIONS>;

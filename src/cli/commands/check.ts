@@ -2,20 +2,33 @@ import { connectCluster } from '../../client/cluster-connection.ts';
 import { CONTROLLERS, DEFAULT_CONTROLLERS } from '../../controllers/registry.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/logger.ts';
-import type { PreflightPlan } from '../check/preflight.ts';
-import { preflight } from '../check/preflight.ts';
-import { allPassed, formatResults, resultsJson } from '../check/check-result.ts';
-import { ServerClock } from '../check/server-check.ts';
+import { allPassed, failed, formatResults, ok, resultsJson, skipped, warning } from '../check/check-result.ts';
+import { checkServer, ServerClock } from '../check/server-check.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
 import type { CommandContext } from '../command.ts';
-import { EXIT_FAILURE, EXIT_OK } from '../exit-codes.ts';
+import { errorText, EXIT_FAILURE, EXIT_OK } from '../errors.ts';
 import type { ParsedFlags } from '../flags/flag-parser.ts';
 import { leaseNamespace, runConfig } from '../run-config.ts';
 import { isNonLoopback } from '../../serving/bind-address.ts';
 import { readDeployed } from '../installation.ts';
-import type { CHECK_OPTIONS } from '../flags/command-options.ts';
+import type { CHECK_OPTIONS } from '../flags/options.ts';
 import { manifest } from '../package.ts';
 import type { RunConfig } from '../run-config.ts';
+import type { Resource } from '../../api/resource.ts';
+import type { Client } from '../../client/client.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { ReadFile } from '../installation.ts';
+import { checkPermissions, requiredPermissions } from '../check/permission-check.ts';
+import type { PermissionPlan } from '../check/permission-check.ts';
+import type { CheckResult } from '../check/check-result.ts';
+import type { ServerClock } from '../check/server-check.ts';
+import { isApiError } from '../../api/api-error.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, LEASES } from '../../api/builtin.ts';
+import type { CustomResourceDefinition, Lease } from '../../api/builtin.ts';
+import { objectKey } from '../../api/object-key.ts';
+import { formatDuration } from '../../util/duration.ts';
+import { groupResourceOf } from '../../api/resource.ts';
+import { isRecord } from '../../util/values.ts';
 
 /** Shorter than the daemon's timeout, because a user waits for the result. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -96,4 +109,188 @@ function planOf(
 
 function leaseNames({ name, shards = 1 }: { name: string; shards?: number }): string[] {
   return shards === 1 ? [name] : Array.from({ length: shards }, (_, shard) => `${name}-${shard}`);
+}
+
+/** Dependencies of `preflight`. */
+export interface PreflightDeps {
+  readonly client: Client;
+  /** Address of the server, for messages. */
+  readonly server: string;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** Wraps the transport of `client`. */
+  readonly serverClock: ServerClock;
+  /** Reads a file below hack/deploy. */
+  readonly read: ReadFile;
+}
+
+export interface PreflightPlan extends PermissionPlan {
+  readonly controllers: readonly {
+    readonly name: string;
+    readonly isOnByDefault: boolean;
+    readonly resource: Resource;
+    readonly isBuiltin: boolean;
+  }[];
+}
+
+/**
+ * Checks the prerequisites of the daemon without changing anything. Returns one result for each check. If
+ * the server cannot be reached, there is one result.
+ */
+export async function preflight(
+  { client, server, clock, serverClock, read }: PreflightDeps,
+  plan: PreflightPlan,
+  signal: AbortSignal,
+): Promise<CheckResult[]> {
+  const { results, isUnreachable, user } = await checkServer(client, server, clock, signal);
+  if (isUnreachable) return [...results];
+  const definitions = await Promise.all(
+    plan.controllers
+      .filter(({ isBuiltin }) => !isBuiltin)
+      .map(({ resource }) => checkDefinition(client, resource, signal)),
+  );
+  const permissions: CheckResult[] = [];
+  for (const required of requiredPermissions(read, plan)) {
+    permissions.push(...(await checkPermissions(client, required, user, signal)));
+  }
+  const leases = await Promise.all(
+    (plan.leases?.names ?? []).map((name) =>
+      checkLease(
+        client,
+        { namespace: plan.leases?.namespace ?? '', name },
+        () => serverClock.now(),
+        signal,
+      ),
+    ),
+  );
+  return [...results, serverClock.result(), ...definitions, ...permissions, ...leases];
+}
+
+/**
+ * Checks who holds a Lease, and whether the holder renews it.
+ *
+ * @param now returns the time of the server's clock, in milliseconds
+ */
+export async function checkLease(
+  client: Client,
+  at: { readonly namespace: string; readonly name: string },
+  now: () => number,
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  const check = `Lease ${objectKey(at.namespace, at.name)}`;
+  try {
+    return leaseResult(check, await client.get(LEASES, at, { signal }), now());
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isApiError(error, 'notFound')) return ok(check, 'not held yet');
+    // The missing permission has a result of its own.
+    if (isApiError(error, 'forbidden')) return skipped(check, 'no permission to read it');
+    return failed(check, errorText(error));
+  }
+}
+
+function leaseResult(check: string, { spec = {} }: Lease, nowMs: number): CheckResult {
+  const { holderIdentity: holder = '', acquireTime, renewTime, leaseDurationSeconds = 0 } = spec;
+  if (holder === '') return ok(check, 'not held');
+  const agoMs = nowMs - Date.parse(renewTime ?? '');
+  const since = acquireTime === undefined ? '' : ` since ${acquireTime}`;
+  const held = `held by ${JSON.stringify(holder)}${since}`;
+  if (Number.isNaN(agoMs)) return warning(check, `${held}, without a renewal time`);
+  const ago = formatDuration(1000 * Math.max(0, Math.round(agoMs / 1000)));
+  if (agoMs <= leaseDurationSeconds * 1000) return ok(check, `${held}, renewed ${ago} ago`);
+  return warning(
+    check,
+    `${held}, not renewed for ${ago}: another replica acquires it`,
+    `If the holder was not stopped on purpose, find its Pod: kubectl get pods -A | grep ${podOf(holder)}`,
+  );
+}
+
+/** Identities start with the name of the Pod or host. */
+function podOf(holder: string): string {
+  const [name = ''] = holder.split('_');
+  return /^[\w.-]+$/.test(name) ? name : 'crd-controller';
+}
+
+/** Command that installs the CRDs of this version. */
+const INSTALL =
+  'crd-controller manifests --only=crds | kubectl apply --server-side --force-conflicts -f -';
+
+/**
+ * Checks that the CRD of `resource` exists, is Established and serves the required version. A user who
+ * cannot read CRDs, such as the daemon's own ServiceAccount, learns only whether the version is served.
+ */
+export async function checkDefinition(
+  client: Client,
+  resource: Resource,
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  const name = groupResourceOf(resource);
+  const check = `CRD ${name}`;
+  try {
+    const crd = await client.get(CUSTOM_RESOURCE_DEFINITIONS, { name }, { signal });
+    return crdResult(check, crd, resource.version);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isApiError(error, 'notFound')) return failed(check, 'not installed', ...installSteps());
+    if (!isApiError(error, 'forbidden')) return failed(check, errorText(error));
+    return checkServed(client, resource, check, signal);
+  }
+}
+
+function crdResult(check: string, crd: CustomResourceDefinition, version: string): CheckResult {
+  const { conditions = [] } = crd.status ?? {};
+  const refusal = conditions.find(
+    ({ type, status }) => (type === 'Established' || type === 'NamesAccepted') && status !== 'True',
+  );
+  if (refusal) {
+    return failed(
+      check,
+      `not served: condition ${refusal.type} is ${refusal.status}, ${refusal.reason ?? ''}: ${refusal.message ?? ''}`,
+      'Another CRD may use the same names. List them: kubectl get crds',
+    );
+  }
+  if (!conditions.some(({ type }) => type === 'Established')) {
+    return failed(check, 'not Established yet', 'Wait a few seconds and run the check again');
+  }
+  if (crd.metadata.deletionTimestamp !== undefined) {
+    return failed(
+      check,
+      'being deleted: waits until its objects are deleted',
+      'Wait until it is deleted, then install it again',
+    );
+  }
+  const served = crd.spec.versions.filter((each) => each.served).map((each) => each.name);
+  if (served.includes(version)) return ok(check, `Established, serves ${version}`);
+  return failed(
+    check,
+    `serves ${served.join(', ') || 'no version'}, but this release requires ${version}`,
+    ...installSteps(),
+  );
+}
+
+async function checkServed(
+  client: Client,
+  { group, version, plural }: Resource,
+  check: string,
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  try {
+    const answer = await client.raw({ path: `/apis/${group}/${version}`, signal });
+    const resources = isRecord(answer) ? answer['resources'] : undefined;
+    const isServed =
+      Array.isArray(resources) &&
+      resources.some((each: unknown) => isRecord(each) && each['name'] === plural);
+    if (isServed) return ok(check, `serves ${version}`);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!isApiError(error, 'notFound')) return failed(check, errorText(error));
+  }
+  return failed(
+    check,
+    `${version} is not served; no permission to read the CRD`,
+    ...installSteps(),
+  );
+}
+
+function installSteps(): string[] {
+  return [`Install it: ${INSTALL}`];
 }

@@ -6,7 +6,7 @@ import { fishCompletion } from '../completion/fish.ts';
 import { completionModel } from '../completion/model.ts';
 import type { CompletionModel } from '../completion/model.ts';
 import { zshCompletion } from '../completion/zsh.ts';
-import { EXIT_OK, UsageError } from '../exit-codes.ts';
+import { EXIT_OK, UsageError } from '../errors.ts';
 
 const SHELLS: ReadonlyMap<string, (model: CompletionModel) => string> = new Map([
   ['bash', bashCompletion],

@@ -7,9 +7,9 @@ import { goQuote } from '../../util/go-quote.ts';
 import { readTextFile } from '../../client/read-file.ts';
 import { hasErrorCode, messageOf } from '../../util/values.ts';
 import type { CommandContext } from '../command.ts';
-import { EXIT_FAILURE, EXIT_OK, onPath, pathError, UsageError } from '../exit-codes.ts';
+import { EXIT_FAILURE, EXIT_OK, onPath, pathError, UsageError } from '../errors.ts';
 import type { OptionValues } from '../flags/option.ts';
-import type { GENERATE_OPTIONS } from '../flags/command-options.ts';
+import type { GENERATE_OPTIONS } from '../flags/options.ts';
 
 /** Names of files that can contain CRDs. */
 const MANIFEST = /\.(?:ya?ml|json)$/;

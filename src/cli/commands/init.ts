@@ -10,9 +10,9 @@ import { asRecord } from '../../codegen/schema.ts';
 import { scaffold, TEMPLATE_PATHS } from '../../codegen/scaffold.ts';
 import type { ProjectFiles } from '../../codegen/scaffold.ts';
 import type { CommandContext } from '../command.ts';
-import { EXIT_OK, onPath, UsageError } from '../exit-codes.ts';
+import { EXIT_OK, onPath, UsageError } from '../errors.ts';
 import type { OptionValues } from '../flags/option.ts';
-import type { INIT_OPTIONS } from '../flags/command-options.ts';
+import type { INIT_OPTIONS } from '../flags/options.ts';
 import { manifest, packageRoot } from '../package.ts';
 
 const PACKAGE = 'package.json';

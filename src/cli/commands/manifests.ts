@@ -3,11 +3,11 @@ import { goQuote } from '../../util/go-quote.ts';
 import { namespaceName } from '../cluster-access.ts';
 import type { CommandContext } from '../command.ts';
 import { selectControllers } from '../run-config.ts';
-import { EXIT_OK, UsageError } from '../exit-codes.ts';
+import { EXIT_OK, UsageError } from '../errors.ts';
 import { installation, readDeployed } from '../installation.ts';
 import type { InstalledController } from '../installation.ts';
 import type { OptionValues } from '../flags/option.ts';
-import type { MANIFESTS_OPTIONS } from '../flags/command-options.ts';
+import type { MANIFESTS_OPTIONS } from '../flags/options.ts';
 
 /**
  * Prints the installation manifests of this version, modified by the flags.

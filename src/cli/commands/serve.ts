@@ -1,6 +1,6 @@
 import type { CommandContext } from '../command.ts';
 import { startEmbeddedCluster } from '../embedded-cluster.ts';
-import { EXIT_OK } from '../exit-codes.ts';
+import { EXIT_OK } from '../errors.ts';
 import {
   newIdentity,
   readOwnKubeconfig,
@@ -9,7 +9,7 @@ import {
 } from '../kubeconfig-file.ts';
 import { createLogger } from '../logs/logging.ts';
 import type { OptionValues } from '../flags/option.ts';
-import type { SERVE_OPTIONS } from '../flags/command-options.ts';
+import type { SERVE_OPTIONS } from '../flags/options.ts';
 import { untilAborted } from '../../util/abort.ts';
 
 /**

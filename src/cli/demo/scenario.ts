@@ -1,8 +1,7 @@
 import type { Clock } from '../../util/clock.ts';
 import type { Kubectl } from './kubectl.ts';
 import type { DemoPrinter } from './demo-printer.ts';
-import type { Observer } from './observer.ts';
-import type { Missing, View } from './view.ts';
+import type { Missing, Observer, View } from './observer.ts';
 import type { Resource } from '../../api/resource.ts';
 
 /** Dependencies of `ScenarioContext`. */

@@ -1,6 +1,6 @@
 import { goQuote } from '../../util/go-quote.ts';
-import { UsageError } from '../exit-codes.ts';
-import { parseGoBoolean } from './go-values.ts';
+import { UsageError } from '../errors.ts';
+import { parseGoBoolean } from './option.ts';
 
 /** Syntax of a flag. */
 export interface FlagForm {

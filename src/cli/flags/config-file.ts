@@ -4,7 +4,7 @@ import type { ManifestDocument } from '../../client/apply/manifest-yaml.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { isRecord } from '../../util/values.ts';
 import { didYouMean } from '../../util/did-you-mean.ts';
-import { pathError, UsageError } from '../exit-codes.ts';
+import { pathError, UsageError } from '../errors.ts';
 import { CONFIG_FLAG, flagNamed, sortedOptions } from './flag-parser.ts';
 import type { FileSettings, Setting } from './flag-parser.ts';
 import type { Option, Options } from './option.ts';

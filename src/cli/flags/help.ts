@@ -2,7 +2,7 @@ import type { Command } from '../command.ts';
 import { COMMANDS } from '../commands.ts';
 import { environmentVariable, flagNamed, flagParser, sortedOptions } from './flag-parser.ts';
 import type { Option, Options } from './option.ts';
-import { RUN_OPTIONS } from './run-options.ts';
+import { RUN_OPTIONS } from './options.ts';
 
 const PROGRAM = 'crd-controller';
 const NARROWEST = 80;

@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
 import { parseLabelSelector } from '../../api/label-selector.ts';
 import { parseBindAddress } from '../../serving/bind-address.ts';
-import { parseGoBoolean, parseGoDuration } from './go-values.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import type { VModulePattern } from '../logs/vmodule.ts';
-import { parseVModule } from '../logs/vmodule.ts';
+import type { VModulePattern } from '../logs/log-level.ts';
+import { parseVModule } from '../logs/log-level.ts';
+import { didYouMean } from '../../util/did-you-mean.ts';
 
 /** Headings of the flags, in their order. */
 export const GROUPS = [
@@ -235,4 +235,122 @@ export function labelSelectorOption(about: OptionFields<string>): Option<string>
       return text;
     },
   };
+}
+
+const MS_PER_UNIT: ReadonlyMap<string, number> = new Map([
+  ['ns', 1e-6],
+  ['us', 1e-3],
+  ['µs', 1e-3],
+  ['μs', 1e-3],
+  ['ms', 1],
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+]);
+
+/** Maximum of Go's int64 nanoseconds. */
+const LONGEST_MS = 2 ** 63 / 1e6;
+
+/**
+ * Parses a Go duration and returns milliseconds: `1h30m`, `500ms`, `-1.5s`. As in Go, a number requires a
+ * unit unless it is `0`.
+ *
+ * @throws {SyntaxError} with the reason
+ */
+export function parseGoDuration(text: string): number {
+  const sign = text.startsWith('-') ? -1 : 1;
+  const magnitude = /^[-+]/.test(text) ? text.slice(1) : text;
+  if (magnitude === '0') return 0;
+  if (/^(\d+\.?\d*|\.\d+)$/.test(magnitude)) {
+    throw new SyntaxError(`missing unit in duration "${text}": did you mean "${text}s"?`);
+  }
+  const term = /(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/y;
+  let total = 0;
+  do {
+    const match = term.exec(magnitude);
+    const unit = MS_PER_UNIT.get(match?.[2] ?? '');
+    if (unit === undefined) {
+      throw new SyntaxError(`invalid duration "${text}": write it as in "1h30m" or "500ms"`);
+    }
+    total += Number(match?.[1]) * unit;
+  } while (term.lastIndex < magnitude.length);
+  if (total >= LONGEST_MS) throw new SyntaxError(`invalid duration "${text}": too long`);
+  return total === 0 ? 0 : sign * total;
+}
+
+/** Values that Go's `strconv.ParseBool` accepts. */
+const TRUE: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
+const FALSE: ReadonlySet<string> = new Set(['0', 'f', 'F', 'false', 'FALSE', 'False']);
+
+/** Parses a Go boolean; undefined if `text` is invalid. */
+export function parseGoBoolean(text: string): boolean | undefined {
+  if (TRUE.has(text)) return true;
+  return FALSE.has(text) ? false : undefined;
+}
+
+/** Feature that can be disabled or enabled until it is stable. */
+interface FeatureGate {
+  readonly stage: 'ALPHA' | 'BETA';
+  readonly default: boolean;
+  /** Text for `--help`. */
+  readonly help: string;
+}
+
+/** Feature gates by their Kubernetes names. */
+const FEATURE_GATES = {
+  WatchListClient: {
+    stage: 'BETA',
+    default: true,
+    help: 'fill caches by a watch instead of lists, if the server supports it',
+  },
+} as const satisfies Record<string, FeatureGate>;
+
+export type FeatureName = keyof typeof FEATURE_GATES;
+
+/** Enabled features. */
+export type FeatureGates = Readonly<Record<FeatureName, boolean>>;
+
+export const FEATURE_NAMES: readonly FeatureName[] = ['WatchListClient'];
+
+/** Returns the option for `A=true,B=false`. `KUBE_FEATURE_A=true` sets a gate too, as in Go programs. */
+export function featureGatesOption(
+  about: Pick<Option<FeatureGates>, 'group'>,
+): Option<FeatureGates> {
+  const gates = FEATURE_NAMES.map((name) => {
+    const { stage, default: initial, help } = FEATURE_GATES[name];
+    return `${name} (${stage}, default ${initial}): ${help}`;
+  });
+  return {
+    ...about,
+    help: `Feature gates, as in Name=true. ${gates.join('; ')}`,
+    default: '',
+    type: 'switches',
+    parse: parseFeatureGates,
+    environment: FEATURE_NAMES.map((name) => ({
+      variable: `KUBE_FEATURE_${name}`,
+      read: (text) => `${name}=${text}`,
+    })),
+    completion: FEATURE_NAMES.flatMap((name) => [`${name}=true`, `${name}=false`]),
+  };
+}
+
+/** The last setting of a gate wins. */
+function parseFeatureGates(text: string): FeatureGates {
+  const gates: Record<FeatureName, boolean> = {
+    WatchListClient: FEATURE_GATES.WatchListClient.default,
+  };
+  for (const pair of text.split(',').map((each) => each.trim())) {
+    if (pair === '') continue;
+    const [name = '', value = ''] = pair.split(/=(.*)/s);
+    const known = FEATURE_NAMES.find((each) => each === name);
+    if (known === undefined) {
+      throw new SyntaxError(
+        `unknown feature gate ${goQuote(name)}${didYouMean(name, FEATURE_NAMES)}`,
+      );
+    }
+    const isOn = parseGoBoolean(value);
+    if (isOn === undefined) throw new SyntaxError(`${name} must be true or false`);
+    gates[known] = isOn;
+  }
+  return gates;
 }

@@ -1,14 +1,13 @@
 import type { LogFields, Logger } from '../../util/logger.ts';
 import type { Caller } from './caller.ts';
 import { callerOfCaller } from './caller.ts';
-import { errorText, isProgrammerError } from '../error-text.ts';
+import { errorText, isProgrammerError } from '../errors.ts';
 import type { LogRecord } from './klog-text.ts';
 import { valueText } from './klog-text.ts';
-import type { LogLevel } from './log-level.ts';
+import type { LogLevel, VModulePattern } from './log-level.ts';
 import type { LogValue } from './log-value.ts';
 import { logText, logValue } from './log-value.ts';
-import type { VModulePattern } from './vmodule.ts';
-import { verbosityOf } from './vmodule.ts';
+import { verbosityOf } from './log-level.ts';
 
 /** State that all loggers of a process share. */
 export interface KlogCore {

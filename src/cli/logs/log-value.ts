@@ -1,4 +1,4 @@
-import { errorText } from '../error-text.ts';
+import { errorText } from '../errors.ts';
 import { isSecretName, MASK, redactText } from './redact.ts';
 
 /** Limits of a line: characters of a string, members of a value in total, and levels of nesting. */

@@ -7,11 +7,10 @@ import { callerOfCaller } from './caller.ts';
 import { KlogLogger } from './klog-logger.ts';
 import type { LogRecord } from './klog-text.ts';
 import { klogText, visibleJson } from './klog-text.ts';
-import type { LogLevel } from './log-level.ts';
+import type { LogLevel, VModulePattern } from './log-level.ts';
 import { ChangeableLogLevel } from './log-level.ts';
 import type { LogValue } from './log-value.ts';
 import { RepeatedLines } from './repeated-lines.ts';
-import type { VModulePattern } from './vmodule.ts';
 
 /** Options of `createLogging`. */
 export interface LoggingOptions {

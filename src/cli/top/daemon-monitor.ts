@@ -1,4 +1,4 @@
-import { observedSince, quantile } from './exposition.ts';
+import { observedSince, quantile } from './snapshot.ts';
 import type { ProcessStatus } from '../../serving/debug-pages.ts';
 import type { DaemonSnapshot, QueuesPage } from './snapshot.ts';
 

@@ -14,7 +14,7 @@ import { Client } from 'undici';
 import type { Dispatcher } from 'undici';
 import { dialer } from '../transport/dial.ts';
 import { proxyFor } from '../kube-config/proxy-environment.ts';
-import { withinTimeout } from '../within-timeout.ts';
+import { withinTimeout } from '../../util/within-timeout.ts';
 
 const READ_OPTIONS: OptionNames<ReadManifestsOptions> = {
   recursive: true,

@@ -6,7 +6,7 @@ import type { Logger } from '../../util/logger.ts';
 import type { ClusterConfig, ExecSource } from './cluster-config.ts';
 import { credentialError } from './credential-files.ts';
 import { hasErrorCode, isRecord } from '../../util/values.ts';
-import { TimeoutError, withinTimeout } from '../within-timeout.ts';
+import { TimeoutError, withinTimeout } from '../../util/within-timeout.ts';
 
 /** The credentials of a plugin: a token, a certificate with its key, or both. */
 export interface ExecCredential {

@@ -1,7 +1,7 @@
 import { objectKey } from '../../api/object-key.ts';
 import { objectPath } from '../../api/resource.ts';
 import type { Client } from '../../client/client.ts';
-import { withinTimeout } from '../../client/within-timeout.ts';
+import { withinTimeout } from '../../util/within-timeout.ts';
 import type { EventRecorder, EventSubject } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';

@@ -11,7 +11,7 @@ import { COMMANDS } from '../../../src/cli/commands.ts';
 import { CONFIG_API_VERSION, CONFIG_KIND, fieldsOf } from '../../../src/cli/flags/config-file.ts';
 import { environmentVariable, flagNamed } from '../../../src/cli/flags/flag-parser.ts';
 import type { Option } from '../../../src/cli/flags/option.ts';
-import { RUN_OPTIONS } from '../../../src/cli/flags/run-options.ts';
+import { RUN_OPTIONS } from '../../../src/cli/flags/options.ts';
 
 /**
  * Every flag of every command with invalid values. Each results in one line that

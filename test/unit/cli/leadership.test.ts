@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { leaseNamespace, leaseTimeoutMs, runConfig } from '../../../src/cli/run-config.ts';
 import { parseFlags } from '../../../src/cli/flags/flag-parser.ts';
-import { RUN_OPTIONS } from '../../../src/cli/flags/run-options.ts';
+import { RUN_OPTIONS } from '../../../src/cli/flags/options.ts';
 
 function configOf(...flags: readonly string[]) {
   const parsed = parseFlags(RUN_OPTIONS, ['--leader-elect=true', ...flags], {});

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { normaliseArguments } from '../../../src/cli/flags/arguments.ts';
 import { flagForms, parseFlags } from '../../../src/cli/flags/flag-parser.ts';
-import { RUN_OPTIONS } from '../../../src/cli/flags/run-options.ts';
+import { RUN_OPTIONS } from '../../../src/cli/flags/options.ts';
 import { runConfig } from '../../../src/cli/run-config.ts';
 
 function configOf(argv: readonly string[], environment: Record<string, string> = {}) {

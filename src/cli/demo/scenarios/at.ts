@@ -2,8 +2,8 @@ import { PODS } from '../../../api/builtin.ts';
 import { timestamp } from '../../../api/conditions.ts';
 import { ATS } from '../../../api/generated/at.ts';
 import type { ScenarioContext, Scenario } from '../scenario.ts';
-import { namesOf, ownedBy } from '../view.ts';
-import type { View } from '../view.ts';
+import { namesOf, ownedBy } from '../observer.ts';
+import type { View } from '../observer.ts';
 
 const NAME = 'example-at';
 const POD = 'example-at-pod';

@@ -3,8 +3,8 @@ import type { Pod } from '../../../api/builtin.ts';
 import { COUNTS } from '../../../api/generated/count.ts';
 import { COMPONENT } from '../../../controllers/count/pods.ts';
 import type { ScenarioContext, Scenario } from '../scenario.ts';
-import { eventsOf, isReady, namesOf, ownedBy, recordings } from '../view.ts';
-import type { View } from '../view.ts';
+import { eventsOf, isReady, namesOf, ownedBy, recordings } from '../observer.ts';
+import type { View } from '../observer.ts';
 
 const NAME = 'test-count';
 

@@ -3,8 +3,8 @@ import { rolloutOf } from '../../../api/workloads.ts';
 import { FOOS } from '../../../api/generated/foo.ts';
 import { controllerOf } from '../../../api/metadata.ts';
 import type { ScenarioContext, Scenario } from '../scenario.ts';
-import { eventsOf, holds, namesOf, ownedBy } from '../view.ts';
-import type { View } from '../view.ts';
+import { eventsOf, holds, namesOf, ownedBy } from '../observer.ts';
+import type { View } from '../observer.ts';
 
 const NAME = 'example-foo';
 

@@ -1,7 +1,7 @@
 import { DEPLOYMENTS, NODES, PODS } from '../../../api/builtin.ts';
 import { LABEL } from '../../../controllers/pod-count/controller.ts';
 import type { Scenario } from '../scenario.ts';
-import { eventsOf, holds, namesOf } from '../view.ts';
+import { eventsOf, holds, namesOf } from '../observer.ts';
 
 const NODE = 'node-1';
 const ROLE = 'node-role.kubernetes.io/control-plane';

@@ -6,8 +6,8 @@ import type { KubernetesObject } from '../../../api/object.ts';
 import { compareResourceVersions } from '../../../api/resource-version.ts';
 import { FINALIZER } from '../../../controllers/webapp/children.ts';
 import type { ScenarioContext, Scenario } from '../scenario.ts';
-import { holds, isReady, namesOf, ownedBy } from '../view.ts';
-import type { View } from '../view.ts';
+import { holds, isReady, namesOf, ownedBy } from '../observer.ts';
+import type { View } from '../observer.ts';
 
 const NAME = 'webapp-sample';
 

@@ -4,8 +4,8 @@ import { CUSTOM_RESOURCE_DEFINITIONS, LEASES, NODES } from '../../../../src/api/
 import type { CustomResourceDefinition } from '../../../../src/api/builtin.ts';
 import { COUNTS } from '../../../../src/api/generated/count.ts';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
-import { preflight } from '../../../../src/cli/check/preflight.ts';
-import type { PreflightPlan } from '../../../../src/cli/check/preflight.ts';
+import { preflight } from '../../../../src/cli/commands/check.ts';
+import type { PreflightPlan } from '../../../../src/cli/commands/check.ts';
 import { allPassed } from '../../../../src/cli/check/check-result.ts';
 import type { CheckResult } from '../../../../src/cli/check/check-result.ts';
 import { ServerClock } from '../../../../src/cli/check/server-check.ts';

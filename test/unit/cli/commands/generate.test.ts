@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { generate } from '../../../../src/cli/commands/generate.ts';
-import { UsageError } from '../../../../src/cli/exit-codes.ts';
+import { UsageError } from '../../../../src/cli/errors.ts';
 
 function crd(kind: string, versions: readonly string[] = ['v1'], group = 'example.com'): string {
   const plural = `${kind.toLowerCase()}s`;

@@ -14,7 +14,7 @@ import { pathToFileURL } from 'node:url';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { dependency, init } from '../../../../src/cli/commands/init.ts';
-import { UsageError } from '../../../../src/cli/exit-codes.ts';
+import { UsageError } from '../../../../src/cli/errors.ts';
 import { manifest } from '../../../../src/cli/package.ts';
 
 const EXAMPLE = join(import.meta.dirname, '../../../../examples/06-library/static-site');

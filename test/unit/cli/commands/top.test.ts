@@ -15,7 +15,7 @@ import { done } from '../../../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
 import { until } from '../../../support/until.ts';
 import { top } from '../../../../src/cli/commands/top.ts';
-import { UsageError } from '../../../../src/cli/exit-codes.ts';
+import { UsageError } from '../../../../src/cli/errors.ts';
 
 function run(address: string) {
   const printed: string[] = [];

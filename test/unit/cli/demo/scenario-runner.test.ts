@@ -12,8 +12,7 @@ import {
   selectScenarios,
   ScenarioRunner,
 } from '../../../../src/cli/demo/scenario-runner.ts';
-import { Observer } from '../../../../src/cli/demo/observer.ts';
-import { observedKinds } from '../../../../src/cli/demo/observed-kinds.ts';
+import { observedKinds, Observer } from '../../../../src/cli/demo/observer.ts';
 import { packageRoot } from '../../../../src/cli/package.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
 import { Cluster } from '../../../../src/cluster/cluster.ts';

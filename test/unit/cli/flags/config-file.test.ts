@@ -9,7 +9,7 @@ import {
   readConfigFile,
 } from '../../../../src/cli/flags/config-file.ts';
 import { parseFlags } from '../../../../src/cli/flags/flag-parser.ts';
-import { RUN_OPTIONS } from '../../../../src/cli/flags/run-options.ts';
+import { RUN_OPTIONS } from '../../../../src/cli/flags/options.ts';
 import { page } from '../../../support/docs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'config-file-'));

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { FEATURE_NAMES } from '../../../../src/cli/flags/feature-gates.ts';
+import { FEATURE_NAMES } from '../../../../src/cli/flags/option.ts';
 import { parseFlags } from '../../../../src/cli/flags/flag-parser.ts';
-import { RUN_OPTIONS } from '../../../../src/cli/flags/run-options.ts';
+import { RUN_OPTIONS } from '../../../../src/cli/flags/options.ts';
 
 const GATES = { 'feature-gates': RUN_OPTIONS['feature-gates'] };
 

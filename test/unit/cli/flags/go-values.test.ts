@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseGoDuration } from '../../../../src/cli/flags/go-values.ts';
+import { parseGoDuration } from '../../../../src/cli/flags/option.ts';
 
 test('parses durations as Go does, in milliseconds', () => {
   const durations: readonly [string, number][] = [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { COMMANDS } from '../../../../src/cli/commands.ts';
 import { helpText, optionsTable } from '../../../../src/cli/flags/help.ts';
-import { RUN_OPTIONS } from '../../../../src/cli/flags/run-options.ts';
+import { RUN_OPTIONS } from '../../../../src/cli/flags/options.ts';
 
 test('the help of the program lists the commands, and every flag with its default', async () => {
   const text = await helpText(COMMANDS[0], 100);

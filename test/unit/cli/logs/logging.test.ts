@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
 import type { LoggingOptions } from '../../../../src/cli/logs/logging.ts';
 import { createLogger, preciseNow } from '../../../../src/cli/logs/logging.ts';
-import { parseVModule } from '../../../../src/cli/logs/vmodule.ts';
+import { parseVModule } from '../../../../src/cli/logs/log-level.ts';
 import type { Logger } from '../../../../src/util/logger.ts';
 import { COMPILE_CACHE } from '../../../support/compile-cache.ts';
 

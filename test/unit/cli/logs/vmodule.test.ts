@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseVModule, verbosityOf } from '../../../../src/cli/logs/vmodule.ts';
+import { parseVModule, verbosityOf } from '../../../../src/cli/logs/log-level.ts';
 
 const at = (file: string) => ({ file, folder: 'cache', line: 1 });
 

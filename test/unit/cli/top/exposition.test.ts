@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Exposition, observedSince, quantile } from '../../../../src/cli/top/exposition.ts';
+import { Exposition, observedSince, quantile } from '../../../../src/cli/top/snapshot.ts';
 import { createRegistry, expose } from '../../../../src/metrics/registry.ts';
 import { workqueueMetrics } from '../../../../src/metrics/workqueue-metrics.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isQuitKey, Screen } from '../../../../src/cli/top/screen.ts';
+import { isQuitKey, Screen } from '../../../../src/cli/commands/top.ts';
 
 function terminal() {
   const written: string[] = [];

@@ -1,4 +1,4 @@
-import type { Clock } from '../util/clock.ts';
+import type { Clock } from './clock.ts';
 
 /** The work did not end within its timeout. */
 export class TimeoutError extends Error {

@@ -1,19 +1,17 @@
-import type { Client } from '../../client/client.ts';
-import { DelegatedAccess } from '../../serving/delegated-access.ts';
-import { HttpServer } from '../../serving/http-server.ts';
-import type { HttpServerRoutes } from '../../serving/routes.ts';
-import type { CertificateSource } from '../../serving/serving-certificate.ts';
-import { CertificateFiles, selfSignedCertificate } from '../../serving/serving-certificate.ts';
-import type { Setting, Settings } from '../../serving/routes.ts';
-import type { Clock } from '../../util/clock.ts';
-import type { Logger } from '../../util/logger.ts';
-import { messageOf } from '../../util/values.ts';
-import type { Runnable } from '../../util/runnable.ts';
-import { UsageError } from '../exit-codes.ts';
-import { isNonLoopback } from '../../serving/bind-address.ts';
-import type { LogLevel } from '../logs/log-level.ts';
-import type { RunConfig } from '../run-config.ts';
-import type { ServingConfig } from './serving-config.ts';
+import type { Client } from '../client/client.ts';
+import { DelegatedAccess } from '../serving/delegated-access.ts';
+import { HttpServer } from '../serving/http-server.ts';
+import type { HttpServerRoutes, Setting, Settings } from '../serving/routes.ts';
+import type { CertificateSource } from '../serving/serving-certificate.ts';
+import { CertificateFiles, selfSignedCertificate } from '../serving/serving-certificate.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Logger } from '../util/logger.ts';
+import { messageOf } from '../util/values.ts';
+import type { Runnable } from '../util/runnable.ts';
+import { UsageError } from './errors.ts';
+import { isNonLoopback } from '../serving/bind-address.ts';
+import type { LogLevel } from './logs/log-level.ts';
+import type { RunConfig, ServingConfig } from './run-config.ts';
 
 /** Dependencies of `endpoints`. */
 export interface EndpointsDeps {
