@@ -2,7 +2,15 @@ import { connectCluster } from '../../client/cluster-connection.ts';
 import { CONTROLLERS, DEFAULT_CONTROLLERS } from '../../controllers/registry.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/logger.ts';
-import { allPassed, failed, formatResults, ok, resultsJson, skipped, warning } from '../check/check-result.ts';
+import {
+  allPassed,
+  failed,
+  formatResults,
+  ok,
+  resultsJson,
+  skipped,
+  warning,
+} from '../check/check-result.ts';
 import { checkServer, ServerClock } from '../check/server-check.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
 import type { CommandContext } from '../command.ts';
@@ -21,7 +29,6 @@ import type { ReadFile } from '../installation.ts';
 import { checkPermissions, requiredPermissions } from '../check/permission-check.ts';
 import type { PermissionPlan } from '../check/permission-check.ts';
 import type { CheckResult } from '../check/check-result.ts';
-import type { ServerClock } from '../check/server-check.ts';
 import { isApiError } from '../../api/api-error.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, LEASES } from '../../api/builtin.ts';
 import type { CustomResourceDefinition, Lease } from '../../api/builtin.ts';

@@ -75,23 +75,50 @@ export type OptionValues<O extends Options> = {
   readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never;
 };
 
+/** Option without its heading. */
+export type UngroupedOption<T> = Omit<Option<T>, 'group'>;
+
+type Grouped<O> = {
+  readonly [K in keyof O]: O[K] extends UngroupedOption<infer T> ? Option<T> : never;
+};
+
+/** Returns the options under a heading; `shared` fields apply to all of them. */
+export function optionGroup<O extends Readonly<Record<string, UngroupedOption<unknown>>>>(
+  group: Option<unknown>['group'],
+  options: O,
+  shared: Pick<Option<unknown>, 'flagOnly'> = {},
+): Grouped<O> {
+  const entries = Object.entries(options);
+  const grouped = entries.map(([name, option]) => [name, { ...option, ...shared, group }]);
+  return Object.fromEntries(grouped) as Grouped<O>;
+}
+
 /** Fields that all types of options share. */
 interface OptionFields<D> extends Pick<
   Option<unknown>,
-  'group' | 'help' | 'aliases' | 'environment' | 'flagOnly' | 'hidden' | 'completion'
+  'help' | 'aliases' | 'environment' | 'flagOnly' | 'hidden' | 'completion'
 > {
-  readonly default: D;
+  /** @default false, or an empty text or list */
+  readonly default?: D;
 }
 
-export function textOption(about: OptionFields<string>): Option<string> {
-  return { ...about, type: 'text', parse: (text) => text };
+/** Returns the constructor of text options whose values `parse` reads. */
+function textOptionOf<T>(parse: (text: string) => T) {
+  return (about: OptionFields<string>): UngroupedOption<T> => ({
+    default: '',
+    ...about,
+    type: 'text',
+    parse,
+  });
 }
 
-export function booleanOption(about: OptionFields<boolean>): Option<boolean> {
+export const textOption = textOptionOf((text) => text);
+
+export function booleanOption(about: OptionFields<boolean>): UngroupedOption<boolean> {
   return {
     ...about,
     type: 'boolean',
-    default: String(about.default),
+    default: String(about.default ?? false),
     parse: (text) => {
       const value = parseGoBoolean(text);
       if (value === undefined) throw new SyntaxError('must be true or false');
@@ -101,8 +128,9 @@ export function booleanOption(about: OptionFields<boolean>): Option<boolean> {
 }
 
 /** `a,b`, or the flag repeated. */
-export function listOption(about: OptionFields<string>): Option<readonly string[]> {
+export function listOption(about: OptionFields<string>): UngroupedOption<readonly string[]> {
   return {
+    default: '',
     ...about,
     type: 'list',
     parse: (text) =>
@@ -114,8 +142,8 @@ export function listOption(about: OptionFields<string>): Option<readonly string[
 }
 
 export function choiceOption<const C extends string>(
-  about: OptionFields<C> & { readonly choices: readonly C[] },
-): Option<C> {
+  about: OptionFields<C> & { readonly choices: readonly C[]; readonly default: C },
+): UngroupedOption<C> {
   const { choices, ...rest } = about;
   return {
     completion: choices,
@@ -133,8 +161,8 @@ export function choiceOption<const C extends string>(
 
 /** Any of `choices`, each once, in their order. */
 export function choicesOption<const C extends string>(
-  about: OptionFields<''> & { readonly choices: readonly C[] },
-): Option<readonly C[]> {
+  about: OptionFields<never> & { readonly choices: readonly C[] },
+): UngroupedOption<readonly C[]> {
   const { choices, ...rest } = about;
   const list = listOption(rest);
   return {
@@ -155,8 +183,12 @@ export function choicesOption<const C extends string>(
 }
 
 export function integerOption(
-  about: OptionFields<number> & { readonly min: number; readonly max?: number },
-): Option<number> {
+  about: OptionFields<number> & {
+    readonly default: number;
+    readonly min: number;
+    readonly max?: number;
+  },
+): UngroupedOption<number> {
   const { min, max = Number.MAX_SAFE_INTEGER, ...rest } = about;
   return {
     ...rest,
@@ -177,65 +209,39 @@ export function integerOption(
 }
 
 /** Go duration; the value is in milliseconds, 0 or more. */
-export function durationOption(about: OptionFields<string>): Option<number> {
-  return {
-    ...about,
-    type: 'text',
-    parse: (text) => {
-      const ms = parseGoDuration(text);
-      if (ms < 0) throw new SyntaxError('must not be negative');
-      return ms;
-    },
-  };
-}
+export const durationOption = textOptionOf((text) => {
+  const ms = parseGoDuration(text);
+  if (ms < 0) throw new SyntaxError('must not be negative');
+  return ms;
+});
 
 /** `:8081`, `127.0.0.1:8081` or `[::1]:8081`; undefined for `0`, which disables the server. */
-export function bindAddressOption(about: OptionFields<string>): Option<string | undefined> {
-  return {
-    ...about,
-    type: 'text',
-    parse: (text) => {
-      if (text === '0' || text === '') return undefined;
-      try {
-        parseBindAddress(text);
-      } catch {
-        throw new SyntaxError('must be HOST:PORT or :PORT, or 0 to disable it');
-      }
-      return text;
-    },
-  };
-}
+export const bindAddressOption = textOptionOf((text) => {
+  if (text === '0' || text === '') return undefined;
+  try {
+    parseBindAddress(text);
+  } catch {
+    throw new SyntaxError('must be HOST:PORT or :PORT, or 0 to disable it');
+  }
+  return text;
+});
 
-export function vmoduleOption(about: OptionFields<string>): Option<readonly VModulePattern[]> {
-  return { ...about, type: 'text', parse: parseVModule };
-}
+export const vmoduleOption = textOptionOf<readonly VModulePattern[]>(parseVModule);
 
 /** IP address or host name. A malformed address is not accepted as a host name. */
-export function hostOption(about: OptionFields<string>): Option<string> {
-  return {
-    ...about,
-    type: 'text',
-    parse: (text) => {
-      const isName = /^(?=.*[a-z])[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/i.test(text);
-      if (isIP(text) === 0 && !isName) {
-        throw new SyntaxError('must be an IP address or a host name, as in 127.0.0.1 or localhost');
-      }
-      return text;
-    },
-  };
-}
+export const hostOption = textOptionOf((text) => {
+  const isName = /^(?=.*[a-z])[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/i.test(text);
+  if (isIP(text) === 0 && !isName) {
+    throw new SyntaxError('must be an IP address or a host name, as in 127.0.0.1 or localhost');
+  }
+  return text;
+});
 
 /** `app=web,tier!=db` */
-export function labelSelectorOption(about: OptionFields<string>): Option<string> {
-  return {
-    ...about,
-    type: 'text',
-    parse: (text) => {
-      parseLabelSelector(text);
-      return text;
-    },
-  };
-}
+export const labelSelectorOption = textOptionOf((text) => {
+  parseLabelSelector(text);
+  return text;
+});
 
 const MS_PER_UNIT: ReadonlyMap<string, number> = new Map([
   ['ns', 1e-6],
@@ -305,23 +311,18 @@ const FEATURE_GATES = {
   },
 } as const satisfies Record<string, FeatureGate>;
 
-export type FeatureName = keyof typeof FEATURE_GATES;
-
 /** Enabled features. */
-export type FeatureGates = Readonly<Record<FeatureName, boolean>>;
+export type FeatureGates = Readonly<Record<keyof typeof FEATURE_GATES, boolean>>;
 
-export const FEATURE_NAMES: readonly FeatureName[] = ['WatchListClient'];
+export const FEATURE_NAMES = Object.keys(FEATURE_GATES) as readonly (keyof FeatureGates)[];
 
 /** Returns the option for `A=true,B=false`. `KUBE_FEATURE_A=true` sets a gate too, as in Go programs. */
-export function featureGatesOption(
-  about: Pick<Option<FeatureGates>, 'group'>,
-): Option<FeatureGates> {
+export function featureGatesOption(): UngroupedOption<FeatureGates> {
   const gates = FEATURE_NAMES.map((name) => {
     const { stage, default: initial, help } = FEATURE_GATES[name];
     return `${name} (${stage}, default ${initial}): ${help}`;
   });
   return {
-    ...about,
     help: `Feature gates, as in Name=true. ${gates.join('; ')}`,
     default: '',
     type: 'switches',
@@ -336,7 +337,7 @@ export function featureGatesOption(
 
 /** The last setting of a gate wins. */
 function parseFeatureGates(text: string): FeatureGates {
-  const gates: Record<FeatureName, boolean> = {
+  const gates: { -readonly [K in keyof FeatureGates]: boolean } = {
     WatchListClient: FEATURE_GATES.WatchListClient.default,
   };
   for (const pair of text.split(',').map((each) => each.trim())) {
