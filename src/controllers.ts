@@ -6,11 +6,8 @@
  */
 export type { NamespacedControllerOptions } from './controllers/options.ts';
 export { atController } from './controllers/at/controller.ts';
-export type { AtControllerOptions } from './controllers/at/controller.ts';
 export { countController } from './controllers/count/controller.ts';
-export type { CountControllerOptions } from './controllers/count/controller.ts';
 export { fooController } from './controllers/foo/controller.ts';
-export type { FooControllerOptions } from './controllers/foo/controller.ts';
 export { podCountController } from './controllers/pod-count/controller.ts';
 export type { PodCountControllerOptions } from './controllers/pod-count/controller.ts';
 export { webAppController } from './controllers/webapp/controller.ts';

@@ -11,8 +11,8 @@ export type {
   SyncResultRecord,
   SyncHistoryOptions,
   SyncRecord,
+  Postponement,
 } from './manager/sync-history.ts';
-export type { Postponement } from './manager/sync-log.ts';
 export type { HotLoop } from './manager/hot-loop/written-object.ts';
 export type { ObservedLease } from './serving/debug-pages.ts';
 export type { FinishedCall } from './manager/observed-client.ts';

@@ -33,7 +33,7 @@ export { retryOnConflict } from './client/retry-on-conflict.ts';
 export { ensureChild } from './manager/child.ts';
 export type { ChildOutcome } from './manager/child.ts';
 export { Controller } from './manager/controller.ts';
-export type { ControllerOptions, SyncContext, SyncHandler } from './manager/controller.ts';
+export type { ControllerOptions, SyncContext, SyncHandler } from './manager/controller-options.ts';
 export { mapByChildName, mapToOwner, OWNER_INDEX, ownerIndexers } from './manager/enqueue.ts';
 export { predicates } from './manager/predicate.ts';
 export type { Predicate } from './manager/predicate.ts';

@@ -10,7 +10,7 @@ export type {
   OwnsOptions,
   Source,
   WatchesOptions,
-} from './manager/controller.ts';
+} from './manager/controller-options.ts';
 export type { KeySink, MapFunction } from './manager/enqueue.ts';
 export { Manager } from './manager/manager.ts';
 export type { Leadership, ManagerOptions, Stage } from './manager/manager.ts';

@@ -1,5 +1,5 @@
 import { InformerSet } from '../cache/informer-set.ts';
-import type { ControllerDeps } from '../manager/controller.ts';
+import type { ControllerDeps } from '../manager/controller-options.ts';
 import { Manager } from '../manager/manager.ts';
 import type { HttpHandler } from '../util/http.ts';
 import type { Runnable } from '../util/runnable.ts';

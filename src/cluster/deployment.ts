@@ -6,7 +6,7 @@ import type { DeepReadonly, Draft } from '../api/object.ts';
 import { controllerReference, isControlledBy } from '../api/metadata.ts';
 import { isFinished } from '../api/workloads.ts';
 import { Controller } from '../manager/controller.ts';
-import type { SyncContext } from '../manager/controller.ts';
+import type { SyncContext } from '../manager/controller-options.ts';
 import { ownerIndexers, OWNER_INDEX, mapToOwner } from '../manager/enqueue.ts';
 import { StatusWriter } from '../manager/status-writer.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';

@@ -6,7 +6,7 @@ import type { ObjectKey } from '../api/object-key.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { isFinished } from '../api/workloads.ts';
 import { Controller } from '../manager/controller.ts';
-import type { SyncContext } from '../manager/controller.ts';
+import type { SyncContext } from '../manager/controller-options.ts';
 import type { Clock } from '../util/clock.ts';
 import { goQuote } from '../util/go-quote.ts';
 import { untilAborted } from '../util/abort.ts';

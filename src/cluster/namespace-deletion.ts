@@ -5,7 +5,7 @@ import type { DeepReadonly } from '../api/object.ts';
 import { discover } from '../client/discovery.ts';
 import type { DiscoveredResource } from '../client/discovery.ts';
 import { Controller } from '../manager/controller.ts';
-import type { SyncContext } from '../manager/controller.ts';
+import type { SyncContext } from '../manager/controller-options.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 

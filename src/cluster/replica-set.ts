@@ -5,7 +5,7 @@ import type { DeepReadonly, Draft } from '../api/object.ts';
 import { controllerReference } from '../api/metadata.ts';
 import { isActive, isReady, readySince } from '../api/workloads.ts';
 import { Controller } from '../manager/controller.ts';
-import type { SyncContext } from '../manager/controller.ts';
+import type { SyncContext } from '../manager/controller-options.ts';
 import { ownerIndexers, OWNER_INDEX } from '../manager/enqueue.ts';
 import { StatusWriter } from '../manager/status-writer.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';

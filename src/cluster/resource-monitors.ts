@@ -11,7 +11,7 @@ import type { Runnable } from '../util/runnable.ts';
 import { untilAborted } from '../util/abort.ts';
 import { messageOf } from '../util/values.ts';
 import type { InformerSet } from '../cache/informer-set.ts';
-import type { ControllerDeps } from '../manager/controller.ts';
+import type { ControllerDeps } from '../manager/controller-options.ts';
 
 /** Events expire and own nothing. */
 const IGNORED: ReadonlySet<string> = new Set(['events', 'events.events.k8s.io']);

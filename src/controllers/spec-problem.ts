@@ -1,3 +1,6 @@
+/** The API server accepts names of objects up to this length. */
+export const MAX_NAME_LENGTH = 253;
+
 /** The type of a field of a spec. */
 export type FieldRule =
   | { readonly type: 'string'; readonly optional?: boolean }

@@ -89,6 +89,33 @@ export async function ensureChild<T extends KubernetesObject>(
 }
 
 /**
+ * Deletes a child, and no other object of its name. Its dependents are deleted in the background.
+ *
+ * @returns false if it is already gone
+ */
+export async function deleteChild(
+  { client, signal }: ChildContext,
+  resource: Resource,
+  { metadata }: DeepReadonly<KubernetesObject>,
+): Promise<boolean> {
+  const { namespace, name, uid } = metadata;
+  try {
+    await client.delete(resource, { namespace, name }, { uid, signal });
+    return true;
+  } catch (error) {
+    // A conflict: another object has the name.
+    if (isApiError(error, 'notFound', 'conflict')) return false;
+    throw error;
+  }
+}
+
+/** Returns the reason and the message that report a name collision, as sample-controller's. */
+export function nameCollision(owner: Resource, childName: string) {
+  const message = `Resource "${childName}" already exists and is not managed by ${owner.kind}`;
+  return { reason: 'ErrResourceExists', message };
+}
+
+/**
  * Calls `work` for every item in batches of 1, 2, 4 and so on, and stops after a batch with a failure,
  * as kube-controller-manager's `slowStartBatch`. If every call fails, as with an exhausted quota, this
  * sends one request and not hundreds.

@@ -1,5 +1,6 @@
 import type { KubernetesObject } from '../api/object.ts';
 import type { ObjectKey } from '../api/object-key.ts';
+import type { SharedInformer } from '../cache/shared-informer.ts';
 import type { Client } from '../client/client.ts';
 import type { ReconcileMetrics } from '../metrics/reconcile-metrics.ts';
 import type { WorkqueueMetrics } from '../metrics/workqueue-metrics.ts';
@@ -10,12 +11,13 @@ import type { Cause } from '../workqueue/queue-item.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import type { RateLimiter } from '../workqueue/rate-limiter.ts';
 import type { SyncReport } from '../workqueue/sync-report.ts';
-import type { Controller } from './controller.ts';
+import type { WorkQueue } from '../workqueue/work-queue.ts';
 import type { KeySink, MapFunction } from './enqueue.ts';
+import type { HotLoop } from './hot-loop/written-object.ts';
 import type { FinishedCall } from './observed-client.ts';
 import type { Predicate } from './predicate.ts';
 import type { SyncHistory } from './sync-history.ts';
-import type { Sharding } from './serve-shards.ts';
+import type { Sharding } from './key-ownership.ts';
 
 /** The arguments of one sync, besides the key. */
 export interface SyncContext {
@@ -80,7 +82,16 @@ export interface ControllerDeps {
    * Called once; the result observes the calls and syncs of the controller.
    * @default none
    */
-  readonly observe?: ((controller: Controller) => ControllerObserver) | undefined;
+  readonly observe?: ((controller: ObservedController) => ControllerObserver) | undefined;
+}
+
+/** The part of a controller that an observer reads. */
+export interface ObservedController {
+  readonly name: string;
+  readonly queue: WorkQueue<ObjectKey>;
+  readonly informers: readonly SharedInformer[];
+  readonly hotLoops: readonly HotLoop[];
+  readonly hasSynced: boolean;
 }
 
 /** Observes the calls and syncs of a controller. */

@@ -29,13 +29,12 @@ import type {
 import { allKeys, enqueue, mapToOwner } from './enqueue.ts';
 import type { KeySink, MapFunction } from './enqueue.ts';
 import { CATCH_UP_BACKOFF, RunGate } from './run-gate.ts';
-import { KeyOwnership } from './key-ownership.ts';
+import { KeyOwnership, serveShards } from './key-ownership.ts';
 import { predicates } from './predicate.ts';
 import type { HotLoop } from './hot-loop/written-object.ts';
 import { observedClient } from './observed-client.ts';
 import { SyncLog } from './sync-log.ts';
-import { serveShards } from './serve-shards.ts';
-import type { Sharding } from './serve-shards.ts';
+import type { Sharding } from './key-ownership.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 
@@ -55,18 +54,6 @@ const OWNS_OPTIONS: OptionNames<OwnsOptions<KubernetesObject>> = {
   predicates: true,
   orNamed: true,
 };
-
-export type {
-  ControllerDeps,
-  ControllerMetrics,
-  ControllerObserver,
-  ControllerOptions,
-  OwnsOptions,
-  Source,
-  SyncContext,
-  SyncHandler,
-  WatchesOptions,
-} from './controller-options.ts';
 
 /** Number of consecutive conflicts of a key that are not reported as errors. */
 const QUIET_CONFLICTS = 5;

@@ -6,7 +6,7 @@ import type { LeaseClient } from '../leaderelection/lease-lock.ts';
 import type { EventBroadcaster } from '../record/event-broadcaster.ts';
 import { Shards } from '../sharding/shards.ts';
 import type { Leadership } from './manager.ts';
-import type { Sharding } from './serve-shards.ts';
+import type { Sharding } from './key-ownership.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 

@@ -1,5 +1,10 @@
 import type { ObjectKey } from '../api/object-key.ts';
 import { Deferred } from '../util/deferred.ts';
+import type { SharedInformer } from '../cache/shared-informer.ts';
+import type { ShardHandler } from '../sharding/shards.ts';
+import { untilAborted } from '../util/abort.ts';
+import { waitUntilCurrent } from './sync-barrier.ts';
+import type { SyncBarrierDeps } from './sync-barrier.ts';
 
 /**
  * Keys that this process syncs: the keys of its open shards. While a shard is being closed, running
@@ -48,4 +53,44 @@ interface OpenShard {
   syncs: number;
   readonly idle: Deferred;
   isClosing: boolean;
+}
+
+/** Distribution of keys over replicas; implemented by `Shards`. */
+export interface Sharding {
+  /** Returns the shard of a key. All replicas agree on it. */
+  shardOf(key: ObjectKey): number;
+  /** Returns whether this process holds the shard of `key` now. */
+  holds(key: ObjectKey): boolean;
+  /** Registers `serve`, which is called for every shard that this process acquires. */
+  onShard(serve: ShardHandler): void;
+}
+
+/** Queue and caches of a sharded controller. */
+export interface ShardedQueue {
+  /** Informers that the syncs read. */
+  informers(): Iterable<SharedInformer>;
+  /** Enqueues all keys of `shard`, as after the first list. */
+  requeue(shard: number): void;
+}
+
+/**
+ * Opens each acquired shard when the caches contain at least the state of the server at its acquisition, because
+ * the previous owner may have written just before. Then enqueues all its keys, because the previous owner may have
+ * left some unfinished. Before the shard is released, its syncs in flight end.
+ */
+export function serveShards(
+  sharding: Sharding,
+  ownership: KeyOwnership,
+  queue: ShardedQueue,
+  deps: SyncBarrierDeps,
+): void {
+  sharding.onShard(async (shard, signal) => {
+    const caches = Array.from(queue.informers()).flatMap(({ parts }) => parts);
+    const current = await Promise.all(caches.map((cache) => waitUntilCurrent(cache, deps, signal)));
+    if (current.includes(false)) return;
+    ownership.open(shard);
+    queue.requeue(shard);
+    await untilAborted(signal);
+    await ownership.close(shard);
+  });
 }

@@ -6,8 +6,7 @@ import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { SLOW_KEY_BACKOFF } from '../workqueue/rate-limiter.ts';
 import type { SyncReport } from '../workqueue/sync-report.ts';
-import type { Controller } from './controller.ts';
-import type { ControllerObserver } from './controller-options.ts';
+import type { ControllerObserver, ObservedController } from './controller-options.ts';
 import type { FinishedCall } from './observed-client.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
@@ -58,7 +57,7 @@ export class SinglePass implements Runnable {
   }
 
   /** Adds `controller` to the pass. Returns the observer of its calls and syncs. */
-  readonly observe = (controller: Controller): ControllerObserver => {
+  readonly observe = (controller: ObservedController): ControllerObserver => {
     const pass = new ControllerPass(controller, this.#options.isDryRun);
     this.#passes.push(pass);
     return pass;
@@ -124,14 +123,14 @@ interface Unavailable {
 }
 
 class ControllerPass implements ControllerObserver {
-  readonly controller: Controller;
+  readonly controller: ObservedController;
   readonly #isDryRun: boolean;
   readonly #keys = new Map<ObjectKey, KeyProgress>();
   /** Caches that the pass does not wait for any more. */
   unavailable: readonly Unavailable[] = [];
   writes = 0;
 
-  constructor(controller: Controller, isDryRun: boolean) {
+  constructor(controller: ObservedController, isDryRun: boolean) {
     this.controller = controller;
     this.#isDryRun = isDryRun;
   }

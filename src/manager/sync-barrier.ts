@@ -9,7 +9,6 @@ import type { BackoffPolicy } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
-import type { Controller } from './controller.ts';
 
 /** The part of an informer that the barrier reads. */
 export interface BarrierCache extends Pick<
@@ -56,7 +55,9 @@ const COMPARE_TIMEOUT_MS = 2000;
  * Each controller waits for its own informers only.
  */
 export function withSyncBarrier(
-  controller: Pick<Controller, 'name' | 'informers' | 'run'>,
+  controller: Runnable & {
+    readonly informers: readonly { readonly parts: readonly BarrierCache[] }[];
+  },
   deps: SyncBarrierDeps,
 ): Runnable {
   return {

@@ -5,7 +5,6 @@ import type { ReconcileResult } from '../metrics/reconcile-metrics.ts';
 import { messageOf } from '../util/values.ts';
 import type { Cause } from '../workqueue/queue-item.ts';
 import type { SyncRun, SyncResult } from '../workqueue/sync-report.ts';
-import type { Postponement } from './sync-log.ts';
 import type { FinishedCall } from './observed-client.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
@@ -30,6 +29,16 @@ export interface SyncRecord extends SyncRun {
   readonly omittedCalls: number;
   /** Absent while the sync is running. */
   readonly end?: SyncResultRecord;
+}
+
+/** Reason why a key was due and was not synced. */
+export interface Postponement {
+  /** Such as `waiting for a cache to show own writes`. */
+  readonly reason: string;
+  /** Number of postponements for this reason. */
+  readonly times: number;
+  /** Total duration in milliseconds. */
+  readonly ms: number;
 }
 
 /** API call of a sync. */

@@ -5,7 +5,7 @@ import type { Logger } from '../util/logger.ts';
 import { logSync } from '../workqueue/sync-report.ts';
 import type { SyncRun, SyncReport } from '../workqueue/sync-report.ts';
 import { formatCall, SyncRecorder } from './sync-history.ts';
-import type { SyncHistory } from './sync-history.ts';
+import type { Postponement, SyncHistory } from './sync-history.ts';
 
 /** Dependencies of `SyncLog`. */
 export interface SyncLogDeps {
@@ -75,16 +75,6 @@ export class SyncLog {
       ...(omittedCalls > 0 && { omittedCalls }),
     });
   }
-}
-
-/** Reason why a key was due and was not synced. */
-export interface Postponement {
-  /** Such as `waiting for a cache to show own writes`. */
-  readonly reason: string;
-  /** Number of postponements for this reason. */
-  readonly times: number;
-  /** Total duration in milliseconds. */
-  readonly ms: number;
 }
 
 interface PostponedKey {

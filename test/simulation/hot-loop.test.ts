@@ -8,7 +8,7 @@ import { InformerSet } from '../../src/cache/informer-set.ts';
 import type { Client } from '../../src/client/client.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { Controller } from '../../src/manager/controller.ts';
-import type { SyncContext } from '../../src/manager/controller.ts';
+import type { SyncContext } from '../../src/manager/controller-options.ts';
 import { SyncHistory } from '../../src/manager/sync-history.ts';
 import { reconcileMetrics } from '../../src/metrics/reconcile-metrics.ts';
 import { createRegistry } from '../../src/metrics/registry.ts';

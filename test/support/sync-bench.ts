@@ -11,7 +11,7 @@ import type { IndexFunctions } from '../../src/cache/indexer.ts';
 import { IndexLister } from '../../src/cache/lister.ts';
 import type { Lister } from '../../src/cache/lister.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
-import type { SyncContext, SyncHandler } from '../../src/manager/controller.ts';
+import type { SyncContext, SyncHandler } from '../../src/manager/controller-options.ts';
 import { ownerIndexers } from '../../src/manager/enqueue.ts';
 import type { EventRecorder } from '../../src/record/event-recorder.ts';
 import { FakeClock } from '../../src/util/fake-clock.ts';

@@ -8,8 +8,9 @@ import { keyOf, objectKey } from '../../api/object-key.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { Lister } from '../../cache/lister.ts';
+import { nameCollision } from '../../manager/child.ts';
 import { Controller } from '../../manager/controller.ts';
-import type { Source, SyncContext, SyncHandler } from '../../manager/controller.ts';
+import type { Source, SyncContext, SyncHandler } from '../../manager/controller-options.ts';
 import { allKeys, mapByChildName, mapToOwner } from '../../manager/enqueue.ts';
 import type { ControllerKit } from '../../manager/run-controllers.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
@@ -29,11 +30,11 @@ import { parseSpec } from './spec.ts';
 import { buildStatus, SUCCEEDED } from './status.ts';
 import type { AtState } from './status.ts';
 
-/** Options of `atController`. */
-export type AtControllerOptions = NamespacedControllerOptions;
-
 /** Runs the command of every At once, at its time. */
-export function atController(kit: ControllerKit, options: AtControllerOptions = {}): Controller {
+export function atController(
+  kit: ControllerKit,
+  options: NamespacedControllerOptions = {},
+): Controller {
   checkNamespacedOptions(options, 'atController');
   const { namespaces, concurrency } = options;
   const { clock, log } = kit;
@@ -257,8 +258,8 @@ class AtSync {
       await this.#report({ kind: 'pending', reason: 'PodTerminating', message });
       return done();
     }
-    const message = `Resource "${name}" already exists and is not managed by At`;
-    return this.#reportStalled('ErrResourceExists', new Error(message));
+    const { reason, message } = nameCollision(ATS, name);
+    return this.#reportStalled(reason, new Error(message));
   }
 
   /** Reports the state of the Pod that runs or ran the command. */

@@ -13,9 +13,6 @@ export const COMPONENT = 'at-controller';
  */
 export const FINALIZER = 'cnat.programming-kubernetes.info/recorded';
 
-/** The API server accepts names of Pods up to this length. */
-export const MAX_POD_NAME_LENGTH = 253;
-
 export function podName({ metadata }: DeepReadonly<At>): string {
   return `${metadata.name}-pod`;
 }

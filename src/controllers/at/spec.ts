@@ -1,8 +1,8 @@
 import type { At, AtSpec } from '../../api/generated/at.ts';
 import type { DeepReadonly } from '../../api/object.ts';
-import { shown, specProblem } from '../spec-problem.ts';
+import { MAX_NAME_LENGTH, shown, specProblem } from '../spec-problem.ts';
 import type { SpecRules } from '../spec-problem.ts';
-import { MAX_POD_NAME_LENGTH, podName } from './pod.ts';
+import { podName } from './pod.ts';
 
 const RULES: SpecRules<AtSpec> = { schedule: { type: 'string' }, command: { type: 'string' } };
 
@@ -32,10 +32,10 @@ export function parseSpec(at: DeepReadonly<At>): ParsedSpec {
     };
   }
   const { length } = podName(at);
-  if (length > MAX_POD_NAME_LENGTH) {
+  if (length > MAX_NAME_LENGTH) {
     return {
       kind: 'invalid',
-      problem: `The Pod's name would have ${length} characters, ${MAX_POD_NAME_LENGTH} are allowed; use an At with a shorter name`,
+      problem: `The Pod's name would have ${length} characters, ${MAX_NAME_LENGTH} are allowed; use an At with a shorter name`,
     };
   }
   return { kind: 'valid', dueMs, words: parsed.words };

@@ -7,9 +7,9 @@ import { keyOf, objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { becomesReady } from '../../api/readiness.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { ensureChild, slowStart } from '../../manager/child.ts';
+import { deleteChild, ensureChild, nameCollision, slowStart } from '../../manager/child.ts';
 import { Controller } from '../../manager/controller.ts';
-import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
+import type { SyncContext, SyncHandler } from '../../manager/controller-options.ts';
 import { OWNER_INDEX, ownerIndexers } from '../../manager/enqueue.ts';
 import type { ControllerKit } from '../../manager/run-controllers.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
@@ -24,13 +24,10 @@ import { buildPod, COMPONENT, countKeyOf, planPods, problemOf } from './pods.ts'
 import { buildStatus, invalidStatus } from './status.ts';
 import type { Failure } from './status.ts';
 
-/** Options of `countController`. */
-export type CountControllerOptions = NamespacedControllerOptions;
-
 /** Keeps `spec.count` Pods with the image `spec.name` for every Count. */
 export function countController(
   kit: ControllerKit,
-  options: CountControllerOptions = {},
+  options: NamespacedControllerOptions = {},
 ): Controller {
   checkNamespacedOptions(options, 'countController');
   const { namespaces, concurrency } = options;
@@ -46,10 +43,9 @@ export function countController(
     recorder: kit.events.recorder(COMPONENT),
     clock: kit.clock,
   });
-  const orNamed = ({ metadata }: DeepReadonly<Pod>) => countKeyOf(metadata);
   return new Controller(kit, { name: 'count', kind: COUNTS.kind, sync, concurrency })
     .for(counts)
-    .owns(pods, COUNTS, { orNamed });
+    .owns(pods, COUNTS, { orNamed: countKeyOf });
 }
 
 /** Dependencies of `countSync`. */
@@ -66,20 +62,18 @@ export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): Syn
   const statuses = new StatusWriter(COUNTS, COMPONENT, recorder);
 
   const deletePod = async (
-    { client, signal, log }: SyncContext,
+    context: SyncContext,
     count: DeepReadonly<Count>,
-    { metadata: { namespace, name, uid } }: DeepReadonly<Pod>,
+    pod: DeepReadonly<Pod>,
   ): Promise<Failure | undefined> => {
     try {
-      await client.delete(PODS, { namespace, name }, { uid, signal });
+      if (!(await deleteChild(context, PODS, pod))) return undefined;
     } catch (cause) {
-      // The Pod is gone, or another object has its name.
-      if (isApiError(cause, 'notFound', 'conflict')) return undefined;
-      if (signal.aborted) throw cause;
+      if (context.signal.aborted) throw cause;
       return failureOf('FailedDelete', `Error deleting: ${messageOf(cause)}`, cause);
     }
-    log.v(2).info('Deleted Pod', { pod: objectKey(namespace, name) });
-    recorder.normal(count, 'SuccessfulDelete', `Deleted pod: ${name}`);
+    context.log.v(2).info('Deleted Pod', { pod: keyOf(pod) });
+    recorder.normal(count, 'SuccessfulDelete', `Deleted pod: ${pod.metadata.name}`);
     return undefined;
   };
 
@@ -94,10 +88,7 @@ export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): Syn
     const child = { resource: PODS, owner: count, desired, cached: pods.get(pod), update: false };
     try {
       const { kind, object } = await ensureChild(context, { ...child, fieldManager: COMPONENT });
-      if (kind === 'nameCollision') {
-        const message = `Resource "${name}" already exists and is not managed by Count`;
-        return { reason: 'ErrResourceExists', message, stalled: true };
-      }
+      if (kind === 'nameCollision') return { ...nameCollision(COUNTS, name), stalled: true };
       if (kind !== 'created') return undefined;
       context.log.v(2).info('Created Pod', { pod });
       recorder.normal(count, 'SuccessfulCreate', `Created pod: ${name}`);

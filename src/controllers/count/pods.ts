@@ -3,17 +3,14 @@ import type { Count, CountSpec } from '../../api/generated/count.ts';
 import { labelValue } from '../../api/label-selector.ts';
 import { controllerReference } from '../../api/metadata.ts';
 import { objectKey } from '../../api/object-key.ts';
-import type { ObjectKey, ObjectName } from '../../api/object-key.ts';
+import type { ObjectKey } from '../../api/object-key.ts';
 import type { DeepReadonly, Draft } from '../../api/object.ts';
 import { isActive, isFinished, isReady } from '../../api/workloads.ts';
-import { specProblem } from '../spec-problem.ts';
+import { MAX_NAME_LENGTH, specProblem } from '../spec-problem.ts';
 import type { SpecRules } from '../spec-problem.ts';
 
 /** Name of the controller in managedFields, labels and events. */
 export const COMPONENT = 'count-controller';
-
-/** The API server accepts names of Pods up to this length. */
-const MAX_POD_NAME_LENGTH = 253;
 
 const RULES: SpecRules<CountSpec> = {
   name: { type: 'string' },
@@ -27,16 +24,13 @@ export function problemOf(
   const problem = specProblem<CountSpec>(count.spec, RULES);
   if (problem !== undefined) return { reason: 'InvalidSpec', message: problem };
   const longest = podName(count, Math.max(0, count.spec.count - 1));
-  if (longest.length <= MAX_POD_NAME_LENGTH) return undefined;
-  const message = `Pod name ${longest.slice(0, 40)}... would have ${longest.length} characters, ${MAX_POD_NAME_LENGTH} are allowed; use a Count with a shorter name`;
+  if (longest.length <= MAX_NAME_LENGTH) return undefined;
+  const message = `Pod name ${longest.slice(0, 40)}... would have ${longest.length} characters, ${MAX_NAME_LENGTH} are allowed; use a Count with a shorter name`;
   return { reason: 'NameTooLong', message };
 }
 
 /** Returns the desired Pod with an ordinal. */
-export function buildPod(
-  count: DeepReadonly<Count>,
-  ordinal: number,
-): Draft<Pod> & { metadata: { name: string } } {
+export function buildPod(count: DeepReadonly<Count>, ordinal: number) {
   const { namespace } = count.metadata;
   return {
     apiVersion: 'v1',
@@ -52,40 +46,30 @@ export function buildPod(
       automountServiceAccountToken: false,
       containers: [{ name: 'app', image: count.spec.name }],
     },
-  };
+  } satisfies Draft<Pod>;
 }
 
-function podName(count: DeepReadonly<Count>, ordinal: number): string {
-  return `${count.metadata.name}-${ordinal}`;
+function podName({ metadata }: DeepReadonly<Count>, ordinal: number): string {
+  return `${metadata.name}-${ordinal}`;
+}
+
+export function podLabels({ metadata }: DeepReadonly<Count>): Record<string, string> {
+  return {
+    'app.kubernetes.io/instance': labelValue(metadata.name),
+    'app.kubernetes.io/managed-by': COMPONENT,
+  };
 }
 
 /** Returns the key of the Count that may want a Pod of this name, or undefined. */
-export function countKeyOf({ namespace, name }: ObjectName): ObjectKey | undefined {
-  const count = /^(.+)-\d{1,6}$/.exec(name)?.[1];
-  return count === undefined ? undefined : objectKey(namespace, count);
+export function countKeyOf({ metadata }: DeepReadonly<Pod>): ObjectKey | undefined {
+  const count = /^(.+)-\d{1,6}$/.exec(metadata.name)?.[1];
+  return count === undefined ? undefined : objectKey(metadata.namespace, count);
 }
 
-/** Returns the ordinal in the name of a Pod, or undefined if the Count does not use that name. */
-function ordinalOf(
-  count: DeepReadonly<Count>,
-  { metadata }: DeepReadonly<Pod>,
-): number | undefined {
+/** Returns the ordinal in the name of a Pod; infinite if the Count does not use that name. */
+function ordinalOf(count: DeepReadonly<Count>, { metadata }: DeepReadonly<Pod>): number {
   const ordinal = Number(/-(\d{1,6})$/.exec(metadata.name)?.[1]);
-  return metadata.name === podName(count, ordinal) ? ordinal : undefined;
-}
-
-/** Returns the label selector of the Count's Pods in the string form that autoscalers read. */
-export function podSelector(count: DeepReadonly<Count>): string {
-  return Object.entries(podLabels(count))
-    .map(([key, value]) => `${key}=${value}`)
-    .join(',');
-}
-
-function podLabels(count: DeepReadonly<Count>): Record<string, string> {
-  return {
-    'app.kubernetes.io/instance': labelValue(count.metadata.name),
-    'app.kubernetes.io/managed-by': COMPONENT,
-  };
+  return metadata.name === podName(count, ordinal) ? ordinal : Infinity;
 }
 
 /** Returns whether the Pod runs another image than the spec asks for. */
@@ -93,49 +77,35 @@ export function isOutdated(count: DeepReadonly<Count>, pod: DeepReadonly<Pod>): 
   return pod.spec?.containers[0]?.image !== count.spec.name;
 }
 
-/** Difference between the desired and the actual Pods. */
-export interface Plan {
-  /** Ordinals without a Pod, lowest first. */
-  readonly create: readonly number[];
-  /** Pods to delete, highest ordinal first. */
-  readonly delete: readonly DeepReadonly<Pod>[];
-}
-
 /**
- * Compares the Pods that a Count owns with its spec.
+ * Compares the Pods that a Count owns with its spec. Returns the ordinals of Pods to create, lowest first, and
+ * the Pods to delete, highest ordinal first.
  *
  * A terminating Pod keeps its ordinal, because its name is taken. Finished Pods and those beyond the
  * count are deleted at once. Ready Pods with an outdated image are replaced one at a time, and only
  * while all ordinals are ready: an image that does not start costs one Pod. Pods with an outdated image
  * that are not ready are deleted at once.
  */
-export function planPods(count: DeepReadonly<Count>, owned: readonly DeepReadonly<Pod>[]): Plan {
+export function planPods(
+  count: DeepReadonly<Count>,
+  owned: readonly DeepReadonly<Pod>[],
+): { readonly create: readonly number[]; readonly delete: readonly DeepReadonly<Pod>[] } {
   const desired = count.spec.count;
-  const byOrdinal = new Map<number, DeepReadonly<Pod>>();
-  const surplus: DeepReadonly<Pod>[] = [];
-  for (const pod of owned) {
-    const ordinal = ordinalOf(count, pod);
-    if (ordinal !== undefined && ordinal < desired) byOrdinal.set(ordinal, pod);
-    else surplus.push(pod);
-  }
-  const placed = [...byOrdinal.values()];
+  const highestFirst = owned.toSorted(
+    (a, b) =>
+      ordinalOf(count, b) - ordinalOf(count, a) || (a.metadata.name < b.metadata.name ? 1 : -1),
+  );
+  const placed = highestFirst.filter((pod) => ordinalOf(count, pod) < desired);
   const outdated = placed.filter((pod) => isActive(pod) && isOutdated(count, pod));
   const settled = placed.length === desired && placed.every((pod) => isActive(pod) && isReady(pod));
-  const replaced = settled
-    ? outdated.toSorted(highestFirst(count)).slice(0, 1)
-    : outdated.filter((pod) => !isReady(pod));
+  const replaced = settled ? outdated.slice(0, 1) : outdated.filter((pod) => !isReady(pod));
+  const taken = new Set(placed.map((pod) => ordinalOf(count, pod)));
   return {
-    create: Array.from({ length: desired }, (_, ordinal) => ordinal).filter(
-      (ordinal) => !byOrdinal.has(ordinal),
+    create: [...Array(desired).keys()].filter((ordinal) => !taken.has(ordinal)),
+    delete: highestFirst.filter(
+      (pod) =>
+        pod.metadata.deletionTimestamp === undefined &&
+        (ordinalOf(count, pod) >= desired || isFinished(pod) || replaced.includes(pod)),
     ),
-    delete: [...surplus, ...placed.filter(isFinished), ...replaced]
-      .filter((pod) => pod.metadata.deletionTimestamp === undefined)
-      .toSorted(highestFirst(count)),
   };
-}
-
-function highestFirst(count: DeepReadonly<Count>) {
-  const rank = (pod: DeepReadonly<Pod>) => ordinalOf(count, pod) ?? Infinity;
-  return (a: DeepReadonly<Pod>, b: DeepReadonly<Pod>): number =>
-    rank(b) > rank(a) ? 1 : rank(b) < rank(a) ? -1 : a.metadata.name < b.metadata.name ? 1 : -1;
 }

@@ -1,10 +1,11 @@
 import type { Pod } from '../../api/builtin.ts';
 import type { Count, CountStatus } from '../../api/generated/count.ts';
+import { formatLabelSelector } from '../../api/label-selector.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { withReadiness } from '../../api/readiness.ts';
 import type { Readiness } from '../../api/readiness.ts';
 import { isActive, isReady } from '../../api/workloads.ts';
-import { isOutdated, podSelector } from './pods.ts';
+import { isOutdated, podLabels } from './pods.ts';
 
 /** Why a Count does not have its Pods. */
 export interface Failure {
@@ -19,19 +20,14 @@ export interface Failure {
 
 /** Returns the status of a Count with an invalid spec: its Pods are unchanged, and Stalled is true. */
 export function invalidStatus(
-  { metadata, status }: DeepReadonly<Count>,
-  { reason, message }: Pick<Failure, 'reason' | 'message'>,
+  { metadata, status = {} }: DeepReadonly<Count>,
+  problem: Pick<Failure, 'reason' | 'message'>,
   now: number,
 ): CountStatus {
-  const { conditions, ...numbers } = status ?? {};
   const observedGeneration = metadata.generation ?? 0;
-  const stalled: Readiness = { kind: 'stalled', reason, message };
-  return {
-    ...numbers,
-    observedGeneration,
-    healthy: false,
-    conditions: withReadiness(conditions, stalled, observedGeneration, now),
-  };
+  const stalled: Readiness = { kind: 'stalled', ...problem };
+  const conditions = withReadiness(status.conditions, stalled, observedGeneration, now);
+  return { ...status, observedGeneration, healthy: false, conditions };
 }
 
 /**
@@ -51,24 +47,19 @@ export function buildStatus(
   const healthy = active.length === desired && ready.length === desired;
   const current = ready.filter((pod) => !isOutdated(count, pod)).length;
   const progress = `${current} of ${desired} Pods are ready`;
-
+  const isComplete = healthy && current === desired;
+  const { reason = isComplete ? 'PodsReady' : 'PodsNotReady', message = progress } = failure ?? {};
   const readiness: Readiness = failure?.stalled
-    ? { kind: 'stalled', reason: failure.reason, message: failure.message }
-    : healthy && current === desired && !failure
-      ? { kind: 'ready', reason: 'PodsReady', message: progress }
-      : {
-          kind: 'reconciling',
-          reason: failure?.reason ?? 'PodsNotReady',
-          message: failure?.message ?? progress,
-          progress,
-        };
-
+    ? { kind: 'stalled', reason, message }
+    : isComplete && !failure
+      ? { kind: 'ready', reason, message }
+      : { kind: 'reconciling', reason, message, progress };
   return {
     observedGeneration,
     healthy,
     replicas: active.length,
     readyReplicas: ready.length,
-    selector: podSelector(count),
+    selector: formatLabelSelector({ matchLabels: podLabels(count) }),
     conditions: withReadiness(count.status?.conditions, readiness, observedGeneration, now),
   };
 }

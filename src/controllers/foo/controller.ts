@@ -7,10 +7,10 @@ import { objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { Readiness } from '../../api/readiness.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { ensureChild } from '../../manager/child.ts';
+import { deleteChild, ensureChild, nameCollision } from '../../manager/child.ts';
 import type { ChildOutcome } from '../../manager/child.ts';
 import { Controller } from '../../manager/controller.ts';
-import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
+import type { SyncContext, SyncHandler } from '../../manager/controller-options.ts';
 import { mapByChildName, OWNER_INDEX, ownerIndexers } from '../../manager/enqueue.ts';
 import type { ControllerKit } from '../../manager/run-controllers.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
@@ -23,11 +23,11 @@ import type { NamespacedControllerOptions } from '../options.ts';
 import { buildDeployment, COMPONENT, problemOf } from './deployment.ts';
 import { buildStatus, isSyncedEventRecorded, readinessOf } from './status.ts';
 
-/** Options of `fooController`. */
-export type FooControllerOptions = NamespacedControllerOptions;
-
 /** Keeps the Deployment `spec.deploymentName` for every Foo, as sample-controller. */
-export function fooController(kit: ControllerKit, options: FooControllerOptions = {}): Controller {
+export function fooController(
+  kit: ControllerKit,
+  options: NamespacedControllerOptions = {},
+): Controller {
   checkNamespacedOptions(options, 'fooController');
   const { namespaces, concurrency } = options;
   const foos = kit.informers.for(FOOS, { namespaces });
@@ -104,8 +104,8 @@ export function fooSync({ foos, deployments, recorder, clock }: FooSyncDeps): Sy
     }
     const { kind, object } = outcome;
     if (kind === 'nameCollision') {
-      const message = `Resource "${name}" already exists and is not managed by Foo`;
-      return reportStalled('ErrResourceExists', new Error(message), true);
+      const { reason, message } = nameCollision(FOOS, name);
+      return reportStalled(reason, new Error(message), true);
     }
     if (kind === 'terminating') {
       const message = `Deployment "${name}" is being deleted; it is created again after that`;
@@ -130,18 +130,15 @@ export function fooSync({ foos, deployments, recorder, clock }: FooSyncDeps): Sy
 
 /** Deletes the Deployments of a Foo with names that it had before. */
 async function deletePrevious(
-  { client, signal, log }: SyncContext,
+  context: SyncContext,
   owned: readonly DeepReadonly<Deployment>[],
   name: string,
 ): Promise<void> {
-  for (const { metadata } of owned) {
+  for (const previous of owned) {
+    const { metadata } = previous;
     if (metadata.name === name || metadata.deletionTimestamp !== undefined) continue;
-    try {
-      await client.delete(DEPLOYMENTS, metadata, { uid: metadata.uid, signal });
-    } catch (error) {
-      if (!isApiError(error, 'notFound', 'conflict')) throw error;
-    }
+    if (!(await deleteChild(context, DEPLOYMENTS, previous))) continue;
     const deployment = objectKey(metadata.namespace, metadata.name);
-    log.v(2).info('Deleted Deployment with the previous name', { deployment });
+    context.log.v(2).info('Deleted Deployment with the previous name', { deployment });
   }
 }

@@ -1,9 +1,9 @@
 import type { Deployment } from '../../api/builtin.ts';
 import type { Foo, FooSpec } from '../../api/generated/foo.ts';
-import { labelValue } from '../../api/label-selector.ts';
+import { formatLabelSelector, labelValue } from '../../api/label-selector.ts';
 import type { DeepReadonly, Draft } from '../../api/object.ts';
 import { controllerReference } from '../../api/metadata.ts';
-import { shown, specProblem } from '../spec-problem.ts';
+import { MAX_NAME_LENGTH, shown, specProblem } from '../spec-problem.ts';
 import type { SpecRules } from '../spec-problem.ts';
 
 /** Name of the controller in managedFields and events, as sample-controller's. */
@@ -40,9 +40,7 @@ export function buildDeployment(
 
 /** Returns the label selector of the Foo's Pods in the string form that autoscalers read. */
 export function podSelector(foo: DeepReadonly<Foo>): string {
-  return Object.entries(labelsOf(foo))
-    .map(([key, value]) => `${key}=${value}`)
-    .join(',');
+  return formatLabelSelector({ matchLabels: labelsOf(foo) });
 }
 
 function labelsOf({ metadata }: DeepReadonly<Foo>): Record<string, string> {
@@ -60,15 +58,15 @@ const RULES: SpecRules<FooSpec> = {
 };
 
 /** A ReplicaSet has the name of its Deployment with a dash and a hash of up to 10 characters. */
-const MAX_NAME_LENGTH = 253 - 11;
+const MAX_DEPLOYMENT_NAME_LENGTH = MAX_NAME_LENGTH - 11;
 
 /** Returns why the Foo cannot have a Deployment, or undefined. */
 export function problemOf({ spec }: DeepReadonly<Foo>): string | undefined {
   const problem = specProblem<FooSpec>(spec, RULES);
   if (problem !== undefined) return problem;
   const { deploymentName: name } = spec;
-  if (name.length > MAX_NAME_LENGTH) {
-    return `spec.deploymentName has ${name.length} characters, ${MAX_NAME_LENGTH} are allowed`;
+  if (name.length > MAX_DEPLOYMENT_NAME_LENGTH) {
+    return `spec.deploymentName has ${name.length} characters, ${MAX_DEPLOYMENT_NAME_LENGTH} are allowed`;
   }
   if (name.split('.').every((part) => /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(part))) {
     return undefined;

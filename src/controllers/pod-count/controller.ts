@@ -6,7 +6,7 @@ import type { ObjectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { Controller } from '../../manager/controller.ts';
-import type { Source, SyncHandler } from '../../manager/controller.ts';
+import type { Source, SyncHandler } from '../../manager/controller-options.ts';
 import type { ControllerKit } from '../../manager/run-controllers.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
 import { checkOptions } from '../../util/check-options.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Deployment, Service } from '../../api/builtin.ts';
 import type { WebApp, WebAppSpec } from '../../api/generated/web-app.ts';
-import { labelValue } from '../../api/label-selector.ts';
+import { formatLabelSelector, labelValue } from '../../api/label-selector.ts';
 import type { DeepReadonly, Draft } from '../../api/object.ts';
 import { controllerReference } from '../../api/metadata.ts';
 import { shown, specProblem } from '../spec-problem.ts';
@@ -84,9 +84,7 @@ export function serviceName({ metadata: { name } }: DeepReadonly<WebApp>): strin
 
 /** Returns the label selector of the WebApp's Pods in the string form that autoscalers read. */
 export function podSelector(webapp: DeepReadonly<WebApp>): string {
-  return Object.entries(selectorOf(webapp))
-    .map(([key, value]) => `${key}=${value}`)
-    .join(',');
+  return formatLabelSelector({ matchLabels: selectorOf(webapp) });
 }
 
 /** Does not depend on the spec, because the selector of a Deployment is immutable. */

@@ -14,7 +14,7 @@ import type { DeepReadonly } from '../../api/object.ts';
 import { becomesReady } from '../../api/readiness.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { Controller } from '../../manager/controller.ts';
-import type { SyncContext, SyncHandler } from '../../manager/controller.ts';
+import type { SyncContext, SyncHandler } from '../../manager/controller-options.ts';
 import { mapByChildName } from '../../manager/enqueue.ts';
 import type { ControllerKit } from '../../manager/run-controllers.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';

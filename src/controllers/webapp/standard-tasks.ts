@@ -1,11 +1,12 @@
 import { isApiError, isNamespaceTerminating } from '../../api/api-error.ts';
+import { WEB_APPS } from '../../api/generated/web-app.ts';
 import type { WebApp } from '../../api/generated/web-app.ts';
 import { objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly, Draft, KubernetesObject } from '../../api/object.ts';
 import { isControlledBy } from '../../api/metadata.ts';
 import type { Resource } from '../../api/resource.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { ensureChild } from '../../manager/child.ts';
+import { deleteChild, ensureChild, nameCollision } from '../../manager/child.ts';
 import type { ChildOutcome } from '../../manager/child.ts';
 import {
   buildDeployment,
@@ -75,8 +76,8 @@ export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<
           return { message };
         }
         case 'nameCollision': {
-          const message = `Resource "${child}" already exists and is not managed by WebApp`;
-          throw new TaskError('ErrResourceExists', message, { stalled: true });
+          const { reason, message } = nameCollision(WEB_APPS, child);
+          throw new TaskError(reason, message, { stalled: true });
         }
       }
     },
@@ -85,19 +86,15 @@ export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<
 }
 
 async function removeChild(
-  { webapp, client, signal, log }: TaskContext,
+  context: TaskContext,
   resource: Resource,
   child: DeepReadonly<KubernetesObject> | undefined,
 ): Promise<Wait | undefined> {
-  if (!child || !isControlledBy(child, webapp)) return undefined;
-  const { name, uid, deletionTimestamp } = child.metadata;
+  if (!child || !isControlledBy(child, context.webapp)) return undefined;
+  const { name, deletionTimestamp } = child.metadata;
   if (deletionTimestamp === undefined) {
-    try {
-      await client.delete(resource, child.metadata, { uid, signal });
-      log.v(2).info(`Deleted ${resource.kind}`, { child: name });
-    } catch (error) {
-      if (!isApiError(error, 'notFound', 'conflict')) throw error;
-    }
+    const isDeleted = await deleteChild(context, resource, child);
+    if (isDeleted) context.log.v(2).info(`Deleted ${resource.kind}`, { child: name });
   }
   return { message: `${resource.kind} "${name}" is being deleted` };
 }

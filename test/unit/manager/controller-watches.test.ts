@@ -10,7 +10,7 @@ import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { InformerSet } from '../../../src/cache/informer-set.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { Controller } from '../../../src/manager/controller.ts';
-import type { ControllerOptions } from '../../../src/manager/controller.ts';
+import type { ControllerOptions } from '../../../src/manager/controller-options.ts';
 import { mapByChildName } from '../../../src/manager/enqueue.ts';
 import { predicates } from '../../../src/manager/predicate.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';

@@ -14,7 +14,7 @@ import { FOOS } from '../../../src/api/generated/foo.ts';
 import { WEB_APPS } from '../../../src/api/generated/web-app.ts';
 import type { Resource } from '../../../src/api/resource.ts';
 import { Controller } from '../../../src/manager/controller.ts';
-import type { SyncHandler } from '../../../src/manager/controller.ts';
+import type { SyncHandler } from '../../../src/manager/controller-options.ts';
 import { SinglePass } from '../../../src/manager/single-pass.ts';
 import { done, requeueAfter, TerminalError } from '../../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
