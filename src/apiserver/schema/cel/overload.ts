@@ -78,6 +78,28 @@ export function member<const P extends readonly Parameter[]>(
   return overload(name, true, params, result, run, options);
 }
 
+/** Defines the method `target.name(…)` with and without its last argument. */
+export function memberWithOptional<const P extends readonly Parameter[], V extends Value>(
+  name: string,
+  params: P,
+  last: Parameter<V>,
+  result: CelType,
+  run: (args: Read<P>, last: V | undefined, meter: CostMeter) => Result,
+  options: OverloadOptions = {},
+): Overload[] {
+  const full: readonly Parameter[] = [...params, last];
+  return [
+    member(name, params, result, (args, meter) => run(args, undefined, meter), options),
+    member(
+      name,
+      full,
+      result,
+      (args, meter) => run(args as Read<P>, args.at(-1) as V, meter),
+      options,
+    ),
+  ];
+}
+
 function overload<const P extends readonly Parameter[]>(
   name: string,
   isMember: boolean,

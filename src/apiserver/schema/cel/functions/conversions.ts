@@ -1,4 +1,4 @@
-import type { Overload, Parameter } from '../overload.ts';
+import type { Overload } from '../overload.ts';
 import {
   A,
   bool,
@@ -9,6 +9,7 @@ import {
   global,
   int,
   member,
+  memberWithOptional,
   string,
   timestamp,
   typeValue,
@@ -183,15 +184,11 @@ function timeParts(): Overload[] {
         ? BigInt(read(local.date, local.millis))
         : new Failure(`unknown time zone ${zone}`);
     };
-    const zoned: readonly [Parameter<Timestamp>, Parameter<string>] = [timestamp, string];
-    return [
-      member(name, [timestamp], INT, ([{ nanos }]) => run(nanos)),
-      member(name, zoned, INT, ([{ nanos }, zone], meter) => {
-        // Lookups in the time zone database are slow.
-        meter.spend(20);
-        return run(nanos, zone);
-      }),
-    ];
+    return memberWithOptional(name, [timestamp], string, INT, ([{ nanos }], zone, meter) => {
+      // Lookups in the time zone database are slow.
+      if (zone !== undefined) meter.spend(20);
+      return run(nanos, zone);
+    });
   };
   const span = (name: string, unit: bigint): Overload =>
     member(name, [duration], INT, ([{ nanos }]) => nanos / unit);

@@ -1,7 +1,16 @@
 import type { Pattern } from '../../pattern.ts';
 import { isCompiled, pattern } from '../../pattern.ts';
 import type { CostMeter, Overload, Size } from '../overload.ts';
-import { costs, counted, global, int, list, member, string } from '../overload.ts';
+import {
+  costs,
+  counted,
+  global,
+  int,
+  list,
+  member,
+  memberWithOptional,
+  string,
+} from '../overload.ts';
 import { BOOL, DYN, INT, STRING, listOf } from '../type.ts';
 import type { Result } from '../value.ts';
 import { Failure, List, textSize } from '../value.ts';
@@ -108,56 +117,34 @@ function positions(): Overload[] {
       if (index < 0n || index > BigInt(whole.length)) return outOfRange(index);
       return whole[Number(index)] ?? '';
     }),
-    member(
+    ...memberWithOptional(
       'indexOf',
       [string, string],
+      int,
       INT,
-      ([text, part]) => find(text, part, undefined, false),
+      ([text, part], from) => find(text, part, from, false),
       cost,
     ),
-    member(
-      'indexOf',
-      [string, string, int],
-      INT,
-      ([text, part, from]) => find(text, part, from, false),
-      cost,
-    ),
-    member(
+    ...memberWithOptional(
       'lastIndexOf',
       [string, string],
+      int,
       INT,
-      ([text, part]) => find(text, part, undefined, true),
+      ([text, part], from) => find(text, part, from, true),
       cost,
     ),
-    member(
-      'lastIndexOf',
-      [string, string, int],
-      INT,
-      ([text, part, from]) => find(text, part, from, true),
-      cost,
-    ),
-    member(
+    ...memberWithOptional(
       'substring',
       [string, int],
+      int,
       STRING,
-      ([text, start]) => {
+      ([text, start], end) => {
         const whole = points(text);
-        if (start < 0n || start > BigInt(whole.length)) return outOfRange(start);
-        return slice(whole, Number(start));
-      },
-      { cost: costs.traverse(0), size: ([text]) => text ?? counted(0) },
-    ),
-    member(
-      'substring',
-      [string, int, int],
-      STRING,
-      ([text, start, end]) => {
-        const whole = points(text);
-        if (start > end)
+        if (end !== undefined && start > end)
           return new Failure(`invalid substring range. start: ${start}, end: ${end}`);
         if (start < 0n || start > BigInt(whole.length)) return outOfRange(start);
-        if (end < 0n || end > BigInt(whole.length)) return outOfRange(end);
-        return slice(whole, Number(start), Number(end));
+        if (end !== undefined && (end < 0n || end > BigInt(whole.length))) return outOfRange(end);
+        return slice(whole, Number(start), end === undefined ? undefined : Number(end));
       },
       { cost: costs.traverse(0), size: ([text]) => text ?? counted(0) },
     ),
@@ -180,34 +167,28 @@ function cuts(): Overload[] {
     size: ([items, separator]: readonly Size[]) => counted(joinedSize(items, separator)),
   };
   return [
-    member('split', [string, string], TEXTS, ([text, by]) => List.of(pieces(text, by)), parts),
-    member(
+    ...memberWithOptional(
       'split',
-      [string, string, int],
+      [string, string],
+      int,
       TEXTS,
-      ([text, by, limit]) => List.of(limited(text, by, limit)),
+      ([text, by], limit = -1n) => List.of(split(text, by, limit)),
       parts,
     ),
-    member(
+    ...memberWithOptional(
       'replace',
       [string, string, string],
+      int,
       STRING,
-      ([text, part, by], meter) => replace(text, part, by, -1n, meter),
+      ([text, part, by], limit = -1n, meter) => replace(text, part, by, limit, meter),
       replaced,
     ),
-    member(
-      'replace',
-      [string, string, string, int],
-      STRING,
-      ([text, part, by, limit], meter) => replace(text, part, by, limit, meter),
-      replaced,
-    ),
-    member('join', [texts], STRING, ([items], meter) => join(items, '', meter), joined),
-    member(
+    ...memberWithOptional(
       'join',
-      [texts, string],
+      [texts],
+      string,
       STRING,
-      ([items, separator], meter) => join(items, separator, meter),
+      ([items], separator = '', meter) => join(items, separator, meter),
       joined,
     ),
   ];
@@ -217,12 +198,8 @@ function joinedSize(items: Size | undefined, separator: Size | undefined): numbe
   return (items?.count ?? 0) * ((items?.item ?? 0) + (separator?.count ?? 0));
 }
 
-function pieces(text: string, by: string): string[] {
-  return by === '' ? Array.from(text) : text.split(by);
-}
-
-function limited(text: string, by: string, limit: bigint): string[] {
-  const all = pieces(text, by);
+function split(text: string, by: string, limit: bigint): string[] {
+  const all = by === '' ? Array.from(text) : text.split(by);
   if (limit < 0n || BigInt(all.length) <= limit) return all;
   if (limit === 0n) return [];
   const count = Number(limit) - 1;
@@ -269,15 +246,6 @@ function expressions(): Overload[] {
     const compiled = compile(text, source, meter);
     return compiled instanceof Failure ? compiled : compiled.matches(text);
   };
-  const all = (text: string, source: string, meter: CostMeter, limit: bigint): Result => {
-    const found = search(
-      text,
-      source,
-      meter,
-      limit < 0n ? Number.POSITIVE_INFINITY : Number(limit),
-    );
-    return found instanceof Failure ? found : List.of(found);
-  };
   return [
     member(
       'matches',
@@ -303,18 +271,16 @@ function expressions(): Overload[] {
       },
       regex,
     ),
-    member(
+    ...memberWithOptional(
       'findAll',
       [string, string],
+      int,
       TEXTS,
-      ([text, source], meter) => all(text, source, meter, -1n),
-      regex,
-    ),
-    member(
-      'findAll',
-      [string, string, int],
-      TEXTS,
-      ([text, source, limit], meter) => all(text, source, meter, limit),
+      ([text, source], limit = -1n, meter) => {
+        const count = limit < 0n ? Number.POSITIVE_INFINITY : Number(limit);
+        const found = search(text, source, meter, count);
+        return found instanceof Failure ? found : List.of(found);
+      },
       regex,
     ),
   ];
