@@ -6,21 +6,21 @@ import type { RequestInfo } from './request-info.ts';
 import type { User } from './user.ts';
 import { ADMIN, AUTHENTICATED, MASTERS, UNAUTHENTICATED } from './user.ts';
 
-/** Somebody who may enter besides the administrator. */
+/** A user of the server in addition to the administrator. */
 export interface ApiUser {
-  /** The bearer token to be known by. */
+  /** Bearer token of the user. */
   readonly token: string;
-  /** `jane`, `system:serviceaccount:default:prometheus` */
+  /** User name: `jane`, `system:serviceaccount:default:prometheus`. */
   readonly name: string;
   /**
-   * Besides `system:authenticated`.
+   * Groups in addition to `system:authenticated`.
    * @default none
    */
   readonly groups?: readonly string[];
   /**
-   * What is allowed, in all namespaces, beyond what everybody may: to look around, and to ask for
-   * oneself.
-   * @default nothing
+   * Permissions in all namespaces, in addition to those of every authenticated user: discovery and
+   * self-access reviews.
+   * @default none
    */
   readonly rules?: readonly PolicyRule[];
 }
@@ -30,7 +30,7 @@ const EVERYTHING: readonly PolicyRule[] = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ];
 
-/** What everybody may who has a token: as in every cluster, to look around and to ask for oneself. */
+/** Permissions of all authenticated users, as in every cluster: discovery and self-access reviews. */
 const BASICS: readonly PolicyRule[] = [
   {
     verbs: ['create'],
@@ -48,7 +48,7 @@ const BASICS: readonly PolicyRule[] = [
   },
 ];
 
-/** What everybody may. */
+/** Permissions of all users, also unauthenticated ones. */
 const PUBLIC: readonly PolicyRule[] = [
   {
     verbs: ['get'],
@@ -56,7 +56,7 @@ const PUBLIC: readonly PolicyRule[] = [
   },
 ];
 
-/** Whose token is whose, and who may do what. Tokens are kept as hashes. */
+/** Authenticates bearer tokens and authorizes actions. Stores tokens as hashes. */
 export class Access {
   readonly #users: ReadonlyMap<string, User>;
   readonly #rules: ReadonlyMap<string, readonly PolicyRule[]>;
@@ -90,7 +90,7 @@ export class Access {
   }
 }
 
-/** What a request does: the attributes by which a server decides whether it may. */
+/** Returns the attributes of a request that authorization depends on. */
 export function actionOf({ method, path }: HttpRequest, info: RequestInfo | undefined): Action {
   if (!info) {
     return { kind: 'path', verb: method.toLowerCase(), path: path.split('?', 1)[0] ?? '' };
@@ -101,7 +101,7 @@ export function actionOf({ method, path }: HttpRequest, info: RequestInfo | unde
   return { kind: 'resource', verb, group, resource, subresource, namespace, name };
 }
 
-/** Looking a hash up says nothing of how much of a token was right. */
+/** Hashes a token, because the lookup of a hash leaks no timing of a partial match. */
 function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('base64');
 }

@@ -51,7 +51,7 @@ const LISTEN_OPTIONS: OptionNames<ListenOptions> = {
 
 /** Options of `ApiServer`. */
 export interface ApiServerOptions extends Partial<WatchLimits> {
-  /** @default the machine's clock */
+  /** @default the system clock */
   readonly clock?: Clock;
   /**
    * Numbers in [0, 1), for generated names.
@@ -63,56 +63,56 @@ export interface ApiServerOptions extends Partial<WatchLimits> {
    * @default random UUIDs
    */
   readonly uid?: () => string;
-  /** @default says nothing */
+  /** @default no logs */
   readonly log?: Logger;
   /**
-   * Whether requests through `handler` need the token; those that come over the network always do.
+   * Whether requests through `handler` require authentication. Network requests always do.
    * @default false
    */
   readonly authenticate?: boolean;
   /**
-   * Changes of each resource that a watch can resume from.
+   * Maximum number of changes of each resource that a watch can resume from.
    * @default 10_000
    */
   readonly historySize?: number;
   /**
-   * Memory for the changes of all resources, in bytes, about. Beyond it, watches can resume from fewer
-   * of them, and lists and watches whose clients read so slowly that they need more are ended.
+   * Approximate memory for the changes of all resources, in bytes. Beyond it, old changes are dropped:
+   * watches cannot resume from them, and lists and watches of slow clients that need them end.
    * @default 64 MiB
    */
   readonly historyBytes?: number;
   /**
-   * Kinds that are served besides those that CRDs define.
-   * @default the built-in ones
+   * Served kinds in addition to those of CRDs.
+   * @default the built-in kinds
    */
   readonly kinds?: readonly ResourceDefinition[];
   /**
-   * The way to a node's kubelet, which has the logs of its Pods: `(node) => cluster.kubelet(node)`.
-   * @default there is none, and `kubectl logs` is told so
+   * Returns the kubelet of a node, which serves the logs of its Pods: `(node) => cluster.kubelet(node)`.
+   * @default no kubelets; `kubectl logs` gets an error
    */
   readonly kubelets?: Kubelets;
   /**
-   * Who may enter besides the administrator, with which rights: what is not allowed is answered
-   * with 403, as by a cluster with RBAC.
-   * @default nobody
+   * Users in addition to the administrator, with their permissions. Other requests get 403, as in a
+   * cluster with RBAC.
+   * @default none
    */
   readonly users?: readonly ApiUser[];
   /**
    * The administrator's bearer token.
-   * @default a random one
+   * @default a random token
    */
   readonly token?: string;
   /**
-   * The authority that signs the certificates of listeners, as `createServerAuthority` returned it:
-   * clients that trust it trust the next server that is given the same one.
-   * @default a new one, whose key is kept in memory
+   * The authority that signs the certificates of listeners, from `createServerAuthority`. Clients that
+   * trust it trust every server with the same authority.
+   * @default a new authority with its key in memory
    */
   readonly authority?: Certificate;
 }
 
 const AUTHORITY = 'crd-controller-ca';
 
-/** Creates an authority for `ApiServerOptions.authority`. */
+/** Creates a certificate authority for `ApiServerOptions.authority`. */
 export function createServerAuthority(
   clock: Pick<Clock, 'now'> = systemClock,
 ): Promise<CertificateAuthority> {
@@ -122,7 +122,7 @@ export function createServerAuthority(
 /** Options of `ApiServer.listen`. */
 export interface ListenOptions {
   /**
-   * 0: any that is free.
+   * Port; 0 selects a free port.
    * @default 0
    */
   readonly port?: number;
@@ -133,42 +133,41 @@ export interface ListenOptions {
   readonly host?: string;
 }
 
-/** The server's door to the network, as long as it is open. */
+/** An open network listener of the server. */
 export interface Listening {
   /** `https://127.0.0.1:36443` */
   readonly url: string;
   readonly port: number;
-  /** What clients shall trust. */
+  /** CA certificate that clients must trust. */
   readonly caPem: string;
-  /** What clients shall send as bearer. */
+  /** Bearer token for clients. */
   readonly token: string;
-  /** A kubeconfig document for this server. */
+  /** Returns a kubeconfig document for this server. */
   kubeconfig(): object;
-  /** Drops watches and connections and gives the port back. What is stored stays. */
+  /** Closes watches and connections and releases the port. Objects stay in the store. */
   close(): Promise<void>;
 }
 
 const INITIAL_NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
 /**
- * A Kubernetes API server in this process, without etcd, binaries or containers: kubectl and
- * clients in any language can use it.
+ * A Kubernetes API server in this process, without etcd, binaries or containers. kubectl and clients in
+ * any language can use it.
  *
  *   listener ─┐
  *             ├► request handler ► operation ► object store ► watch history ► watchers
- *   handler ──┘   (who, what)      (registry)   (revision)
+ *   handler ──┘   (user, verb)     (registry)   (revision)
  *
- * Everything is in memory and belongs to this object: closing a listener and opening another one
- * keeps it.
+ * All state is in the memory of this object and outlives its listeners.
  */
 export class ApiServer {
-  /** The door for clients in this process. It rejects where a connection would break. */
+  /** Handles requests of clients in this process. Rejects where a connection would break. */
   readonly handler: HttpHandler;
-  /** What goes wrong, on order. */
+  /** Fault injection. */
   readonly faults: Faults;
-  /** What was asked. */
+  /** Log of the requests. */
   readonly requests: RequestLog = new RequestLog();
-  /** The bearer token that is let in. */
+  /** Bearer token of the administrator. */
   readonly token: string;
   readonly #store: ObjectStore;
   readonly #streams = new OpenStreams();
@@ -233,7 +232,7 @@ export class ApiServer {
     const backend: Backend = { ...parts, observer: crds };
     const begin = () => {
       createInitialNamespaces(backend);
-      // What was before the first request is no history that a client could have seen.
+      // Clients cannot have seen revisions before the first request.
       this.#store.compact();
     };
     this.#requestHandler = new RequestHandler({
@@ -247,17 +246,17 @@ export class ApiServer {
     begin();
   }
 
-  /** Revision of the last write: stands still when nobody writes. */
+  /** Revision of the last write. */
   get revision(): number {
     return this.#store.revision;
   }
 
-  /** Number of watches that are open. */
+  /** Number of open watches. */
   get watches(): number {
     return this.#streams.size;
   }
 
-  /** Opens a door to the network: HTTPS with a certificate of this server's own authority. */
+  /** Starts an HTTPS listener with a certificate of this server's authority. */
   async listen(options: ListenOptions = {}): Promise<Listening> {
     checkOptions(options, LISTEN_OPTIONS, 'listen');
     const { port = 0, host = '127.0.0.1' } = options;
@@ -293,14 +292,14 @@ export class ApiServer {
     return listening;
   }
 
-  /** Ends every watch and closes every listener. What is stored stays. */
+  /** Ends all watches and closes all listeners. Objects stay in the store. */
   async close(): Promise<void> {
     this.#streams.endAll();
     await Promise.all([...this.#listeners].map((listening) => listening.close()));
   }
 }
 
-/** A cluster has these from its first moment. */
+/** Creates the namespaces that every cluster has. */
 function createInitialNamespaces(backend: Backend): void {
   const definition = backend.registry.find('', 'v1', 'namespaces');
   if (!definition) return;

@@ -11,27 +11,27 @@ import type { RequestInfo } from './request-info.ts';
 import type { HookContext, ResourceDefinition, StoredObject } from './resource-definition.ts';
 import type { Watcher } from './watcher.ts';
 
-/** What operations work on. */
+/** The parts of the server that operations use. */
 export interface Backend {
   readonly store: ObjectStore;
   readonly registry: Registry;
   readonly clock: Clock;
-  /** A fresh random UUID. */
+  /** Returns a new random UUID. */
   readonly uid: () => string;
   /** Numbers in [0, 1). */
   readonly random: () => number;
-  /** Told after each write: what follows from it (a CRD is served, a namespace ends). */
+  /** Called after each write, for its consequences: a CRD is served, a namespace is deleted. */
   readonly observer: WriteObserver;
   readonly limits: WatchLimits;
-  /** What watches have sent of recent writes. */
+  /** Encoded watch events of recent writes. */
   readonly lines: LineCache;
-  /** The way to a node's kubelet; undefined if there is none. */
+  /** Returns the kubelet of a node, or undefined if it has none. */
   readonly kubelets: Kubelets;
-  /** Who there is, and who may do what. */
+  /** Authentication and authorization. */
   readonly access: Access;
 }
 
-/** Logs of Pods, as a kubelet serves them. */
+/** Returns the HTTP handler of a node's kubelet, which serves the logs of Pods. */
 export type Kubelets = (nodeName: string) => HttpHandler | undefined;
 
 export interface WriteObserver {
@@ -41,60 +41,60 @@ export interface WriteObserver {
 
 export interface WatchLimits {
   /**
-   * How often a watch that asked for bookmarks gets one, in milliseconds.
+   * Interval of the bookmarks of a watch that requested them, in milliseconds.
    * @default 60_000
    */
   readonly bookmarkIntervalMs: number;
   /**
-   * When a watch ends that did not say, in milliseconds.
+   * Duration of a watch without `timeoutSeconds`, in milliseconds.
    * @default 1_800_000
    */
   readonly watchTimeoutMs: number;
   /**
-   * Events that may wait for a slow client before its watch is closed.
+   * Maximum number of pending events of a slow client. Beyond it, the watch is closed.
    * @default 10_000
    */
   readonly watchBufferLimit: number;
 }
 
-/** One request to a resource, on its way through an operation. */
+/** One request to a resource. */
 export interface Call {
   readonly backend: Backend;
   readonly request: HttpRequest;
-  /** Who sends it. */
+  /** User that sends the request. */
   readonly user: User;
   readonly info: RequestInfo;
   readonly definition: ResourceDefinition;
   readonly representation: Representation;
-  /** Shown to the user in `Warning` headers; operations add to it. */
+  /** Texts of `Warning` headers. Operations add to them. */
   readonly warnings: string[];
 }
 
-/** What an operation answers; the handler turns it into a response. */
+/** The result of an operation, which the handler converts to a response. */
 export type Answer =
-  /** One object, to be shown in the representation asked for. */
+  /** One object, in the requested representation. */
   | {
       readonly kind: 'object';
       readonly code: number;
       readonly object: StoredObject;
-      /** Of what kind it is, if not of the resource in the path. */
+      /** Definition of its kind, if it differs from the resource in the path. */
       readonly definition?: ResourceDefinition;
     }
-  /** A list, encoded while it is sent. */
+  /** A list, encoded during the response. */
   | { readonly kind: 'list'; readonly rendering: ListRendering; readonly state: ListState }
-  /** JSON that is sent as it is. */
+  /** JSON that is sent unchanged. */
   | { readonly kind: 'json'; readonly code: number; readonly value: object }
   | { readonly kind: 'watch'; readonly watcher: Watcher }
-  /** Plain text as it comes. */
+  /** A stream of plain text. */
   | { readonly kind: 'text'; readonly body: AsyncIterable<Uint8Array> }
-  /** Success, and nothing to say. */
+  /** Success without content. */
   | { readonly kind: 'nothing' };
 
 export function hookContext({ clock, uid }: Backend): HookContext {
   return { now: clock.now(), uid };
 }
 
-/** True if the request shall go all the way but leave nothing behind. */
+/** Whether the request is a dry run. */
 export function isDryRun({ info }: Call): boolean {
   return info.query.getAll('dryRun').includes('All');
 }

@@ -1,22 +1,22 @@
 import { badRequest } from './status-error.ts';
 
-/** Where a list goes on. */
+/** The position of the next page of a list. */
 export interface ContinuePoint {
-  /** The state that the list shows; absent: whatever is there. */
+  /** Revision of the list; undefined for the current state. */
   readonly revision: number | undefined;
-  /** The storage key of the last object of the page before. */
+  /** Storage key of the last object of the previous page. */
   readonly after: string;
 }
 
 const TOKEN_VERSION = 'meta.k8s.io/v1';
 
-/** The token is opaque to clients, and has the form that a kube-apiserver gives it. */
+/** Encodes a continue token in upstream's format. It is opaque to clients. */
 export function continueToken({ revision, after }: ContinuePoint): string {
   const token = { v: TOKEN_VERSION, rv: revision ?? -1, start: `${after}\u0000` };
   return Buffer.from(JSON.stringify(token)).toString('base64url');
 }
 
-/** @throws {StatusError} 400 if the token is none of ours */
+/** @throws {StatusError} 400 if the token is malformed */
 export function continueAt(token: string): ContinuePoint {
   const { v, rv, start } = decode(token);
   if (v !== TOKEN_VERSION) {

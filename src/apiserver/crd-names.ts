@@ -5,17 +5,17 @@ type Names = Crd['spec']['names'];
 type SingleName = 'plural' | 'singular' | 'kind' | 'listKind';
 type Conditions = Parameters<typeof setCondition>[0];
 
-/** What of a CRD's status follows from its names and those of its neighbours. */
+/** The part of a CRD's status that depends on its names and on those of other CRDs. */
 export interface NameStatus {
   readonly acceptedNames: object;
   readonly conditions: object[];
-  /** True once its resources are served. */
+  /** Whether its resources are served. */
   readonly established: boolean;
 }
 
 /**
- * Decides which names a CRD gets. A name that another CRD of its group has got already is refused,
- * and the resource is not established until every name of its first set is accepted.
+ * Decides which names of a CRD are accepted. A name of another CRD in its group is rejected. The
+ * resource is established when all names of its first set are accepted.
  */
 export function nameStatus(crd: Crd, others: readonly Crd[], now: number): NameStatus {
   const taken = takenNames(crd, others);
@@ -33,7 +33,7 @@ export function nameStatus(crd: Crd, others: readonly Crd[], now: number): NameS
     if (name === (accepted?.[field] ?? '') || !names.has(name)) next[field] = name;
     else problem = conflict(field, [name]);
   };
-  // Of several conflicts the last one is told.
+  // The condition reports the last of several conflicts.
   claim('plural', taken.resources);
   claim('singular', taken.resources);
   const shortNames = wanted.shortNames ?? [];

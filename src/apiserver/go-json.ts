@@ -1,39 +1,38 @@
 import { goQuote } from '../util/go-quote.ts';
 
 /**
- * What Go's `encoding/json` makes of a text: where it stops reading, in its words, and which members
- * of an object are given twice. `JSON.parse` says neither; it reads the text, this looks again where
- * the answer has to name what is wrong.
+ * Reports errors like Go's `encoding/json`: the syntax error with its offset, and duplicate members of
+ * objects. `JSON.parse` reports neither. It parses the text; this module produces error messages.
  */
 
-/** A container that is open: a list, or an object with the keys it has so far. */
+/** An open container: a list, or an object with its keys so far. */
 interface Frame {
   /** Absent for a list. */
   readonly keys?: Set<string>;
-  /** Keys that the object has more than once. */
+  /** Duplicate keys of the object. */
   duplicates?: Set<string>;
-  /** How the container is reached: `spec`, or `spec.tags[0]`. */
+  /** Path of the container: `spec`, `spec.tags[0]`. */
   readonly path: string;
-  /** Key or index of the member that is being read. */
+  /** Key or index of the current member. */
   key: string;
   index: number;
 }
 
 export interface JsonFindings {
-  /** Why the text is no JSON; absent if it is. */
+  /** Syntax error; absent if the text is valid JSON. */
   readonly problem?: string;
-  /** Paths of members that are given more than once. */
+  /** Paths of duplicate members. */
   readonly duplicates: readonly string[];
 }
 
-/** As many duplicates are told as Go tells. */
+/** Maximum number of reported duplicates, as in Go. */
 const MAX_DUPLICATES = 100;
 
 export function inspectJson(text: string): JsonFindings {
   return new Inspection(text).run();
 }
 
-/** What Go calls the type of a JSON value. */
+/** Returns Go's name of the type of a JSON value. */
 export function goTypeOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
@@ -42,7 +41,7 @@ export function goTypeOf(value: unknown): string {
 
 class SyntaxProblem extends Error {}
 
-/** One walk over a text, without recursion: how deeply it is nested is the sender's choice. */
+/** One pass over a text, without recursion because clients control its depth. */
 class Inspection {
   readonly #text: string;
   readonly #frames: Frame[] = [];
@@ -72,7 +71,7 @@ class Inspection {
     if (this.#at < this.#text.length) throw this.#unexpected('after top-level value');
   }
 
-  /** Reads on behind a value of `frame`: its end, or its next member. */
+  /** Continues after a value of `frame`, at its end or its next member. */
   #member(frame: Frame): void {
     this.#space();
     const isFirst = frame.index === 0;
@@ -106,7 +105,7 @@ class Inspection {
     this.#at++;
   }
 
-  /** The path, which may be long, is formed once for each key that is given more than once. */
+  /** Records a duplicate. Builds its path, which may be long, only once for each key. */
   #duplicate(frame: Frame): void {
     frame.duplicates ??= new Set();
     if (frame.duplicates.has(frame.key) || this.#duplicates.length >= MAX_DUPLICATES) return;
@@ -215,7 +214,7 @@ class Inspection {
   }
 }
 
-/** How the member that is being read is reached. */
+/** Path of the current member. */
 function pathOf({ keys, path, key, index }: Frame): string {
   if (!keys) return `${path}[${index - 1}]`;
   return path === '' ? key : `${path}.${key}`;

@@ -3,21 +3,21 @@ import { own } from './schema/json-value.ts';
 import { isRecord } from '../util/values.ts';
 import type { Change } from './watch-history.ts';
 
-/** What a budget needs of a history. */
+/** The part of a history that the budget uses. */
 interface Holder {
-  /** What its changes hold, in bytes, about. */
+  /** Approximate memory of its changes, in bytes. */
   readonly bytes: number;
-  /** Forgets the oldest changes, at least one, that hold `bytes` together; false if there are none. */
+  /** Drops the oldest changes, at least one, up to `bytes` in total. Returns false if there are none. */
   forgetOldest(bytes: number): boolean;
 }
 
-/** After histories had to forget, this part of the budget is in use, so that they need not soon. */
+/** Part of the budget that remains in use after changes were dropped. */
 const KEPT = 3 / 4;
 
 /**
- * The memory that the histories of all resources share. When it is used up, the largest history
- * forgets its oldest changes: a resource with large objects or many writes does not shorten the
- * history of the others.
+ * The shared memory of the histories of all resources. When it is exhausted, the largest history drops
+ * its oldest changes, so that a resource with large objects or many writes does not shorten the
+ * history of others.
  */
 export class HistoryBudget {
   readonly #limit: number;
@@ -29,7 +29,7 @@ export class HistoryBudget {
     this.#limit = limit;
   }
 
-  /** What all histories hold, in bytes, about. */
+  /** Approximate memory of all histories, in bytes. */
   get used(): number {
     return this.#used;
   }
@@ -38,7 +38,7 @@ export class HistoryBudget {
     this.#holders.add(holder);
   }
 
-  /** A history holds so many bytes more, or less. */
+  /** Adds to the memory of the histories; negative if a history has shrunk. */
   charge(bytes: number): void {
     this.#used += bytes;
     if (this.#used <= this.#limit || bytes < 0) return;
@@ -52,20 +52,20 @@ export class HistoryBudget {
   }
 }
 
-/** Of a change itself, of a container and of a member, in bytes: about what V8 takes. */
+/** Approximate V8 memory of a change, a container and a member, in bytes. */
 const CHANGE_BYTES = 200;
 const CONTAINER_BYTES = 48;
 const MEMBER_BYTES = 24;
 
 /**
- * What a history holds by keeping `change`, in bytes: the parts of the previous object that the next
- * one does not share. The store holds the next one anyway, or a later change is charged for it.
+ * Returns the memory that `change` keeps alive, in bytes: the parts of the previous object that the
+ * next one does not share. The next object belongs to the store or to a later change.
  */
 export function bytesOf({ object, previous, removed }: Change): number {
   return CHANGE_BYTES + bytesBeside(previous, removed ? undefined : object);
 }
 
-/** Recursive: how deeply objects are nested was bounded on arrival. */
+/** Recursive; the decoder has limited the depth. */
 function bytesBeside(value: unknown, shared: unknown): number {
   if (value === shared) return 0;
   if (typeof value === 'string') return value.length;

@@ -1,8 +1,8 @@
 let last: { readonly value: object; readonly text: string } | undefined;
 
 /**
- * `value` as JSON. A write is sent to whoever made it and to all who watch, one right after the
- * other, so the last text is kept; `value` must not change any more.
+ * Encodes `value` as JSON. Caches the last text, because a write is sent to its client and to all
+ * watchers in succession. `value` must not change afterwards.
  */
 export function jsonText(value: object): string {
   if (last?.value !== value) last = { value, text: JSON.stringify(value) };

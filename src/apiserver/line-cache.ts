@@ -1,27 +1,27 @@
 import type { StoredObject } from './resource-definition.ts';
 
-/** Lines that are kept, in bytes; of the newest object, all are. */
+/** Maximum size of cached lines in bytes; all lines of the newest object are cached. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /**
- * Lines that watches have sent of recently written objects: watches that keep up encode each object
- * once, all together. What a watch that does not keep up is sent is encoded again.
+ * Caches the encoded watch events of recent writes, so that all current watches encode each object
+ * once in total. Events for slow watches are encoded again.
  */
 export class LineCache {
-  /** Does not hold the objects: a short line may be of a large one. */
+  /** Weak, because a short line may belong to a large object. */
   readonly #lines = new WeakMap<StoredObject, Map<string, Uint8Array>>();
-  /** The lines of the object that was added first come first. */
+  /** In insertion order of the objects. */
   readonly #kept = new Set<Map<string, Uint8Array>>();
   #bytes = 0;
 
-  /** What is kept, in bytes. */
+  /** Size of the cached lines in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
   /**
-   * @param form what distinguishes lines of the same object: event type, representation, version
-   * @param encode makes the line if it is not there
+   * @param form key of the line within its object: event type, representation, version
+   * @param encode encodes the line if it is not cached
    */
   line(object: StoredObject, form: string, encode: () => Uint8Array): Uint8Array {
     const lines = this.#lines.get(object) ?? new Map<string, Uint8Array>();

@@ -3,7 +3,7 @@ import type { ListRendering } from './negotiation.ts';
 import type { StoredObject } from './resource-definition.ts';
 import type { WatchHistory } from './watch-history.ts';
 
-/** Objects are sent in pieces of about this many characters. */
+/** Approximate size of each chunk in characters. */
 const CHUNK_CHARACTERS = 64 * 1024;
 
 const encoder = new TextEncoder();
@@ -16,9 +16,9 @@ export interface ListState {
 }
 
 /**
- * Streams a list as JSON. Each piece is encoded when the reader asks for it, so a slow reader costs
- * no memory but the objects, which the store or the history holds anyway. When the history forgets
- * objects of the list, the stream breaks: the reader was too slow.
+ * Streams a list as JSON. Encodes each chunk on demand, so that a slow reader needs no memory besides
+ * the objects in the store or the history. The stream breaks if the reader is so slow that the history
+ * drops objects of the list.
  */
 export async function* listBody(
   { head, field, item }: ListRendering,
