@@ -34,13 +34,9 @@ export const COMMANDS: readonly [Command, ...Command[]] = [
       ['--dry-run --once', 'Log what the controllers would write, and exit'],
     ],
     run: async (flags, context) => {
-      const { CONTROLLERS, DEFAULT_CONTROLLERS } = await import('../controllers/registry.ts');
       const { runConfig } = await import('./run-config.ts');
       const { runController } = await import('./commands/run.ts');
-      return runController(
-        runConfig(flags, { all: [...CONTROLLERS.keys()], onByDefault: DEFAULT_CONTROLLERS }),
-        context,
-      );
+      return runController(runConfig(flags), context);
     },
   }),
   command({

@@ -3,7 +3,6 @@ import { WatchListSupport } from '../cache/reflector-watch.ts';
 import type { Client } from '../client/client.ts';
 import { serverVersion } from '../client/discovery.ts';
 import { CONTROLLERS } from '../controllers/registry.ts';
-import type { LeaderElector } from '../leaderelection/leader-elector.ts';
 import type { Controller } from '../manager/controller.ts';
 import { SyncHistory } from '../manager/sync-history.ts';
 import type { SinglePass } from '../manager/single-pass.ts';
@@ -134,14 +133,10 @@ function servers(
   const exposition = metrics && { metrics: () => metrics.expose() };
   const routes: EndpointRoutes = {
     health: {
-      livez: [
-        eventLoop.check,
-        clockSkewCheck(clock),
-        ...(program.leadership ? [leaderElectionCheck(program.leadership)] : []),
-      ],
+      livez: [eventLoop.check, clockSkewCheck(clock), ...leaderElectionChecks(program)],
       readyz: [
         ...informerHealthChecks(() => program.informers.informers, clock),
-        shutdownCheck(program.stopping),
+        { name: 'shutdown', check: () => (program.stopping.aborted ? 'shutting down' : undefined) },
       ],
     },
     metrics: exposition,
@@ -197,10 +192,6 @@ function logServerVersion(client: Client, log: Logger): Runnable {
 }
 
 /** Fails for a leader that neither renewed its lease nor exited. A standby is healthy. */
-function leaderElectionCheck(elector: Pick<LeaderElector, 'health'>): HealthCheck {
-  return { name: 'leaderElection', check: () => elector.health() };
-}
-
-function shutdownCheck(stopping: AbortSignal): HealthCheck {
-  return { name: 'shutdown', check: () => (stopping.aborted ? 'shutting down' : undefined) };
+function leaderElectionChecks({ leadership }: ControllerProgram): HealthCheck[] {
+  return leadership ? [{ name: 'leaderElection', check: () => leadership.health() }] : [];
 }

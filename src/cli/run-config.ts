@@ -1,3 +1,4 @@
+import { CONTROLLERS, DEFAULT_CONTROLLERS } from '../controllers/registry.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { clusterAccess, namespaceName } from './cluster-access.ts';
 import { UsageError } from './errors.ts';
@@ -78,6 +79,11 @@ export interface RequestLimits {
   readonly timeoutMs: number | undefined;
 }
 
+const OWN_CONTROLLERS: KnownControllers = {
+  all: [...CONTROLLERS.keys()],
+  onByDefault: DEFAULT_CONTROLLERS,
+};
+
 /** Names of the available controllers. */
 export interface KnownControllers {
   readonly all: readonly string[];
@@ -91,7 +97,7 @@ export interface KnownControllers {
  */
 export function runConfig(
   { values, changed }: ParsedFlags<typeof RUN_OPTIONS>,
-  known: KnownControllers,
+  known: KnownControllers = OWN_CONTROLLERS,
 ): RunConfig {
   const config: RunConfig = {
     cluster: clusterAccess(values),

@@ -1,4 +1,5 @@
 import { assertNever } from '../util/values.ts';
+import { wrapWords } from '../util/wrap-words.ts';
 import type { CustomResource } from './crd-parser.ts';
 import type { LibraryType } from './declarations.ts';
 import { declarationsOf } from './declarations.ts';
@@ -96,7 +97,7 @@ function printField({ name, type, optional, doc }: Field): string {
 function printDoc(doc: readonly string[], indent: string): string {
   const width = WIDTH - indent.length - ' * '.length;
   // Prevents a description from ending the comment.
-  const text = doc.flatMap((line) => wrap(line.replaceAll('*/', String.raw`*\/`), width));
+  const text = doc.flatMap((line) => wrapWords(line.replaceAll('*/', String.raw`*\/`), width));
   const [first = ''] = text;
   if (text.length === 0) return '';
   if (text.length === 1 && first.length <= width - ' */'.length - 1) {
@@ -104,20 +105,6 @@ function printDoc(doc: readonly string[], indent: string): string {
   }
   const body = text.map((line) => `${indent} * ${line}`.trimEnd()).join('\n');
   return `${indent}/**\n${body}\n${indent} */\n`;
-}
-
-function wrap(line: string, width: number): string[] {
-  const wrapped: string[] = [];
-  let current = '';
-  for (const word of line.split(/\s+/)) {
-    if (current !== '' && current.length + 1 + word.length > width) {
-      wrapped.push(current);
-      current = word;
-    } else {
-      current = current === '' ? word : `${current} ${word}`;
-    }
-  }
-  return [...wrapped, current];
 }
 
 function printDescriptor(resource: CustomResource, root: string): string {

@@ -3,7 +3,8 @@ import type { LeaseLockOptions } from './lease-lock.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 
-const OPTIONS: OptionNames<LeaderElectorOptions> = {
+/** The names of the options. */
+export const ELECTOR_OPTIONS: OptionNames<LeaderElectorOptions> = {
   namespace: true,
   name: true,
   labels: true,
@@ -76,7 +77,7 @@ export type ElectionTerms = {
  * @throws {RangeError} with the field, the expected value and the actual value
  */
 export function electionTerms(options: LeaderElectorOptions): ElectionTerms {
-  checkOptions(options, OPTIONS, 'leader election');
+  checkOptions(options, ELECTOR_OPTIONS, 'leader election');
   const {
     identity,
     leaseDurationMs = 15_000,

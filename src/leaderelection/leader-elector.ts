@@ -1,7 +1,6 @@
 import { LEASES } from '../api/builtin.ts';
 import type { Lease } from '../api/builtin.ts';
 import { apiVersionOf } from '../api/resource.ts';
-import { noLeaderElectionMetrics } from '../metrics/leader-election-metrics.ts';
 import type { LeaderElectionMetrics } from '../metrics/leader-election-metrics.ts';
 import { AbruptStop, runAll } from '../util/runnable.ts';
 import type { Clock } from '../util/clock.ts';
@@ -9,7 +8,7 @@ import { Deferred } from '../util/deferred.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { untilAborted } from '../util/abort.ts';
+import { settledBeforeAbort, untilAborted } from '../util/abort.ts';
 import { LeaseCandidate } from './lease-candidate.ts';
 import { electionTerms } from './leader-elector-options.ts';
 import type { ElectionTerms, LeaderElectorOptions } from './leader-elector-options.ts';
@@ -88,7 +87,6 @@ export class LeaderElector implements Runnable {
   readonly name = 'leader-election';
   readonly #deps: LeaderElectorDeps;
   readonly #log: Logger;
-  readonly #metrics: LeaderElectionMetrics;
   readonly #terms: ElectionTerms;
   readonly #lockName: string;
   readonly #lockKey: string;
@@ -105,9 +103,8 @@ export class LeaderElector implements Runnable {
     this.#lockKey = lock.key;
     this.#deps = deps;
     this.#log = deps.log.with({ lock: lock.key });
-    this.#metrics = deps.metrics ?? noLeaderElectionMetrics;
     const { clock, random, onLease } = deps;
-    const onSlowPath = () => this.#metrics.slowPath(options.name);
+    const onSlowPath = () => deps.metrics?.slowPath(options.name);
     const common = { lock, clock, random, log: this.#log };
     this.#session = new LeaseSession({ ...common, onSlowPath, onLease }, this.#terms);
     this.#candidate = new LeaseCandidate({ ...common, session: this.#session }, this.#terms);
@@ -137,15 +134,7 @@ export class LeaderElector implements Runnable {
 
   /** Resolves to true when this process leads, or to false if `signal` aborts first. */
   acquired(signal: AbortSignal): Promise<boolean> {
-    return new Promise((resolve) => {
-      const abort = () => resolve(false);
-      if (signal.aborted) abort();
-      signal.addEventListener('abort', abort, { once: true });
-      void this.#acquired.promise.then(() => {
-        signal.removeEventListener('abort', abort);
-        resolve(true);
-      });
-    });
+    return settledBeforeAbort(this.#acquired.promise, signal);
   }
 
   /**
@@ -162,13 +151,13 @@ export class LeaderElector implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    this.#metrics.leading(this.#lockName, false);
+    this.#deps.metrics?.leading(this.#lockName, false);
     this.#log.info('Attempting to acquire leader lease...', { identity: this.#terms.identity });
     try {
       if (await this.#candidate.run(signal)) await this.#lead(signal);
       this.#role = 'retired';
     } finally {
-      this.#metrics.leading(this.#lockName, false);
+      this.#deps.metrics?.leading(this.#lockName, false);
     }
     const { releaseOnCancel } = this.#terms;
     if (releaseOnCancel && this.#session.hasClaimed && !(signal.reason instanceof AbruptStop)) {
@@ -179,7 +168,7 @@ export class LeaderElector implements Runnable {
   /** @throws {LeadershipLostError} */
   async #lead(signal: AbortSignal): Promise<void> {
     this.#role = 'leader';
-    this.#metrics.leading(this.#lockName, true);
+    this.#deps.metrics?.leading(this.#lockName, true);
     this.#log.info('Successfully acquired lease');
     this.#record('became leader');
     this.#acquired.resolve();

@@ -1,6 +1,7 @@
 import type { WriteFence } from '../client/write-fence.ts';
 import { LeaderElector } from '../leaderelection/leader-elector.ts';
 import type { LeaderElectorDeps } from '../leaderelection/leader-elector.ts';
+import { ELECTOR_OPTIONS } from '../leaderelection/leader-elector-options.ts';
 import type { LeaderElectorOptions } from '../leaderelection/leader-elector-options.ts';
 import type { LeaseClient } from '../leaderelection/lease-lock.ts';
 import type { EventBroadcaster } from '../record/event-broadcaster.ts';
@@ -10,20 +11,13 @@ import type { Sharding } from './key-ownership.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 
+const { deferMs: _, ...ELECTION } = ELECTOR_OPTIONS;
+
 const OPTIONS: OptionNames<LeaderElectionOptions> = {
+  ...ELECTION,
   client: true,
   fence: true,
   shards: true,
-  namespace: true,
-  name: true,
-  labels: true,
-  identity: true,
-  leaseDurationMs: true,
-  renewDeadlineMs: true,
-  retryPeriodMs: true,
-  jitter: true,
-  releaseOnCancel: true,
-  healthToleranceMs: true,
 };
 
 /** How replicas share the work: a single leader, or shards. */

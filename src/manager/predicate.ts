@@ -38,24 +38,12 @@ export const predicates = {
 
   /** Accepts the events that all `members` accept. */
   and<T extends KubernetesObject>(...members: readonly Predicate<T>[]): Required<Predicate<T>> {
-    const all = members.map(complete);
-    return {
-      create: (object, isInInitialList) =>
-        all.every((member) => member.create(object, isInInitialList)),
-      update: (old, object) => all.every((member) => member.update(old, object)),
-      delete: (object) => all.every((member) => member.delete(object)),
-    };
+    return combined('every', members);
   },
 
   /** Accepts the events that one of `members` accepts. */
   or<T extends KubernetesObject>(...members: readonly Predicate<T>[]): Required<Predicate<T>> {
-    const all = members.map(complete);
-    return {
-      create: (object, isInInitialList) =>
-        all.some((member) => member.create(object, isInInitialList)),
-      update: (old, object) => all.some((member) => member.update(old, object)),
-      delete: (object) => all.some((member) => member.delete(object)),
-    };
+    return combined('some', members);
   },
 
   /** Accepts the events that `member` rejects. An absent method accepts, so its negation rejects. */
@@ -71,6 +59,19 @@ export const predicates = {
 
 function onUpdate(valueOf: (object: DeepReadonly<KubernetesObject>) => unknown): Predicate {
   return { update: (old, object) => !equalJson(valueOf(old), valueOf(object)) };
+}
+
+function combined<T extends KubernetesObject>(
+  method: 'every' | 'some',
+  members: readonly Predicate<T>[],
+): Required<Predicate<T>> {
+  const all = members.map(complete);
+  return {
+    create: (object, isInInitialList) =>
+      all[method](({ create }) => create(object, isInInitialList)),
+    update: (old, object) => all[method](({ update }) => update(old, object)),
+    delete: (object) => all[method](({ delete: accepts }) => accepts(object)),
+  };
 }
 
 function complete<T extends KubernetesObject>(predicate: Predicate<T>): Required<Predicate<T>> {

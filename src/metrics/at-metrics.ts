@@ -11,13 +11,6 @@ export interface AtMetrics {
   started(lateMs: number): void;
 }
 
-/** Records nothing. */
-export const noAtMetrics: AtMetrics = {
-  due: () => undefined,
-  missed: () => undefined,
-  started: () => undefined,
-};
-
 /** Seconds, from 1 s, the resolution of times in a Pod, to one day. */
 const DELAY_BUCKETS = [1, 2, 5, 10, 30, 60, 300, 900, 3600, 86_400];
 

@@ -18,9 +18,6 @@ export interface EventMetrics {
   dropped(reason: EventDropReason, events?: number): void;
 }
 
-/** Records nothing. */
-export const noEventMetrics: EventMetrics = { dropped: () => undefined };
-
 const REASONS: readonly EventDropReason[] = [
   'spam',
   'buffer_full',

@@ -9,12 +9,6 @@ export interface LeaderElectionMetrics {
   slowPath(lock: string): void;
 }
 
-/** Records nothing. */
-export const noLeaderElectionMetrics: LeaderElectionMetrics = {
-  leading: () => undefined,
-  slowPath: () => undefined,
-};
-
 /** Registers the leader election metrics of client-go. Called once per registry. */
 export function leaderElectionMetrics(registry: Registry): LeaderElectionMetrics {
   const master = new Gauge({

@@ -1,7 +1,6 @@
 import { isApiError } from '../api/api-error.ts';
 import { objectKey } from '../api/object-key.ts';
 import type { Client } from '../client/client.ts';
-import { noEventMetrics } from '../metrics/event-metrics.ts';
 import type { EventDropReason, EventMetrics } from '../metrics/event-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
@@ -105,7 +104,7 @@ export class EventBroadcaster implements Runnable {
   readonly #host: string | undefined;
   readonly #concurrency: number;
   readonly #flushTimeoutMs: number;
-  readonly #metrics: EventMetrics;
+  readonly #metrics: EventMetrics | undefined;
   readonly #random: () => number;
   readonly #correlator: EventCorrelator;
   readonly #buffer: EventBuffer;
@@ -125,7 +124,7 @@ export class EventBroadcaster implements Runnable {
       concurrency = 4,
       flushTimeoutMs = 5000,
       correlation = {},
-      metrics = noEventMetrics,
+      metrics,
       random = Math.random,
     } = options;
     requirePositive('capacity', capacity);
@@ -182,7 +181,7 @@ export class EventBroadcaster implements Runnable {
     }
     const correlated = this.#correlator.correlate(event);
     if (!correlated) {
-      this.#metrics.dropped('spam');
+      this.#metrics?.dropped('spam');
       return NOT_SENT;
     }
     const pending = this.#buffer.put(correlated.key, objectIdentity(event), correlated.event);
@@ -249,7 +248,7 @@ export class EventBroadcaster implements Runnable {
   }
 
   #drop(reason: EventDropReason, event: RecordedEvent, message: string, error?: unknown): void {
-    this.#metrics.dropped(reason);
+    this.#metrics?.dropped(reason);
     this.#logError(error, message, event);
   }
 
@@ -270,7 +269,7 @@ export class EventBroadcaster implements Runnable {
     this.#errors.flush();
     this.#flushDeadline.abort(new Error('The flush timeout of events has expired'));
     if (lost > 0) {
-      this.#metrics.dropped('shutdown', lost);
+      this.#metrics?.dropped('shutdown', lost);
       this.#log.error(undefined, 'Events were lost during shutdown', { lost, waiting });
     } else {
       this.#log.v(2).info('Flushed events', { waiting });

@@ -30,13 +30,16 @@ export interface ControllerView {
 export interface HotLoopView {
   readonly key: ObjectKey;
   readonly kind: string;
-  /** Object whose fields change. */
+  /** Object whose fields change: the object of the key, or another such as an owned object. */
   readonly resource: Resource;
   readonly namespace: string | undefined;
   readonly name: string;
+  /** Some of the changing fields. */
   readonly paths: readonly FieldPath[];
+  /** Number of changes at the time of detection, within `withinMs` milliseconds. */
   readonly times: number;
   readonly withinMs: number;
+  /** Field manager of the key, if its writes specify one. */
   readonly fieldManager: string | undefined;
 }
 

@@ -1,17 +1,8 @@
-import { LinkedList } from './linked-list.ts';
-import type { Linked } from './linked-list.ts';
-
-interface Entry<K, V> extends Linked<Entry<K, V>> {
-  readonly key: K;
-  value: V;
-}
-
 /** A map with at most `capacity` entries. A new entry replaces the least recently used one. */
 export class LruMap<K, V> {
   readonly #capacity: number;
-  readonly #entries = new Map<K, Entry<K, V>>();
-  /** The least recently used entry comes first. */
-  readonly #byUse = new LinkedList<Entry<K, V>>();
+  /** Least recently used first. */
+  readonly #entries = new Map<K, V>();
 
   constructor(capacity: number) {
     if (!Number.isSafeInteger(capacity) || capacity < 1) {
@@ -26,30 +17,18 @@ export class LruMap<K, V> {
 
   /** Returns the value of `key` and marks it as used. */
   get(key: K): V | undefined {
-    const entry = this.#entries.get(key);
-    if (entry) this.#use(entry);
-    return entry?.value;
+    const value = this.#entries.get(key);
+    if (value !== undefined) this.set(key, value);
+    return value;
   }
 
   set(key: K, value: V): void {
-    const known = this.#entries.get(key);
-    if (known) {
-      known.value = value;
-      this.#use(known);
+    this.#entries.delete(key);
+    this.#entries.set(key, value);
+    if (this.#entries.size <= this.#capacity) return;
+    for (const oldest of this.#entries.keys()) {
+      this.#entries.delete(oldest);
       return;
     }
-    const oldest = this.#entries.size === this.#capacity ? this.#byUse.first : undefined;
-    if (oldest) {
-      this.#byUse.remove(oldest);
-      this.#entries.delete(oldest.key);
-    }
-    const entry = { key, value, previous: undefined, next: undefined };
-    this.#entries.set(key, entry);
-    this.#byUse.append(entry);
-  }
-
-  #use(entry: Entry<K, V>): void {
-    this.#byUse.remove(entry);
-    this.#byUse.append(entry);
   }
 }

@@ -1,5 +1,5 @@
 import { connectCluster } from '../../client/cluster-connection.ts';
-import { CONTROLLERS, DEFAULT_CONTROLLERS } from '../../controllers/registry.ts';
+import { CONTROLLERS } from '../../controllers/registry.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/logger.ts';
 import {
@@ -50,10 +50,7 @@ export async function check(
   flags: ParsedFlags<typeof CHECK_OPTIONS>,
   context: Pick<CommandContext, 'environment' | 'log' | 'print' | 'signal'>,
 ): Promise<number> {
-  const config = runConfig(flags, {
-    all: [...CONTROLLERS.keys()],
-    onByDefault: DEFAULT_CONTROLLERS,
-  });
+  const config = runConfig(flags);
   const clock = systemClock;
   const cluster = await loadCluster(config.cluster, context);
   const serverClock = new ServerClock(clock);

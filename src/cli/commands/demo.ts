@@ -1,5 +1,4 @@
 import { EVENTS } from '../../api/builtin.ts';
-import { CONTROLLERS, DEFAULT_CONTROLLERS } from '../../controllers/registry.ts';
 import type { Logger } from '../../util/logger.ts';
 import { systemClock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
@@ -155,10 +154,7 @@ async function runScenariosWithDaemon(
 
 async function runDaemon(args: readonly string[], log: Logger, signal: AbortSignal): Promise<void> {
   const flags = parseFlags(RUN_OPTIONS, args, {});
-  await runController(
-    runConfig(flags, { all: [...CONTROLLERS.keys()], onByDefault: DEFAULT_CONTROLLERS }),
-    { log, signal, environment: {} },
-  );
+  await runController(runConfig(flags), { log, signal, environment: {} });
 }
 
 /**

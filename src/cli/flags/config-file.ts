@@ -3,6 +3,7 @@ import { parseDocuments } from '../../client/apply/manifest-yaml.ts';
 import type { ManifestDocument } from '../../client/apply/manifest-yaml.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { isRecord } from '../../util/values.ts';
+import { wrapWords } from '../../util/wrap-words.ts';
 import { didYouMean } from '../../util/did-you-mean.ts';
 import { pathError, UsageError } from '../errors.ts';
 import { CONFIG_FLAG, flagNamed, sortedOptions } from './flag-parser.ts';
@@ -176,14 +177,7 @@ function quoted(text: string): string {
 }
 
 function commented(text: string): string {
-  const lines: string[] = [];
-  let line = '#';
-  for (const word of text.split(' ')) {
-    if (line.length + 1 + word.length > WIDTH) {
-      lines.push(line);
-      line = '#';
-    }
-    line += ` ${word}`;
-  }
-  return [...lines, line].join('\n');
+  return wrapWords(text, WIDTH - '# '.length)
+    .map((line) => `# ${line}`)
+    .join('\n');
 }

@@ -1,4 +1,5 @@
 import type { Command } from '../command.ts';
+import { wrapWords } from '../../util/wrap-words.ts';
 import { COMMANDS } from '../commands.ts';
 import { environmentVariable, flagNamed, flagParser, sortedOptions } from './flag-parser.ts';
 import type { Option, Options } from './option.ts';
@@ -71,18 +72,7 @@ function continued(line: string, width: number): string {
 
 /** Wraps a paragraph. Text with line breaks is unchanged. */
 function wrapped(text: string, width: number): string {
-  if (text.includes('\n')) return text;
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else {
-      line = line === '' ? word : `${line} ${word}`;
-    }
-  }
-  return [...lines, line].join('\n');
+  return text.includes('\n') ? text : wrapWords(text, width).join('\n');
 }
 
 /** Returns the table of the daemon's flags for the documentation, as Markdown. */

@@ -1,3 +1,5 @@
+import { styleText } from 'node:util';
+
 /** Style of a text. */
 export type Style = 'plain' | 'heading' | 'faint' | 'good' | 'warning' | 'alarm';
 
@@ -132,13 +134,12 @@ function printable(text: string): string {
   return text.replaceAll(/[^\x20-\x7e…µ]/g, '?');
 }
 
-const CODES: Readonly<Record<Style, string>> = {
-  plain: '',
-  heading: '1',
-  faint: '2',
-  good: '32',
-  warning: '33',
-  alarm: '1;31',
+const FORMATS: Readonly<Record<Exclude<Style, 'plain'>, Parameters<typeof styleText>[0]>> = {
+  heading: 'bold',
+  faint: 'dim',
+  good: 'green',
+  warning: 'yellow',
+  alarm: ['bold', 'red'],
 };
 
 /** Returns a line with the escape sequences of its styles. */
@@ -146,7 +147,7 @@ export function paint(spans: readonly Span[], colour: boolean): string {
   return spans
     .map(({ text, style }) =>
       colour && style !== 'plain' && text.trim() !== ''
-        ? `\u001b[${CODES[style]}m${text}\u001b[0m`
+        ? styleText(FORMATS[style], text, { validateStream: false })
         : text,
     )
     .join('')

@@ -1,5 +1,4 @@
 import type { ObjectKey } from '../../api/object-key.ts';
-import { noAtMetrics } from '../../metrics/at-metrics.ts';
 import type { AtMetrics } from '../../metrics/at-metrics.ts';
 
 /** Delay after which a start counts as missed, in milliseconds. The command still starts. */
@@ -13,11 +12,11 @@ interface Due {
 
 /** Counts due, missed and started Ats in the metrics, each At once. */
 export class Punctuality {
-  readonly #metrics: AtMetrics;
+  readonly #metrics: AtMetrics | undefined;
   /** Ats that are due and not forgotten. */
   readonly #due = new Map<ObjectKey, Due>();
 
-  constructor(metrics: AtMetrics = noAtMetrics) {
+  constructor(metrics?: AtMetrics) {
     this.#metrics = metrics;
   }
 
@@ -27,11 +26,11 @@ export class Punctuality {
     if (due?.uid !== uid) {
       due = { uid, missed: false, started: false };
       this.#due.set(key, due);
-      this.#metrics.due();
+      this.#metrics?.due();
     }
     if (due.missed || due.started || lateMs < MISSED_AFTER_MS) return;
     due.missed = true;
-    this.#metrics.missed();
+    this.#metrics?.missed();
   }
 
   /** Counts a start whose Pod was created `lateMs` milliseconds after it could have been. */
@@ -39,7 +38,7 @@ export class Punctuality {
     const due = this.#due.get(key);
     if (!due || due.started) return;
     due.started = true;
-    this.#metrics.started(lateMs);
+    this.#metrics?.started(lateMs);
   }
 
   /** Forgets an At that is deleted or not due, or whose status shows the start. */

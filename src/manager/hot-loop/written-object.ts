@@ -4,6 +4,7 @@ import type { Resource } from '../../api/resource.ts';
 import { changedPaths, valueAt } from '../../api/field-path.ts';
 import type { FieldPath } from '../../api/field-path.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
+import type { HotLoopView } from '../../serving/queue-pages.ts';
 
 /** Sync that made a write. */
 export interface WritingSync {
@@ -169,21 +170,9 @@ function isSamePath(a: FieldPath, b: FieldPath): boolean {
 }
 
 /** Key that its own writes enqueue again and again. */
-export interface HotLoop {
-  readonly key: ObjectKey;
+export interface HotLoop extends HotLoopView {
   /** `selfFed`: its own writes enqueue it. `disputed`: another client overwrites its writes. */
   readonly kind: 'selfFed' | 'disputed';
-  /** Object whose fields change: the object of the key, or another such as an owned object. */
-  readonly resource: Resource;
-  readonly namespace: string | undefined;
-  readonly name: string;
-  /** Some of the changing fields. */
-  readonly paths: readonly FieldPath[];
-  /** Number of changes at the time of detection, within `withinMs` milliseconds. */
-  readonly times: number;
-  readonly withinMs: number;
-  /** Field manager of the key, if its writes specify one. */
-  readonly fieldManager: string | undefined;
 }
 
 /** Number of self-triggered syncs with a change of the same field that make a hot loop. */

@@ -162,7 +162,7 @@ describe('render', () => {
   it('uses colours only if the terminal has them', () => {
     assert.ok(!lines(FULL).join('').includes('\u001b'));
     const painted = lines(FULL, WIDE, true);
-    assert.ok(painted[0]?.startsWith('\u001b[1mcrd-controller\u001b[0m'));
+    assert.ok(painted[0]?.startsWith('\u001b[1mcrd-controller\u001b[22m'));
     const bare = painted.map((line) => withoutColours(line).trimEnd());
     assert.deepEqual(bare, lines(FULL), 'and are the same otherwise');
   });
