@@ -1,6 +1,6 @@
 import { setOwn } from './schema/json-value.ts';
 
-/** A deep copy of a JSON value, much faster than `structuredClone`. Depth was bounded on arrival. */
+/** Copies a JSON value deeply, much faster than `structuredClone`. The decoder has limited its depth. */
 export function copyJson<T>(value: T): T {
   return copy(value) as T;
 }

@@ -16,7 +16,7 @@ import { prune } from './schema/pruning.ts';
 const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
 const CRDS = { group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' } as const;
 
-/** A stored object that is known to be a CRD. */
+/** A stored CRD. */
 type StoredCrd = StoredObject & Crd;
 
 const AT_ONCE = {
@@ -28,19 +28,19 @@ const AT_ONCE = {
 } as const;
 
 /**
- * What follows from writes to CRDs: names are accepted, resources served, changed and taken away,
- * and the objects of a deleted CRD go with it.
+ * Handles writes to CRDs: accepts names, serves, updates and removes resources, and deletes the objects
+ * of a deleted CRD.
  *
  *   created ── names accepted ──► established, served ── deleted ──► terminating ── empty ──► gone
  *                  │                                                     ▲
  *                  └─ a name is taken: waits for it                      └─ objects with finalizers
  *
- * All of it happens right after the write that causes it, before anybody else comes: the status is
- * a write of its own, as it is on a real server, only sooner.
+ * All steps run synchronously after the write, before any other request. As upstream, the status is a
+ * separate write.
  */
 export class CrdLifecycle implements WriteObserver {
   readonly #backend: Omit<Backend, 'observer'>;
-  /** What is served, by the CRD's name. */
+  /** Served definitions by the name of the CRD. */
   readonly #served = new Map<string, readonly ResourceDefinition[]>();
 
   constructor(backend: Omit<Backend, 'observer'>) {
@@ -56,7 +56,7 @@ export class CrdLifecycle implements WriteObserver {
     else if (definition.custom && definition.terminating) this.#finish(definition);
   }
 
-  /** Serves what the stored CRDs define, and nothing else: they were all replaced. */
+  /** Serves exactly the resources of the stored CRDs, after a restore. */
   restored(): void {
     const { registry } = this.#backend;
     for (const definition of [...this.#served.values()].flat()) registry.remove(definition);
@@ -76,7 +76,7 @@ export class CrdLifecycle implements WriteObserver {
     }
     const settled = this.#withStatus(crd);
     if (settled.established) this.#serve(settled.crd);
-    // A name that this CRD gave up may be what another one waits for.
+    // Another CRD may wait for a name that this CRD has released.
     if (settled.crd !== crd) this.#reconsiderOthers(crd);
   }
 
@@ -88,7 +88,7 @@ export class CrdLifecycle implements WriteObserver {
     this.#reconsiderOthers(crd);
   }
 
-  /** Writes the status that follows from the names, if it is not that already. */
+  /** Writes the status of the names if it has changed. */
   #withStatus(crd: StoredCrd): { crd: StoredCrd; established: boolean } {
     const { store, clock } = this.#backend;
     const others = this.#all();
@@ -113,14 +113,14 @@ export class CrdLifecycle implements WriteObserver {
     for (const definition of next) registry.add(definition);
     this.#served.set(name, next);
     if (before.length === 0) return;
-    // What is stored is read under the new schema from now on, and watches begin anew.
+    // Stored objects are read with the new schema, and watches are restarted.
     const collection = store.collection(resourceOf(crd));
     const [definition] = next;
     if (definition) collection.reinterpret((object) => reread(object, definition));
     collection.history.endFollowers();
   }
 
-  /** Nothing new comes in; what is there is deleted; when all is gone, so is the CRD. */
+  /** Rejects creates, deletes all objects, and deletes the CRD after the last object. */
   #terminate(crd: StoredCrd): void {
     const { store, registry } = this.#backend;
     const definitions = definitionsOf(crd);
@@ -131,7 +131,7 @@ export class CrdLifecycle implements WriteObserver {
     const [definition] = definitions;
     const collection = store.collection(resourceOf(crd));
     if (definition) {
-      // The CRD goes once, after its last object, whoever takes that away.
+      // The CRD is deleted once, after its last object, independent of the client that deletes that.
       const quiet = { written: () => undefined, removed: () => undefined };
       const backend = { ...this.#backend, observer: quiet };
       for (const object of collection.list())
@@ -180,7 +180,7 @@ export class CrdLifecycle implements WriteObserver {
   }
 }
 
-/** The definition of CRDs, with what the server itself adds: their rules and their deletion. */
+/** Returns the definition of CRDs with validation and deletion. */
 export function withCrdRules(
   definition: ResourceDefinition,
   now: () => number,
@@ -194,7 +194,7 @@ export function withCrdRules(
     hooks: {
       ...definition.hooks,
       validate: checkCrd,
-      // A CRD never goes at once: its objects go first.
+      // A CRD is never deleted immediately: its objects are deleted first.
       heldBack: ({ metadata }) => metadata.deletionTimestamp === undefined,
       markDeleted: (crd) => {
         crd.metadata.finalizers = [...(crd.metadata.finalizers ?? []), CLEANUP_FINALIZER];
@@ -225,7 +225,7 @@ function resourceOf(crd: StoredCrd): { group: string; plural: string } {
   return { group: crd.spec.group, plural: crd.spec.names.plural };
 }
 
-/** The data of definitions, without what is made anew each time. */
+/** Returns the data of definitions without functions, for comparison. */
 function comparable(definitions: readonly ResourceDefinition[]): object[] {
   return definitions.map(({ columns, selectableFields, ...data }) => ({
     ...data,
@@ -237,7 +237,7 @@ function comparable(definitions: readonly ResourceDefinition[]): object[] {
   }));
 }
 
-/** A stored object as the schema of today has it. */
+/** Returns a stored object read with the current schema. */
 function reread(object: StoredObject, { schema }: ResourceDefinition): StoredObject {
   if (!schema) return object;
   const copy = { ...object };

@@ -7,7 +7,7 @@ import { customColumns } from './table/custom-columns.ts';
 export type Crd = DeepReadonly<CustomResourceDefinition>;
 type CrdVersion = Crd['spec']['versions'][number];
 
-/** What a stored CRD defines: one resource for each version that it serves. */
+/** Returns the definitions of a stored CRD: one resource for each served version. */
 export function definitionsOf(crd: Crd): ResourceDefinition[] {
   return crd.spec.versions
     .filter(({ served }) => served)

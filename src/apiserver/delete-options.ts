@@ -7,7 +7,7 @@ import { isRecord } from '../util/values.ts';
 import { badRequest, invalid } from './status-error.ts';
 import { dryRunErrors } from './write-options.ts';
 
-/** How something is to be deleted: `meta/v1` DeleteOptions. */
+/** The `meta/v1` DeleteOptions of a request. */
 export interface DeleteOptions {
   readonly uid: string | undefined;
   readonly resourceVersion: string | undefined;
@@ -20,9 +20,9 @@ const DELETE_OPTIONS = { group: 'meta.k8s.io', version: 'v1', kind: 'DeleteOptio
 const POLICIES: ReadonlySet<string> = new Set(['Orphan', 'Background', 'Foreground']);
 
 /**
- * The options of a deletion: of its body if there is one, else of its query.
+ * Reads the options of a deletion from its body, or from its query if it has no body.
  *
- * @throws {StatusError} 400 if they cannot be read, 422 if they make no sense
+ * @throws {StatusError} 400 if they are malformed, 422 if they are invalid
  */
 export function deleteOptions(call: Call): DeleteOptions {
   return checked(
@@ -31,7 +31,7 @@ export function deleteOptions(call: Call): DeleteOptions {
   );
 }
 
-/** The same, given inside of another body. */
+/** Reads the options of a deletion from a member of another body. */
 export function deleteOptionsOf(call: Call, body: Record<string, unknown>): DeleteOptions {
   return checked(call, fromBody(body));
 }
@@ -73,7 +73,7 @@ function fromBody(body: Record<string, unknown>): DeleteOptions {
   };
 }
 
-/** Any group has the options of a deletion. */
+/** Checks the kind. DeleteOptions exist in every group. */
 function requireKind({ apiVersion, kind }: Record<string, unknown>): void {
   if (kind === undefined || kind === '' || kind === DELETE_OPTIONS.kind) return;
   throw badRequest(
@@ -96,7 +96,7 @@ function fromQuery({ info: { query } }: Call): DeleteOptions {
   };
 }
 
-/** `orphanDependents` is the older form of the policy. */
+/** Returns the propagation policy; `orphanDependents` is its deprecated form. */
 function policy(given: string | undefined, orphan: unknown): string | undefined {
   if (given && orphan !== undefined) {
     throw invalid(DELETE_OPTIONS, '', [
@@ -111,7 +111,7 @@ function policy(given: string | undefined, orphan: unknown): string | undefined 
   return orphan === undefined ? undefined : orphan === true ? 'Orphan' : 'Background';
 }
 
-/** @throws {StatusError} 422 if it names anything but all stages */
+/** @throws {StatusError} 422 for any value except `All` */
 function dryRunOf(given: unknown): boolean {
   const stages = Array.isArray(given) ? given : [];
   const errors = dryRunErrors(stages);

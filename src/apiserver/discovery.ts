@@ -2,7 +2,7 @@ import { JSON_TYPE, mediaRanges, takesJson } from './negotiation.ts';
 import type { ApiGroup, GroupVersion, Registry } from './registry.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 
-/** A document about the API. */
+/** A discovery document. */
 export interface Document {
   readonly contentType: string;
   readonly value: object;
@@ -21,14 +21,14 @@ const VERBS = [
 
 const DISCOVERY_GROUP = 'apidiscovery.k8s.io';
 
-/** A resource below another one. */
+/** A subresource in discovery. */
 interface SubresourceInfo {
   readonly name: string;
   readonly verbs: readonly string[];
   readonly kind: { readonly group: string; readonly version: string; readonly kind: string };
 }
 
-/** What `/api`, `/apis` and the paths below them say; undefined where there is no such path. */
+/** Returns the discovery document at `/api`, `/apis` or a path below, or undefined for other paths. */
 export function discover(
   registry: Registry,
   segments: readonly string[],
@@ -62,7 +62,7 @@ export function discover(
   );
 }
 
-/** All groups with all their resources in one document, for clients that ask for that form. */
+/** Returns the aggregated discovery document if the client accepts it. */
 function aggregated(groups: readonly ApiGroup[], accept: string | undefined): Document | undefined {
   for (const range of mediaRanges(accept)) {
     if (!takesJson(range)) continue;
@@ -134,7 +134,7 @@ function subresourceEntry(
     name: `${plural}/${name}`,
     singularName: '',
     namespaced,
-    // What is not said is as in the group that is listed.
+    // Absent fields default to the listed group and version.
     ...((kind.group !== group || kind.version !== version) && {
       group: kind.group,
       version: kind.version,

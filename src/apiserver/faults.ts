@@ -22,9 +22,9 @@ const FAULT_OPTIONS: OptionNames<FaultOptions> = {
 };
 
 /**
- * How a request comes to grief:
+ * How a request fails:
  *
- * | failure        | the write is carried out | the client gets      |
+ * | failure        | the write is executed    | the client gets      |
  * | -------------- | ------------------------ | -------------------- |
  * | a status code  | no                       | that answer          |
  * | `'reset'`      | no                       | a broken connection  |
@@ -32,7 +32,7 @@ const FAULT_OPTIONS: OptionNames<FaultOptions> = {
  */
 export type Failure = number | 'reset' | 'lostAnswer';
 
-/** Which requests are meant: those of a method, those with these properties, or those chosen. */
+/** Matches requests by method, by properties, or by a function. */
 export type RequestMatcher =
   | HttpRequest['method']
   | {
@@ -48,7 +48,7 @@ export type RequestMatcher =
 /** Options of an injected fault. */
 export interface FaultOptions {
   /**
-   * How many matching requests it befalls.
+   * Number of matching requests that it affects.
    * @default 1
    */
   readonly times?: number;
@@ -74,7 +74,7 @@ interface Pending<T> {
   left: number;
 }
 
-/** A connection that broke. The listener makes a real one of it. */
+/** A broken connection. The listener breaks the real connection. */
 export class ConnectionReset extends Error {
   override readonly name = 'ConnectionReset';
   readonly code = 'ECONNRESET';
@@ -88,16 +88,16 @@ export interface FaultsDeps {
   readonly clock: Clock;
   /** Cuts the connections of all watches. */
   readonly dropWatches: () => void;
-  /** Forgets the history of all resources. */
+  /** Drops the history of all resources. */
   readonly expireHistory: () => void;
   readonly snapshot: () => StoreSnapshot;
-  /** Undefined: what a new server has. */
+  /** Restores a snapshot; undefined restores the state of a new server. */
   readonly restore: (snapshot: StoreSnapshot | undefined) => void;
 }
 
 /**
- * What goes wrong with real servers, on order. Each plan waits for a request that it matches; of
- * several that match, the oldest goes first.
+ * Injects faults of real servers. Each plan applies to the next matching request; the oldest of
+ * several matching plans applies first.
  */
 export class Faults {
   readonly #deps: FaultsDeps;
@@ -129,8 +129,8 @@ export class Faults {
   }
 
   /**
-   * Calls `hook` before each request is served; what it returns befalls the request. The returned
-   * function removes it.
+   * Calls `hook` before each request is served. The request fails with its result, if any. The returned
+   * function removes the hook.
    */
   beforeRequest(hook: BeforeHook): () => void {
     this.#before.add(hook);
@@ -138,45 +138,45 @@ export class Faults {
   }
 
   /**
-   * Calls `hook` after each request was served and before its answer is sent; `'reset'` loses the
-   * answer. The returned function removes it.
+   * Calls `hook` after each request was served and before its response is sent. `'reset'` drops the
+   * response. The returned function removes the hook.
    */
   afterRequest(hook: AfterHook): () => void {
     this.#after.add(hook);
     return () => this.#after.delete(hook);
   }
 
-  /** Breaks the connections of all watches, in the middle of whatever they say. */
+  /** Breaks the connections of all watches. */
   dropWatches(): void {
     this.#deps.dropWatches();
   }
 
-  /** Forgets all history, as a compaction of etcd does: older resourceVersions are gone (410). */
+  /** Drops all history like a compaction of etcd: older resourceVersions get 410 Gone. */
   expireHistory(): void {
     this.#deps.expireHistory();
   }
 
-  /** A backup of all objects at their revision, as `etcdctl snapshot save` makes one. */
+  /** Returns a backup of all objects and the revision, like `etcdctl snapshot save`. */
   snapshot(): StoreSnapshot {
     return this.#deps.snapshot();
   }
 
   /**
-   * Restores a backup, as a restore of etcd does with the API server stopped: all watches break, later
+   * Restores a backup like a restore of etcd with the API server stopped: all watches break, later
    * writes are lost, and resourceVersions continue from the backup's. A watch from a later
-   * resourceVersion is not refused: it is silent until the server has passed that. The server is back
-   * at once; for an outage, have `beforeRequest` return `'reset'` for a while.
+   * resourceVersion is accepted and sends no events until the server has passed it. The server
+   * continues at once; for an outage, return `'reset'` from a `beforeRequest` hook.
    */
   restore(snapshot: StoreSnapshot): void {
     this.#deps.restore(snapshot);
   }
 
-  /** Replaces etcd by an empty one: the same, and all there is are the namespaces of a new server. */
+  /** Like `restore`, with the objects of a new server: its namespaces only. */
   wipe(): void {
     this.#deps.restore(undefined);
   }
 
-  /** Forgets all plans and hooks. */
+  /** Removes all plans and hooks. */
   clear(): void {
     this.#failures = [];
     this.#delays = [];
@@ -184,7 +184,7 @@ export class Faults {
     this.#after.clear();
   }
 
-  /** What shall befall this request; waits as long as it shall wait. */
+  /** Returns the fault of a request, if any, after its delay. */
   async before(request: RequestRecord, signal?: AbortSignal): Promise<FaultPlan | undefined> {
     const delay = take(this.#delays, request);
     if (delay !== undefined) await this.#deps.clock.sleep(delay, signal);
@@ -195,7 +195,7 @@ export class Faults {
     return take(this.#failures, request);
   }
 
-  /** @throws {ConnectionReset} if the answer shall be lost */
+  /** @throws {ConnectionReset} if the response is dropped */
   async after(request: RequestRecord, response: HttpResponse): Promise<void> {
     for (const hook of this.#after) {
       if ((await hook(request, response)) === 'reset') throw new ConnectionReset();

@@ -9,10 +9,10 @@ import type { JsonSchema } from './schema/json-schema.ts';
 import type { JsonObject } from './schema/json-value.ts';
 import { LONGEST_MANAGER } from './write-options.ts';
 
-/** For kinds without one: nothing is known of the fields, each is tracked as it comes. */
+/** Schema of kinds without one: all fields are undeclared. */
 const ANY_SCHEMA: JsonSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
-/** Who writes which object, for tracking and applying. */
+/** Returns the properties of a write for managed fields. */
 export function writeContext(call: Call): WriteContext {
   const { backend, definition, info } = call;
   return {
@@ -25,7 +25,7 @@ export function writeContext(call: Call): WriteContext {
   };
 }
 
-/** The object with `metadata.managedFields` brought up to date after a write that is no apply. */
+/** Returns the object with updated `metadata.managedFields` after a write other than apply. */
 export function withTrackedFields(
   call: Call,
   previous: StoredObject | undefined,
@@ -40,13 +40,13 @@ export function withTrackedFields(
   return trackUpdate(update) as ApiObject;
 }
 
-/** Built-in kinds are Go structs, in which other structs are there from the start. */
+/** An empty object of a built-in kind, which contains its nested Go structs. */
 function blankObject({ definition }: Call): JsonObject | undefined {
   const message = messageOfKind(definition);
   return message && emptyMessage(message);
 }
 
-/** Who the client says it is, else the first word of its user agent. */
+/** The fieldManager of the query, or the first word of the user agent. */
 function managerOf({ info, request }: Call): string {
   const named = info.query.get('fieldManager');
   if (named) return named;
@@ -54,7 +54,7 @@ function managerOf({ info, request }: Call): string {
   return agent.slice(0, LONGEST_MANAGER);
 }
 
-/** Top-level fields that the request's path does not write. */
+/** Top-level fields that the endpoint does not write. */
 function resetFieldsOf({ info, definition }: Call): readonly string[] {
   if (info.subresource === 'status') {
     return definition.custom ? ['metadata', 'spec'] : ['spec'];

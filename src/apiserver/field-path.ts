@@ -1,12 +1,12 @@
 import { own } from './schema/json-value.ts';
 import { isRecord } from '../util/values.ts';
 
-/** The segments of a path of plain fields, as CRDs write it: `.spec.replicas`. */
+/** Returns the segments of a simple path in a CRD: `.spec.replicas`. */
 export function fieldPath(path: string): readonly string[] {
   return path.split('.').filter(Boolean);
 }
 
-/** The value at a path; undefined where it leads nowhere. */
+/** Returns the value at a path, or undefined if it is absent. */
 export function valueAt(value: unknown, path: readonly string[]): unknown {
   let current = value;
   for (const field of path) {
@@ -16,7 +16,7 @@ export function valueAt(value: unknown, path: readonly string[]): unknown {
   return current;
 }
 
-/** A copy of `object` with another value at the path; what is not on the path is shared. */
+/** Returns a copy of `object` with another value at the path. Shares all other parts. */
 export function withValueAt<T extends Readonly<Record<string, unknown>>>(
   object: T,
   [field, ...rest]: readonly string[],

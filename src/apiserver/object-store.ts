@@ -5,13 +5,12 @@ import { WatchHistory } from './watch-history.ts';
 
 export interface ObjectStoreOptions {
   /**
-   * Changes of each resource that a watch can resume from.
+   * Maximum number of changes of each resource that a watch can resume from.
    * @default 10_000
    */
   readonly historySize?: number;
   /**
-   * Memory for the changes of all resources, in bytes, about. Beyond it, watches can resume from fewer
-   * of them.
+   * Approximate memory for the changes of all resources, in bytes. Beyond it, old changes are dropped.
    * @default 64 MiB
    */
   readonly historyBytes?: number;
@@ -20,16 +19,15 @@ export interface ObjectStoreOptions {
 /** All objects at one revision. */
 export interface StoreSnapshot {
   readonly revision: number;
-  /** By resource. */
+  /** Objects by resource. */
   readonly objects: ReadonlyMap<string, readonly StoredObject[]>;
 }
 
 /**
- * All objects of the server: what etcd is to a kube-apiserver. One revision rises with every write
- * to any resource. Stored objects are never changed in place, so whoever holds one holds a snapshot
- * and nothing is copied on the way out.
+ * All objects of the server, in the role of etcd. Every write to any resource increments one revision.
+ * Stored objects are immutable, so that each is a snapshot and reads need no copies.
  *
- * Everything is synchronous: between reading an object and writing it back nobody else runs.
+ * All methods are synchronous: no other code runs between a read and a write.
  */
 export class ObjectStore {
   readonly #historySize: number;
@@ -44,17 +42,17 @@ export class ObjectStore {
     this.#budget = new HistoryBudget(historyBytes);
   }
 
-  /** What the histories of all resources hold in memory, in bytes, about. */
+  /** Approximate memory of the histories of all resources, in bytes. */
   get historyBytes(): number {
     return this.#budget.used;
   }
 
-  /** Of the last write. */
+  /** Revision of the last write. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** The objects of one resource, whatever version they are asked for in. */
+  /** Returns the objects of one resource, which all its versions share. */
   collection(resource: { readonly group: string; readonly plural: string }): Collection {
     const key = `${resource.group}/${resource.plural}`;
     let collection = this.#collections.get(key);
@@ -73,7 +71,7 @@ export class ObjectStore {
     return this.#collections.values();
   }
 
-  /** Forgets the history, as etcd's compaction does: older revisions answer 410 from now on. */
+  /** Drops the history like etcd's compaction: older revisions get 410. */
   compact(): void {
     this.#compacted = this.#revision;
     for (const collection of this.#collections.values()) {
@@ -81,15 +79,15 @@ export class ObjectStore {
     }
   }
 
-  /** A backup: it shares the objects, since they are never changed in place. */
+  /** Returns a backup. It shares the objects, which are immutable. */
   snapshot(): StoreSnapshot {
     const objects = Array.from(this.#collections, ([key, each]) => [key, each.list()] as const);
     return { revision: this.#revision, objects: new Map(objects) };
   }
 
   /**
-   * Puts a snapshot in the place of everything. As after a restore of etcd, the revision goes back to
-   * the snapshot's, and no watch can be resumed from before it.
+   * Replaces all objects by a snapshot. As after a restore of etcd, the revision is the snapshot's, and
+   * no watch can resume from an earlier one.
    */
   restore({ revision, objects }: StoreSnapshot): void {
     this.#revision = revision;
@@ -122,7 +120,7 @@ export class ObjectStore {
 /** The objects of one namespace (or all of a cluster-scoped resource) by name. */
 interface Bucket {
   readonly objects: Map<string, StoredObject>;
-  /** The names in order; absent after a name came or went. */
+  /** Sorted names; undefined after a name was added or removed. */
   sorted: readonly string[] | undefined;
 }
 
@@ -148,18 +146,18 @@ export class Collection {
     return this.#buckets.get(namespace ?? '')?.objects.get(name);
   }
 
-  /** The objects of one namespace, or of all. */
+  /** Returns the objects of one namespace or of all. */
   list(namespace?: string): StoredObject[] {
     if (namespace !== undefined) return this.#listBucket(namespace);
-    // As etcd orders keys: `a-b/x` comes before `a/x`.
+    // The order of keys in etcd: `a-b/x` precedes `a/x`.
     const namespaces = [...this.#buckets.keys()].sort((a, b) => order(`${a}/`, `${b}/`));
     return namespaces.flatMap((each) => this.#listBucket(each));
   }
 
   /**
-   * The objects as they were at `revision`.
+   * Returns the objects at `revision`.
    *
-   * @throws {StatusError} 410 if that is compacted, 504 if it lies in the future
+   * @throws {StatusError} 410 if the revision is compacted, 504 if it is in the future
    */
   listAt(revision: number, namespace?: string): StoredObject[] {
     const current = this.#currentRevision();
@@ -178,7 +176,7 @@ export class Collection {
     return [...then].sort(([a], [b]) => order(a, b)).map(([, object]) => object);
   }
 
-  /** Creates or replaces the object of this name; it gets the new revision as resourceVersion. */
+  /** Creates or replaces an object. Its resourceVersion is the new revision. */
   put(object: ApiObject): StoredObject {
     const { namespace = '', name } = object.metadata;
     let bucket = this.#buckets.get(namespace);
@@ -198,7 +196,7 @@ export class Collection {
     return object;
   }
 
-  /** Takes the object out; returns its last state, at the revision of the removal. */
+  /** Removes an object. Returns its last state at the revision of the removal. */
   remove(object: StoredObject): StoredObject {
     const { namespace = '', name } = object.metadata;
     const bucket = this.#buckets.get(namespace);
@@ -213,7 +211,7 @@ export class Collection {
     return last;
   }
 
-  /** Puts `objects`, with their resourceVersions, in the place of all others, without a write. */
+  /** Replaces all objects by `objects` with their resourceVersions, without a write. */
   restore(objects: readonly StoredObject[], revision: number): void {
     this.#buckets.clear();
     for (const object of objects) {
@@ -226,7 +224,7 @@ export class Collection {
     this.history.restart(revision);
   }
 
-  /** Replaces what is stored without a write: the same object, read under another schema. */
+  /** Replaces each object by the result of `read`, without a write, after a schema change. */
   reinterpret(read: (object: StoredObject) => StoredObject): void {
     for (const { objects } of this.#buckets.values()) {
       for (const [name, object] of objects) objects.set(name, read(object));
@@ -242,12 +240,12 @@ export class Collection {
   }
 }
 
-/** `object` as it is seen at `revision`. */
+/** Returns `object` with `revision` as resourceVersion. */
 export function atRevision(object: StoredObject, revision: number): StoredObject {
   return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
 }
 
-/** The key that orders the objects of a resource, as in etcd. */
+/** Returns the key that orders the objects of a resource, as in etcd. */
 export function storageKey({ metadata }: StoredObject): string {
   return `${metadata.namespace ?? ''}/${metadata.name}`;
 }

@@ -5,7 +5,7 @@ interface OpenStream {
   readonly cut: AbortController;
 }
 
-/** The watches that are being sent at this moment. */
+/** The active watch streams. */
 export class OpenStreams {
   readonly #open = new Set<OpenStream>();
 
@@ -14,8 +14,8 @@ export class OpenStreams {
   }
 
   /**
-   * The watch's stream as a response body: aborting `signal` makes it throw the signal's reason,
-   * leaving the iteration ends the watch, begun or not.
+   * Returns the stream of a watch as a response body. Aborting `signal` makes it throw the signal's
+   * reason. Leaving the iteration ends the watch, even before the first event.
    */
   body(watcher: Watcher, signal: AbortSignal | undefined): AsyncIterable<Uint8Array> {
     const stream = { watcher, cut: new AbortController() };
@@ -33,7 +33,7 @@ export class OpenStreams {
         const chunks = guarded(stream);
         return {
           next: () => chunks.next(),
-          // A generator that was never begun would not get to its end by itself.
+          // A generator that was never started does not run its finally block.
           return: () => {
             watcher.end();
             return chunks.return();
@@ -43,7 +43,7 @@ export class OpenStreams {
     };
   }
 
-  /** Breaks every stream: whoever reads it gets `reason` as an error. */
+  /** Breaks every stream: its reader gets `reason` as an error. */
   cutAll(reason: unknown): void {
     for (const stream of this.#open) cut(stream, reason);
   }

@@ -14,14 +14,13 @@ export interface ApiGroup {
 }
 
 /**
- * The resources that the server serves at this moment. Discovery and OpenAPI are views of it, so
- * they change with it at once.
+ * The served resources. Discovery and OpenAPI are views of the registry and change with it.
  */
 export class Registry {
   readonly #definitions = new Map<string, ResourceDefinition>();
   #groups: readonly ApiGroup[] | undefined;
 
-  /** Serves `definition` from now on, in place of one of the same group, version and plural. */
+  /** Serves `definition`. It replaces a definition of the same group, version and plural. */
   add(definition: ResourceDefinition): void {
     this.#definitions.set(keyOf(definition), definition);
     this.#groups = undefined;
@@ -36,7 +35,7 @@ export class Registry {
     return this.#definitions.get(keyOf({ group, version, plural }));
   }
 
-  /** Every group, the core group first, the others by name. The same value until something changes. */
+  /** Returns all groups, the core group first, the others by name. The same value until a change. */
   groups(): readonly ApiGroup[] {
     this.#groups ??= groupsOf([...this.#definitions.values()]);
     return this.#groups;
@@ -52,8 +51,8 @@ export class Registry {
 }
 
 /**
- * Orders versions as Kubernetes prefers them: stable ones before beta before alpha, higher numbers
- * first within each, and names that are no versions last, by alphabet.
+ * Orders versions like Kubernetes: stable before beta before alpha, higher numbers first, other names
+ * last in alphabetical order.
  */
 export function compareVersions(a: string, b: string): number {
   const left = VERSION.exec(a);

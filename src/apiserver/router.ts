@@ -16,12 +16,12 @@ import type { ResourceDefinition } from './resource-definition.ts';
 import { badRequest, methodNotAllowed, notFound, verbNotSupported } from './status-error.ts';
 import { requireWriteOptions } from './write-options.ts';
 
-/** An answer whose object, if it is one, is in the form asked for. */
+/** An answer with its object in the requested representation. */
 export type RenderedAnswer = Exclude<Answer, { readonly kind: 'object' }>;
 
 type Operation = (call: Call) => Answer | Promise<Answer>;
 
-/** From a request to a resource's path to its operation; undefined if there is no such path. */
+/** Runs the operation of a request. Returns undefined if the path does not exist. */
 export async function answerCall(
   backend: Backend,
   request: HttpRequest,
@@ -48,15 +48,15 @@ function hasPath(
   definition: ResourceDefinition,
 ): boolean {
   const { namespaced, custom, review } = definition;
-  // What is not kept has no name to be found by, and cannot be listed anywhere.
+  // Reviews are not stored, so that they have neither names nor lists.
   if (review && (name !== undefined || namespaced !== (namespace !== undefined))) return false;
   if (namespace !== undefined && !namespaced) return false;
   if (namespaced && namespace === undefined) {
-    // All namespaces can be listed together; one object is in one of them.
+    // A list may span all namespaces; a single object is in one namespace.
     if (name !== undefined) return false;
     if (custom && verb !== 'list' && verb !== 'watch') return false;
   }
-  // Whoever serves custom resources takes any subresource for the name of an object.
+  // As upstream, an unknown subresource of a custom resource is a 404.
   if (custom && subresource !== undefined && !hasSubresource(subresource, definition)) {
     throw notFound(definition, name ?? '');
   }
@@ -70,7 +70,7 @@ function hasSubresource(subresource: string, { subresources }: ResourceDefinitio
   );
 }
 
-/** The answer to a verb that a path does not have. */
+/** Returns the error for a verb that a path does not support. */
 function refuseVerb({ verb, name }: RequestInfo, definition: ResourceDefinition): Error {
   if (!definition.custom) return methodNotAllowed();
   if (name === undefined) return badRequest('name must be provided');

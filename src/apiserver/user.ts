@@ -1,23 +1,23 @@
-/** Who sends a request, as tokens tell it. */
+/** The authenticated user of a request. */
 export interface User {
   readonly name: string;
   readonly groups: readonly string[];
-  /** Absent or empty: unknown. */
+  /** Unique id; absent or empty if unknown. */
   readonly uid?: string;
   /** Further attributes: the values of each key. */
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Everybody who has a token is in it. */
+/** Group of all authenticated users. */
 export const AUTHENTICATED: string = 'system:authenticated';
-/** Everybody else. */
+/** Group of unauthenticated users. */
 export const UNAUTHENTICATED: string = 'system:unauthenticated';
 
-/** Members may do everything, whatever else is said. */
+/** Group with all permissions. */
 export const MASTERS: string = 'system:masters';
 
-/** Whose token the server made. */
+/** The administrator, who has the token of the server. */
 export const ADMIN: User = { name: 'admin', groups: [MASTERS, AUTHENTICATED] };
 
-/** Whoever sends no token. */
+/** The user of requests without a token. */
 export const ANONYMOUS: User = { name: 'system:anonymous', groups: [UNAUTHENTICATED] };
