@@ -2,7 +2,7 @@
  * Writes src/apiserver/generated/protobuf.ts: the protobuf encoding of the built-in kinds that the embedded API
  * server serves, and the JSON encoding of each of their fields in Go.
  *
- *   node hack/generate-protobuf-messages.ts [VERSION]     (v0.36.3; needs Go)
+ *   node hack/generate-protobuf-messages.ts [VERSION]     (v0.37.2; needs Go)
  *
  * Each Go package has two sources: `generated.proto` has the wire format (numbers and types), `types.go` has
  * the JSON format (names, pointers, `omitempty`, inlined structs). The number of a field joins them.
@@ -10,6 +10,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { KINDS } from '../src/apiserver/generated/kinds.ts';
 
 interface Package {
   /** Prefix of its messages in the output: `core.v1` of `core.v1.Pod`. */
@@ -35,33 +36,28 @@ interface GoField {
 }
 
 const PACKAGES: ReadonlyMap<string, Package> = new Map([
-  ...[
-    'core',
-    'apps',
-    'authentication',
-    'authorization',
-    'autoscaling',
-    'coordination',
-    'policy',
-    'rbac',
-    'scheduling',
-  ].map((group): [string, Package] => [
-    `k8s.io.api.${group}.v1`,
-    { alias: `${group}.v1`, module: 'k8s.io/api', folder: `${group}/v1` },
+  ...`admissionregistration apps authentication authorization autoscaling batch certificates coordination core
+      discovery events flowcontrol networking node policy rbac resource scheduling storage storagemigration`
+    .split(/\s+/)
+    .map((group) => kubernetesApi(group, 'v1')),
+  kubernetesApi('autoscaling', 'v2'),
+  // Types of fields of batch.v1.JobSpec.
+  kubernetesApi('scheduling', 'v1alpha3'),
+  ...(
+    [
+      ['apiextensions', 'apiextensions-apiserver'],
+      ['apiregistration', 'kube-aggregator'],
+    ] as const
+  ).map(([group, module]): [string, Package] => [
+    `k8s.io.${module.replaceAll('-', '_')}.pkg.apis.${group}.v1`,
+    { alias: `${group}.v1`, module: `k8s.io/${module}`, folder: `pkg/apis/${group}/v1` },
   ]),
-  [
-    'k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1',
-    {
-      alias: 'apiextensions.v1',
-      module: 'k8s.io/apiextensions-apiserver',
-      folder: 'pkg/apis/apiextensions/v1',
-    },
-  ],
   ...(
     [
       ['pkg.apis.meta.v1', 'meta.v1'],
       ['pkg.api.resource', 'resource'],
       ['pkg.util.intstr', 'intstr'],
+      ['pkg.runtime', 'runtime'],
     ] as const
   ).map(([name, alias]): [string, Package] => [
     `k8s.io.apimachinery.${name}`,
@@ -69,39 +65,33 @@ const PACKAGES: ReadonlyMap<string, Package> = new Map([
   ]),
 ]);
 
-/** Kinds of request bodies. */
-const ROOTS = [
-  ...[
-    'Binding',
-    'ConfigMap',
-    'Event',
-    'Namespace',
-    'Node',
-    'Pod',
-    'Secret',
-    'Service',
-    'ServiceAccount',
-  ].map((kind) => `core.v1.${kind}`),
-  'apps.v1.Deployment',
-  'apps.v1.ReplicaSet',
-  'authentication.v1.SelfSubjectReview',
-  'authentication.v1.TokenReview',
-  'authorization.v1.LocalSubjectAccessReview',
-  'authorization.v1.SelfSubjectAccessReview',
-  'authorization.v1.SelfSubjectRulesReview',
-  'authorization.v1.SubjectAccessReview',
+function kubernetesApi(group: string, version: string): [string, Package] {
+  const folder = `${group}/${version}`;
+  return [
+    `k8s.io.api.${group}.${version}`,
+    { alias: `${group}.${version}`, module: 'k8s.io/api', folder },
+  ];
+}
+
+/** Kinds of request bodies that are no resources. */
+const OPTIONS = [
+  'authentication.v1.TokenRequest',
   'autoscaling.v1.Scale',
-  'coordination.v1.Lease',
-  'policy.v1.Eviction',
-  'policy.v1.PodDisruptionBudget',
-  'rbac.v1.ClusterRole',
-  'rbac.v1.ClusterRoleBinding',
-  'rbac.v1.Role',
-  'rbac.v1.RoleBinding',
-  'scheduling.v1.PriorityClass',
-  'apiextensions.v1.CustomResourceDefinition',
   'meta.v1.DeleteOptions',
+  'policy.v1.Eviction',
 ];
+
+/** Kinds of the resources that the server serves: `core.v1.Pod`. */
+function servedKinds(): string[] {
+  return KINDS.trim()
+    .split('\n\n')
+    .flatMap((section) => {
+      const [groupVersion = '', ...resources] = section.split('\n');
+      const [version = '', group = 'core'] = groupVersion.split('/').reverse();
+      const name = `${group.split('.')[0]}.${version}`;
+      return resources.map((line) => `${name}.${line.split(' ')[2]}`);
+    });
+}
 
 /** Go types with their own JSON encoding: the decoder handles them by name, their fields are plain. */
 const CUSTOM_JSON = new Set([
@@ -114,8 +104,11 @@ const CUSTOM_JSON = new Set([
   'apiextensions.v1.JSONSchemaPropsOrArray',
   'apiextensions.v1.JSONSchemaPropsOrBool',
   'apiextensions.v1.JSONSchemaPropsOrStringArray',
+  'authentication.v1.AttestationValue',
   'authentication.v1.ExtraValue',
   'authorization.v1.ExtraValue',
+  'certificates.v1.ExtraValue',
+  'runtime.RawExtension',
 ]);
 
 /** The only type with `omitzero`, because only it has a method for its zero value. */
@@ -124,7 +117,7 @@ const TIME = 'meta.v1.Time';
 const SCALARS = new Set(['string', 'bytes', 'bool', 'int32', 'int64', 'double']);
 const OUTPUT = join(import.meta.dirname, '..', 'src', 'apiserver', 'generated', 'protobuf.ts');
 
-generate(process.argv[2] ?? 'v0.36.3');
+generate(process.argv[2] ?? 'v0.37.2');
 
 function generate(version: string): void {
   const wire = new Map<string, readonly WireField[]>();
@@ -137,7 +130,9 @@ function generate(version: string): void {
     )) {
       wire.set(`${alias}.${message}`, fields);
     }
-    for (const file of readdirSync(path).filter((each) => /^types.*\.go$/.test(each))) {
+    for (const file of readdirSync(path).filter((each) =>
+      /^(types.*|group_version)\.go$/.test(each),
+    )) {
       for (const [type, fields] of structsOf(readFileSync(join(path, file), 'utf8'))) {
         go.set(`${alias}.${type}`, fields);
       }
@@ -211,7 +206,7 @@ function structsOf(text: string): Map<string, Map<number, GoField>> {
 
 function reachable(wire: ReadonlyMap<string, readonly WireField[]>): string[] {
   const found = new Set<string>();
-  const pending = [...ROOTS];
+  const pending = [...servedKinds(), ...OPTIONS];
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
     if (found.has(name)) continue;
     const fields = wire.get(name);
@@ -236,7 +231,8 @@ function line(
   if (!field) throw new Error(`${owner}: types.go has no field ${number} (${name})`);
   const [json = '', ...options] = field.json.split(',');
   if (json === '') {
-    if (!options.includes('inline') || field.pointer) {
+    // An embedded struct needs no tag.
+    if (options.some((option) => option !== 'inline') || field.pointer) {
       throw new Error(`${owner}: field ${number} (${name}) has no name in JSON`);
     }
     return `${number} . ${type}`;

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** The tested Kubernetes releases: the newest minor version and the two before it. */
-export const KUBERNETES_VERSIONS = ['1.36.3', '1.35.4', '1.34.4'] as const;
+export const KUBERNETES_VERSIONS = ['1.37.2', '1.36.3', '1.35.4'] as const;
 
 const KWOK_VERSION = '0.8.0';
 

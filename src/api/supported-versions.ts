@@ -1,5 +1,5 @@
 /** Minor versions of Kubernetes that this release is tested with: the three that Kubernetes supports. */
-export const NEWEST_MINOR = 36;
+export const NEWEST_MINOR = 37;
 export const OLDEST_MINOR: number = NEWEST_MINOR - 2;
 
 /** Relation of a server's version to the tested versions. */

@@ -90,8 +90,8 @@ export type Answer =
   /** Success without content. */
   | { readonly kind: 'nothing' };
 
-export function hookContext({ clock, uid }: Backend): HookContext {
-  return { now: clock.now(), uid };
+export function hookContext({ backend, user }: Pick<Call, 'backend' | 'user'>): HookContext {
+  return { now: backend.clock.now(), uid: backend.uid, user };
 }
 
 /** Whether the request is a dry run. */

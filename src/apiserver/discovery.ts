@@ -1,6 +1,6 @@
 import { JSON_TYPE, mediaRanges, takesJson } from './negotiation.ts';
 import type { ApiGroup, GroupVersion, Registry } from './registry.ts';
-import type { ResourceDefinition } from './resource-definition.ts';
+import type { ResourceDefinition, Subresources } from './resource-definition.ts';
 
 /** A discovery document. */
 export interface Document {
@@ -157,40 +157,49 @@ function resourceEntry(definition: ResourceDefinition): object {
   };
 }
 
-function verbsOf({ deletesCollection = true, review }: ResourceDefinition): readonly string[] {
-  if (review) return ['create'];
-  return deletesCollection ? VERBS : VERBS.filter((verb) => verb !== 'deletecollection');
+function verbsOf({ verbs = VERBS }: ResourceDefinition): readonly string[] {
+  return verbs;
 }
 
-function subresourcesOf({
-  subresources,
-  group,
-  version,
-  kind,
-}: ResourceDefinition): SubresourceInfo[] {
-  const own = { group, version, kind };
-  const infos: SubresourceInfo[] = [];
-  if (subresources.binding)
-    infos.push({ name: 'binding', verbs: ['create'], kind: { ...own, kind: 'Binding' } });
-  if (subresources.eviction) {
-    infos.push({
-      name: 'eviction',
-      verbs: ['create'],
-      kind: { group: 'policy', version: 'v1', kind: 'Eviction' },
-    });
-  }
-  if (subresources.finalize) infos.push({ name: 'finalize', verbs: ['update'], kind: own });
-  if (subresources.log) infos.push({ name: 'log', verbs: ['get'], kind: own });
-  if (subresources.scale) {
-    infos.push({
-      name: 'scale',
-      verbs: ['get', 'patch', 'update'],
-      kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
-    });
-  }
-  if (subresources.status)
-    infos.push({ name: 'status', verbs: ['get', 'patch', 'update'], kind: own });
-  return infos;
+const READ_AND_WRITE = ['get', 'patch', 'update'];
+const PROXY_VERBS = ['create', 'delete', 'get', 'patch', 'update'];
+
+/** Verbs of each subresource, and its kind if it is not that of the resource. */
+const SUBRESOURCES: Readonly<
+  Record<
+    keyof Subresources,
+    { readonly verbs: readonly string[]; readonly kind?: Partial<SubresourceInfo['kind']> }
+  >
+> = {
+  approval: { verbs: READ_AND_WRITE },
+  attach: { verbs: ['create', 'get'], kind: { kind: 'PodAttachOptions' } },
+  binding: { verbs: ['create'], kind: { kind: 'Binding' } },
+  ephemeralcontainers: { verbs: READ_AND_WRITE },
+  eviction: { verbs: ['create'], kind: { group: 'policy', version: 'v1', kind: 'Eviction' } },
+  exec: { verbs: ['create', 'get'], kind: { kind: 'PodExecOptions' } },
+  finalize: { verbs: ['update'] },
+  log: { verbs: ['get'] },
+  portforward: { verbs: ['create', 'get'], kind: { kind: 'PodPortForwardOptions' } },
+  proxy: { verbs: PROXY_VERBS },
+  resize: { verbs: READ_AND_WRITE },
+  scale: {
+    verbs: READ_AND_WRITE,
+    kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
+  },
+  status: { verbs: READ_AND_WRITE },
+  token: {
+    verbs: ['create'],
+    kind: { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' },
+  },
+};
+
+function subresourcesOf(definition: ResourceDefinition): SubresourceInfo[] {
+  const { subresources, group, version, kind } = definition;
+  return Object.entries(SUBRESOURCES).flatMap(([name, { verbs, kind: other }]) => {
+    if (!subresources[name as keyof Subresources]) return [];
+    const options = name === 'proxy' ? { kind: `${kind}ProxyOptions` } : other;
+    return [{ name, verbs, kind: { group, version, kind, ...options } }];
+  });
 }
 
 function groupEntry({ name, versions }: ApiGroup): object {

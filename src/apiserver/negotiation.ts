@@ -163,10 +163,12 @@ export function renderList(
   }
 }
 
-/** The object under the apiVersion it was asked for: versions differ in nothing else. */
+/** The stored object in the representation that it was asked for. */
 export function inVersion(object: StoredObject, definition: ResourceDefinition): StoredObject {
   const apiVersion = apiVersionIn(definition);
-  return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
+  if (object.apiVersion === apiVersion) return object;
+  // Other versions differ in nothing else.
+  return definition.storedAs?.fromStored(object) ?? { ...object, apiVersion };
 }
 
 /** `v1` or `apps/v1`. */
@@ -177,7 +179,7 @@ export function apiVersionIn({ group, version }: ResourceDefinition): string {
 /** Lists of built-in kinds carry bare items: what they are is said once, by the list. */
 function listItem(object: StoredObject, definition: ResourceDefinition): object {
   if (definition.custom) return inVersion(object, definition);
-  const { apiVersion: _version, kind: _kind, ...item } = object;
+  const { apiVersion: _version, kind: _kind, ...item } = inVersion(object, definition);
   return item;
 }
 

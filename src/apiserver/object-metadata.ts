@@ -141,21 +141,19 @@ function validateOwners(owners: readonly DeepReadonly<OwnerReference>[] = []): F
   const path = 'metadata.ownerReferences';
   const errors: FieldError[] = [];
   let controller: string | undefined;
-  for (const owner of owners) {
+  for (const [index, owner] of owners.entries()) {
     const { apiVersion, kind, name, uid } = owner;
-    if (!apiVersion) {
-      errors.push(
-        fieldError.invalid(`${path}.apiVersion`, apiVersion ?? '', 'version must not be empty'),
-      );
-    }
-    for (const [field, value] of Object.entries({ kind, name, uid })) {
-      if (!value) {
-        errors.push(fieldError.invalid(`${path}.${field}`, value ?? '', 'must not be empty'));
-      }
+    for (const [field, value] of Object.entries({ apiVersion, kind, name, uid })) {
+      if (value) continue;
+      errors.push(fieldError.required(`${path}[${index}].${field}`, 'must not be empty'));
     }
     if (apiVersion === 'v1' && kind === 'Event') {
       errors.push(
-        fieldError.invalid(path, owner, '/v1, Kind=Event is disallowed from being an owner'),
+        fieldError.invalid(
+          `${path}[${index}]`,
+          owner,
+          '/v1, Kind=Event is disallowed from being an owner',
+        ),
       );
     }
     if (owner.controller !== true) continue;

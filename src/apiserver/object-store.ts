@@ -1,5 +1,5 @@
 import { HistoryBudget } from './history-budget.ts';
-import type { ApiObject, StoredObject } from './resource-definition.ts';
+import type { ApiObject, ResourceDefinition, StoredObject } from './resource-definition.ts';
 import { expired, tooLargeResourceVersion } from './status-error.ts';
 import { WatchHistory } from './watch-history.ts';
 
@@ -14,6 +14,10 @@ export interface ObjectStoreOptions {
    * @default 64 MiB
    */
   readonly historyBytes?: number;
+}
+
+interface StoredResource extends Pick<ResourceDefinition, 'group' | 'plural'> {
+  readonly storedAs?: { readonly definition: Pick<ResourceDefinition, 'group' | 'plural'> };
 }
 
 /** All objects at one revision. */
@@ -52,9 +56,10 @@ export class ObjectStore {
     return this.#revision;
   }
 
-  /** Returns the objects of one resource, which all its versions share. */
-  collection(resource: { readonly group: string; readonly plural: string }): Collection {
-    const key = `${resource.group}/${resource.plural}`;
+  /** Returns the objects of one resource, which all its versions and representations share. */
+  collection(resource: StoredResource): Collection {
+    const { group, plural } = resource.storedAs?.definition ?? resource;
+    const key = `${group}/${plural}`;
     let collection = this.#collections.get(key);
     if (!collection) {
       collection = new Collection(

@@ -89,7 +89,7 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
  * @throws {StatusError} 400 if it cannot be read, 413 if it is too large
  */
 export function readJsonPatch(request: HttpRequest): unknown {
-  const refuse = (why: string) => badRequest(`error decoding patch: ${why}`);
+  const refuse = () => badRequest('invalid JSON patch');
   return shallow(() => jsonOf(bodyText(request), refuse));
 }
 
@@ -100,7 +100,8 @@ export function readStrategicPatch(request: HttpRequest): unknown {
 
 /** The same of an apply: YAML, and so JSON too. */
 export function readApplyPatch(request: HttpRequest): unknown {
-  const refuse = (why: string) => badRequest(`error decoding YAML: ${why}`);
+  const refuse = (why: string) =>
+    badRequest(`error decoding patch: error converting YAML to JSON: ${why}`);
   return shallow(() => yamlOf(bodyText(request), refuse));
 }
 

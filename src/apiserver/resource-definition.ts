@@ -83,15 +83,38 @@ export interface ResourceDefinition extends ResourceNames {
   readonly returnsDeleted?: boolean;
 
   /**
-   * Whether a DELETE of the collection is served. Nobody deletes all namespaces at once.
-   * @default true
+   * Verbs of the resource itself.
+   * @default all
    */
-  readonly deletesCollection?: boolean;
+  readonly verbs?: readonly string[];
+
+  /**
+   * Whether a create keeps the status of the object although `/status` exists (Node).
+   * @default false
+   */
+  readonly keepsStatus?: boolean;
+
+  /**
+   * Whether a deletion without a propagation policy orphans the dependents (Job, ReplicationController).
+   * @default false
+   */
+  readonly orphansDependents?: boolean;
+
+  /** Present on a kind that is another representation of stored objects of `definition` (events.k8s.io). */
+  readonly storedAs?: StoredAs;
 
   readonly hooks?: ResourceHooks;
 
   /** Present on kinds that are a question (SubjectAccessReview): they can be created, and nothing is kept. */
   readonly review?: Review;
+}
+
+/** The conversion between a representation and the stored objects. */
+export interface StoredAs {
+  /** The stored kind: its hooks decide. */
+  readonly definition: ResourceDefinition;
+  readonly toStored: (object: ApiObject) => ApiObject;
+  readonly fromStored: (object: StoredObject) => StoredObject;
 }
 
 /**
@@ -135,6 +158,18 @@ export interface Subresources {
   readonly eviction?: boolean;
   /** `GET /log` is what a container has printed (Pod). */
   readonly log?: boolean;
+  /** `/approval` writes the conditions of a CertificateSigningRequest. */
+  readonly approval?: boolean;
+  readonly attach?: boolean;
+  /** `/ephemeralcontainers` adds containers to a running Pod. */
+  readonly ephemeralcontainers?: boolean;
+  readonly exec?: boolean;
+  readonly portforward?: boolean;
+  readonly proxy?: boolean;
+  /** `/resize` changes the resources of a Pod's containers. */
+  readonly resize?: boolean;
+  /** `POST /token` creates a token of a ServiceAccount. */
+  readonly token?: boolean;
 }
 
 /** Where `/scale` finds its numbers: paths of plain fields, as in a CRD (`.spec.replicas`). */
@@ -172,6 +207,8 @@ export interface HookContext {
   readonly now: number;
   /** A fresh random UUID. */
   uid(): string;
+  /** Who sends the request. */
+  readonly user: User;
 }
 
 /**
@@ -195,7 +232,11 @@ export interface ResourceHooks {
     previous: StoredObject | undefined,
   ) => readonly FieldError[];
   /** What is wrong with the step from `previous`: immutable fields. */
-  readonly validateUpdate?: (object: StoredObject, previous: StoredObject) => readonly FieldError[];
+  readonly validateUpdate?: (
+    object: StoredObject,
+    previous: StoredObject,
+    subresource?: string,
+  ) => readonly FieldError[];
   /**
    * How long a deletion waits for somebody else to finish it, in seconds; 0 deletes at once. Absent:
    * the kind knows no grace. `requested` is the client's wish.

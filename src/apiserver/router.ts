@@ -6,14 +6,20 @@ import { create } from './operations/create.ts';
 import { remove, removeCollection } from './operations/delete.ts';
 import { patch } from './operations/patch.ts';
 import { get, list, watch } from './operations/read.ts';
-import { bind, evict } from './operations/pod-actions.ts';
+import { bind, bindNamed, evict } from './operations/pod-actions.ts';
 import { readLog } from './operations/pod-log.ts';
 import { answerReview } from './operations/review.ts';
 import { getScale, patchScale, updateScale } from './operations/scale.ts';
 import { update } from './operations/update.ts';
 import type { RequestInfo, Verb } from './request-info.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
-import { badRequest, methodNotAllowed, notFound, verbNotSupported } from './status-error.ts';
+import {
+  StatusError,
+  badRequest,
+  methodNotAllowed,
+  notFound,
+  verbNotSupported,
+} from './status-error.ts';
 import { requireWriteOptions } from './write-options.ts';
 
 /** An answer with its object in the requested representation. */
@@ -70,8 +76,24 @@ function hasSubresource(subresource: string, { subresources }: ResourceDefinitio
   );
 }
 
+/** Subresources that need a real node or an issuer of tokens. */
+const NOT_SERVED: ReadonlySet<string> = new Set([
+  'attach',
+  'exec',
+  'portforward',
+  'proxy',
+  'token',
+]);
+
 /** Returns the error for a verb that a path does not support. */
-function refuseVerb({ verb, name }: RequestInfo, definition: ResourceDefinition): Error {
+function refuseVerb(
+  { verb, name, subresource = '' }: RequestInfo,
+  definition: ResourceDefinition,
+): Error {
+  if (NOT_SERVED.has(subresource)) {
+    const message = `this server does not serve ${definition.plural}/${subresource}`;
+    return StatusError.failure({ code: 501, message });
+  }
   if (!definition.custom) return methodNotAllowed();
   if (name === undefined) return badRequest('name must be provided');
   return verbNotSupported(definition, verb);
@@ -79,18 +101,23 @@ function refuseVerb({ verb, name }: RequestInfo, definition: ResourceDefinition)
 
 function operationOf(
   { verb, namespace, name, subresource }: RequestInfo,
-  { namespaced, deletesCollection = true, review }: ResourceDefinition,
+  { group, plural, namespaced, verbs, review }: ResourceDefinition,
 ): Operation | undefined {
   if (review) return verb === 'create' ? (call) => answerReview(call, review) : undefined;
   switch (subresource) {
     case undefined:
+      if (verbs && !verbs.includes(verb)) return undefined;
+      if (group === '' && plural === 'bindings') return namespace ? bindNamed : undefined;
       if (verb === 'create' && name !== undefined) return undefined;
       if ((verb === 'update' || verb === 'patch') && name === undefined) return undefined;
       if (verb === 'create' && namespaced && namespace === undefined) return undefined;
       if (verb === 'deletecollection') {
-        if (!deletesCollection || (namespaced && namespace === undefined)) return undefined;
+        if (namespaced && namespace === undefined) return undefined;
       }
       return OPERATIONS[verb];
+    case 'approval':
+    case 'ephemeralcontainers':
+    case 'resize':
     case 'status':
       return STATUS_OPERATIONS[verb];
     case 'scale':

@@ -4,8 +4,8 @@
  */
 export const VERSION = {
   major: '1',
-  minor: '36',
-  gitVersion: 'v1.36.0+crd-controller',
+  minor: '37',
+  gitVersion: 'v1.37.2+crd-controller',
   gitCommit: '',
   gitTreeState: 'clean',
   buildDate: '1970-01-01T00:00:00Z',

@@ -37,7 +37,8 @@ export class WatchEncoder {
     const make = () =>
       line(type, represent(object, this.#definition, this.#representation, this.#clock.now()));
     if (!lines) return make();
-    const version = form === 'metadata' ? this.#representation.version : this.#definition.version;
+    const version =
+      form === 'metadata' ? this.#representation.version : apiVersionIn(this.#definition);
     return lines.line(object, `${type} ${form} ${version}`, make);
   }
 

@@ -197,7 +197,8 @@ test('apply requires the name and kind of the path', async () => {
     ],
     [configMap('one'), /^invalid object type: \/v1, Kind=ConfigMap$/],
     [{ metadata: { name: 'one' } }, /^invalid object type: \/, Kind=$/],
-    ['{bad', /^error decoding YAML: /],
+    // Before Kubernetes 1.37: error decoding YAML.
+    ['{bad', /^error decoding (patch: error converting YAML to JSON|YAML): /],
     [
       widget('one', undefined, { managedFields: [{ manager: 'one', operation: 'Apply' }] }),
       /^metadata\.managedFields must be nil$/,

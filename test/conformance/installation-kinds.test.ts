@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Json, Reply } from './api.ts';
 import { Api, assertRejected, MERGE } from './api.ts';
+import { skipBefore } from '../support/skip.ts';
 
 /** Kinds of an installation besides its workload: RBAC, disruption budgets and priority classes. */
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
@@ -112,7 +113,7 @@ describe('roles', () => {
     assert.equal((await api.delete(`${ROLES}/new`)).body.kind, 'Status');
   });
 
-  test('are rejected if a rule is incomplete or contradictory', async () => {
+  test('are rejected if a rule is incomplete or contradictory', skipBefore(37), async () => {
     const nonResourceURLs = ['/x'];
     const rules = [
       { verbs: [] },
@@ -122,7 +123,6 @@ describe('roles', () => {
     const both = 'rules cannot apply to both regular resources and non-resource URLs';
     const namespaced = 'namespaced rules cannot apply to non-resource URLs';
     const nothing = [
-      ['rules[0].verbs', 'Required value: verbs must contain at least one value'],
       ['rules[0].apiGroups', 'Required value: resource rules must supply at least one api group'],
       ['rules[0].resources', 'Required value: resource rules must supply at least one resource'],
     ] as const;
@@ -131,6 +131,7 @@ describe('roles', () => {
       ['rules[1].nonResourceURLs', `Invalid value: ["/x"]: ${namespaced}`],
       ['rules[2].nonResourceURLs', `Invalid value: ["/x"]: ${namespaced}`],
       ['rules[2].nonResourceURLs', `Invalid value: ["/x"]: ${both}`],
+      ['rules[0].verbs', 'Required value'],
     ]);
     assertInvalid(
       await api.post(CLUSTER_ROLES, named('bad', { rules, aggregationRule: {} })),
@@ -142,6 +143,7 @@ describe('roles', () => {
           'aggregationRule.clusterRoleSelectors',
           'Required value: at least one clusterRoleSelector required if aggregationRule is non-nil',
         ],
+        ['rules[0].verbs', 'Required value'],
       ],
     );
   });
@@ -188,7 +190,7 @@ describe('role bindings', () => {
     assert.deepEqual(cells.toSpliced(2, 1), ['a:b', 'Role/x', 'jane, joe', 'ops', 'default/sa']);
   });
 
-  test('cannot change their roleRef', async () => {
+  test('cannot change their roleRef', skipBefore(37), async () => {
     const roleRef = { kind: 'ClusterRole', name: 'x' };
     await created(CLUSTER_ROLE_BINDINGS, named('conformance', { roleRef }));
     assertInvalid(
@@ -197,14 +199,14 @@ describe('role bindings', () => {
       [
         [
           'roleRef',
-          `Invalid value: {"APIGroup":"${GROUP}","Kind":"ClusterRole","Name":"y"}: cannot change roleRef`,
+          `Invalid value: {"APIGroup":"${GROUP}","Kind":"ClusterRole","Name":"y"}: field is immutable`,
         ],
       ],
     );
     await api.delete(`${CLUSTER_ROLE_BINDINGS}/conformance`);
   });
 
-  test('are rejected with an invalid role or subject', async () => {
+  test('are rejected with an invalid role or subject', skipBefore(37), async () => {
     const wrong = [
       { kind: 'ServiceAccount', name: 'A_B', apiGroup: 'z' },
       { kind: 'User', name: '', apiGroup: 'z' },
@@ -224,15 +226,15 @@ describe('role bindings', () => {
       [
         ['roleRef.apiGroup', `Unsupported value: "z": supported values: "${GROUP}"`],
         ['roleRef.kind', 'Unsupported value: "X": supported values: "Role", "ClusterRole"'],
-        ['roleRef.name', 'Required value'],
         ['subjects[0].name', `Invalid value: "A_B": ${name}`],
         ['subjects[0].apiGroup', 'Unsupported value: "z": supported values: ""'],
-        ['subjects[1].name', 'Required value'],
         ['subjects[1].apiGroup', `Unsupported value: "z": supported values: "${GROUP}"`],
         [
           'subjects[2].kind',
           'Unsupported value: "Cat": supported values: "ServiceAccount", "User", "Group"',
         ],
+        ['subjects[1].name', 'Required value'],
+        ['roleRef.name', 'Required value'],
       ],
     );
     assertInvalid(

@@ -10,17 +10,10 @@ import type { Findings } from './findings.ts';
 export function validateAttributes(spec: JsonObject, findings: Findings): void {
   const resource = objectIn(spec, 'resourceAttributes');
   const path = objectIn(spec, 'nonResourceAttributes');
-  if (path && resource) {
+  if ((path === undefined) === (resource === undefined)) {
     findings.invalid(
-      'spec.nonResourceAttributes',
-      goAttributes(path),
-      'cannot be specified in combination with resourceAttributes',
-    );
-  }
-  if (!path && !resource) {
-    findings.invalid(
-      'spec.resourceAttributes',
-      null,
+      'spec',
+      path ? goAttributes(path) : null,
       'exactly one of nonResourceAttributes or resourceAttributes must be specified',
     );
   }

@@ -1,36 +1,26 @@
 import { timestamp } from '../../api/conditions.ts';
 import type { User } from '../user.ts';
-import type { ResourceDefinition, ReviewContext, StoredObject } from '../resource-definition.ts';
+import type { ReviewContext, StoredObject } from '../resource-definition.ts';
 import { badRequest } from '../status-error.ts';
-import { builtin } from './definition.ts';
+import type { KindTraits } from './definition.ts';
 import { listIn, objectIn, textIn } from './fields.ts';
 
 /** Whom tokens are for, unless they say otherwise: the server itself. */
 const AUDIENCE = 'https://kubernetes.default.svc';
 
-export const TOKEN_REVIEW: ResourceDefinition = builtin({
-  group: 'authentication.k8s.io',
-  kind: 'TokenReview',
-  plural: 'tokenreviews',
-  namespaced: false,
-  columns: [],
+export const TOKEN_REVIEW: KindTraits = {
   review: reviewToken,
-});
+};
 
 /** `kubectl auth whoami` */
-export const SELF_SUBJECT_REVIEW: ResourceDefinition = builtin({
-  group: 'authentication.k8s.io',
-  kind: 'SelfSubjectReview',
-  plural: 'selfsubjectreviews',
-  namespaced: false,
-  columns: [],
+export const SELF_SUBJECT_REVIEW: KindTraits = {
   review: ({ apiVersion, kind }, { user, now }) => ({
     apiVersion,
     kind,
     metadata: { name: '', uid: '', resourceVersion: '', creationTimestamp: timestamp(now) },
     status: { userInfo: userInfo(user) },
   }),
-});
+};
 
 function reviewToken(review: StoredObject, { access }: ReviewContext): StoredObject {
   const spec = objectIn(review, 'spec');

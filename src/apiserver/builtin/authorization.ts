@@ -1,6 +1,6 @@
 import type { Action, PolicyRule } from '../policy-rule.ts';
 import type { User } from '../user.ts';
-import type { ResourceDefinition, ReviewContext, StoredObject } from '../resource-definition.ts';
+import type { ReviewContext, StoredObject } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { badRequest, invalid } from '../status-error.ts';
 import {
@@ -9,18 +9,14 @@ import {
   validateMetadataOf,
   validateSubject,
 } from './access-review-validation.ts';
-import type { BuiltinKind } from './definition.ts';
-import { builtin } from './definition.ts';
+import type { KindTraits } from './definition.ts';
 import { listIn, objectIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 
 const GROUP = 'authorization.k8s.io';
 
 /** May this user do that? */
-export const SUBJECT_ACCESS_REVIEW: ResourceDefinition = reviewKind({
-  kind: 'SubjectAccessReview',
-  plural: 'subjectaccessreviews',
-  namespaced: false,
+export const SUBJECT_ACCESS_REVIEW: KindTraits = {
   review: (review, context) => {
     const spec = checked(review, (spec, findings) => {
       validateAttributes(spec, findings);
@@ -29,12 +25,10 @@ export const SUBJECT_ACCESS_REVIEW: ResourceDefinition = reviewKind({
     });
     return answered(review, subjectOf(spec), spec, context);
   },
-});
+};
 
 /** The same, asked by somebody who has rights in one namespace alone. */
-export const LOCAL_SUBJECT_ACCESS_REVIEW: ResourceDefinition = reviewKind({
-  kind: 'LocalSubjectAccessReview',
-  plural: 'localsubjectaccessreviews',
+export const LOCAL_SUBJECT_ACCESS_REVIEW: KindTraits = {
   review: (review, context) => {
     const spec = checked(review, (spec, findings) => {
       validateAttributes(spec, findings);
@@ -50,13 +44,10 @@ export const LOCAL_SUBJECT_ACCESS_REVIEW: ResourceDefinition = reviewKind({
     });
     return answered(review, subjectOf(spec), spec, context);
   },
-});
+};
 
 /** May I do that? `kubectl auth can-i get pods` */
-export const SELF_SUBJECT_ACCESS_REVIEW: ResourceDefinition = reviewKind({
-  kind: 'SelfSubjectAccessReview',
-  plural: 'selfsubjectaccessreviews',
-  namespaced: false,
+export const SELF_SUBJECT_ACCESS_REVIEW: KindTraits = {
   review: (review, context) => {
     const spec = checked(review, (spec, findings) => {
       validateAttributes(spec, findings);
@@ -64,13 +55,10 @@ export const SELF_SUBJECT_ACCESS_REVIEW: ResourceDefinition = reviewKind({
     });
     return answered(review, context.user, spec, context);
   },
-});
+};
 
 /** What may I do? `kubectl auth can-i --list` */
-export const SELF_SUBJECT_RULES_REVIEW: ResourceDefinition = reviewKind({
-  kind: 'SelfSubjectRulesReview',
-  plural: 'selfsubjectrulesreviews',
-  namespaced: false,
+export const SELF_SUBJECT_RULES_REVIEW: KindTraits = {
   review: ({ apiVersion, kind, ...review }, { user, access }) => {
     if (textIn(objectIn(review, 'spec'), 'namespace') === '') {
       throw badRequest('no namespace on request');
@@ -89,13 +77,7 @@ export const SELF_SUBJECT_RULES_REVIEW: ResourceDefinition = reviewKind({
       },
     };
   },
-});
-
-function reviewKind(
-  kind: Pick<BuiltinKind, 'kind' | 'plural' | 'namespaced' | 'review'>,
-): ResourceDefinition {
-  return builtin({ ...kind, group: GROUP, columns: [] });
-}
+};
 
 /**
  * The question's spec.

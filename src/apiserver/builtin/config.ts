@@ -1,28 +1,24 @@
 import { equalJson } from '../../api/equal.ts';
-import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { fieldError } from '../schema/field-error.ts';
-import { CONFIG_MAP_COLUMNS, DEFAULT_COLUMNS, SECRET_COLUMNS } from '../table/builtin-columns.ts';
-import { builtin } from './definition.ts';
+import { CONFIG_MAP_COLUMNS, SECRET_COLUMNS } from '../table/builtin-columns.ts';
+import { NAME_AND_AGE_COLUMNS } from '../table/kind-columns.ts';
+import type { KindTraits } from './definition.ts';
 import { objectIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 
 const MAX_BYTES = 1024 * 1024;
 
-export const CONFIG_MAP: ResourceDefinition = builtin({
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  shortNames: ['cm'],
+export const CONFIG_MAP: KindTraits = {
   columns: CONFIG_MAP_COLUMNS,
   hooks: {
     validate: validateConfigMap,
     validateUpdate: (next, previous) => validateImmutable(next, previous, ['data', 'binaryData']),
   },
-});
+};
 
-export const SECRET: ResourceDefinition = builtin({
-  kind: 'Secret',
-  plural: 'secrets',
+export const SECRET: KindTraits = {
   columns: SECRET_COLUMNS,
   selectableFields: { type: (secret) => textIn(secret, 'type') },
   hooks: {
@@ -30,15 +26,12 @@ export const SECRET: ResourceDefinition = builtin({
     validate: validateSecret,
     validateUpdate: validateSecretUpdate,
   },
-});
+};
 
-export const SERVICE_ACCOUNT: ResourceDefinition = builtin({
-  kind: 'ServiceAccount',
-  plural: 'serviceaccounts',
-  shortNames: ['sa'],
-  columns: DEFAULT_COLUMNS,
+export const SERVICE_ACCOUNT: KindTraits = {
+  columns: NAME_AND_AGE_COLUMNS,
   returnsDeleted: true,
-});
+};
 
 /** What is written in plain text is stored, like all the rest, in base64. */
 function applySecretDefaults(secret: ApiObject): void {

@@ -1,22 +1,15 @@
-import type { ApiObject, ResourceDefinition } from '../resource-definition.ts';
+import type { ApiObject } from '../resource-definition.ts';
 import { CRD_COLUMNS } from '../table/builtin-columns.ts';
-import { builtin } from './definition.ts';
+import type { KindTraits } from './definition.ts';
 import { objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 
 /** The kind that defines kinds. What it validates and establishes is added by who serves them. */
-export const CUSTOM_RESOURCE_DEFINITION: ResourceDefinition = builtin({
-  group: 'apiextensions.k8s.io',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-  shortNames: ['crd', 'crds'],
-  categories: ['api-extensions'],
+export const CUSTOM_RESOURCE_DEFINITION: KindTraits = {
   columns: CRD_COLUMNS,
-  subresources: { status: true },
   tracksGeneration: true,
   unconditionalUpdate: false,
   hooks: { applyDefaults, prepareForCreate },
-});
+};
 
 function applyDefaults(definition: ApiObject): void {
   const spec = objectIn(definition, 'spec');

@@ -1,64 +1,158 @@
-import type { ResourceDefinition } from '../resource-definition.ts';
+import { KINDS } from '../generated/kinds.ts';
+import { messageOfKind } from '../protobuf/protobuf-body.ts';
+import { equalJson } from '../../api/equal.ts';
+import { fieldPath, valueAt } from '../field-path.ts';
+import type {
+  ResourceDefinition,
+  ResourceHooks,
+  ScalePaths,
+  StoredAs,
+  Subresources,
+} from '../resource-definition.ts';
+import { fieldError } from '../schema/field-error.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
-import { linkedSchema } from './schemas.ts';
-import { withZeroValues } from './zero-values.ts';
+import { DEFAULT_COLUMNS } from '../table/column.ts';
+import { goSchema } from './go-schema.ts';
+import { linkedSchema, schemaName } from './schemas.ts';
 
-/** What is written down of a built-in kind; the rest follows from it. */
-export type BuiltinKind = Pick<ResourceDefinition, 'kind' | 'plural' | 'columns'> &
-  Partial<Omit<ResourceDefinition, 'group' | 'version' | 'schema' | 'custom'>> & {
-    /** @default '' */
-    readonly group?:
-      | 'apps'
-      | 'authentication.k8s.io'
-      | 'authorization.k8s.io'
-      | 'coordination.k8s.io'
-      | 'policy'
-      | 'rbac.authorization.k8s.io'
-      | 'scheduling.k8s.io'
-      | 'apiextensions.k8s.io';
-  };
+/**
+ * Differences of a built-in kind from a plain object with a schema. Names, scope, verbs and subresources are
+ * generated (generated/kinds.ts), as are schemas and messages.
+ */
+export interface KindTraits extends Partial<
+  Pick<
+    ResourceDefinition,
+    | 'columns'
+    | 'createOnUpdate'
+    | 'hooks'
+    | 'keepsStatus'
+    | 'nameFormat'
+    | 'orphansDependents'
+    | 'returnsDeleted'
+    | 'review'
+    | 'selectableFields'
+    | 'tracksGeneration'
+    | 'unconditionalUpdate'
+  >
+> {
+  /** Paths of `/scale`, if it is a subresource. */
+  readonly scale?: ScalePaths;
+  /**
+   * Default values by path: `spec.replicas`, `webhooks[].failurePolicy`. A default applies if the parent object
+   * is present and the field is not.
+   */
+  readonly defaults?: Readonly<Record<string, unknown>>;
+  /** Paths of fields that no update changes. */
+  readonly immutable?: readonly string[];
+  /** Present on another representation of the stored objects of `kind`: `autoscaling/v2/horizontalpodautoscalers`. */
+  readonly storedAs?: Omit<StoredAs, 'definition'> & { readonly kind: string };
+}
 
-/** The definition of a built-in kind, served as version v1. Its schema is linked when first used. */
-export function builtin(kind: BuiltinKind): ResourceDefinition {
-  const { group = '' } = kind;
+/**
+ * Returns the definitions of all built-in kinds. A schema is linked when it is first used.
+ *
+ * @param traits by group and plural: `apps/deployments`, or `pods` in the core group; a version precedes the plural
+ *   if versions differ: `autoscaling/v1/horizontalpodautoscalers`
+ * @throws {Error} if traits belong to no kind
+ */
+export function builtinKinds(
+  traits: Readonly<Record<string, KindTraits>>,
+): readonly ResourceDefinition[] {
+  const unused = new Set(Object.keys(traits));
+  const byName = new Map<string, ResourceDefinition>();
+  const find = (name: string) => byName.get(name);
+  const kinds = KINDS.trim()
+    .split('\n\n')
+    .flatMap((section) => {
+      const [groupVersion = '', ...lines] = section.split('\n');
+      const [version = '', group = ''] = groupVersion.split('/').reverse();
+      return lines.map((line) => {
+        const plural = line.slice(0, line.indexOf(' '));
+        const place = group ? `${group}/` : '';
+        const keys = [`${place}${version}/${plural}`, `${place}${plural}`];
+        const key = keys.find((each) => Object.hasOwn(traits, each)) ?? '';
+        unused.delete(key);
+        return definitionOf(group, version, line, traits[key] ?? {}, find);
+      });
+    });
+  for (const kind of kinds) byName.set(nameOf(kind), kind);
+  if (unused.size > 0) throw new Error(`No built-in kind has the names ${[...unused].join(', ')}`);
+  return kinds;
+}
+
+function nameOf({ group, version, plural }: ResourceDefinition): string {
+  return [...(group ? [group] : []), version, plural].join('/');
+}
+
+function definitionOf(
+  group: string,
+  version: string,
+  line: string,
+  { scale, defaults = {}, immutable = [], storedAs, ...traits }: KindTraits,
+  find: (name: string) => ResourceDefinition | undefined,
+): ResourceDefinition {
+  const [plural = '', singular = '', kind = '', scope, ...options] = line.split(' ');
+  const values = new Map(
+    options.map((option) => {
+      const [name = '', list = ''] = option.split('=');
+      return [name, list.split(',')];
+    }),
+  );
+  const names: Subresources = Object.fromEntries(
+    (values.get('subresources') ?? []).map((name) => [name, true]),
+  );
   let schema: JsonSchema | undefined;
   return {
     group,
-    version: 'v1',
-    namespaced: true,
-    singular: kind.kind.toLowerCase(),
-    listKind: `${kind.kind}List`,
-    shortNames: [],
-    categories: [],
-    subresources: {},
-    selectableFields: {},
-    ...kind,
+    version,
+    plural,
+    singular,
+    kind,
+    listKind: `${kind}List`,
+    namespaced: scope === 'namespaced',
+    shortNames: values.get('short') ?? [],
+    categories: values.get('categories') ?? [],
+    ...(values.has('verbs') && { verbs: values.get('verbs') ?? [] }),
+    subresources: scale ? { ...names, scale } : names,
+    columns: DEFAULT_COLUMNS,
+    ...traits,
+    ...(immutable.length > 0 && { hooks: withImmutable(immutable, traits.hooks) }),
+    ...(storedAs && { storedAs: resolved(storedAs, find) }),
     get schema(): JsonSchema {
-      schema ??= storedSchema(linkedSchema(schemaName(group, kind.kind)));
+      schema ??= goSchema(
+        linkedSchema(schemaName({ group, version }, kind)),
+        messageOfKind({ group, version, kind }),
+        defaults,
+      );
       return schema;
     },
   };
 }
 
-function storedSchema(schema: JsonSchema): JsonSchema {
-  const { properties } = schema;
-  const status = properties?.['status'];
-  return status
-    ? { ...schema, properties: { ...properties, status: withZeroValues(status) } }
-    : schema;
+function resolved(
+  { kind, ...conversion }: NonNullable<KindTraits['storedAs']>,
+  find: (name: string) => ResourceDefinition | undefined,
+): StoredAs {
+  return {
+    ...conversion,
+    get definition() {
+      const definition = find(kind);
+      if (!definition) throw new Error(`There is no kind ${kind}`);
+      return definition;
+    },
+  };
 }
 
-/** What OpenAPI documents call the type of a built-in kind in version v1. */
-export function schemaName(group: string, kind: string): string {
-  return `${SCHEMA_PREFIXES.get(group) ?? `io.k8s.api.${group}.v1.`}${kind}`;
+function withImmutable(paths: readonly string[], hooks: ResourceHooks = {}): ResourceHooks {
+  return {
+    ...hooks,
+    validateUpdate: (next, previous, subresource) => {
+      const errors = paths.flatMap((path) => {
+        const value = valueAt(next, fieldPath(path));
+        const isSame = equalJson(value, valueAt(previous, fieldPath(path)));
+        return isSame ? [] : [fieldError.invalid(path, value ?? null, 'field is immutable')];
+      });
+      return [...errors, ...(hooks.validateUpdate?.(next, previous, subresource) ?? [])];
+    },
+  };
 }
-
-const SCHEMA_PREFIXES: ReadonlyMap<string, string> = new Map([
-  ['', 'io.k8s.api.core.v1.'],
-  ['authentication.k8s.io', 'io.k8s.api.authentication.v1.'],
-  ['authorization.k8s.io', 'io.k8s.api.authorization.v1.'],
-  ['coordination.k8s.io', 'io.k8s.api.coordination.v1.'],
-  ['rbac.authorization.k8s.io', 'io.k8s.api.rbac.v1.'],
-  ['scheduling.k8s.io', 'io.k8s.api.scheduling.v1.'],
-  ['apiextensions.k8s.io', 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.'],
-]);

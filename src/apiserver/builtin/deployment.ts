@@ -1,35 +1,27 @@
 import { equalJson } from '../../api/equal.ts';
-import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { fieldError } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { DEPLOYMENT_COLUMNS } from '../table/workload-columns.ts';
-import { builtin } from './definition.ts';
+import type { KindTraits } from './definition.ts';
 import { isSet, numberIn, objectIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
 import { validateTemplate } from './template-validation.ts';
 import { WORKLOAD_SCALE, validateReplicaStatus, validateSameSelector } from './workload.ts';
 
-export const DEPLOYMENT: ResourceDefinition = builtin({
-  group: 'apps',
-  kind: 'Deployment',
-  plural: 'deployments',
-  shortNames: ['deploy'],
-  categories: ['all'],
+export const DEPLOYMENT: KindTraits = {
   columns: DEPLOYMENT_COLUMNS,
-  subresources: { status: true, scale: WORKLOAD_SCALE },
+  scale: WORKLOAD_SCALE,
   tracksGeneration: true,
   hooks: {
     applyDefaults,
-    prepareForCreate: (deployment) => {
-      deployment['status'] = {};
-    },
     prepareForUpdate,
     validate,
     validateUpdate: validateSameSelector,
   },
-});
+};
 
 function applyDefaults(deployment: ApiObject): void {
   const spec = objectIn(deployment, 'spec');
@@ -66,7 +58,7 @@ function validate(deployment: StoredObject): readonly FieldError[] {
   const findings = new Findings();
   const spec = objectIn(deployment, 'spec') ?? {};
   findings.requireNonNegative(spec, 'replicas', 'spec');
-  validateTemplate(spec, findings);
+  validateTemplate(spec, findings, 'Deployment');
   validateStrategy(objectIn(spec, 'strategy') ?? {}, findings);
   for (const field of ['minReadySeconds', 'revisionHistoryLimit', 'progressDeadlineSeconds']) {
     findings.requireNonNegative(spec, field, 'spec');

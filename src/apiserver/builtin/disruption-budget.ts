@@ -1,42 +1,28 @@
-import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
+import { Verbatim } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { DISRUPTION_BUDGET_COLUMNS } from '../table/builtin-columns.ts';
-import { builtin } from './definition.ts';
+import type { KindTraits } from './definition.ts';
 import { isSet, objectIn, objectsIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 
 const OPERATORS: ReadonlySet<string> = new Set(['In', 'NotIn', 'Exists', 'DoesNotExist']);
 const POLICIES = ['AlwaysAllow', 'IfHealthyBudget'];
 
-/** It is kept and validated; nobody here evicts a Pod who would have to ask. */
-export const POD_DISRUPTION_BUDGET: ResourceDefinition = builtin({
-  group: 'policy',
-  kind: 'PodDisruptionBudget',
-  plural: 'poddisruptionbudgets',
-  shortNames: ['pdb'],
+export const POD_DISRUPTION_BUDGET: KindTraits = {
   columns: DISRUPTION_BUDGET_COLUMNS,
-  subresources: { status: true },
   tracksGeneration: true,
   unconditionalUpdate: false,
-  hooks: { prepareForCreate, validate },
-});
-
-function prepareForCreate(budget: ApiObject): void {
-  budget['status'] = {
-    disruptionsAllowed: 0,
-    currentHealthy: 0,
-    desiredHealthy: 0,
-    expectedPods: 0,
-  };
-}
+  hooks: { validate },
+};
 
 function validate(budget: StoredObject): readonly FieldError[] {
   const findings = new Findings();
   const spec = objectIn(budget, 'spec') ?? {};
   if (isSet(spec, 'minAvailable') && isSet(spec, 'maxUnavailable')) {
     const detail = 'minAvailable and maxUnavailable cannot be both set';
-    findings.invalid('spec', spec, detail);
+    findings.invalid('spec', inGo(spec), detail);
   }
   validateAmount(spec, 'minAvailable', findings);
   validateAmount(spec, 'maxUnavailable', findings);
@@ -51,6 +37,19 @@ function validate(budget: StoredObject): readonly FieldError[] {
   }
   findings.requireOneOf(spec, 'unhealthyPodEvictionPolicy', POLICIES, 'spec');
   return findings.errors;
+}
+
+/** The spec with the names of Go's fields, which upstream reports. */
+function inGo(spec: JsonObject): Verbatim {
+  const { minAvailable, selector, maxUnavailable, unhealthyPodEvictionPolicy } = spec;
+  return new Verbatim(
+    JSON.stringify({
+      MinAvailable: minAvailable,
+      Selector: selector ?? null,
+      MaxUnavailable: maxUnavailable,
+      UnhealthyPodEvictionPolicy: unhealthyPodEvictionPolicy ?? null,
+    }),
+  );
 }
 
 function validateAmount(spec: JsonObject, field: string, findings: Findings): void {

@@ -1,14 +1,13 @@
-import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import { qualifiedNameProblems } from '../object-names.ts';
+import type { StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { EVENT_COLUMNS } from '../table/builtin-columns.ts';
-import { builtin } from './definition.ts';
-import { isSet, objectIn, setDefault, textIn } from './fields.ts';
+import { columnsOfStored } from '../table/column.ts';
+import type { KindTraits } from './definition.ts';
+import { isSet, objectIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 
-export const EVENT: ResourceDefinition = builtin({
-  kind: 'Event',
-  plural: 'events',
-  shortNames: ['ev'],
+export const EVENT: KindTraits = {
   columns: EVENT_COLUMNS,
   createOnUpdate: true,
   selectableFields: {
@@ -25,13 +24,65 @@ export const EVENT: ResourceDefinition = builtin({
       textIn(objectIn(event, 'source'), 'component') || textIn(event, 'reportingComponent'),
     type: (event) => textIn(event, 'type'),
   },
-  hooks: { applyDefaults, validate },
-});
+  hooks: { validate },
+};
 
-/** In the older form these are there without a value. */
-function applyDefaults(event: ApiObject): void {
-  setDefault(event, 'reportingComponent', '');
-  setDefault(event, 'reportingInstance', '');
+/** Fields of events.k8s.io and of the stored event with other names. */
+const RENAMED = [
+  ['note', 'message'],
+  ['regarding', 'involvedObject'],
+  ['reportingController', 'reportingComponent'],
+  ['deprecatedSource', 'source'],
+  ['deprecatedFirstTimestamp', 'firstTimestamp'],
+  ['deprecatedLastTimestamp', 'lastTimestamp'],
+  ['deprecatedCount', 'count'],
+] as const;
+
+/** Events of events.k8s.io are another representation of the events of the core group. */
+export const EVENTS_EVENT: KindTraits = {
+  columns: columnsOfStored(EVENT_COLUMNS, toStored),
+  createOnUpdate: true,
+  selectableFields: {
+    ...Object.fromEntries(
+      ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map(
+        (field) => [`regarding.${field}`, involved(field)],
+      ),
+    ),
+    reason: (event) => textIn(event, 'reason'),
+    reportingController: (event) => textIn(event, 'reportingComponent'),
+    type: (event) => textIn(event, 'type'),
+  },
+  hooks: {
+    validate: (event) => {
+      const findings = new Findings();
+      if (!isSet(event, 'eventTime')) findings.required('eventTime');
+      const type = textIn(event, 'type');
+      if (type !== 'Normal' && type !== 'Warning') {
+        findings.invalid('type', '', `has invalid value: ${type}`);
+      }
+      return findings.errors;
+    },
+  },
+  storedAs: { kind: 'v1/events', toStored, fromStored },
+};
+
+function toStored<T extends StoredObject>(event: T): T {
+  return renamed(event, 'v1', RENAMED);
+}
+
+function fromStored(event: StoredObject): StoredObject {
+  const back = RENAMED.map(([own, stored]) => [stored, own] as const);
+  return renamed(event, 'events.k8s.io/v1', back);
+}
+
+function renamed<T extends StoredObject>(
+  event: T,
+  apiVersion: string,
+  names: readonly (readonly [from: string, to: string])[],
+): T {
+  const to = new Map(names);
+  const fields = Object.entries(event).map(([name, value]) => [to.get(name) ?? name, value]);
+  return { ...(Object.fromEntries(fields) as T), apiVersion };
 }
 
 function involved(field: string): (event: StoredObject) => string {
@@ -62,7 +113,10 @@ const MAX_BYTES = { reportingInstance: 128, action: 128, reason: 128, message: 1
 
 function validateReport(event: StoredObject, findings: Findings): void {
   for (const field of REQUIRED) {
-    if (textIn(event, field) === '') findings.required(field);
+    const value = textIn(event, field);
+    if (value === '') findings.required(field);
+    if (field !== 'reportingComponent') continue;
+    for (const problem of qualifiedNameProblems(value)) findings.invalid(field, value, problem);
   }
   for (const [field, limit] of Object.entries(MAX_BYTES)) {
     if (Buffer.byteLength(textIn(event, field)) <= limit) continue;

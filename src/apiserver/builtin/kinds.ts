@@ -1,4 +1,36 @@
+import { equalJson } from '../../api/equal.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
+import { fieldError } from '../schema/field-error.ts';
+import {
+  API_SERVICE_COLUMNS,
+  CLUSTER_TRUST_BUNDLE_COLUMNS,
+  COMPONENT_STATUS_COLUMNS,
+  CONTROLLER_REVISION_COLUMNS,
+  CSI_DRIVER_COLUMNS,
+  CSI_NODE_COLUMNS,
+  DEVICE_TAINT_COLUMNS,
+  ENDPOINTS_COLUMNS,
+  ENDPOINT_SLICE_COLUMNS,
+  FLOW_SCHEMA_COLUMNS,
+  INGRESS_CLASS_COLUMNS,
+  IP_ADDRESS_COLUMNS,
+  MUTATING_POLICY_COLUMNS,
+  NAME_AND_AGE_COLUMNS,
+  POD_CERTIFICATE_REQUEST_COLUMNS,
+  POLICY_BINDING_COLUMNS,
+  PRIORITY_LEVEL_COLUMNS,
+  RESOURCE_CLAIM_COLUMNS,
+  RESOURCE_QUOTA_COLUMNS,
+  RESOURCE_SLICE_COLUMNS,
+  RUNTIME_CLASS_COLUMNS,
+  SERVICE_CIDR_COLUMNS,
+  STORAGE_CLASS_COLUMNS,
+  STORAGE_VERSION_MIGRATION_COLUMNS,
+  VALIDATING_POLICY_COLUMNS,
+  VOLUME_ATTACHMENT_COLUMNS,
+  VOLUME_ATTRIBUTES_CLASS_COLUMNS,
+} from '../table/kind-columns.ts';
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './admission-registration.ts';
 import { SELF_SUBJECT_REVIEW, TOKEN_REVIEW } from './authentication.ts';
 import {
   LOCAL_SUBJECT_ACCESS_REVIEW,
@@ -6,44 +38,310 @@ import {
   SELF_SUBJECT_RULES_REVIEW,
   SUBJECT_ACCESS_REVIEW,
 } from './authorization.ts';
+import { AUTOSCALER, AUTOSCALER_V1 } from './autoscaling.ts';
+import { CRON_JOB, JOB } from './batch.ts';
+import { CERTIFICATE_SIGNING_REQUEST } from './certificates.ts';
 import { CONFIG_MAP, SECRET, SERVICE_ACCOUNT } from './config.ts';
 import { CUSTOM_RESOURCE_DEFINITION } from './custom-resource-definition.ts';
+import type { KindTraits } from './definition.ts';
+import { builtinKinds } from './definition.ts';
 import { DEPLOYMENT } from './deployment.ts';
 import { POD_DISRUPTION_BUDGET } from './disruption-budget.ts';
-import { EVENT } from './event.ts';
+import { EVENT, EVENTS_EVENT } from './event.ts';
+import { isSet, objectIn, textIn } from './fields.ts';
 import { LEASE } from './lease.ts';
+import { LIMIT_RANGE, quantitiesAt } from './limits.ts';
 import { NAMESPACE } from './namespace.ts';
+import { INGRESS, NETWORK_POLICY } from './networking.ts';
 import { NODE } from './node.ts';
 import { POD } from './pod.ts';
 import { PRIORITY_CLASS } from './priority-class.ts';
 import { CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING } from './rbac.ts';
 import { REPLICA_SET } from './replica-set.ts';
 import { SERVICE } from './service.ts';
+import { PERSISTENT_VOLUME, VOLUME_CLAIM } from './storage.ts';
+import {
+  DAEMON_SET,
+  POD_TEMPLATE,
+  REPLICATION_CONTROLLER,
+  STATEFUL_SET,
+} from './workload-kinds.ts';
 
-/** Every kind the server has without a CRD. */
-export const BUILTIN_KINDS: readonly ResourceDefinition[] = [
-  CONFIG_MAP,
-  EVENT,
-  NAMESPACE,
-  NODE,
-  POD,
-  SECRET,
-  SERVICE,
-  SERVICE_ACCOUNT,
-  DEPLOYMENT,
-  REPLICA_SET,
-  SELF_SUBJECT_REVIEW,
-  TOKEN_REVIEW,
-  LOCAL_SUBJECT_ACCESS_REVIEW,
-  SELF_SUBJECT_ACCESS_REVIEW,
-  SELF_SUBJECT_RULES_REVIEW,
-  SUBJECT_ACCESS_REVIEW,
-  POD_DISRUPTION_BUDGET,
-  CLUSTER_ROLE,
-  CLUSTER_ROLE_BINDING,
-  ROLE,
-  ROLE_BINDING,
-  PRIORITY_CLASS,
-  LEASE,
-  CUSTOM_RESOURCE_DEFINITION,
-];
+const MATCH_RESOURCES = { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} };
+
+/** Defaults of a list of rules with resources. */
+function scopes(...lists: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(lists.map((list) => [`${list}[].scope`, '*']));
+}
+
+function defaultsAt(path: string, values: Readonly<Record<string, unknown>>): object {
+  return Object.fromEntries(
+    Object.entries(values).map(([field, value]) => [`${path}.${field}`, value]),
+  );
+}
+
+/** Differences of each kind from a plain object; kinds without an entry have none. */
+const TRAITS: Readonly<Record<string, KindTraits>> = {
+  componentstatuses: { columns: COMPONENT_STATUS_COLUMNS },
+  configmaps: CONFIG_MAP,
+  endpoints: {
+    columns: ENDPOINTS_COLUMNS,
+    createOnUpdate: true,
+    defaults: { 'subsets[].ports[].protocol': 'TCP' },
+  },
+  events: EVENT,
+  limitranges: LIMIT_RANGE,
+  namespaces: NAMESPACE,
+  nodes: NODE,
+  persistentvolumeclaims: VOLUME_CLAIM,
+  persistentvolumes: PERSISTENT_VOLUME,
+  pods: POD,
+  podtemplates: POD_TEMPLATE,
+  replicationcontrollers: REPLICATION_CONTROLLER,
+  resourcequotas: {
+    columns: RESOURCE_QUOTA_COLUMNS,
+    returnsDeleted: true,
+    hooks: quantitiesAt('spec.hard', 'status.hard', 'status.used'),
+  },
+  secrets: SECRET,
+  serviceaccounts: SERVICE_ACCOUNT,
+  services: SERVICE,
+
+  'admissionregistration.k8s.io/mutatingadmissionpolicies': {
+    columns: MUTATING_POLICY_COLUMNS,
+    tracksGeneration: true,
+    unconditionalUpdate: false,
+    defaults: {
+      'spec.failurePolicy': 'Fail',
+      ...defaultsAt('spec.matchConstraints', MATCH_RESOURCES),
+      ...scopes(
+        'spec.matchConstraints.resourceRules',
+        'spec.matchConstraints.excludeResourceRules',
+      ),
+    },
+  },
+  'admissionregistration.k8s.io/mutatingadmissionpolicybindings': {
+    columns: POLICY_BINDING_COLUMNS,
+    tracksGeneration: true,
+    unconditionalUpdate: false,
+    defaults: {
+      ...defaultsAt('spec.matchResources', MATCH_RESOURCES),
+      ...scopes('spec.matchResources.resourceRules', 'spec.matchResources.excludeResourceRules'),
+    },
+  },
+  'admissionregistration.k8s.io/mutatingwebhookconfigurations': MUTATING_WEBHOOKS,
+  'admissionregistration.k8s.io/validatingadmissionpolicies': {
+    columns: VALIDATING_POLICY_COLUMNS,
+    tracksGeneration: true,
+    unconditionalUpdate: false,
+    defaults: {
+      'spec.failurePolicy': 'Fail',
+      ...defaultsAt('spec.matchConstraints', MATCH_RESOURCES),
+      ...scopes(
+        'spec.matchConstraints.resourceRules',
+        'spec.matchConstraints.excludeResourceRules',
+      ),
+    },
+  },
+  'admissionregistration.k8s.io/validatingadmissionpolicybindings': {
+    columns: POLICY_BINDING_COLUMNS,
+    tracksGeneration: true,
+    unconditionalUpdate: false,
+    defaults: {
+      ...defaultsAt('spec.matchResources', MATCH_RESOURCES),
+      ...scopes('spec.matchResources.resourceRules', 'spec.matchResources.excludeResourceRules'),
+    },
+  },
+  'admissionregistration.k8s.io/validatingwebhookconfigurations': VALIDATING_WEBHOOKS,
+
+  'apiextensions.k8s.io/customresourcedefinitions': CUSTOM_RESOURCE_DEFINITION,
+
+  'apiregistration.k8s.io/apiservices': {
+    columns: API_SERVICE_COLUMNS,
+    unconditionalUpdate: false,
+    defaults: { 'spec.service.port': 443 },
+  },
+
+  'apps/controllerrevisions': { columns: CONTROLLER_REVISION_COLUMNS },
+  'apps/daemonsets': DAEMON_SET,
+  'apps/deployments': DEPLOYMENT,
+  'apps/replicasets': REPLICA_SET,
+  'apps/statefulsets': STATEFUL_SET,
+
+  'authentication.k8s.io/selfsubjectreviews': SELF_SUBJECT_REVIEW,
+  'authentication.k8s.io/tokenreviews': TOKEN_REVIEW,
+
+  'authorization.k8s.io/localsubjectaccessreviews': LOCAL_SUBJECT_ACCESS_REVIEW,
+  'authorization.k8s.io/selfsubjectaccessreviews': SELF_SUBJECT_ACCESS_REVIEW,
+  'authorization.k8s.io/selfsubjectrulesreviews': SELF_SUBJECT_RULES_REVIEW,
+  'authorization.k8s.io/subjectaccessreviews': SUBJECT_ACCESS_REVIEW,
+
+  'autoscaling/horizontalpodautoscalers': AUTOSCALER,
+  'autoscaling/v1/horizontalpodautoscalers': AUTOSCALER_V1,
+
+  'batch/cronjobs': CRON_JOB,
+  'batch/jobs': JOB,
+
+  'certificates.k8s.io/certificatesigningrequests': CERTIFICATE_SIGNING_REQUEST,
+  'certificates.k8s.io/clustertrustbundles': { columns: CLUSTER_TRUST_BUNDLE_COLUMNS },
+  'certificates.k8s.io/podcertificaterequests': { columns: POD_CERTIFICATE_REQUEST_COLUMNS },
+
+  'coordination.k8s.io/leases': LEASE,
+
+  'discovery.k8s.io/endpointslices': {
+    columns: ENDPOINT_SLICE_COLUMNS,
+    tracksGeneration: true,
+    defaults: { 'ports[].name': '', 'ports[].protocol': 'TCP' },
+    immutable: ['addressType'],
+    hooks: {
+      // Labels count as substance, because they assign the slice to a Service.
+      prepareForUpdate: (slice, { metadata: { labels = {}, generation = 0 } }) => {
+        if (equalJson(slice.metadata.labels ?? {}, labels)) return;
+        slice.metadata.generation = generation + 1;
+      },
+    },
+  },
+
+  'events.k8s.io/events': EVENTS_EVENT,
+
+  'flowcontrol.apiserver.k8s.io/flowschemas': {
+    columns: FLOW_SCHEMA_COLUMNS,
+    tracksGeneration: true,
+    unconditionalUpdate: false,
+    defaults: { 'spec.matchingPrecedence': 1000 },
+  },
+  'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': {
+    columns: PRIORITY_LEVEL_COLUMNS,
+    tracksGeneration: true,
+    unconditionalUpdate: false,
+    defaults: {
+      ...defaultsAt('spec.exempt', { nominalConcurrencyShares: 0, lendablePercent: 0 }),
+      ...defaultsAt('spec.limited', { nominalConcurrencyShares: 30, lendablePercent: 0 }),
+      ...defaultsAt('spec.limited.limitResponse.queuing', {
+        handSize: 8,
+        queueLengthLimit: 50,
+        queues: 64,
+      }),
+    },
+  },
+
+  'networking.k8s.io/ingressclasses': {
+    columns: INGRESS_CLASS_COLUMNS,
+    tracksGeneration: true,
+    defaults: { 'spec.parameters.scope': 'Cluster' },
+    immutable: ['spec.controller'],
+  },
+  'networking.k8s.io/ingresses': INGRESS,
+  'networking.k8s.io/ipaddresses': { columns: IP_ADDRESS_COLUMNS, immutable: ['spec'] },
+  'networking.k8s.io/networkpolicies': NETWORK_POLICY,
+  'networking.k8s.io/servicecidrs': { columns: SERVICE_CIDR_COLUMNS, immutable: ['spec.cidrs'] },
+
+  'node.k8s.io/runtimeclasses': { columns: RUNTIME_CLASS_COLUMNS, immutable: ['handler'] },
+
+  'policy/poddisruptionbudgets': POD_DISRUPTION_BUDGET,
+
+  'rbac.authorization.k8s.io/clusterrolebindings': CLUSTER_ROLE_BINDING,
+  'rbac.authorization.k8s.io/clusterroles': CLUSTER_ROLE,
+  'rbac.authorization.k8s.io/rolebindings': ROLE_BINDING,
+  'rbac.authorization.k8s.io/roles': ROLE,
+
+  'resource.k8s.io/deviceclasses': {
+    columns: NAME_AND_AGE_COLUMNS,
+    tracksGeneration: true,
+    returnsDeleted: true,
+  },
+  'resource.k8s.io/devicetaintrules': { columns: DEVICE_TAINT_COLUMNS, tracksGeneration: true },
+  'resource.k8s.io/resourceclaims': {
+    columns: RESOURCE_CLAIM_COLUMNS,
+    returnsDeleted: true,
+    immutable: ['spec'],
+    defaults: deviceRequests('spec.devices.requests[]'),
+  },
+  'resource.k8s.io/resourceclaimtemplates': {
+    columns: NAME_AND_AGE_COLUMNS,
+    returnsDeleted: true,
+    immutable: ['spec'],
+    defaults: deviceRequests('spec.spec.devices.requests[]'),
+  },
+  'resource.k8s.io/resourceslices': {
+    columns: RESOURCE_SLICE_COLUMNS,
+    tracksGeneration: true,
+    returnsDeleted: true,
+    immutable: ['spec.nodeName', 'spec.driver', 'spec.pool.name'],
+    selectableFields: {
+      'spec.nodeName': (slice) => textIn(objectIn(slice, 'spec'), 'nodeName'),
+      'spec.driver': (slice) => textIn(objectIn(slice, 'spec'), 'driver'),
+      'spec.pool.name': (slice) => textIn(objectIn(objectIn(slice, 'spec'), 'pool'), 'name'),
+    },
+  },
+
+  'scheduling.k8s.io/priorityclasses': PRIORITY_CLASS,
+
+  'storage.k8s.io/csidrivers': {
+    columns: CSI_DRIVER_COLUMNS,
+    returnsDeleted: true,
+    immutable: ['spec.attachRequired', 'spec.volumeLifecycleModes'],
+    defaults: {
+      'spec.attachRequired': true,
+      'spec.podInfoOnMount': false,
+      'spec.storageCapacity': false,
+      'spec.fsGroupPolicy': 'ReadWriteOnceWithFSType',
+      'spec.volumeLifecycleModes': ['Persistent'],
+      'spec.requiresRepublish': false,
+      'spec.seLinuxMount': false,
+      'spec.preventPodSchedulingIfMissing': false,
+    },
+  },
+  'storage.k8s.io/csinodes': { columns: CSI_NODE_COLUMNS, returnsDeleted: true },
+  'storage.k8s.io/csistoragecapacities': {
+    immutable: ['nodeTopology', 'storageClassName'],
+    hooks: quantitiesAt('capacity', 'maximumVolumeSize'),
+  },
+  'storage.k8s.io/storageclasses': {
+    columns: STORAGE_CLASS_COLUMNS,
+    returnsDeleted: true,
+    defaults: { reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' },
+    immutable: ['parameters', 'provisioner', 'reclaimPolicy', 'volumeBindingMode'],
+  },
+  'storage.k8s.io/volumeattachments': {
+    columns: VOLUME_ATTACHMENT_COLUMNS,
+    returnsDeleted: true,
+    immutable: ['spec'],
+    hooks: {
+      validate: (attachment) => {
+        const source = objectIn(objectIn(attachment, 'spec'), 'source') ?? {};
+        const isOne = isSet(source, 'inlineVolumeSpec') !== isSet(source, 'persistentVolumeName');
+        const detail = 'must specify exactly one of inlineVolumeSpec and persistentVolumeName';
+        return isOne ? [] : [fieldError.required('spec.source', detail)];
+      },
+    },
+  },
+  'storage.k8s.io/volumeattributesclasses': {
+    columns: VOLUME_ATTRIBUTES_CLASS_COLUMNS,
+    returnsDeleted: true,
+    immutable: ['driverName', 'parameters'],
+    hooks: {
+      validate: (object) => {
+        if (Object.keys(objectIn(object, 'parameters') ?? {}).length > 0) return [];
+        return [fieldError.required('parameters', 'must contain at least one key/value pair')];
+      },
+    },
+  },
+
+  'storagemigration.k8s.io/storageversionmigrations': {
+    columns: STORAGE_VERSION_MIGRATION_COLUMNS,
+    immutable: ['spec'],
+  },
+};
+
+function deviceRequests(path: string): Record<string, unknown> {
+  return {
+    [`${path}.exactly.allocationMode`]: 'ExactCount',
+    [`${path}.exactly.count`]: 1,
+    [`${path}.firstAvailable[].allocationMode`]: 'ExactCount',
+    [`${path}.firstAvailable[].count`]: 1,
+  };
+}
+
+/** Every kind that the server serves without a CRD. */
+export const BUILTIN_KINDS: readonly ResourceDefinition[] = builtinKinds(TRAITS);

@@ -1,19 +1,16 @@
-import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { LEASE_COLUMNS } from '../table/builtin-columns.ts';
-import { builtin } from './definition.ts';
+import type { KindTraits } from './definition.ts';
 import { numberIn, objectIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 
-export const LEASE: ResourceDefinition = builtin({
-  group: 'coordination.k8s.io',
-  kind: 'Lease',
-  plural: 'leases',
+export const LEASE: KindTraits = {
   columns: LEASE_COLUMNS,
   unconditionalUpdate: false,
   createOnUpdate: true,
   hooks: { validate },
-});
+};
 
 function validate(lease: StoredObject): readonly FieldError[] {
   const findings = new Findings();

@@ -1,22 +1,16 @@
-import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { NAMESPACE_COLUMNS } from '../table/builtin-columns.ts';
-import { builtin } from './definition.ts';
+import type { KindTraits } from './definition.ts';
 import { listIn, objectIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 
 /** While it is there, the contents of the namespace have not been removed. */
 const FINALIZER = 'kubernetes';
 
-export const NAMESPACE: ResourceDefinition = builtin({
-  kind: 'Namespace',
-  plural: 'namespaces',
-  namespaced: false,
-  shortNames: ['ns'],
+export const NAMESPACE: KindTraits = {
   columns: NAMESPACE_COLUMNS,
-  subresources: { status: true, finalize: true },
   nameFormat: 'dns1123Label',
-  deletesCollection: false,
   selectableFields: {
     'status.phase': phaseOf,
     // Its own name without `metadata`: an old mistake that clients rely on.
@@ -30,7 +24,7 @@ export const NAMESPACE: ResourceDefinition = builtin({
     markDeleted,
     heldBack: (namespace) => listIn(objectIn(namespace, 'spec'), 'finalizers').length > 0,
   },
-});
+};
 
 function phaseOf(namespace: StoredObject): string {
   return textIn(objectIn(namespace, 'status'), 'phase');

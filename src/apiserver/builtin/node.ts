@@ -1,24 +1,20 @@
 import { equalJson } from '../../api/equal.ts';
-import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { NODE_COLUMNS } from '../table/builtin-columns.ts';
-import { builtin } from './definition.ts';
+import type { KindTraits } from './definition.ts';
 import { isSet, listIn, objectIn, objectsIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 import { canonicalizeQuantities } from './pod-defaults.ts';
 
-export const NODE: ResourceDefinition = builtin({
-  kind: 'Node',
-  plural: 'nodes',
-  namespaced: false,
-  shortNames: ['no'],
+export const NODE: KindTraits = {
   columns: NODE_COLUMNS,
-  subresources: { status: true },
+  keepsStatus: true,
   selectableFields: {
     'spec.unschedulable': (node) => String(objectIn(node, 'spec')?.['unschedulable'] === true),
   },
   hooks: { applyDefaults, prepareForCreate, validate, validateUpdate },
-});
+};
 
 function applyDefaults(node: ApiObject): void {
   const status = objectIn(node, 'status');

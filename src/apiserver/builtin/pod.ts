@@ -1,7 +1,7 @@
 import { timestamp } from '../../api/conditions.ts';
-import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import { POD_COLUMNS } from '../table/pod-columns.ts';
-import { builtin } from './definition.ts';
+import type { KindTraits } from './definition.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { admitPod } from './pod-admission.ts';
 import { applyPodDefaults } from './pod-defaults.ts';
@@ -9,13 +9,8 @@ import { qosClassOf } from './pod-qos.ts';
 import { validatePodUpdate } from './pod-update.ts';
 import { validatePod } from './pod-validation.ts';
 
-export const POD: ResourceDefinition = builtin({
-  kind: 'Pod',
-  plural: 'pods',
-  shortNames: ['po'],
-  categories: ['all'],
+export const POD: KindTraits = {
   columns: POD_COLUMNS,
-  subresources: { status: true, binding: true, eviction: true, log: true },
   tracksGeneration: true,
   returnsDeleted: true,
   selectableFields: {
@@ -33,10 +28,14 @@ export const POD: ResourceDefinition = builtin({
     prepareForCreate,
     prepareForUpdate,
     validate: validatePod,
-    validateUpdate: validatePodUpdate,
+    // These subresources write what the Pod itself may not change, and nothing else.
+    validateUpdate: (next, previous, subresource = '') =>
+      ['ephemeralcontainers', 'resize'].includes(subresource)
+        ? []
+        : validatePodUpdate(next, previous),
     gracePeriodSeconds,
   },
-});
+};
 
 function inSpec(field: string): (pod: StoredObject) => string {
   return (pod) => textIn(objectIn(pod, 'spec'), field);

@@ -1,29 +1,24 @@
-import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { fieldError } from '../schema/field-error.ts';
 import { PRIORITY_CLASS_COLUMNS } from '../table/builtin-columns.ts';
-import { builtin } from './definition.ts';
-import { numberIn, setDefault, textIn } from './fields.ts';
+import type { KindTraits } from './definition.ts';
+import { numberIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 
 /** Above this are the system's own. */
 const HIGHEST_VALUE = 1_000_000_000;
 const POLICIES = ['PreemptLowerPriority', 'Never'];
 
-export const PRIORITY_CLASS: ResourceDefinition = builtin({
-  group: 'scheduling.k8s.io',
-  kind: 'PriorityClass',
-  plural: 'priorityclasses',
-  namespaced: false,
-  shortNames: ['pc'],
+export const PRIORITY_CLASS: KindTraits = {
   columns: PRIORITY_CLASS_COLUMNS,
+  defaults: { preemptionPolicy: 'PreemptLowerPriority' },
   hooks: {
-    applyDefaults: (object) => setDefault(object, 'preemptionPolicy', 'PreemptLowerPriority'),
     prepareForCreate,
     validate,
     validateUpdate,
   },
-});
+};
 
 /** Its generation never grows. */
 function prepareForCreate(object: ApiObject): void {

@@ -1,63 +1,48 @@
 import { equalJson } from '../../api/equal.ts';
 import { nameProblems } from '../object-names.ts';
-import type {
-  ApiObject,
-  ResourceDefinition,
-  ResourceHooks,
-  StoredObject,
-} from '../resource-definition.ts';
+import type { ApiObject, ResourceHooks, StoredObject } from '../resource-definition.ts';
 import { fieldError } from '../schema/field-error.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { BINDING_COLUMNS, ROLE_COLUMNS } from '../table/builtin-columns.ts';
-import { builtin } from './definition.ts';
-import { isSet, listIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
+import type { KindTraits } from './definition.ts';
+import { listIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 
 const GROUP = 'rbac.authorization.k8s.io';
 
-/** Roles and their bindings are kept and validated; this server asks nobody for permission. */
-const COMMON = { group: GROUP, nameFormat: 'pathSegment', createOnUpdate: true } as const;
+const COMMON = { nameFormat: 'pathSegment', createOnUpdate: true } as const;
 
-export const ROLE: ResourceDefinition = builtin({
+export const ROLE: KindTraits = {
   ...COMMON,
-  kind: 'Role',
-  plural: 'roles',
   columns: ROLE_COLUMNS,
   hooks: roleHooks(true),
-});
+};
 
-export const CLUSTER_ROLE: ResourceDefinition = builtin({
+export const CLUSTER_ROLE: KindTraits = {
   ...COMMON,
-  kind: 'ClusterRole',
-  plural: 'clusterroles',
-  namespaced: false,
   columns: ROLE_COLUMNS,
   hooks: roleHooks(false),
-});
+};
 
-export const ROLE_BINDING: ResourceDefinition = builtin({
+export const ROLE_BINDING: KindTraits = {
   ...COMMON,
-  kind: 'RoleBinding',
-  plural: 'rolebindings',
   columns: BINDING_COLUMNS,
   hooks: bindingHooks(true),
-});
+};
 
-export const CLUSTER_ROLE_BINDING: ResourceDefinition = builtin({
+export const CLUSTER_ROLE_BINDING: KindTraits = {
   ...COMMON,
-  kind: 'ClusterRoleBinding',
-  plural: 'clusterrolebindings',
-  namespaced: false,
   columns: BINDING_COLUMNS,
   hooks: bindingHooks(false),
-});
+};
 
 function roleHooks(isNamespaced: boolean): ResourceHooks {
   return {
     validate: (role) => {
       const findings = new Findings();
-      for (const [index, rule] of objectsIn(role, 'rules').entries()) {
+      const rules = objectsIn(role, 'rules');
+      for (const [index, rule] of rules.entries()) {
         validateRule(rule, isNamespaced, `rules[${index}]`, findings);
       }
       const aggregation = objectIn(role, 'aggregationRule');
@@ -66,6 +51,9 @@ function roleHooks(isNamespaced: boolean): ResourceHooks {
           'aggregationRule.clusterRoleSelectors',
           'at least one clusterRoleSelector required if aggregationRule is non-nil',
         );
+      }
+      for (const [index, rule] of rules.entries()) {
+        if (listIn(rule, 'verbs').length === 0) findings.required(`rules[${index}].verbs`);
       }
       return findings.errors;
     },
@@ -79,9 +67,6 @@ function validateRule(
   findings: Findings,
 ): void {
   const has = (field: string) => listIn(rule, field).length > 0;
-  // That there is none at all, the schema says.
-  if (isSet(rule, 'verbs') && !has('verbs'))
-    findings.required(`${path}.verbs`, 'verbs must contain at least one value');
   if (has('nonResourceURLs')) {
     const wrong = (detail: string) =>
       findings.invalid(`${path}.nonResourceURLs`, rule['nonResourceURLs'], detail);
@@ -106,7 +91,7 @@ function bindingHooks(isNamespaced: boolean): ResourceHooks {
     validateUpdate: (next, previous) => {
       const findings = new Findings();
       if (!equalJson(next['roleRef'], previous['roleRef'])) {
-        findings.invalid('roleRef', inGo(objectIn(next, 'roleRef') ?? {}), 'cannot change roleRef');
+        findings.invalid('roleRef', inGo(objectIn(next, 'roleRef') ?? {}), 'field is immutable');
       }
       return findings.errors;
     },
@@ -133,11 +118,14 @@ function validateBinding(binding: StoredObject, isNamespaced: boolean): readonly
   requireAmong(roleRef, 'apiGroup', [GROUP], 'roleRef', findings);
   const kinds = isNamespaced ? ['Role', 'ClusterRole'] : ['ClusterRole'];
   requireAmong(roleRef, 'kind', kinds, 'roleRef', findings);
-  findings.requireText(roleRef, 'name', 'roleRef');
   findings.requireFormat(roleRef, 'name', 'pathSegment', 'roleRef');
   for (const [index, subject] of objectsIn(binding, 'subjects').entries()) {
     validateSubject(subject, isNamespaced, `subjects[${index}]`, findings);
   }
+  for (const [index, subject] of objectsIn(binding, 'subjects').entries()) {
+    findings.requireText(subject, 'name', `subjects[${index}]`);
+  }
+  findings.requireText(roleRef, 'name', 'roleRef');
   return findings.errors;
 }
 
@@ -148,7 +136,6 @@ function validateSubject(
   findings: Findings,
 ): void {
   const name = textIn(subject, 'name');
-  findings.requireText(subject, 'name', path);
   switch (textIn(subject, 'kind')) {
     case 'ServiceAccount':
       if (name !== '') {

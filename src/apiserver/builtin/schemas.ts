@@ -1,42 +1,45 @@
-import { APIEXTENSIONS_V1 } from '../generated/apiextensions-v1.ts';
-import { APPS_V1 } from '../generated/apps-v1.ts';
-import { AUTHENTICATION_V1 } from '../generated/authentication-v1.ts';
-import { AUTHORIZATION_V1 } from '../generated/authorization-v1.ts';
-import { AUTOSCALING_V1 } from '../generated/autoscaling-v1.ts';
-import { COORDINATION_V1 } from '../generated/coordination-v1.ts';
-import { CORE_V1 } from '../generated/core-v1.ts';
-import { META } from '../generated/meta.ts';
-import { POLICY_V1 } from '../generated/policy-v1.ts';
-import { RBAC_V1 } from '../generated/rbac-v1.ts';
-import { SCHEDULING_V1 } from '../generated/scheduling-v1.ts';
+import { SCHEMAS } from '../generated/schemas.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import { SchemaLibrary } from '../schema/schema-library.ts';
 
-let published: ReadonlyMap<string, JsonSchema> | undefined;
-let library: SchemaLibrary | undefined;
+const packages = new Map<string, Readonly<Record<string, JsonSchema>>>();
+const library = new SchemaLibrary(publishedSchema);
 
-/** The schemas of the built-in kinds as OpenAPI publishes them, by name. Parsed when first asked for. */
-export function publishedSchemas(): ReadonlyMap<string, JsonSchema> {
-  published ??= new Map(
-    [
-      META,
-      CORE_V1,
-      APPS_V1,
-      AUTHENTICATION_V1,
-      AUTHORIZATION_V1,
-      AUTOSCALING_V1,
-      POLICY_V1,
-      RBAC_V1,
-      SCHEDULING_V1,
-      COORDINATION_V1,
-      APIEXTENSIONS_V1,
-    ].flatMap((json) => Object.entries(JSON.parse(json) as Record<string, JsonSchema>)),
-  );
-  return published;
+/**
+ * Returns the schema of that name as OpenAPI publishes it, or undefined. The schemas of a Go package are parsed
+ * when the first of them is used.
+ */
+export function publishedSchema(name: string): JsonSchema | undefined {
+  const end = name.lastIndexOf('.') + 1;
+  const prefix = name.slice(0, end);
+  let schemas = packages.get(prefix);
+  if (!schemas) {
+    const json = SCHEMAS[prefix];
+    if (json === undefined) return undefined;
+    const complete = json.replaceAll('"$ref":"#', '"$ref":"#/components/schemas/');
+    schemas = JSON.parse(complete) as Readonly<Record<string, JsonSchema>>;
+    packages.set(prefix, schemas);
+  }
+  return Object.hasOwn(schemas, name.slice(end)) ? schemas[name.slice(end)] : undefined;
 }
 
-/** The schema of that name with its references followed: what validates and prunes. */
+/** Returns the schema of that name with resolved references, for validation and pruning. */
 export function linkedSchema(name: string): JsonSchema {
-  library ??= new SchemaLibrary(publishedSchemas());
   return library.get(name);
 }
+
+/** Returns the name in OpenAPI documents of a type of a built-in group version. */
+export function schemaName(
+  { group, version }: { readonly group: string; readonly version: string },
+  type: string,
+): string {
+  const [name = ''] = (group || 'core').split('.');
+  const place = SERVERS.get(name) ?? 'io.k8s.api.';
+  return `${place}${name}.${version}.${type}`;
+}
+
+/** Packages of the groups that are not in `k8s.io/api`. */
+const SERVERS: ReadonlyMap<string, string> = new Map([
+  ['apiextensions', 'io.k8s.apiextensions-apiserver.pkg.apis.'],
+  ['apiregistration', 'io.k8s.kube-aggregator.pkg.apis.'],
+]);

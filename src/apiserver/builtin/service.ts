@@ -1,21 +1,16 @@
 import { createHash } from 'node:crypto';
-import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { SERVICE_COLUMNS } from '../table/builtin-columns.ts';
-import { builtin } from './definition.ts';
+import type { KindTraits } from './definition.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'] as const;
 
-export const SERVICE: ResourceDefinition = builtin({
-  kind: 'Service',
-  plural: 'services',
-  shortNames: ['svc'],
-  categories: ['all'],
+export const SERVICE: KindTraits = {
   columns: SERVICE_COLUMNS,
-  subresources: { status: true },
   nameFormat: 'dns1123Label',
   createOnUpdate: true,
   returnsDeleted: true,
@@ -24,7 +19,7 @@ export const SERVICE: ResourceDefinition = builtin({
     'spec.type': (service) => textIn(objectIn(service, 'spec'), 'type'),
   },
   hooks: { applyDefaults, prepareForCreate, prepareForUpdate, validate, validateUpdate },
-});
+};
 
 function applyDefaults(service: ApiObject): void {
   const spec = objectIn(service, 'spec');
@@ -49,7 +44,6 @@ function applyDefaults(service: ApiObject): void {
 }
 
 function prepareForCreate(service: ApiObject): void {
-  service['status'] = { loadBalancer: {} };
   const spec = objectIn(service, 'spec');
   if (spec) allocate(service, spec);
 }

@@ -11,30 +11,46 @@ import { isSet, listIn, objectIn, objectsIn, textIn } from './fields.ts';
 import type { Findings } from './findings.ts';
 import { validatePodSpec } from './pod-validation.ts';
 
-/** What is wrong with the selector and the template of a workload whose Pods run for ever. */
-export function validateTemplate(spec: JsonObject, findings: Findings): void {
+/** Reports what is wrong with the selector and the template of a workload whose Pods are restarted. */
+export function validateTemplate(
+  spec: JsonObject,
+  findings: Findings,
+  kind: 'DaemonSet' | 'Deployment' | 'ReplicaSet' | 'StatefulSet',
+): void {
   const selector = objectIn(spec, 'selector');
   if (!selector) findings.required('spec.selector');
   const template = objectIn(spec, 'template') ?? {};
-  const metadata = objectIn(template, 'metadata') ?? {};
-  if (selector) validateSelector(selector, metadata, findings);
-  validateTemplateMetadata(metadata, findings);
+  if (selector) {
+    validateSelector(selector, objectIn(template, 'metadata') ?? {}, findings, kind);
+  }
+  validatePodTemplate(template, 'spec.template', findings);
   const podSpec = objectIn(template, 'spec') ?? {};
-  validatePodSpec(podSpec, 'spec.template.spec', findings);
   findings.requireOneOf(podSpec, 'restartPolicy', ['Always'], 'spec.template.spec');
   if (isSet(podSpec, 'activeDeadlineSeconds')) {
     findings.forbidden(
       'spec.template.spec.activeDeadlineSeconds',
-      'activeDeadlineSeconds in ReplicaSet is not Supported',
+      `activeDeadlineSeconds in ${kind === 'Deployment' ? 'ReplicaSet' : kind} is not Supported`,
     );
   }
 }
 
-function validateSelector(selector: JsonObject, metadata: JsonObject, findings: Findings): void {
+/** Reports what is wrong with the metadata and the spec of a Pod template. */
+export function validatePodTemplate(template: JsonObject, path: string, findings: Findings): void {
+  validateTemplateMetadata(objectIn(template, 'metadata') ?? {}, path, findings);
+  validatePodSpec(objectIn(template, 'spec') ?? {}, `${path}.spec`, findings);
+}
+
+function validateSelector(
+  selector: JsonObject,
+  metadata: JsonObject,
+  findings: Findings,
+  kind: string,
+): void {
   const matchLabels = textsIn(selector, 'matchLabels');
   const expressions = objectsIn(selector, 'matchExpressions');
   if (Object.keys(matchLabels).length + expressions.length === 0) {
-    findings.invalid('spec.selector', selector, 'empty selector is invalid for deployment');
+    const workload = kind === 'ReplicaSet' ? 'deployment' : kind.toLowerCase();
+    findings.invalid('spec.selector', selector, `empty selector is invalid for ${workload}`);
     return;
   }
   const unknown = expressions.flatMap((expression, index) => {
@@ -87,7 +103,7 @@ function isOperator(text: string): text is Operator {
 }
 
 /** Labels and annotations of a template are held to the rules of an object's own. */
-function validateTemplateMetadata(metadata: JsonObject, findings: Findings): void {
+function validateTemplateMetadata(metadata: JsonObject, path: string, findings: Findings): void {
   const template: ObjectMeta = {
     name: 'template',
     uid: '',
@@ -97,7 +113,7 @@ function validateTemplateMetadata(metadata: JsonObject, findings: Findings): voi
     annotations: textsIn(metadata, 'annotations'),
   };
   for (const error of validateMetadata(template, false, 'pathSegment')) {
-    const field = error.field.replace(/^metadata\./, 'spec.template.');
+    const field = error.field.replace(/^metadata\./, `${path}.`);
     findings.errors.push({ ...error, field });
   }
 }

@@ -1,5 +1,4 @@
-import { schemaName } from '../builtin/definition.ts';
-import { publishedSchemas } from '../builtin/schemas.ts';
+import { publishedSchema, schemaName } from '../builtin/schemas.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 
@@ -11,9 +10,10 @@ export const SHARED_SCHEMAS = {
   deleteOptions: `${META}DeleteOptions`,
   patch: `${META}Patch`,
   status: `${META}Status`,
-  scale: schemaName('autoscaling', 'Scale'),
-  binding: schemaName('', 'Binding'),
-  eviction: schemaName('policy', 'Eviction'),
+  scale: schemaName({ group: 'autoscaling', version: 'v1' }, 'Scale'),
+  binding: schemaName({ group: '', version: 'v1' }, 'Binding'),
+  eviction: schemaName({ group: 'policy', version: 'v1' }, 'Eviction'),
+  token: schemaName({ group: 'authentication.k8s.io', version: 'v1' }, 'TokenRequest'),
 } as const;
 
 /** Returns a reference to the schema `name`. */
@@ -29,7 +29,7 @@ export function componentName(
   { group, version, custom }: Pick<ResourceDefinition, 'group' | 'version' | 'custom'>,
   kind: string,
 ): string {
-  if (!custom) return schemaName(group, kind);
+  if (!custom) return schemaName({ group, version }, kind);
   return [...group.split('.').reverse(), version, kind].join('.');
 }
 
@@ -52,16 +52,17 @@ export function componentsOf(
       pending.push(`${META}ObjectMeta`, `${META}ListMeta`);
     } else {
       pending.push(name);
-      if (!definition.review) pending.push(list);
+      if (definition.verbs?.includes('list') !== false) pending.push(list);
     }
-    const { scale, binding, eviction } = definition.subresources;
+    const { scale, binding, eviction, token } = definition.subresources;
     if (scale) pending.push(SHARED_SCHEMAS.scale);
     if (binding) pending.push(SHARED_SCHEMAS.binding);
     if (eviction) pending.push(SHARED_SCHEMAS.eviction);
+    if (token) pending.push(SHARED_SCHEMAS.token);
   }
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
     if (found.has(name)) continue;
-    const schema = publishedSchemas().get(name);
+    const schema = publishedSchema(name);
     if (!schema) throw new Error(`no schema named ${name}`);
     found.set(name, schema);
     for (const reference of referencesOf(schema)) pending.push(reference);

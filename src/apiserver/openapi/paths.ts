@@ -47,22 +47,43 @@ const PATCH_TYPES = [
 ] as const;
 const STRATEGIC_MERGE = 'application/strategic-merge-patch+json';
 
+/** Subresources of the kind of their resource, and the end of their operation ids. */
+const OWN_SUBRESOURCES = [
+  ['approval', 'Approval'],
+  ['ephemeralcontainers', 'Ephemeralcontainers'],
+  ['resize', 'Resize'],
+  ['status', 'Status'],
+] as const;
+
 /** Returns the paths of a resource and of its subresources. */
 export function pathsOf(definition: ResourceDefinition): Readonly<Record<string, PathItem>> {
-  const { group, version, plural, namespaced, review } = definition;
+  const { group, version, plural, namespaced, verbs } = definition;
   const root = group ? `/apis/${group}/${version}` : `/api/${version}`;
   const collection = namespaced ? `${root}/namespaces/{namespace}/${plural}` : `${root}/${plural}`;
   const operations = new Operations(definition);
-  if (review) return { [collection]: operations.creation() };
+  if (verbs?.join() === 'create') return { [collection]: operations.creation() };
   return {
     ...(namespaced && { [`${root}/${plural}`]: operations.everywhere() }),
-    [collection]: operations.collection(),
-    [`${collection}/{name}`]: operations.object(),
+    [collection]: served(operations.collection(), verbs),
+    [`${collection}/{name}`]: served(operations.object(), verbs),
     ...Object.fromEntries(
       operations.subresources().map(([name, item]) => [`${collection}/{name}/${name}`, item]),
     ),
   };
 }
+
+/** The item with the operations of these verbs only. */
+function served(item: PathItem, verbs: readonly string[] | undefined): PathItem {
+  if (!verbs) return item;
+  const entries = Object.entries(item).filter(([, operation]) => {
+    if (Array.isArray(operation)) return true;
+    const action = (operation as Operation)['x-kubernetes-action'];
+    return verbs.includes(WRITE_VERBS[action] ?? action);
+  });
+  return Object.fromEntries(entries) as Record<string, never> as unknown as PathItem;
+}
+
+const WRITE_VERBS: Readonly<Partial<Record<Action, string>>> = { post: 'create', put: 'update' };
 
 class Operations {
   readonly #definition: ResourceDefinition;
@@ -121,17 +142,24 @@ class Operations {
   }
 
   subresources(): [name: string, item: PathItem][] {
-    const { status, scale, finalize, binding, eviction, log } = this.#definition.subresources;
+    const { scale, finalize, binding, eviction, log, token } = this.#definition.subresources;
     const parameters = [NAME_PARAMETER, ...this.#place];
     const items: [name: string, item: PathItem][] = [];
-    if (status)
-      items.push(['status', { ...this.#readAndWrite(this.#object, 'Status'), parameters }]);
+    for (const [name, suffix] of OWN_SUBRESOURCES) {
+      if (!this.#definition.subresources[name]) continue;
+      items.push([name, { ...this.#readAndWrite(this.#object, suffix), parameters }]);
+    }
     if (scale) {
       const kind = { group: 'autoscaling', kind: 'Scale', version: 'v1' };
       items.push([
         'scale',
         { ...this.#readAndWrite(SHARED_SCHEMAS.scale, 'Scale', kind), parameters },
       ]);
+    }
+    if (token) {
+      const kind = { group: 'authentication.k8s.io', kind: 'TokenRequest', version: 'v1' };
+      const post = { ...this.#post(SHARED_SCHEMAS.token, kind) };
+      items.push(['token', { post, parameters }]);
     }
     if (finalize) {
       const { put } = this.#readAndWrite(this.#object, 'Finalize');

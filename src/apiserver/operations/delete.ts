@@ -68,7 +68,8 @@ export function deleteObject(
   const grace = graceFor(stored, definition, options.gracePeriodSeconds, now);
   if (grace === 'pending') return { object: stored, gone: false };
 
-  const finalizers = deletionFinalizers(stored.metadata.finalizers, options.propagationPolicy);
+  const policy = options.propagationPolicy ?? (definition.orphansDependents ? 'Orphan' : undefined);
+  const finalizers = deletionFinalizers(stored.metadata.finalizers, policy);
   const held =
     grace.seconds > 0 || finalizers.length > 0 || definition.hooks?.heldBack?.(stored) === true;
   if (!held) {

@@ -92,7 +92,7 @@ function apply(call: Call): Answer {
   const result = patching(() =>
     applyPatch({
       ...writeContext(call),
-      live,
+      live: live && inVersion(live, definition),
       applied: withName(applied, info.name ?? ''),
       force: isTrue(info.query.get('force')),
     }),

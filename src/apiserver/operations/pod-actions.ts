@@ -21,6 +21,14 @@ const SCHEDULED = 'PodScheduled';
 const BINDING = { group: '', version: 'v1', kind: 'Binding' };
 const EVICTION = { group: 'policy', version: 'v1', kind: 'Eviction' };
 
+/** `POST /bindings`: the name of the Pod is in the body. */
+export function bindNamed(call: Call): Answer {
+  const pods = call.backend.registry.find('', 'v1', 'pods');
+  const name = valueAt(readObject(call.request, BINDING), ['metadata', 'name']);
+  if (!pods || typeof name !== 'string' || name === '') throw badRequest('name is required');
+  return bind({ ...call, definition: pods, info: { ...call.info, name } });
+}
+
 /** `POST /binding`: a scheduler has found a node. A pod is bound once. */
 export function bind(call: Call): Answer {
   const { backend, definition } = call;

@@ -1,5 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
+import { objectIn, objectsIn, textIn } from '../builtin/fields.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { JsonObject } from '../schema/json-value.ts';
 
 /** A stored object as the start of its successor: only the top two levels may be changed. */
 export function mutable(object: StoredObject): ApiObject {
@@ -14,7 +16,7 @@ export function isolated(
   subresource: string | undefined,
 ): ApiObject {
   const { subresources, custom } = definition;
-  if (subresource === 'status') {
+  if (subresource === 'status' || subresource === 'approval') {
     const { managedFields, resourceVersion } = draft.metadata;
     const metadata = custom
       ? {
@@ -28,12 +30,39 @@ export function isolated(
     keep(object, draft, 'status');
     return object;
   }
+  if (subresource === 'ephemeralcontainers' || subresource === 'resize') {
+    const before = objectIn(previous, 'spec') ?? {};
+    const after = objectIn(draft, 'spec') ?? {};
+    const { ephemeralContainers } = after;
+    const spec =
+      subresource === 'resize'
+        ? { ...before, containers: resized(before, after) }
+        : { ...before, ...(ephemeralContainers !== undefined && { ephemeralContainers }) };
+    const { managedFields, resourceVersion } = draft.metadata;
+    const metadata = { ...mutable(previous).metadata, resourceVersion };
+    return {
+      ...mutable(previous),
+      metadata: { ...metadata, ...(managedFields && { managedFields }) },
+      spec,
+    };
+  }
   if (subresources.status && subresource === undefined) {
     const object = { ...draft };
     keep(object, previous, 'status');
     return object;
   }
   return draft;
+}
+
+/** The containers of a Pod with the resources of the same containers in another spec. */
+function resized(before: JsonObject, after: JsonObject): readonly JsonObject[] {
+  const wanted = new Map(
+    objectsIn(after, 'containers').map((container) => [textIn(container, 'name'), container]),
+  );
+  return objectsIn(before, 'containers').map((container) => {
+    const { resources } = wanted.get(textIn(container, 'name')) ?? {};
+    return resources === undefined ? container : Object.assign({}, container, { resources });
+  });
 }
 
 /** Metadata of an update: what no client decides is as it was. */

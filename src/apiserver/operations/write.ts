@@ -6,7 +6,12 @@ import { withTrackedFields } from '../field-manager.ts';
 import { cannotBeHandled, refusePatch } from '../object-decoder.ts';
 import { hasFinalizers, validateMetadata, validateMetadataUpdate } from '../object-metadata.ts';
 import { copyJson } from '../copy-json.ts';
-import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type {
+  ApiObject,
+  ResourceDefinition,
+  StoredAs,
+  StoredObject,
+} from '../resource-definition.ts';
 import { validateRules } from '../schema/cel/validate-rules.ts';
 import { applyDefaults } from '../schema/defaulting.ts';
 import type { FieldError } from '../schema/field-error.ts';
@@ -24,8 +29,10 @@ import { isolated, settledMetadata, shareUnchanged } from './successor.ts';
  */
 export function storeNew(call: Call, draft: ApiObject, applied?: AppliedFields): StoredObject {
   const { backend, definition } = call;
+  const { storedAs } = definition;
+  if (storedAs) return storeNew(...asStored(call, storedAs, undefined, draft, applied), 'applied');
   const { store, clock, uid } = backend;
-  const { hooks, subresources, tracksGeneration, nameFormat = 'dns1123Subdomain' } = definition;
+  const { hooks, tracksGeneration, nameFormat = 'dns1123Subdomain' } = definition;
   const {
     resourceVersion: _version,
     deletionTimestamp: _timestamp,
@@ -34,7 +41,7 @@ export function storeNew(call: Call, draft: ApiObject, applied?: AppliedFields):
   } = draft.metadata;
   const defaulted = withDefaults(
     {
-      ...draft,
+      ...withoutStatus(draft, definition),
       metadata: {
         ...given,
         resourceVersion: '',
@@ -46,15 +53,17 @@ export function storeNew(call: Call, draft: ApiObject, applied?: AppliedFields):
   );
   delete defaulted.metadata.generation;
   if (tracksGeneration) defaulted.metadata.generation = 1;
-  if (definition.custom && subresources.status) delete defaulted['status'];
   // What the server adds from here on, the client has not written.
   const object = applied ? defaulted : withTrackedFields(call, undefined, defaulted);
-  hooks?.prepareForCreate?.(object, hookContext(backend));
-  requireValid(definition, object, [
-    ...validateObject(call, object),
-    ...(hooks?.validate?.(object, undefined) ?? []),
-    ...validateMetadata(object.metadata, definition.namespaced, nameFormat),
-  ]);
+  hooks?.prepareForCreate?.(object, hookContext(call));
+  requireValid(
+    definition,
+    object,
+    withSchemaErrors(validateObject(call, object), [
+      ...(hooks?.validate?.(object, undefined) ?? []),
+      ...validateMetadata(object.metadata, definition.namespaced, nameFormat),
+    ]),
+  );
 
   const { namespace, name } = object.metadata;
   const collection = store.collection(definition);
@@ -82,7 +91,11 @@ export function storeChange(
   applied?: AppliedFields,
 ): StoredObject {
   const { backend, definition, info } = call;
-  const { hooks } = definition;
+  const { hooks, storedAs } = definition;
+  if (storedAs) {
+    const [stored, converted] = asStored(call, storedAs, previous, draft, applied);
+    return storeChange(stored, previous, converted, 'applied');
+  }
   requireCurrent(definition, draft, previous);
   const own = isolated(draft, previous, definition, info.subresource);
   const object = withDefaults(
@@ -90,21 +103,24 @@ export function storeChange(
     definition,
   );
   hooks?.prepareForUpdate?.(object, previous, {
-    ...hookContext(backend),
+    ...hookContext(call),
     subresource: info.subresource,
   });
   shareUnchanged(object, previous);
   if (definition.tracksGeneration && differsInSubstance(object, previous, definition)) {
     object.metadata.generation = (previous.metadata.generation ?? 0) + 1;
   }
-  requireValid(definition, object, [
-    ...validateObject(call, object, previous),
-    ...(hooks?.validate?.(object, previous) ?? []),
-    ...(hooks?.validateUpdate?.(object, previous) ?? []),
-    // The name was found valid when it was new.
-    ...validateMetadata(object.metadata, definition.namespaced, 'pathSegment'),
-    ...validateMetadataUpdate(object.metadata, previous.metadata),
-  ]);
+  requireValid(
+    definition,
+    object,
+    withSchemaErrors(validateObject(call, object, previous), [
+      ...(hooks?.validate?.(object, previous) ?? []),
+      ...(hooks?.validateUpdate?.(object, previous, info.subresource) ?? []),
+      // The name was found valid when it was new.
+      ...validateMetadata(object.metadata, definition.namespaced, 'pathSegment'),
+      ...validateMetadataUpdate(object.metadata, previous.metadata),
+    ]),
+  );
   const next = applied ? object : withTrackedFields(call, previous, object);
   if (isUnchanged(next, previous)) return previous;
   if (isDryRun(call)) return next;
@@ -116,6 +132,42 @@ export function storeChange(
   const stored = backend.store.collection(definition).put(next);
   backend.observer.written(definition, stored);
   return stored;
+}
+
+/**
+ * The call and the draft for the kind that stores it; the fields are tracked in the representation.
+ *
+ * @throws {StatusError} 422 if something is wrong with the representation itself
+ */
+function asStored(
+  call: Call,
+  { definition: stored, toStored, fromStored }: StoredAs,
+  previous: StoredObject | undefined,
+  draft: ApiObject,
+  applied: AppliedFields | undefined,
+): [call: Call, draft: ApiObject] {
+  const { definition, info } = call;
+  const before = previous && fromStored(previous);
+  const own = before
+    ? isolated(draft, before, definition, info.subresource)
+    : withoutStatus(draft, definition);
+  const defaulted = withDefaults(own, definition);
+  requireValid(stored, defaulted, [
+    ...validateObject(call, defaulted),
+    ...(definition.hooks?.validate?.(defaulted, undefined) ?? []),
+  ]);
+  const tracked = applied ? defaulted : withTrackedFields(call, before, defaulted);
+  return [{ ...call, definition: stored }, toStored(tracked)];
+}
+
+/** A new object has no status of its own if `/status` writes it. */
+function withoutStatus(
+  draft: ApiObject,
+  { subresources, keepsStatus }: ResourceDefinition,
+): ApiObject {
+  if (!subresources.status || keepsStatus || draft['status'] === undefined) return draft;
+  const { status: _status, ...rest } = draft;
+  return rest;
 }
 
 /** Takes the object out of the store for good; returns its last state. */
@@ -170,6 +222,15 @@ function withDefaults(object: ApiObject, { schema, hooks }: ResourceDefinition):
   return own;
 }
 
+/** Errors of the schema follow those of the kind's own rules, which may have reported the same field. */
+function withSchemaErrors(
+  ofSchema: readonly FieldError[],
+  ofRules: readonly FieldError[],
+): readonly FieldError[] {
+  const reported = new Set(ofRules.map(({ field }) => field));
+  return [...ofRules, ...ofSchema.filter(({ field }) => !reported.has(field))];
+}
+
 function validateObject(
   { definition, info }: Pick<Call, 'definition' | 'info'>,
   object: StoredObject,
@@ -181,7 +242,11 @@ function validateObject(
     const errors = validateValues(object, schema);
     requireGoTypes({ definition, info }, object, errors);
     // Beyond that their own rules decide: enums and keys of lists are not enforced as such.
-    return errors.filter(({ reason }) => reason === 'FieldValueRequired');
+    const byOwnRules = definition.hooks?.validate !== undefined;
+    return errors.filter(
+      ({ reason }) =>
+        reason === 'FieldValueRequired' || (!byOwnRules && reason === 'FieldValueNotSupported'),
+    );
   }
   const errors = validateStructure(object, schema);
   const { scale } = subresources;

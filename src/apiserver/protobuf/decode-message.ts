@@ -263,7 +263,7 @@ export interface MessageType {
   readonly fields: ReadonlyMap<number, Field>;
 }
 
-interface Field {
+export interface Field {
   /** JSON name; undefined if the members of the value are inlined into the message. */
   readonly name: string | undefined;
   /** The keys of a map are strings; `type` is the type of its values. */
@@ -283,17 +283,23 @@ interface MessageReference {
 
 const SCALARS = ['string', 'bytes', 'json', 'bool', 'int32', 'int64', 'double'] as const;
 
-let types: ReadonlyMap<string, MessageType> | undefined;
+let sections: ReadonlyMap<string, string> | undefined;
+const types = new Map<string, MessageType>();
 
 /** Returns the message type `name`, or undefined if no served kind uses it. */
 export function messageType(name: string): MessageType | undefined {
-  types ??= new Map(
+  const known = types.get(name);
+  if (known) return known;
+  sections ??= new Map(
     PROTOBUF.trim()
       .split('\n\n')
-      .map(parseMessage)
-      .map((type) => [type.name, type]),
+      .map((section) => [section.slice(0, section.indexOf('\n')), section]),
   );
-  return types.get(name);
+  const section = sections.get(name);
+  if (section === undefined) return undefined;
+  const type = parseMessage(section);
+  types.set(name, type);
+  return type;
 }
 
 function parseMessage(section: string): MessageType {
@@ -346,8 +352,11 @@ const CUSTOM_JSON: ReadonlyMap<string, (fields: Readonly<JsonObject>) => unknown
     'apiextensions.v1.JSONSchemaPropsOrStringArray',
     ({ schema, property }) => property ?? schema ?? null,
   ],
+  ['authentication.v1.AttestationValue', ({ items }) => items ?? []],
   ['authentication.v1.ExtraValue', ({ items }) => items ?? []],
   ['authorization.v1.ExtraValue', ({ items }) => items ?? []],
+  ['certificates.v1.ExtraValue', ({ items }) => items ?? []],
+  ['runtime.RawExtension', ({ raw }) => raw ?? null],
 ]);
 
 /** The canonical form of a quantity. */

@@ -14,16 +14,12 @@ const PREFIX = '#/components/schemas/';
  * - A definition without fields and without type is any JSON; it preserves unknown fields.
  */
 export class SchemaLibrary {
-  readonly #definitions: ReadonlyMap<string, JsonSchema>;
+  readonly #find: (name: string) => JsonSchema | undefined;
   readonly #linked = new Map<string, JsonSchema>();
 
-  /** @param definitions schemas by name: `components.schemas` of OpenAPI documents */
-  constructor(definitions: Iterable<readonly [name: string, schema: JsonSchema]>) {
-    this.#definitions = new Map(definitions);
-  }
-
-  has(name: string): boolean {
-    return this.#definitions.has(name);
+  /** @param find returns the schema of that name in `components.schemas` of OpenAPI documents */
+  constructor(find: (name: string) => JsonSchema | undefined) {
+    this.#find = find;
   }
 
   /** @throws {Error} if the schema, or a schema that it refers to, does not exist */
@@ -41,12 +37,16 @@ export class SchemaLibrary {
   #link(name: string, wrappers: Wrapper[]): JsonSchema {
     const known = this.#linked.get(name);
     if (known) return known;
-    const definition = this.#definitions.get(name);
+    const definition = this.#find(name);
     if (!definition) throw new Error(`There is no schema ${JSON.stringify(name)}`);
     const node: Record<string, unknown> = {};
     this.#linked.set(name, node);
     Object.assign(node, this.#members(definition, wrappers));
-    if (isOpen(definition)) node['x-kubernetes-preserve-unknown-fields'] = true;
+    if (isOpen(definition)) {
+      node['x-kubernetes-preserve-unknown-fields'] = true;
+      // An object without declared fields has one owner.
+      if (definition.type === 'object') node['x-kubernetes-map-type'] = 'atomic';
+    }
     return node;
   }
 

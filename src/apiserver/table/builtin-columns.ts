@@ -53,9 +53,6 @@ const node = columnsFor<MutableNode>();
 const event = columnsFor<MutableEvent>();
 const service = columnsFor<MutableService>();
 
-/** Columns of a kind that declares none. */
-export const DEFAULT_COLUMNS: readonly TableColumn[] = [NAME_COLUMN, AGE_COLUMN];
-
 export const NAMESPACE_COLUMNS: readonly TableColumn[] = [
   NAME_COLUMN,
   namespace.column('Status', 'Active or Terminating.', ({ status }) => status?.phase ?? ''),

@@ -99,3 +99,18 @@ const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/
 function pair(whole: number, unit: string, rest: number, restUnit: string): string {
   return rest === 0 ? `${whole}${unit}` : `${whole}${unit}${rest}${restUnit}`;
 }
+/** Columns of a kind for which upstream has no printer. */
+export const DEFAULT_COLUMNS: readonly TableColumn[] = [NAME_COLUMN, CREATED_AT_COLUMN];
+
+/** Returns the columns of a stored kind for another representation of its objects. */
+export function columnsOfStored(
+  columns: readonly TableColumn[],
+  toStored: (object: StoredObject) => StoredObject,
+): readonly TableColumn[] {
+  const convert = (column: TableColumn): TableColumn => {
+    const { value } = column;
+    if (typeof value === 'string') return column;
+    return { ...column, value: (object, nowMs) => value(toStored(object), nowMs) };
+  };
+  return columns.map(convert);
+}

@@ -1,31 +1,53 @@
 import type { Deployment, ReplicaSet } from '../../api/builtin.ts';
-import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
-import type { TableColumn } from '../resource-definition.ts';
+import { isRecord } from '../../util/values.ts';
+import { listIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
+import { valueAt } from '../field-path.ts';
+import type { StoredObject, TableColumn } from '../resource-definition.ts';
+import type { JsonObject } from '../schema/json-value.ts';
 import { AGE_COLUMN, NAME_COLUMN, columnsFor } from './column.ts';
 
-/** The common part of Deployment and ReplicaSet. */
-interface Workload extends KubernetesObject {
-  readonly spec?: Pick<NonNullable<ReplicaSet['spec']>, 'selector' | 'template'>;
-}
-
-type Selector = DeepReadonly<NonNullable<Workload['spec']>['selector']>;
-
-const workload = columnsFor<Workload>();
 const deployment = columnsFor<Deployment>();
 const replicaSet = columnsFor<ReplicaSet>();
 
+/** Columns with the containers of the Pod template at a path. */
+export function containerColumns(
+  template: readonly string[],
+  priority: 0 | 1 = 1,
+): readonly TableColumn[] {
+  const all = (object: StoredObject, field: 'name' | 'image') =>
+    objectsIn(objectIn(valueIn(object, template), 'spec'), 'containers')
+      .map((container) => textIn(container, field))
+      .join(',');
+  const column = (name: string, description: string, field: 'name' | 'image'): TableColumn => ({
+    name,
+    type: 'string',
+    description,
+    priority,
+    value: (object) => all(object, field),
+  });
+  return [
+    column('Containers', 'Names of the containers in the template.', 'name'),
+    column('Images', 'Images of the containers in the template.', 'image'),
+  ];
+}
+
+function valueIn(object: StoredObject, path: readonly string[]): JsonObject {
+  const value = valueAt(object, path);
+  return isRecord(value) ? value : {};
+}
+
+/** Column with the label selector of the Pods of a workload. */
+export const SELECTOR_COLUMN: TableColumn = {
+  name: 'Selector',
+  type: 'string',
+  description: 'Selector of the Pods of the object.',
+  priority: 1,
+  value: (object) => selectorCell(objectIn(objectIn(object, 'spec'), 'selector')),
+};
+
 const TEMPLATE_COLUMNS: readonly TableColumn[] = [
-  workload.wide('Containers', 'Names of the containers in the template.', ({ spec }) =>
-    (spec?.template?.spec?.containers ?? []).map(({ name }) => name).join(','),
-  ),
-  workload.wide('Images', 'Images of the containers in the template.', ({ spec }) =>
-    (spec?.template?.spec?.containers ?? []).map(({ image = '' }) => image).join(','),
-  ),
-  workload.wide(
-    'Selector',
-    'Selector of its pods.',
-    ({ spec }) => selectorText(spec?.selector) || '<none>',
-  ),
+  ...containerColumns(['spec', 'template']),
+  SELECTOR_COLUMN,
 ];
 
 export const DEPLOYMENT_COLUMNS: readonly TableColumn[] = [
@@ -58,20 +80,21 @@ export const REPLICA_SET_COLUMNS: readonly TableColumn[] = [
   ...TEMPLATE_COLUMNS,
 ];
 
-/** The selector as upstream prints it: requirements sorted by key, their values sorted too. */
-function selectorText({ matchLabels = {}, matchExpressions = [] }: Selector = {}): string {
-  const equalities = Object.entries(matchLabels).map(([key, value]) => ({
-    key,
-    text: `${key}=${value}`,
-  }));
-  const expressions = matchExpressions.map(({ key, operator, values = [] }) => ({
-    key,
-    text: expressionText(key, operator, [...values].sort().join(',')),
-  }));
-  return [...equalities, ...expressions]
-    .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
-    .map(({ text }) => text)
-    .join(',');
+/** A label selector as servers print it: requirements ordered by key, their values ordered too. */
+export function selectorCell(selector: JsonObject | undefined): string {
+  const equalities = Object.entries(objectIn(selector, 'matchLabels') ?? {}).map(
+    ([key, value]) => ({ key, text: `${key}=${String(value)}` }),
+  );
+  const expressions = objectsIn(selector, 'matchExpressions').map((requirement) => {
+    const key = textIn(requirement, 'key');
+    const values = listIn(requirement, 'values').filter((value) => typeof value === 'string');
+    const text = expressionText(key, textIn(requirement, 'operator'), values.sort().join(','));
+    return { key, text };
+  });
+  const all = [...equalities, ...expressions].sort((a, b) =>
+    a.key < b.key ? -1 : a.key > b.key ? 1 : 0,
+  );
+  return all.map(({ text }) => text).join(',') || '<none>';
 }
 
 function expressionText(key: string, operator: string, values: string): string {

@@ -11,20 +11,11 @@ describe('discovery', () => {
     const api = await apiWithCounts();
     assert.deepEqual((await api.get('/api')).body.versions, ['v1']);
     const groups = (await api.get('/apis')).body.groups;
-    assert.deepEqual(
-      groups.map(({ name }: Json) => name),
-      [
-        'apiextensions.k8s.io',
-        'apps',
-        'authentication.k8s.io',
-        'authorization.k8s.io',
-        'coordination.k8s.io',
-        'demo.mark8s.io',
-        'policy',
-        'rbac.authorization.k8s.io',
-        'scheduling.k8s.io',
-      ],
-    );
+    const names = groups.map(({ name }: Json) => name);
+    assert.deepEqual(names, names.toSorted());
+    for (const name of ['apps', 'batch', 'demo.mark8s.io', 'events.k8s.io', 'networking.k8s.io']) {
+      assert.ok(names.includes(name), name);
+    }
     assert.deepEqual((await api.get('/apis/demo.mark8s.io')).body, {
       kind: 'APIGroup',
       apiVersion: 'v1',

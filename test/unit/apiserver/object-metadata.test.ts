@@ -94,7 +94,7 @@ describe('metadata', () => {
     );
     assert.match(
       problems({ ownerReferences: [{ ...owner, uid: '' }] })[0] ?? '',
-      /ownerReferences.uid: Invalid value: "": must not be empty/,
+      /ownerReferences\[0\].uid: Required value: must not be empty/,
     );
     assert.equal(problems({ finalizers: ['orphan', 'foregroundDeletion'] }).length, 1);
   });

@@ -2,22 +2,27 @@ import assert from 'node:assert/strict';
 import { BUILTIN_KINDS } from '../../../../src/apiserver/builtin/kinds.ts';
 import type {
   ApiObject,
+  HookContext,
   ResourceDefinition,
 } from '../../../../src/apiserver/resource-definition.ts';
 import { formatFieldError } from '../../../../src/apiserver/schema/field-error.ts';
 
-const context = { now: Date.UTC(2026, 0, 1), uid: () => 'uid' };
+export const context: HookContext = {
+  now: Date.UTC(2026, 0, 1),
+  uid: () => 'uid',
+  user: { name: 'jane', groups: ['ops'] },
+};
 
 export function kind(name: string): ResourceDefinition {
-  const found = BUILTIN_KINDS.find((each) => each.kind === name);
+  const found = BUILTIN_KINDS.find((each) => each.kind === name && !each.storedAs);
   assert.ok(found);
   return found;
 }
 
 export function draft(name: string, fields: object, metadata: object = {}): ApiObject {
-  const { group, namespaced } = kind(name);
+  const { group, version, namespaced } = kind(name);
   return {
-    apiVersion: group ? `${group}/v1` : 'v1',
+    apiVersion: group ? `${group}/${version}` : version,
     kind: name,
     metadata: {
       name: 'web',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiObject } from '../../../../src/apiserver/resource-definition.ts';
-import { created, draft, kind, problems, updateProblems, updated } from './admitted.ts';
+import { context, created, draft, kind, problems, updateProblems, updated } from './admitted.ts';
 
 const container = { name: 'web', image: 'nginx' };
 const spec = { containers: [container] };
@@ -157,7 +157,7 @@ test('a pod of any shape is survived', () => {
   for (const shape of shapes) {
     const pod = draft('Pod', { spec: shape, status: shape });
     hooks?.applyDefaults?.(pod);
-    hooks?.prepareForCreate?.(pod, { now: 0, uid: () => '' });
+    hooks?.prepareForCreate?.(pod, context);
     hooks?.validate?.(pod, undefined);
     hooks?.validateUpdate?.(pod, draft('Pod', { spec }));
   }

@@ -8,7 +8,7 @@ function ref(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-const library = new SchemaLibrary(
+const definitions = new Map(
   Object.entries<JsonSchema>({
     Tree: {
       type: 'object',
@@ -27,6 +27,8 @@ const library = new SchemaLibrary(
     Broken: { type: 'object', properties: { x: ref('Missing') } },
   }),
 );
+
+const library = new SchemaLibrary((name) => definitions.get(name));
 
 test('resolves references, also cyclic ones', () => {
   const tree = library.get('Tree');
@@ -61,5 +63,4 @@ test('an untyped definition preserves unknown fields', () => {
 
 test('the error names a missing schema', () => {
   assert.throws(() => library.get('Broken'), /There is no schema "Missing"/);
-  assert.equal(library.has('Nothing'), false);
 });

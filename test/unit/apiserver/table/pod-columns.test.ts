@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { POD } from '../../../../src/apiserver/builtin/pod.ts';
+import { POD_COLUMNS } from '../../../../src/apiserver/table/pod-columns.ts';
 import type { StoredObject } from '../../../../src/apiserver/resource-definition.ts';
 import { renderTable } from '../../../../src/apiserver/table/table.ts';
 
@@ -210,7 +210,10 @@ function pod({ spec = one, status = {}, metadata = {} }: Partial<Situation>): St
 }
 
 function row(situation: Partial<Situation>) {
-  return renderTable(POD, [pod(situation)], { listMeta: {}, now }).rows[0];
+  return renderTable({ group: '', kind: 'Pod', columns: POD_COLUMNS }, [pod(situation)], {
+    listMeta: {},
+    now,
+  }).rows[0];
 }
 
 for (const situation of situations) {

@@ -1,0 +1,187 @@
+import type { ApiObject, StoredObject } from '../resource-definition.ts';
+import type { FieldError } from '../schema/field-error.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { isRecord } from '../../util/values.ts';
+import { AUTOSCALER_COLUMNS } from '../table/kind-columns.ts';
+import { columnsOfStored } from '../table/column.ts';
+import type { KindTraits } from './definition.ts';
+import { numberIn, objectIn, objectsIn, textIn } from './fields.ts';
+import { Findings } from './findings.ts';
+
+/** Stored as autoscaling/v2. */
+export const AUTOSCALER: KindTraits = {
+  columns: AUTOSCALER_COLUMNS,
+  tracksGeneration: true,
+  defaults: { 'spec.minReplicas': 1 },
+  hooks: { applyDefaults, validate },
+};
+
+const SCALE_UP = {
+  stabilizationWindowSeconds: 0,
+  selectPolicy: 'Max',
+  policies: [
+    { type: 'Pods', value: 4, periodSeconds: 15 },
+    { type: 'Percent', value: 100, periodSeconds: 15 },
+  ],
+};
+
+const SCALE_DOWN = {
+  selectPolicy: 'Max',
+  policies: [{ type: 'Percent', value: 100, periodSeconds: 15 }],
+};
+
+function applyDefaults(autoscaler: ApiObject): void {
+  const spec = objectIn(autoscaler, 'spec');
+  if (!spec) return;
+  if (objectsIn(spec, 'metrics').length === 0) spec['metrics'] = [cpuMetric(80)];
+  const behavior = objectIn(spec, 'behavior');
+  if (!behavior) return;
+  behavior['scaleUp'] = { ...structuredClone(SCALE_UP), ...objectIn(behavior, 'scaleUp') };
+  behavior['scaleDown'] = { ...structuredClone(SCALE_DOWN), ...objectIn(behavior, 'scaleDown') };
+}
+
+function cpuMetric(averageUtilization: number): JsonObject {
+  const target = { type: 'Utilization', averageUtilization };
+  return { type: 'Resource', resource: { name: 'cpu', target } };
+}
+
+function validate(autoscaler: StoredObject): readonly FieldError[] {
+  const findings = new Findings();
+  const spec = objectIn(autoscaler, 'spec') ?? {};
+  const min = numberIn(spec, 'minReplicas');
+  const max = numberIn(spec, 'maxReplicas') ?? 0;
+  if (min !== undefined && max < min) {
+    findings.invalid('spec.maxReplicas', max, 'must be greater than or equal to `minReplicas`');
+  }
+  const target = objectIn(spec, 'scaleTargetRef') ?? {};
+  findings.requireFormat(target, 'kind', 'pathSegment', 'spec.scaleTargetRef');
+  findings.requireFormat(target, 'name', 'pathSegment', 'spec.scaleTargetRef');
+  const apiVersion = textIn(target, 'apiVersion');
+  if (!apiVersion.includes('/')) {
+    const detail = 'apiVersion must specify API group';
+    findings.invalid('spec.scaleTargetRef.apiVersion', apiVersion, detail);
+  }
+  if (min !== undefined && min < 1) {
+    findings.invalid('spec.minReplicas', min, 'must be greater than or equal to 1');
+  }
+  if (max === 0) findings.required('spec.maxReplicas');
+  else if (max < 0) {
+    findings.invalid('spec.maxReplicas', max, 'must be greater than or equal to 1');
+  }
+  return findings.errors;
+}
+
+/** Annotations of v1 with the fields that only v2 has. */
+const ANNOTATIONS = {
+  metrics: 'autoscaling.alpha.kubernetes.io/metrics',
+  behavior: 'autoscaling.alpha.kubernetes.io/behavior',
+  currentMetrics: 'autoscaling.alpha.kubernetes.io/current-metrics',
+  conditions: 'autoscaling.alpha.kubernetes.io/conditions',
+} as const;
+
+type Extra = keyof typeof ANNOTATIONS;
+
+export const AUTOSCALER_V1: KindTraits = {
+  columns: columnsOfStored(AUTOSCALER_COLUMNS, toStored),
+  tracksGeneration: true,
+  defaults: { 'spec.minReplicas': 1 },
+  storedAs: { kind: 'autoscaling/v2/horizontalpodautoscalers', toStored, fromStored },
+};
+
+function toStored<T extends StoredObject>(object: T): T {
+  const { targetCPUUtilizationPercentage: cpu, ...spec } = objectIn(object, 'spec') ?? {};
+  const { currentCPUUtilizationPercentage: current, ...status } = objectIn(object, 'status') ?? {};
+  const annotations = { ...object.metadata.annotations };
+  const extra = (field: Extra): unknown => {
+    const text = annotations[ANNOTATIONS[field]];
+    delete annotations[ANNOTATIONS[field]];
+    return text === undefined ? undefined : parsed(text);
+  };
+  const others = listOf(extra('metrics'));
+  const metrics = [...(typeof cpu === 'number' ? [cpuMetric(cpu)] : []), ...others];
+  const currentCpu = { name: 'cpu', current: { averageUtilization: current, averageValue: '0' } };
+  const currentMetrics = [
+    ...(typeof current === 'number' ? [{ type: 'Resource', resource: currentCpu }] : []),
+    ...listOf(extra('currentMetrics')),
+  ];
+  const behavior = extra('behavior');
+  const conditions = extra('conditions');
+  const { annotations: _annotations, ...metadata } = object.metadata;
+  return {
+    ...object,
+    apiVersion: 'autoscaling/v2',
+    metadata: { ...metadata, ...(Object.keys(annotations).length > 0 && { annotations }) },
+    spec: {
+      ...spec,
+      ...(metrics.length > 0 && { metrics }),
+      ...(behavior !== undefined && { behavior }),
+    },
+    ...(object['status'] !== undefined && {
+      status: {
+        ...status,
+        ...(currentMetrics.length > 0 && { currentMetrics }),
+        ...(conditions !== undefined && { conditions }),
+      },
+    }),
+  };
+}
+
+function fromStored(object: StoredObject): StoredObject {
+  const { metrics = [], behavior, ...spec } = objectIn(object, 'spec') ?? {};
+  const status = objectIn(object, 'status');
+  const { currentMetrics = [], conditions, ...shown } = status ?? {};
+  const [cpu, others] = withoutCpu(metrics);
+  const [current, otherCurrent] = withoutCpu(currentMetrics);
+  const annotations: Record<string, string> = { ...object.metadata.annotations };
+  const add = (field: Extra, value: unknown) => {
+    const isEmpty = Array.isArray(value) ? value.length === 0 : value === undefined;
+    if (!isEmpty) annotations[ANNOTATIONS[field]] = JSON.stringify(value);
+  };
+  add('metrics', others);
+  add('behavior', behavior);
+  add('currentMetrics', otherCurrent);
+  add('conditions', conditions);
+  return {
+    ...object,
+    apiVersion: 'autoscaling/v1',
+    metadata: {
+      ...object.metadata,
+      ...(Object.keys(annotations).length > 0 && { annotations }),
+    },
+    spec: { ...spec, ...(cpu !== undefined && { targetCPUUtilizationPercentage: cpu }) },
+    ...(status && {
+      status: {
+        currentReplicas: 0,
+        ...shown,
+        ...(current !== undefined && { currentCPUUtilizationPercentage: current }),
+      },
+    }),
+  };
+}
+
+/** The utilization of the CPU, and the metrics that v1 has no field for. */
+function withoutCpu(metrics: unknown): [utilization: number | undefined, others: unknown[]] {
+  let utilization: number | undefined;
+  const others = listOf(metrics).filter((metric) => {
+    const resource = isRecord(metric) ? objectIn(metric, 'resource') : undefined;
+    if (utilization !== undefined || textIn(resource, 'name') !== 'cpu') return true;
+    const value = objectIn(resource, 'target') ?? objectIn(resource, 'current');
+    utilization = numberIn(value, 'averageUtilization');
+    return utilization === undefined;
+  });
+  return [utilization, others];
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The value of an annotation; one that is no JSON is ignored, as upstream ignores it. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,125 @@
+import { timestamp } from '../../api/conditions.ts';
+import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
+import type { FieldError } from '../schema/field-error.ts';
+import { fieldError } from '../schema/field-error.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { CSR_COLUMNS } from '../table/kind-columns.ts';
+import type { KindTraits } from './definition.ts';
+import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
+import { Findings } from './findings.ts';
+
+export const CERTIFICATE_SIGNING_REQUEST: KindTraits = {
+  columns: CSR_COLUMNS,
+  nameFormat: 'pathSegment',
+  selectableFields: {
+    'spec.signerName': (request) => textIn(objectIn(request, 'spec'), 'signerName'),
+  },
+  hooks: { prepareForCreate, prepareForUpdate, validate },
+};
+
+/** The user of the request is the one who sends it. */
+function prepareForCreate(request: ApiObject, { user }: HookContext): void {
+  const spec = objectIn(request, 'spec') ?? {};
+  const { username: _name, uid: _uid, groups: _groups, extra: _extra, ...own } = spec;
+  const { name, uid, groups, extra = {} } = user;
+  request['spec'] = {
+    ...own,
+    username: name,
+    ...(uid && { uid }),
+    ...(groups.length > 0 && { groups: [...groups] }),
+    ...(Object.keys(extra).length > 0 && { extra }),
+  };
+  request['status'] = {};
+}
+
+const DECISIONS: ReadonlySet<string> = new Set(['Approved', 'Denied']);
+
+/** The spec never changes. Only `/approval` decides; it writes conditions and nothing else. */
+function prepareForUpdate(
+  request: ApiObject,
+  previous: StoredObject,
+  { now, subresource }: HookContext & { readonly subresource: string | undefined },
+): void {
+  request['spec'] = previous['spec'];
+  if (subresource === undefined) return;
+  const before = objectIn(previous, 'status') ?? {};
+  const status = objectIn(request, 'status') ?? {};
+  const isDecision = (condition: JsonObject) => DECISIONS.has(textIn(condition, 'type'));
+  const written = objectsIn(status, 'conditions');
+  const conditions =
+    subresource === 'approval'
+      ? written
+      : [
+          ...objectsIn(before, 'conditions').filter(isDecision),
+          ...written.filter((condition) => !isDecision(condition)),
+        ];
+  const time = timestamp(now);
+  request['status'] = {
+    ...(subresource === 'approval' ? before : status),
+    conditions: conditions.map((condition) =>
+      Object.assign({ lastUpdateTime: time, lastTransitionTime: time }, condition),
+    ),
+  };
+}
+
+const USAGES = [
+  'any',
+  'cert sign',
+  'client auth',
+  'code signing',
+  'content commitment',
+  'crl sign',
+  'data encipherment',
+  'decipher only',
+  'digital signature',
+  'email protection',
+  'encipher only',
+  'ipsec end system',
+  'ipsec tunnel',
+  'ipsec user',
+  'key agreement',
+  'key encipherment',
+  'microsoft sgc',
+  'netscape sgc',
+  'ocsp signing',
+  's/mime',
+  'server auth',
+  'signing',
+  'timestamping',
+];
+
+function validate(request: StoredObject): readonly FieldError[] {
+  const findings = new Findings();
+  const spec = objectIn(request, 'spec') ?? {};
+  const pem = Buffer.from(textIn(spec, 'request'), 'base64').toString();
+  if (isSet(spec, 'request') && !pem.includes('-----BEGIN CERTIFICATE REQUEST-----')) {
+    const detail = 'PEM block type must be CERTIFICATE REQUEST';
+    findings.invalid('spec.request', spec['request'], detail);
+  }
+  const usages = listIn(spec, 'usages');
+  if (usages.length === 0) findings.required('spec.usages');
+  for (const [index, usage] of usages.entries()) {
+    if (typeof usage === 'string' && USAGES.includes(usage)) continue;
+    findings.errors.push(fieldError.notSupported(`spec.usages[${index}]`, usage, USAGES));
+  }
+  validateSigner(textIn(spec, 'signerName'), findings);
+  const seconds = numberIn(spec, 'expirationSeconds');
+  if (seconds !== undefined && seconds < 600) {
+    const detail = 'may not specify a duration less than 600 seconds (10 minutes)';
+    findings.invalid('spec.expirationSeconds', seconds, detail);
+  }
+  return findings.errors;
+}
+
+/** A missing name is reported by the schema. */
+function validateSigner(name: string, findings: Findings): void {
+  const path = 'spec.signerName';
+  if (name === 'kubernetes.io/legacy-unknown') {
+    const detail = 'the legacy signerName is not allowed via this API version';
+    findings.invalid(path, name, detail);
+  } else if (name !== '' && !/^[^/]+\.[^/]+\/.+$/.test(name)) {
+    const detail =
+      "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+    findings.invalid(path, name, detail);
+  }
+}

@@ -1,0 +1,154 @@
+import type { Field, MessageType } from '../protobuf/decode-message.ts';
+import { messageType } from '../protobuf/decode-message.ts';
+import type { JsonSchema } from '../schema/json-schema.ts';
+
+/**
+ * Returns the schema of a built-in kind with two sets of defaults:
+ *
+ * - Fields that Go's encoder always writes have their zero value: nested structs, numbers, booleans, and texts. A
+ *   text that the schema requires has it in a status only: in a spec it would be rejected as empty, and is
+ *   rejected as missing.
+ * - The given ones, by path.
+ *
+ * @param message the kind's protobuf message, which has Go's encoding of each field
+ * @param defaults values by path: `spec.replicas`, `webhooks[].failurePolicy`
+ * @throws {Error} if a path leads to no field
+ */
+export function goSchema(
+  schema: JsonSchema,
+  message: MessageType | undefined,
+  defaults: Readonly<Record<string, unknown>>,
+): JsonSchema {
+  const { properties = {} } = schema;
+  const copies = new Map<string, Map<JsonSchema, JsonSchema>>();
+  const fields = Object.entries(properties).map(([name, field]) => {
+    // The server completes the metadata of the object itself.
+    const known = name === 'metadata' ? undefined : fieldOf(message, name);
+    const place = name === 'status' ? 'status' : 'spec';
+    return [name, known ? withZero(field, known, isRequired(schema, name), place, copies) : field];
+  });
+  let result: JsonSchema = { ...schema, properties: Object.fromEntries(fields) };
+  for (const [path, value] of Object.entries(defaults)) {
+    result = withDefault(result, path.replaceAll('[]', '.[]').split('.'), value);
+  }
+  return result;
+}
+
+type Place = 'spec' | 'status';
+type Copies = Map<string, Map<JsonSchema, JsonSchema>>;
+
+/** The schema of a field, with its zero value if Go always writes it. */
+function withZero(
+  schema: JsonSchema,
+  field: Field,
+  required: boolean,
+  place: Place,
+  copies: Copies,
+): JsonSchema {
+  const copied = typeof field.type === 'string' ? schema : inside(schema, field, place, copies);
+  const isWritten = !field.optional && !field.pointer && field.label === 'single';
+  const zero = isWritten && copied.default === undefined ? zeroOf(copied, field) : undefined;
+  if (zero === undefined || (zero === '' && required && place === 'spec')) return copied;
+  return { ...copied, default: zero };
+}
+
+/** The schema of a message, a list or a map of messages. */
+function inside(schema: JsonSchema, field: Field, place: Place, copies: Copies): JsonSchema {
+  const { type, label } = field;
+  const message = typeof type === 'string' ? undefined : messageType(type.message);
+  const { items, additionalProperties } = schema;
+  if (label === 'list' && items) return { ...schema, items: copy(items, message, place, copies) };
+  if (label === 'map' && typeof additionalProperties === 'object') {
+    const values = copy(additionalProperties, message, place, copies);
+    return { ...schema, additionalProperties: values };
+  }
+  return label === 'single' ? copy(schema, message, place, copies) : schema;
+}
+
+/** Schemas are shared and may contain themselves: each is copied once for each message. */
+function copy(
+  schema: JsonSchema,
+  message: MessageType | undefined,
+  place: Place,
+  copies: Copies,
+): JsonSchema {
+  const { properties } = schema;
+  if (!message || !properties) return schema;
+  const key = `${place} ${message.name}`;
+  const ofMessage = copies.get(key) ?? new Map<JsonSchema, JsonSchema>();
+  copies.set(key, ofMessage);
+  const known = ofMessage.get(schema);
+  if (known) return known;
+  const node = {};
+  ofMessage.set(schema, node);
+  const fields = Object.entries(properties).map(([name, property]) => {
+    const field = fieldOf(message, name);
+    return [
+      name,
+      field ? withZero(property, field, isRequired(schema, name), place, copies) : property,
+    ];
+  });
+  return Object.assign(node, schema, { properties: Object.fromEntries(fields) });
+}
+
+function isRequired({ required = [] }: JsonSchema, name: string): boolean {
+  return required.includes(name);
+}
+
+/** Undefined for types with their own JSON, such as a time, and for bytes, whose zero value is null. */
+function zeroOf({ type, properties, format }: JsonSchema, field: Field): unknown {
+  switch (field.type) {
+    case 'string':
+      return format === undefined && type === 'string' ? '' : undefined;
+    case 'bool':
+      return false;
+    case 'int32':
+    case 'int64':
+    case 'double':
+      return 0;
+    case 'bytes':
+    case 'json':
+      return undefined;
+    default:
+      return type === 'object' && properties ? {} : undefined;
+  }
+}
+
+const byName = new WeakMap<MessageType, ReadonlyMap<string, Field>>();
+
+/** The field of that name in JSON, also if an embedded message declares it. */
+function fieldOf(message: MessageType | undefined, name: string): Field | undefined {
+  if (!message) return undefined;
+  let fields = byName.get(message);
+  if (!fields) {
+    fields = new Map(fieldsOf(message).map((field) => [field.name ?? '', field]));
+    byName.set(message, fields);
+  }
+  return fields.get(name);
+}
+
+function fieldsOf({ fields }: MessageType): readonly Field[] {
+  return [...fields.values()].flatMap((field) => {
+    const { name, type } = field;
+    if (name !== undefined || typeof type === 'string') return [field];
+    const embedded = messageType(type.message);
+    return embedded ? fieldsOf(embedded) : [];
+  });
+}
+
+/** A copy of the schema with a default at the end of the path. */
+function withDefault(
+  schema: JsonSchema,
+  [name = '', ...rest]: readonly string[],
+  value: unknown,
+): JsonSchema {
+  const { items, properties } = schema;
+  if (name === '[]') {
+    if (!items) throw new Error(`No list before ${rest.join('.')}`);
+    return { ...schema, items: withDefault(items, rest, value) };
+  }
+  const field = properties?.[name];
+  if (!field) throw new Error(`No field ${name}`);
+  const changed = rest.length > 0 ? withDefault(field, rest, value) : { ...field, default: value };
+  return { ...schema, properties: { ...properties, [name]: changed } };
+}
