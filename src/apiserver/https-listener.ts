@@ -15,17 +15,17 @@ import { methodNotAllowed } from './status-error.ts';
 
 export interface HttpsListenerOptions {
   readonly host: string;
-  /** 0: any that is free. */
+  /** Port; 0 selects a free port. */
   readonly port: number;
   readonly certificatePem: string;
   readonly privateKeyPem: string;
   /**
-   * Open connections. At the limit, a new connection takes the place of one that is idle.
+   * Maximum number of open connections. At the limit, a new connection replaces an idle one.
    * @default 1000
    */
   readonly maxConnections?: number;
   /**
-   * How long an HTTP/2 client may go on sending a body after the answer, in milliseconds.
+   * Time in which an HTTP/2 client may continue to send a body after the response, in milliseconds.
    * @default 1000
    */
   readonly discardMs?: number;
@@ -33,7 +33,7 @@ export interface HttpsListenerOptions {
 
 export interface HttpsListener {
   readonly port: number;
-  /** Breaks every connection and gives the port back. */
+  /** Closes all connections and releases the port. */
   close(): Promise<void>;
 }
 
@@ -42,16 +42,16 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DE
 type Incoming = IncomingMessage | Http2ServerRequest;
 type Outgoing = ServerResponse | Http2ServerResponse;
 
-/** As a kube-apiserver sets them: streams on a connection, and bytes of a body under way. */
+/** Limits of kube-apiserver: streams of a connection, and unacknowledged bytes of a body. */
 const HTTP2_SETTINGS = { maxConcurrentStreams: 100, initialWindowSize: 256 * 1024 };
 
-/** Lists are answered in one piece: with Node's 10 MB, a large one would refuse its neighbours. */
+/** Session memory for large lists. With Node's default of 10 MB, one large list blocks other streams. */
 const HTTP2_SESSION_MB = 1024;
 
-/** Like `HttpHandler`, for requests whose body has not been received yet. */
+/** Like `HttpHandler`, for requests before their body is received. */
 type IncomingHandler = (request: IncomingRequest) => Promise<HttpResponse>;
 
-/** As a kube-apiserver sets them, in milliseconds. */
+/** Timeouts of kube-apiserver, in milliseconds. */
 const IDLE_TIMEOUT_MS = 90_000;
 const TIMEOUTS = {
   handshakeTimeout: 10_000,
@@ -60,7 +60,7 @@ const TIMEOUTS = {
   keepAliveTimeout: IDLE_TIMEOUT_MS,
 } as const;
 
-/** What a client may still send of a body after the answer, in bytes: then its connection is closed. */
+/** Maximum size of a body after the response, in bytes. Beyond it, the connection is closed. */
 const MAX_UNREAD_BYTES = 4 * MAX_BODY_BYTES;
 
 /** Serves the handler over TLS: HTTP/2 or HTTP/1.1, whichever the client prefers. */
@@ -107,12 +107,12 @@ export async function listenHttps(
 }
 
 interface ExchangeOptions {
-  /** The client sends the body only after it has been told to. */
+  /** Whether the client waits for `100 Continue` before it sends the body. */
   readonly isExpecting: boolean;
   readonly discardMs: number;
 }
 
-/** One exchange, from the first byte to the last. It never rejects: an error breaks the connection. */
+/** Handles one request and its response. Never rejects: an error breaks the connection. */
 async function serve(
   handler: IncomingHandler,
   incoming: Incoming,
@@ -133,16 +133,15 @@ async function serve(
     else if (isAwaited) outgoing.shouldKeepAlive = false;
     else if (!incoming.complete) discardRest(incoming, outgoing);
     await send(response, outgoing, gone.signal);
-    // As a kube-apiserver does with clients that are not authenticated.
+    // kube-apiserver closes connections of unauthenticated clients.
     if (response.status === 401 && 'stream' in outgoing) outgoing.stream.session?.close();
   } catch {
-    // The handler answers what can be answered; what it throws is a broken connection, and so is
-    // whatever a socket throws.
+    // The handler answers all other failures; an error that it or a socket throws is a broken connection.
     abandon(outgoing);
   }
 }
 
-/** Lets the client see that the answer is not whole: a stream that is closed without error ends well. */
+/** Breaks a response with an error. A stream closed without an error looks complete to the client. */
 function abandon(outgoing: Outgoing): void {
   if ('stream' in outgoing) outgoing.stream.destroy(new Error('The answer is not complete'));
   else outgoing.destroy();
@@ -180,21 +179,21 @@ async function send(
 }
 
 /**
- * Receives the body as a whole.
+ * Receives a complete body.
  *
- * @throws {StatusError} 413 as soon as it is known to be too large
- * @throws {ConnectionReset} if the client stops sending it
+ * @throws {StatusError} 413 as soon as the body is known to be too large
+ * @throws {ConnectionReset} if the client stops sending
  */
 async function readBody(incoming: Incoming): Promise<Uint8Array> {
   if (Number(incoming.headers['content-length']) > MAX_BODY_BYTES) throw bodyTooLarge();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  // Node.js limits the time of HTTP/1.1 requests by itself.
+  // Node.js limits the time of HTTP/1.1 requests itself.
   if ('stream' in incoming) {
     incoming.stream.setTimeout(TIMEOUTS.requestTimeout, () => incoming.stream.destroy());
   }
   try {
-    // The answer goes out over the same connection, so that must not end with the loop.
+    // The response uses the same connection, which must not close at the end of the loop.
     for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {
       bytes += chunk.byteLength;
       if (bytes > MAX_BODY_BYTES) break;
@@ -209,20 +208,20 @@ async function readBody(incoming: Incoming): Promise<Uint8Array> {
 }
 
 /**
- * Reads the rest of a body, and discards it: if the server closed the connection at once, the client
- * would get an error instead of the answer.
+ * Reads and discards the rest of a body. If the server closed the connection at once, the client would
+ * get an error instead of the response.
  */
 function discardRest(incoming: Incoming, outgoing: ServerResponse): void {
   const isLast = !outgoing.shouldKeepAlive;
   outgoing.shouldKeepAlive = true;
-  // Not before: when the answer is sent, Node.js removes all listeners, to read the rest by itself.
+  // Not earlier: when the response is sent, Node.js removes all listeners.
   outgoing.once('finish', () => {
     discard(incoming, outgoing);
     if (isLast) incoming.once('end', () => incoming.socket.end());
   });
 }
 
-/** The same for a stream, which is closed if its client goes on sending. */
+/** Does the same for an HTTP/2 stream, which is closed if its client continues to send. */
 function discardStream(incoming: Incoming, outgoing: Http2ServerResponse, discardMs: number): void {
   const { stream } = outgoing;
   if (incoming.complete) return;
@@ -249,7 +248,7 @@ function isMethod(method: string): method is HttpRequest['method'] {
 function plainHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const plain: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
-    // Pseudo headers of HTTP/2 say what method and path say.
+    // Pseudo headers of HTTP/2 repeat the method and the path.
     if (value === undefined || name.startsWith(':')) continue;
     plain[name] = Array.isArray(value) ? value.join(', ') : value;
   }

@@ -10,10 +10,10 @@ export interface MediaRange {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** What a client wants objects turned into. */
+/** The requested representation of objects. */
 export type Representation =
   | { readonly form: 'object' }
-  /** `list`: the form of a list was asked for, not that of one object. */
+  /** `list`: whether the list form was requested, not that of a single object. */
   | { readonly form: 'metadata'; readonly list: boolean; readonly version: MetaVersion }
   | {
       readonly form: 'table';
@@ -21,7 +21,7 @@ export type Representation =
       readonly version: MetaVersion;
     };
 
-/** Metadata of a list as it is sent. */
+/** Metadata of a list in a response. */
 export interface ListMeta {
   readonly resourceVersion: string;
   readonly continue?: string;
@@ -31,10 +31,10 @@ export interface ListMeta {
 export const JSON_TYPE = 'application/json';
 const META_GROUP = 'meta.k8s.io';
 
-/** Clients say the same with each request. */
+/** Cached, because clients repeat the same header. */
 const known = new Memo(100, parseAccept);
 
-/** The entries of an `Accept` header, the most wanted first. */
+/** Returns the entries of an `Accept` header by descending preference. */
 export function mediaRanges(accept: string | undefined): readonly MediaRange[] {
   return known.get(accept || '*/*');
 }
@@ -59,16 +59,16 @@ function parseAccept(header: string): MediaRange[] {
     .sort((a, b) => qualityOf(b) - qualityOf(a));
 }
 
-/** True if the range lets plain JSON pass. */
+/** Whether the range includes plain JSON. */
 export function takesJson({ type }: MediaRange): boolean {
   return type === JSON_TYPE || type === 'application/*' || type === '*/*';
 }
 
 /**
- * The first wanted representation that this server has. Protobuf, which Go clients name first, it
- * does not have; they all name JSON next.
+ * Returns the first requested representation that the server supports. Protobuf responses are not
+ * supported; Go clients request JSON as the next choice.
  *
- * @throws {StatusError} 406 if there is none
+ * @throws {StatusError} 406 if it supports none
  */
 export function negotiate(
   accept: string | undefined,
@@ -91,7 +91,7 @@ export function negotiate(
   throw notAcceptable([JSON_TYPE]);
 }
 
-/** One object as the client wants it. */
+/** Returns one object in a representation. */
 export function represent(
   object: StoredObject,
   definition: ResourceDefinition,
@@ -114,16 +114,16 @@ export function represent(
   }
 }
 
-/** How a list is put together in the form that the client wants. */
+/** The parts of a list response in the requested representation. */
 export interface ListRendering {
   /** The list without its objects. */
   readonly head: object;
-  /** The field that has the objects; it comes last. */
+  /** Field of the objects, which is the last one. */
   readonly field: 'items' | 'rows';
   readonly item: (object: StoredObject) => object;
 }
 
-/** A list as the client wants it. */
+/** Returns the parts of a list response in a representation. */
 export function renderList(
   metadata: ListMeta,
   definition: ResourceDefinition,
@@ -171,12 +171,12 @@ export function inVersion(object: StoredObject, definition: ResourceDefinition):
   return definition.storedAs?.fromStored(object) ?? { ...object, apiVersion };
 }
 
-/** `v1` or `apps/v1`. */
+/** Returns the apiVersion: `v1`, `apps/v1`. */
 export function apiVersionIn({ group, version }: ResourceDefinition): string {
   return group ? `${group}/${version}` : version;
 }
 
-/** Lists of built-in kinds carry bare items: what they are is said once, by the list. */
+/** Items of built-in kinds have no apiVersion and kind in lists. */
 function listItem(object: StoredObject, definition: ResourceDefinition): object {
   if (definition.custom) return inVersion(object, definition);
   const { apiVersion: _version, kind: _kind, ...item } = inVersion(object, definition);
@@ -187,7 +187,7 @@ function notAList(): StatusError {
   return StatusError.failure({ code: 500, message: 'content is not a list' });
 }
 
-/** @throws {StatusError} 400 if there is no such choice */
+/** @throws {StatusError} 400 if the value is invalid */
 function includeObjectOf(text: string | null): IncludeObject {
   const include = text || 'Metadata';
   if (include === 'None' || include === 'Metadata' || include === 'Object') return include;

@@ -13,7 +13,7 @@ import { badRequest, invalid } from './status-error.ts';
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
-/** How a field of metadata must be formed. */
+/** The type of a metadata field. */
 type Shape = 'string' | 'integer' | 'strings' | 'map' | 'owners' | 'entries';
 
 const METADATA_SHAPES: ReadonlyMap<string, Shape> = new Map<keyof ObjectMeta, Shape>([
@@ -36,16 +36,16 @@ const METADATA_SHAPES: ReadonlyMap<string, Shape> = new Map<keyof ObjectMeta, Sh
 
 const OWNER_FIELDS: readonly (keyof OwnerReference)[] = ['apiVersion', 'kind', 'name', 'uid'];
 
-/** What the query's `fieldValidation` says, which was looked at before. */
+/** Returns the `fieldValidation` of the query, which is already validated. */
 export function fieldValidationOf({ info }: Call): FieldValidation {
   const value = info.query.get('fieldValidation');
   return value === 'Ignore' || value === 'Strict' ? value : 'Warn';
 }
 
 /**
- * The body of a request as an object of the kind that its path says.
+ * Decodes the body of a request to an object of the kind in its path.
  *
- * @throws {StatusError} 400 or 422 if it is none
+ * @throws {StatusError} 400 or 422 if the body is not such an object
  */
 export function decodeBody(call: Call): ApiObject {
   const { request, definition } = call;
@@ -61,12 +61,11 @@ export function decodeBody(call: Call): ApiObject {
 }
 
 /**
- * A JSON object as an object of a kind: identity and metadata are well-formed, fields that the
- * schema does not know are gone.
+ * Decodes a JSON object to an object of a kind. Checks identity and metadata, and prunes unknown fields.
  *
- * @param from what the JSON object is, a body or the result of a patch
- * @returns the object, and what was dropped or odd about it: `unknown field "spec.x"`
- * @throws {StatusError} 400 or 422 if it is of another kind, or not an object of any
+ * @param from origin of the JSON object: a body or the result of a patch
+ * @returns the object, and warnings such as `unknown field "spec.x"`
+ * @throws {StatusError} 400 or 422 if it has another kind or is not an API object
  */
 export function decodeObject(
   body: Record<string, unknown>,
@@ -92,9 +91,9 @@ export function decodeObject(
 }
 
 /**
- * Does with unknown fields what the client asked for.
+ * Handles unknown fields by the requested `fieldValidation`.
  *
- * @throws {StatusError} what `refuse` makes of them, under Strict
+ * @throws {StatusError} the result of `refuse` for Strict
  */
 export function reportOddities(
   call: Call,
@@ -113,7 +112,7 @@ export function reportOddities(
   }
 }
 
-/** The 400 for a body that is not of its kind. */
+/** Returns the 400 for a body of another kind. */
 export function cannotBeHandled(definition: ResourceDefinition, why: string): Error {
   const { kind, version } = definition;
   return badRequest(
@@ -121,12 +120,12 @@ export function cannotBeHandled(definition: ResourceDefinition, why: string): Er
   );
 }
 
-/** The 422 for a patch whose result is no object of its kind. */
+/** Returns the 422 for a patch whose result is not an object of its kind. */
 export function refusePatch(patched: unknown, why: string): Error {
   return invalid({ group: '', kind: '' }, '', [fieldError.invalid('patch', goJson(patched), why)]);
 }
 
-/** A custom resource says what it is. */
+/** Checks that a custom resource has its apiVersion and kind. */
 function requireCustomKind(
   body: Record<string, unknown>,
   definition: ResourceDefinition,
@@ -153,7 +152,7 @@ function requireCustomKind(
   if (kind !== definition.kind) throw refuse('kind', kind, definition.kind);
 }
 
-/** A built-in kind may leave out what the path says already. */
+/** Checks the apiVersion and kind of a built-in kind, if they are present. */
 function requireBuiltinKind(
   body: Record<string, unknown>,
   definition: ResourceDefinition,
@@ -187,7 +186,7 @@ function decodeMetadata(
     const shape = METADATA_SHAPES.get(field);
     if (!shape) dropped.push(`metadata.${field}`);
     else if (member !== null && member !== undefined) {
-      // Of a custom resource, only the metadata is a Go type.
+      // Only the metadata of a custom resource is a Go type.
       const path = definition.custom ? field : `metadata.${field}`;
       const problem = shapeProblem(path, member, shape);
       if (problem) throw cannotBeHandled(definition, problem);
@@ -198,7 +197,7 @@ function decodeMetadata(
   return metadata as Partial<ObjectMeta> as ObjectMeta;
 }
 
-/** Empty members are left out of what is stored, as Go's `omitempty` does. */
+/** Whether a member is omitted from storage, like with Go's `omitempty`. */
 function isEmpty(member: unknown): boolean {
   if (member === '') return true;
   return typeof member === 'object' && member !== null && Object.keys(member).length === 0;

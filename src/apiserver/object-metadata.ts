@@ -4,13 +4,13 @@ import type { NameFormat, StoredObject } from './resource-definition.ts';
 import type { FieldError } from './schema/field-error.ts';
 import { fieldError } from './schema/field-error.ts';
 
-/** Keys and values of all annotations together. */
+/** Maximum total size of the keys and values of all annotations. */
 const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 
 const ORPHAN = 'orphan';
 const FOREGROUND = 'foregroundDeletion';
 
-/** What is wrong with the metadata of any object. Hostile shapes are the schema's business. */
+/** Validates the metadata of an object. The decoder has checked the types. */
 export function validateMetadata(
   metadata: DeepReadonly<ObjectMeta>,
   namespaced: boolean,
@@ -19,7 +19,7 @@ export function validateMetadata(
   const { name, generateName, namespace, labels, annotations } = metadata;
   const errors: FieldError[] = [];
   if (generateName) {
-    // It may end in a dash: more is to come.
+    // A generateName may end with a dash.
     const complete = generateName.replace(/(?<=.)-$/s, 'a');
     for (const problem of nameProblems(complete, nameFormat)) {
       errors.push(fieldError.invalid('metadata.generateName', generateName, problem));
@@ -45,7 +45,7 @@ export function validateMetadata(
   ];
 }
 
-/** What is wrong with the step from `previous`, for any object. */
+/** Validates the metadata of an update of `previous`. */
 export function validateMetadataUpdate(
   next: DeepReadonly<ObjectMeta>,
   previous: DeepReadonly<ObjectMeta>,
@@ -85,12 +85,12 @@ export function validateMetadataUpdate(
   return errors;
 }
 
-/** True if something still keeps a deleted object. */
+/** Whether finalizers keep a deleted object. */
 export function hasFinalizers({ metadata }: StoredObject): boolean {
   return (metadata.finalizers?.length ?? 0) > 0;
 }
 
-/** The finalizers that a deletion with this policy leaves on an object. */
+/** Returns the finalizers of an object after a deletion with this policy. */
 export function deletionFinalizers(
   finalizers: readonly string[] = [],
   policy: string | undefined,

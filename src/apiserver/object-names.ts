@@ -5,7 +5,7 @@ const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
 const LABEL_1035 = '[a-z]([-a-z0-9]*[a-z0-9])?';
 const QUALIFIED = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
 
-/** Wording and rules of one kind of name. */
+/** The rules and messages of a name format. */
 interface NameRule {
   readonly pattern: RegExp;
   readonly text: string;
@@ -50,7 +50,7 @@ const LABEL_VALUE_RULE: NameRule = {
   maxLength: 63,
 };
 
-/** Why `name` is no name of this format; empty if it is one. */
+/** Validates a name. Returns upstream's messages; empty if it is valid. */
 export function nameProblems(name: string, format: NameFormat): string[] {
   switch (format) {
     case 'dns1123Subdomain':
@@ -70,16 +70,16 @@ export function nameProblems(name: string, format: NameFormat): string[] {
   }
 }
 
-/** Why `value` is not the value of a label. */
+/** Validates a label value. */
 export function labelValueProblems(value: string): string[] {
   return problems(value, LABEL_VALUE_RULE);
 }
 
-/** Bytes are counted in either case; a server calls those of an object's name characters. */
+/** Counts bytes in both cases; upstream's message for object names calls them characters. */
 function problems(name: string, rule: NameRule, unit: 'bytes' | 'characters' = 'bytes'): string[] {
   const found: string[] = [];
   if (Buffer.byteLength(name) > rule.maxLength) found.push(tooLong(rule, unit));
-  // An over-long name is not matched: the expressions backtrack.
+  // A very long name is not matched, because the expressions backtrack.
   if (name.length > 10 * rule.maxLength || !rule.pattern.test(name)) found.push(mismatch(rule));
   return found;
 }
@@ -93,7 +93,7 @@ function mismatch({ text, examples, source }: NameRule): string {
   return `${text} (e.g. ${shown}regex used for validation is '${source}')`;
 }
 
-/** Why `key` is no `[prefix/]name`: what labels, annotations and finalizers are called by. */
+/** Validates a qualified name `[prefix/]name`, the key of a label or annotation. */
 export function qualifiedNameProblems(key: string): string[] {
   const parts = key.split('/');
   const name = parts.at(-1) ?? '';

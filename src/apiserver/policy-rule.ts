@@ -1,16 +1,16 @@
-/** What a user may do, as a ClusterRole's rule says it: `*` stands for everything. */
+/** A rule of a ClusterRole; `*` matches everything. */
 export interface PolicyRule {
   readonly verbs: readonly string[];
   readonly apiGroups?: readonly string[];
-  /** `pods`, `pods/log`, or `*`+`/scale` for that of every resource. */
+  /** `pods`, `pods/log`, or `*`+`/scale` for the scale of every resource. */
   readonly resources?: readonly string[];
-  /** Empty or absent: any name, and none. */
+  /** Object names; empty or absent matches all requests. */
   readonly resourceNames?: readonly string[];
-  /** Paths that are no resource's: `/metrics`, or all that begin so: `/debug/*`. */
+  /** Non-resource paths, or prefixes of them: `/metrics`, `/debug/*`. */
   readonly nonResourceURLs?: readonly string[];
 }
 
-/** What is to be allowed. */
+/** The action of a request, for authorization. */
 export type Action =
   | {
       readonly kind: 'resource';
@@ -20,13 +20,13 @@ export type Action =
       /** Plural name. */
       readonly resource: string;
       readonly subresource: string;
-      /** Empty: none, or all. */
+      /** Empty for cluster-scoped resources and for all namespaces. */
       readonly namespace: string;
       readonly name: string;
     }
   | { readonly kind: 'path'; readonly verb: string; readonly path: string };
 
-/** Whether a rule is about an action, as RBAC decides it. */
+/** Whether a rule allows an action, as in RBAC. */
 export function covers(rule: PolicyRule, action: Action): boolean {
   if (!includes(rule.verbs, action.verb)) return false;
   if (action.kind === 'path') return coversPath(rule.nonResourceURLs ?? [], action.path);

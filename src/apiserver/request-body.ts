@@ -8,18 +8,18 @@ import { isRecord } from '../util/values.ts';
 import type { StatusError } from './status-error.ts';
 import { badRequest, tooLarge, unsupportedMediaType } from './status-error.ts';
 
-/** Of one request, in bytes. */
+/** Maximum body size of a request, in bytes. */
 export const MAX_BODY_BYTES: number = 3 * 1024 * 1024;
 
 export function bodyTooLarge(): StatusError {
   return tooLarge(`limit is ${MAX_BODY_BYTES}`);
 }
 
-/** A request whose body may still have to be received. */
+/** A request whose body may not be received yet. */
 export interface IncomingRequest extends HttpRequest {
   /**
-   * Receives the body. The handler calls it once, after it has admitted the request: until then, a
-   * body costs no memory.
+   * Receives the body. The handler calls it once, after authorization, so that bodies of rejected
+   * requests need no memory.
    */
   readonly receiveBody?: () => Promise<Uint8Array>;
 }
@@ -39,27 +39,27 @@ export const APPLY_PATCH = 'application/apply-patch+yaml';
 
 const BODY_TYPES = ['application/json', 'application/yaml'] as const;
 
-/** How much of a body that cannot be read the answer shows, in characters. */
+/** Length of the excerpt of a malformed body in messages, in characters. */
 const EXCERPT = 30;
 
-/** What a real server reads the identity of an object into; its answers show the type. */
+/** The Go type that upstream decodes an object's identity to, which its messages contain. */
 const IDENTITY =
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
-/** The media type of the body, without parameters; JSON if the client did not say. */
+/** Returns the media type of the body without parameters; JSON by default. */
 export function contentType({ headers }: HttpRequest): string {
   return headers['content-type']?.split(';')[0]?.trim().toLowerCase() || 'application/json';
 }
 
-/** Server-side apply, in either of its encodings. */
+/** Whether a media type is an apply patch, in any encoding. */
 export function isApplyPatch(type: string): boolean {
   return type === APPLY_PATCH || type === 'application/apply-patch+cbor';
 }
 
 /**
- * The body as a JSON object, from JSON or YAML, and for kinds of Go's from protobuf.
+ * Parses the body to a JSON object, from JSON or YAML, for built-in kinds also from protobuf.
  *
- * @throws {StatusError} 400 if it cannot be read, 413 if it is too large, 415 if it is none of these
+ * @throws {StatusError} 400 if it is malformed, 413 if it is too large, 415 for other media types
  */
 export function readObject(request: HttpRequest, expected: ExpectedKind): Record<string, unknown> {
   const type = contentType(request);
@@ -84,28 +84,28 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
 }
 
 /**
- * The body of a JSON or merge patch.
+ * Parses the body of a JSON patch or a merge patch.
  *
- * @throws {StatusError} 400 if it cannot be read, 413 if it is too large
+ * @throws {StatusError} 400 if it is malformed, 413 if it is too large
  */
 export function readJsonPatch(request: HttpRequest): unknown {
   const refuse = () => badRequest('invalid JSON patch');
   return shallow(() => jsonOf(bodyText(request), refuse));
 }
 
-/** The same of a strategic merge patch, whose refusals have no beginning. */
+/** Parses the body of a strategic merge patch, whose error messages have no prefix. */
 export function readStrategicPatch(request: HttpRequest): unknown {
   return shallow(() => jsonOf(bodyText(request), badRequest));
 }
 
-/** The same of an apply: YAML, and so JSON too. */
+/** Parses the body of an apply patch: YAML, of which JSON is a subset. */
 export function readApplyPatch(request: HttpRequest): unknown {
   const refuse = (why: string) =>
     badRequest(`error decoding patch: error converting YAML to JSON: ${why}`);
   return shallow(() => yamlOf(bodyText(request), refuse));
 }
 
-/** Paths of the fields that a JSON body gives more than once: the last one holds. */
+/** Returns the paths of duplicate fields in a JSON body. The last value counts. */
 export function duplicateFields(request: HttpRequest): readonly string[] {
   return contentType(request) === 'application/json'
     ? inspectJson(bodyText(request)).duplicates
@@ -116,9 +116,9 @@ export function hasBody({ body }: HttpRequest): boolean {
   return body !== undefined && body.length > 0;
 }
 
-/** The 400 for a body that does not say what it is: with its beginning, as far as it helps. */
+/** Returns the 400 for a body of unknown kind, with an excerpt. */
 export function unrecognized({ kind }: ExpectedKind, why: string, text: string): Error {
-  // Nobody but the server knows the options of a deletion by their kind.
+  // As upstream, the message for DeleteOptions has no prefix.
   if (kind === 'DeleteOptions') return badRequest(why);
   return badRequest(
     `the object provided is unrecognized (must be of type ${kind}): ${why} (${excerpt(text)})`,
@@ -143,8 +143,8 @@ function jsonOf(text: string, refuse: (why: string) => Error): unknown {
 }
 
 /**
- * JSON is YAML, so this reads both, JSON the fast way. Aliases are refused: a few lines can stand for
- * gigabytes. Time is linear in the length of the text, whatever is in it.
+ * Parses YAML or JSON in time linear in the length of the text. Tries JSON first, which is faster.
+ * Rejects aliases, because a few lines can expand to gigabytes.
  */
 function yamlOf(text: string, refuse: (why: string) => Error): unknown {
   const json = jsonIn(text);
@@ -156,7 +156,7 @@ function yamlOf(text: string, refuse: (why: string) => Error): unknown {
 
 function yamlDocuments(text: string, refuse: (why: string) => Error): readonly unknown[] {
   try {
-    // One level more, so that the nesting of YAML is refused in the same words as that of JSON.
+    // One more level, so that deep YAML gets the same error as deep JSON.
     return loadAll(text, { maxDepth: MAX_DEPTH + 1, maxAliases: 0 });
   } catch (cause) {
     if (!(cause instanceof YAMLException)) throw cause;
@@ -165,13 +165,13 @@ function yamlDocuments(text: string, refuse: (why: string) => Error): readonly u
   }
 }
 
-/** What most clients send as YAML is JSON; undefined if this is not. */
+/** Parses JSON, which most clients send as YAML. Returns undefined if the text is not JSON. */
 function jsonIn(text: string): unknown {
   if (!text.startsWith('{')) return undefined;
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    // Flow style is YAML, too.
+    // The text may be YAML in flow style.
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }

@@ -47,11 +47,11 @@ export interface RequestHandlerDeps {
   readonly log: Logger;
 }
 
-/** What a probe may ask without a token. */
+/** Health endpoints, which need no token. */
 const HEALTH: ReadonlySet<string> = new Set(['healthz', 'livez', 'readyz']);
 
 /**
- * Every request comes this way, from whichever door:
+ * Handles all requests, from the network and from this process:
  *
  *   fault injection → authentication → authorization → body → document or operation → response
  */
@@ -65,7 +65,7 @@ export class RequestHandler {
   }
 
   /**
-   * Answers a request; it rejects only where a connection would break.
+   * Answers a request. Rejects only where a connection would break.
    *
    * @param authenticate whether the request needs the token
    */
@@ -118,9 +118,9 @@ export class RequestHandler {
   }
 
   /**
-   * Who sends the request, who may do what it does.
+   * Authenticates and authorizes a request. Returns its user.
    *
-   * @throws {StatusError} 401 if the token is nobody's, 403 if it is not allowed
+   * @throws {StatusError} 401 if the token is unknown, 403 if the request is not allowed
    */
   #admit(request: HttpRequest, info: RequestInfo | undefined, authenticate: boolean): User {
     const { access } = this.#deps.backend;
@@ -145,7 +145,7 @@ export class RequestHandler {
     return authorizeImpersonation(this.#deps.backend.access, sender, wanted);
   }
 
-  /** Paths that are about the server itself. */
+  /** Answers paths of the server itself. */
   #document(request: HttpRequest, target: Target): HttpResponse | undefined {
     const { segments } = target;
     const [first = '', ...rest] = segments;
@@ -170,7 +170,7 @@ export class RequestHandler {
     warnings: string[],
   ): Promise<HttpResponse> {
     const { backend } = this.#deps;
-    // Before the resource is looked up: its definition may change while the body arrives.
+    // Before the resource is looked up, because its definition may change while the body arrives.
     const request = await withBody(incoming);
     const answer = info && (await answerCall(backend, request, user, info, warnings));
     if (!answer) {
@@ -210,7 +210,7 @@ export class RequestHandler {
   }
 }
 
-/** What the path says, or the 400 that answers one that cannot be read. */
+/** Returns the parsed path, or the 400 for a malformed one. */
 function targetOf({ path }: HttpRequest): Target | StatusError {
   try {
     return parseTarget(path);
@@ -220,7 +220,7 @@ function targetOf({ path }: HttpRequest): Target | StatusError {
   }
 }
 
-/** A path that cannot be read is no resource's. */
+/** Returns the log record of a request. A malformed path has no resource. */
 function recordOf(
   { method, path, headers }: HttpRequest,
   target: Target | StatusError,
@@ -229,12 +229,12 @@ function recordOf(
   return { method, path, info, userAgent: headers['user-agent'] ?? '' };
 }
 
-/** Ends a response that nobody will read. */
+/** Ends a response without a reader. */
 async function discard({ body }: HttpResponse): Promise<void> {
   await body[Symbol.asyncIterator]().return?.();
 }
 
-/** True for paths in groups that the server itself has, not CRDs: there, what is missing is a Status. */
+/** Whether a path is in a built-in group, where a missing resource gets a Status. */
 function isOfTheServer(registry: Registry, { segments }: Target): boolean {
   const [root, group = '', version] = segments;
   if (root === 'api') return true;

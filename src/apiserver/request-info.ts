@@ -4,7 +4,7 @@ import { badRequest } from './status-error.ts';
 export type Verb =
   'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
 
-/** What a request to a resource's path asks for. */
+/** The resource attributes of a request. */
 export interface RequestInfo {
   readonly verb: Verb;
   /** Empty for the core group. */
@@ -18,14 +18,14 @@ export interface RequestInfo {
   readonly query: URLSearchParams;
 }
 
-/** A request's path without its query, and the query. */
+/** The path and the query of a request. */
 export interface Target {
   /** Decoded segments: `['api', 'v1', 'pods']`. */
   readonly segments: readonly string[];
   readonly query: URLSearchParams;
 }
 
-/** Subresources of a Namespace; any other segment after its name is a resource inside of it. */
+/** Subresources of a Namespace. Any other segment after its name is a resource in the namespace. */
 const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(['status', 'finalize']);
 
 /** @throws {StatusError} 400 if the path is not well-formed */
@@ -102,7 +102,7 @@ function verbOf(
   }
 }
 
-/** A boolean of a query: as apimachinery reads it, anything but absence, `0` and `false` is true. */
+/** Parses a boolean of a query like apimachinery: false if absent, `0` or `false`, else true. */
 export function isTrue(value: string | null): boolean {
   return value !== null && value !== '0' && value.toLowerCase() !== 'false';
 }

@@ -60,18 +60,18 @@ function headersOf(contentType: string, warnings: readonly string[]): Record<str
   };
 }
 
-/** A body that is there as a whole. */
+/** Returns a body of one chunk. */
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
   yield bytes;
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array, void, undefined> {}
 
-/** Characters of warnings in one answer, and of one warning if they are more, as upstream. */
+/** Maximum characters of all warnings in a response; longer ones are truncated, as upstream. */
 const MAX_WARNINGS = 4 * 1024;
 const MAX_WARNING = 256;
 
-/** Each warning once; shortened, and the last ones left out, if they are too long for a header. */
+/** Removes duplicate warnings; truncates or omits warnings that are too long for a header. */
 function shownWarnings(warnings: readonly string[]): readonly string[] {
   const texts = [...new Set(warnings)];
   if (texts.reduce((total, { length }) => total + length, 0) <= MAX_WARNINGS) return texts;
@@ -86,7 +86,7 @@ function shownWarnings(warnings: readonly string[]): readonly string[] {
   return shown;
 }
 
-/** `299 - "text"`, as RFC 7234 quotes it; kept to what a header can carry. */
+/** Formats a warning by RFC 7234: `299 - "text"`, with valid header characters only. */
 function warningHeader(text: string): string {
   const printable = text.replaceAll(/[^\u0020-\u007e]/g, '?');
   return `299 - "${printable.replaceAll(/["\\]/g, String.raw`\$&`)}"`;

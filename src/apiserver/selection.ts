@@ -11,28 +11,28 @@ import { StatusError, badRequest, invalid } from './status-error.ts';
 /** The query of a list, a watch or a collection's deletion. */
 export interface ListOptions {
   readonly selection: Selection;
-  /** Absent where the query has none; `0` any state. */
+  /** Undefined without a resourceVersion; `0` for any state. */
   readonly revision: number | undefined;
   readonly exact: boolean;
-  /** Objects on a page; 0: all. */
+  /** Maximum number of objects of a page; 0 for all. */
   readonly limit: number;
   readonly continueToken: string | undefined;
-  /** Absent: as the resourceVersion has it. */
+  /** Undefined if the resourceVersion decides. */
   readonly sendInitialEvents: boolean | undefined;
   readonly allowBookmarks: boolean;
   readonly timeoutSeconds: number | undefined;
 }
 
-/** Which objects of a resource are meant. */
+/** The selected objects of a resource. */
 export interface Selection {
   readonly namespace: string | undefined;
-  /** True if the selectors let everything pass; the namespace may still confine. */
+  /** Whether the selectors match all objects; the namespace may still restrict them. */
   readonly everything: boolean;
-  /** Says nothing of the namespace. */
+  /** Whether the selectors match; does not check the namespace. */
   readonly matches: (object: StoredObject) => boolean;
 }
 
-/** @throws {StatusError} 400 or 422 naming the option that is wrong */
+/** @throws {StatusError} 400 or 422 with the name of the invalid option */
 export function listOptions(info: RequestInfo, definition: ResourceDefinition): ListOptions {
   const { query } = info;
   requireConsistent(info);
@@ -49,7 +49,7 @@ export function listOptions(info: RequestInfo, definition: ResourceDefinition): 
   };
 }
 
-/** @throws {StatusError} 400 if a selector cannot be read or names a field that has none */
+/** @throws {StatusError} 400 if a selector is malformed or has an unsupported field */
 function selectionOf(info: RequestInfo, definition: ResourceDefinition): Selection {
   const { query, namespace } = info;
   const labels = parsed(parseLabelSelector, query.get('labelSelector') ?? '');
@@ -64,7 +64,7 @@ function selectionOf(info: RequestInfo, definition: ResourceDefinition): Selecti
   };
 }
 
-/** `metadata.namespace=a` means the same as the path of namespace a, and can be looked up as fast. */
+/** Returns the namespace of `metadata.namespace=a`, which is as fast as the path of namespace a. */
 function namespaceIn(fields: readonly FieldRequirement[]): string | undefined {
   const term = fields.find(
     ({ field, operator }) => field === 'metadata.namespace' && operator === '=',

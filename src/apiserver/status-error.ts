@@ -18,9 +18,8 @@ interface Failure {
 }
 
 /**
- * An answer that is a failure: thrown anywhere below the handler, sent as a metav1.Status. Codes,
- * reasons and wording are those of a kube-apiserver, because clients (and people who search for a
- * message) go by them.
+ * A failure response: thrown below the handler, sent as a metav1.Status. Codes, reasons and messages
+ * are those of kube-apiserver, because clients and users depend on them.
  */
 export class StatusError extends Error {
   override readonly name = 'StatusError';
@@ -71,7 +70,7 @@ export function forbidden(
   });
 }
 
-/** A user may not do what the request does. */
+/** The user is not allowed to do the action. */
 export function accessDenied({ name: user }: User, action: Action): StatusError {
   const failure = { code: 403, reason: 'Forbidden' };
   const { kind, verb } = action;
@@ -100,7 +99,7 @@ export function notFound(resource: Names, name: string): StatusError {
   });
 }
 
-/** Nothing is served at the path, in a group that the server itself has. */
+/** The path does not exist in a built-in group. */
 export function noSuchPath(): StatusError {
   return StatusError.failure({
     code: 404,
@@ -110,7 +109,7 @@ export function noSuchPath(): StatusError {
   });
 }
 
-/** As `methodNotAllowed`, for a resource that a CRD defines: the answer names it. */
+/** Like `methodNotAllowed`, for a custom resource, which the message names. */
 export function verbNotSupported(resource: Names, verb: string): StatusError {
   return StatusError.failure({
     code: 405,
@@ -120,7 +119,7 @@ export function verbNotSupported(resource: Names, verb: string): StatusError {
   });
 }
 
-/** The path exists, the verb does not. */
+/** The path does not support the verb. */
 export function methodNotAllowed(
   message: string = 'the server does not allow this method on the requested resource',
 ): StatusError {
@@ -144,7 +143,7 @@ export function alreadyExists(resource: Names, name: string): StatusError {
   });
 }
 
-/** A precondition, or the resourceVersion an update was made from, does not hold. */
+/** A precondition or the resourceVersion of an update does not match. */
 export function conflict(
   resource: Names,
   name: string,
@@ -158,12 +157,12 @@ export function conflict(
   });
 }
 
-/** An apply would take fields over from other managers and was not told to. */
+/** An apply without `force` changes fields of other managers. */
 export function applyConflict(message: string, causes: StatusCause[]): StatusError {
   return StatusError.failure({ code: 409, reason: 'Conflict', message, details: { causes } });
 }
 
-/** A resourceVersion or continue token from before the history that is kept. */
+/** A resourceVersion or continue token is older than the history. */
 export function expired(message: string): StatusError {
   return StatusError.failure({ code: 410, reason: 'Expired', message });
 }
@@ -192,7 +191,7 @@ export function invalid(
   return StatusError.of(invalidStatus({ group, kind, name }, errors));
 }
 
-/** A patch that was read, but does not fit the object: a real server does not say where. */
+/** A patch does not fit the object. As upstream, the message has no details. */
 export function unprocessable(): StatusError {
   return StatusError.failure({
     code: 422,
@@ -202,7 +201,7 @@ export function unprocessable(): StatusError {
   });
 }
 
-/** A fault of the server's own; `message` is all that the client learns. */
+/** An internal error; the client gets only `message`. */
 export function internalError(message: string): StatusError {
   return StatusError.failure({
     code: 500,
@@ -212,7 +211,7 @@ export function internalError(message: string): StatusError {
   });
 }
 
-/** The failure that a fault plan asks for, as a server in that trouble would put it. */
+/** Returns the failure of an injected fault, with the message of kube-apiserver. */
 export function faultStatus(code: number, retryAfterSeconds?: number): StatusError {
   const [reason, message] = FAULTS.get(code) ?? [
     undefined,
