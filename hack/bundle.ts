@@ -1,53 +1,81 @@
 /**
  * Writes the content of the container image to dist/image/, or to the given folder. The program and its
- * dependencies are one file, which starts faster and contains less code than a tree of packages. The folder
- * also contains the licences of the bundled packages, an SBOM, and the source locations of log lines.
+ * dependencies are one file, which starts faster and contains less code than a tree of packages;
+ * crd-controller.mjs loads it. The folder also contains the licences of the bundled packages, an SBOM, and the
+ * source locations of log lines. `hack/image/code-cache.ts` adds a code cache.
  *
  * The output is reproducible and does not depend on the folder. `$REVISION`, the commit, and
  * `$SOURCE_DATE_EPOCH`, its time, are recorded if set.
  */
 import { build } from 'esbuild';
+import type { BuildOptions, Plugin } from 'esbuild';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { SourceMapPayload } from 'node:module';
 import { join, resolve } from 'node:path';
 import { CALLERS_SUFFIX } from '../src/cli/logs/caller.ts';
 import { callersIn } from './callers.ts';
 import { licences } from './image/licences.ts';
+import { PROGRAM_ENCODING, PROGRAM_FILE, WRAPPER } from './image/program.ts';
 import { bundledPackages } from './image/packages.ts';
 import { sbom } from './image/sbom.ts';
 
 const root = join(import.meta.dirname, '..');
 const [given] = process.argv.slice(2);
 const image = resolve(given ?? join(root, 'dist/image'));
-const bundle = join(image, 'crd-controller.mjs');
+const program = join(image, PROGRAM_FILE);
 
 // A given folder may contain other files.
 if (given === undefined) rmSync(image, { recursive: true, force: true });
 mkdirSync(image, { recursive: true });
-const { metafile } = await build({
+const partsOfUndici: Plugin = {
+  name: 'parts-of-undici',
+  setup: (builder) =>
+    builder.onResolve({ filter: /^undici$/ }, () => ({
+      path: join(root, 'hack/image/undici.cjs'),
+    })),
+};
+const common = {
   absWorkingDir: root,
-  entryPoints: ['src/cli/main.ts'],
-  outfile: bundle,
   bundle: true,
   platform: 'node',
-  format: 'esm',
   target: 'node22.19',
   minify: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+} satisfies BuildOptions;
+await build({
+  ...common,
+  entryPoints: ['hack/image/start.ts'],
+  outfile: join(image, 'crd-controller.mjs'),
+  format: 'esm',
+  // The tsconfig.json of this folder extends one that the build context of the image does not contain.
+  tsconfigRaw: '{}',
+});
+const { metafile } = await build({
+  ...common,
+  entryPoints: ['src/cli/run-program.ts'],
+  outfile: program,
+  format: 'cjs',
   // Logs and stack traces contain names of classes and functions.
   keepNames: true,
-  sourcemap: true,
+  sourcemap: 'external',
   sourcesContent: false,
-  legalComments: 'none',
   metafile: true,
-  logLevel: 'warning',
-  // CommonJS packages call `require`, which an ES module does not have.
-  banner: {
-    js: `import { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);`,
-  },
+  plugins: [partsOfUndici],
+  define: { 'import.meta.url': 'importMetaUrl' },
+  banner: { js: WRAPPER.start },
+  footer: { js: WRAPPER.end },
 });
-const map: SourceMapPayload = JSON.parse(readFileSync(`${bundle}.map`, 'utf8'));
-const callers = callersIn(readFileSync(bundle, 'utf8'), map);
-writeFileSync(`${bundle}${CALLERS_SUFFIX}`, JSON.stringify(callers));
+const code = readFileSync(program, 'utf8');
+const [wide] = /[^\0-\xff]/.exec(code) ?? [];
+if (wide !== undefined) {
+  // One such character doubles the memory of the source. esbuild escapes them in strings.
+  throw new Error(`The bundle contains ${wide}: write it as an escape in regular expressions`);
+}
+writeFileSync(program, code, PROGRAM_ENCODING);
+const map: SourceMapPayload = JSON.parse(readFileSync(`${program}.map`, 'utf8'));
+const callers = callersIn(code, map);
+writeFileSync(`${program}${CALLERS_SUFFIX}`, JSON.stringify(callers));
 const packages = bundledPackages(root, metafile);
 const {
   name,
@@ -61,15 +89,15 @@ const {
   readonly dependencies: Readonly<Record<string, string>>;
 } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const { REVISION: gitHead, SOURCE_DATE_EPOCH: sourceDateEpoch } = process.env;
-const program = { name, version, license };
+const about = { name, version, license };
 const imports = Object.keys(dependencies);
 const made = sourceDateEpoch ? Number(sourceDateEpoch) : undefined;
-const manifest = { ...program, type: 'module', ...(gitHead ? { gitHead } : {}) };
+const manifest = { ...about, type: 'module', ...(gitHead ? { gitHead } : {}) };
 writeFileSync(join(image, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 writeFileSync(join(image, 'THIRD-PARTY-LICENSES'), licences(root, packages));
 writeFileSync(
   join(image, 'sbom.cdx.json'),
-  sbom(packages, { ...program, imports, sourceDateEpoch: made }),
+  sbom(packages, { ...about, imports, sourceDateEpoch: made }),
 );
 for (const path of ['LICENSE', 'crds', 'examples', 'hack/deploy']) {
   cpSync(join(root, path), join(image, path), { recursive: true });

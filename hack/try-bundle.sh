@@ -13,7 +13,7 @@ trap 'rm -rf "$app" "$root/dist/again"' EXIT
 cp -R "$given/." "$app"
 cd "$app"
 
-# ENTRYPOINT ["node", "--enable-source-maps", ...] from the Dockerfile, its only definition.
+# ENTRYPOINT ["node", ...] from the Dockerfile, its only definition.
 entrypoint=$(sed -e ':more' -e '/\\$/{N;s/\\\n//;b more' -e '}' "$root/Dockerfile" | sed -n 's/^ENTRYPOINT //p')
 mapfile -t command < <("$root/node_modules/.bin/node" -p "$entrypoint.join('\n')")
 command[0]="$root/node_modules/.bin/node"

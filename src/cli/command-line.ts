@@ -22,6 +22,7 @@ import { helpText } from './flags/help.ts';
 import { cycleVerbosityOnSignal } from './logs/log-level.ts';
 import { logText } from './logs/log-value.ts';
 import type { LoggingEnvironment, LoggingOptions } from './logs/logging.ts';
+import { sourceStack } from './logs/source-stack.ts';
 import { createLogging } from './logs/logging.ts';
 import { KLOG_FLAGS } from './flags/options.ts';
 import { lineWriterOf } from '../util/line-writer.ts';
@@ -190,7 +191,7 @@ async function run(
 /** Logs an unhandled error and exits: a partly working daemon must not continue. */
 function exitOnUnhandledErrors(log: Logger): { dispose(): void } {
   const listener = (error: Error, origin: NodeJS.UncaughtExceptionOrigin) => {
-    log.error(error, 'Unhandled error', { origin, stack: error.stack });
+    log.error(error, 'Unhandled error', { origin, stack: sourceStack(error) });
     exitProcess(process, EXIT_FAILURE);
   };
   process.on('uncaughtException', listener);
@@ -205,7 +206,7 @@ function errorMessage(error: unknown, named: Command | undefined, verbosity: num
     lines.push(`Run '${words.join(' ')}' for usage.`);
   }
   if (error instanceof Error && (isProgrammerError(error) || verbosity >= 4)) {
-    lines.push(logText(error.stack ?? ''));
+    lines.push(logText(sourceStack(error)));
   }
   return lines.join('\n');
 }

@@ -8,10 +8,6 @@ if (message) {
   process.stderr.write(`${message}\n`);
   process.exitCode = 1;
 } else {
-  const { commandLine } = await import('./command-line.ts');
-  const code = await commandLine(process.argv.slice(2), process.env);
-  process.exitCode = code;
-  // All work has ended. An open handle must not delay the exit.
-  const { exitProcess } = await import('../util/process-exit.ts');
-  setTimeout(() => exitProcess(process, code), 1000).unref();
+  const { runProgram } = await import('./run-program.ts');
+  await runProgram();
 }

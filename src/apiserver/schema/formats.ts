@@ -121,13 +121,14 @@ function isDateTime(text: string): boolean {
 
 /** Go's durations, and words such as `2 weeks`. */
 function isDuration(text: string): boolean {
-  if (/^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.test(text)) return true;
-  const units = text.matchAll(/\d+\s{0,20}([A-Za-zµ]+)/g);
+  if (/^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$/.test(text))
+    return true;
+  const units = text.matchAll(/\d+\s{0,20}([A-Za-z\u00b5]+)/g);
   return [...units].some(([, unit = '']) => DURATION_WORD.test(unit));
 }
 
 const DURATION_WORD =
-  /^(?:ns|us|µs|ms|s|m|h|hr|d|w|wk|nano\w*|micro\w*|milli\w*|sec\w*|min\w*|hour\w*|day\w*|week\w*)$/i;
+  /^(?:ns|us|\u00b5s|ms|s|m|h|hr|d|w|wk|nano\w*|micro\w*|milli\w*|sec\w*|min\w*|hour\w*|day\w*|week\w*)$/i;
 
 function isEmail(text: string): boolean {
   const address = /<([^<>]*)>$/.exec(text)?.[1] ?? text;

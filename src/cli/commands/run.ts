@@ -16,6 +16,10 @@ import { leaseNamespace, leaseTimeoutMs } from '../run-config.ts';
 import { droppedLogLines } from '../logs/logging.ts';
 import { manifest } from '../package.ts';
 import type { RunConfig } from '../run-config.ts';
+import { collectStartGarbage } from '../start-garbage.ts';
+
+/** Time after which the start is over, in milliseconds. */
+const START_MS = 10_000;
 
 /**
  * Runs the daemon until the signal of the context aborts, or until a single pass has ended. All parts of the
@@ -105,10 +109,12 @@ export async function runController(
     },
     config,
   );
+  const cancelCollection = clock.after(START_MS, collectStartGarbage);
   try {
     await whole.run(signal);
     return singlePass?.hasConverged === false ? EXIT_FAILURE : EXIT_OK;
   } finally {
+    cancelCollection();
     await connection.close();
     await reviews.close();
     await lease?.connection.close();

@@ -270,7 +270,7 @@ export function parseGoDuration(text: string): number {
   if (/^(\d+\.?\d*|\.\d+)$/.test(magnitude)) {
     throw new SyntaxError(`missing unit in duration "${text}": did you mean "${text}s"?`);
   }
-  const term = /(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/y;
+  const term = /(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/y;
   let total = 0;
   do {
     const match = term.exec(magnitude);

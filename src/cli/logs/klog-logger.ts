@@ -2,6 +2,7 @@ import type { LogFields, Logger } from '../../util/logger.ts';
 import type { Caller } from './caller.ts';
 import { callerOfCaller } from './caller.ts';
 import { errorText, isProgrammerError } from '../errors.ts';
+import { sourceStack } from './source-stack.ts';
 import type { LogRecord } from './klog-text.ts';
 import { valueText } from './klog-text.ts';
 import type { LogLevel, VModulePattern } from './log-level.ts';
@@ -114,7 +115,7 @@ export class KlogLogger implements Logger {
 
 /** Returns the stack of an error that indicates a bug. */
 function stackOf(error: unknown): string | undefined {
-  return error instanceof Error && isProgrammerError(error) ? error.stack : undefined;
+  return error instanceof Error && isProgrammerError(error) ? sourceStack(error) : undefined;
 }
 
 /** Sets `fields` in `target`. A key with another value moves to the end. */

@@ -22,7 +22,7 @@ const VARYING: ReadonlySet<string> = new Set([
   'tookMs',
 ]);
 
-const DURATION = /^-?(?:\d+h)?(?:\d+m)?(?:[\d.]{1,20}(?:s|ms|µs))?$/;
+const DURATION = /^-?(?:\d+h)?(?:\d+m)?(?:[\d.]{1,20}(?:s|ms|\u00b5s))?$/;
 
 /**
  * Limits identical lines: the first ten in a minute are written. At its end one more is written, the

@@ -131,7 +131,7 @@ function cut(text: string, room: number): string {
 
 /** Replaces characters of names and messages that control a terminal or have another width. */
 function printable(text: string): string {
-  return text.replaceAll(/[^\x20-\x7e…µ]/g, '?');
+  return text.replaceAll(/[^\x20-\x7e\u2026\u00b5]/g, '?');
 }
 
 const FORMATS: Readonly<Record<Exclude<Style, 'plain'>, Parameters<typeof styleText>[0]>> = {

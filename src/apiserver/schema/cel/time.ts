@@ -21,10 +21,11 @@ export function parseDuration(text: string): bigint | undefined {
   const [, sign, rest = ''] = /^([+-]?)(.+)$/.exec(text.slice(0, MAX_TEXT)) ?? [];
   if (sign === undefined || text.length > MAX_TEXT) return undefined;
   if (rest === '0') return 0n;
-  if (!/^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(rest)) return undefined;
+  if (!/^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+$/.test(rest))
+    return undefined;
   let nanos = 0n;
   for (const [, whole = '', fraction = '', unit = ''] of rest.matchAll(
-    /(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/g,
+    /(\d*)(?:\.(\d*))?(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/g,
   )) {
     const scale = UNITS.get(unit) ?? 0n;
     nanos += BigInt(whole || '0') * scale;
@@ -41,7 +42,7 @@ export function parseWordyDuration(text: string): bigint | undefined {
   const exact = parseDuration(text);
   if (exact !== undefined || text.length > MAX_TEXT) return exact;
   let nanos: bigint | undefined;
-  for (const [, amount = '0', word = ''] of text.matchAll(/(\d+)\s{0,20}([A-Za-zµ]+)/g)) {
+  for (const [, amount = '0', word = ''] of text.matchAll(/(\d+)\s{0,20}([A-Za-z\u00b5]+)/g)) {
     const unit = WORDS.find(([pattern]) => pattern.test(word))?.[1];
     if (unit !== undefined) nanos = (nanos ?? 0n) + BigInt(amount) * unit;
   }
@@ -50,7 +51,7 @@ export function parseWordyDuration(text: string): bigint | undefined {
 
 const WORDS: readonly (readonly [pattern: RegExp, nanos: bigint])[] = [
   [/^(?:ns|nano)/i, 1n],
-  [/^(?:us|µs|micro)/i, 1000n],
+  [/^(?:us|\u00b5s|micro)/i, 1000n],
   [/^(?:ms|milli)/i, 10n ** 6n],
   [/^(?:m|min)/i, 60n * SECOND],
   [/^(?:s|sec)/i, SECOND],

@@ -1,0 +1,78 @@
+/**
+ * Writes the code cache of a bundle, with the functions that a run of the daemon compiles:
+ *
+ *     node hack/image/code-cache.ts FOLDER
+ *
+ * Runs the daemon against the embedded API server of the bundle until it is ready. The cache is valid for this
+ * version of V8 only, and is not reproducible.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CODE_CACHE_FILE, loadProgram } from './program.ts';
+
+const READY_TIMEOUT_MS = 60_000;
+/** Time after readiness for the syncs of the sample objects. */
+const SETTLE_MS = 2000;
+
+const folder = resolve(process.argv[2] ?? 'dist/image');
+const main = join(folder, 'crd-controller.mjs');
+const scratch = mkdtempSync(join(tmpdir(), 'code-cache-'));
+const kubeconfig = join(scratch, 'kubeconfig');
+const server = spawn(process.execPath, [main, 'serve', `--write-kubeconfig=${kubeconfig}`], {
+  stdio: ['ignore', 'pipe', 'inherit'],
+});
+try {
+  await once(server.stdout, 'data');
+  const samples = ['crds', 'examples/01-count'].flatMap((path) => ['-f', join(folder, path)]);
+  execFileSync(process.execPath, [main, 'apply', `--kubeconfig=${kubeconfig}`, ...samples]);
+  const cache = await cacheOfRun(await freePort());
+  writeFileSync(join(folder, CODE_CACHE_FILE), cache);
+  console.log(`code cache: ${(cache.length / 1024).toFixed(0)} KiB`);
+} finally {
+  server.kill('SIGTERM');
+  await once(server, 'close');
+  rmSync(scratch, { recursive: true, force: true });
+}
+
+async function cacheOfRun(port: number): Promise<Buffer> {
+  const address = `127.0.0.1:${port}`;
+  process.argv.splice(2, Infinity, `--kubeconfig=${kubeconfig}`, '--leader-elect', '-v=0');
+  process.argv.push('--leader-elect-resource-namespace=default');
+  process.argv.push(`--health-probe-bind-address=${address}`);
+  const { script, runProgram } = loadProgram(folder);
+  const ended = runProgram();
+  await ready(`http://${address}/readyz`);
+  await sleep(SETTLE_MS);
+  const cache = script.createCachedData();
+  process.kill(process.pid, 'SIGTERM');
+  await ended;
+  return cache;
+}
+
+async function ready(url: string): Promise<void> {
+  const deadlineMs = performance.now() + READY_TIMEOUT_MS;
+  for (;;) {
+    const isReady = await fetch(url).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (isReady) return;
+    if (performance.now() > deadlineMs) throw new Error(`Not ready: ${url}`);
+    await sleep(50);
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  if (address === null || typeof address === 'string') throw new Error('No TCP address');
+  return address.port;
+}

@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import { Script } from 'node:vm';
+
+/** The program in a bundle: an expression, see `WRAPPER`. */
+export const PROGRAM_FILE = 'program.cjs';
+
+/** V8 keeps text in this encoding in one byte for each character. */
+export const PROGRAM_ENCODING = 'latin1';
+
+/** Its code cache beside it, which `code-cache.ts` writes. */
+export const CODE_CACHE_FILE = 'program.cache';
+
+/** Text around the CommonJS code of the program. The bundler inserts it, so that source maps include it. */
+export const WRAPPER = {
+  start: '((require, module, exports, importMetaUrl) => {',
+  end: '})',
+};
+
+type Wrapped = (
+  require: NodeJS.Require,
+  module: { exports: object },
+  exports: object,
+  importMetaUrl: string,
+) => void;
+
+/** A loaded program. */
+export interface LoadedProgram {
+  readonly script: Script;
+  readonly runProgram: () => Promise<void>;
+}
+
+/**
+ * Loads the program of a bundle from a folder. V8 reads compiled functions from the code cache. It ignores a
+ * cache that another version of V8 or of the program wrote; the start then takes longer.
+ */
+export function loadProgram(folder: string): LoadedProgram {
+  const file = `${folder}/${PROGRAM_FILE}`;
+  const source = readFileSync(file, PROGRAM_ENCODING);
+  const { href } = pathToFileURL(file);
+  const script = new Script(source, { filename: href, cachedData: codeCache(folder) });
+  const wrapped: Wrapped = script.runInThisContext();
+  const module = { exports: {} as Pick<LoadedProgram, 'runProgram'> };
+  wrapped(createRequire(file), module, module.exports, href);
+  return { script, runProgram: module.exports.runProgram };
+}
+
+function codeCache(folder: string): Buffer | undefined {
+  try {
+    return readFileSync(`${folder}/${CODE_CACHE_FILE}`);
+  } catch {
+    return undefined;
+  }
+}
