@@ -10,7 +10,7 @@ export interface NamespacedControllerOptions {
   readonly namespaces?: readonly string[] | undefined;
   /**
    * Number of keys that are synced at the same time.
-   * @default 2
+   * @default 10
    */
   readonly concurrency?: number | undefined;
 }

@@ -107,6 +107,12 @@ export interface ControllerMetrics {
   readonly reconcile: ReconcileMetrics;
 }
 
+/**
+ * Default number of keys of a controller that are synced at the same time. Workers do nothing but wait for the
+ * API server, so more of them shorten a burst and cost no more CPU, up to the number at which the server is busy.
+ */
+export const DEFAULT_CONCURRENCY = 10;
+
 /** Options of `Controller`. */
 export interface ControllerOptions {
   /** Unique in the process. Names the queue in logs and metrics: `count`. */
@@ -116,7 +122,7 @@ export interface ControllerOptions {
   readonly sync: SyncHandler;
   /**
    * Number of keys that are synced at the same time.
-   * @default 2
+   * @default 10; see `DEFAULT_CONCURRENCY`
    */
   readonly concurrency?: number | undefined;
   /**

@@ -26,6 +26,7 @@ import type {
   SyncHandler,
   WatchesOptions,
 } from './controller-options.ts';
+import { DEFAULT_CONCURRENCY } from './controller-options.ts';
 import { allKeys, enqueue, mapToOwner } from './enqueue.ts';
 import type { KeySink, MapFunction } from './enqueue.ts';
 import { CATCH_UP_BACKOFF, RunGate } from './run-gate.ts';
@@ -91,7 +92,14 @@ export class Controller implements Runnable {
 
   constructor(deps: ControllerDeps, options: ControllerOptions) {
     checkOptions(options, CONTROLLER_OPTIONS, 'Controller');
-    const { name, kind, sync, concurrency = 2, syncTimeoutMs, maxRetries } = options;
+    const {
+      name,
+      kind,
+      sync,
+      concurrency = DEFAULT_CONCURRENCY,
+      syncTimeoutMs,
+      maxRetries,
+    } = options;
     const { client, clock, log, random } = deps;
     const { workqueue, reconcile = noReconcileMetrics } = deps.metrics ?? {};
     this.name = name;

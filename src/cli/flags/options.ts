@@ -1,3 +1,4 @@
+import { DEFAULT_CONCURRENCY } from '../../manager/controller-options.ts';
 import type { FlagForm } from './arguments.ts';
 import {
   bindAddressOption,
@@ -96,7 +97,7 @@ export const KLOG_FLAGS: readonly FlagForm[] = [
 function concurrencyOption(kind: string): UngroupedOption<number> {
   return integerOption({
     help: `Number of ${kind} that are reconciled at the same time`,
-    default: 2,
+    default: DEFAULT_CONCURRENCY,
     min: 1,
     max: 1000,
   });

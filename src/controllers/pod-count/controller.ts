@@ -20,7 +20,7 @@ import { Announcer } from './announcer.ts';
 export interface PodCountControllerOptions {
   /**
    * Number of nodes that are labelled at the same time.
-   * @default 2
+   * @default 10
    */
   readonly concurrency?: number | undefined;
   /**
