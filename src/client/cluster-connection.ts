@@ -13,8 +13,8 @@ import { reloaderOf } from './kube-config/kube-config.ts';
 import type { RequestTarget } from './request-executor.ts';
 import type { HttpClientOptions } from './http-client.ts';
 import { HttpClient } from './http-client.ts';
-import type { ClusterTransportOptions } from './transport/transport.ts';
-import { clusterTransport } from './transport/transport.ts';
+import type { ClusterTransportOptions } from './transport/cluster-transport.ts';
+import { clusterTransport } from './transport/cluster-transport.ts';
 import { DialError } from './transport/connection-error.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
@@ -172,8 +172,8 @@ function openTarget(config: ClusterConfig, options: ClusterConnectionOptions): O
     log: options.log,
   });
   const retired = new AbortController();
-  const handler: HttpHandler = async (request) => {
-    retired.signal.throwIfAborted();
+  const handler: HttpHandler = (request) => {
+    if (retired.signal.aborted) return Promise.reject(retired.signal.reason);
     if (!request.longRunning) return transport.handle(request);
     const signals = request.signal ? [request.signal, retired.signal] : [retired.signal];
     return transport.handle({ ...request, signal: AbortSignal.any(signals) });

@@ -291,14 +291,13 @@ interface JsonCall {
 }
 
 function httpCall({ method, path, accept = JSON_TYPE, contentType, body, signal }: JsonCall) {
-  const type = body === undefined ? {} : { 'content-type': contentType ?? JSON_TYPE };
-  return {
+  const call = {
     method,
     path,
-    headers: { accept, ...type },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    ...(signal === undefined ? {} : { signal }),
+    headers: body === undefined ? { accept } : { accept, 'content-type': contentType ?? JSON_TYPE },
+    ...(signal && { signal }),
   };
+  return body === undefined ? call : { ...call, body: JSON.stringify(body) };
 }
 
 /** Returns the media type of object metadata. Servers without support for it send complete objects. */
@@ -313,11 +312,20 @@ function writeQuery({ fieldManager, dryRun, fieldValidation }: WriteOptions): Qu
 type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 function withQuery(path: string, query: Query): string {
-  const given = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined && value !== '') given.set(name, String(value));
+  let text = path;
+  let sign = '?';
+  for (const name of Object.keys(query)) {
+    const value = query[name];
+    if (value === undefined || value === '') continue;
+    text += `${sign}${name}=${encodeQueryValue(String(value))}`;
+    sign = '&';
   }
-  return given.size === 0 ? path : `${path}?${given.toString()}`;
+  return text;
+}
+
+/** Encodes a value as URLSearchParams does, which takes ten times as long for values that need no encoding. */
+function encodeQueryValue(value: string): string {
+  return /^[\w.-]*$/.test(value) ? value : new URLSearchParams({ '': value }).toString().slice(1);
 }
 
 /** @throws {TypeError} if the name or namespace is empty or malformed */

@@ -22,13 +22,15 @@ import { TokenBucket } from '../util/token-bucket.ts';
 
 /** Authenticates requests by a header. `Credentials` implements it. */
 export interface RequestCredentials {
-  /** Returns the headers that authenticate the next request. */
-  headers(): Promise<Readonly<Record<string, string>>>;
+  /** Returns the headers that authenticate the next request; no promise if they are known. */
+  headers(): Headers | Promise<Headers>;
   /**
    * Discards headers that the server rejected. Returns whether the next call of `headers` can return others.
    */
-  invalidate(rejected: Readonly<Record<string, string>>): boolean;
+  invalidate(rejected: Headers): boolean;
 }
+
+type Headers = Readonly<Record<string, string>>;
 
 /** A server and the credentials for it. They are only replaced together. */
 export interface RequestTarget {
@@ -96,7 +98,7 @@ type Attempt<R> =
       readonly retryAfterMs?: number | undefined;
       readonly target: RequestTarget;
       /** Headers that authenticated the request. */
-      readonly credentials: Readonly<Record<string, string>>;
+      readonly credentials: Headers;
     };
 
 /**
@@ -145,19 +147,21 @@ export class RequestExecutor {
 
   /** Resolves with the complete response; rejects if the response is not successful. */
   async send(call: Call): Promise<{ readonly response: HttpResponse; readonly body: Buffer }> {
+    const read = async (response: HttpResponse) => {
+      const body = await readBody(response);
+      if (this.#requestLog.enabled) this.#requestLog.responseBody(this.#logged(call), body);
+      return { result: { response, body }, bytes: body.length };
+    };
+    const { signal } = call;
+    const clock = this.#clock;
+    const timeoutMs = this.#requestTimeoutMs;
     return this.#withRetries(call, async () => {
-      await this.#waitForThrottle(call);
-      const attempt = (signal: AbortSignal | undefined) =>
-        this.#attempt({ ...call, ...(signal && { signal }) }, async (response) => {
-          const body = await readBody(response);
-          this.#requestLog.responseBody(this.#logged(call), body);
-          return { result: { response, body }, bytes: body.length };
-        });
-      const { signal } = call;
-      const timeoutMs = this.#requestTimeoutMs;
+      if (this.#throttle) await this.#waitForThrottle(this.#throttle, call);
       return timeoutMs === 0
-        ? attempt(signal)
-        : withinTimeout({ clock: this.#clock, timeoutMs, signal }, attempt);
+        ? this.#attempt(call, read)
+        : withinTimeout({ clock, timeoutMs, signal }, (limit) =>
+            this.#attempt({ ...call, signal: limit }, read),
+          );
     });
   }
 
@@ -239,16 +243,19 @@ export class RequestExecutor {
     read: (response: HttpResponse) => Promise<{ readonly result: R; readonly bytes?: number }>,
   ): Promise<Attempt<R>> {
     const target = this.#target;
-    let credentials: Readonly<Record<string, string>> = {};
+    let credentials: Headers = {};
     try {
-      credentials = await authenticate(call, target);
+      call.signal?.throwIfAborted();
+      const pending = target.credentials?.headers() ?? credentials;
+      credentials =
+        pending instanceof Promise ? await rejectOnAbort(pending, call.signal) : pending;
     } catch (error) {
       call.signal?.throwIfAborted();
       return { kind: 'failed', error, target, credentials };
     }
     const headers = { ...call.headers, 'user-agent': this.#userAgent, ...credentials };
-    const logged = this.#logged(call);
-    this.#requestLog.request(logged, headers, call.body);
+    const requestLog = this.#requestLog.enabled ? this.#requestLog : undefined;
+    requestLog?.request(this.#logged(call), headers, call.body);
     const startedMs = this.#clock.monotonic();
     const elapsedMs = () => this.#clock.monotonic() - startedMs;
     const record = (code: string, responseBytes?: number) =>
@@ -262,7 +269,7 @@ export class RequestExecutor {
       });
     try {
       const response = await target.handler({ ...call, headers });
-      this.#requestLog.response(logged, response, Math.round(elapsedMs()));
+      requestLog?.response(this.#logged(call), response, Math.round(elapsedMs()));
       this.#warn(response);
       if (isSuccess(response)) {
         const { result, bytes } = await read(response);
@@ -272,7 +279,7 @@ export class RequestExecutor {
       const received = await readBody(response);
       record(String(response.status), received.length);
       const body = withoutCredentials(received, credentials);
-      this.#requestLog.responseBody(logged, body);
+      requestLog?.responseBody(this.#logged(call), body);
       return {
         kind: 'failed',
         error: errorFromResponse(response, body, this.describe(call)),
@@ -288,14 +295,13 @@ export class RequestExecutor {
       const error = timeout
         ? this.#timeoutError(call, timeout)
         : unreachable(thrown, target.server);
-      this.#requestLog.failure(logged, error, Math.round(elapsedMs()));
+      requestLog?.failure(this.#logged(call), error, Math.round(elapsedMs()));
       return { kind: 'failed', error, target, credentials };
     }
   }
 
-  async #waitForThrottle(call: Call): Promise<void> {
-    if (!this.#throttle) return;
-    const waitedMs = await this.#throttle.wait(call.signal);
+  async #waitForThrottle(throttle: Throttle, call: Call): Promise<void> {
+    const waitedMs = await throttle.wait(call.signal);
     call.signal?.throwIfAborted();
     this.#metrics.throttled({ verb: call.method, host: this.#host, seconds: waitedMs / 1000 });
     if (waitedMs <= 50) return;
@@ -333,16 +339,8 @@ function hostOf(server: string): string {
   return URL.parse(server)?.host ?? server;
 }
 
-async function authenticate(
-  { signal }: Call,
-  { credentials }: RequestTarget,
-): Promise<Readonly<Record<string, string>>> {
-  signal?.throwIfAborted();
-  return credentials ? rejectOnAbort(credentials.headers(), signal) : {};
-}
-
 /** Masks the credentials in an error response, because servers can quote them and the message is logged. */
-function withoutCredentials(body: Buffer, credentials: Readonly<Record<string, string>>): Buffer {
+function withoutCredentials(body: Buffer, credentials: Headers): Buffer {
   const [, secret = ''] = credentials['authorization']?.split(' ') ?? [];
   if (secret.length < 6 || !body.includes(secret)) return body;
   return Buffer.from(body.toString('utf8').replaceAll(secret, '<masked>'));

@@ -10,12 +10,9 @@ export interface LoggedRequest {
   readonly path: string;
 }
 
-/** Maximum number of body characters in the log, by verbosity; from 10 on, the complete body. */
-const BODY_CHARACTERS: readonly (readonly [level: number, most: number])[] = [
-  [10, Number.POSITIVE_INFINITY],
-  [9, 10_240],
-  [8, 1024],
-];
+/** Maximum number of body characters in the log at the verbosity levels 8 and 9; from 10 on, the complete body. */
+const SHORT_BODY = 1024;
+const LONG_BODY = 10_240;
 
 const MASKED = '<masked>';
 
@@ -25,16 +22,29 @@ const MASKED = '<masked>';
  * issues or reviews, values of environment variables, and copies of complete objects in annotations.
  */
 export class RequestLog {
-  readonly #log: Logger;
+  readonly #lines: Logger;
+  readonly #headers: Logger;
+  readonly #bodies: Logger;
+  readonly #longBodies: Logger;
+  readonly #wholeBodies: Logger;
 
   constructor(log: Logger) {
-    this.#log = log;
+    this.#lines = log.v(6);
+    this.#headers = log.v(7);
+    this.#bodies = log.v(8);
+    this.#longBodies = log.v(9);
+    this.#wholeBodies = log.v(10);
+  }
+
+  /** Whether anything is logged. */
+  get enabled(): boolean {
+    return this.#lines.enabled;
   }
 
   request(call: LoggedRequest, headers: Readonly<Record<string, string>>, body?: string): void {
-    const log = this.#log.v(7);
-    if (log.enabled) {
-      log.info('Request', { verb: call.verb, url: call.url, headers: maskHeaders(headers) });
+    if (this.#headers.enabled) {
+      const { verb, url } = call;
+      this.#headers.info('Request', { verb, url, headers: maskHeaders(headers) });
     }
     if (body !== undefined) this.#body('Request Body', call, body);
   }
@@ -42,11 +52,8 @@ export class RequestLog {
   response(call: LoggedRequest, response: HttpResponse, milliseconds: number): void {
     const { verb, url } = call;
     const { status, headers } = response;
-    const log = this.#log.v(6);
-    if (log.enabled) {
-      const shown = this.#log.v(7).enabled ? { headers: maskHeaders(headers) } : {};
-      log.info('Response', { verb, url, status, ...shown, milliseconds });
-    }
+    const shown = this.#headers.enabled ? { headers: maskHeaders(headers) } : {};
+    this.#lines.info('Response', { verb, url, status, ...shown, milliseconds });
   }
 
   responseBody(call: LoggedRequest, body: Buffer): void {
@@ -56,13 +63,17 @@ export class RequestLog {
   failure(call: LoggedRequest, error: unknown, milliseconds: number): void {
     const { verb, url } = call;
     const err = messageOf(error);
-    this.#log.v(6).info('Request failed', { verb, url, err, milliseconds });
+    this.#lines.info('Request failed', { verb, url, err, milliseconds });
   }
 
   #body(message: string, call: LoggedRequest, body: string | Buffer): void {
-    const level = BODY_CHARACTERS.find(([level]) => this.#log.v(level).enabled);
-    if (!level) return;
-    this.#log.v(8).info(message, { body: presentBody(call, body.toString(), level[1]) });
+    if (!this.#bodies.enabled) return;
+    const most = this.#wholeBodies.enabled
+      ? Number.POSITIVE_INFINITY
+      : this.#longBodies.enabled
+        ? LONG_BODY
+        : SHORT_BODY;
+    this.#bodies.info(message, { body: presentBody(call, body.toString(), most) });
   }
 }
 

@@ -20,6 +20,10 @@ export async function readBody(
     }
     chunks.push(chunk);
   }
+  const [first] = chunks;
+  if (first && chunks.length === 1) {
+    return Buffer.from(first.buffer, first.byteOffset, first.byteLength);
+  }
   return Buffer.concat(chunks, length);
 }
 

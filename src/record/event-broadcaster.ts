@@ -100,6 +100,7 @@ export class EventBroadcaster implements Runnable {
   readonly name = 'events';
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #eventLog: Logger;
   readonly #errors: RateLimitedLog;
   readonly #host: string | undefined;
   readonly #concurrency: number;
@@ -131,6 +132,7 @@ export class EventBroadcaster implements Runnable {
     requirePositive('concurrency', concurrency);
     this.#clock = clock;
     this.#log = log;
+    this.#eventLog = log.v(3);
     this.#errors = new RateLimitedLog(clock, { windowMs: LOG_PERIOD_MS });
     this.#host = host;
     this.#concurrency = concurrency;
@@ -174,7 +176,7 @@ export class EventBroadcaster implements Runnable {
   }
 
   #record(event: RecordedEvent): RecordResult {
-    this.#log.v(3).info('Event occurred', describe(event));
+    if (this.#eventLog.enabled) this.#eventLog.info('Event occurred', describe(event));
     if (this.#isStopping) {
       this.#drop('shutdown', event, 'Dropped event: the daemon is stopping');
       return NOT_SENT;

@@ -26,7 +26,8 @@ const WHOLE_TEXTS = 10;
 export interface KlogScope {
   readonly verbosity: number;
   readonly name: string;
-  readonly fields: ReadonlyMap<string, LogValue>;
+  /** Converted when the first line is written: most loggers of a sync write none. */
+  readonly fields: () => ReadonlyMap<string, LogValue>;
 }
 
 /**
@@ -68,8 +69,10 @@ export class KlogLogger implements Logger {
   }
 
   with(fields: LogFields): Logger {
-    const merged = merge(new Map(this.#scope.fields), fields, this.#longest);
-    return new KlogLogger(this.#core, { ...this.#scope, fields: merged });
+    const inherited = this.#scope.fields;
+    let merged: ReadonlyMap<string, LogValue> | undefined;
+    const all = () => (merged ??= merge(new Map(inherited()), fields, this.#longest));
+    return new KlogLogger(this.#core, { ...this.#scope, fields: all });
   }
 
   named(name: string): Logger {
@@ -101,7 +104,7 @@ export class KlogLogger implements Logger {
     const longest = this.#longest;
     const merged = merge(new Map(), about, longest);
     if (this.#scope.name) merged.set('logger', this.#scope.name);
-    for (const [key, value] of this.#scope.fields) set(merged, key, value);
+    for (const [key, value] of this.#scope.fields()) set(merged, key, value);
     this.#core.write({
       severity,
       message: logText(message, longest),

@@ -67,6 +67,8 @@ export function createLogger(options: LoggingOptions, environment?: LoggingEnvir
   return logging(options, environment).log;
 }
 
+const NO_FIELDS: ReadonlyMap<string, LogValue> = new Map();
+
 function logging(options: LoggingOptions, environment: LoggingEnvironment = streams(options)) {
   const format = options.format === 'json' ? jsonFormat() : textFormat(options, environment.pid);
   const notice: DropNotice = ({ lines, reason }) =>
@@ -89,7 +91,7 @@ function logging(options: LoggingOptions, environment: LoggingEnvironment = stre
   const level = new ChangeableLogLevel(options.verbosity, () => log);
   const log: Logger = new KlogLogger(
     { write, now: environment.now, level, vmodule },
-    { verbosity: 0, name: '', fields: new Map() },
+    { verbosity: 0, name: '', fields: () => NO_FIELDS },
   );
   return { log, level };
 }

@@ -38,11 +38,12 @@ export class PemFiles {
   }
 
   /**
-   * Returns the certificates and keys; the same object as long as they are unchanged.
+   * Returns the certificates and keys; the same object as long as they are unchanged, and no promise while they
+   * need not be read again.
    *
    * @throws {ApiError} of kind `unauthorized` if a file cannot be used and there is no previous version
    */
-  async material(): Promise<TlsMaterial> {
+  material(): TlsMaterial | Promise<TlsMaterial> {
     const { clock } = this.#options;
     if (this.#material && clock.monotonic() < this.#rereadAtMs) return this.#material;
     this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
@@ -192,11 +193,18 @@ export class TokenFile {
   }
 
   /**
-   * Returns the token.
+   * Returns the token; no promise while the file need not be read again.
    *
    * @throws {ApiError} of kind `unauthorized` if the file cannot be read and there is no previous token
    */
-  async token(): Promise<string> {
+  token(): string | Promise<string> {
+    const token = this.#token;
+    return token !== undefined && this.#clock.monotonic() < this.#rereadAtMs
+      ? token
+      : this.#freshToken();
+  }
+
+  async #freshToken(): Promise<string> {
     if (this.#clock.monotonic() >= this.#rereadAtMs) {
       this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
       await this.#reading;

@@ -15,8 +15,11 @@ import { readTextFile } from '../read-file.ts';
 
 /** The credentials of the client and the trusted CAs, renewed when they change. */
 export interface Credentials extends RequestCredentials {
-  /** Returns the certificates for new connections; the same object as long as they are unchanged. */
-  tls(): Promise<TlsMaterial>;
+  /**
+   * Returns the certificates for new connections; the same object as long as they are unchanged, and no promise
+   * if they are known.
+   */
+  tls(): TlsMaterial | Promise<TlsMaterial>;
   /** Reads the certificate files again, after either side rejected the other's certificate. */
   invalidateTls(): void;
 }
@@ -65,21 +68,29 @@ export function credentialsOf(
   };
   switch (source.kind) {
     case 'none':
-      return { ...tls, headers: async () => ({}), invalidate: () => false };
+      return { ...tls, headers: () => NO_HEADERS, invalidate: () => false };
     case 'token': {
       const headers = bearer(source.token);
-      return { ...tls, headers: async () => headers, invalidate: () => false };
+      return { ...tls, headers: () => headers, invalidate: () => false };
     }
     case 'basic': {
       const pair = Buffer.from(`${source.username}:${source.password}`).toString('base64');
       const headers = { authorization: `Basic ${pair}` };
-      return { ...tls, headers: async () => headers, invalidate: () => false };
+      return { ...tls, headers: () => headers, invalidate: () => false };
     }
     case 'tokenFile': {
       const file = new TokenFile({ path: source.path, clock, log, readFile });
+      let last = { token: '', headers: NO_HEADERS };
+      const headersOf = (token: string) => {
+        if (token !== last.token) last = { token, headers: bearer(token) };
+        return last.headers;
+      };
       return {
         ...tls,
-        headers: async () => bearer(await file.token()),
+        headers() {
+          const token = file.token();
+          return typeof token === 'string' ? headersOf(token) : token.then(headersOf);
+        },
         invalidate(rejected) {
           file.invalidate(tokenOf(rejected) ?? '');
           return true;
@@ -89,7 +100,7 @@ export function credentialsOf(
     case 'clientCertificate':
       return {
         ...tls,
-        headers: async () => ({}),
+        headers: () => NO_HEADERS,
         invalidate() {
           pemFiles.invalidate();
           return source.certificate.kind === 'file';
@@ -137,6 +148,8 @@ function execCredentials(
     },
   };
 }
+
+const NO_HEADERS: Readonly<Record<string, string>> = {};
 
 const BEARER = 'Bearer ';
 

@@ -7,8 +7,7 @@ import { isCertificateRejected, unreachable } from './connection-error.ts';
 import type { TlsMaterial } from './dial.ts';
 import { dialer } from './dial.ts';
 import { rejectOnAbort } from '../../util/abort.ts';
-import type { WatchConnectionsOptions } from './watch-connections.ts';
-import { WatchConnections } from './watch-connections.ts';
+import { exchange } from './exchange.ts';
 
 /** Options of `undiciTransport`. */
 export interface TransportOptions {
@@ -97,30 +96,26 @@ export function undiciTransport(options: TransportOptions): Transport {
   };
 
   const handle = async (request: HttpRequest): Promise<HttpResponse> => {
-    const { signal, body, beforeSend } = request;
+    const { method, path, body, signal, beforeSend } = request;
     signal?.throwIfAborted();
-    const material = await rejectOnAbort(Promise.resolve(tls()), signal);
-    try {
-      const dispatcher = currentDispatcher(material);
-      const sender = beforeSend ? dispatcher.compose(calling(beforeSend)) : dispatcher;
-      const response = await sender.request({
+    const pending = tls();
+    const material = pending instanceof Promise ? await rejectOnAbort(pending, signal) : pending;
+    return exchange({
+      dispatcher: currentDispatcher(material),
+      request: {
         origin: server.origin,
-        path: prefix + request.path,
-        method: request.method,
-        headers: [...Object.entries(request.headers).flat(), ...extraHeaders],
+        path: prefix + path,
+        method,
+        headers: headerList(request.headers, extraHeaders),
         ...(body === undefined ? {} : { body }),
-        ...(signal === undefined ? {} : { signal }),
-      });
-      return {
-        status: response.statusCode,
-        headers: flatten(response.headers),
-        body: readBody(response.body, signal, presentable),
-      };
-    } catch (error) {
-      if (isCertificateRejected(error)) options.onTlsRejected?.();
-      signal?.throwIfAborted();
-      throw unreachable(error, presentable);
-    }
+      },
+      signal,
+      beforeSend,
+      explain: (error) => {
+        if (isCertificateRejected(error)) options.onTlsRejected?.();
+        return signal?.aborted ? signal.reason : unreachable(error, presentable);
+      },
+    });
   };
 
   const dispatchers = () => [...retiring, ...(pool ? [pool.dispatcher] : [])];
@@ -150,69 +145,9 @@ function newDispatcher(server: URL, tls: TlsMaterial, options: TransportOptions)
   });
 }
 
-/** Returns an interceptor that calls `beforeSend` immediately before the request is written to a connection. */
-function calling(beforeSend: () => void): Dispatcher.DispatcherComposeInterceptor {
-  return (dispatch) => (options, handler) =>
-    dispatch(options, {
-      onRequestStart(controller, context) {
-        beforeSend();
-        handler.onRequestStart?.(controller, context);
-      },
-      onRequestUpgrade: (...event) => handler.onRequestUpgrade?.(...event),
-      onResponseStart: (...event) => handler.onResponseStart?.(...event),
-      onResponseData: (...event) => handler.onResponseData?.(...event),
-      onResponseEnd: (...event) => handler.onResponseEnd?.(...event),
-      onResponseError: (...event) => handler.onResponseError?.(...event),
-    });
-}
-
-/** Reads a response body. Leaving the iteration destroys the stream and closes its connection. */
-async function* readBody(
-  body: Dispatcher.ResponseData['body'],
-  signal: AbortSignal | undefined,
-  server: string,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  try {
-    yield* body as AsyncIterable<Uint8Array>;
-  } catch (error) {
-    signal?.throwIfAborted();
-    throw unreachable(error, server);
-  }
-}
-
-function flatten(
-  headers: Record<string, string | string[] | undefined>,
-): Readonly<Record<string, string>> {
-  const flat: Record<string, string> = Object.create(null);
-  for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(', ') : value;
-  }
-  return flat;
-}
-
-/** Options of `clusterTransport`. */
-export interface ClusterTransportOptions extends WatchConnectionsOptions {
-  readonly headersTimeoutMs?: number;
-}
-
-/**
- * Creates a transport that sends watches over HTTP/2 connections with health checks and other requests over
- * HTTP/1.1. If the server does not support HTTP/2, all requests use HTTP/1.1.
- */
-export function clusterTransport({ clock, ...options }: ClusterTransportOptions): Transport {
-  const watches = new WatchConnections({ ...options, clock });
-  const ordinary = undiciTransport({ ...options, ...(clock === undefined ? {} : { clock }) });
-  return {
-    server: ordinary.server,
-    handle: async (request) =>
-      (request.longRunning ? await watches.send(request) : undefined) ?? ordinary.handle(request),
-    async retire() {
-      watches.retire();
-      await ordinary.retire();
-    },
-    async close() {
-      watches.close();
-      await ordinary.close();
-    },
-  };
+/** Returns headers in the form that undici passes on unchanged: names and values in turn. */
+function headerList(headers: Readonly<Record<string, string>>, more: readonly string[]): string[] {
+  const list: string[] = [];
+  for (const name of Object.keys(headers)) list.push(name, headers[name] ?? '');
+  return more.length === 0 ? list : list.concat(more);
 }

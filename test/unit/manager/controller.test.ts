@@ -16,7 +16,7 @@ import type { Registry } from '../../../src/metrics/registry.ts';
 import { workqueueMetrics } from '../../../src/metrics/workqueue-metrics.ts';
 import type { ShardHandler } from '../../../src/sharding/shards.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
-import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { runAll } from '../../../src/util/runnable.ts';
 import { formatCause } from '../../../src/workqueue/queue-item.ts';
 import { done } from '../../../src/workqueue/outcome.ts';
@@ -84,6 +84,8 @@ describe('a controller', () => {
       await clock.advance(1000);
       await running;
     };
+    // The informer has read the empty collection, so that the Pod arrives as a change.
+    await settle();
     await client.create(PODS, {
       apiVersion: 'v1',
       kind: 'Pod',

@@ -94,9 +94,9 @@ test('reports a token file that never contained a token', async (t) => {
   const unauthorized = (error: unknown) =>
     isApiError(error, 'unauthorized') &&
     error.message.includes(`Cannot read the token file ${path}`);
-  await assert.rejects(credentials.headers(), unauthorized);
+  await assert.rejects(async () => credentials.headers(), unauthorized);
   await writeFile(path, '');
-  await assert.rejects(credentials.headers(), unauthorized);
+  await assert.rejects(async () => credentials.headers(), unauthorized);
 });
 
 test('reads the token file again and retries once if the server rejects the token', async (t) => {
@@ -232,7 +232,7 @@ test('keeps all certificates while a file is incomplete or does not match the ot
   for (const [corrupt, pattern] of corruptions) {
     const never = pemCredentials({ ...first, ...corrupt }, { clock });
     await assert.rejects(
-      never.tls(),
+      async () => never.tls(),
       (error) => isApiError(error, 'unauthorized') && pattern.test(error.message),
     );
   }
@@ -285,7 +285,7 @@ test('trusts the new CA of a server once the file contains it, and the old CA no
 test('reports a certificate file that does not exist', async () => {
   const path = '/nowhere/tls.crt';
   const credentials = credentialsOf(configOf({ kind: 'none' }, { ca: { kind: 'file', path } }));
-  await assert.rejects(credentials.tls(), /Cannot read \/nowhere\/tls\.crt: ENOENT/);
+  await assert.rejects(async () => credentials.tls(), /Cannot read \/nowhere\/tls\.crt: ENOENT/);
 });
 
 test('presents the client certificate of the configuration', async (t) => {

@@ -69,7 +69,7 @@ function open(source: ExecSource, options: CredentialsOptions = {}, more?: Parti
 test('runs the plugin once for concurrent callers and caches the token', async (t) => {
   const { source, runs } = await plugin(t, `print({ token: 'token ' + run })`);
   const credentials = open(source);
-  const all = await Promise.all(Array.from({ length: 5 }, () => credentials.headers()));
+  const all = await Promise.all(Array.from({ length: 5 }, async () => credentials.headers()));
   assert.deepEqual(
     new Set(all.map((headers) => headers['authorization'])),
     new Set(['Bearer token 1']),
@@ -145,7 +145,7 @@ test('uses a credential until it expires if it cannot be renewed, and does not l
     assert.equal(await countRuns(), attempt, 'one attempt in ten seconds');
     await clock.advance(10_000);
   }
-  await assert.rejects(credentials.headers(), /exit code 1/, 'it has expired');
+  await assert.rejects(async () => credentials.headers(), /exit code 1/, 'it has expired');
   assert.equal(lines.length, 3);
   for (const { message, error } of lines) {
     assert.equal(message, 'Failed to renew a credential, using it until it expires');
@@ -266,12 +266,15 @@ test('reports the failure of a plugin without quoting its output', async (t) => 
   ];
   for (const [script, message] of cases) {
     const { source } = await plugin(t, script);
-    await assert.rejects(open(source, { metrics }).headers(), (error) => {
-      assert.ok(isApiError(error, 'unauthorized'), String(error));
-      assert.match(error.message, message);
-      assert.doesNotMatch(`${error.stack} ${String(error.cause)}`, /canary/);
-      return true;
-    });
+    await assert.rejects(
+      async () => open(source, { metrics }).headers(),
+      (error) => {
+        assert.ok(isApiError(error, 'unauthorized'), String(error));
+        assert.match(error.message, message);
+        assert.doesNotMatch(`${error.stack} ${String(error.cause)}`, /canary/);
+        return true;
+      },
+    );
   }
   assert.deepEqual(statuses.slice(0, 3), [
     [3, 'plugin_execution_error'],
@@ -290,18 +293,21 @@ test('reports a plugin that is not installed with its install hint', async () =>
     installHint: 'Install it with: get-plugin',
   };
   await assert.rejects(
-    open(source).headers(),
+    async () => open(source).headers(),
     /no-such-plugin was not found\. Install it with: get-plugin$/,
   );
   const { installHint: _hint, ...unhinted } = source;
-  await assert.rejects(open(unhinted).headers(), /was not found\. Install it, or check the PATH/);
+  await assert.rejects(
+    async () => open(unhinted).headers(),
+    /was not found\. Install it, or check the PATH/,
+  );
 });
 
 test('kills a plugin that does not end within one minute', async (t) => {
   const clock = new FakeClock();
   const { source, ids } = await plugin(t, `setInterval(() => {}, 1000)`);
   const outcome = assert.rejects(
-    open(source, { clock }).headers(),
+    async () => open(source, { clock }).headers(),
     /timed out: not done within 60 s\. It cannot read input/,
   );
   while (clock.untilNext !== 60_000) await settle(1);
@@ -315,7 +321,7 @@ test('kills a plugin that does not end within one minute', async (t) => {
 test('runs a failed plugin again on the next call', async (t) => {
   const { source } = await plugin(t, `run === 1 ? process.exit(1) : print({ token: 'abc' })`);
   const credentials = open(source);
-  await assert.rejects(credentials.headers(), /exit code 1/);
+  await assert.rejects(async () => credentials.headers(), /exit code 1/);
   assert.deepEqual(await credentials.headers(), { authorization: 'Bearer abc' });
 });
 

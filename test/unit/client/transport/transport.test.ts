@@ -5,12 +5,14 @@ import { createServer } from 'node:net';
 import type { TestContext } from 'node:test';
 import { test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
+import type { Dispatcher } from 'undici';
 import { ApiError } from '../../../../src/api/api-error.ts';
 import {
   isConnectionRefused,
   isNeverSent,
 } from '../../../../src/client/transport/connection-error.ts';
 import type { TlsMaterial } from '../../../../src/client/transport/dial.ts';
+import { exchange } from '../../../../src/client/transport/exchange.ts';
 import type { Transport, TransportOptions } from '../../../../src/client/transport/transport.ts';
 import { undiciTransport } from '../../../../src/client/transport/transport.ts';
 import type { HttpRequest, HttpResponse } from '../../../../src/util/http.ts';
@@ -22,6 +24,32 @@ function open(t: TestContext, options: TransportOptions): Transport {
   const transport = undiciTransport(options);
   t.after(() => transport.close());
   return transport;
+}
+
+/** Records when a connection is paused and resumed. */
+class FakeController implements Dispatcher.DispatchController {
+  readonly aborted = false;
+  readonly reason = null;
+  readonly #calls: string[];
+  paused = false;
+
+  constructor(calls: string[]) {
+    this.#calls = calls;
+  }
+
+  abort(): void {
+    this.#calls.push('aborted');
+  }
+
+  pause(): void {
+    this.paused = true;
+    this.#calls.push('paused');
+  }
+
+  resume(): void {
+    this.paused = false;
+    this.#calls.push('resumed');
+  }
 }
 
 function get(transport: Transport, request: Partial<HttpRequest> = {}): Promise<HttpResponse> {
@@ -292,4 +320,67 @@ test('calls beforeSend when a connection is available, not when the request is m
   assert.equal(await textOf(inTime), 'ok');
   assert.deepEqual(seen, ['1 connection', 'asked']);
   assert.deepEqual(received, ['/in-time']);
+});
+
+test('rejects at once if a request aborts before there is a connection, and never sends it', async (t) => {
+  const received: string[] = [];
+  const { url } = await serve(t, (request, response) => {
+    received.push(String(request.url));
+    response.end('ok');
+  });
+  const lookups: (() => void)[] = [];
+  let isResolving = false;
+  const transport = open(t, {
+    server: url.replace('127.0.0.1', 'api.test'),
+    lookup: (_host, _options, callback) => {
+      const answer = () => callback(null, [{ address: '127.0.0.1', family: 4 }]);
+      if (isResolving) answer();
+      else lookups.push(answer);
+    },
+  });
+  const limit = new AbortController();
+  const aborted = get(transport, { path: '/aborted', method: 'POST', signal: limit.signal });
+  const waiting = get(transport, { path: '/waiting' });
+  await settle();
+  limit.abort(new Error('no longer wanted'));
+  await assert.rejects(aborted, /no longer wanted/);
+  isResolving = true;
+  for (const answer of lookups) answer();
+  assert.equal(await textOf(await waiting), 'ok');
+  assert.equal(await textOf(await get(transport, { path: '/next' })), 'ok');
+  assert.deepEqual(received.toSorted(), ['/next', '/waiting']);
+});
+
+test('ignores informational responses before the response', async (t) => {
+  const { url } = await serve(t, (_request, response) => {
+    response.writeEarlyHints({ link: '</style.css>' });
+    response.end('ok');
+  });
+  const response = await get(open(t, { server: url }));
+  assert.equal(response.status, 200);
+  assert.equal(await textOf(response), 'ok');
+});
+
+test('pauses the connection while 64 KiB are unread', async () => {
+  const calls: string[] = [];
+  const controller = new FakeController(calls);
+  const { body } = await exchange({
+    request: { method: 'GET', path: '/' },
+    dispatcher: {
+      dispatch(_options, handler) {
+        handler.onRequestStart?.(controller, {});
+        handler.onResponseStart?.(controller, 200, {});
+        for (const size of [60_000, 6000]) {
+          calls.push(`${size} bytes`);
+          handler.onResponseData?.(controller, Buffer.alloc(size));
+        }
+        return true;
+      },
+    },
+    explain: (error) => error,
+  });
+  assert.deepEqual(calls, ['60000 bytes', '6000 bytes', 'paused']);
+  const { value } = await body[Symbol.asyncIterator]().next();
+  assert.equal(value?.length, 66_000);
+  assert.equal(calls.at(-1), 'resumed');
 });

@@ -5,7 +5,7 @@ import type { ServerHttp2Stream } from 'node:http2';
 import type { TestContext } from 'node:test';
 import { test } from 'node:test';
 import { ApiError } from '../../../../src/api/api-error.ts';
-import { clusterTransport } from '../../../../src/client/transport/transport.ts';
+import { clusterTransport } from '../../../../src/client/transport/cluster-transport.ts';
 import {
   isConnectionReset,
   isDeadConnection,
