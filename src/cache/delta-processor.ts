@@ -81,8 +81,7 @@ export class DeltaProcessor<T extends KubernetesObject> {
   }
 
   #change(key: ObjectKey, object: DeepReadonly<T>, unordered = false): void {
-    const old = this.#indexer.get(key);
-    this.#indexer.set(key, object);
+    const old = this.#indexer.set(key, object);
     if (!unordered) this.#indexer.reached(object.metadata.resourceVersion);
     this.#notify(old, object, false);
   }
@@ -102,20 +101,18 @@ export class DeltaProcessor<T extends KubernetesObject> {
     const next = new Map<ObjectKey, DeepReadonly<T>>();
     for (const object of objects) next.set(keyOf(object), object);
     const from = this.#indexer.lastStoreSyncResourceVersion;
-    const previous = this.#indexer.replace(next, resourceVersion);
-    if (quorumReadMs !== undefined) this.#quorumReadMs = quorumReadMs;
+    const isQuorumRead = quorumReadMs !== undefined;
+    const { changed, removed } = this.#indexer.replace(next, resourceVersion, !isQuorumRead);
+    if (isQuorumRead) this.#quorumReadMs = quorumReadMs;
     let isHistoryLost = isOlderResourceVersion(resourceVersion, from);
-    const difference = { from, to: resourceVersion, added: 0, changed: 0, removed: 0 };
-    for (const [key, lastKnown] of previous) {
-      if (next.has(key)) continue;
-      difference.removed++;
+    const difference = { from, to: resourceVersion, added: 0, changed: 0, removed: removed.length };
+    for (const lastKnown of removed) {
       for (const listener of this.#listeners) listener.delete(lastKnown, false);
       const pause = slice.spend();
       if (pause) await pause;
       if (signal.aborted) return;
     }
-    for (const [key, object] of next) {
-      const old = previous.get(key);
+    for (const { old, object } of changed) {
       const { resourceVersion } = object.metadata;
       if (old?.metadata.resourceVersion !== resourceVersion) {
         if (old) difference.changed++;

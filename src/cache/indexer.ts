@@ -21,8 +21,33 @@ export function namespaceIndex(object: DeepReadonly<KubernetesObject>): readonly
 }
 
 interface Index<T extends KubernetesObject> {
+  readonly name: string;
   valuesOf(object: DeepReadonly<T>): readonly string[];
-  entries: InvertedIndex;
+  readonly keys: InvertedIndex;
+}
+
+/** Index values of one object, in the order of the indexes. */
+type Values = readonly (readonly string[])[];
+
+/** What the store has under one key, so that a change needs a single lookup. */
+interface Entry<T extends KubernetesObject> {
+  readonly key: ObjectKey;
+  object: DeepReadonly<T>;
+  /**
+   * Remembered, so that a removal does not depend on an index function that returns the same result
+   * twice.
+   */
+  values: Values;
+}
+
+/** The differences between two states of the store. */
+export interface Replacement<T extends KubernetesObject> {
+  /** In the order of the new objects; `old` is undefined for an addition. */
+  readonly changed: readonly {
+    readonly old: DeepReadonly<T> | undefined;
+    readonly object: DeepReadonly<T>;
+  }[];
+  readonly removed: readonly DeepReadonly<T>[];
 }
 
 /**
@@ -33,8 +58,8 @@ interface Index<T extends KubernetesObject> {
  * With `onIndexError`, the object is stored without values in that index.
  */
 export class Indexer<T extends KubernetesObject> {
-  #objects: Map<ObjectKey, DeepReadonly<T>> = new Map();
-  readonly #indexes = new Map<string, Index<T>>();
+  readonly #entries = new Map<ObjectKey, Entry<T>>();
+  readonly #indexes: Index<T>[] = [];
   readonly #onIndexError: IndexErrorHandler | undefined;
   #resourceVersion = '';
 
@@ -44,7 +69,7 @@ export class Indexer<T extends KubernetesObject> {
   }
 
   get size(): number {
-    return this.#objects.size;
+    return this.#entries.size;
   }
 
   /**
@@ -69,33 +94,33 @@ export class Indexer<T extends KubernetesObject> {
   }
 
   get(key: ObjectKey): DeepReadonly<T> | undefined {
-    return this.#objects.get(key);
+    return this.#entries.get(key)?.object;
   }
 
   has(key: ObjectKey): boolean {
-    return this.#objects.has(key);
+    return this.#entries.has(key);
   }
 
   keys(): IterableIterator<ObjectKey> {
-    return this.#objects.keys();
+    return this.#entries.keys();
   }
 
-  values(): IterableIterator<DeepReadonly<T>> {
-    return this.#objects.values();
+  *values(): IterableIterator<DeepReadonly<T>> {
+    for (const { object } of this.#entries.values()) yield object;
   }
 
   hasIndex(name: string): boolean {
-    return this.#indexes.has(name);
+    return this.#indexes.some((index) => index.name === name);
   }
 
   /** Returns the objects with this index value. */
   byIndex(name: string, value: string): DeepReadonly<T>[] {
-    return this.#lookUp(this.#index(name).entries.keysOf(value));
+    return this.#lookUp(this.#index(name).keys.keysOf(value));
   }
 
   /** Returns the keys with this index value, sorted. */
   indexKeys(name: string, value: string): ObjectKey[] {
-    return [...this.#index(name).entries.keysOf(value)].sort();
+    return [...this.#index(name).keys.keysOf(value)].sort();
   }
 
   /** Returns the objects that share at least one value of the index with `object`, each once. */
@@ -103,14 +128,14 @@ export class Indexer<T extends KubernetesObject> {
     const index = this.#index(name);
     const keys = new Set<ObjectKey>();
     for (const value of index.valuesOf(object)) {
-      for (const key of index.entries.keysOf(value)) keys.add(key);
+      for (const key of index.keys.keysOf(value)) keys.add(key);
     }
     return this.#lookUp(keys);
   }
 
   /** Returns the values of at least one object. */
   indexValues(name: string): string[] {
-    return [...this.#index(name).entries.values()];
+    return [...this.#index(name).keys.values()];
   }
 
   /**
@@ -119,59 +144,80 @@ export class Indexer<T extends KubernetesObject> {
    * @throws {Error} if an index of the same name exists
    */
   addIndexers(indexers: IndexFunctions<T>): void {
-    const taken = Object.keys(indexers).filter((name) => this.#indexes.has(name));
+    const taken = Object.keys(indexers).filter((name) => this.hasIndex(name));
     if (taken.length > 0) {
       throw new Error(`Indexes with these names already exist: ${taken.join(', ')}`);
     }
-    const added = Object.entries(indexers).map(([name, valuesOf]) => {
+    const added = Object.entries(indexers).map(([name, valuesOf]): Index<T> => {
       if (valuesOf.constructor.name === 'AsyncFunction') {
         throw new TypeError(`Index function ${name} is async; index functions must be synchronous`);
       }
-      const index: Index<T> = { valuesOf, entries: new InvertedIndex() };
-      index.entries = this.#entriesOf(name, index, this.#objects);
-      return [name, index] as const;
+      return { name, valuesOf, keys: new InvertedIndex() };
     });
-    for (const [name, index] of added) this.#indexes.set(name, index);
+    const entries = [...this.#entries.values()];
+    const values = entries.map(({ key, object }) => this.#valuesOf(added, key, object));
+    for (const index of added) this.#indexes.push(index);
+    for (const [at, entry] of entries.entries()) {
+      this.#apply(entry, entry.object, [...entry.values, ...(values[at] ?? [])]);
+    }
   }
 
-  /** Adds or replaces the object of this key. */
-  set(key: ObjectKey, object: DeepReadonly<T>): void {
-    const values: (readonly string[])[] = [];
-    for (const [name, index] of this.#indexes) {
-      values.push(this.#valuesOf(name, index, key, object));
+  /** Adds or replaces the object of this key, and returns the previous one. */
+  set(key: ObjectKey, object: DeepReadonly<T>): DeepReadonly<T> | undefined {
+    const values = this.#valuesOf(this.#indexes, key, object);
+    const entry = this.#entries.get(key);
+    if (!entry) {
+      this.#add(key, object, values);
+      return undefined;
     }
-    this.#objects.set(key, object);
-    let position = 0;
-    for (const index of this.#indexes.values()) index.entries.set(key, values[position++] ?? []);
+    const old = entry.object;
+    this.#apply(entry, object, values);
+    return old;
   }
 
   /** Removes and returns the object of this key. */
   delete(key: ObjectKey): DeepReadonly<T> | undefined {
-    const object = this.#objects.get(key);
-    if (object === undefined) return undefined;
-    this.#objects.delete(key);
-    for (const index of this.#indexes.values()) index.entries.set(key, []);
-    return object;
+    const entry = this.#entries.get(key);
+    if (!entry) return undefined;
+    this.#remove(entry);
+    return entry.object;
   }
 
   /**
-   * Replaces all objects in one step.
+   * Replaces all objects in one step. Objects of the same uid and resourceVersion remain, and cost one
+   * comparison.
    *
-   * @returns the previous objects
+   * @param keepsUnchanged false if the server may have lost its history, so that a resourceVersion does not
+   *   identify a state
    */
   replace(
-    objects: Map<ObjectKey, DeepReadonly<T>>,
+    objects: ReadonlyMap<ObjectKey, DeepReadonly<T>>,
     resourceVersion: string,
-  ): ReadonlyMap<ObjectKey, DeepReadonly<T>> {
-    const rebuilt = Array.from(
-      this.#indexes,
-      ([name, index]) => [index, this.#entriesOf(name, index, objects)] as const,
-    );
-    const previous = this.#objects;
-    this.#objects = objects;
-    for (const [index, entries] of rebuilt) index.entries = entries;
+    keepsUnchanged = true,
+  ): Replacement<T> {
+    const changes: {
+      readonly key: ObjectKey;
+      readonly entry: Entry<T> | undefined;
+      readonly old: DeepReadonly<T> | undefined;
+      readonly object: DeepReadonly<T>;
+      readonly values: Values;
+    }[] = [];
+    let known = 0;
+    for (const [key, object] of objects) {
+      const entry = this.#entries.get(key);
+      if (entry) known++;
+      const old = entry?.object;
+      if (keepsUnchanged && old && isUnchanged(old, object)) continue;
+      const values = this.#valuesOf(this.#indexes, key, object);
+      changes.push({ key, entry, old, object, values });
+    }
+    const removed = known === this.#entries.size ? [] : this.#removeAllExcept(objects);
+    for (const { key, entry, object, values } of changes) {
+      if (entry) this.#apply(entry, object, values);
+      else this.#add(key, object, values);
+    }
     this.#resourceVersion = resourceVersion;
-    return previous;
+    return { changed: changes, removed };
   }
 
   /** Records that the store contains every change up to `resourceVersion`. */
@@ -180,7 +226,7 @@ export class Indexer<T extends KubernetesObject> {
   }
 
   #index(name: string): Index<T> {
-    const index = this.#indexes.get(name);
+    const index = this.#indexes.find((index) => index.name === name);
     if (!index) throw new Error(`Index with name ${name} does not exist`);
     return index;
   }
@@ -188,30 +234,53 @@ export class Indexer<T extends KubernetesObject> {
   #lookUp(keys: Iterable<ObjectKey>): DeepReadonly<T>[] {
     const objects: DeepReadonly<T>[] = [];
     for (const key of keys) {
-      const object = this.#objects.get(key);
-      if (object !== undefined) objects.push(object);
+      const entry = this.#entries.get(key);
+      if (entry) objects.push(entry.object);
     }
     return objects;
   }
 
-  #entriesOf(
-    name: string,
-    index: Index<T>,
-    objects: ReadonlyMap<ObjectKey, DeepReadonly<T>>,
-  ): InvertedIndex {
-    const entries = new InvertedIndex();
-    for (const [key, object] of objects) {
-      entries.set(key, this.#valuesOf(name, index, key, object));
-    }
-    return entries;
+  #add(key: ObjectKey, object: DeepReadonly<T>, values: Values): void {
+    const entry: Entry<T> = { key, object, values: NO_VALUES };
+    this.#entries.set(key, entry);
+    this.#apply(entry, object, values);
   }
 
-  #valuesOf(
-    name: string,
-    index: Index<T>,
-    key: ObjectKey,
-    object: DeepReadonly<T>,
-  ): readonly string[] {
+  #apply(entry: Entry<T>, object: DeepReadonly<T>, values: Values): void {
+    const before = entry.values;
+    entry.object = object;
+    if (sameValues(before, values)) return;
+    entry.values = values;
+    for (let at = 0; at < this.#indexes.length; at++) {
+      this.#indexes[at]?.keys.move(entry.key, before[at] ?? NO_STRINGS, values[at] ?? NO_STRINGS);
+    }
+  }
+
+  #remove({ key, values }: Entry<T>): void {
+    this.#entries.delete(key);
+    for (const [at, { keys }] of this.#indexes.entries()) {
+      keys.move(key, values[at] ?? NO_STRINGS, NO_STRINGS);
+    }
+  }
+
+  #removeAllExcept(objects: ReadonlyMap<ObjectKey, unknown>): DeepReadonly<T>[] {
+    const removed: DeepReadonly<T>[] = [];
+    for (const entry of this.#entries.values()) {
+      if (objects.has(entry.key)) continue;
+      this.#remove(entry);
+      removed.push(entry.object);
+    }
+    return removed;
+  }
+
+  #valuesOf(indexes: readonly Index<T>[], key: ObjectKey, object: DeepReadonly<T>): Values {
+    const values: (readonly string[])[] = [];
+    for (const index of indexes) values.push(this.#valuesIn(index, key, object));
+    return values;
+  }
+
+  #valuesIn(index: Index<T>, key: ObjectKey, object: DeepReadonly<T>): readonly string[] {
+    const { name } = index;
     try {
       const values: unknown = index.valuesOf(object);
       if (isStrings(values)) return values;
@@ -228,6 +297,17 @@ export class Indexer<T extends KubernetesObject> {
   }
 }
 
+const NO_VALUES: Values = [];
+const NO_STRINGS: readonly string[] = [];
+
+function isUnchanged(
+  old: DeepReadonly<KubernetesObject>,
+  object: DeepReadonly<KubernetesObject>,
+): boolean {
+  const { uid, resourceVersion } = object.metadata;
+  return old.metadata.resourceVersion === resourceVersion && old.metadata.uid === uid;
+}
+
 function isStrings(values: unknown): values is readonly string[] {
   if (!Array.isArray(values)) return false;
   for (const value of values) if (typeof value !== 'string') return false;
@@ -239,26 +319,14 @@ function describe(value: unknown): string {
   return Array.isArray(value) ? 'an array with other values' : typeof value;
 }
 
-/**
- * Keys by index value. It remembers the values of each key, so a removal does not depend on an index
- * function that returns the same result twice.
- */
+/** Keys by index value. */
 class InvertedIndex {
   readonly #keys = new Map<string, Set<ObjectKey>>();
-  readonly #values = new Map<ObjectKey, readonly string[]>();
 
   /** Replaces the values of `key`. */
-  set(key: ObjectKey, values: readonly string[]): void {
-    const before = this.#values.get(key);
-    if (before !== undefined) {
-      if (sameStrings(before, values)) return;
-      for (const value of before) if (!values.includes(value)) this.#remove(value, key);
-    }
-    if (values.length === 0) {
-      this.#values.delete(key);
-      return;
-    }
-    this.#values.set(key, values);
+  move(key: ObjectKey, before: readonly string[], values: readonly string[]): void {
+    if (sameStrings(before, values)) return;
+    for (const value of before) if (!values.includes(value)) this.#remove(value, key);
     for (const value of values) {
       const keys = this.#keys.get(value);
       if (keys) keys.add(key);
@@ -280,6 +348,14 @@ class InvertedIndex {
     keys?.delete(key);
     if (keys?.size === 0) this.#keys.delete(value);
   }
+}
+
+function sameValues(a: Values, b: Values): boolean {
+  if (a.length !== b.length) return false;
+  for (let at = 0; at < a.length; at++) {
+    if (!sameStrings(a[at] ?? NO_STRINGS, b[at] ?? NO_STRINGS)) return false;
+  }
+  return true;
 }
 
 function sameStrings(a: readonly string[], b: readonly string[]): boolean {

@@ -58,11 +58,11 @@ test('calls no handler for a relist with equal objects and updates the resourceV
   const { indexer, process, listener } = newProcessor();
   const { notes, listener: early } = listener();
   early.activate();
-  await process(state('10', thing('a', 1, '5'), thing('b', 1, '6')));
-  const again = thing('a', 1, '5');
-  await process(state('20', again, thing('b', 2, '15')));
+  const unchanged = thing('a', 1, '5');
+  await process(state('10', unchanged, thing('b', 1, '6')));
+  await process(state('20', thing('a', 1, '5'), thing('b', 2, '15')));
   assert.deepEqual(notes, ['+a=1!', '+b=1!', '~b=1→2']);
-  assert.equal(indexer.get(keyOf(again)), again);
+  assert.equal(indexer.get(keyOf(unchanged)), unchanged);
 });
 
 test('marks a handler that was added before the initial state as synced with that state', async () => {

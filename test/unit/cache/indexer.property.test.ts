@@ -100,12 +100,23 @@ test('agrees with a linear search for every query', () => {
             break;
           }
           case 'replace': {
-            const before = new Map(model.objects);
+            const before = model.objects;
             const next = new Map<ObjectKey, Thing>();
             for (const [at, word] of step.objects) next.set(keyOf(thing(at)), thing(at, word));
             model.objects = [...next];
             model.resourceVersion = '5';
-            assert.deepEqual(indexer.replace(new Map(next), '5'), before);
+            const { changed, removed } = indexer.replace(next, '5', false);
+            assert.deepEqual(
+              changed.map(({ old, object }) => ({ old, object })),
+              [...next].map(([key, object]) => ({
+                old: before.find(([known]) => known === key)?.[1],
+                object,
+              })),
+            );
+            assertSame(
+              removed,
+              before.filter(([key]) => !next.has(key)).map(([, object]) => object),
+            );
             failed.length = 0;
             break;
           }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { keyOf } from '../../../src/api/object-key.ts';
-import type { DeepReadonly } from '../../../src/api/object.ts';
+import type { DeepReadonly, ObjectMeta } from '../../../src/api/object.ts';
 import type { ObjectKey } from '../../../src/api/object-key.ts';
 import { Indexer, NAMESPACE_INDEX, namespaceIndex } from '../../../src/cache/indexer.ts';
 import type { IndexFunctions } from '../../../src/cache/indexer.ts';
@@ -21,6 +21,10 @@ function put(indexer: Indexer<Thing>, key: string, value = 0): void {
 
 function key(name: string): ObjectKey {
   return keyOf(thing(name));
+}
+
+function withMetadata(object: Thing, metadata: Partial<ObjectMeta>): Thing {
+  return { ...object, metadata: { ...object.metadata, ...metadata } };
 }
 
 function names(objects: readonly { metadata: { name: string } }[]): string[] {
@@ -115,15 +119,44 @@ test('accepts names and values like __proto__', () => {
   assert.throws(() => indexer.byIndex('toString', 'x'), /does not exist/);
 });
 
-test('rebuilds the indexes on replace and returns the previous objects', () => {
+test('updates the indexes on replace and returns the differences', () => {
   const indexer = new Indexer<Thing>(byBit);
   put(indexer, 'a', 1);
   put(indexer, 'b', 2);
-  const previous = indexer.replace(new Map([[key('c'), thing('c', 4)]]), '20');
-  assert.deepEqual([...previous.keys()], [key('a'), key('b')]);
+  const { changed, removed } = indexer.replace(new Map([[key('c'), thing('c', 4)]]), '20');
+  assert.deepEqual(names(removed), ['a', 'b']);
+  assert.deepEqual(names(changed.map(({ object }) => object)), ['c']);
   assert.deepEqual(indexer.indexValues('bit'), ['four']);
   assert.deepEqual([...indexer.keys()], [key('c')]);
   assert.equal(indexer.lastStoreSyncResourceVersion, '20');
+});
+
+test('keeps objects of the same uid and resourceVersion on replace', () => {
+  const indexed: string[] = [];
+  const indexer = new Indexer<Thing>({
+    seen: ({ metadata }) => {
+      indexed.push(metadata.name);
+      return ['all'];
+    },
+  });
+  const [same, changed, recreated] = ['same', 'changed', 'recreated'].map((name) => thing(name, 1));
+  for (const object of [same!, changed!, recreated!]) indexer.set(keyOf(object), object);
+  indexed.length = 0;
+  const next = [
+    structuredClone(same!),
+    withMetadata(changed!, { resourceVersion: '77' }),
+    withMetadata(recreated!, { uid: 'another' }),
+  ];
+  const objects = new Map(next.map((object) => [keyOf(object), object]));
+  indexer.replace(objects, '80');
+  assert.deepEqual(indexed, ['changed', 'recreated']);
+  assert.equal(indexer.get(key('same')), same);
+  assert.equal(indexer.get(key('changed')), next[1]);
+  assert.equal(indexer.get(key('recreated')), next[2]);
+
+  indexer.replace(objects, '80', false);
+  assert.equal(indexer.get(key('same')), next[0]);
+  assert.deepEqual(indexed.slice(2), ['same', 'changed', 'recreated']);
 });
 
 // upstream: 51
@@ -164,7 +197,7 @@ test('fails the write without a change if an index function throws', () => {
   assert.throws(() => put(indexer, 'a', 7), /unexpected value 7/);
   assert.equal(indexer.get(key('a'))?.spec.value, 1);
   assert.deepEqual(indexer.indexValues('bit'), ['one']);
-  const next = new Map([[key('a'), thing('a', 7)]]);
+  const next = new Map([[key('a'), thing('a', 7, '2')]]);
   assert.throws(() => indexer.replace(next, '2'), /unexpected value 7/);
   assert.equal(indexer.get(key('a'))?.spec.value, 1);
 });
@@ -228,7 +261,7 @@ test('agrees with a scan after any sequence of writes', () => {
             model.delete(key(step.name));
             break;
           case 'replace': {
-            const objects = step.objects.map(([at, value]) => thing(at, value));
+            const objects = step.objects.map(([at, value]) => thing(at, value, `${value + 2}`));
             model = new Map(objects.map((object) => [keyOf(object), object]));
             indexer.replace(new Map(model), '1');
             break;

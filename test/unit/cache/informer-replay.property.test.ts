@@ -86,7 +86,14 @@ class Model {
       if (!old) this.#expect(`+${name}=${object.value}`);
       else if (old !== object) this.#expect(`~${name}=${old.value}→${object.value}`);
     }
-    this.#delivered = next;
+    // A key keeps its place in the store.
+    const places = [...this.#delivered.keys(), ...next.keys()];
+    this.#delivered = new Map(
+      places.flatMap((name) => {
+        const object = next.get(name);
+        return object ? [[name, object] as const] : [];
+      }),
+    );
   }
 
   #expect(note: string): void {
