@@ -13,7 +13,10 @@ trap 'rm -f "$output"' EXIT
 format() { prettier --check --log-level warn .; }
 types() { npm run --silent types; }
 lint() { npm run --silent lint && node hack/words.ts; }
-generated() { node hack/generate-types.ts --check && node hack/generate-manifests.ts --check; }
+generated() {
+  node hack/generate-types.ts --check && node hack/generate-manifests.ts --check &&
+    node hack/generate-json-scan.ts --check
+}
 tests() { npm test; }
 package() { npm run build && publint --strict; }
 

@@ -1,5 +1,6 @@
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { keyOf } from '../api/object-key.ts';
+import { countLazyFields, parseLazyFields, shareFields } from '../client/lazy-object.ts';
 import type { InformerMetrics } from '../metrics/reflector-metrics.ts';
 import type { Logger } from '../util/logger.ts';
 import { occurrenceFields } from '../util/rate-limited-log.ts';
@@ -38,7 +39,7 @@ export class TransformingSink<T extends KubernetesObject> implements DeltaSink<T
 
   push(delta: Delta<T>): Promise<void> | undefined {
     const { queue } = this.#deps;
-    if (this.#isIdentity) return queue.push(readOnly(delta));
+    if (this.#isIdentity) return queue.push(shared(delta));
     switch (delta.type) {
       case 'changed': {
         const object = this.#transform(delta.object);
@@ -70,8 +71,9 @@ export class TransformingSink<T extends KubernetesObject> implements DeltaSink<T
   #transform(object: T): T | undefined {
     const { transform, freeze, log, errors, metrics } = this.#deps;
     try {
-      const transformed = transform ? transform(object) : object;
+      const transformed = transform ? transformWith(transform, object) : object;
       if (freeze) deepFreeze(transformed);
+      shareFields(transformed);
       return transformed;
     } catch (error) {
       metrics.objectRefused();
@@ -81,6 +83,30 @@ export class TransformingSink<T extends KubernetesObject> implements DeltaSink<T
       return undefined;
     }
   }
+}
+
+/** A transform that drops a field must not leave its text in memory. */
+function transformWith<T extends KubernetesObject>(transform: Transform<T>, object: T): T {
+  const before = countLazyFields(object);
+  const transformed = transform(object);
+  if (transformed === object && countLazyFields(object) < before) parseLazyFields(object);
+  return transformed;
+}
+
+/** Declares that the objects of a delta are not modified any more. */
+function shared<O extends KubernetesObject>(delta: Delta<O>): Delta<DeepReadonly<O>> {
+  switch (delta.type) {
+    case 'changed':
+      shareFields(delta.object);
+      break;
+    case 'replaced':
+      for (const object of delta.objects) shareFields(object);
+      break;
+    case 'deleted':
+    case 'synced':
+    case 'resync':
+  }
+  return readOnly(delta);
 }
 
 /** Changes the type of a shared value to read-only. */

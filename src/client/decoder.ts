@@ -1,9 +1,14 @@
-import type { KubernetesObject, ObjectList } from '../api/object.ts';
+import type { ApiError } from '../api/api-error.ts';
+import type { KubernetesObject, ObjectList, ObjectMeta } from '../api/object.ts';
+import { keyOf } from '../api/object-key.ts';
 import type { Resource } from '../api/resource.ts';
 import { apiVersionOf } from '../api/resource.ts';
-import { ELEMENTS, malformed, parseJson } from './json.ts';
+import { isBlank, isString, JsonCursor } from './json-cursor.ts';
+import { sharedScanner } from './json-scanner.ts';
+import type { JsonScanner } from './json-scanner.ts';
+import { isTooDeep, malformed, MAX_DEPTH, parseJson } from './json.ts';
+import { Layout, lazyObject } from './lazy-object.ts';
 import { isRecord } from '../util/values.ts';
-import type { JsonPath } from './json.ts';
 
 /** Options of `Decoder`. */
 export interface DecoderOptions {
@@ -21,26 +26,60 @@ export interface Expected<T extends KubernetesObject> {
   readonly metadataOnly?: boolean | undefined;
 }
 
-/** Paths of managedFields in a watch event and in a list. */
-const IN_EVENT: JsonPath = ['object', 'metadata', 'managedFields'];
-const IN_LIST: JsonPath = ['items', ELEMENTS, 'metadata', 'managedFields'];
+/** A change of an object, or another watch event as it was sent. */
+export type DecodedEvent<T extends KubernetesObject> =
+  | { readonly type: 'added' | 'modified' | 'deleted'; readonly object: T }
+  | { readonly type: 'other'; readonly sent: unknown; readonly object: Record<string, unknown> };
+
+const CHANGES = { MODIFIED: 'modified', ADDED: 'added', DELETED: 'deleted' } as const;
+
+/** Nesting depth of the members of `metadata`, in a watch event and in a list. */
+const METADATA_DEPTH = { event: 3, list: 4 } as const;
 
 /**
  * Decodes JSON into objects. It requires metadata, sets `apiVersion` and `kind` of list items, removes
  * managedFields, and interns strings that repeat.
+ *
+ * Objects of watch events and lists are decoded lazily: only `metadata` is parsed. Text of an unusual form,
+ * such as repeated or escaped names, is parsed completely.
  */
 export class Decoder {
   readonly #keepManagedFields: boolean;
   readonly #strings = new StringPool();
+  readonly #outer = new JsonCursor();
+  readonly #elements = new JsonCursor();
+  readonly #fields = new JsonCursor();
+  readonly #metadata = new JsonCursor();
+  readonly #apiVersion = new LatestString();
+  readonly #kind = new LatestString();
 
   constructor({ keepManagedFields = false }: DecoderOptions = {}) {
     this.#keepManagedFields = keepManagedFields;
   }
 
-  /** Parses a watch event or a list as `parseJson` does, and skips managedFields where it can. */
-  parse(bytes: Buffer, what: string, form: 'event' | 'list'): unknown {
-    if (this.#keepManagedFields) return parseJson(bytes, what);
-    return parseJson(bytes, what, form === 'event' ? IN_EVENT : IN_LIST);
+  /**
+   * Decodes a watch event from a line.
+   *
+   * @param what subject of error messages
+   * @throws {ApiError} of kind `malformed` if the line is not a watch event
+   */
+  event<T extends KubernetesObject>(
+    bytes: Buffer,
+    start: number,
+    end: number,
+    what: string,
+    expected: Expected<T>,
+  ): DecodedEvent<T> {
+    const decoded = this.#lazyEvent(bytes, start, end, expected);
+    if (decoded) return decoded;
+    const event = parseJson(bytes.subarray(start, end), what);
+    const object = isRecord(event) ? event['object'] : undefined;
+    if (!isRecord(event) || !isRecord(object)) {
+      throw malformed(`${what} has no object (${end - start} bytes)`);
+    }
+    const { type: sent } = event;
+    const type = typeof sent === 'string' && isChange(sent) ? CHANGES[sent] : undefined;
+    return type ? { type, object: this.object(object, expected) } : { type: 'other', sent, object };
   }
 
   /** @throws {ApiError} of kind `malformed` if `value` is not a Kubernetes object */
@@ -54,8 +93,19 @@ export class Decoder {
     return object as T;
   }
 
-  /** @throws {ApiError} of kind `malformed` if `value` is not a list */
-  list<T extends KubernetesObject>(value: unknown, expected: Expected<T>): ObjectList<T> {
+  /**
+   * Decodes a list.
+   *
+   * @param what subject of error messages
+   * @throws {ApiError} of kind `malformed` if the text is not a list
+   */
+  list<T extends KubernetesObject>(
+    bytes: Buffer,
+    what: string,
+    expected: Expected<T>,
+  ): ObjectList<T> {
+    const lazy = this.#lazyList(bytes, what, expected);
+    const value = lazy ? lazy.list : parseJson(bytes, what);
     // Go encodes an empty slice as null.
     const items = isRecord(value) ? (value['items'] ?? []) : undefined;
     if (!isRecord(value) || !isRecord(value['metadata']) || !Array.isArray(items)) {
@@ -63,11 +113,172 @@ export class Decoder {
     }
     const { resourceVersion, remainingItemCount, continue: token } = value['metadata'];
     return {
-      items: items.map((item: unknown) => this.object(item, expected)),
+      items: lazy ? lazy.items : items.map((item: unknown) => this.object(item, expected)),
       resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : '',
       ...(typeof token === 'string' && token !== '' ? { continueToken: token } : {}),
       ...(typeof remainingItemCount === 'number' ? { remainingItemCount } : {}),
     };
+  }
+
+  #lazyEvent<T extends KubernetesObject>(
+    bytes: Buffer,
+    start: number,
+    end: number,
+    expected: Expected<T>,
+  ): DecodedEvent<T> | undefined {
+    const scanner = sharedScanner();
+    if (!scanner || scanner.scan(bytes, start, end, METADATA_DEPTH.event) <= 0) return undefined;
+    const members = this.#outer;
+    if (!members.enter(bytes, scanner.tape, 0, start, 'object')) return undefined;
+    let count = 0;
+    let type: 'added' | 'modified' | 'deleted' | undefined;
+    let object: T | undefined;
+    while (members.next()) {
+      count++;
+      if (members.isNamed('type')) {
+        type = changeAt(bytes, members.valueStart, members.valueEnd);
+        if (!type) return undefined;
+      } else if (members.isNamed('object')) {
+        object = this.#lazyObject(bytes, members, expected);
+        if (!object) return undefined;
+      }
+    }
+    const isRegular = members.isComplete && count === 2 && isBlank(bytes, members.after + 1, end);
+    return isRegular && type && object ? { type, object } : undefined;
+  }
+
+  #lazyList<T extends KubernetesObject>(
+    bytes: Buffer,
+    what: string,
+    expected: Expected<T>,
+  ): { readonly list: unknown; readonly items: T[] } | undefined {
+    const scanner = sharedScanner();
+    if (!scanner || scanner.scan(bytes, 0, bytes.length, METADATA_DEPTH.list) <= 0)
+      return undefined;
+    const { tape } = scanner;
+    const members = this.#outer;
+    if (!members.enter(bytes, tape, 0, 0, 'object')) return undefined;
+    let items: T[] | undefined;
+    let others = '';
+    while (members.next()) {
+      if (!items && members.isNamed('items')) {
+        items = this.#lazyItems(bytes, tape, members, what, expected);
+        if (!items) return undefined;
+      } else {
+        const { nameStart, valueEnd } = members;
+        others += `${others && ','}${bytes.toString('utf8', nameStart, valueEnd)}`;
+      }
+    }
+    const isRegular = members.isComplete && isBlank(bytes, members.after + 1, bytes.length);
+    if (!isRegular || !items) return undefined;
+    const list = parseJson(Buffer.from(`{${others},"items":[]}`), what);
+    return { list, items };
+  }
+
+  #lazyItems<T extends KubernetesObject>(
+    bytes: Buffer,
+    tape: Int32Array,
+    list: JsonCursor,
+    what: string,
+    expected: Expected<T>,
+  ): T[] | undefined {
+    const items: T[] = [];
+    const elements = this.#elements;
+    if (!elements.enter(bytes, tape, list.valueIndex, list.valueStart, 'array')) return undefined;
+    while (elements.next()) {
+      const { valueStart, valueEnd } = elements;
+      const item = this.#lazyObject<T>(bytes, elements, expected);
+      items.push(
+        item ?? this.object(parseJson(bytes.subarray(valueStart, valueEnd), what), expected),
+      );
+    }
+    return elements.isComplete && elements.after === list.valueEnd - 1 ? items : undefined;
+  }
+
+  /** Decodes the value of a member lazily. Returns undefined if its form is unusual. */
+  #lazyObject<T extends KubernetesObject>(
+    bytes: Buffer,
+    { valueIndex, valueStart, valueEnd }: JsonCursor,
+    expected: Expected<T>,
+  ): T | undefined {
+    const fields = this.#fields;
+    const scanner = sharedScanner();
+    if (!scanner || !fields.enter(bytes, scanner.tape, valueIndex, valueStart, 'object')) {
+      return undefined;
+    }
+    let layout = Layout.empty;
+    let apiVersion: string | undefined;
+    let kind: string | undefined;
+    let metadata: T['metadata'] | undefined;
+    /** Text of lazy fields, and the start of those that are not in it yet. */
+    let json = '';
+    let from = -1;
+    while (fields.next()) {
+      const next = layout.with(bytes, fields.nameStart, fields.nameEnd);
+      if (!next) return undefined;
+      layout = next;
+      if (layout.eager === undefined) {
+        if (from < 0) from = fields.nameStart;
+        continue;
+      }
+      if (from >= 0) {
+        json += bytes.toString('utf8', from, fields.before + 1);
+        from = -1;
+      }
+      if (layout.eager === 'metadata') {
+        metadata = this.#parseMetadata(bytes, scanner, fields);
+        if (!metadata) return undefined;
+      } else {
+        const latest = layout.eager === 'kind' ? this.#kind : this.#apiVersion;
+        const value = latest.read(bytes, fields.valueStart, fields.valueEnd);
+        if (value === undefined) return undefined;
+        if (layout.eager === 'kind') kind = value;
+        else apiVersion = value;
+      }
+    }
+    if (!fields.isComplete || fields.after !== valueEnd - 1 || !metadata) return undefined;
+    if (from >= 0) json += bytes.toString('utf8', from, fields.after);
+    else if (json !== '') json = json.slice(0, -1);
+    const { resource, metadataOnly } = expected;
+    if (metadataOnly || !kind) {
+      apiVersion = this.#strings.share(apiVersionOf(resource));
+      kind = resource.kind;
+    } else if (apiVersion === undefined) {
+      return undefined;
+    }
+    const eager = { apiVersion, kind, metadata };
+    const isDeep = scanner.deepest > MAX_DEPTH && isTooDeep(Buffer.from(json));
+    const object: unknown = lazyObject(layout, eager, isDeep ? tooDeep(eager) : json);
+    return object as T;
+  }
+
+  /** Parses metadata without managedFields. Returns undefined if it is not an object. */
+  #parseMetadata(
+    bytes: Buffer,
+    scanner: JsonScanner,
+    { valueIndex, valueStart, valueEnd }: JsonCursor,
+  ): ObjectMeta | undefined {
+    const members = this.#metadata;
+    if (!members.enter(bytes, scanner.tape, valueIndex, valueStart, 'object')) return undefined;
+    let json = '';
+    let from = valueStart;
+    while (!this.#keepManagedFields && members.next()) {
+      if (!members.isNamed('managedFields')) continue;
+      if (!members.isLast) {
+        json += bytes.toString('utf8', from, members.nameStart);
+        from = members.after + 1;
+      } else {
+        const isOnly = members.before === valueStart;
+        json += bytes.toString('utf8', from, isOnly ? members.nameStart : members.before);
+        from = members.after;
+      }
+    }
+    json += bytes.toString('utf8', from, valueEnd);
+    if (scanner.deepest > MAX_DEPTH && isTooDeep(Buffer.from(json))) return undefined;
+    const metadata: unknown = parsedRecord(json);
+    if (!isRecord(metadata)) return undefined;
+    this.#trim(metadata);
+    return metadata as unknown as ObjectMeta;
   }
 
   #identify(
@@ -101,6 +312,46 @@ export class Decoder {
   #shareValue(holder: Record<string, unknown>, key: string): void {
     const value = holder[key];
     if (typeof value === 'string') holder[key] = this.#strings.share(value);
+  }
+}
+
+/** The last string of a field that is nearly always the same. */
+class LatestString {
+  #value = '';
+
+  /** Returns the string between the offsets; undefined if it is not a JSON string. */
+  read(bytes: Buffer, start: number, end: number): string | undefined {
+    if (isString(bytes, start, end, this.#value)) return this.#value;
+    const json = bytes.toString('utf8', start, end);
+    if (!/^"[\w./-]*"$/.test(json)) return undefined;
+    this.#value = json.slice(1, -1);
+    return this.#value;
+  }
+}
+
+function isChange(type: string): type is keyof typeof CHANGES {
+  return Object.hasOwn(CHANGES, type);
+}
+
+function changeAt(bytes: Buffer, start: number, end: number) {
+  if (isString(bytes, start, end, 'MODIFIED')) return CHANGES.MODIFIED;
+  if (isString(bytes, start, end, 'ADDED')) return CHANGES.ADDED;
+  return isString(bytes, start, end, 'DELETED') ? CHANGES.DELETED : undefined;
+}
+
+/** Returns the error of reading a lazy field that is nested too deeply. */
+function tooDeep(object: Pick<KubernetesObject, 'kind' | 'metadata'>): ApiError {
+  const name = `${object.kind} ${keyOf(object)}`;
+  return malformed(`${name} is nested deeper than ${MAX_DEPTH} levels`);
+}
+
+function parsedRecord(json: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    // The caller parses the whole text, and reports what is malformed.
+    return undefined;
   }
 }
 

@@ -157,10 +157,11 @@ export class HttpClient implements Client {
       continue: continueToken,
     });
     const accept = metadataOnly ? metadataType('PartialObjectMetadataList') : JSON_TYPE;
-    const response = await this.#json({ method: 'GET', path, accept, signal }, (bytes, what) =>
-      this.#decoder.parse(bytes, what, 'list'),
+    const call = httpCall({ method: 'GET', path, accept, signal });
+    const { response, body } = await this.#executor.send(call);
+    return parseResponse(response, body, this.#executor.describe(call), (bytes, what) =>
+      this.#decoder.list(bytes, what, { resource, metadataOnly }),
     );
-    return this.#decoder.list(response, { resource, metadataOnly });
   }
 
   async watch<T extends KubernetesObject>(
@@ -274,10 +275,10 @@ export class HttpClient implements Client {
     return this.#decoder.object(await this.#json(write), { resource });
   }
 
-  async #json(json: JsonCall, parse = parseJson): Promise<unknown> {
+  async #json(json: JsonCall): Promise<unknown> {
     const call = httpCall(json);
     const { response, body } = await this.#executor.send(call);
-    return parseResponse(response, body, this.#executor.describe(call), parse);
+    return parseResponse(response, body, this.#executor.describe(call), parseJson);
   }
 }
 

@@ -28,12 +28,12 @@ export async function readBody(
 }
 
 /** Parses the JSON body of a successful response to `call` (`GET https://…`). */
-export function parseResponse(
+export function parseResponse<R>(
   response: HttpResponse,
   body: Buffer,
   call: string,
-  parse: (bytes: Buffer, what: string) => unknown = parseJson,
-): unknown {
+  parse: (bytes: Buffer, what: string) => R,
+): R {
   if (!isJson(response)) throw notAStatus(response, body, call, 'malformed');
   return parse(body, `The response to ${call}`);
 }

@@ -39,19 +39,38 @@ export function watchStream<T extends KubernetesObject>(
   options: WatchStreamOptions<T>,
 ): WatchStream<T> {
   const { body, clock, call, signal, maxLineBytes = MAX_LINE_BYTES } = options;
+  const what = `An event of ${call}`;
   let lastByteMs = clock.monotonic();
+
+  /** Decodes a last line without newline. If it is not a complete event, the stream was cut. */
+  const decodeLast = (line: Buffer): WatchEvent<T> => {
+    try {
+      return decodeEvent(line, 0, line.length, what, options);
+    } catch (cause) {
+      const message = `${call}: the stream ended in the middle of an event (${line.length} bytes)`;
+      throw new ApiError({ kind: 'unreachable', message, cause });
+    }
+  };
 
   async function* batches(): AsyncGenerator<WatchEvent<T>[], void, undefined> {
     const lines = new LineSplitter(maxLineBytes, call);
     try {
       for await (const chunk of body) {
         lastByteMs = clock.monotonic();
-        const { events, fault } = decodeEvents(lines.push(chunk), options);
+        const events: WatchEvent<T>[] = [];
+        let failure: { readonly error: unknown } | undefined;
+        try {
+          lines.push(chunk, (bytes, start, end) => {
+            events.push(decodeEvent(bytes, start, end, what, options));
+          });
+        } catch (error) {
+          failure = { error };
+        }
         if (events.length > 0) yield events;
-        if (fault) throw fault.error;
+        if (failure) throw failure.error;
       }
       const rest = lines.rest();
-      if (rest.length > 0) yield [decodeLast(rest, options)];
+      if (rest.length > 0) yield [decodeLast(rest)];
     } catch (error) {
       if (signal?.aborted) return;
       throw unreachable(error, call);
@@ -83,23 +102,29 @@ class LineSplitter {
     this.#call = call;
   }
 
-  *push(bytes: Uint8Array): Generator<Buffer, void, undefined> {
+  /** Calls `onLine` with the offsets of each line that is complete. */
+  push(bytes: Uint8Array, onLine: (bytes: Buffer, start: number, end: number) => void): void {
     const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-      const part = chunk.subarray(start, end);
-      const line = withoutCarriageReturn(
-        this.#partialBytes === 0 ? this.#checkLength(part) : this.#finish(part),
-      );
+      if (this.#partialBytes === 0) {
+        this.#checkLength(end - start);
+        const last = withoutCarriageReturn(chunk, start, end);
+        if (last > start) onLine(chunk, start, last);
+      } else {
+        const line = this.#finish(chunk.subarray(start, end));
+        const last = withoutCarriageReturn(line, 0, line.length);
+        if (last > 0) onLine(line, 0, last);
+      }
       start = end + 1;
-      if (line.length > 0) yield line;
     }
     if (start < chunk.length) this.#keep(chunk.subarray(start));
   }
 
   /** Returns the bytes after the last newline. */
   rest(): Buffer {
-    return withoutCarriageReturn(this.#finish(Buffer.of()));
+    const line = this.#finish(Buffer.of());
+    return line.subarray(0, withoutCarriageReturn(line, 0, line.length));
   }
 
   #finish(end: Buffer): Buffer {
@@ -111,71 +136,35 @@ class LineSplitter {
   }
 
   #keep(part: Buffer): void {
-    this.#partial.push(this.#checkLength(part));
+    this.#checkLength(part.length);
+    this.#partial.push(part);
     this.#partialBytes += part.length;
   }
 
-  #checkLength(part: Buffer): Buffer {
-    if (this.#partialBytes + part.length <= this.#maxBytes) return part;
+  #checkLength(bytes: number): void {
+    if (this.#partialBytes + bytes <= this.#maxBytes) return;
     throw malformed(`${this.#call}: an event is longer than ${this.#maxBytes} bytes`);
   }
 }
 
-function withoutCarriageReturn(line: Buffer): Buffer {
-  return line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
-}
-
-/** Decodes a last line without newline. If it is not a complete event, the stream was cut. */
-function decodeLast<T extends KubernetesObject>(
-  line: Buffer,
-  options: WatchStreamOptions<T>,
-): WatchEvent<T> {
-  try {
-    return decodeEvent(line, options);
-  } catch (cause) {
-    const message = `${options.call}: the stream ended in the middle of an event (${line.length} bytes)`;
-    throw new ApiError({ kind: 'unreachable', message, cause });
-  }
-}
-
-/** Decodes events up to the first line that is not an event. */
-function decodeEvents<T extends KubernetesObject>(
-  lines: Iterable<Buffer>,
-  options: WatchStreamOptions<T>,
-): { readonly events: WatchEvent<T>[]; readonly fault?: { readonly error: unknown } } {
-  const events: WatchEvent<T>[] = [];
-  try {
-    for (const line of lines) events.push(decodeEvent(line, options));
-    return { events };
-  } catch (error) {
-    return { events, fault: { error } };
-  }
+/** Returns the end of a line without the carriage return before it. */
+function withoutCarriageReturn(bytes: Buffer, start: number, end: number): number {
+  return end > start && bytes[end - 1] === CARRIAGE_RETURN ? end - 1 : end;
 }
 
 function decodeEvent<T extends KubernetesObject>(
-  line: Buffer,
+  bytes: Buffer,
+  start: number,
+  end: number,
+  what: string,
   options: WatchStreamOptions<T>,
 ): WatchEvent<T> {
-  const event = options.decoder.parse(line, `An event of ${options.call}`, 'event');
-  const object = isRecord(event) ? event['object'] : undefined;
-  if (!isRecord(event) || !isRecord(object)) {
-    throw malformed(`${options.call}: a line of ${line.length} bytes is not a watch event`);
-  }
-  const { type } = event;
-  switch (type) {
-    case 'ADDED':
-      return { type: 'added', object: options.decoder.object(object, options) };
-    case 'MODIFIED':
-      return { type: 'modified', object: options.decoder.object(object, options) };
-    case 'DELETED':
-      return { type: 'deleted', object: options.decoder.object(object, options) };
-    case 'BOOKMARK':
-      return decodeBookmark(object, options.call);
-    case 'ERROR':
-      return { type: 'error', error: ApiError.fromStatus(object) };
-    default:
-      throw malformed(`${options.call}: unknown event type ${JSON.stringify(type)?.slice(0, 40)}`);
-  }
+  const event = options.decoder.event(bytes, start, end, what, options);
+  if (event.type !== 'other') return event;
+  const { sent, object } = event;
+  if (sent === 'BOOKMARK') return decodeBookmark(object, options.call);
+  if (sent === 'ERROR') return { type: 'error', error: ApiError.fromStatus(object) };
+  throw malformed(`${options.call}: unknown event type ${JSON.stringify(sent)?.slice(0, 40)}`);
 }
 
 function decodeBookmark(

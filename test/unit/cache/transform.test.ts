@@ -4,6 +4,8 @@ import { keyOf } from '../../../src/api/object-key.ts';
 import type { DeepReadonly } from '../../../src/api/object.ts';
 import type { Delta } from '../../../src/cache/delta-queue.ts';
 import { Indexer } from '../../../src/cache/indexer.ts';
+import { Decoder } from '../../../src/client/decoder.ts';
+import { countLazyFields } from '../../../src/client/lazy-object.ts';
 import { TransformingSink } from '../../../src/cache/transform.ts';
 import type { Transform } from '../../../src/cache/transform.ts';
 import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
@@ -143,4 +145,38 @@ test('applies a deletion whose last state is malformed', () => {
   void sink.push({ type: 'deleted', key: keyOf(lastKnown), lastKnown });
   assert.deepEqual(queued, [{ type: 'deleted', key: keyOf(lastKnown), lastKnown }]);
   assert.equal(refused(), 1);
+});
+
+test('keeps no text of a field that a transform has dropped', () => {
+  const text =
+    '{"kind":"Thing","apiVersion":"v1","metadata":{"name":"a"},"spec":{"value":1},"status":{"large":"x"}}';
+  const line = Buffer.from(`{"type":"ADDED","object":${text}}`);
+  const resource = {
+    group: 'test',
+    version: 'v1',
+    plural: 'things',
+    kind: 'Thing',
+    namespaced: true,
+  };
+  const decoded = () => {
+    const event = new Decoder().event<Thing>(line, 0, line.length, 'An event', { resource });
+    assert.ok(event.type === 'added');
+    return event.object;
+  };
+  const dropping = newFixture((object) => {
+    Reflect.deleteProperty(object, 'status');
+    return object;
+  });
+  const dropped = decoded();
+  void dropping.sink.push(changed(dropped));
+  assert.equal(countLazyFields(dropped), 0);
+  assert.deepEqual(dropped.spec, { value: 1 });
+
+  const unrelated = newFixture((object) => {
+    delete object.metadata.annotations;
+    return object;
+  });
+  const kept = decoded();
+  void unrelated.sink.push(changed(kept));
+  assert.equal(countLazyFields(kept), 2);
 });

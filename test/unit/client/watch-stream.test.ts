@@ -138,7 +138,7 @@ test('throws an error for a line that is not an event, after the events before i
     line('ADDED', { kind: 'ConfigMap' }),
     line('RENAMED', configMap('a')),
     line('ADDED', 'canary'),
-    line('ADDED', JSON.parse(`{"metadata":{},"a":${'['.repeat(100)}${']'.repeat(100)}}`)),
+    line('ADDED', JSON.parse(`{"metadata":{"a":${'['.repeat(100)}${']'.repeat(100)}}}`)),
   ];
   for (const text of wrong) {
     const { events, error } = await drain(open([line('ADDED', configMap('first')), text]));
