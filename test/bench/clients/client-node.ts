@@ -1,32 +1,37 @@
 /** The informer of @kubernetes/client-node: a cache without indexes, one handler. */
-import { CustomObjectsApi, KubeConfig, makeInformer } from '@kubernetes/client-node';
+import { CoreV1Api, CustomObjectsApi, KubeConfig, makeInformer } from '@kubernetes/client-node';
 import type { KubernetesListObject, KubernetesObject } from '@kubernetes/client-node';
-import { FOOS } from '../support/foo-bytes.ts';
+import { KINDS } from '../support/object-bytes.ts';
 import { Meter } from './meter.ts';
 
-const meter = new Meter();
-const { server, objects } = meter.options;
+const meter = new Meter(() => informer.list());
+const { server, caFile, objects, latency } = meter.options;
 
 meter.start();
 const config = new KubeConfig();
-config.loadFromClusterAndUser({ name: 'bench', server, skipTLSVerify: true }, { name: 'bench' });
-const api = config.makeApiClient(CustomObjectsApi);
-const { group, version, plural } = FOOS;
+config.loadFromClusterAndUser(
+  { name: 'bench', server, skipTLSVerify: caFile === undefined, ...(caFile && { caFile }) },
+  { name: 'bench' },
+);
+const { group, version, plural, path } = KINDS[meter.options.kind];
+const list = (): Promise<unknown> =>
+  group === ''
+    ? config.makeApiClient(CoreV1Api).listPodForAllNamespaces()
+    : config
+        .makeApiClient(CustomObjectsApi)
+        .listCustomObjectForAllNamespaces({ group, version, resourcePlural: plural });
 const informer = makeInformer(
   config,
-  FOOS.path,
-  async () =>
-    (await api.listCustomObjectForAllNamespaces({
-      group,
-      version,
-      resourcePlural: plural,
-    })) as KubernetesListObject<KubernetesObject>,
+  path,
+  async () => (await list()) as KubernetesListObject<KubernetesObject>,
 );
 let added = 0;
 informer.on('add', () => {
   if (++added === objects) setImmediate(() => meter.synced());
 });
-informer.on('update', () => meter.event());
+informer.on('update', ({ metadata }) =>
+  meter.event(latency ? metadata?.annotations?.['sent'] : undefined),
+);
 informer.on('error', (error: unknown) => {
   throw error;
 });

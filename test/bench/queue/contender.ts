@@ -1,5 +1,5 @@
 /** Workloads of the benchmark; see `Contender`. */
-export const SCENARIOS = ['plain', 'priority', 'backoff', 'handler'] as const;
+export const SCENARIOS = ['plain', 'priority', 'backoff', 'handler', 'indexer'] as const;
 export type Scenario = (typeof SCENARIOS)[number];
 
 /**
@@ -10,8 +10,28 @@ export type Scenario = (typeof SCENARIOS)[number];
  * - `priority`: every other key has low priority, and keys belong to 40 tenants.
  * - `backoff`: each key fails once and is retried after some milliseconds.
  * - `handler`: an async handler is called for each key, ten concurrently.
+ * - `indexer`: each object is added to a cache with an index of 250 values, updated with another value, and read
+ *   through the index.
  */
 export type Contender = (scenario: Scenario, keys: readonly string[]) => Promise<void>;
+
+/** Returns the object of a key for `indexer`. */
+export function objectOf(key: string, version: number) {
+  const [namespace = '', name = ''] = key.split('/');
+  const app = `app-${(Number(name.slice(4)) + version) % 250}`;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      namespace,
+      name,
+      uid: key,
+      resourceVersion: `${version}`,
+      creationTimestamp: '',
+      labels: { app },
+    },
+  };
+}
 
 export interface QueueOptions {
   readonly scenario: Scenario;

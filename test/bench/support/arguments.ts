@@ -1,6 +1,3 @@
-import { CLIENTS } from './client-program.ts';
-import type { ClientName } from './client-program.ts';
-
 /** Arguments of the form `--name=value`, each with a default. */
 export class Arguments {
   readonly #given: Map<string, string>;
@@ -29,16 +26,6 @@ export class Arguments {
       if (text !== '' && Number.isSafeInteger(number) && number > 0) return number;
       throw new TypeError(`--${name}: expected positive integers, got ${given}`);
     });
-  }
-
-  clients(): readonly ClientName[] {
-    const given = this.#take('clients')?.split(',');
-    if (!given) return CLIENTS;
-    const unknown = given.filter((name) => !CLIENTS.some((client) => client === name));
-    if (unknown.length > 0) {
-      throw new TypeError(`--clients: expected some of ${CLIENTS.join(', ')}, got ${given.join()}`);
-    }
-    return CLIENTS.filter((client) => given.includes(client));
   }
 
   /** @throws {TypeError} if there are unknown arguments */

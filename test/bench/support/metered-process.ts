@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import type { Program } from './programs.ts';
 
 /** Retained characters of a program's output. */
@@ -15,6 +15,27 @@ export interface Usage {
   readonly cpuMs: number;
   readonly rssMb: number;
   readonly peakRssMb: number;
+}
+
+/** Returns the resident memory of all child processes of this one. */
+export function childrenRssMb(): number {
+  let sum = 0;
+  for (const pid of readdirSync('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    try {
+      const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+      if (kilobytes(status, 'PPid') === process.pid) sum += kilobytes(status, 'VmRSS') / 1024;
+    } catch (error) {
+      // The process has ended since.
+      if (!(error instanceof Error && 'code' in error)) throw error;
+    }
+  }
+  return sum;
+}
+
+/** Returns a number of /proc/PID/status, which has no memory after the end of the process. */
+function kilobytes(status: string, name: string): number {
+  return Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0);
 }
 
 /** A program whose CPU time and memory are read from outside, in /proc. Only Linux has it. */
@@ -54,12 +75,10 @@ export class MeteredProcess implements AsyncDisposable {
     const [, fields = ''] = readFileSync(`${folder}/stat`, 'utf8').split(/\) (?!.*\) )/);
     const [user, system] = fields.split(' ').slice(11, 13).map(Number);
     const status = readFileSync(`${folder}/status`, 'utf8');
-    const megabytes = (name: string) =>
-      Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024;
     return {
       cpuMs: ((user ?? Number.NaN) + (system ?? Number.NaN)) * TICK_MS,
-      rssMb: megabytes('VmRSS'),
-      peakRssMb: megabytes('VmHWM'),
+      rssMb: kilobytes(status, 'VmRSS') / 1024,
+      peakRssMb: kilobytes(status, 'VmHWM') / 1024,
     };
   }
 

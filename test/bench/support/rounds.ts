@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Unavailable } from './programs.ts';
 import { readResults, writeResults } from './results.ts';
 import type { CaseResults, Results, Round } from './results.ts';
-import type { Case, Options, Sample, Setting, Workload } from './workload.ts';
+import type { Options, Sample, Setting, Workload } from './workload.ts';
 
 export interface RunOptions {
   readonly options: Options;
@@ -45,11 +45,14 @@ export async function runWorkload(
     if (done >= rounds) continue;
     const hasTime = () => performance.now() + longestMs <= seconds * 1000;
     if (!hasTime()) return { results: snapshot(), isComplete: false };
-    await using setting = await one.open();
+    const chosen = one.contestants.filter(
+      (contestant) => contestants?.includes(contestant) ?? true,
+    );
+    await using setting = await one.open(chosen);
     for (let round = done; round < rounds; round++) {
       if (!hasTime()) return { results: snapshot(), isComplete: false };
       const started = performance.now();
-      const next = await runRound(one, setting, { round, contestants });
+      const next = await runRound(setting, { name: one.name, round, chosen });
       longestMs = Math.max(longestMs, performance.now() - started);
       const before: CaseResults = cases.get(one.name) ?? { name: one.name, rounds: [] };
       cases.set(one.name, { name: one.name, rounds: [...before.rounds, next] });
@@ -60,11 +63,9 @@ export async function runWorkload(
 }
 
 async function runRound(
-  { name, contestants: all }: Case,
   setting: Setting,
-  { round, contestants }: { round: number; contestants: readonly string[] | undefined },
+  { name, round, chosen }: { name: string; round: number; chosen: readonly string[] },
 ): Promise<Round> {
-  const chosen = all.filter((one) => contestants?.includes(one) ?? true);
   // Each round starts with another contestant, so that none is always measured in the state that another left.
   const first = round % Math.max(1, chosen.length);
   const samples: Record<string, Sample> = {};

@@ -27,8 +27,12 @@ export interface Case {
   readonly name: string;
   /** The baseline comes first. */
   readonly contestants: readonly string[];
-  /** Starts servers. Called once for all rounds. */
-  open(): Promise<Setting>;
+  /**
+   * Builds the programs of the contestants and starts servers. Called once for all rounds.
+   *
+   * @param contestants those that are measured
+   */
+  open(contestants: readonly string[]): Promise<Setting>;
 }
 
 /** Numbers and words from the command line, with the defaults of the workload. */

@@ -1,4 +1,6 @@
-/** Our work queue with its metrics, and our worker pool for `handler`. */
+/** Our work queue with its metrics, our worker pool for `handler`, and our indexer. */
+import { keyOf } from '../../../../src/api/object-key.ts';
+import { Indexer } from '../../../../src/cache/indexer.ts';
 import { createRegistry } from '../../../../src/metrics/registry.ts';
 import { workqueueMetrics } from '../../../../src/metrics/workqueue-metrics.ts';
 import { systemClock } from '../../../../src/util/clock.ts';
@@ -6,11 +8,15 @@ import { silentLogger } from '../../../../src/util/logger.ts';
 import { done } from '../../../../src/workqueue/outcome.ts';
 import { LOW_PRIORITY, WorkQueue } from '../../../../src/workqueue/work-queue.ts';
 import { WorkerPool } from '../../../../src/workqueue/worker-pool.ts';
-import { measure } from '../contender.ts';
+import { measure, objectOf } from '../contender.ts';
 
 const metrics = workqueueMetrics(createRegistry());
 
 await measure(async (scenario, keys) => {
+  if (scenario === 'indexer') {
+    indexAll(keys);
+    return;
+  }
   const queue = new WorkQueue<string>(
     { name: 'bench', clock: systemClock },
     { tenantOf: (key) => key.slice(0, key.indexOf('/')), metrics },
@@ -48,4 +54,19 @@ async function workThrough(queue: WorkQueue<string>, keys: number): Promise<void
   };
   const deps = { name: 'bench', queue, handler, clock: systemClock, log: silentLogger };
   await new WorkerPool(deps, { concurrency: 10 }).run(stop.signal);
+}
+
+function indexAll(keys: readonly string[]): void {
+  const indexer = new Indexer<ReturnType<typeof objectOf>>({
+    app: ({ metadata }) => [metadata.labels.app],
+  });
+  for (let version = 1; version <= 2; version++) {
+    for (const key of keys) {
+      const object = objectOf(key, version);
+      indexer.set(keyOf(object), object);
+    }
+  }
+  let found = 0;
+  for (const app of indexer.indexValues('app')) found += indexer.byIndex('app', app).length;
+  if (found !== keys.length) throw new Error(`${found} objects are in the index`);
 }

@@ -1,7 +1,11 @@
 /** Baseline: a Map for deduplication, arrays for the order and timers for delays; no guarantees. */
-import { measure } from '../contender.ts';
+import { measure, objectOf } from '../contender.ts';
 
 await measure(async (scenario, keys) => {
+  if (scenario === 'indexer') {
+    indexAll(keys);
+    return;
+  }
   const waiting = new Map<string, boolean>();
   const high: string[] = [];
   const low: string[] = [];
@@ -49,3 +53,25 @@ await measure(async (scenario, keys) => {
 });
 
 async function handle(): Promise<void> {}
+
+function indexAll(keys: readonly string[]): void {
+  const objects = new Map<string, ReturnType<typeof objectOf>>();
+  const index = new Map<string, Set<string>>();
+  for (let version = 1; version <= 2; version++) {
+    for (const key of keys) {
+      const before = objects.get(key);
+      if (before) index.get(before.metadata.labels.app)?.delete(key);
+      const object = objectOf(key, version);
+      objects.set(key, object);
+      const { app } = object.metadata.labels;
+      let entry = index.get(app);
+      if (!entry) index.set(app, (entry = new Set()));
+      entry.add(key);
+    }
+  }
+  let found = 0;
+  for (const entry of index.values()) {
+    found += Array.from(entry, (key) => objects.get(key)).length;
+  }
+  if (found !== keys.length) throw new Error(`${found} objects are in the index`);
+}

@@ -14,7 +14,7 @@ use k8s_openapi::{
 };
 use kube::{
     Api, Client, Resource, ResourceExt,
-    api::{ObjectMeta, PostParams},
+    api::{ObjectMeta, Patch, PatchParams, PostParams},
     runtime::{
         Controller,
         controller::{Action, Config},
@@ -41,15 +41,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let client = Client::try_default().await?;
     let (deployments, writer) = kube::runtime::reflector::store();
-    let owned = kube::runtime::WatchStreamExt::touched_objects(
-        kube::runtime::WatchStreamExt::reflect(
+    let owned =
+        kube::runtime::WatchStreamExt::touched_objects(kube::runtime::WatchStreamExt::reflect(
             kube::runtime::WatchStreamExt::default_backoff(watcher(
                 Api::<Deployment>::all(client.clone()),
                 watcher::Config::default(),
             )),
             writer,
-        ),
-    );
+        ));
     let context = Context {
         recorder: Recorder::new(client.clone(), COMPONENT.into()),
         client: client.clone(),
@@ -60,7 +59,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .with_config(Config::default().concurrency(workers))
         .run(
             |foo, context| async move { sync(&foo, &context).await },
-            |_, _, _| Action::requeue(Duration::from_millis(5)),
+            |_, _, _| Action::requeue(Duration::from_secs(1)),
             Arc::new(context),
         )
         .for_each(|result| async move {
@@ -85,9 +84,7 @@ async fn sync(foo: &Foo, context: &Context) -> Result<Action, kube::Error> {
         .get(&ObjectRef::new(name).within(&namespace));
     let deployment = match cached {
         None => Arc::new(api.create(&params, &desired(foo)).await?),
-        Some(found)
-            if found.spec.as_ref().and_then(|spec| spec.replicas) != foo.spec.replicas =>
-        {
+        Some(found) if found.spec.as_ref().and_then(|spec| spec.replicas) != foo.spec.replicas => {
             Arc::new(api.replace(name, &params, &desired(foo)).await?)
         }
         Some(found) => found,
@@ -114,10 +111,15 @@ async fn sync(foo: &Foo, context: &Context) -> Result<Action, kube::Error> {
         .recorder
         .publish(&event, &foo.object_ref(&()))
         .await?;
-    let mut next = foo.clone();
-    next.status = Some(status_of(foo, &deployment, available));
+    // Without a resourceVersion, as in the examples of kube-rs: the reflector may be behind.
+    let patch =
+        Patch::Merge(serde_json::json!({ "status": status_of(foo, &deployment, available) }));
+    let params = PatchParams {
+        field_manager: params.field_manager,
+        ..Default::default()
+    };
     Api::<Foo>::namespaced(context.client.clone(), &namespace)
-        .replace_status(&foo.name_any(), &params, &next)
+        .patch_status(&foo.name_any(), &params, &patch)
         .await?;
     Ok(Action::await_change())
 }

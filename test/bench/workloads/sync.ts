@@ -1,0 +1,40 @@
+/** The initial sync of a cache: streamed (WatchList), and in pages of 500 for clients that request them. */
+import { cannedSetting, CLIENTS } from '../support/client-program.ts';
+import { grouped } from '../support/workload.ts';
+import type { Case, Options, Workload } from '../support/workload.ts';
+
+export const workload: Workload = {
+  description: 'cost of the initial sync of a cache, and memory of an object',
+  options: { objects: 'foos:22000,pods:20000', mode: 'stream,pages' },
+  short: { objects: 'foos:10000', mode: 'stream' },
+  columns: [
+    { key: 'cpuMs', title: 'CPU ms', ratio: true },
+    { key: 'heapBytes', title: 'heap B/object', ratio: true },
+    { key: 'rssMb', title: 'RSS MiB' },
+    { key: 'peakRssMb', title: 'peak RSS MiB' },
+  ],
+  cases({ objects: sizes = '', mode: modes = '' }: Options): readonly Case[] {
+    return sizes.split(',').flatMap((size) =>
+      modes.split(',').map((mode) => {
+        const [kind, count] = size.split(':');
+        const objects = Number(count);
+        const server = {
+          kind: kind === 'pods' ? 'pods' : 'foos',
+          objects,
+          mode: mode === 'pages' ? 'pages' : 'stream',
+        } as const;
+        return {
+          name: `${grouped(objects)} ${kind === 'pods' ? 'Pods' : 'Foos'}, ${mode === 'pages' ? 'paged' : 'streamed'}`,
+          contestants: CLIENTS,
+          open: (clients) =>
+            cannedSetting(server, clients, ({ synced }) => ({
+              cpuMs: synced.cpuMs,
+              heapBytes: (synced.heapBytes ?? Number.NaN) / objects,
+              rssMb: (synced.rssKb ?? Number.NaN) / 1024,
+              peakRssMb: synced.peakRssKb / 1024,
+            })),
+        };
+      }),
+    );
+  },
+};
