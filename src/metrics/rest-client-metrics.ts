@@ -1,5 +1,7 @@
 import type { Registry } from 'prom-client';
 import { Counter, Gauge, Histogram } from 'prom-client';
+import type { CounterSeries, HistogramSeries } from './series.ts';
+import { SeriesCounter, SeriesHistogram } from './series.ts';
 
 /** Records the requests of a client. */
 export interface RestClientMetrics {
@@ -37,7 +39,7 @@ const BYTES = [64, 256, 512, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_1
 /** Registers client-go's `rest_client_*` metrics. Labels never contain paths. Called once per registry. */
 export function restClientMetrics(registry: Registry): RestClientMetrics {
   const registers = [registry];
-  const requests = new Counter({
+  const requests = new SeriesCounter({
     name: 'rest_client_requests_total',
     help: 'Number of HTTP requests, partitioned by status code, method, and host.',
     labelNames: ['code', 'method', 'host'] as const,
@@ -50,7 +52,7 @@ export function restClientMetrics(registry: Registry): RestClientMetrics {
     registers,
   });
   const byVerbAndHost = (name: string, help: string, buckets: number[]) =>
-    new Histogram({ name, help, buckets, labelNames: ['verb', 'host'] as const, registers });
+    new SeriesHistogram({ name, help, buckets, labelNames: ['verb', 'host'] as const, registers });
   const duration = byVerbAndHost(
     'rest_client_request_duration_seconds',
     'Request latency in seconds. Broken down by verb, and host.',
@@ -92,15 +94,35 @@ export function restClientMetrics(registry: Registry): RestClientMetrics {
     collect: (): void => execTtl.set((execExpiresAtMs - Date.now()) / 1000),
   });
 
+  /** The series of each verb, code and host; there are few. */
+  const exchanges = new Map<string, ExchangeSeries>();
+  const exchangeSeries = ({ verb, host, code }: RestExchange): ExchangeSeries => {
+    const id = `${verb} ${code} ${host}`;
+    let series = exchanges.get(id);
+    if (!series) {
+      series = {
+        requests: requests.series({ code, method: verb, host }),
+        duration: duration.series({ verb, host }),
+        requestSize: requestSize.series({ verb, host }),
+      };
+      exchanges.set(id, series);
+    }
+    return series;
+  };
+
   return {
-    exchanged({ verb, host, code, seconds, requestBytes, responseBytes }) {
-      requests.inc({ code, method: verb, host });
-      duration.observe({ verb, host }, seconds);
-      requestSize.observe({ verb, host }, requestBytes);
-      if (responseBytes !== undefined) responseSize.observe({ verb, host }, responseBytes);
+    exchanged(exchange) {
+      const { verb, host, seconds, requestBytes, responseBytes } = exchange;
+      const series = exchangeSeries(exchange);
+      series.requests.inc();
+      series.duration.observe(seconds);
+      series.requestSize.observe(requestBytes);
+      if (responseBytes === undefined) return;
+      series.responseSize ??= responseSize.series({ verb, host });
+      series.responseSize.observe(responseBytes);
     },
     retried: (labels) => retries.inc(labels),
-    throttled: ({ verb, host, seconds }) => limiter.observe({ verb, host }, seconds),
+    throttled: ({ verb, host, seconds }) => limiter.series({ verb, host }).observe(seconds),
     resolved: ({ host, seconds }) => resolver.observe({ host }, seconds),
     execPluginCalled: ({ code, status }) =>
       execCalls.inc({ code: String(code), call_status: status }),
@@ -108,6 +130,14 @@ export function restClientMetrics(registry: Registry): RestClientMetrics {
       execExpiresAtMs = expiresAtMs;
     },
   };
+}
+
+interface ExchangeSeries {
+  readonly requests: CounterSeries;
+  readonly duration: HistogramSeries;
+  readonly requestSize: HistogramSeries;
+  /** Absent until there is a response. */
+  responseSize?: HistogramSeries;
 }
 
 /** Records nothing. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash as hashOf } from 'node:crypto';
 import { joinKey } from './recorded-event.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
@@ -17,22 +17,19 @@ const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])
 export function eventName(event: Omit<RecordedEvent, 'metadata'>): string {
   const { source, involvedObject, type, reason, message } = event;
   const { apiVersion, kind, namespace, name, uid, fieldPath } = involvedObject;
-  const hash = createHash('sha256')
-    .update(
-      joinKey([
-        source.component,
-        apiVersion,
-        kind,
-        namespace,
-        name,
-        uid,
-        fieldPath,
-        type,
-        reason,
-        message,
-      ]),
-    )
-    .digest('hex');
+  const content = joinKey([
+    source.component,
+    apiVersion,
+    kind,
+    namespace,
+    name,
+    uid,
+    fieldPath,
+    type,
+    reason,
+    message,
+  ]);
+  const hash = hashOf('sha256', content, 'hex');
   const readable = `${name}.${hash.slice(0, 16)}`;
   return readable.length <= LONGEST_NAME && SUBDOMAIN.test(readable) ? readable : uuidOf(hash);
 }
