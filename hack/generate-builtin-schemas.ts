@@ -1,6 +1,7 @@
 /**
- * Writes src/apiserver/generated/kinds.ts and schemas.ts: the resources that kube-apiserver serves by default,
- * and their schemas, derived from its discovery and OpenAPI v3 documents. The schemas have the structure (types,
+ * Writes src/apiserver/generated/kinds.ts, schemas.ts and bootstrap.ts: the resources that kube-apiserver serves
+ * by default, their schemas, derived from its discovery and OpenAPI v3 documents, and the objects that it creates
+ * when it starts. The schemas have the structure (types,
  * required fields, defaults, enums, formats, list and map types, merge keys and patch strategies) without
  * descriptions, which would be large.
  *
@@ -39,6 +40,18 @@ interface GroupDiscovery {
     readonly resources: readonly ResourceDiscovery[];
   }[];
 }
+
+/** Resources whose objects kube-apiserver creates in an empty cluster; the server creates namespaces itself. */
+const BOOTSTRAPPED = [
+  'api/v1/services',
+  'apis/flowcontrol.apiserver.k8s.io/v1/flowschemas',
+  'apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations',
+  'apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
+  'apis/rbac.authorization.k8s.io/v1/clusterroles',
+  'apis/rbac.authorization.k8s.io/v1/rolebindings',
+  'apis/rbac.authorization.k8s.io/v1/roles',
+  'apis/scheduling.k8s.io/v1/priorityclasses',
+];
 
 const ALL_VERBS = 'create,delete,deletecollection,get,list,patch,update,watch';
 
@@ -81,6 +94,10 @@ async function generate(source: string, isCheck: boolean): Promise<void> {
   );
   await put('kinds.ts', kindsModule(gitVersion, sections), isCheck);
   await put('schemas.ts', schemasModule(gitVersion, byPackage(schemas, served)), isCheck);
+  const objects = (
+    await Promise.all(BOOTSTRAPPED.map((path) => bootstrapped(source, path)))
+  ).flat();
+  await put('bootstrap.ts', bootstrapModule(gitVersion, objects), isCheck);
   console.log(`${served.size} group versions, ${schemas.size} schemas`);
 }
 
@@ -98,6 +115,33 @@ async function put(file: string, content: string, isCheck: boolean): Promise<voi
   const path = join(OUTPUT, file);
   if (!isCheck) return writeFile(path, content);
   if ((await readFile(path, 'utf8')) !== content) throw new Error(`${path} is out of date`);
+}
+
+/** Returns the lines of the objects of a resource: `clusterroles {…}`. */
+async function bootstrapped(source: string, path: string): Promise<string[]> {
+  const list = (await read(source, path)) as {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly items: readonly Record<string, Json>[];
+  };
+  const plural = path.slice(path.lastIndexOf('/') + 1);
+  const kind = list.kind.replace(/List$/, '');
+  return list.items.map(({ metadata, ...fields }) => {
+    const { name, namespace, labels, annotations, generation } = metadata as Record<string, Json>;
+    const own = { name, namespace, labels, annotations, generation };
+    const object = { apiVersion: list.apiVersion, kind, metadata: own, ...withoutTimes(fields) };
+    return `${plural} ${JSON.stringify(object)}`;
+  });
+}
+
+/** Sets the times of conditions to a fixed one, so that the output is the same for each server. */
+function withoutTimes(fields: Record<string, Json>): Record<string, Json> {
+  const text = JSON.stringify(fields)
+    .replaceAll(/"20\d\d-[^"]*Z"/g, '"2026-01-01T00:00:00Z"')
+    // The address and the port are those of the embedded server's range and of most servers.
+    .replace(/"targetPort":\d+/, '"targetPort":6443')
+    .replaceAll('10.0.0.1', '10.96.0.1');
+  return JSON.parse(text) as Record<string, Json>;
 }
 
 function groupVersion(group: string, version: string): string {
@@ -169,6 +213,15 @@ function kindsModule(version: string, sections: readonly string[]): string {
  */
 export const KINDS: string = \`
 ${sections.join('\n\n')}
+\`;
+`;
+}
+
+function bootstrapModule(version: string, lines: readonly string[]): string {
+  return `${header(version)}
+/** The objects that kube-apiserver creates when it starts: the resource, and the object as JSON. */
+export const BOOTSTRAP: string = \`
+${lines.join('\n').replaceAll(/[\\`]|\$\{/g, String.raw`\$&`)}
 \`;
 `;
 }

@@ -9,6 +9,7 @@ import { createCertificateAuthority, loadCertificateAuthority } from '../util/x5
 import type { ApiUser } from './access.ts';
 import { Access } from './access.ts';
 import { ADMIN } from './user.ts';
+import { createBootstrapObjects } from './builtin/bootstrap.ts';
 import { BUILTIN_KINDS } from './builtin/kinds.ts';
 import type { Backend, Kubelets, WatchLimits } from './call.ts';
 import { CrdLifecycle, withCrdRules } from './crd-lifecycle.ts';
@@ -232,6 +233,7 @@ export class ApiServer {
     const backend: Backend = { ...parts, observer: crds };
     const begin = () => {
       createInitialNamespaces(backend);
+      createBootstrapObjects(backend);
       // Clients cannot have seen revisions before the first request.
       this.#store.compact();
     };

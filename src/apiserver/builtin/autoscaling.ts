@@ -98,7 +98,7 @@ function toStored<T extends StoredObject>(object: T): T {
     return text === undefined ? undefined : parsed(text);
   };
   const others = listOf(extra('metrics'));
-  const metrics = [...(typeof cpu === 'number' ? [cpuMetric(cpu)] : []), ...others];
+  const metrics = [...others, ...(typeof cpu === 'number' ? [cpuMetric(cpu)] : [])];
   const currentCpu = { name: 'cpu', current: { averageUtilization: current, averageValue: '0' } };
   const currentMetrics = [
     ...(typeof current === 'number' ? [{ type: 'Resource', resource: currentCpu }] : []),

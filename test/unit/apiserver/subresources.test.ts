@@ -127,3 +127,61 @@ describe('pods', () => {
     assert.equal((await api.get(`${PODS}/web/scale`)).status, 404);
   });
 });
+
+describe('subresources of built-in kinds', () => {
+  test('an approval writes the conditions of a certificate request and nothing else', async () => {
+    const api = new Api();
+    const requests = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
+    const pem = '-----BEGIN CERTIFICATE REQUEST-----\n-----END CERTIFICATE REQUEST-----\n';
+    const { body } = await api.post(requests, {
+      metadata: { name: 'web' },
+      spec: {
+        request: Buffer.from(pem).toString('base64'),
+        signerName: 'example.com/signer',
+        usages: ['client auth'],
+        username: 'somebody-else',
+      },
+    });
+    assert.notEqual(body.spec.username, 'somebody-else');
+    const conditions = [{ type: 'Approved', status: 'True', reason: 'Test' }];
+    const approved = await api.patch(`${requests}/web/approval`, {
+      status: { conditions, certificate: 'eA==' },
+      spec: { username: 'other' },
+    });
+    assert.equal(approved.body.spec.username, body.spec.username);
+    assert.equal(approved.body.status.certificate, undefined);
+    assert.equal(approved.body.status.conditions[0].type, 'Approved');
+    const denied = [{ type: 'Denied', status: 'True', reason: 'Test' }];
+    const status = await api.patch(`${requests}/web/status`, { status: { conditions: denied } });
+    assert.deepEqual(
+      status.body.status.conditions.map(({ type }: Json) => type),
+      ['Approved'],
+    );
+  });
+
+  test('a binding names its Pod in the body', async () => {
+    const api = new Api();
+    await api.post(PODS, pod('web'));
+    const binding = { metadata: { name: 'web' }, target: { kind: 'Node', name: 'n' } };
+    const bound = await api.post('/api/v1/namespaces/default/bindings', binding);
+    assert.equal(bound.status, 201, bound.text);
+    assert.equal((await api.get(`${PODS}/web`)).body.spec.nodeName, 'n');
+  });
+
+  test('subresources that need a node or a token issuer are answered with 501', async () => {
+    const api = new Api();
+    await api.post(PODS, pod('web'));
+    const { status, body } = await api.post(`${PODS}/web/exec?command=ls`, {});
+    assert.deepEqual([status, body.message], [501, 'this server does not serve pods/exec']);
+  });
+
+  test('a Job without a propagation policy orphans its Pods', async () => {
+    const api = new Api();
+    const jobs = '/apis/batch/v1/namespaces/default/jobs';
+    const { containers } = pod('web').spec;
+    const template = { spec: { restartPolicy: 'Never', containers } };
+    await api.post(jobs, { metadata: { name: 'once' }, spec: { template } });
+    const { body } = await api.delete(`${jobs}/once`);
+    assert.deepEqual(body.metadata.finalizers, ['orphan']);
+  });
+});

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { KINDS } from '../../src/apiserver/generated/kinds.ts';
+import { skipBefore } from '../support/skip.ts';
+import type { Json } from './api.ts';
+import { Api } from './api.ts';
+import { pod, pods } from './objects.ts';
+
+let api: Api;
+let space: string;
+
+before(async () => {
+  api = await Api.start();
+  space = await api.namespace();
+});
+
+after(() => api.close());
+
+const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+
+test('every built-in resource is discovered with its subresources', skipBefore(37), async () => {
+  const found = new Map<string, Json>();
+  for (const root of ['/api', '/apis']) {
+    const { body } = await api.get(root, AGGREGATED);
+    for (const { metadata, versions } of body.items) {
+      for (const { version, resources } of versions) {
+        const groupVersion = metadata?.name ? `${metadata.name}/${version}` : version;
+        for (const one of resources) found.set(`${groupVersion} ${one.resource}`, one);
+      }
+    }
+  }
+  for (const section of KINDS.trim().split('\n\n')) {
+    const [groupVersion, ...lines] = section.split('\n');
+    for (const line of lines) {
+      const [plural, singular, kind, scope, ...options] = line.split(' ');
+      const resource = found.get(`${groupVersion} ${plural}`);
+      assert.ok(resource, line);
+      const { singularResource, responseKind, shortNames, categories, subresources } = resource;
+      assert.deepEqual(
+        [singularResource, responseKind.kind, resource.scope.toLowerCase()],
+        [singular, kind, scope],
+      );
+      const listed = (values: string[] | undefined, name: string) =>
+        values ? [`${name}=${values.join(',')}`] : [];
+      const names = subresources?.map(({ subresource }: Json) => subresource).toSorted();
+      assert.deepEqual(
+        [
+          ...listed(shortNames, 'short'),
+          ...listed(categories, 'categories'),
+          ...listed(names, 'subresources'),
+        ],
+        options.filter((option) => !option.startsWith('verbs=')),
+        line,
+      );
+    }
+  }
+});
+
+test('an event is the same object in both of its API groups', async () => {
+  const core = `/api/v1/namespaces/${space}/events`;
+  const newer = `/apis/events.k8s.io/v1/namespaces/${space}/events`;
+  const { metadata } = await api.made(
+    api.post(newer, {
+      metadata: { name: 'both' },
+      eventTime: '2026-01-02T03:04:05.000006Z',
+      type: 'Warning',
+      reason: 'Tested',
+      action: 'Test',
+      note: 'said',
+      regarding: { kind: 'Pod', name: 'p', namespace: space },
+      reportingController: 'example.com/test',
+      reportingInstance: 'test-1',
+    }),
+  );
+  const old = (await api.get(`${core}/both`)).body;
+  assert.deepEqual(
+    [old.apiVersion, old.message, old.involvedObject.name, old.reportingComponent],
+    ['v1', 'said', 'p', 'example.com/test'],
+  );
+  assert.equal(old.metadata.resourceVersion, metadata.resourceVersion);
+  await api.made(api.patch(`${core}/both`, { message: 'said again' }));
+  assert.equal((await api.get(`${newer}/both`)).body.note, 'said again');
+  const selected = await api.get(`${newer}?fieldSelector=regarding.name=p`);
+  assert.deepEqual(
+    selected.body.items.map(({ metadata: { name }, note }: Json) => [name, note]),
+    [['both', 'said again']],
+  );
+  const watch = await api.watch(`${newer}?resourceVersion=${metadata.resourceVersion}`);
+  const { type, object } = await watch.next();
+  assert.deepEqual(
+    [type, object.apiVersion, object.note],
+    ['MODIFIED', 'events.k8s.io/v1', 'said again'],
+  );
+});
+
+test('a HorizontalPodAutoscaler is the same object in both of its versions', async () => {
+  const path = (version: string) =>
+    `/apis/autoscaling/${version}/namespaces/${space}/horizontalpodautoscalers`;
+  const memory = {
+    type: 'Resource',
+    resource: { name: 'memory', target: { type: 'Utilization', averageUtilization: 70 } },
+  };
+  await api.made(
+    api.post(path('v1'), {
+      metadata: { name: 'hpa' },
+      spec: {
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x' },
+        maxReplicas: 3,
+        targetCPUUtilizationPercentage: 50,
+      },
+    }),
+  );
+  const { spec } = (await api.get(`${path('v2')}/hpa`)).body;
+  assert.equal(spec.metrics[0].resource.target.averageUtilization, 50);
+  // A write of v1 moves the CPU to the end.
+  const metrics = [memory, ...spec.metrics];
+  await api.made(api.patch(`${path('v2')}/hpa`, { spec: { metrics } }));
+  const old = (await api.get(`${path('v1')}/hpa`)).body;
+  assert.equal(old.spec.targetCPUUtilizationPercentage, 50);
+  assert.match(old.metadata.annotations['autoscaling.alpha.kubernetes.io/metrics'], /memory/);
+  await api.made(api.patch(`${path('v1')}/hpa`, { spec: { maxReplicas: 5 } }));
+  assert.deepEqual((await api.get(`${path('v2')}/hpa`)).body.spec.metrics, metrics);
+});
+
+test('the containers of a Pod are resized and extended through subresources', async () => {
+  await api.made(api.post(pods(space), pod('extended')));
+  const at = `${pods(space)}/extended`;
+  const debug = { name: 'debug', image: 'busybox' };
+  const extended = await api.made(
+    api.patch(`${at}/ephemeralcontainers`, { spec: { ephemeralContainers: [debug] } }),
+  );
+  assert.equal(extended.spec.ephemeralContainers[0].name, 'debug');
+  assert.equal((await api.patch(at, { spec: { ephemeralContainers: [] } })).status, 422);
+});
+
+test('the objects of an empty cluster exist', skipBefore(37), async () => {
+  const { spec } = (await api.get('/api/v1/namespaces/default/services/kubernetes')).body;
+  assert.deepEqual([spec.type, spec.ports[0].port], ['ClusterIP', 443]);
+  const priorities = '/apis/scheduling.k8s.io/v1/priorityclasses';
+  assert.equal((await api.get(`${priorities}/system-node-critical`)).body.value, 2_000_001_000);
+  const rbac = '/apis/rbac.authorization.k8s.io/v1';
+  const { rules } = (await api.get(`${rbac}/clusterroles/cluster-admin`)).body;
+  assert.deepEqual(rules[0], { apiGroups: ['*'], resources: ['*'], verbs: ['*'] });
+  assert.equal((await api.get(`${rbac}/clusterroles`)).body.items.length >= 70, true);
+  assert.equal((await api.get(`${rbac}/clusterrolebindings/cluster-admin`)).status, 200);
+});
