@@ -110,7 +110,8 @@ export class EveryKind {
   /** The owned objects. */
   async children(): Promise<readonly KubernetesObject[]> {
     const lists = await Promise.all(CHILDREN.map((resource) => this.#list(resource)));
-    return lists.flat();
+    // The server's own Service.
+    return lists.flat().filter(({ metadata }) => metadata.name !== 'kubernetes');
   }
 
   /** The Pod of the At with the long-running command. */
