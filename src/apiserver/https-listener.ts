@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { ServerResponse } from 'node:http';
 import { constants, createSecureServer } from 'node:http2';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import type { HttpRequest, HttpResponse } from '../util/http.ts';
 import { ServerConnections } from '../util/server-connections.ts';
@@ -10,8 +11,10 @@ import { ConnectionReset } from './faults.ts';
 import { messageOf } from '../util/values.ts';
 import type { IncomingRequest } from './request-body.ts';
 import { MAX_BODY_BYTES, bodyTooLarge } from './request-body.ts';
+import type { ServedResponse } from './response.ts';
 import { errorResponse } from './response.ts';
 import { methodNotAllowed } from './status-error.ts';
+import { acceptHandshake, isWebSocketRequest, sendMessages } from './websocket.ts';
 
 export interface HttpsListenerOptions {
   readonly host: string;
@@ -49,7 +52,7 @@ const HTTP2_SETTINGS = { maxConcurrentStreams: 100, initialWindowSize: 256 * 102
 const HTTP2_SESSION_MB = 1024;
 
 /** Like `HttpHandler`, for requests before their body is received. */
-type IncomingHandler = (request: IncomingRequest) => Promise<HttpResponse>;
+type IncomingHandler = (request: IncomingRequest) => Promise<ServedResponse>;
 
 /** Timeouts of kube-apiserver, in milliseconds. */
 const IDLE_TIMEOUT_MS = 90_000;
@@ -84,14 +87,23 @@ export async function listenHttps(
     idleMs: IDLE_TIMEOUT_MS,
   });
   const exchanges = new Set<Promise<void>>();
-  const accept = (incoming: Incoming, outgoing: Outgoing, isExpecting: boolean) => {
-    const exchange = serve(handler, incoming, outgoing, { isExpecting, discardMs }).finally(() =>
-      exchanges.delete(exchange),
-    );
+  const track = (serving: Promise<void>) => {
+    const exchange = serving.finally(() => exchanges.delete(exchange));
     exchanges.add(exchange);
   };
+  const accept = (incoming: Incoming, outgoing: Outgoing, isExpecting: boolean) =>
+    track(serve(handler, incoming, outgoing, { isExpecting, discardMs }));
   server.on('request', (incoming, outgoing) => accept(incoming, outgoing, false));
   server.on('checkContinue', (incoming, outgoing) => accept(incoming, outgoing, true));
+  server.on('upgrade', (incoming: IncomingMessage, socket: Socket, head: Uint8Array) => {
+    if (incoming.method !== 'GET' || !isWebSocketRequest(incoming.headers)) {
+      replay(incoming, socket, head);
+      server.emit('secureConnection', socket);
+      return;
+    }
+    connections.hold(socket);
+    track(serveUpgrade(handler, incoming, socket, head));
+  });
   server.listen(port, host);
   await once(server, 'listening');
   return {
@@ -141,6 +153,63 @@ async function serve(
   }
 }
 
+const UPGRADE_HEADERS: ReadonlySet<string> = new Set(['upgrade', 'connection']);
+
+/**
+ * Puts a request back in front of the HTTP parser, without its `Upgrade` header: a kube-apiserver ignores
+ * other upgrades, such as to cleartext HTTP/2, but Node.js ends the request before its body. The
+ * connection closes after the response, because each replay adds listeners to it.
+ */
+function replay({ method, url, rawHeaders }: IncomingMessage, socket: Socket, head: Uint8Array) {
+  const lines = [`${method} ${url} HTTP/1.1`, 'connection: close'];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    if (!UPGRADE_HEADERS.has(name.toLowerCase())) lines.push(`${name}: ${rawHeaders[at + 1]}`);
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
+}
+
+/**
+ * Like `serve`, for a client that asks for a WebSocket. Only watches and logs are sent as messages: other
+ * responses are plain ones, after which the connection is closed.
+ */
+async function serveUpgrade(
+  handler: IncomingHandler,
+  incoming: IncomingMessage,
+  socket: Socket,
+  head: Uint8Array,
+): Promise<void> {
+  const gone = new AbortController();
+  const onClose = () => gone.abort(new Error('The client closed the connection'));
+  socket.on('close', onClose);
+  socket.on('error', onClose);
+  // Frames wait in the socket until the handshake is accepted.
+  socket.pause();
+  const outgoing = new ServerResponse(incoming);
+  outgoing.shouldKeepAlive = false;
+  outgoing.assignSocket(socket);
+  outgoing.once('finish', () => socket.destroySoon());
+  try {
+    const response = await answer(handler, incoming, () => readBody(incoming), gone.signal);
+    const { body, messages: format } = response;
+    if (!format) {
+      await send(response, outgoing, gone.signal);
+      return;
+    }
+    const handshake = acceptHandshake(plainHeaders(incoming.headers), format);
+    if ('status' in handshake) {
+      await body[Symbol.asyncIterator]().return?.();
+      outgoing.writeHead(handshake.status, handshake.headers).end(handshake.text);
+      return;
+    }
+    outgoing.detachSocket(socket);
+    const { signal } = gone;
+    await sendMessages(socket, head, handshake, { body, format, signal, onClose });
+  } catch {
+    socket.destroy();
+  }
+}
+
 /** Breaks a response with an error. A stream closed without an error looks complete to the client. */
 function abandon(outgoing: Outgoing): void {
   if ('stream' in outgoing) outgoing.stream.destroy(new Error('The answer is not complete'));
@@ -152,7 +221,7 @@ async function answer(
   incoming: Incoming,
   receiveBody: () => Promise<Uint8Array>,
   signal: AbortSignal,
-): Promise<HttpResponse> {
+): Promise<ServedResponse> {
   const { method = '', url = '/' } = incoming;
   if (!isMethod(method)) return errorResponse(methodNotAllowed());
   return handler({

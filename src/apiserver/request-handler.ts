@@ -19,6 +19,7 @@ import type { RequestLog, RequestRecord } from './request-log.ts';
 import type { Registry } from './registry.ts';
 import type { RequestInfo, Target } from './request-info.ts';
 import { parseTarget, requestInfo } from './request-info.ts';
+import type { ServedResponse } from './response.ts';
 import {
   emptyResponse,
   errorResponse,
@@ -38,6 +39,7 @@ import {
   unauthorized,
 } from './status-error.ts';
 import { VERSION } from './version.ts';
+import { protocolToken } from './websocket.ts';
 
 export interface RequestHandlerDeps {
   readonly backend: Backend;
@@ -69,7 +71,7 @@ export class RequestHandler {
    *
    * @param authenticate whether the request needs the token
    */
-  async handle(request: IncomingRequest, authenticate: boolean): Promise<HttpResponse> {
+  async handle(request: IncomingRequest, authenticate: boolean): Promise<ServedResponse> {
     const { faults, requests } = this.#deps;
     request.signal?.throwIfAborted();
     const target = targetOf(request);
@@ -95,7 +97,7 @@ export class RequestHandler {
     target: Target | StatusError,
     authenticate: boolean,
     plan: FaultPlan | undefined,
-  ): Promise<HttpResponse> {
+  ): Promise<ServedResponse> {
     const warnings: string[] = [];
     try {
       if (plan?.failure === 'reset') throw new ConnectionReset();
@@ -124,8 +126,9 @@ export class RequestHandler {
    */
   #admit(request: HttpRequest, info: RequestInfo | undefined, authenticate: boolean): User {
     const { access } = this.#deps.backend;
-    const [scheme = '', token = ''] = (request.headers['authorization'] ?? '').split(' ');
-    const known = scheme.toLowerCase() === 'bearer' ? access.userOf(token) : undefined;
+    const [scheme = '', bearer = ''] = (request.headers['authorization'] ?? '').split(' ');
+    const token = scheme.toLowerCase() === 'bearer' ? bearer : protocolToken(request.headers);
+    const known = token === undefined ? undefined : access.userOf(token);
     const sender = known ?? (authenticate ? ANONYMOUS : ADMIN);
     const user = this.#impersonate(request, sender);
     const action = actionOf(request, info);
@@ -168,7 +171,7 @@ export class RequestHandler {
     target: Target,
     info: RequestInfo | undefined,
     warnings: string[],
-  ): Promise<HttpResponse> {
+  ): Promise<ServedResponse> {
     const { backend } = this.#deps;
     // Before the resource is looked up, because its definition may change while the body arrives.
     const request = await withBody(incoming);
@@ -184,16 +187,19 @@ export class RequestHandler {
     request: HttpRequest,
     answer: RenderedAnswer,
     warnings: readonly string[],
-  ): HttpResponse {
+  ): ServedResponse {
     switch (answer.kind) {
       case 'json':
         return jsonResponse(answer.code, answer.value, warnings);
       case 'list':
         return streamResponse(listBody(answer.rendering, answer.state), JSON_TYPE, warnings);
       case 'watch':
-        return streamResponse(this.#deps.streams.body(answer.watcher, request.signal), JSON_TYPE);
+        return {
+          ...streamResponse(this.#deps.streams.body(answer.watcher, request.signal), JSON_TYPE),
+          messages: 'lines',
+        };
       case 'text':
-        return streamResponse(answer.body, 'text/plain');
+        return { ...streamResponse(answer.body, 'text/plain'), messages: 'bytes' };
       case 'nothing':
         return emptyResponse();
     }

@@ -2,6 +2,13 @@ import type { HttpResponse } from '../util/http.ts';
 import { jsonText } from './json-text.ts';
 import { JSON_TYPE } from './negotiation.ts';
 import type { StatusError } from './status-error.ts';
+import type { MessageFormat } from './websocket.ts';
+
+/** A response of the server to any transport. */
+export interface ServedResponse extends HttpResponse {
+  /** How a WebSocket client gets the body. Absent if there is no other form than the plain response. */
+  readonly messages?: MessageFormat;
+}
 
 const encoder = new TextEncoder();
 

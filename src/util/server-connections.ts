@@ -53,6 +53,12 @@ export class ServerConnections {
     return this.#open.size;
   }
 
+  /** Marks a connection as in use until it closes, because another protocol has taken it over. */
+  hold(socket: Socket): void {
+    const connection = this.#byPeer.get(peerOf(socket));
+    if (connection) connection.requests++;
+  }
+
   /** Closes all connections immediately. */
   destroy(): void {
     for (const { socket } of this.#open) socket.destroy();

@@ -1,4 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import type { Duplex } from 'node:stream';
 import { credentialsOf } from '../../src/client/kube-config/credentials.ts';
 import { undiciTransport } from '../../src/client/transport/transport.ts';
 import { Deferred } from '../../src/util/deferred.ts';
@@ -42,6 +46,7 @@ export class Api {
   /** Returns the bearer token of the requests. */
   readonly token: () => Promise<string>;
   readonly #handle: HttpHandler;
+  readonly #connection: () => Promise<Connection>;
   readonly #ends: (() => Promise<void>)[] = [];
   readonly #watches: Watching[] = [];
 
@@ -49,10 +54,12 @@ export class Api {
     { expireHistory }: ControlPlane,
     handle: HttpHandler,
     token: () => Promise<string>,
+    connection: () => Promise<Connection>,
   ) {
     this.expireHistory = expireHistory;
     this.token = token;
     this.#handle = handle;
+    this.#connection = connection;
   }
 
   /** Starts a control plane for one test file. */
@@ -69,6 +76,11 @@ export class Api {
           headers: { ...(await credentials.headers()), ...request.headers },
         }),
       async () => (await credentials.headers())['authorization']?.split(' ')[1] ?? '',
+      async () => {
+        const { hostname: host, port } = new URL(config.server);
+        const { ca, certificate: cert, key } = await credentials.tls();
+        return { host, port, ca, cert, key, headers: await credentials.headers() };
+      },
     );
     api.#ends.push(
       () => transport.close(),
@@ -185,6 +197,28 @@ export class Api {
     }
   }
 
+  /** Sends a request over a new HTTP/1.1 connection, which the server may take over for another protocol. */
+  async upgrade(path: string, headers: Record<string, string>, method = 'GET'): Promise<Upgraded> {
+    const { headers: credentials, ...connection } = await this.#connection();
+    const sent = request({
+      ...connection,
+      path,
+      method,
+      headers: { ...credentials, connection: 'Upgrade', ...headers },
+      agent: false,
+    });
+    sent.end();
+    const [response, socket, head] = (await Promise.race([
+      once(sent, 'response'),
+      once(sent, 'upgrade'),
+    ])) as [IncomingMessage, Duplex?, Uint8Array?];
+    const { statusCode: status = 0, headers: received } = response;
+    if (!socket) return { status, headers: received, text: await textOf(response) };
+    this.#ends.unshift(async () => void socket.destroy());
+    socket.unshift(head);
+    return { status, headers: received, socket, text: '' };
+  }
+
   /** Opens a watch; closing the control plane closes it. */
   async watch(path: string, accept: string = JSON_TYPE): Promise<Watching> {
     const stop = new AbortController();
@@ -199,6 +233,26 @@ export class Api {
     this.#watches.push(watching);
     return watching;
   }
+}
+
+/** How a test connects without the transport of the other requests. */
+interface Connection {
+  readonly host: string;
+  readonly port: string;
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The response to a request with an `Upgrade` header. */
+export interface Upgraded {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  /** The connection after a response with status 101. */
+  readonly socket?: Duplex;
+  /** The body of any other response. */
+  readonly text: string;
 }
 
 /** Reads the events of a watch. */

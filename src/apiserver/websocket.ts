@@ -1,0 +1,297 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import type { Duplex } from 'node:stream';
+
+/**
+ * How the body of a response is divided into WebSocket messages.
+ *
+ * - `lines`: each line of a watch is a text message. A chunk of the body has whole lines.
+ * - `bytes`: each chunk of a log is a message, in the encoding of the subprotocol.
+ */
+export type MessageFormat = 'lines' | 'bytes';
+
+type Headers = Readonly<Record<string, string>>;
+
+/** The accepted handshake of a client. */
+export interface Handshake {
+  readonly headers: Readonly<Record<string, string>>;
+  /** Messages are base64 text, as the subprotocol `base64.binary.k8s.io` requires. */
+  readonly isBase64: boolean;
+}
+
+/** The response to a handshake that is not accepted. */
+export interface HandshakeRefusal {
+  readonly status: 400 | 403;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+const BEARER_PROTOCOL = 'base64url.bearer.authorization.k8s.io.';
+const BASE64_LOG = 'base64.binary.k8s.io';
+const LOG_PROTOCOLS: ReadonlySet<string> = new Set(['binary.k8s.io', BASE64_LOG]);
+
+/** From RFC 6455, section 1.3. */
+const HANDSHAKE_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+
+const TEXT = 1;
+const BINARY = 2;
+const CLOSE = 8;
+const PING = 9;
+const PONG = 10;
+const NORMAL_CLOSURE = 1000;
+const PROTOCOL_ERROR = 1002;
+
+/** Maximum payload of a control frame; a longer ping is answered with its start, as upstream. */
+const MAX_CONTROL_BYTES = 125;
+/** Maximum payload of a received frame, as upstream. */
+const MAX_FRAME_BYTES = 32 * 1024 * 1024;
+
+/** True if the client asks for a WebSocket. */
+export function isWebSocketRequest(headers: {
+  readonly upgrade?: string | undefined;
+  readonly connection?: string | undefined;
+}): boolean {
+  return (
+    headers.upgrade?.toLowerCase() === 'websocket' &&
+    (headers.connection ?? '').toLowerCase().includes('upgrade')
+  );
+}
+
+/**
+ * Returns the bearer token that a browser sends as a subprotocol, since it cannot set headers. Undefined if
+ * there is none, or if it is not well-formed: it then also needs another subprotocol for the response.
+ */
+export function protocolToken(headers: Headers): string | undefined {
+  if (!isWebSocketRequest(headers)) return undefined;
+  const protocols = protocolsIn(headers);
+  const tokens = protocols.filter((protocol) => protocol.startsWith(BEARER_PROTOCOL));
+  const [token] = tokens;
+  if (token === undefined || tokens.length > 1 || tokens.length === protocols.length) {
+    return undefined;
+  }
+  return Buffer.from(token.slice(BEARER_PROTOCOL.length), 'base64url').toString();
+}
+
+/**
+ * Checks the handshake as a kube-apiserver does: a watch requires a valid `Origin` header, of any host, and
+ * at most one subprotocol. A log has no such rule, but its subprotocols are fixed.
+ */
+export function acceptHandshake(
+  headers: Headers,
+  format: MessageFormat,
+): Handshake | HandshakeRefusal {
+  const key = headers['sec-websocket-key'] ?? '';
+  if (key === '') return refusal(400, 'mismatch challenge/response');
+  if (headers['sec-websocket-version'] !== '13') {
+    const supported = { 'sec-websocket-version': '13' };
+    return { ...refusal(400, 'missing or bad WebSocket Version'), headers: supported };
+  }
+  let protocols = protocolsIn(headers).filter((protocol) => !protocol.startsWith(BEARER_PROTOCOL));
+  if (format === 'lines') {
+    if (!isOrigin(headers['origin'] ?? '')) return refusal(403);
+    if (protocols.length > 1) return refusal(400);
+  } else if (protocols.length > 0) {
+    protocols = protocols.filter((protocol) => LOG_PROTOCOLS.has(protocol)).slice(0, 1);
+    if (protocols.length === 0) return refusal(403);
+  }
+  const [protocol] = protocols;
+  return {
+    headers: {
+      upgrade: 'websocket',
+      connection: 'Upgrade',
+      'sec-websocket-accept': createHash('sha1').update(`${key}${HANDSHAKE_GUID}`).digest('base64'),
+      ...(protocol !== undefined && { 'sec-websocket-protocol': protocol }),
+    },
+    isBase64: protocol === BASE64_LOG,
+  };
+}
+
+/**
+ * Sends a response body as messages, and closes the connection when it ends. Received messages are
+ * discarded without being buffered; a ping is answered, and a close frame ends the exchange.
+ *
+ * @param head bytes that the client sent after its request
+ * @param onClose called when the client closes the WebSocket or violates the protocol
+ */
+export async function sendMessages(
+  socket: Duplex,
+  head: Uint8Array,
+  { headers, isBase64 }: Handshake,
+  options: {
+    readonly body: AsyncIterable<Uint8Array>;
+    readonly format: MessageFormat;
+    readonly signal: AbortSignal;
+    readonly onClose: () => void;
+  },
+): Promise<void> {
+  const { body, format, signal, onClose } = options;
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${headerLines(headers)}\r\n`);
+  const reader = new FrameReader();
+  const receive = (chunk: Uint8Array) => {
+    const { response, isClosed } = reader.read(chunk);
+    // A client that does not read its pongs cannot send further pings.
+    if (response.byteLength > 0 && !socket.write(response)) {
+      socket.pause();
+      socket.once('drain', () => socket.resume());
+    }
+    if (!isClosed) return;
+    socket.off('data', receive);
+    onClose();
+  };
+  socket.on('data', receive);
+  socket.once('end', onClose);
+  if (head.byteLength > 0) receive(head);
+  socket.resume();
+  try {
+    // A log starts with an empty message, as upstream: the client sees that it is connected.
+    if (format === 'bytes') socket.write(frame(isBase64 ? TEXT : BINARY, new Uint8Array()));
+    for await (const chunk of body) {
+      const frames = format === 'lines' ? lineFrames(chunk) : chunkFrame(chunk, isBase64);
+      if (!socket.write(frames)) await once(socket, 'drain', { signal });
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  socket.end(closeFrame(NORMAL_CLOSURE), () => socket.destroy());
+}
+
+/** Reads the frames that a client sends, and keeps no more than a header and the payload of a ping. */
+export class FrameReader {
+  /** The start of a header. */
+  #partial: Buffer = Buffer.alloc(0);
+  #frame: FrameHeader | undefined;
+  /** Bytes of the frame's payload that were read. */
+  #bytes = 0;
+  #ping: number[] = [];
+  #isClosed = false;
+
+  /** Returns the frames to send in response; `isClosed` if the client may send nothing more. */
+  read(chunk: Uint8Array): { readonly response: Uint8Array; readonly isClosed: boolean } {
+    const response: Uint8Array[] = [];
+    let rest = Buffer.concat([this.#partial, chunk]);
+    this.#partial = Buffer.alloc(0);
+    while (!this.#isClosed) {
+      if (!this.#frame) {
+        const frame = headerOf(rest);
+        if (!frame) break;
+        rest = rest.subarray(frame.headerBytes);
+        this.#begin(frame, response);
+        if (this.#isClosed) break;
+      }
+      rest = rest.subarray(this.#payload(rest, response));
+      if (this.#frame) break;
+    }
+    if (!this.#isClosed) this.#partial = Buffer.from(rest);
+    return { response: Buffer.concat(response), isClosed: this.#isClosed };
+  }
+
+  #begin(frame: FrameHeader, response: Uint8Array[]): void {
+    if (!frame.mask) response.push(closeFrame(PROTOCOL_ERROR));
+    this.#isClosed =
+      frame.mask === undefined || frame.opcode === CLOSE || frame.payloadBytes > MAX_FRAME_BYTES;
+    this.#frame = frame;
+    this.#bytes = 0;
+    this.#ping = [];
+  }
+
+  /** Returns how many bytes of `rest` are payload of the frame, and ends the frame after its last one. */
+  #payload(rest: Uint8Array, response: Uint8Array[]): number {
+    if (!this.#frame?.mask) return 0;
+    const { opcode, payloadBytes, mask } = this.#frame;
+    const count = Math.min(payloadBytes - this.#bytes, rest.byteLength);
+    if (opcode === PING) {
+      for (const byte of rest.subarray(0, Math.min(count, MAX_CONTROL_BYTES - this.#ping.length))) {
+        this.#ping.push(byte ^ (mask[this.#ping.length % 4] ?? 0));
+      }
+    }
+    this.#bytes += count;
+    if (this.#bytes === payloadBytes) {
+      if (opcode === PING) response.push(frame(PONG, Uint8Array.from(this.#ping)));
+      this.#frame = undefined;
+    }
+    return count;
+  }
+}
+
+interface FrameHeader {
+  readonly opcode: number;
+  readonly headerBytes: number;
+  readonly payloadBytes: number;
+  /** Undefined if the payload is not masked, which a client must not send. */
+  readonly mask: Uint8Array | undefined;
+}
+
+/** Returns undefined if the header is not complete. */
+function headerOf(bytes: Buffer): FrameHeader | undefined {
+  const [first, second] = bytes;
+  if (first === undefined || second === undefined) return undefined;
+  const short = second & 0x7f;
+  const isMasked = second >= 0x80;
+  const lengthBytes = short === 127 ? 8 : short === 126 ? 2 : 0;
+  const headerBytes = 2 + lengthBytes + (isMasked ? 4 : 0);
+  if (bytes.byteLength < headerBytes) return undefined;
+  const payloadBytes =
+    lengthBytes === 0
+      ? short
+      : lengthBytes === 2
+        ? bytes.readUInt16BE(2)
+        : Number(bytes.readBigUInt64BE(2));
+  const mask = isMasked ? Uint8Array.from(bytes.subarray(headerBytes - 4, headerBytes)) : undefined;
+  return { opcode: first & 0x0f, headerBytes, payloadBytes, mask };
+}
+
+function frame(opcode: number, payload: Uint8Array): Uint8Array {
+  return Buffer.concat([frameHeader(opcode, payload.byteLength), payload]);
+}
+
+function frameHeader(opcode: number, length: number): Uint8Array {
+  if (length <= MAX_CONTROL_BYTES) return Uint8Array.of(0x80 | opcode, length);
+  if (length < 0x1_0000) return Uint8Array.of(0x80 | opcode, 126, length >> 8, length & 0xff);
+  const header = Buffer.alloc(10);
+  header[0] = 0x80 | opcode;
+  header[1] = 127;
+  header.writeBigUInt64BE(BigInt(length), 2);
+  return header;
+}
+
+function closeFrame(status: number): Uint8Array {
+  return frame(CLOSE, Uint8Array.of(status >> 8, status & 0xff));
+}
+
+/** A message for each line; the message ends with the newline, as upstream. */
+function lineFrames(chunk: Uint8Array): Uint8Array {
+  const parts: Uint8Array[] = [];
+  for (let start = 0; start < chunk.byteLength;) {
+    const newline = chunk.indexOf(0x0a, start);
+    const end = newline < 0 ? chunk.byteLength : newline + 1;
+    parts.push(frameHeader(TEXT, end - start), chunk.subarray(start, end));
+    start = end;
+  }
+  return Buffer.concat(parts);
+}
+
+function chunkFrame(chunk: Uint8Array, isBase64: boolean): Uint8Array {
+  return isBase64
+    ? frame(TEXT, Buffer.from(Buffer.from(chunk).toString('base64')))
+    : frame(BINARY, chunk);
+}
+
+function protocolsIn(headers: Headers): string[] {
+  const protocols = headers['sec-websocket-protocol']?.trim() ?? '';
+  return protocols === '' ? [] : protocols.split(',').map((protocol) => protocol.trim());
+}
+
+/** As Go reads a request URI: an absolute URL or an absolute path. */
+function isOrigin(origin: string): boolean {
+  return origin.startsWith('/') || URL.canParse(origin);
+}
+
+function refusal(status: 400 | 403, text: string = ''): HandshakeRefusal {
+  return { status, headers: {}, text };
+}
+
+function headerLines(headers: Headers): string {
+  return Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('');
+}
