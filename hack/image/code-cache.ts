@@ -32,6 +32,9 @@ try {
   execFileSync(process.execPath, [main, 'apply', `--kubeconfig=${kubeconfig}`, ...samples]);
   const cache = await cacheOfRun(await freePort());
   writeFileSync(join(folder, CODE_CACHE_FILE), cache);
+  if (loadProgram(folder).script.cachedDataRejected !== false) {
+    throw new Error('V8 does not accept the code cache that it wrote');
+  }
   console.log(`code cache: ${(cache.length / 1024).toFixed(0)} KiB`);
 } finally {
   server.kill('SIGTERM');

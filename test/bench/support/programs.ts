@@ -37,14 +37,18 @@ export const daemonFromBundle = once(async (): Promise<Program> => {
   const folder = mkdtempSync(join(tmpdir(), 'bench-bundle-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   await run(process.execPath, [join(root, 'hack/bundle.ts'), folder]);
+  await run(process.execPath, [join(root, 'hack/image/code-cache.ts'), folder]);
   const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8');
   const [, entrypoint = ''] = /^ENTRYPOINT (\[.*?\])/ms.exec(dockerfile) ?? [];
   const [, ...flags] = JSON.parse(entrypoint.replaceAll(/\\\n/g, '')) as string[];
-  const [, options = ''] = /\bNODE_OPTIONS=(\S+)/.exec(dockerfile) ?? [];
+  const variable = (name: string) => new RegExp(`\\b${name}=(\\S+)`).exec(dockerfile)?.[1] ?? '';
+  const env = Object.fromEntries(
+    ['NODE_ENV', 'NODE_OPTIONS', 'MALLOC_ARENA_MAX'].map((name) => [name, variable(name)]),
+  );
   return {
     file: process.execPath,
     args: [...flags.slice(0, -1), join(folder, 'crd-controller.mjs')],
-    env: { NODE_ENV: 'production', NODE_OPTIONS: options },
+    env,
   };
 });
 

@@ -5,15 +5,18 @@ import { Heap } from '../../../src/util/heap.ts';
 
 const id = fc.integer({ min: 0, max: 20 });
 const operation = fc.oneof(
-  fc.record({ kind: fc.constant('set' as const), id, value: fc.integer() }),
-  fc.record({ kind: fc.constant('delete' as const), id }),
-  fc.record({ kind: fc.constant('pop' as const) }),
+  {
+    weight: 20,
+    arbitrary: fc.record({ kind: fc.constant('set' as const), id, value: fc.integer() }),
+  },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('delete' as const), id }) },
+  { weight: 10, arbitrary: fc.record({ kind: fc.constant('pop' as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('clear' as const) }) },
 );
 
 test('returns the smallest entry after any sequence of operations', () => {
   fc.assert(
-    fc.property(fc.array(operation, { maxLength: 200 }), (operations) => {
+    fc.property(fc.array(operation, { maxLength: 200, size: 'max' }), (operations) => {
       const heap = new Heap<{ value: number; heapIndex: number }>((a, b) => a.value < b.value);
       const entries = Array.from({ length: 21 }, () => ({ value: 0, heapIndex: -1 }));
       const model = new Set<object>();
