@@ -1,35 +1,38 @@
 /**
- * Runs benchmarks: `npm run bench -- NAME [--option=value...]`. Packages that only benchmarks need have
- * their own package.json here and are installed at the first run.
+ * Runs benchmarks: `npm run bench -- NAME [--option=value...]`; without a name all workloads, and writes their
+ * tables and charts to the documentation. Packages that only benchmarks need have their own package.json here and are
+ * installed at the first run.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, statSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Benchmark } from './benchmark.ts';
 
 const here = import.meta.dirname;
-const programs = globSync('*/main.ts', { cwd: here, exclude: ['node_modules'] })
-  .map((file) => dirname(file))
-  .sort();
-const workloads = globSync('workloads/*.ts', { cwd: here }).map((file) => basename(file, '.ts'));
+const programs = globSync('*/main.ts', { cwd: here, exclude: ['node_modules'] }).map((file) =>
+  dirname(file),
+);
 
-const [name, ...rest] = process.argv.slice(2);
-const names = [...workloads, ...programs].sort();
-if (name === undefined) {
-  console.log(
-    ['npm run bench -- NAME [--json] [...args], where NAME is one of', ...names].join('\n  '),
-  );
-} else if (!names.includes(name)) {
-  console.error(`bench: unknown benchmark ${name}; known: ${names.join(', ')}`);
-  process.exitCode = 2;
+const [first, ...rest] = process.argv.slice(2);
+const isName = first !== undefined && !first.startsWith('-');
+const name = isName ? first : 'all';
+const args = isName ? rest : process.argv.slice(2);
+
+installPackages();
+// The harness needs the packages.
+const { COMMANDS, runCommand, workloadNames } = await import('./support/command.ts');
+const workloads = workloadNames();
+if (name in COMMANDS) {
+  await COMMANDS[name]?.(args);
 } else if (workloads.includes(name)) {
-  installPackages();
-  const { runCommand } = await import('./support/command.ts');
-  await runCommand(name, rest);
-} else {
-  installPackages();
+  await runCommand(name, args);
+} else if (programs.includes(name)) {
   const { main } = (await import(`./${name}/main.ts`)) as { main: Benchmark };
-  await main({ args: rest.filter((arg) => arg !== '--json'), json: rest.includes('--json') });
+  await main({ args: args.filter((arg) => arg !== '--json'), json: args.includes('--json') });
+} else {
+  const known = [...Object.keys(COMMANDS), ...workloads, ...programs].sort();
+  console.error(`bench: unknown benchmark ${name}; known: ${known.join(', ')}`);
+  process.exitCode = 2;
 }
 
 /** Installs the packages of the lock file, again after a change of the lock file. */

@@ -1,13 +1,67 @@
+import { globSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { guard } from './guard.ts';
+import { publish } from './publish.ts';
+import type { Measured } from './publish.ts';
 import { report } from './report.ts';
+import { readResults } from './results.ts';
 import { runWorkload } from './rounds.ts';
 import type { Options, Workload } from './workload.ts';
 
 const ROUNDS = 5;
 
+/** In the order of the chart. */
+const PAGES: Readonly<Record<string, readonly string[]>> = {
+  benchmarks: [
+    'main-job',
+    'watch-storm',
+    'sync',
+    'latency',
+    'relist',
+    'queue',
+    'start',
+    'apiserver',
+  ],
+  scaling: ['scale'],
+};
+
+/** Commands apart from the names of workloads. */
+export const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = {
+  /** Runs all workloads, or what is left of them, and writes the pages. */
+  async all(args) {
+    for (const name of Object.values(PAGES).flat()) await runCommand(name, [...args, '--resume']);
+    await COMMANDS['docs']!([]);
+  },
+  /** Writes the pages from the results. */
+  async docs() {
+    for (const [page, names] of Object.entries(PAGES)) {
+      const measured: Measured[] = [];
+      for (const name of names) {
+        const results = readResults(name);
+        if (results) measured.push({ workload: await workloadOf(name), results });
+      }
+      if (measured.length > 0) publish(page, measured);
+    }
+  },
+  async guard(args) {
+    if (!(await guard(args.includes('--record')))) process.exitCode = 1;
+  },
+};
+
+export function workloadNames(): string[] {
+  const folder = join(import.meta.dirname, '../workloads');
+  return globSync('*.ts', { cwd: folder }).map((file) => basename(file, '.ts'));
+}
+
+async function workloadOf(name: string): Promise<Workload> {
+  const { workload } = (await import(`../workloads/${name}.ts`)) as { workload: Workload };
+  return workload;
+}
+
 /** Runs a workload with the options of the command line, and prints its table. */
 export async function runCommand(name: string, args: readonly string[]): Promise<void> {
-  const { workload } = (await import(`../workloads/${name}.ts`)) as { workload: Workload };
+  const workload = await workloadOf(name);
   const text = { type: 'string' } as const;
   const { values } = parseArgs({
     args: [...args],
@@ -33,6 +87,7 @@ export async function runCommand(name: string, args: readonly string[]): Promise
     contestants: contestants?.split(','),
     resume,
     seconds: Number(seconds ?? Number.POSITIVE_INFINITY),
+    save: true,
   });
   console.log(json ? JSON.stringify(results) : report(workload, results));
   if (!isComplete) console.error('bench: rounds are missing; run the command again with --resume');

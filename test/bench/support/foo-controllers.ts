@@ -44,6 +44,7 @@ export const CONTROLLERS: Readonly<Record<string, FooController>> = {
 const NAMESPACE = 'bench';
 export const FOOS = `/apis/samplecontroller.k8s.io/v1alpha1/namespaces/${NAMESPACE}/foos`;
 const DEPLOYMENTS = `/apis/apps/v1/namespaces/${NAMESPACE}/deployments`;
+const LEASES = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
 const EVENTS = `/api/v1/namespaces/${NAMESPACE}/events`;
 
 /** Concurrent requests that create Foos. */
@@ -145,6 +146,23 @@ export class FooServer {
 
   async #list(path: string): Promise<Listed['items']> {
     return (await this.#api.request<Listed>('GET', path)).items;
+  }
+
+  async clearLeases(): Promise<void> {
+    await this.#api.request('DELETE', LEASES);
+  }
+
+  /** Returns the holders of the Leases of shards. */
+  async leaseHolders(shards: number): Promise<string[]> {
+    const { items } = await this.#api.request<{
+      readonly items: readonly {
+        readonly metadata: { readonly name: string };
+        readonly spec: { readonly holderIdentity?: string };
+      }[];
+    }>('GET', LEASES);
+    return items
+      .filter(({ metadata }) => new RegExp(`-\\d+(-of-${shards})?$`).test(metadata.name))
+      .flatMap(({ spec }) => spec.holderIdentity || []);
   }
 
   close(): Promise<void> {

@@ -13,6 +13,8 @@ export interface RunOptions {
   readonly resume: boolean;
   /** No round starts that is expected to end later than this after the start of the process. */
   readonly seconds: number;
+  /** Whether to write the results to `results/`. */
+  readonly save: boolean;
 }
 
 /**
@@ -24,7 +26,7 @@ export interface RunOptions {
 export async function runWorkload(
   name: string,
   workload: Workload,
-  { options, rounds, contestants, resume, seconds }: RunOptions,
+  { options, rounds, contestants, resume, seconds, save }: RunOptions,
 ): Promise<{ readonly results: Results; readonly isComplete: boolean }> {
   const settings = { ...options, contestants: contestants?.join(',') ?? '' };
   const earlier = resume ? readResults(name) : undefined;
@@ -56,7 +58,7 @@ export async function runWorkload(
       longestMs = Math.max(longestMs, performance.now() - started);
       const before: CaseResults = cases.get(one.name) ?? { name: one.name, rounds: [] };
       cases.set(one.name, { name: one.name, rounds: [...before.rounds, next] });
-      writeResults(snapshot());
+      if (save) writeResults(snapshot());
     }
   }
   return { results: snapshot(), isComplete: true };

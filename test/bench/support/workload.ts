@@ -49,7 +49,21 @@ export interface Workload {
   /** @default 5 */
   readonly rounds?: number;
   readonly columns: readonly Column[];
+  /**
+   * Panels of the page's chart.
+   * @default none
+   */
+  readonly chart?: readonly ChartPanel[];
   cases(options: Options): readonly Case[];
+}
+
+/** A panel with a bar for each contestant of the first case, or for each case. */
+export interface ChartPanel {
+  /** Of the column. */
+  readonly key: string;
+  readonly title: string;
+  /** @default 'contestant' */
+  readonly by?: 'case';
 }
 
 /** Returns the numbers of an option with commas. @throws {TypeError} */

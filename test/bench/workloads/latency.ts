@@ -13,6 +13,7 @@ export const workload: Workload = {
     { key: 'max', title: 'max ms', digits: 1 },
     { key: 'cpuUs', title: 'CPU µs/event', digits: 1 },
   ],
+  chart: [{ key: 'p99', title: 'Event to sync, 99th percentile in ms' }],
   cases(options: Options): readonly Case[] {
     const objects = numberIn(options, 'objects');
     return numbersIn(options, 'rate').map((rate) => {

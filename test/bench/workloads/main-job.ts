@@ -33,6 +33,11 @@ export const workload: Workload = {
     { key: 'peakRssMb', title: 'peak RSS MiB', ratio: true },
     { key: 'eventsLost', title: 'events lost' },
   ],
+  chart: [
+    { key: 'wallS', title: 'Main job, wall seconds' },
+    { key: 'cpuS', title: 'Main job, CPU seconds' },
+    { key: 'peakRssMb', title: 'Main job, peak RSS in MiB' },
+  ],
   cases(options: Options): readonly Case[] {
     const { server = '', start = '', sources = '' } = options;
     const timeoutMs = numberIn(options, 'timeout-seconds') * 1000;

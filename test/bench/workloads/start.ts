@@ -20,6 +20,7 @@ export const workload: Workload = {
     { key: 'rssMb', title: 'idle RSS MiB', ratio: true },
     { key: 'idleCpuMs', title: 'idle CPU ms/s', digits: 1 },
   ],
+  chart: [{ key: 'rssMb', title: 'Idle RSS in MiB' }],
   cases(options: Options): readonly Case[] {
     const idleMs = numberIn(options, 'idle-seconds') * 1000;
     return (options['server'] ?? '').split(',').map((kind) => ({

@@ -13,6 +13,10 @@ export const workload: Workload = {
     { key: 'rssMb', title: 'RSS MiB' },
     { key: 'peakRssMb', title: 'peak RSS MiB' },
   ],
+  chart: [
+    { key: 'cpuMs', title: 'Initial sync, CPU in ms' },
+    { key: 'heapBytes', title: 'Cached object, bytes of heap' },
+  ],
   cases({ objects: sizes = '', mode: modes = '' }: Options): readonly Case[] {
     return sizes.split(',').flatMap((size) =>
       modes.split(',').map((mode) => {

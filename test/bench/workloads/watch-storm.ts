@@ -15,6 +15,7 @@ export const workload: Workload = {
     { key: 'perSecond', title: 'events/s' },
     { key: 'peakRssMb', title: 'peak RSS MiB' },
   ],
+  chart: [{ key: 'cpuUs', title: 'Watch event, CPU in µs' }],
   cases({ cached = '', tls = '', ...rest }: Options): readonly Case[] {
     return cached.split(',').flatMap((size) =>
       tls.split(',').map((secure) => {
