@@ -10,11 +10,16 @@ export interface MediaRange {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** The requested representation of objects. */
+/** The requested representation of objects. `drop`: without managedFields (KEP-5958). */
 export type Representation =
-  | { readonly form: 'object' }
+  | { readonly form: 'object'; readonly drop?: boolean }
   /** `list`: whether the list form was requested, not that of a single object. */
-  | { readonly form: 'metadata'; readonly list: boolean; readonly version: MetaVersion }
+  | {
+      readonly form: 'metadata';
+      readonly list: boolean;
+      readonly version: MetaVersion;
+      readonly drop?: boolean;
+    }
   | {
       readonly form: 'table';
       readonly includeObject: IncludeObject;
@@ -77,7 +82,8 @@ export function negotiate(
   for (const range of mediaRanges(accept)) {
     if (!takesJson(range)) continue;
     const as = range.parameters.get('as');
-    if (as === undefined) return { form: 'object' };
+    const drop = dropsManagedFields(range);
+    if (as === undefined) return { form: 'object', drop };
     if (range.parameters.get('g') !== META_GROUP) continue;
     const version = range.parameters.get('v');
     if (version !== 'v1' && version !== 'v1beta1') continue;
@@ -85,10 +91,21 @@ export function negotiate(
       return { form: 'table', includeObject: includeObjectOf(includeObject), version };
     }
     if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') {
-      return { form: 'metadata', list: as === 'PartialObjectMetadataList', version };
+      return { form: 'metadata', list: as === 'PartialObjectMetadataList', version, drop };
     }
   }
   throw notAcceptable([JSON_TYPE]);
+}
+
+/** Whether managedFields should be left out; other values of the parameter are ignored. */
+function dropsManagedFields({ parameters }: MediaRange): boolean {
+  return parameters.get('drop')?.split('+').includes('metadata.managedFields') ?? false;
+}
+
+function trimmed(object: StoredObject, { drop }: { readonly drop?: boolean }): StoredObject {
+  if (!drop) return object;
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
 }
 
 /** Returns one object in a representation. */
@@ -100,10 +117,10 @@ export function represent(
 ): object {
   switch (representation.form) {
     case 'object':
-      return inVersion(object, definition);
+      return inVersion(trimmed(object, representation), definition);
     case 'metadata':
       if (representation.list) throw notAList();
-      return partialMetadata(object, representation.version);
+      return partialMetadata(trimmed(object, representation), representation.version);
     case 'table':
       return renderTable(definition, [inVersion(object, definition)], {
         version: representation.version,
@@ -135,7 +152,7 @@ export function renderList(
       return {
         head: { kind: definition.listKind, apiVersion: apiVersionIn(definition), metadata },
         field: 'items',
-        item: (object) => listItem(object, definition),
+        item: (object) => listItem(trimmed(object, representation), definition),
       };
     case 'metadata': {
       const { list, version } = representation;
@@ -147,7 +164,7 @@ export function renderList(
           metadata,
         },
         field: 'items',
-        item: (object) => partialMetadata(object, version),
+        item: (object) => partialMetadata(trimmed(object, representation), version),
       };
     }
     case 'table': {

@@ -32,14 +32,14 @@ export class WatchEncoder {
 
   /** An object's event. `lines` has those that watches of the same form have made of it. */
   object(type: ObjectEventType, object: StoredObject, lines?: LineCache): Uint8Array {
-    const { form } = this.#representation;
-    if (form === 'table') return line(type, this.#table(object));
+    const representation = this.#representation;
+    if (representation.form === 'table') return line(type, this.#table(object));
     const make = () =>
-      line(type, represent(object, this.#definition, this.#representation, this.#clock.now()));
+      line(type, represent(object, this.#definition, representation, this.#clock.now()));
     if (!lines) return make();
-    const version =
-      form === 'metadata' ? this.#representation.version : apiVersionIn(this.#definition);
-    return lines.line(object, `${type} ${form} ${version}`, make);
+    const { form, drop = false } = representation;
+    const version = form === 'metadata' ? representation.version : apiVersionIn(this.#definition);
+    return lines.line(object, `${type} ${form} ${version} ${drop}`, make);
   }
 
   /** Says that everything up to `revision` has been said. */

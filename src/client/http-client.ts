@@ -1,3 +1,4 @@
+import { isApiError } from '../api/api-error.ts';
 import type { ObjectName } from '../api/object-key.ts';
 import type { Draft, KubernetesObject, ObjectList } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
@@ -124,6 +125,8 @@ export class HttpClient implements Client {
   readonly #decoder: Decoder;
   readonly #clock: Clock;
   readonly #maxLineBytes: number | undefined;
+  /** Whether lists and watches ask for objects without managedFields. */
+  #dropsManagedFields: boolean;
 
   constructor(options: HttpClientOptions) {
     checkOptions(options, HTTP_CLIENT_OPTIONS, 'HttpClient');
@@ -131,6 +134,7 @@ export class HttpClient implements Client {
     this.#decoder = new Decoder(options);
     this.#clock = options.clock ?? systemClock;
     this.#maxLineBytes = options.maxLineBytes;
+    this.#dropsManagedFields = !options.keepManagedFields;
   }
 
   async get<T extends KubernetesObject>(
@@ -156,9 +160,11 @@ export class HttpClient implements Client {
       limit: limit || undefined,
       continue: continueToken,
     });
-    const accept = metadataOnly ? metadataType('PartialObjectMetadataList') : JSON_TYPE;
-    const call = httpCall({ method: 'GET', path, accept, signal });
-    const { response, body } = await this.#executor.send(call);
+    const form = metadataOnly ? 'PartialObjectMetadataList' : undefined;
+    const { call, response, body } = await this.#negotiate(form, async (accept) => {
+      const call = httpCall({ method: 'GET', path, accept, signal });
+      return { call, ...(await this.#executor.send(call)) };
+    });
     return parseResponse(response, body, this.#executor.describe(call), (bytes, what) =>
       this.#decoder.list(bytes, what, { resource, metadataOnly }),
     );
@@ -172,9 +178,12 @@ export class HttpClient implements Client {
     const { signal, namespace, metadataOnly, ...query } = options;
     if (namespace) requireNamespace(resource, namespace);
     const path = withQuery(collectionPath(resource, namespace), { watch: true, ...query });
-    const accept = metadataOnly ? metadataType('PartialObjectMetadata') : JSON_TYPE;
-    const call = { ...httpCall({ method: 'GET', path, accept, signal }), longRunning: true };
-    const { body, activity } = await this.#executor.open(call);
+    const form = metadataOnly ? 'PartialObjectMetadata' : undefined;
+    const { call, body, activity } = await this.#negotiate(form, async (accept) => {
+      const call = { ...httpCall({ method: 'GET', path, accept, signal }), longRunning: true };
+      const { body, activity } = await this.#executor.open(call);
+      return { call, body, activity };
+    });
     const expected: Expected<T> = { resource, metadataOnly };
     return watchStream({
       ...expected,
@@ -275,6 +284,25 @@ export class HttpClient implements Client {
     return this.#decoder.object(await this.#json(write), { resource });
   }
 
+  /**
+   * Requests objects without managedFields (KEP-5958). Kubernetes before 1.37 ignores the parameter. If a
+   * server rejects it, it is not sent again.
+   */
+  async #negotiate<R>(
+    form: MetadataForm | undefined,
+    send: (accept: string) => Promise<R>,
+  ): Promise<R> {
+    if (!this.#dropsManagedFields) return send(acceptHeader(form, ''));
+    try {
+      return await send(acceptHeader(form, DROP_MANAGED_FIELDS));
+    } catch (error) {
+      if (!isApiError(error, 'notAcceptable')) throw error;
+      const result = await send(acceptHeader(form, ''));
+      this.#dropsManagedFields = false;
+      return result;
+    }
+  }
+
   async #json(json: JsonCall): Promise<unknown> {
     const call = httpCall(json);
     const { response, body } = await this.#executor.send(call);
@@ -301,9 +329,14 @@ function httpCall({ method, path, accept = JSON_TYPE, contentType, body, signal 
   return body === undefined ? call : { ...call, body: JSON.stringify(body) };
 }
 
-/** Returns the media type of object metadata. Servers without support for it send complete objects. */
-function metadataType(kind: 'PartialObjectMetadata' | 'PartialObjectMetadataList'): string {
-  return `${JSON_TYPE};as=${kind};g=meta.k8s.io;v=v1,${JSON_TYPE}`;
+type MetadataForm = 'PartialObjectMetadata' | 'PartialObjectMetadataList';
+
+const DROP_MANAGED_FIELDS = ';drop=metadata.managedFields';
+
+/** Returns the accepted media types. Servers that cannot send metadata alone send complete objects. */
+function acceptHeader(form: MetadataForm | undefined, parameter: string): string {
+  const complete = `${JSON_TYPE}${parameter}`;
+  return form ? `${JSON_TYPE};as=${form};g=meta.k8s.io;v=v1${parameter},${complete}` : complete;
 }
 
 function writeQuery({ fieldManager, dryRun, fieldValidation }: WriteOptions): Query {

@@ -181,6 +181,20 @@ describe('watch', () => {
     await metadata.stop();
   });
 
+  test('a client can request objects without managedFields', async () => {
+    const api = await apiWithMaps();
+    const whole = await api.watch(CONFIG_MAPS);
+    const accept = 'application/json;drop=spec.other+metadata.managedFields';
+    const trimmed = await api.watch(CONFIG_MAPS, { accept });
+    await api.post(CONFIG_MAPS, configMap('a'));
+    const [event] = await whole.events();
+    assert.ok(event.object.metadata.managedFields.length > 0);
+    const { managedFields: _, ...metadata } = event.object.metadata;
+    assert.deepEqual((await trimmed.events())[0].object, { ...event.object, metadata });
+    await whole.stop();
+    await trimmed.stop();
+  });
+
   test('who does not read loses the watch, not the server its memory', async () => {
     const api = new Api({ watchBufferLimit: 10 });
     const response = await api.server.handler({

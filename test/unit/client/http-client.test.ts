@@ -56,6 +56,40 @@ test('returns text unchanged, and a Status as an error', async (t) => {
   assert.equal(error.kind, 'notFound');
 });
 
+test('lists and watches without the drop parameter after a server has rejected it', async (t) => {
+  const accepted: (string | undefined)[] = [];
+  const { client } = await connect(t, ({ headers }, response) => {
+    accepted.push(headers.accept);
+    if (headers.accept?.includes('drop=')) {
+      const status = { kind: 'Status', status: 'Failure', reason: 'NotAcceptable', code: 406 };
+      sendJson(response, status, 406);
+    } else {
+      sendJson(response, { metadata: { resourceVersion: '9' }, items: [] });
+    }
+  });
+  await client.list(CONFIG_MAPS);
+  await client.watch(CONFIG_MAPS);
+  assert.deepEqual(accepted, [
+    'application/json;drop=metadata.managedFields',
+    'application/json',
+    'application/json',
+  ]);
+});
+
+test('requests managedFields if the option keeps them', async (t) => {
+  const accepted: (string | undefined)[] = [];
+  const { client } = await connect(
+    t,
+    ({ headers }, response) => {
+      accepted.push(headers.accept);
+      sendJson(response, { metadata: { resourceVersion: '9' }, items: [] });
+    },
+    { keepManagedFields: true },
+  );
+  await client.list(CONFIG_MAPS);
+  assert.deepEqual(accepted, ['application/json']);
+});
+
 test('sends the request that Kubernetes expects for each verb', async (t) => {
   const seen: unknown[] = [];
   const { client } = await connect(
@@ -123,12 +157,12 @@ test('sends the request that Kubernetes expects for each verb', async (t) => {
     [`GET ${path}/settings?resourceVersion=0`, json, ''],
     [
       'GET /api/v1/configmaps?labelSelector=app%3Dweb%2Ctier%21%3Ddb&fieldSelector=metadata.name%3Dweb&resourceVersion=5&resourceVersionMatch=NotOlderThan&limit=500&continue=next+page',
-      json,
+      `${json};drop=metadata.managedFields`,
       '',
     ],
     [
       `GET ${path}?limit=1`,
-      'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json',
+      'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1;drop=metadata.managedFields,application/json;drop=metadata.managedFields',
       '',
     ],
     [`POST ${path}?fieldManager=me&dryRun=All&fieldValidation=Strict`, json, object],
