@@ -250,10 +250,9 @@ export class Indexer<T extends KubernetesObject> {
     const before = entry.values;
     entry.object = object;
     if (sameValues(before, values)) return;
-    entry.values = values;
-    for (let at = 0; at < this.#indexes.length; at++) {
-      this.#indexes[at]?.keys.move(entry.key, before[at] ?? NO_STRINGS, values[at] ?? NO_STRINGS);
-    }
+    entry.values = this.#indexes.map(({ keys }, at) =>
+      keys.move(entry.key, before[at] ?? NO_STRINGS, values[at] ?? NO_STRINGS),
+    );
   }
 
   #remove({ key, values }: Entry<T>): void {
@@ -319,34 +318,47 @@ function describe(value: unknown): string {
   return Array.isArray(value) ? 'an array with other values' : typeof value;
 }
 
+/** The keys with one index value. */
+interface Bucket {
+  readonly keys: Set<ObjectKey>;
+  /** The value alone, shared by the objects that have no other. */
+  readonly values: readonly string[];
+}
+
 /** Keys by index value. */
 class InvertedIndex {
-  readonly #keys = new Map<string, Set<ObjectKey>>();
+  readonly #buckets = new Map<string, Bucket>();
 
-  /** Replaces the values of `key`. */
-  move(key: ObjectKey, before: readonly string[], values: readonly string[]): void {
-    if (sameStrings(before, values)) return;
+  /** Replaces the values of `key`. Returns the values in the form to remember. */
+  move(key: ObjectKey, before: readonly string[], values: readonly string[]): readonly string[] {
+    if (sameStrings(before, values)) return before;
     for (const value of before) if (!values.includes(value)) this.#remove(value, key);
+    let remembered = values;
     for (const value of values) {
-      const keys = this.#keys.get(value);
-      if (keys) keys.add(key);
-      else this.#keys.set(value, new Set([key]));
+      let bucket = this.#buckets.get(value);
+      if (!bucket) {
+        bucket = { keys: new Set(), values: [value] };
+        this.#buckets.set(value, bucket);
+      }
+      bucket.keys.add(key);
+      if (values.length === 1) remembered = bucket.values;
     }
+    return remembered;
   }
 
   keysOf(value: string): Iterable<ObjectKey> {
-    return this.#keys.get(value) ?? [];
+    return this.#buckets.get(value)?.keys ?? [];
   }
 
   /** Returns the values of at least one key. */
   values(): Iterable<string> {
-    return this.#keys.keys();
+    return this.#buckets.keys();
   }
 
   #remove(value: string, key: ObjectKey): void {
-    const keys = this.#keys.get(value);
+    const keys = this.#buckets.get(value)?.keys;
     keys?.delete(key);
-    if (keys?.size === 0) this.#keys.delete(value);
+    if (keys?.size === 0) this.#buckets.delete(value);
   }
 }
 

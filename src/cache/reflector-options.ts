@@ -1,36 +1,4 @@
-import type { KubernetesObject } from '../api/object.ts';
-import type { InformerMetrics } from '../metrics/reflector-metrics.ts';
 import type { OptionNames } from '../util/check-options.ts';
-import type { Clock } from '../util/clock.ts';
-import type { Logger } from '../util/logger.ts';
-import type { DeltaSink } from './delta-queue.ts';
-import type { FailureLog } from './failure-log.ts';
-import type { ListerWatcher } from './lister-watcher.ts';
-import type { WatchListSupport } from './reflector-watch.ts';
-
-/** Dependencies of `Reflector`. */
-export interface ReflectorDeps<T extends KubernetesObject> {
-  readonly source: ListerWatcher<T>;
-  readonly sink: DeltaSink<T>;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /**
-   * Returns numbers in [0, 1), for jitter.
-   * @default Math.random
-   */
-  readonly random?: (() => number) | undefined;
-  readonly metrics?: InformerMetrics | undefined;
-  /**
-   * Shared by the reflectors of one server.
-   * @default a new one
-   */
-  readonly watchList?: WatchListSupport | undefined;
-  /**
-   * Shared by the reflectors of one server, so that failures of one cause are one log line.
-   * @default a new one
-   */
-  readonly failureLog?: FailureLog | undefined;
-}
 
 /** Options of `Reflector`. */
 export interface ReflectorOptions {

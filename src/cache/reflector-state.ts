@@ -1,6 +1,6 @@
 import { isApiError, isExpired, isTooLargeResourceVersion } from '../api/api-error.ts';
 import type { KubernetesObject } from '../api/object.ts';
-import type { WatchConnection } from './reflector-watch.ts';
+import type { WatchConnection } from './watch-connection.ts';
 
 /**
  * Required freshness of a list.

@@ -9,13 +9,14 @@ import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { messageOf } from '../util/values.ts';
 import type { DeltaSink } from './delta-queue.ts';
+import type { FailureLog } from './failure-log.ts';
 import type { ListerWatcher, WatchRequest } from './lister-watcher.ts';
 import { ObjectGuard } from './object-guard.ts';
 import { ProgressClock } from './progress.ts';
 import type { Progress } from './progress.ts';
 import { ListPager } from './reflector-list.ts';
 import { limitsOf } from './reflector-options.ts';
-import type { ReflectorDeps, ReflectorLimits, ReflectorOptions } from './reflector-options.ts';
+import type { ReflectorLimits, ReflectorOptions } from './reflector-options.ts';
 import { RetryPolicy } from './reflector-retry.ts';
 import {
   isBusy,
@@ -36,12 +37,32 @@ import type {
   Watching,
   Working,
 } from './reflector-state.ts';
-import {
-  readInitialState,
-  WatchConnection,
-  WatchListSupport,
-  WatchReader,
-} from './reflector-watch.ts';
+import { readInitialState, WatchListSupport, WatchReader } from './reflector-watch.ts';
+import { WatchConnection } from './watch-connection.ts';
+
+/** Dependencies of `Reflector`. */
+export interface ReflectorDeps<T extends KubernetesObject> {
+  readonly source: ListerWatcher<T>;
+  readonly sink: DeltaSink<T>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /**
+   * Returns numbers in [0, 1), for jitter.
+   * @default Math.random
+   */
+  readonly random?: (() => number) | undefined;
+  readonly metrics?: InformerMetrics | undefined;
+  /**
+   * Shared by the reflectors of one server.
+   * @default a new one
+   */
+  readonly watchList?: WatchListSupport | undefined;
+  /**
+   * Shared by the reflectors of one server, so that failures of one cause are one log line.
+   * @default a new one
+   */
+  readonly failureLog?: FailureLog | undefined;
+}
 
 /**
  * Lists and watches one resource and pushes deltas into a sink: the whole state first, then every

@@ -262,16 +262,11 @@ export class Decoder {
     if (!members.enter(bytes, scanner.tape, valueIndex, valueStart, 'object')) return undefined;
     let json = '';
     let from = valueStart;
-    while (!this.#keepManagedFields && members.next()) {
-      if (!members.isNamed('managedFields')) continue;
-      if (!members.isLast) {
-        json += bytes.toString('utf8', from, members.nameStart);
-        from = members.after + 1;
-      } else {
-        const isOnly = members.before === valueStart;
-        json += bytes.toString('utf8', from, isOnly ? members.nameStart : members.before);
-        from = members.after;
-      }
+    if (!this.#keepManagedFields && members.find('managedFields')) {
+      const { before, nameStart, after, isLast } = members;
+      const isOnly = before === valueStart;
+      json = bytes.toString('utf8', valueStart, isLast && !isOnly ? before : nameStart);
+      from = isLast ? after : after + 1;
     }
     json += bytes.toString('utf8', from, valueEnd);
     if (scanner.deepest > MAX_DEPTH && isTooDeep(Buffer.from(json))) return undefined;

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { ApiError } from '../api/api-error.ts';
 import { keyOf } from '../api/object-key.ts';
-import type { KubernetesObject } from '../api/object.ts';
+import type { KubernetesObject, ObjectMeta } from '../api/object.ts';
 import { isString } from './json-cursor.ts';
 import { malformed } from './json.ts';
 
@@ -64,6 +64,35 @@ export class Layout {
 function eagerField(name: string | undefined): EagerField | undefined {
   return name === 'apiVersion' || name === 'kind' || name === 'metadata' ? name : undefined;
 }
+
+/*
+ * Constructors of plain objects. V8 learns how many fields their objects get, and keeps them in the object
+ * itself. An object literal would have a second object for the private fields.
+ */
+const VersionFirst = function (
+  this: EagerFields,
+  apiVersion: string,
+  kind: string,
+  metadata: ObjectMeta,
+): void {
+  this.apiVersion = apiVersion;
+  this.kind = kind;
+  this.metadata = metadata;
+} as unknown as new (apiVersion: string, kind: string, metadata: ObjectMeta) => KubernetesObject;
+
+const KindFirst = function (
+  this: EagerFields,
+  kind: string,
+  apiVersion: string,
+  metadata: ObjectMeta,
+): void {
+  this.kind = kind;
+  this.apiVersion = apiVersion;
+  this.metadata = metadata;
+} as unknown as new (kind: string, apiVersion: string, metadata: ObjectMeta) => KubernetesObject;
+
+VersionFirst.prototype = Object.prototype;
+KindFirst.prototype = Object.prototype;
 
 /** Returns its argument, so that the private fields of a subclass are added to an existing object. */
 const Existing = function (object: object): object {
@@ -211,8 +240,8 @@ export function lazyObject(
   json: string | ApiError,
 ): KubernetesObject {
   let object: KubernetesObject;
-  if (layout.start === 'apiVersion') object = { apiVersion, kind, metadata };
-  else if (layout.start === 'kind') object = { kind, apiVersion, metadata };
+  if (layout.start === 'apiVersion') object = new VersionFirst(apiVersion, kind, metadata);
+  else if (layout.start === 'kind') object = new KindFirst(kind, apiVersion, metadata);
   else return inOrder(layout, { apiVersion, kind, metadata }, json);
   if (layout.lazy.length === 0) return object;
   for (const [name, descriptor] of layout.lazy) Reflect.defineProperty(object, name, descriptor);
