@@ -4,8 +4,9 @@ import { goTypeOf } from '../go-json.ts';
 import { apiVersionIn, inVersion } from '../negotiation.ts';
 import { decodeObject, refusePatch, reportOddities } from '../object-decoder.ts';
 import type { ApplyResult } from '../patch/apply.ts';
-import { applyPatch, describeConflicts } from '../patch/apply.ts';
+import { describeConflicts } from '../patch/apply.ts';
 import { jsonPatch, mergePatch, PatchError } from '../patch/json-patch.ts';
+import { applyWithLastApplied } from '../patch/last-applied.ts';
 import { strategicMergePatch } from '../patch/strategic-merge-patch.ts';
 import { isTrue } from '../request-info.ts';
 import {
@@ -90,7 +91,7 @@ function apply(call: Call): Answer {
   const live = backend.store.collection(definition).get(info.namespace, info.name ?? '');
   if (!live && info.subresource !== undefined) throw notFound(definition, info.name ?? '');
   const result = patching(() =>
-    applyPatch({
+    applyWithLastApplied({
       ...writeContext(call),
       live: live && inVersion(live, definition),
       applied: withName(applied, info.name ?? ''),
