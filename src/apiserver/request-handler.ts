@@ -206,7 +206,16 @@ export class RequestHandler {
   }
 
   #paths(): string[] {
-    const paths = ['/api', '/apis', '/healthz', '/livez', '/openapi/v3', '/readyz', '/version'];
+    const paths = [
+      '/api',
+      '/apis',
+      '/healthz',
+      '/livez',
+      '/openapi/v2',
+      '/openapi/v3',
+      '/readyz',
+      '/version',
+    ];
     for (const { name, versions } of this.#deps.backend.registry.groups()) {
       const root = name ? `/apis/${name}` : '/api';
       if (name) paths.push(root);

@@ -22,6 +22,7 @@ export interface Reply {
   /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
+  readonly bytes: Uint8Array;
   /** Undefined if the response is not JSON. */
   readonly body: Json;
 }
@@ -111,12 +112,14 @@ export class Api {
       },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
-    const text = await textOf(response.body);
+    const bytes = await bytesOf(response.body);
+    const text = new TextDecoder().decode(bytes);
     const isJson = response.headers['content-type']?.startsWith(JSON_TYPE) && text !== '';
     return {
       status: response.status,
       headers: response.headers,
       text,
+      bytes,
       body: isJson ? JSON.parse(text) : undefined,
     };
   }
@@ -213,7 +216,8 @@ export class Api {
       once(sent, 'upgrade'),
     ])) as [IncomingMessage, Duplex?, Uint8Array?];
     const { statusCode: status = 0, headers: received } = response;
-    if (!socket) return { status, headers: received, text: await textOf(response) };
+    if (!socket)
+      return { status, headers: received, text: Buffer.from(await bytesOf(response)).toString() };
     this.#ends.unshift(async () => void socket.destroy());
     socket.unshift(head);
     return { status, headers: received, socket, text: '' };
@@ -380,9 +384,8 @@ function inShort({ type, object }: Json): string {
   return type === 'BOOKMARK' ? type : `${type} ${object.metadata?.name ?? object.reason}`;
 }
 
-async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  for await (const chunk of body) text += decoder.decode(chunk, { stream: true });
-  return text;
+async function bytesOf(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }

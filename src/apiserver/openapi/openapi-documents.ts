@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { GroupVersion, Registry } from '../registry.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
+import { mediaRanges } from '../negotiation.ts';
+import type { JsonObject } from '../schema/json-value.ts';
 import { componentsOf } from './components.ts';
+import { encodeOpenApi, encodeSwagger } from './openapi-protobuf.ts';
 import { pathsOf } from './paths.ts';
+import { swaggerOf } from './swagger.ts';
 import type { HttpRequest, HttpResponse } from '../../util/http.ts';
 import type { Target } from '../request-info.ts';
 
@@ -12,15 +16,20 @@ interface OpenApiDocument {
   readonly body: string;
   /** SHA-256 of the body in upper-case hexadecimal. */
   readonly hash: string;
+  /** Returns the document as protobuf; absent for the index, which has no other form. */
+  readonly protobuf?: () => Uint8Array;
 }
 
 interface Cached extends OpenApiDocument {
   readonly definitions: readonly ResourceDefinition[];
 }
 
+/** Cache key of the version 2 document; no path of a group version. */
+const SWAGGER = 'v2';
+
 /**
- * The OpenAPI v3 documents of a server: one for each group version, and an index. A document is
- * generated from the registry on the first request, and again after the resources of the group
+ * The OpenAPI documents of a server. Version 3 has one for each group version, and an index; version 2 has
+ * one for everything. A document is generated from the registry on the first request, and again after the resources of the group
  * version have changed. The same content has the same hash in every process.
  */
 export class OpenApiDocuments {
@@ -38,7 +47,7 @@ export class OpenApiDocuments {
       const path = pathOf(version);
       return [path, { serverRelativeURL: documentUrl(path, this.#document(version).hash) }];
     });
-    this.#forgetAllBut(new Set(versions.map(pathOf)));
+    this.#forgetAllBut(new Set([...versions.map(pathOf), SWAGGER]));
     return hashed({ paths: Object.fromEntries(paths) });
   }
 
@@ -50,13 +59,31 @@ export class OpenApiDocuments {
     return served && this.#document(served);
   }
 
+  /** Returns the document at `/openapi/v2`. */
+  swagger(): OpenApiDocument {
+    const versions = this.#registry.groups().flatMap(({ versions }) => versions);
+    const definitions = versions.flatMap(({ definitions }) => definitions);
+    return this.#cached(SWAGGER, definitions, () =>
+      withProtobuf(swaggerOf(definitions), encodeSwagger),
+    );
+  }
+
   #document(served: GroupVersion): OpenApiDocument {
-    const path = pathOf(served);
     const { definitions } = served;
-    const cached = this.#cache.get(path);
+    return this.#cached(pathOf(served), definitions, () =>
+      withProtobuf(contentOf(definitions), encodeOpenApi),
+    );
+  }
+
+  #cached(
+    key: string,
+    definitions: readonly ResourceDefinition[],
+    make: () => OpenApiDocument,
+  ): OpenApiDocument {
+    const cached = this.#cache.get(key);
     if (cached && isSame(cached.definitions, definitions)) return cached;
-    const document = { ...hashed(contentOf(definitions)), definitions };
-    this.#cache.set(path, document);
+    const document = { ...make(), definitions };
+    this.#cache.set(key, document);
     return document;
   }
 
@@ -72,7 +99,7 @@ function documentUrl(path: string, hash: string): string {
   return `/openapi/v3/${path}?hash=${hash}`;
 }
 
-function contentOf(definitions: readonly ResourceDefinition[]): object {
+function contentOf(definitions: readonly ResourceDefinition[]): JsonObject {
   return {
     openapi: '3.0.0',
     info: { title: 'Kubernetes', version: 'unversioned' },
@@ -104,11 +131,24 @@ function hashed(content: object): OpenApiDocument {
   return { body, hash: createHash('sha256').update(body).digest('hex').toUpperCase() };
 }
 
+/** The document with a second form, which is encoded on the first request for it. */
+function withProtobuf(
+  content: JsonObject,
+  encode: (content: JsonObject) => Uint8Array,
+): OpenApiDocument {
+  const document = hashed(content);
+  let bytes: Uint8Array | undefined;
+  return {
+    ...document,
+    protobuf: () => (bytes ??= encode(JSON.parse(document.body) as JsonObject)),
+  };
+}
+
 /** A URL with a hash always has the same content. */
 const FOREVER = { 'cache-control': 'public, immutable' } as const;
 
 /**
- * Answers requests below `/openapi/v3`; returns undefined for any other path. A request with an old
+ * Answers requests below `/openapi`; returns undefined for any other path. A request with an old
  * hash is redirected to the current document. A client that has the document gets 304.
  */
 export function openApiResponse(
@@ -117,7 +157,11 @@ export function openApiResponse(
   { segments, query }: Target,
 ): HttpResponse | undefined {
   const [root, version, ...rest] = segments;
-  if (root !== 'openapi' || version !== 'v3') return undefined;
+  if (root !== 'openapi') return undefined;
+  if (version === 'v2' && rest.length === 0) {
+    return respond(documents.swagger(), headers, { vary: 'Accept-Encoding, Accept' }, 'v2');
+  }
+  if (version !== 'v3') return undefined;
   if (rest.length === 0) return respond(documents.index(), headers, {});
   const path = rest.join('/');
   const document = documents.document(path);
@@ -134,22 +178,45 @@ export function openApiResponse(
 }
 
 function respond(
-  { body, hash }: OpenApiDocument,
+  { body, hash, protobuf }: OpenApiDocument,
   request: HttpRequest['headers'],
-  caching: Readonly<Record<string, string>>,
+  extra: Readonly<Record<string, string>>,
+  version: 'v2' | 'v3' = 'v3',
 ): HttpResponse {
   const etag = `"${hash}"`;
-  const headers = { ...caching, etag, vary: 'Accept' };
+  const common = { vary: 'Accept', ...extra };
+  const form = protobuf ? formFor(request['accept'], version) : 'json';
+  if (!form) return { status: 406, headers: common, body: bodyOf('') };
+  const headers = { ...common, etag };
   if (request['if-none-match'] === etag) return { status: 304, headers, body: bodyOf('') };
   return {
     status: 200,
-    headers: { ...headers, 'content-type': 'application/json' },
-    body: bodyOf(body),
+    headers: {
+      ...headers,
+      'content-type': form === 'json' ? 'application/json' : protobufType(version),
+    },
+    body: bodyOf(form === 'json' || !protobuf ? body : protobuf()),
   };
+}
+
+/** Returns the form that a client wants most; undefined if there is none. Clients name protobuf in two ways. */
+function formFor(
+  accept: string | undefined,
+  version: 'v2' | 'v3',
+): 'json' | 'protobuf' | undefined {
+  for (const { type } of mediaRanges(accept)) {
+    if (type === 'application/json' || type === 'application/*' || type === '*/*') return 'json';
+    if (type.replace('@', '.') === protobufType(version)) return 'protobuf';
+  }
+  return undefined;
+}
+
+function protobufType(version: 'v2' | 'v3'): string {
+  return `application/com.github.proto-openapi.spec.${version}.v1.0+protobuf`;
 }
 
 const encoder = new TextEncoder();
 
-async function* bodyOf(text: string): AsyncGenerator<Uint8Array, void, undefined> {
-  if (text !== '') yield encoder.encode(text);
+async function* bodyOf(body: string | Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+  if (body !== '') yield typeof body === 'string' ? encoder.encode(body) : body;
 }

@@ -63,7 +63,7 @@ function withLastApplied(object: JsonObject, applied: Readonly<JsonObject>): App
   const text = `${goJson(withoutAnnotation(applied))}\n`;
   if (text === present) return { kind: 'applied', object };
   const { [LAST_APPLIED]: _, ...others } = annotationsOf(object);
-  const annotations = { ...others, [LAST_APPLIED]: text };
+  const annotations: JsonObject = { ...others, [LAST_APPLIED]: text };
   const isTooLarge =
     Object.entries(annotations).reduce(
       (bytes, [key, value]) => bytes + Buffer.byteLength(key) + Buffer.byteLength(String(value)),

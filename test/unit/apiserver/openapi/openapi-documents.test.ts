@@ -215,7 +215,7 @@ test('answers a matching If-None-Match with 304', async () => {
 
 test('does not answer other paths', async () => {
   const { get } = serve();
-  for (const path of ['/openapi/v2', '/openapi/v3/apis/none/v1', '/openapi/v3/api', '/api/v1']) {
+  for (const path of ['/openapi/v2/x', '/openapi/v3/apis/none/v1', '/openapi/v3/api', '/api/v1']) {
     assert.equal(await get(path), undefined, path);
   }
 });
@@ -233,4 +233,44 @@ test('a kind that can only be created has one operation and no list', () => {
     assert.deepEqual(Object.keys(item), ['post', 'parameters']);
   }
   assert.ok(!Object.keys(components.schemas).some((name) => name.endsWith('ReviewList')));
+});
+
+test('version 2 omits what its clients cannot read', () => {
+  const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const;
+  const { documents } = serve({
+    ...count,
+    schema: {
+      type: 'object',
+      properties: {
+        nullable: { type: 'string', nullable: true, default: 'x' },
+        open: { ...open, properties: { a: { type: 'string' } } },
+        list: { type: 'array', items: { type: 'object', oneOf: [{ required: ['a'] }] } },
+        map: { type: 'object', additionalProperties: { type: 'string', nullable: true } },
+      },
+    },
+  });
+  const { definitions } = JSON.parse(documents.swagger().body) as {
+    definitions: Record<string, Schema>;
+  };
+  const {
+    apiVersion: _,
+    kind: __,
+    metadata: ___,
+    ...own
+  } = definitions['io.mark8s.demo.v1.Count']?.properties ?? {};
+  assert.deepEqual(own, {
+    nullable: {},
+    open: { 'x-kubernetes-preserve-unknown-fields': true },
+    list: { type: 'array', items: { type: 'object' } },
+    map: { type: 'object', additionalProperties: {} },
+  });
+});
+
+test('the version 2 document is generated again after a kind was added', () => {
+  const { documents, registry } = serve();
+  const first = documents.swagger();
+  assert.equal(documents.swagger(), first);
+  registry.add(count);
+  assert.match(documents.swagger().body, /io\.mark8s\.demo\.v1\.Count/);
+  assert.equal(documents.swagger().protobuf?.(), documents.swagger().protobuf?.());
 });
