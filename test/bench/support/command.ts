@@ -41,7 +41,7 @@ export const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Prom
         const results = readResults(name);
         if (results) measured.push({ workload: await workloadOf(name), results });
       }
-      if (measured.length > 0) publish(page, measured);
+      if (measured.length > 0) await publish(page, measured);
     }
   },
   async guard(args) {

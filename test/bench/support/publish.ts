@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { format, resolveConfig } from 'prettier';
 import { barChart } from './chart.ts';
 import type { Panel } from './chart.ts';
 import { report } from './report.ts';
@@ -21,26 +22,32 @@ export interface Measured {
  *
  * @param page name in docs/ without extension
  */
-export function publish(page: string, measured: readonly Measured[]): void {
+export async function publish(page: string, measured: readonly Measured[]): Promise<void> {
   const file = join(docs, `${page}.md`);
   let text = readFileSync(file, 'utf8');
   for (const { workload, results } of measured) {
     const pattern = new RegExp(`(<!-- bench ${results.workload} -->\n)[^]*?(<!-- /bench -->)`);
     if (!pattern.test(text)) continue;
     const rounds = Math.min(...results.cases.map((one) => one.rounds.length));
-    const origin = `Medians of ${rounds} rounds (minimum–maximum), ${results.date}, Node.js ${results.node}:`;
+    const origin = `Medians of ${rounds === 1 ? 'one round' : `${rounds} rounds`} (minimum–maximum), ${results.date}, Node.js ${results.node}:`;
     const { description } = workload;
     const title = `## ${description.charAt(0).toUpperCase()}${description.slice(1)}`;
     const command = `\`npm run bench -- ${results.workload}\``;
     const section = `\n${title}\n\n${command}. ${origin}\n\n${report(workload, results)}\n\n`;
     text = text.replace(pattern, (_, start: string, end: string) => `${start}${section}${end}`);
   }
-  writeFileSync(file, text);
   const panels = measured.flatMap(panelsOf);
-  const chart = join(docs, `${page}.svg`);
-  if (panels.length > 0 || existsSync(chart)) {
-    writeFileSync(chart, barChart('Medians of the benchmarks; shorter bars are better', panels));
+  if (panels.length > 0) {
+    const description = 'Medians of the benchmarks; shorter bars are better';
+    writeFileSync(join(docs, `${page}.svg`), barChart(description, panels));
+    const image = `\n![${description}](${page}.svg)\n\n`;
+    text = text.replace(
+      /(<!-- bench chart -->\n)[^]*?(<!-- \/bench -->)/,
+      (_, start: string, end: string) => `${start}${image}${end}`,
+    );
   }
+  const style = await resolveConfig(file);
+  writeFileSync(file, await format(text, { ...style, parser: 'markdown' }));
 }
 
 function panelsOf({ workload, results }: Measured): Panel[] {
