@@ -52,7 +52,7 @@ const packageImporters: Record<string, readonly string[]> = {
   yargs: ['cli/'],
   pino: ['cli/logs/logging.ts'],
   yaml: ['client/', 'codegen/', 'cli/'],
-  'js-yaml': ['apiserver/request-body.ts'],
+  'js-yaml': ['apiserver/request-body.ts', 'apiserver/response-encoding.ts'],
   re2js: ['apiserver/'],
   '@marcbachmann/cel-js': ['apiserver/'],
 };

@@ -1,4 +1,4 @@
-import { JSON_TYPE, mediaRanges, takesJson } from './negotiation.ts';
+import { JSON_TYPE, mediaRanges, requireAcceptable, takesObject } from './negotiation.ts';
 import type { ApiGroup, GroupVersion, Registry } from './registry.ts';
 import type { ResourceDefinition, Subresources } from './resource-definition.ts';
 
@@ -28,8 +28,22 @@ interface SubresourceInfo {
   readonly kind: { readonly group: string; readonly version: string; readonly kind: string };
 }
 
-/** Returns the discovery document at `/api`, `/apis` or a path below, or undefined for other paths. */
+/**
+ * Returns the discovery document at `/api`, `/apis` or a path below, or undefined for other paths.
+ *
+ * @throws {StatusError} 406 if the client accepts no form of it
+ */
 export function discover(
+  registry: Registry,
+  segments: readonly string[],
+  accept: string | undefined,
+): Document | undefined {
+  const document = documentAt(registry, segments, accept);
+  if (document) requireAcceptable(accept);
+  return document;
+}
+
+function documentAt(
   registry: Registry,
   segments: readonly string[],
   accept: string | undefined,
@@ -65,7 +79,7 @@ export function discover(
 /** Returns the aggregated discovery document if the client accepts it. */
 function aggregated(groups: readonly ApiGroup[], accept: string | undefined): Document | undefined {
   for (const range of mediaRanges(accept)) {
-    if (!takesJson(range)) continue;
+    if (!takesObject(range)) continue;
     const as = range.parameters.get('as');
     if (as === undefined) return undefined;
     const version = range.parameters.get('v');

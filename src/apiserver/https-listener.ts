@@ -222,16 +222,24 @@ async function answer(
   receiveBody: () => Promise<Uint8Array>,
   signal: AbortSignal,
 ): Promise<ServedResponse> {
-  const { method = '', url = '/' } = incoming;
+  const { url = '/' } = incoming;
+  const isHead = incoming.method === 'HEAD';
+  const method = isHead ? 'GET' : (incoming.method ?? '');
   if (!isMethod(method)) return errorResponse(methodNotAllowed());
-  return handler({
+  const response = await handler({
     method,
+    isHead,
     path: url,
     headers: plainHeaders(incoming.headers),
     receiveBody,
     signal,
   });
+  if (!isHead) return response;
+  await response.body[Symbol.asyncIterator]().return?.();
+  return { ...response, body: noBody() };
 }
+
+async function* noBody(): AsyncGenerator<Uint8Array, void, undefined> {}
 
 async function send(
   { status, headers, body }: HttpResponse,

@@ -34,6 +34,7 @@ export interface ListMeta {
 }
 
 export const JSON_TYPE = 'application/json';
+export const YAML_TYPE = 'application/yaml';
 const META_GROUP = 'meta.k8s.io';
 
 /** Cached, because clients repeat the same header. */
@@ -69,6 +70,40 @@ export function takesJson({ type }: MediaRange): boolean {
   return type === JSON_TYPE || type === 'application/*' || type === '*/*';
 }
 
+/** How a response is serialized. */
+export type Encoding = 'json' | 'yaml';
+
+const encodings = new Memo(100, (accept: string): Encoding => {
+  for (const range of mediaRanges(accept)) {
+    if (takesJson(range)) return 'json';
+    if (takesYaml(range)) return 'yaml';
+  }
+  return 'json';
+});
+
+/** Returns the encoding of a response that has both; JSON if the client accepts neither. */
+export function encodingOf(accept: string | undefined): Encoding {
+  return accept === undefined ? 'json' : encodings.get(accept);
+}
+
+/**
+ * Checks that the client accepts plain JSON or YAML.
+ *
+ * @throws {StatusError} 406 if it accepts neither
+ */
+export function requireAcceptable(accept: string | undefined): void {
+  if (!mediaRanges(accept).some(takesObject)) throw notAcceptable([JSON_TYPE, YAML_TYPE]);
+}
+
+/** True if the range includes a form that objects have: JSON or YAML. */
+export function takesObject(range: MediaRange): boolean {
+  return takesJson(range) || takesYaml(range);
+}
+
+function takesYaml({ type }: MediaRange): boolean {
+  return type === YAML_TYPE;
+}
+
 /**
  * Returns the first requested representation that the server supports. Protobuf responses are not
  * supported; Go clients request JSON as the next choice.
@@ -78,9 +113,12 @@ export function takesJson({ type }: MediaRange): boolean {
 export function negotiate(
   accept: string | undefined,
   includeObject: string | null,
+  isStream: boolean = false,
 ): Representation {
   for (const range of mediaRanges(accept)) {
-    if (!takesJson(range)) continue;
+    if (!takesObject(range)) continue;
+    // As upstream, which then does not try the next choice.
+    if (isStream && takesYaml(range)) break;
     const as = range.parameters.get('as');
     const drop = dropsManagedFields(range);
     if (as === undefined) return { form: 'object', drop };
@@ -94,7 +132,7 @@ export function negotiate(
       return { form: 'metadata', list: as === 'PartialObjectMetadataList', version, drop };
     }
   }
-  throw notAcceptable([JSON_TYPE]);
+  throw notAcceptable(isStream ? [`${JSON_TYPE};stream=watch`] : [JSON_TYPE, YAML_TYPE]);
 }
 
 /** Whether managedFields should be left out; other values of the parameter are ignored. */

@@ -17,6 +17,8 @@ export function bodyTooLarge(): StatusError {
 
 /** A request whose body may not be received yet. */
 export interface IncomingRequest extends HttpRequest {
+  /** The client sent HEAD: it gets the headers of the response to GET. */
+  readonly isHead?: boolean;
   /**
    * Receives the body. The handler calls it once, after authorization, so that bodies of rejected
    * requests need no memory.
@@ -29,7 +31,11 @@ export interface IncomingRequest extends HttpRequest {
  *
  * @throws {StatusError} 413 if the body is too large
  */
-export async function withBody({ receiveBody, ...request }: IncomingRequest): Promise<HttpRequest> {
+export async function withBody({
+  receiveBody,
+  isHead: _isHead,
+  ...request
+}: IncomingRequest): Promise<HttpRequest> {
   if (!receiveBody || request.method === 'GET') return request;
   const body = await receiveBody();
   return body.byteLength > 0 ? { ...request, body } : request;

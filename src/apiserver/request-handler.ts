@@ -10,7 +10,7 @@ import { discover } from './discovery.ts';
 import type { FaultPlan, Faults } from './faults.ts';
 import { ConnectionReset } from './faults.ts';
 import { listBody } from './list-body.ts';
-import { JSON_TYPE } from './negotiation.ts';
+import { JSON_TYPE, mediaRanges, takesJson } from './negotiation.ts';
 import { OpenApiDocuments, openApiResponse } from './openapi/openapi-documents.ts';
 import type { OpenStreams } from './open-streams.ts';
 import type { IncomingRequest } from './request-body.ts';
@@ -19,6 +19,7 @@ import type { RequestLog, RequestRecord } from './request-log.ts';
 import type { Registry } from './registry.ts';
 import type { RequestInfo, Target } from './request-info.ts';
 import { parseTarget, requestInfo } from './request-info.ts';
+import { encoded, withEncoding } from './response-encoding.ts';
 import type { ServedResponse } from './response.ts';
 import {
   emptyResponse,
@@ -36,6 +37,7 @@ import {
   internalError,
   methodNotAllowed,
   noSuchPath,
+  notAcceptable,
   unauthorized,
 } from './status-error.ts';
 import { VERSION } from './version.ts';
@@ -105,13 +107,16 @@ export class RequestHandler {
         throw faultStatus(plan.failure, plan.retryAfterSeconds);
       }
       if (target instanceof StatusError) throw target;
+      if (request.isHead && !this.#allowsHead(target)) throw methodNotAllowed();
       const user = this.#admit(request, record.info, authenticate);
       return (
         this.#document(request, target) ??
         (await this.#operate(request, user, target, record.info, warnings))
       );
     } catch (error) {
-      if (error instanceof StatusError) return errorResponse(error, warnings);
+      if (error instanceof StatusError) {
+        return withEncoding(errorResponse(error, warnings), request.headers['accept']);
+      }
       if (error instanceof ConnectionReset || request.signal?.aborted) throw error;
       const { method, path } = record;
       this.#deps.log.error(error, 'Request failed', { method, path });
@@ -157,12 +162,23 @@ export class RequestHandler {
       throw methodNotAllowed();
     }
     if (HEALTH.has(first)) return textResponse(200, 'ok');
-    if (first === 'version' && rest.length === 0) return jsonResponse(200, VERSION);
+    const { accept } = request.headers;
+    if (first === 'version' && rest.length === 0) {
+      if (!mediaRanges(accept).some(takesJson)) throw notAcceptable([JSON_TYPE]);
+      return jsonResponse(200, VERSION);
+    }
     if (first === '') return jsonResponse(200, { paths: this.#paths() });
     const openApi = openApiResponse(this.#openApi, request, target);
     if (openApi) return openApi;
-    const document = discover(this.#deps.backend.registry, segments, request.headers['accept']);
-    return document && jsonResponse(200, document.value, [], document.contentType);
+    const document = discover(this.#deps.backend.registry, segments, accept);
+    return (
+      document && withEncoding(jsonResponse(200, document.value, [], document.contentType), accept)
+    );
+  }
+
+  /** A kube-apiserver answers HEAD like GET, except at its own resources and its own discovery. */
+  #allowsHead(target: Target): boolean {
+    return target.segments[0] !== 'version' && !isOfTheServer(this.#deps.backend.registry, target);
   }
 
   async #operate(
@@ -187,12 +203,15 @@ export class RequestHandler {
     request: HttpRequest,
     answer: RenderedAnswer,
     warnings: readonly string[],
-  ): ServedResponse {
+  ): ServedResponse | Promise<ServedResponse> {
     switch (answer.kind) {
       case 'json':
-        return jsonResponse(answer.code, answer.value, warnings);
+        return encoded(jsonResponse(answer.code, answer.value, warnings), request);
       case 'list':
-        return streamResponse(listBody(answer.rendering, answer.state), JSON_TYPE, warnings);
+        return encoded(
+          streamResponse(listBody(answer.rendering, answer.state), JSON_TYPE, warnings),
+          request,
+        );
       case 'watch':
         return {
           ...streamResponse(this.#deps.streams.body(answer.watcher, request.signal), JSON_TYPE),

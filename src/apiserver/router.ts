@@ -39,7 +39,11 @@ export async function answerCall(
   if (!definition || !hasPath(info, definition)) return undefined;
   const operation = operationOf(info, definition);
   if (!operation) throw refuseVerb(info, definition);
-  const representation = negotiate(request.headers['accept'], info.query.get('includeObject'));
+  const representation = negotiate(
+    request.headers['accept'],
+    info.query.get('includeObject'),
+    info.verb === 'watch',
+  );
   const call = { backend, request, user, info, definition, representation, warnings };
   requireWriteOptions(call);
   const answer = await operation(call);

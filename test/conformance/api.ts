@@ -23,7 +23,7 @@ export interface Reply {
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
   readonly bytes: Uint8Array;
-  /** Undefined if the response is not JSON. */
+  /** Undefined if the response is not JSON, or compressed. */
   readonly body: Json;
 }
 
@@ -114,7 +114,8 @@ export class Api {
     });
     const bytes = await bytesOf(response.body);
     const text = new TextDecoder().decode(bytes);
-    const isJson = response.headers['content-type']?.startsWith(JSON_TYPE) && text !== '';
+    const { 'content-type': type, 'content-encoding': coding } = response.headers;
+    const isJson = type?.startsWith(JSON_TYPE) && !coding && text !== '';
     return {
       status: response.status,
       headers: response.headers,

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { load } from 'js-yaml';
+import type { Json } from './api.ts';
+import { Api, JSON_TYPE } from './api.ts';
+import { configMap, configMaps, GROUP, widget, widgetCrd, widgets } from './objects.ts';
+
+let api: Api;
+let space: string;
+
+before(async () => {
+  api = await Api.start();
+  await api.install(widgetCrd());
+  space = await api.namespace();
+  await api.made(api.post(configMaps(space), configMap('a', { on: 'yes', n: '1' })));
+  await api.made(api.post(widgets(space), widget('a')));
+  await api.made(api.post(configMaps(space), configMap('large', { a: 'x'.repeat(140_000) })));
+  await api.made(api.post(configMaps(space), configMap('small', { a: 'x'.repeat(100_000) })));
+});
+
+after(() => api.close());
+
+const YAML = 'application/yaml';
+
+/** Returns the parsed YAML of a response; fails for another content type. */
+async function yamlAt(path: string, accept: string = YAML): Promise<[status: number, body: Json]> {
+  const { status, headers, text } = await api.get(path, accept);
+  assert.equal(headers['content-type'], accept.replace(/,.*/, ''), text);
+  return [status, load(text)];
+}
+
+test('objects, lists and errors are YAML for a client that prefers it', async () => {
+  for (const path of [`${configMaps(space)}/a`, `${widgets(space)}/a`, widgets(space)]) {
+    const [status, body] = await yamlAt(path);
+    assert.deepEqual([status, body], [200, (await api.get(path)).body]);
+  }
+  const [status, body] = await yamlAt(`${configMaps(space)}/none`);
+  assert.deepEqual([status, body.kind, body.reason], [404, 'Status', 'NotFound']);
+  const [, preferred] = await yamlAt(`${configMaps(space)}/a`, `${YAML}, application/json;q=0.5`);
+  assert.deepEqual(preferred.data, { on: 'yes', n: '1' });
+  const json = await api.get(`${configMaps(space)}/a`, 'application/yaml;q=0.5, application/json');
+  assert.equal(json.headers['content-type'], JSON_TYPE);
+});
+
+test('the response to a write is YAML for a client that prefers it', async () => {
+  const { status, headers, text } = await api.send('POST', configMaps(space), configMap('b'), {
+    accept: YAML,
+  });
+  assert.deepEqual([status, headers['content-type']], [201, YAML]);
+  assert.match(text, /^apiVersion: v1\n/);
+});
+
+test('tables and metadata are YAML for a client that prefers it', async () => {
+  const [, table] = await yamlTransformed('Table');
+  assert.equal(table.kind, 'Table');
+  const [, metadata] = await yamlTransformed('PartialObjectMetadata');
+  assert.deepEqual([metadata.kind, metadata.data], ['PartialObjectMetadata', undefined]);
+});
+
+async function yamlTransformed(as: string): Promise<[status: number, body: Json]> {
+  const accept = `${YAML};as=${as};v=v1;g=meta.k8s.io`;
+  const { status, text } = await api.get(`${configMaps(space)}/a`, accept);
+  return [status, load(text)];
+}
+
+test('discovery is YAML for a client that prefers it', async () => {
+  for (const path of ['/api', '/apis', '/apis/apps', '/apis/apps/v1', `/apis/${GROUP}/v1`]) {
+    const [, body] = await yamlAt(path);
+    assert.match(body.kind, /^API/, path);
+  }
+  const aggregated = `${YAML};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`;
+  assert.equal((await yamlAt('/apis', aggregated))[1].kind, 'APIGroupDiscoveryList');
+});
+
+test('a media type that the server does not have is not acceptable', async () => {
+  for (const path of [
+    `${configMaps(space)}/a`,
+    `${widgets(space)}/a`,
+    configMaps(space),
+    '/api',
+    '/apis',
+    '/apis/apps',
+    '/apis/apps/v1',
+    `/apis/${GROUP}`,
+    `/apis/${GROUP}/v1`,
+    '/version',
+  ]) {
+    const { status, body } = await api.get(path, 'text/plain');
+    assert.deepEqual([status, body.reason], [406, 'NotAcceptable'], path);
+  }
+  assert.equal((await api.get('/version', YAML)).status, 406);
+  const { status, body } = await api.get('/healthz', YAML);
+  assert.deepEqual([status, body], [200, undefined]);
+});
+
+test('a watch has no YAML form', async () => {
+  const { status, headers } = await api.get(`${configMaps(space)}?watch=1`, YAML);
+  assert.deepEqual([status, headers['content-type']], [406, YAML]);
+  const either = await api.get(`${configMaps(space)}?watch=1`, `${YAML}, ${JSON_TYPE}`);
+  assert.equal(either.status, 406);
+});
+
+test('a request that is not acceptable writes nothing', async () => {
+  const created = await api.send('POST', configMaps(space), configMap('no'), { accept: 'a/b' });
+  assert.equal(created.status, 406);
+  assert.equal((await api.get(`${configMaps(space)}/no`)).status, 404);
+});
+
+test('a large response is compressed for a client that accepts gzip', async () => {
+  const get = (path: string, encoding: string) =>
+    api.send('GET', path, undefined, { 'accept-encoding': encoding });
+  for (const path of [`${configMaps(space)}/large`, configMaps(space)]) {
+    const { headers, bytes } = await get(path, 'deflate, gzip');
+    assert.deepEqual([headers['content-encoding'], headers['vary']], ['gzip', 'Accept-Encoding']);
+    assert.deepEqual(JSON.parse(gunzipSync(bytes).toString()), (await api.get(path)).body);
+  }
+  assert.equal(
+    (await get(`${configMaps(space)}/small`, 'gzip')).headers['content-encoding'],
+    undefined,
+  );
+  for (const encoding of ['gzip;q=0', '*', 'br']) {
+    const { headers, body } = await get(`${configMaps(space)}/large`, encoding);
+    assert.deepEqual([headers['content-encoding'], body.kind], [undefined, 'ConfigMap'], encoding);
+  }
+});
+
+test('HEAD is answered like GET, except at built-in resources', async () => {
+  const head = (path: string) => api.upgrade(path, { connection: 'close' }, 'HEAD');
+  for (const path of [
+    '/',
+    '/apis',
+    '/apis/apps',
+    '/healthz',
+    '/openapi/v2',
+    `/apis/${GROUP}/v1`,
+    widgets(space),
+    `${widgets(space)}/a`,
+  ]) {
+    const { status, text } = await head(path);
+    assert.deepEqual([status, text], [200, ''], path);
+  }
+  for (const path of ['/api', '/api/v1', '/apis/apps/v1', '/version', configMaps(space)]) {
+    assert.equal((await head(path)).status, 405, path);
+  }
+  for (const path of ['/none', `${widgets(space)}/none`]) {
+    assert.equal((await head(path)).status, 404, path);
+  }
+});
