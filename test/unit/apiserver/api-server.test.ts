@@ -60,8 +60,8 @@ async function textOf(incoming: IncomingMessage): Promise<string> {
   return Buffer.concat(await Array.fromAsync(incoming as AsyncIterable<Buffer>)).toString();
 }
 
-describe('the HTTPS door', () => {
-  test('lets in who has the token, under a certificate of its own authority', async () => {
+describe('the HTTPS listener', () => {
+  test('accepts the token, and presents a certificate of its own authority', async () => {
     const listening = await newServer().listen();
     const created = await send(listening, CONFIG_MAPS, {
       method: 'POST',
@@ -82,8 +82,8 @@ describe('the HTTPS door', () => {
       });
     }
     assert.equal((await send(listening, '/readyz', { token: undefined })).text, 'ok');
-    const stranger = connect({ port: listening.port, host: '127.0.0.1' });
-    await assert.rejects(once(stranger, 'secureConnect'), /self.signed|unable to/);
+    const untrusting = connect({ port: listening.port, host: '127.0.0.1' });
+    await assert.rejects(once(untrusting, 'secureConnect'), /self.signed|unable to/);
   });
 
   test('a kubeconfig names the server, its authority and the token', async () => {
@@ -96,7 +96,7 @@ describe('the HTTPS door', () => {
     assert.equal(config['current-context'], config.contexts[0].name);
   });
 
-  test('sends a watch as it happens, and notices when the client is gone', async () => {
+  test('streams a watch, and notices when the client disconnects', async () => {
     const server = newServer();
     const listening = await server.listen();
     const watch = await open(listening, `${CONFIG_MAPS}?watch=true`);
@@ -109,7 +109,7 @@ describe('the HTTPS door', () => {
     while (server.watches > 0) await new Promise((resolve) => setImmediate(resolve));
   });
 
-  test('closed and opened again on its port, it has kept everything', async () => {
+  test('keeps all objects when it is closed and listens again on its port', async () => {
     const server = newServer();
     const first = await server.listen();
     await send(first, CONFIG_MAPS, { method: 'POST', body: JSON.stringify(configMap('a')) });
@@ -126,13 +126,13 @@ describe('the HTTPS door', () => {
     assert.equal(body.metadata.name, 'a');
   });
 
-  test('a port in use is an error that says so', async () => {
+  test('rejects a port that is in use', async () => {
     const server = newServer();
     const { port } = await server.listen();
     await assert.rejects(server.listen({ port }), { code: 'EADDRINUSE' });
   });
 
-  test('a reset breaks the connection, a dropped watch in the middle', async () => {
+  test('a reset breaks the connection, and dropping watches ends a response in the middle', async () => {
     const server = newServer();
     const listening = await server.listen();
     server.faults.failNext('GET', 'reset');
@@ -143,7 +143,7 @@ describe('the HTTPS door', () => {
     await assert.rejects(text, { code: 'ECONNRESET' });
   });
 
-  test('refuses bodies that are too large and methods it does not know', async () => {
+  test('rejects bodies that are too large and unknown methods', async () => {
     const listening = await newServer().listen();
     const large = await send(listening, CONFIG_MAPS, {
       method: 'POST',
@@ -155,7 +155,7 @@ describe('the HTTPS door', () => {
   });
 });
 
-describe('a request that is refused', () => {
+describe('a rejected request', () => {
   test('is answered before its body has arrived', async () => {
     const server = newServer({ users: [{ token: 'janes', name: 'jane' }] });
     const { url, caPem } = await server.listen();
@@ -179,8 +179,8 @@ describe('a request that is refused', () => {
   });
 });
 
-describe('the door in the process', () => {
-  test('asks for the token only where it is told to', async () => {
+describe('requests within the process', () => {
+  test('require the token only if the server authenticates them', async () => {
     const ask = async (server: ApiServer, headers: Record<string, string> = {}) =>
       (await server.handler({ method: 'GET', path: '/api/v1/pods', headers })).status;
     assert.equal(await ask(newServer()), 200);
@@ -197,7 +197,7 @@ describe('the door in the process', () => {
   });
 });
 
-test('a kind of the test is served besides the built-in ones, without a CRD', async () => {
+test('a kind that the test defines is served without a CRD', async () => {
   const widgets: ResourceDefinition = {
     group: 'example.com',
     version: 'v1',
@@ -222,7 +222,7 @@ test('a kind of the test is served besides the built-in ones, without a CRD', as
   );
 });
 
-test('a server with the authority and token of another one is the same to its clients', async () => {
+test('clients can use a new server with the authority and token of the previous one', async () => {
   const identity = { authority: await createServerAuthority(), token: 'kept' };
   const listenings = [];
   for (let count = 0; count < 2; count++) {

@@ -10,7 +10,7 @@ function condition(crd: Json, type: string): Json {
 }
 
 describe('a new CRD', () => {
-  test('gets its names, is established and served at once', async () => {
+  test('has accepted names and is established and served at once', async () => {
     const api = new Api();
     const watch = await api.watch(CRDS);
     const created = await api.post(CRDS, countCrd());
@@ -40,7 +40,7 @@ describe('a new CRD', () => {
     await watch.stop();
   });
 
-  test('that breaks the rules is refused', async () => {
+  test('that is invalid is rejected', async () => {
     const api = new Api();
     const misnamed = countCrd((crd) => (crd.metadata.name = 'other'));
     const { status, body } = await api.post(CRDS, misnamed);
@@ -52,7 +52,7 @@ describe('a new CRD', () => {
     assert.equal((await api.get(COUNTS)).status, 404);
   });
 
-  test('waits while another one has its kind, and gets it when that one is gone', async () => {
+  test('waits while another CRD has its kind, and gets it when that CRD is deleted', async () => {
     const api = await apiWithCounts();
     const rival = countCrd((crd) => {
       crd.metadata.name = 'tallies.demo.mark8s.io';
@@ -81,7 +81,7 @@ describe('a changed CRD', () => {
     assert.equal(reply.status, 200, reply.body.message);
   }
 
-  test('is in force at once, for what is stored as well', async () => {
+  test('applies at once, also to stored objects', async () => {
     const api = await apiWithCounts();
     await api.post(COUNTS, count('web'));
     const { resourceVersion } = (await api.get(`${COUNTS}/web`)).body.metadata;
@@ -96,7 +96,7 @@ describe('a changed CRD', () => {
     assert.equal(body.metadata.resourceVersion, resourceVersion, 'it was read, not written');
   });
 
-  test('sends its watches away, unless nothing changed', async () => {
+  test('ends its watches, unless nothing changed', async () => {
     const api = await apiWithCounts();
     const watch = await api.watch(COUNTS);
     await change(api, (crd) => (crd.metadata.labels = { a: 'b' }));
@@ -129,7 +129,7 @@ describe('a changed CRD', () => {
 });
 
 describe('a deleted CRD', () => {
-  test('takes its objects with it and is served no more', async () => {
+  test('deletes its objects and is no longer served', async () => {
     const api = await apiWithCounts();
     await api.post(COUNTS, count('web'));
     const crds = await api.watch(`${CRDS}?resourceVersion=${api.server.revision}`);
@@ -145,7 +145,7 @@ describe('a deleted CRD', () => {
     await crds.stop();
   });
 
-  test('comes back empty', async () => {
+  test('has no objects when it is created again', async () => {
     const api = await apiWithCounts();
     await api.post(COUNTS, count('web'));
     await api.delete(CRD);
@@ -154,7 +154,7 @@ describe('a deleted CRD', () => {
     assert.equal((await api.post(COUNTS, count('web'))).status, 201);
   });
 
-  test('waits for objects that a finalizer holds, and lets nothing new in', async () => {
+  test('waits for objects with finalizers, and rejects new objects', async () => {
     const api = await apiWithCounts();
     await api.post(COUNTS, { ...count('web'), metadata: { name: 'web', finalizers: ['a.io/x'] } });
     await api.delete(CRD);

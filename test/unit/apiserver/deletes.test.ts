@@ -29,7 +29,7 @@ describe('delete', () => {
     assert.equal((await api.delete(`${PODS}/web`)).status, 404);
   });
 
-  test('holds only for the object that is meant', async () => {
+  test('checks the preconditions', async () => {
     const api = await apiWithCounts();
     const { uid, resourceVersion } = (await api.post(COUNTS, count('web'))).body.metadata;
     const other = await api.delete(`${COUNTS}/web`, { preconditions: { uid: 'other' } });
@@ -44,7 +44,7 @@ describe('delete', () => {
     assert.equal(exact.status, 200);
   });
 
-  test('waits for finalizers: marked first, gone with the last one', async () => {
+  test('waits for finalizers: marks the object first, and removes it with the last one', async () => {
     const api = await apiWithCounts();
     await api.post(COUNTS, {
       ...count('web'),
@@ -73,7 +73,7 @@ describe('delete', () => {
     await watch.stop();
   });
 
-  test('by policy puts garbage collection’s finalizer on', async () => {
+  test('adds the finalizer of garbage collection if the propagation policy requires it', async () => {
     const api = await apiWithCounts();
     for (const [policy, finalizer] of [
       ['Foreground', 'foregroundDeletion'],
@@ -91,7 +91,7 @@ describe('delete', () => {
     assert.equal((await api.get(`${COUNTS}/plain`)).status, 404);
   });
 
-  test('gives a scheduled Pod its grace, which can be shortened and is ended by zero', async () => {
+  test('gives a scheduled Pod its grace period, which can be shortened, also to zero', async () => {
     const api = new Api();
     await api.post(PODS, pod('web'));
     const target = { apiVersion: 'v1', kind: 'Node', name: 'n' };
@@ -110,14 +110,14 @@ describe('delete', () => {
     assert.equal((await api.get(`${PODS}/web`)).status, 404);
   });
 
-  test('lets a Pod that no kubelet runs go at once', async () => {
+  test('deletes a Pod without a node at once', async () => {
     const api = new Api();
     await api.post(PODS, pod('web'));
     await api.delete(`${PODS}/web`);
     assert.equal((await api.get(`${PODS}/web`)).status, 404);
   });
 
-  test('as a dry run leaves the object', async () => {
+  test('keeps the object in a dry run', async () => {
     const api = new Api();
     await api.post(CONFIG_MAPS, configMap('a'));
     assert.equal((await api.delete(`${CONFIG_MAPS}/a?dryRun=All`)).status, 200);
@@ -127,7 +127,7 @@ describe('delete', () => {
 });
 
 describe('deletecollection', () => {
-  test('deletes what is selected and answers with it', async () => {
+  test('deletes the selected objects and returns them', async () => {
     const api = new Api();
     for (const name of ['a', 'b', 'c']) {
       await api.post(CONFIG_MAPS, {
@@ -148,7 +148,7 @@ describe('deletecollection', () => {
 });
 
 describe('namespaces', () => {
-  test('the first ones are there from the beginning, and the most important ones for ever', async () => {
+  test('the initial ones exist at the start, and those of the system cannot be deleted', async () => {
     const api = new Api();
     const { body } = await api.get('/api/v1/namespaces');
     assert.deepEqual(
@@ -163,7 +163,7 @@ describe('namespaces', () => {
     );
   });
 
-  test('one that is deleted takes nothing new in and goes when it is finalized', async () => {
+  test('a deleted one rejects new objects and is removed when it is finalized', async () => {
     const api = new Api();
     await api.post('/api/v1/namespaces', { metadata: { name: 'team' } });
     const { body } = await api.delete('/api/v1/namespaces/team');

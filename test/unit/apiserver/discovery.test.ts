@@ -7,7 +7,7 @@ import { Api, CRDS, apiWithCounts, countCrd } from './api-client.ts';
 const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 
 describe('discovery', () => {
-  test('groups, versions and resources are as a client library looks for them', async () => {
+  test('serves groups, versions and resources', async () => {
     const api = await apiWithCounts();
     assert.deepEqual((await api.get('/api')).body.versions, ['v1']);
     const groups = (await api.get('/apis')).body.groups;
@@ -42,7 +42,7 @@ describe('discovery', () => {
     assert.equal((await api.get('/apis/apps/v7')).status, 404);
   });
 
-  test('the aggregated form says all at once, to those who ask for it', async () => {
+  test('serves the aggregated form on request', async () => {
     const api = await apiWithCounts();
     const { headers, body } = await api.get('/apis', {
       accept: `${AGGREGATED},application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json`,
@@ -81,7 +81,7 @@ describe('discovery', () => {
     assert.ok(!(await index()).includes('apis/demo.mark8s.io/v1'));
   });
 
-  test('versions are preferred as Kubernetes prefers them', () => {
+  test('prefers versions in the order of Kubernetes', () => {
     const versions = ['v1alpha1', 'foo1', 'v2', 'v10', 'v1beta2', 'v1', 'v11alpha2', 'v1beta10'];
     assert.deepEqual(versions.sort(compareVersions), [
       'v10',
@@ -97,7 +97,7 @@ describe('discovery', () => {
 });
 
 describe('the server itself', () => {
-  test('tells its health, its version and its paths', async () => {
+  test('serves health, version and paths', async () => {
     const api = new Api();
     for (const path of ['/healthz', '/livez', '/readyz', '/readyz/ping']) {
       const { status, text } = await api.get(path);

@@ -5,7 +5,7 @@ import { settle } from '../../../src/util/fake-clock.ts';
 import { Api, CONFIG_MAPS, configMap } from './api-client.ts';
 
 describe('faults', () => {
-  test('the next matching request fails as ordered, the others do not', async () => {
+  test('the next matching request fails, others do not', async () => {
     const api = new Api();
     api.server.faults.failNext('PUT', 409);
     api.server.faults.failNext({ verb: 'create', resource: 'configmaps' }, 503, {
@@ -21,7 +21,7 @@ describe('faults', () => {
     assert.equal((await api.put(`${CONFIG_MAPS}/a`, configMap('a'))).status, 200);
   });
 
-  test('a reset comes before the write, a lost answer after it', async () => {
+  test('a reset prevents the write, a lost response does not', async () => {
     const api = new Api();
     const { faults } = api.server;
     faults.failNext('POST', 'reset');
@@ -32,7 +32,7 @@ describe('faults', () => {
     assert.equal((await api.get(`${CONFIG_MAPS}/a`)).status, 200);
   });
 
-  test('a plan befalls as many requests as it says, and can be called off', async () => {
+  test('a fault applies to a number of requests, and can be cancelled', async () => {
     const api = new Api();
     const { faults } = api.server;
     faults.failNext(({ info }) => info?.name === 'a', 500, { times: 2 });
@@ -46,7 +46,7 @@ describe('faults', () => {
     assert.equal(await statuses(), 404);
   });
 
-  test('a delayed request is served when its time has come', async () => {
+  test('a delayed request is served after the delay', async () => {
     const api = new Api();
     api.server.faults.delayNext('GET', 5000);
     let served = false;
@@ -82,7 +82,7 @@ describe('faults', () => {
     ]);
   });
 
-  test('a watch whose answer is lost does not stay open', async () => {
+  test('a watch whose response is lost does not stay open', async () => {
     const api = new Api();
     api.server.faults.failNext({ verb: 'watch' }, 'lostAnswer');
     await assert.rejects(api.watch(CONFIG_MAPS), ConnectionReset);
@@ -93,7 +93,7 @@ describe('faults', () => {
 });
 
 describe('the request log', () => {
-  test('remembers the last requests and counts all of them', async () => {
+  test('keeps the last requests and counts all', async () => {
     const api = new Api();
     const { requests } = api.server;
     await api.post(CONFIG_MAPS, configMap('a'));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { APPLY, Api, COUNTS, PODS, apiWithCounts, count, pod } from './api-client.ts';
 
-test('whoever creates an object owns its defaults, but not what admission adds', async () => {
+test('the creator of an object owns its defaults, but not the fields that admission adds', async () => {
   const api = new Api();
   const { metadata, spec } = (await api.post(PODS, pod('web'))).body;
   const owned = metadata.managedFields[0].fieldsV1['f:spec'];
@@ -13,7 +13,7 @@ test('whoever creates an object owns its defaults, but not what admission adds',
   assert.deepEqual(owned['f:schedulerName'], {});
 });
 
-test('what Go structs have from the start, nobody has created', async () => {
+test('the zero values of Go structs have no owner', async () => {
   const api = new Api();
   const { metadata } = (await api.post(PODS, pod('web', { labels: { app: 'web' } }))).body;
   const { 'f:spec': spec, 'f:metadata': meta } = metadata.managedFields[0].fieldsV1;
@@ -31,7 +31,7 @@ test('a custom object is created with all its members', async () => {
   assert.deepEqual(metadata.managedFields[0].fieldsV1['f:spec']['.'], {});
 });
 
-test('who applies a new object owns what it applied and nothing more', async () => {
+test('an apply that creates an object owns the applied fields only', async () => {
   const api = new Api();
   const { kind, apiVersion, metadata, spec } = pod('web');
   const applied = { kind, apiVersion, metadata, spec };

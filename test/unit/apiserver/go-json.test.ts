@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { assert as check, constantFrom, json, nat, oneof, property, tuple } from 'fast-check';
 import { inspectJson } from '../../../src/apiserver/go-json.ts';
 
-test('a mistake is told in the words of Go', () => {
+test('errors have the texts of Go', () => {
   const mistakes: [string, string][] = [
     ['', 'unexpected end of JSON input'],
     ['{', 'unexpected end of JSON input'],
@@ -27,7 +27,7 @@ test('a mistake is told in the words of Go', () => {
   for (const [text, problem] of mistakes) assert.equal(inspectJson(text).problem, problem, text);
 });
 
-test('whatever JSON.parse reads has no problem, and the other way round', () => {
+test('a text has no problem exactly if JSON.parse accepts it', () => {
   const texts = json();
   const characters = constantFrom(...'{}[]",:x0-.e\\ '.split(''));
   const damaged = tuple(texts, nat(), characters).map(([text, at, character]) => {
@@ -44,13 +44,13 @@ test('whatever JSON.parse reads has no problem, and the other way round', () => 
   );
 });
 
-test('members that are given twice are found, wherever they are', () => {
+test('repeated members are found at every depth', () => {
   const text = `{"a":1,"b":{"c":1,"\\u0063":2,"c":3},"l":[{"x":1},{"x":1,"x":2}],"a":{"a":1}}`;
   assert.deepEqual(inspectJson(text).duplicates, ['b.c', 'l[1].x', 'a']);
   assert.deepEqual(inspectJson('{"__proto__":1,"constructor":2}').duplicates, []);
 });
 
-test('depth is no problem', () => {
+test('deep nesting does not overflow the stack', () => {
   const depth = 100_000;
   assert.deepEqual(inspectJson('['.repeat(depth) + ']'.repeat(depth)), { duplicates: [] });
 });

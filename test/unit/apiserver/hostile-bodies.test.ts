@@ -25,7 +25,7 @@ function create(extra: JsonObject, metadata: JsonObject = {}, query: string = ''
 }
 
 describe('an object with a problem in each of its many fields', () => {
-  test('is stored without its unknown fields, with warnings that fit into a header', async () => {
+  test('is stored without unknown fields, with warnings that fit into a header', async () => {
     const { status, headers, text } = await create(members(MANY, 'u'));
     assert.equal(status, 201, text.slice(0, 500));
     const { warning = '' } = headers;
@@ -33,7 +33,7 @@ describe('an object with a problem in each of its many fields', () => {
     assert.ok(warning.length < HEADER_LIMIT, `${warning.length} characters`);
   });
 
-  test('is refused with its first 100 unknown fields if fields are validated strictly', async () => {
+  test('is rejected with its first 100 unknown fields in strict field validation', async () => {
     for (const [extra, metadata] of [
       [members(1000, 'u'), {}],
       [{}, members(1000, 'u')],
@@ -44,7 +44,7 @@ describe('an object with a problem in each of its many fields', () => {
     }
   });
 
-  test('is refused with as many of its invalid labels as fit into 1 MiB', async () => {
+  test('is rejected with as many invalid labels as fit into 1 MiB', async () => {
     const { status, body, text } = await create({}, { labels: members(20_000, '-') });
     assert.equal(status, 422, text.slice(0, 500));
     assert.match(body.message, /, and \d+ more\]$/);
@@ -65,7 +65,7 @@ describe('an object with a problem in each of its many fields', () => {
     assert.ok(errors.length > MANY);
   });
 
-  test('does not keep the cost of a rule from being estimated', () => {
+  test('does not prevent the cost estimate of a rule', () => {
     const values = Array.from({ length: MANY }, (_, at) => `v${at}`);
     const schema = (rule: string) => ({
       type: 'object',
@@ -76,7 +76,7 @@ describe('an object with a problem in each of its many fields', () => {
   });
 });
 
-test('a path that all unknown fields share is repeated for 100 of them', () => {
+test('a path that all unknown fields share is repeated for 100 fields', () => {
   const schema = {
     type: 'object',
     properties: { map: { type: 'object', additionalProperties: { type: 'object' } } },
@@ -86,7 +86,7 @@ test('a path that all unknown fields share is repeated for 100 of them', () => {
   assert.deepEqual(object, { map: { ['k'.repeat(1000)]: {} } });
 });
 
-test('one problem is reported, however long its text is', () => {
+test('one problem is reported, even if its text is long', () => {
   const long = fieldError.invalid('spec', 'x'.repeat(2 * 1024 * 1024), 'too long');
   const { message, details } = invalidStatus({ kind: 'A', group: '', name: 'a' }, [long, long]);
   assert.equal(details?.causes?.length, 1);
@@ -97,7 +97,7 @@ describe('a YAML body', () => {
   const send = (text: string) =>
     new Api().send('POST', CONFIG_MAPS, text, { 'content-type': 'application/yaml' });
 
-  test('may have many keys, each once', async () => {
+  test('may have many keys that do not repeat', async () => {
     const keys = Array.from({ length: 30_000 }, (_, at) => `  key-${at}: value`).join('\n');
     const body = `metadata:\n  name: a\ndata:\n${keys}\n`;
     const { status, body: stored } = await send(body);

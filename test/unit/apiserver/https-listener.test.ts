@@ -85,7 +85,7 @@ async function textOf(stream: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-test('the handler is asked the same over HTTP/2 and HTTP/1.1', async (t) => {
+test('the handler receives the same request over HTTP/2 and HTTP/1.1', async (t) => {
   const seen: HttpRequest[] = [];
   const { open, send } = await listen(t, async (incoming) => {
     seen.push(await withBody(incoming));
@@ -113,7 +113,7 @@ test('the handler is asked the same over HTTP/2 and HTTP/1.1', async (t) => {
   assert.equal(seen.length, 2);
 });
 
-test('a large answer leaves room for others on its connection', async (t) => {
+test('a large response does not delay others on its connection', async (t) => {
   const large = 'x'.repeat(11 * 1024 * 1024);
   const { open } = await listen(t, async ({ path }) => ({
     status: 200,
@@ -127,7 +127,7 @@ test('a large answer leaves room for others on its connection', async (t) => {
   assert.equal((await textOf(slow)).length, large.length);
 });
 
-test('a client that goes away is noticed on its stream alone', async (t) => {
+test('a cancelled stream does not affect others on its connection', async (t) => {
   const gone: string[] = [];
   const { open } = await listen(t, async ({ path, signal }) => {
     signal?.addEventListener('abort', () => gone.push(path));
@@ -142,12 +142,12 @@ test('a client that goes away is noticed on its stream alone', async (t) => {
   assert.equal(session.closed, false);
 });
 
-test('a fault in an answer resets its stream, which a client tells from an end', async (t) => {
+test('an error within a response resets its stream, so that it does not look complete', async (t) => {
   const { open } = await listen(t, async () => ({
     status: 200,
     headers: {},
     body: (async function* () {
-      yield* textBody('begun');
+      yield* textBody('start');
       throw new Error('a fault');
     })(),
   }));
@@ -155,7 +155,7 @@ test('a fault in an answer resets its stream, which a client tells from an end',
   await assert.rejects(textOf(stream), { code: 'ERR_HTTP2_STREAM_ERROR' });
 });
 
-test('close ends HTTP/2 connections at once, with what they carry', async (t) => {
+test('close ends HTTP/2 connections and their streams at once', async (t) => {
   let ended = 0;
   const { listener, open } = await listen(t, async ({ signal }) => {
     signal?.addEventListener('abort', () => ended++);
@@ -174,13 +174,13 @@ test('close ends HTTP/2 connections at once, with what they carry', async (t) =>
   await Promise.all(closed);
 });
 
-/** Begins, and ends with the signal. */
+/** Starts, and ends with the signal. */
 async function* endless(signal: AbortSignal | undefined): AsyncGenerator<Uint8Array, void> {
-  yield* textBody('begun');
+  yield* textBody('start');
   if (signal && !signal.aborted) await once(signal, 'abort');
 }
 
-test('an answer over HTTP/1.1 does not wait until the client has acknowledged the one before', async (t) => {
+test('a response over HTTP/1.1 does not wait for the acknowledgement of the previous one', async (t) => {
   const { listener, ca } = await listen(t, async () => {
     return { status: 200, headers: {}, body: textBody('whole') };
   });
@@ -204,11 +204,11 @@ test('an answer over HTTP/1.1 does not wait until the client has acknowledged th
   assert.ok(quickestMs < 40, `${quickestMs} ms`);
 });
 
-test('an answer does not wait for a body that the handler does not receive', async (t) => {
+test('a response does not wait for a body that the handler does not read', async (t) => {
   const { open, send } = await listen(t, answerStatus, { discardMs: 10 });
   for (const headers of [{}, { connection: 'keep-alive' }]) {
     const old = send({ method: 'POST', path: '/401', headers });
-    old.write('begun');
+    old.write('start');
     const [response] = (await once(old, 'response')) as [IncomingMessage];
     assert.equal(response.statusCode, 401);
     assert.equal(await textOf(response), '0 bytes');
@@ -216,7 +216,7 @@ test('an answer does not wait for a body that the handler does not receive', asy
   }
   const session = open();
   const stream = session.request({ ':method': 'POST', ':path': '/403' });
-  stream.write('begun');
+  stream.write('start');
   const chunks: Buffer[] = [];
   stream.on('data', (chunk: Buffer) => chunks.push(chunk));
   const reset = once(stream, 'close');
@@ -229,7 +229,7 @@ test('an answer does not wait for a body that the handler does not receive', asy
   assert.equal(await textOf(next), '5 bytes');
 });
 
-test('a client that sends a large body regardless gets the answer', async (t) => {
+test('a client that sends a large body without waiting gets the response', async (t) => {
   const { open, send } = await listen(t, answerStatus);
   const body = Buffer.alloc(MAX_BODY_BYTES + 1);
   for (const [method, path, expected] of [
@@ -248,11 +248,11 @@ test('a client that sends a large body regardless gets the answer', async (t) =>
   }
 });
 
-test('a body that is too large is refused before all of it has arrived', async (t) => {
+test('a body that is too large is rejected before all of it has arrived', async (t) => {
   const { open, send } = await listen(t, answerStatus, { discardMs: 10 });
   const announced = { 'content-length': MAX_BODY_BYTES + 1 };
   const old = send({ method: 'PUT', path: '/200', headers: announced });
-  old.write('begun');
+  old.write('start');
   const [response] = (await once(old, 'response')) as [IncomingMessage];
   assert.equal(response.statusCode, 413);
   old.destroy();
@@ -267,7 +267,7 @@ test('a body that is too large is refused before all of it has arrived', async (
   assert.equal(await textOf(largest), `${MAX_BODY_BYTES} bytes`);
 });
 
-test('a client that asks whether to send its body is told only if it is wanted', async (t) => {
+test('`Expect: 100-continue` is answered only if the handler reads the body', async (t) => {
   const { send } = await listen(t, answerStatus);
   const headers = { expect: '100-continue' };
   for (const [method, path, expected] of [
@@ -288,7 +288,7 @@ test('a client that asks whether to send its body is told only if it is wanted',
   }
 });
 
-test('an HTTP/2 connection takes no further requests after an answer with 401', async (t) => {
+test('an HTTP/2 connection accepts no further requests after a response with 401', async (t) => {
   const { open } = await listen(t, answerStatus);
   for (const [path, isClosed] of [
     ['/200', false],
@@ -329,7 +329,7 @@ test('a new connection takes the place of the one that has been idle longest', a
   assert.equal(watch.closed, false);
 });
 
-test('requests over HTTP/1.1 that do not wait for answers are all answered', async (t) => {
+test('pipelined requests over HTTP/1.1 are all answered', async (t) => {
   const { listener, ca } = await listen(t, async (incoming) => {
     await withBody(incoming);
     return { status: 200, headers: {}, body: textBody('whole') };

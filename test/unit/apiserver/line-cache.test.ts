@@ -14,7 +14,7 @@ function object(name: string): StoredObject {
   return { apiVersion: 'v1', kind: 'Thing', metadata };
 }
 
-test('a line of an object is encoded once for each form', () => {
+test('a watch line of an object is encoded once for each form', () => {
   const lines = new LineCache();
   const encoded: string[] = [];
   const line = (of: StoredObject, form: string) =>
@@ -31,7 +31,7 @@ test('a line of an object is encoded once for each form', () => {
   assert.equal(lines.bytes, 30);
 });
 
-test('the lines of the objects that came first are forgotten beyond 4 MiB', () => {
+test('the oldest lines are evicted beyond 4 MiB', () => {
   const lines = new LineCache();
   const MIB = 1024 ** 2;
   const objects = Array.from({ length: 20 }, (_, index) => object(`o${index}`));
@@ -50,7 +50,7 @@ test('the lines of the objects that came first are forgotten beyond 4 MiB', () =
   assert.ok(kept.length > 0 && kept.every((each) => objects.indexOf(each) >= 16));
 });
 
-test('a kept line does not hold its object in memory', async () => {
+test('a cached line does not keep its object in memory', async () => {
   const lines = new LineCache();
   const held = new WeakRef({ ...object('a'), data: { text: 'x'.repeat(1000) } });
   lines.line(held.deref() ?? object('b'), 'ADDED', () => new Uint8Array(10));

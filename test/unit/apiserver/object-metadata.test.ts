@@ -22,7 +22,7 @@ function problems(change: Partial<ObjectMeta>): string[] {
 }
 
 describe('names', () => {
-  test('each format takes what a real server takes', () => {
+  test('each format accepts the names that a real server accepts', () => {
     const ok = (name: string, format: Parameters<typeof nameProblems>[1]) =>
       nameProblems(name, format).length === 0;
     assert.ok(ok('a.b-c', 'dns1123Subdomain'));
@@ -37,7 +37,7 @@ describe('names', () => {
     assert.ok(!ok('..', 'pathSegment'));
   });
 
-  test('the length of a name is told in characters, that of a label value in bytes', () => {
+  test('the length of a name is reported in characters, that of a label value in bytes', () => {
     const long = 'a'.repeat(254);
     assert.deepEqual(nameProblems(long, 'dns1123Subdomain'), [
       'must be no more than 253 characters',
@@ -47,7 +47,7 @@ describe('names', () => {
     ]);
   });
 
-  test('a name to be completed is checked as well; it may end in a dash', () => {
+  test('a generateName is checked too; it may end with a hyphen', () => {
     assert.deepEqual(problems({ generateName: 'web-' }), []);
     assert.match(
       problems({ generateName: '-' })[0] ?? '',
@@ -56,7 +56,7 @@ describe('names', () => {
     assert.match(problems({ generateName: 'Web-' })[0] ?? '', /^metadata\.generateName: /);
   });
 
-  test('a hostile name is refused in no time', () => {
+  test('a very long name is rejected without a slow regular expression', () => {
     const started = performance.now();
     assert.equal(nameProblems(`${'a-'.repeat(500_000)}!`, 'dns1123Subdomain').length, 2);
     assert.ok(performance.now() - started < 1000);
@@ -64,7 +64,7 @@ describe('names', () => {
 });
 
 describe('metadata', () => {
-  test('sound metadata has no problems', () => {
+  test('valid metadata has no problems', () => {
     assert.deepEqual(
       problems({
         labels: { app: 'web', 'example.com/tier': '' },
@@ -76,7 +76,7 @@ describe('metadata', () => {
     );
   });
 
-  test('each field is checked, in the words of a real server', () => {
+  test('each field is checked, with the texts of a real server', () => {
     assert.deepEqual(problems({ name: '' }), [
       'metadata.name: Required value: name or generateName is required',
     ]);
@@ -99,12 +99,12 @@ describe('metadata', () => {
     assert.equal(problems({ finalizers: ['orphan', 'foregroundDeletion'] }).length, 1);
   });
 
-  test('an update may not change what makes an object the one it is', () => {
+  test('an update cannot change the identity of an object', () => {
     const errors = validateMetadataUpdate({ ...META, uid: 'other' }, META).map(formatFieldError);
     assert.deepEqual(errors, ['metadata.uid: Invalid value: "other": field is immutable']);
   });
 
-  test('an object that is being deleted takes no new finalizers, but loses them', () => {
+  test('an object that is being deleted can lose finalizers but not gain any', () => {
     const dying = { ...META, deletionTimestamp: 't', finalizers: ['a/b', 'c/d'] };
     assert.deepEqual(validateMetadataUpdate({ ...dying, finalizers: ['a/b'] }, dying), []);
     assert.match(
@@ -116,7 +116,7 @@ describe('metadata', () => {
   });
 });
 
-test('the propagation policy decides between the two finalizers of garbage collection', () => {
+test('the propagation policy selects the finalizer of garbage collection', () => {
   const own = ['example.com/x'];
   assert.deepEqual(deletionFinalizers(own, undefined), own);
   assert.deepEqual(deletionFinalizers(own, 'Foreground'), [...own, 'foregroundDeletion']);

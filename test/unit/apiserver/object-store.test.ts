@@ -30,7 +30,7 @@ function names(collection: Collection, revision?: number): string[] {
 }
 
 describe('ObjectStore', () => {
-  test('one revision rises with every write to any resource', () => {
+  test('every write to any resource increases the revision', () => {
     const store = new ObjectStore();
     const first = store.collection(PODS).put(object('a', 'x'));
     const second = store.collection(NODES).put(object('n'));
@@ -42,7 +42,7 @@ describe('ObjectStore', () => {
     assert.equal(first.metadata.resourceVersion, '2', 'what was stored is not touched');
   });
 
-  test('lists come in the order of etcd’s keys, whatever the order of creation', () => {
+  test('lists are in the order of etcd’s keys', () => {
     const pods = new ObjectStore().collection(PODS);
     for (const [name, namespace] of [
       ['b', 'a'],
@@ -56,7 +56,7 @@ describe('ObjectStore', () => {
     assert.equal(pods.size, 3);
   });
 
-  test('an earlier state can be listed as long as the history reaches back to it', () => {
+  test('an earlier state can be listed while the history contains it', () => {
     const store = new ObjectStore();
     const pods = store.collection(PODS);
     pods.put(object('a', 'x', 1));
@@ -78,7 +78,7 @@ describe('ObjectStore', () => {
     assert.throws(() => pods.listAt(store.revision + 1), /Too large resource version/);
   });
 
-  test('a compaction holds for resources that are first used after it', () => {
+  test('a compaction also applies to resources that are first used after it', () => {
     const store = new ObjectStore();
     store.collection(PODS).put(object('a', 'x'));
     store.compact();
@@ -89,7 +89,7 @@ describe('ObjectStore', () => {
     assert.deepEqual(store.collection(NODES).history.since(2), []);
   });
 
-  test('who waits for a revision is woken when it is reached, and not before', () => {
+  test('waiting for a revision ends when it is reached', () => {
     const store = new ObjectStore();
     const woken: number[] = [];
     store.whenReached(3, () => woken.push(3));
@@ -104,7 +104,7 @@ describe('ObjectStore', () => {
 });
 
 describe('WatchHistory', () => {
-  test('it remembers at least the last changes of its capacity, and at most twice as many', () => {
+  test('it keeps at least its capacity of changes, and at most twice as many', () => {
     const store = new ObjectStore({ historySize: 3 });
     const pods = store.collection(PODS);
     for (let value = 1; value <= 20; value++) pods.put(object('a', 'x', value));
@@ -114,7 +114,7 @@ describe('WatchHistory', () => {
     assert.throws(() => pods.history.since(compacted - 1), /too old resource version/);
   });
 
-  test('the changes after a revision come in order, with what was there before', () => {
+  test('it returns the changes after a revision in order, with the previous objects', () => {
     const pods = new ObjectStore().collection(PODS);
     const first = pods.put(object('a', 'x', 1));
     const second = pods.put(object('a', 'x', 2));
@@ -127,7 +127,7 @@ describe('WatchHistory', () => {
     assert.deepEqual(rest, []);
   });
 
-  test('it is bounded by what the changes of all resources hold in memory', () => {
+  test('the memory of the changes of all resources is bounded', () => {
     const store = new ObjectStore({ historyBytes: 1024 ** 2 });
     const [pods, nodes] = [store.collection(PODS), store.collection(NODES)];
     for (let value = 0; value < 5; value++) nodes.put(object('a', undefined, value));
@@ -144,7 +144,7 @@ describe('WatchHistory', () => {
     assert.equal(store.historyBytes, 0);
   });
 
-  test('what versions of an object share is held once', () => {
+  test('the memory that versions of an object share counts once', () => {
     const store = new ObjectStore({ historyBytes: 1024 ** 2 });
     const pods = store.collection(PODS);
     const text = 'x'.repeat(64 * 1024);

@@ -25,7 +25,7 @@ async function* chunks(text: string) {
   for (const character of text) yield new TextEncoder().encode(character);
 }
 
-test('the kubelet of the node is asked, and what it says is passed on', async () => {
+test('the logs of the kubelet of the node are returned', async () => {
   const { api, asked } = await withKubelet(200, 'YAY\n');
   const plain = await api.get(`${PODS}/p/log`);
   assert.deepEqual(
@@ -42,7 +42,7 @@ test('the kubelet of the node is asked, and what it says is passed on', async ()
   );
 });
 
-test("a kubelet's refusal is told in the server's words", async () => {
+test('an error of the kubelet becomes a Status of the server', async () => {
   const refusal = async (status: number, text: string) => {
     const { api } = await withKubelet(status, text);
     const { body } = await api.get(`${PODS}/p/log`);

@@ -19,7 +19,7 @@ const POD: Action = {
 describe('a rule', () => {
   const pods: PolicyRule = { verbs: ['get', 'list'], apiGroups: [''], resources: ['pods'] };
 
-  test('covers what it names, or all of it', () => {
+  test('covers the names it lists, or all', () => {
     const all = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
     for (const [rule, action, expected] of [
       [pods, POD, true],
@@ -41,7 +41,7 @@ describe('a rule', () => {
     }
   });
 
-  test('covers paths it names, or all that begin as it says', () => {
+  test('covers the paths it lists, or all with a prefix', () => {
     const get = (path: string): Action => ({ kind: 'path', verb: 'get', path });
     for (const [nonResourceURLs, path, expected] of [
       [['/metrics'], '/metrics', true],
@@ -78,9 +78,9 @@ describe('a server with users', () => {
   ) => (await server.handler({ method, path, headers })).status;
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-  test('lets each do what rules allow, and its administrator everything', async () => {
+  test('allows each user what its rules allow, and the administrator everything', async () => {
     for (const [token, method, expected] of [
-      ['nobody’s', 'GET', 401],
+      ['unknown', 'GET', 401],
       ['', 'GET', 401],
       ['jane’s', 'GET', 403],
       ['reader’s', 'GET', 200],
@@ -95,7 +95,7 @@ describe('a server with users', () => {
     assert.equal(await statusOf('GET', '/apis', bearer('jane’s')), 200);
   });
 
-  test('lets nobody but its administrator act for others', async () => {
+  test('allows only its administrator to impersonate', async () => {
     const reader = { 'impersonate-user': 'reader' };
     assert.equal(await statusOf('GET', CONFIG_MAPS, { ...bearer(server.token), ...reader }), 200);
     assert.equal(
@@ -152,7 +152,7 @@ describe('a user who may impersonate', () => {
   };
   const reader = { 'impersonate-user': 'reader' };
 
-  test('needs the right to every value', async () => {
+  test('needs the permission for every value', async () => {
     const all = {
       ...reader,
       'impersonate-group': 'readers, cn=team,dc=example',
@@ -183,7 +183,7 @@ describe('a user who may impersonate', () => {
     }
   });
 
-  test('is not in a group because any user may be impersonated', async () => {
+  test('does not get groups by the permission to impersonate users', async () => {
     const masters = { 'impersonate-user': 'jane', 'impersonate-group': 'system:masters' };
     assert.match(await whoami('any’s', masters), /^403 groups "system:masters" is forbidden/);
     assert.deepEqual((await whoami('any’s', { 'impersonate-user': 'jane' })).groups, [
@@ -191,7 +191,7 @@ describe('a user who may impersonate', () => {
     ]);
   });
 
-  test('needs the right to a service account, not to a user of its name', async () => {
+  test('needs the permission for a service account, not for a user of its name', async () => {
     const account = (name: string) => ({ 'impersonate-user': `system:serviceaccount:${name}` });
     assert.deepEqual(await whoami('actor’s', account('default:prometheus')), {
       username: 'system:serviceaccount:default:prometheus',

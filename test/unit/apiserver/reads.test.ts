@@ -25,7 +25,7 @@ async function apiWithMaps(...all: string[]): Promise<Api> {
 }
 
 describe('get', () => {
-  test('of what is not there is NotFound, of a path that is not there a 404', async () => {
+  test('of a missing object is NotFound, of an unknown path a 404', async () => {
     const api = await apiWithCounts();
     const missing = await api.get(`${COUNTS}/web`);
     assert.equal(missing.status, 404);
@@ -52,7 +52,7 @@ describe('get', () => {
 });
 
 describe('list', () => {
-  test('carries its kind and revision; items of built-in kinds do not repeat the kind', async () => {
+  test('has its kind and revision; items of built-in kinds do not repeat the kind', async () => {
     const api = await apiWithCounts();
     await api.post(CONFIG_MAPS, configMap('a'));
     await api.post(COUNTS, count('web'));
@@ -87,7 +87,7 @@ describe('list', () => {
     assert.deepEqual(await found('fieldSelector=spec.name%3Dapache', COUNTS), []);
   });
 
-  test('refuses options that make no sense', async () => {
+  test('rejects invalid options', async () => {
     const api = await apiWithCounts();
     const cases: [path: string, code: number, message: RegExp][] = [
       [`${PODS}?labelSelector=a%3D%3D%3Db`, 400, /unable to parse requirement/],
@@ -131,7 +131,7 @@ describe('list', () => {
     }
   });
 
-  test('pages show the state of the first page, whatever happens in between', async () => {
+  test('all pages show the state of the first page', async () => {
     const api = await apiWithMaps('a', 'b', 'c', 'd', 'e');
     const first = await api.get(`${CONFIG_MAPS}?limit=2`);
     assert.deepEqual(names(first), ['a', 'b']);
@@ -150,7 +150,7 @@ describe('list', () => {
     assert.equal(third.body.metadata.continue, undefined);
   });
 
-  test('with a selector does not say how many are left', async () => {
+  test('with a selector does not report the remaining item count', async () => {
     const api = await apiWithMaps('a', 'b', 'c');
     const { body } = await api.get(`${CONFIG_MAPS}?limit=1&labelSelector=!x`);
     assert.ok(body.metadata.continue);
@@ -172,7 +172,7 @@ describe('list', () => {
       return api;
     }
 
-    test('is encoded in pieces, as the client takes them', async () => {
+    test('is encoded in pieces, as the client reads them', async () => {
       const api = await apiWithLargeMaps(20);
       for (const accept of ['application/json', 'application/json;as=Table;v=v1;g=meta.k8s.io']) {
         const chunks: Uint8Array[] = [];
@@ -185,7 +185,7 @@ describe('list', () => {
       }
     });
 
-    test('shows the state of its beginning, whatever is written meanwhile', async () => {
+    test('shows the state at its start', async () => {
       const api = await apiWithLargeMaps(4);
       const chunks = await open(api);
       const { value: first = new Uint8Array() } = await chunks.next();
@@ -199,7 +199,7 @@ describe('list', () => {
       );
     });
 
-    test('breaks when the history forgets objects of that state', async () => {
+    test('breaks when the history no longer contains objects of that state', async () => {
       const api = await apiWithLargeMaps(4);
       const [slow, quick] = [await open(api), await open(api)];
       await slow.next();
@@ -212,7 +212,7 @@ describe('list', () => {
     });
   });
 
-  test('a token whose state is forgotten answers 410 with one that goes on without it', async () => {
+  test('an expired continue token is answered with 410 and an inconsistent continue token', async () => {
     const api = await apiWithMaps('a', 'b', 'c');
     const first = await api.get(`${CONFIG_MAPS}?limit=1`);
     await api.delete(`${CONFIG_MAPS}/b`);
@@ -230,7 +230,7 @@ describe('list', () => {
     assert.equal(rest.body.metadata.resourceVersion, String(api.server.revision));
   });
 
-  test('an exact revision shows that state, any other the newest', async () => {
+  test('an exact revision shows that state, others the newest', async () => {
     const api = await apiWithMaps('a');
     const revision = api.server.revision;
     await api.post(CONFIG_MAPS, configMap('b'));
@@ -250,7 +250,7 @@ describe('list', () => {
     assert.equal(gone.status, 410);
   });
 
-  test('a revision of the future is waited for, and after three seconds is too large', async () => {
+  test('a future revision is awaited, and after three seconds rejected as too large', async () => {
     const api = await apiWithMaps('a');
     const future = api.server.revision + 1;
     const late = api.get(`${CONFIG_MAPS}?resourceVersion=${future}`);
@@ -277,7 +277,7 @@ describe('representations', () => {
   const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
   const PARTIAL = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
 
-  test('a Table for kubectl, metadata alone for those who want no more', async () => {
+  test('serves a Table, and PartialObjectMetadata', async () => {
     const api = await apiWithCounts();
     await api.post(COUNTS, count('web'));
     const table = (await api.get(COUNTS, { accept: TABLE })).body;
@@ -295,7 +295,7 @@ describe('representations', () => {
     assert.deepEqual(Object.keys(partial.items[0]).sort(), ['apiVersion', 'kind', 'metadata']);
   });
 
-  test('protobuf is passed over for JSON, and is not acceptable alone', async () => {
+  test('protobuf is answered with JSON if that is acceptable, and otherwise with 406', async () => {
     const api = new Api();
     const protobuf = 'application/vnd.kubernetes.protobuf';
     const both = await api.get(CONFIG_MAPS, { accept: `${protobuf},application/json` });

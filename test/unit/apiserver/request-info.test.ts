@@ -12,7 +12,7 @@ function read(method: HttpRequest['method'], path: string): string | undefined {
     .join(' ');
 }
 
-test('a resource path says verb, group, version, resource, namespace, name and subresource', () => {
+test('a resource path has group, version, resource, namespace, name and subresource', () => {
   const cases: [HttpRequest['method'], string, string | undefined][] = [
     ['GET', '/api/v1/pods', 'list  v1 pods - - -'],
     ['GET', '/api/v1/pods?watch=true', 'watch  v1 pods - - -'],
@@ -42,7 +42,7 @@ test('a resource path says verb, group, version, resource, namespace, name and s
   for (const [method, path, expected] of cases) assert.equal(read(method, path), expected, path);
 });
 
-test('segments are decoded, and a bad escape is the client’s error', () => {
+test('segments are decoded, and a malformed escape is a bad request', () => {
   assert.equal(read('GET', '/api/v1/namespaces/a/pods/b%2Fc'), 'get  v1 pods a b/c -');
   assert.throws(() => parseTarget('/api/v1/pods/%zz'), /invalid URL escape/);
 });

@@ -30,7 +30,7 @@ describe('the request log', () => {
     assert.equal(log.count({ verb: 'list' }), 300);
   });
 
-  test('counts requests to names that no resource can have nowhere', () => {
+  test('does not count requests to invalid resource names', () => {
     const log = new RequestLog();
     add(log, `/api/v1/${'x'.repeat(64 * 1024)}`);
     assert.equal(log.count(), 0);

@@ -48,7 +48,7 @@ describe('a server restored from a snapshot', () => {
     assert.equal(event.object.code, 410);
   });
 
-  test('does not refuse a watch from what it has lost: it is silent, without bookmarks', async () => {
+  test('accepts a watch from a lost revision and sends nothing, not even bookmarks', async () => {
     const { api, lost } = await restored();
     const query = `allowWatchBookmarks=true&resourceVersion=${lost}`;
     const watch = await api.watch(`${CONFIG_MAPS}?${query}`);
@@ -63,7 +63,7 @@ describe('a server restored from a snapshot', () => {
     await watch.stop();
   });
 
-  test('reports a state that is not older than what it has lost as too large, within the stream', async () => {
+  test('reports a lost revision as too large within a watch list', async () => {
     const { api, lost } = await restored();
     const query =
       'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';

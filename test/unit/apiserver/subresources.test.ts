@@ -11,7 +11,7 @@ describe('scale', () => {
     return api;
   }
 
-  test('shows a custom object as its CRD says', async () => {
+  test('uses the paths of the CRD for a custom object', async () => {
     const api = await scalable();
     const { body } = await api.get(`${COUNTS}/web/scale`);
     const { metadata } = (await api.get(`${COUNTS}/web`)).body;
@@ -30,7 +30,7 @@ describe('scale', () => {
     });
   });
 
-  test('writes the number of replicas and nothing else', async () => {
+  test('writes only the number of replicas', async () => {
     const api = await scalable();
     const { body } = await api.get(`${COUNTS}/web/scale`);
     body.spec.replicas = 5;
@@ -50,7 +50,7 @@ describe('scale', () => {
     assert.deepEqual(entry.fieldsV1, { 'f:spec': { 'f:count': {} } });
   });
 
-  test('refuses an outdated scale and a negative one', async () => {
+  test('rejects an outdated scale and a negative one', async () => {
     const api = await scalable();
     const { body } = await api.get(`${COUNTS}/web/scale`);
     await api.patch(`${COUNTS}/web`, { spec: { count: 4 } });
@@ -70,7 +70,7 @@ describe('scale', () => {
     assert.equal(text.status, 400);
   });
 
-  test('of a built-in kind makes a selector of its label selector', async () => {
+  test('of a built-in kind has its label selector as a string', async () => {
     const api = new Api();
     const deployments = '/apis/apps/v1/namespaces/default/deployments';
     await api.post(deployments, {
@@ -95,7 +95,7 @@ describe('scale', () => {
 describe('pods', () => {
   const target = { apiVersion: 'v1', kind: 'Node', name: 'node-1' };
 
-  test('a binding names the node, once', async () => {
+  test('a binding sets the node once', async () => {
     const api = new Api();
     await api.post(PODS, pod('web'));
     const bound = await api.post(`${PODS}/web/binding`, { metadata: { name: 'web' }, target });
@@ -110,7 +110,7 @@ describe('pods', () => {
     assert.equal((await api.post(`${PODS}/web/binding`, { target: {} })).status, 500);
   });
 
-  test('an eviction deletes', async () => {
+  test('an eviction deletes the Pod', async () => {
     const api = new Api();
     await api.post(PODS, pod('web'));
     const evicted = await api.post(`${PODS}/web/eviction`, { metadata: { name: 'web' } });
@@ -118,7 +118,7 @@ describe('pods', () => {
     assert.equal((await api.get(`${PODS}/web`)).status, 404);
   });
 
-  test('verbs that a subresource does not have are refused', async () => {
+  test('verbs that a subresource does not have are rejected', async () => {
     const api = new Api();
     await api.post(PODS, pod('web'));
     assert.equal((await api.get(`${PODS}/web/binding`)).status, 405);
@@ -129,7 +129,7 @@ describe('pods', () => {
 });
 
 describe('subresources of built-in kinds', () => {
-  test('an approval writes the conditions of a certificate request and nothing else', async () => {
+  test('an approval writes only the conditions of a certificate request', async () => {
     const api = new Api();
     const requests = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
     const pem = '-----BEGIN CERTIFICATE REQUEST-----\n-----END CERTIFICATE REQUEST-----\n';
@@ -139,10 +139,10 @@ describe('subresources of built-in kinds', () => {
         request: Buffer.from(pem).toString('base64'),
         signerName: 'example.com/signer',
         usages: ['client auth'],
-        username: 'somebody-else',
+        username: 'another-user',
       },
     });
-    assert.notEqual(body.spec.username, 'somebody-else');
+    assert.notEqual(body.spec.username, 'another-user');
     const conditions = [{ type: 'Approved', status: 'True', reason: 'Test' }];
     const approved = await api.patch(`${requests}/web/approval`, {
       status: { conditions, certificate: 'eA==' },

@@ -14,7 +14,7 @@ async function apiWithMaps(...all: string[]): Promise<Api> {
 }
 
 describe('watch', () => {
-  test('without a revision begins with everything there is, and goes on with what happens', async () => {
+  test('without a revision sends all objects first, then changes', async () => {
     const api = await apiWithMaps('a', 'b');
     const watch = await api.watch(CONFIG_MAPS);
     assert.deepEqual(await watch.said(), ['ADDED a', 'ADDED b']);
@@ -27,7 +27,7 @@ describe('watch', () => {
     assert.equal(api.server.watches, 0);
   });
 
-  test('events are whole objects; a deleted one is as it last was, at the revision of its end', async () => {
+  test('events have complete objects; a deleted one has its last state and the revision of its deletion', async () => {
     const api = await apiWithMaps('a');
     const watch = await api.watch(CONFIG_MAPS);
     await api.delete(`${CONFIG_MAPS}/a`);
@@ -39,7 +39,7 @@ describe('watch', () => {
     await watch.stop();
   });
 
-  test('from a revision says what came after it, each once and in order', async () => {
+  test('from a revision sends later changes, each once and in order', async () => {
     const api = await apiWithMaps('a');
     const { revision } = api.server;
     await api.post(CONFIG_MAPS, configMap('b'));
@@ -50,7 +50,7 @@ describe('watch', () => {
     await watch.stop();
   });
 
-  test('from a revision that is forgotten answers with one ERROR event', async () => {
+  test('from an expired revision answers with one ERROR event', async () => {
     const api = await apiWithMaps('a');
     const { revision } = api.server;
     await api.post(CONFIG_MAPS, configMap('b'));
@@ -68,7 +68,7 @@ describe('watch', () => {
     await current.stop();
   });
 
-  test('from a revision of the future keeps quiet until there is news', async () => {
+  test('from a future revision sends nothing until there are changes', async () => {
     const api = await apiWithMaps();
     const watch = await api.watch(`${CONFIG_MAPS}?resourceVersion=${api.server.revision + 1}`);
     await api.post(CONFIG_MAPS, configMap('a'));
@@ -77,7 +77,7 @@ describe('watch', () => {
     await watch.stop();
   });
 
-  test('an initial state that was asked for ends with its bookmark, before any news', async () => {
+  test('requested initial events end with a bookmark, before any change', async () => {
     const api = await apiWithMaps('a', 'b');
     const revision = String(api.server.revision);
     const watch = await api.watch(`${CONFIG_MAPS}?${WATCH_LIST}`);
@@ -98,7 +98,7 @@ describe('watch', () => {
     await watch.stop();
   });
 
-  test('bookmarks tell about once a minute how far it has come', async () => {
+  test('bookmarks are sent about once a minute', async () => {
     const api = await apiWithMaps('a');
     const { revision } = api.server;
     const watch = await api.watch(
@@ -121,7 +121,7 @@ describe('watch', () => {
     assert.equal(api.clock.pending, 0, 'no timer outlives its watch');
   });
 
-  test('a selection sees objects come in and go out as they change', async () => {
+  test('with a selector reports objects that start or stop matching as added or deleted', async () => {
     const api = await apiWithMaps();
     const label = (name: string, app: string | null) =>
       api.patch(`${CONFIG_MAPS}/${name}`, { metadata: { labels: { app } } });
@@ -141,7 +141,7 @@ describe('watch', () => {
     await watch.stop();
   });
 
-  test('a namespace’s watch hears nothing of the others', async () => {
+  test('of a namespace sends no events of others', async () => {
     const api = await apiWithMaps();
     await api.post('/api/v1/namespaces', { metadata: { name: 'team' } });
     const own = await api.watch(CONFIG_MAPS);
@@ -168,7 +168,7 @@ describe('watch', () => {
     await watch.stop();
   });
 
-  test('watches of different forms each get their own', async () => {
+  test('watches of the same objects can have different representations', async () => {
     const api = await apiWithMaps();
     const whole = await api.watch(CONFIG_MAPS);
     const metadata = await api.watch(CONFIG_MAPS, {
@@ -195,7 +195,7 @@ describe('watch', () => {
     await trimmed.stop();
   });
 
-  test('who does not read loses the watch, not the server its memory', async () => {
+  test('of a client that does not read ends, and its memory is bounded', async () => {
     const api = new Api({ watchBufferLimit: 10 });
     const response = await api.server.handler({
       method: 'GET',
@@ -208,7 +208,7 @@ describe('watch', () => {
     assert.deepEqual(chunks, []);
   });
 
-  test('of a client that does not read ends when the history forgets what it was not sent', async () => {
+  test('of a client that does not read ends when the history drops changes that were not sent', async () => {
     const api = new Api({ historyBytes: 1024 ** 2 });
     const { revision } = api.server;
     await api.post(CONFIG_MAPS, configMap('a'));
@@ -230,7 +230,7 @@ describe('watch', () => {
     await reading.stop();
   });
 
-  test('leaving the stream ends the watch', async () => {
+  test('cancelling the stream ends the watch', async () => {
     const api = await apiWithMaps('a');
     const response = await api.server.handler({
       method: 'GET',
@@ -245,7 +245,7 @@ describe('watch', () => {
     assert.equal(api.clock.pending, 0);
   });
 
-  test('ends with the resource it is about', async () => {
+  test('ends when its resource is no longer served', async () => {
     const api = await apiWithCounts();
     await api.post(COUNTS, count('web'));
     const watch = await api.watch(COUNTS);

@@ -17,7 +17,7 @@ import {
 } from './api-client.ts';
 
 describe('create', () => {
-  test('the server fills in metadata and defaults, and drops the status', async () => {
+  test('sets metadata and defaults, and drops the status', async () => {
     const api = await apiWithCounts();
     const reply = await api.post(COUNTS, {
       ...count('web', { name: 'nginx' }),
@@ -35,7 +35,7 @@ describe('create', () => {
     assert.equal(status, undefined);
   });
 
-  test('what the server sets in the status is nobody’s', async () => {
+  test('a status that the server sets has no owner', async () => {
     const api = new Api();
     const { status, metadata } = (await api.post(PODS, pod('web'))).body;
     assert.equal(status.phase, 'Pending');
@@ -43,7 +43,7 @@ describe('create', () => {
     assert.deepEqual(Object.keys(metadata.managedFields[0].fieldsV1), ['f:spec']);
   });
 
-  test('a generated name is the base and five characters, tried again when it is taken', async () => {
+  test('a generated name is the base and five characters, and is generated again if it exists', async () => {
     const randoms = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.99, 0.99, 0.99, 0.99, 0.99];
     const api = new Api({ random: () => randoms.shift() ?? 0 });
     const draft = { ...configMap(''), metadata: { generateName: 'job-' } };
@@ -68,7 +68,7 @@ describe('create', () => {
     });
   });
 
-  test('what cannot be created is refused with the reason', async () => {
+  test('invalid objects are rejected with the reason', async () => {
     const api = await apiWithCounts();
     const refusals: [path: string, body: unknown, code: number, message: RegExp][] = [
       [
@@ -144,7 +144,7 @@ describe('create', () => {
     assert.equal(api.server.revision, before, 'nothing was written');
   });
 
-  test('a field called __proto__ is data like any other', async () => {
+  test('a field with the name __proto__ is ordinary data', async () => {
     const api = new Api();
     const body = `{"metadata":{"name":"a"},"data":{"__proto__":"x"}}`;
     const { status, text } = await api.post(CONFIG_MAPS, body);
@@ -153,7 +153,7 @@ describe('create', () => {
     assert.equal(Object.hasOwn(Object.prototype, 'x'), false);
   });
 
-  test('YAML is taken as well as JSON, anything else is not', async () => {
+  test('accepts YAML and JSON only', async () => {
     const api = await apiWithCounts();
     const yaml = await api.send('POST', CONFIG_MAPS, 'metadata:\n  name: a\ndata: {x: "1"}\n', {
       'content-type': 'application/yaml',
@@ -170,7 +170,7 @@ describe('create', () => {
     assert.match(protobuf.body.message, /accepted media types include: application\/json/);
   });
 
-  test('a dry run goes all the way and leaves nothing behind', async () => {
+  test('a dry run validates and stores nothing', async () => {
     const api = new Api();
     const reply = await api.post(`${CONFIG_MAPS}?dryRun=All`, configMap('a'));
     assert.equal(reply.status, 201);
@@ -224,7 +224,7 @@ describe('update', () => {
     return { api, object: (await api.post(COUNTS, count('web'))).body };
   }
 
-  test('from an outdated state is a conflict', async () => {
+  test('with an outdated resourceVersion is a conflict', async () => {
     const { api, object } = await stored();
     await api.patch(`${COUNTS}/web`, { spec: { count: 4 } });
     const { status, body } = await api.put(`${COUNTS}/web`, object);
@@ -236,7 +236,7 @@ describe('update', () => {
     );
   });
 
-  test('without a resourceVersion overwrites a built-in kind and is refused for a custom one', async () => {
+  test('without a resourceVersion overwrites a built-in kind and is rejected for a custom one', async () => {
     const { api } = await stored();
     const custom = await api.put(`${COUNTS}/web`, count('web'));
     assert.equal(custom.status, 422);
@@ -260,7 +260,7 @@ describe('update', () => {
     );
   });
 
-  test('of another name than the path’s is refused, of a missing object not found', async () => {
+  test('with another name than in the path is rejected, of a missing object is NotFound', async () => {
     const { api, object } = await stored();
     const renamed = { ...object, metadata: { ...object.metadata, name: 'b' } };
     assert.match(
@@ -273,7 +273,7 @@ describe('update', () => {
     assert.equal((await api.put(path, lease)).status, 201, 'a Lease may be created by PUT');
   });
 
-  test('counts a generation only for what is neither metadata nor status', async () => {
+  test('increments the generation unless only metadata or status changed', async () => {
     const { api } = await stored();
     const generation = async (path: string, change: object) =>
       (await api.patch(path, change)).body.metadata.generation;
@@ -283,7 +283,7 @@ describe('update', () => {
     assert.equal(await generation(`${COUNTS}/web`, { metadata: { generation: 9 } }), 2);
   });
 
-  test('that changes nothing writes nothing and tells nobody', async () => {
+  test('without a change writes nothing and sends no event', async () => {
     const { api, object } = await stored();
     const watch = await api.watch(`${COUNTS}?resourceVersion=${object.metadata.resourceVersion}`);
     const revision = api.server.revision;
@@ -296,7 +296,7 @@ describe('update', () => {
     await watch.stop();
   });
 
-  test('leaves to the status path what is its own, and takes nothing else from it', async () => {
+  test('ignores the status, and an update of the status everything else', async () => {
     const { api, object } = await stored();
     const withStatus = { ...object, status: { healthy: true } };
     const main = await api.put(`${COUNTS}/web`, withStatus);
@@ -343,7 +343,7 @@ describe('patch', () => {
     return api;
   }
 
-  test('each type changes an object its own way', async () => {
+  test('each patch type changes an object', async () => {
     const api = await stored();
     const merged = await api.patch(`${COUNTS}/web`, { spec: { count: 5 } }, MERGE);
     assert.deepEqual(merged.body.spec, { name: 'nginx', count: 5 });
@@ -371,7 +371,7 @@ describe('patch', () => {
     assert.equal((await api.patch(`${COUNTS}/web`, {}, 'text/plain')).status, 415);
   });
 
-  test('a patch that does not fit is refused', async () => {
+  test('a patch that cannot be applied is rejected', async () => {
     const api = await stored();
     const test = [{ op: 'test', path: '/spec/count', value: 99 }];
     assert.equal((await api.patch(`${COUNTS}/web`, test, JSON_PATCH)).status, 422);
@@ -383,7 +383,7 @@ describe('patch', () => {
     assert.equal((await api.patch(`${COUNTS}/web`, stale)).status, 409);
   });
 
-  test('an apply creates, then owns what it said', async () => {
+  test('an apply creates the object and owns the applied fields', async () => {
     const api = await apiWithCounts();
     const path = `${COUNTS}/web?fieldManager=me`;
     const created = await api.patch(path, count('web'), APPLY);
@@ -398,7 +398,7 @@ describe('patch', () => {
     assert.deepEqual(dropped.body.spec, { name: 'nginx', count: 1 });
   });
 
-  test('an apply to fields of others is a conflict unless forced', async () => {
+  test('an apply to fields of another manager is a conflict unless forced', async () => {
     const api = await stored();
     const path = `${COUNTS}/web?fieldManager=me`;
     const { status, body } = await api.patch(
@@ -420,11 +420,14 @@ describe('patch', () => {
     assert.equal(forced.body.spec.count, 9);
   });
 
-  test('an apply needs a manager, and with a uid it needs the object', async () => {
+  test('an apply needs a field manager, and with a uid the object must exist', async () => {
     const api = await stored();
-    const nobody = await api.patch(`${COUNTS}/web`, count('web'), APPLY);
-    assert.equal(nobody.status, 422);
-    assert.match(nobody.body.message, /fieldManager: Required value: is required for apply patch/);
+    const anonymous = await api.patch(`${COUNTS}/web`, count('web'), APPLY);
+    assert.equal(anonymous.status, 422);
+    assert.match(
+      anonymous.body.message,
+      /fieldManager: Required value: is required for apply patch/,
+    );
     const withUid = (name: string) => ({ ...count(name), metadata: { name, uid: 'gone' } });
     const missing = await api.patch(`${COUNTS}/none?fieldManager=me`, withUid('none'), APPLY);
     assert.equal(missing.status, 409);
@@ -437,7 +440,7 @@ describe('patch', () => {
     assert.equal(other.status, 422);
   });
 
-  test('an apply of YAML to the status touches nothing else', async () => {
+  test('an apply of YAML to the status changes nothing else', async () => {
     const api = await stored();
     const yaml = 'apiVersion: demo.mark8s.io/v1\nkind: Count\nstatus:\n  healthy: true\n';
     const { body } = await api.patch(`${COUNTS}/web/status?fieldManager=me`, yaml, APPLY);

@@ -48,7 +48,7 @@ const sound: Readonly<Record<string, object>> = {
 };
 
 for (const [name, fields] of Object.entries(sound)) {
-  test(`what becomes of a sound ${name} fits its schema and its rules`, () => {
+  test(`a valid ${name} fits its schema and rules after defaulting`, () => {
     const { schema } = kind(name);
     assert.ok(schema);
     const stored = applyDefaults(created(name, fields), schema);
@@ -71,7 +71,7 @@ for (const [name, fields] of Object.entries(sound)) {
   });
 }
 
-test('a new namespace is active, labelled and kept until it is emptied', () => {
+test('a new namespace is active, and has its label and finalizer', () => {
   const namespace = created('Namespace', {});
   assert.deepEqual(namespace.metadata.labels, { 'kubernetes.io/metadata.name': 'web' });
   assert.deepEqual(namespace['spec'], { finalizers: ['kubernetes'] });
@@ -82,14 +82,14 @@ test('a new namespace is active, labelled and kept until it is emptied', () => {
   assert.deepEqual(namespace['status'], { phase: 'Terminating' });
 });
 
-test('only finalize lets go of a namespace', () => {
+test('only finalize removes the finalizer of a namespace', () => {
   const before = created('Namespace', {});
   assert.deepEqual(updated(before, { spec: {} })['spec'], { finalizers: ['kubernetes'] });
   const finalized = updated(before, { spec: { finalizers: [] } }, 'finalize');
   assert.equal(kind('Namespace').hooks?.heldBack?.(finalized), false);
 });
 
-test('an event belongs to the namespace of its object', () => {
+test('an event must be in the namespace of its object', () => {
   const about = (namespace?: string) => ({ involvedObject: { kind: 'Pod', namespace } });
   const refused = 'does not match event.namespace';
   assert.deepEqual(problems('Event', about('other')), [
@@ -101,7 +101,7 @@ test('an event belongs to the namespace of its object', () => {
   assert.deepEqual(problems('Event', about()), []);
 });
 
-test('an event of the newer form says who reports what', () => {
+test('an event of events.k8s.io needs a reporting controller and an action', () => {
   const eventTime = '2026-01-01T00:00:00.000000Z';
   const involvedObject = { kind: 'Pod', namespace: 'elsewhere' };
   assert.deepEqual(problems('Event', { involvedObject, eventTime }), [
@@ -119,7 +119,7 @@ test('an event of the newer form says who reports what', () => {
   ]);
 });
 
-test('events can be selected by what describe asks for', () => {
+test('events can be selected by the fields that kubectl describe uses', () => {
   const event = draft('Event', {
     involvedObject: { kind: 'Count', name: 'c', namespace: 'default', uid: 'u' },
     reason: 'Synced',
@@ -142,7 +142,7 @@ test('events can be selected by what describe asks for', () => {
   ]);
 });
 
-test('a new deployment rolls out by quarters', () => {
+test('a new deployment has a rolling update of 25 %', () => {
   const deployment = created('Deployment', { spec: workload });
   const { template: _, selector: __, ...spec } = deployment['spec'] as Record<string, unknown>;
   assert.deepEqual(spec, {
@@ -173,7 +173,7 @@ for (const name of ['Deployment', 'ReplicaSet']) {
     ]);
   });
 
-  test(`the template of a ${name} is held to the rules of a pod, and runs for ever`, () => {
+  test(`the template of a ${name} is validated as a pod with restartPolicy Always`, () => {
     const wrong = {
       metadata: { labels: { app: 'web', long: 'x'.repeat(64) } },
       spec: { containers: [{ name: 'web' }], restartPolicy: 'Never' },
@@ -200,7 +200,7 @@ for (const name of ['Deployment', 'ReplicaSet']) {
   });
 }
 
-test('a selector is well-formed, a strategy known', () => {
+test('selector and strategy are validated', () => {
   const expression = { key: 'a', operator: 'Near' };
   const selector = { matchLabels: { app: 'web' }, matchExpressions: [expression] };
   assert.deepEqual(problems('Deployment', { spec: { ...workload, selector } }), [
@@ -213,7 +213,7 @@ test('a selector is well-formed, a strategy known', () => {
   ]);
 });
 
-test('a changed annotation is a new generation of a deployment', () => {
+test('a changed annotation increments the generation of a deployment', () => {
   const before = created('Deployment', { spec: workload }, { generation: 4 });
   const metadata = { ...before.metadata, annotations: { a: 'b' } };
   assert.equal(updated(before, { metadata }).metadata.generation, 5);
@@ -221,7 +221,7 @@ test('a changed annotation is a new generation of a deployment', () => {
   assert.equal(updated(before, {}).metadata.generation, 4);
 });
 
-test('a service gets an address that is its own and stays', () => {
+test('a service gets a unique address that does not change', () => {
   const spec = { ports: [{ port: 80 }] };
   const service = created('Service', { spec });
   const { clusterIP } = service['spec'] as Record<string, unknown>;
@@ -242,7 +242,7 @@ test('a service gets an address that is its own and stays', () => {
   assert.match(updateProblems(service, moved)[0] ?? '', /may not change once set$/);
 });
 
-test('services without an address have none, services on nodes have ports there', () => {
+test('headless services have no address, NodePort services have node ports', () => {
   const headless = created('Service', { spec: { clusterIP: 'None' } });
   assert.deepEqual((headless['spec'] as Record<string, unknown>)['clusterIPs'], ['None']);
   assert.deepEqual(problems('Service', { spec: { clusterIP: 'None' } }), []);
@@ -252,7 +252,7 @@ test('services without an address have none, services on nodes have ports there'
   assert.ok(port && port.nodePort >= 30_000 && port.nodePort < 32_768);
 });
 
-test('the ports of a service are named and told apart', () => {
+test('the ports of a service need unique names', () => {
   const ports = [{ port: 80 }, { name: 'b', port: 80 }, { name: 'b', port: 0 }];
   assert.deepEqual(problems('Service', { spec: { ports } }), [
     'spec.ports[0].name: Required value',
@@ -263,7 +263,7 @@ test('the ports of a service are named and told apart', () => {
   ]);
 });
 
-test('a secret is stored in base64, whichever way it came', () => {
+test('stringData of a secret is stored in base64', () => {
   const secret = created('Secret', {
     data: { a: 'eA==' },
     stringData: { b: 'y', __proto__x: 'z' },
@@ -291,7 +291,7 @@ test('keys, sizes and types of secrets and config maps are checked', () => {
   ]);
 });
 
-test('what is immutable stays, and what is not may change', () => {
+test('immutable fields cannot change, others can', () => {
   const before = created('ConfigMap', { data: { a: '1' }, immutable: true });
   const why = 'Forbidden: field is immutable when `immutable` is set';
   assert.deepEqual(updateProblems(before, updated(before, { data: {}, immutable: false })), [
@@ -306,7 +306,7 @@ test('what is immutable stays, and what is not may change', () => {
   ]);
 });
 
-test('a new node takes no pods until it is ready', () => {
+test('a new node has a taint until it is ready', () => {
   const node = created('Node', { status: { capacity: { cpu: 4, memory: '8192Mi' } } });
   assert.deepEqual(node['spec'], {
     taints: [{ key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }],
@@ -315,14 +315,14 @@ test('a new node takes no pods until it is ready', () => {
   assert.deepEqual(node['status'], { capacity: amounts, allocatable: amounts });
 });
 
-test('a lease lasts for some time', () => {
+test('the duration of a lease must be positive', () => {
   assert.deepEqual(problems('Lease', { spec: { leaseDurationSeconds: 0, leaseTransitions: -1 } }), [
     'spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0',
     'spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0',
   ]);
 });
 
-test('a CRD completes its names and knows which version is stored', () => {
+test('a CRD has default names and a storage version', () => {
   const crd = created('CustomResourceDefinition', {
     spec: {
       names: { kind: 'Count', plural: 'counts' },
@@ -337,7 +337,7 @@ test('a CRD completes its names and knows which version is stored', () => {
   assert.deepEqual((crd['status'] as Record<string, unknown>)['storedVersions'], ['v1']);
 });
 
-test('a status that lacks what Go would fill in is completed, not refused', () => {
+test('zero values of Go are added to a status before it is validated', () => {
   const { schema } = kind('Pod');
   assert.ok(schema);
   const pod = created('Pod', sound['Pod'] ?? {});

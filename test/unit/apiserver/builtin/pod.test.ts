@@ -10,7 +10,7 @@ function specOf(object: ApiObject): Record<string, unknown> {
   return object['spec'] as Record<string, unknown>;
 }
 
-test('a new pod gets what a real server gives it', () => {
+test('a new pod gets the defaults of a real server', () => {
   const pod = created('Pod', { spec });
   assert.deepEqual(pod['spec'], {
     containers: [
@@ -49,7 +49,7 @@ test('a new pod gets what a real server gives it', () => {
   assert.deepEqual(pod['status'], { phase: 'Pending', qosClass: 'BestEffort' });
 });
 
-test('what a pod says itself is not defaulted', () => {
+test('fields that are set are not defaulted', () => {
   const tolerations = [{ operator: 'Exists' }];
   const given = { ...spec, restartPolicy: 'Never', terminationGracePeriodSeconds: 0, tolerations };
   const pod = specOf(created('Pod', { spec: given, status: { phase: 'Running' } }));
@@ -58,7 +58,7 @@ test('what a pod says itself is not defaulted', () => {
   assert.deepEqual(pod['tolerations'], tolerations);
 });
 
-test('defaulting twice changes nothing more', () => {
+test('defaulting is idempotent', () => {
   const volumes = [{ name: 'a' }, { name: 'b', configMap: { name: 'c' } }];
   const probe = { httpGet: { port: 80 }, periodSeconds: 0 };
   const rich = { ...spec, volumes, containers: [{ ...container, livenessProbe: probe }] };
@@ -134,7 +134,7 @@ test('probes, volumes, ports and references get their defaults', () => {
   });
 });
 
-test('what is limited is requested, in canonical quantities, and decides the class', () => {
+test('limits become requests, in canonical quantities, and determine the QoS class', () => {
   const limits = { cpu: 0.5, memory: '1024Mi' };
   const classOf = (resources: object) =>
     created('Pod', { spec: { containers: [{ ...container, resources }] } });
@@ -149,7 +149,7 @@ test('what is limited is requested, in canonical quantities, and decides the cla
   assert.deepEqual(burstable, { phase: 'Pending', qosClass: 'Burstable' });
 });
 
-test('a pod of any shape is survived', () => {
+test('an arbitrary pod does not throw', () => {
   const hooks = kind('Pod').hooks;
   const shapes: unknown[] = [undefined, null, 1, 'x', [], {}, { containers: {} }];
   shapes.push({ containers: [null, 1, { env: 'x', ports: [null], resources: [] }] });
@@ -226,7 +226,7 @@ for (const [mistake, wrong, problem] of mistakes) {
   });
 }
 
-test('a sound pod is not refused', () => assert.deepEqual(problems('Pod', { spec }), []));
+test('a valid pod is accepted', () => assert.deepEqual(problems('Pod', { spec }), []));
 
 const before = created('Pod', { spec });
 
@@ -234,7 +234,7 @@ function afterChange(change: (spec: Record<string, unknown>) => object): string[
   return updateProblems(before, updated(before, { spec: change(specOf(before)) }));
 }
 
-test('a pod may change its images, its labels, and add tolerations', () => {
+test('an update can change images and labels, and add tolerations', () => {
   assert.deepEqual(
     afterChange((was) => was),
     [],
@@ -255,7 +255,7 @@ test('a pod may change its images, its labels, and add tolerations', () => {
   );
 });
 
-test('a pod may change nothing else of its spec', () => {
+test('an update cannot change other fields of the spec', () => {
   const [problem] = afterChange((was) => ({ ...was, nodeName: 'n1', hostname: 'h' }));
   assert.match(
     problem ?? '',
@@ -267,7 +267,7 @@ test('a pod may change nothing else of its spec', () => {
   );
 });
 
-test('a pod may not lose a toleration', () => {
+test('an update cannot remove a toleration', () => {
   const tolerant = created('Pod', {
     spec: { ...spec, tolerations: [{ key: 'a', operator: 'Exists' }] },
   });
@@ -277,14 +277,14 @@ test('a pod may not lose a toleration', () => {
   ]);
 });
 
-test('what admission gave a pod stays when a client leaves it out', () => {
+test('fields that admission set stay when a client omits them', () => {
   const { priority: _, preemptionPolicy: __, tolerations: ___, ...given } = specOf(before);
   const after = updated(before, { spec: given });
   assert.deepEqual(after['spec'], before['spec']);
   assert.deepEqual(updateProblems(before, after), []);
 });
 
-test('a gated pod says that it waits to be scheduled', () => {
+test('a pod with scheduling gates has a condition for them', () => {
   const gated = created('Pod', { spec: { ...spec, schedulingGates: [{ name: 'g' }] } });
   assert.deepEqual(gated['status'], {
     phase: 'Pending',
@@ -301,12 +301,12 @@ test('a gated pod says that it waits to be scheduled', () => {
   });
 });
 
-test('a status written without its class keeps the class', () => {
+test('a status without the QoS class keeps it', () => {
   const next = updated(before, { status: { phase: 'Running' } }, 'status');
   assert.deepEqual(next['status'], { phase: 'Running', qosClass: 'BestEffort' });
 });
 
-test('the address of a pod is the first of its addresses', () => {
+test('podIP is the first of podIPs', () => {
   const statusOf = (status: object) => updated(before, { status }, 'status')['status'];
   const qosClass = 'BestEffort';
   const both = { podIP: '10.0.0.1', podIPs: [{ ip: '10.0.0.1' }], qosClass };
@@ -315,7 +315,7 @@ test('the address of a pod is the first of its addresses', () => {
   assert.deepEqual(statusOf({ podIP: '10.0.0.1', podIPs: [{ ip: '10.0.0.2' }] }), both);
 });
 
-test('a pod ends gracefully only where it runs', () => {
+test('only a scheduled pod has a grace period', () => {
   const grace = kind('Pod').hooks?.gracePeriodSeconds;
   const bound = (phase: string) =>
     draft('Pod', {
@@ -329,7 +329,7 @@ test('a pod ends gracefully only where it runs', () => {
   assert.equal(grace?.(bound('Succeeded'), 5), 0);
 });
 
-test('pods can be selected by where and how they run', () => {
+test('pods can be selected by node and phase', () => {
   const select = kind('Pod').selectableFields ?? {};
   const pod = draft('Pod', {
     spec: { nodeName: 'n1', restartPolicy: 'Never', hostNetwork: true },
