@@ -41,7 +41,8 @@ export const daemonFromBundle = once(async (): Promise<Program> => {
   const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8');
   const [, entrypoint = ''] = /^ENTRYPOINT (\[.*?\])/ms.exec(dockerfile) ?? [];
   const [, ...flags] = JSON.parse(entrypoint.replaceAll(/\\\n/g, '')) as string[];
-  const variable = (name: string) => new RegExp(`\\b${name}=(\\S+)`).exec(dockerfile)?.[1] ?? '';
+  const variable = (name: string) =>
+    new RegExp(`\\b${name}=(?:"(.*?)"|(\\S+))`).exec(dockerfile)?.slice(1).join('') ?? '';
   const env = Object.fromEntries(
     ['NODE_ENV', 'NODE_OPTIONS', 'MALLOC_ARENA_MAX'].map((name) => [name, variable(name)]),
   );
