@@ -5,6 +5,7 @@
  * @module
  */
 export type { ApiUser } from './apiserver/access.ts';
+export type { WebhookFunction, WebhookRequest } from './apiserver/admission/webhook-client.ts';
 export type { PolicyRule } from './apiserver/policy-rule.ts';
 export { ApiServer, createServerAuthority } from './apiserver/api-server.ts';
 export type { ApiServerOptions, Listening, ListenOptions } from './apiserver/api-server.ts';

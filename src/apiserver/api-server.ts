@@ -8,6 +8,9 @@ import type { Certificate, CertificateAuthority } from '../util/x509.ts';
 import { createCertificateAuthority, loadCertificateAuthority } from '../util/x509.ts';
 import type { ApiUser } from './access.ts';
 import { Access } from './access.ts';
+import { Admission } from './admission/admission.ts';
+import type { WebhookFunction } from './admission/webhook-client.ts';
+import { WebhookClient } from './admission/webhook-client.ts';
 import { ADMIN } from './user.ts';
 import { createBootstrapObjects } from './builtin/bootstrap.ts';
 import { BUILTIN_KINDS } from './builtin/kinds.ts';
@@ -19,7 +22,7 @@ import { kubeconfigOf } from './kubeconfig.ts';
 import { LineCache } from './line-cache.ts';
 import { ObjectStore } from './object-store.ts';
 import { OpenStreams } from './open-streams.ts';
-import { storeNew } from './operations/write.ts';
+import { insertNew, prepareNew } from './operations/write.ts';
 import { Registry } from './registry.ts';
 import { RequestHandler } from './request-handler.ts';
 import { RequestLog } from './request-log.ts';
@@ -38,6 +41,7 @@ const SERVER_OPTIONS: OptionNames<ApiServerOptions> = {
   kinds: true,
   kubelets: true,
   users: true,
+  webhooks: true,
   token: true,
   authority: true,
   bookmarkIntervalMs: true,
@@ -98,6 +102,12 @@ export interface ApiServerOptions extends Partial<WatchLimits> {
    * @default none
    */
   readonly users?: readonly ApiUser[];
+  /**
+   * Functions that the server calls instead of webhooks, by the URL of the webhook. The URL of a Service is
+   * `https://NAME.NAMESPACE.svc/PATH`.
+   * @default none; webhooks are called over HTTPS
+   */
+  readonly webhooks?: Readonly<Record<string, WebhookFunction>>;
   /**
    * The administrator's bearer token.
    * @default a random token
@@ -175,6 +185,7 @@ export class ApiServer {
   readonly #requestHandler: RequestHandler;
   readonly #clock: Clock;
   readonly #listeners = new Set<Listening>();
+  readonly #webhooks: WebhookClient;
   #authority: Promise<CertificateAuthority> | undefined;
 
   constructor(options: ApiServerOptions = {}) {
@@ -190,6 +201,7 @@ export class ApiServer {
       kinds = BUILTIN_KINDS,
       kubelets = () => undefined,
       users = [],
+      webhooks = {},
       bookmarkIntervalMs = 60_000,
       watchTimeoutMs = 1_800_000,
       watchBufferLimit = 10_000,
@@ -217,6 +229,7 @@ export class ApiServer {
       },
     });
     const registry = new Registry();
+    this.#webhooks = new WebhookClient({ store: this.#store, clock, functions: webhooks });
     for (const kind of kinds) registry.add(withCrdRules(kind, () => clock.now()));
     const parts = {
       store: this.#store,
@@ -227,6 +240,7 @@ export class ApiServer {
       kubelets,
       access: new Access(this.token, users),
       lines: new LineCache(),
+      admission: new Admission({ store: this.#store, registry, uid, client: this.#webhooks }),
       limits: { bookmarkIntervalMs, watchTimeoutMs, watchBufferLimit },
     };
     const crds = new CrdLifecycle(parts);
@@ -297,6 +311,7 @@ export class ApiServer {
   /** Ends all watches and closes all listeners. Objects stay in the store. */
   async close(): Promise<void> {
     this.#streams.endAll();
+    this.#webhooks.close();
     await Promise.all([...this.#listeners].map((listening) => listening.close()));
   }
 }
@@ -306,7 +321,7 @@ function createInitialNamespaces(backend: Backend): void {
   const definition = backend.registry.find('', 'v1', 'namespaces');
   if (!definition) return;
   for (const name of INITIAL_NAMESPACES) {
-    storeNew(
+    const prepared = prepareNew(
       {
         backend,
         definition,
@@ -331,5 +346,6 @@ function createInitialNamespaces(backend: Backend): void {
         metadata: { name, uid: '', resourceVersion: '', creationTimestamp: '' },
       },
     );
+    insertNew(prepared);
   }
 }

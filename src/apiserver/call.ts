@@ -1,6 +1,7 @@
 import type { Clock } from '../util/clock.ts';
 import type { HttpHandler, HttpRequest } from '../util/http.ts';
 import type { Access } from './access.ts';
+import type { AdmissionChain } from './admission/attributes.ts';
 import type { User } from './user.ts';
 import type { LineCache } from './line-cache.ts';
 import type { ListState } from './list-body.ts';
@@ -29,6 +30,8 @@ export interface Backend {
   readonly kubelets: Kubelets;
   /** Authentication and authorization. */
   readonly access: Access;
+  /** Webhooks and policies. */
+  readonly admission: AdmissionChain;
 }
 
 /** Returns the HTTP handler of a node's kubelet, which serves the logs of Pods. */
@@ -68,6 +71,11 @@ export interface Call {
   readonly representation: Representation;
   /** Texts of `Warning` headers. Operations add to them. */
   readonly warnings: string[];
+  /**
+   * Whether admission has already run, for an object of another kind (Scale).
+   * @default false
+   */
+  readonly admitted?: boolean;
 }
 
 /** The result of an operation, which the handler converts to a response. */

@@ -11,6 +11,7 @@ import { readLog } from './operations/pod-log.ts';
 import { answerReview } from './operations/review.ts';
 import { getScale, patchScale, updateScale } from './operations/scale.ts';
 import { update } from './operations/update.ts';
+import { StaleObject } from './operations/write.ts';
 import type { RequestInfo, Verb } from './request-info.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import {
@@ -46,11 +47,26 @@ export async function answerCall(
   );
   const call = { backend, request, user, info, definition, representation, warnings };
   requireWriteOptions(call);
-  const answer = await operation(call);
+  const answer = await repeated(operation, call);
   if (answer.kind !== 'object') return answer;
   const { code, object, definition: shown = definition } = answer;
   const value = represent(object, shown, representation, backend.clock.now());
   return { kind: 'json', code, value };
+}
+
+/** Attempts of an operation whose object changes while webhooks are called. */
+const MAX_ATTEMPTS = 5;
+
+async function repeated(operation: Operation, call: Call): Promise<Answer> {
+  const { length } = call.warnings;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await operation(call);
+    } catch (error) {
+      if (!(error instanceof StaleObject) || attempt === MAX_ATTEMPTS) throw error;
+      call.warnings.length = length;
+    }
+  }
 }
 
 function hasPath(

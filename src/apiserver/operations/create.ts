@@ -1,8 +1,11 @@
+import type { MaybePromise } from '../../util/maybe-promise.ts';
+import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
 import { decodeBody } from '../object-decoder.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import { StatusError, badRequest, forbidden, notFound } from '../status-error.ts';
-import { storeNew } from './write.ts';
+import type { AppliedFields } from './write.ts';
+import { admittedDraft, storeNew } from './write.ts';
 
 /** Without vowels and look-alikes, so that a suffix is never a word. */
 const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
@@ -10,7 +13,7 @@ const SUFFIX_LENGTH = 5;
 const LONGEST_GENERATED_NAME = 63;
 const NAME_ATTEMPTS = 8;
 
-export function create(call: Call): Answer {
+export function create(call: Call): MaybePromise<Answer> {
   const object = decodeBody(call);
   if (object.metadata.resourceVersion) {
     throw StatusError.failure({
@@ -18,7 +21,7 @@ export function create(call: Call): Answer {
       message: 'resourceVersion should not be set on objects to be created',
     });
   }
-  return { kind: 'object', code: 201, object: createNamed(call, object) };
+  return whenReady(createNamed(call, object), (stored) => created(stored));
 }
 
 /**
@@ -26,21 +29,46 @@ export function create(call: Call): Answer {
  *
  * @throws {StatusError} 403 or 404 if its CRD or its namespace does not take it
  */
-export function createNamed(call: Call, object: ApiObject, applied?: 'applied'): StoredObject {
+export function createNamed(
+  call: Call,
+  object: ApiObject,
+  applied?: AppliedFields,
+): MaybePromise<StoredObject> {
   placeObject(call, object);
   requireOpen(call, object.metadata.name);
   requireNamespace(call, object.metadata.name);
-  const { generateName, name } = object.metadata;
-  if (name || !generateName) return storeNew(call, object, applied);
-  for (let attempt = 1; ; attempt++) {
-    const metadata = { ...object.metadata, name: generatedName(call, generateName) };
-    try {
-      return storeNew(call, { ...object, metadata }, applied);
-    } catch (error) {
-      const taken = error instanceof StatusError && error.status.reason === 'AlreadyExists';
-      if (!taken || attempt === NAME_ATTEMPTS) throw error;
-    }
+  return whenReady(admittedDraft(call, object, applied), ([draft, tracked]) => {
+    const { generateName, name } = draft.metadata;
+    if (name || !generateName) return storeNew(call, draft, tracked);
+    return storeGenerated(call, draft, generateName, tracked);
+  });
+}
+
+/** Stores an object under a generated name; another one if it is taken. */
+function storeGenerated(
+  call: Call,
+  draft: ApiObject,
+  generateName: string,
+  applied: AppliedFields | undefined,
+  attempt: number = 1,
+): MaybePromise<StoredObject> {
+  const again = (error: unknown) => {
+    const taken = error instanceof StatusError && error.status.reason === 'AlreadyExists';
+    if (!taken || attempt === NAME_ATTEMPTS) throw error;
+    return storeGenerated(call, draft, generateName, applied, attempt + 1);
+  };
+  const metadata = { ...draft.metadata, name: generatedName(call, generateName) };
+  try {
+    const stored = storeNew(call, { ...draft, metadata }, applied);
+    return stored instanceof Promise ? stored.catch(again) : stored;
+  } catch (error) {
+    return again(error);
   }
+}
+
+/** Returns the answer for an object that was created. */
+export function created(object: StoredObject): Answer {
+  return { kind: 'object', code: 201, object };
 }
 
 /** @throws {StatusError} 400 if the object says that it belongs somewhere else */

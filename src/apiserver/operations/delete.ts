@@ -1,17 +1,20 @@
 import { equalJson } from '../../api/equal.ts';
 import { timestamp } from '../../api/conditions.ts';
+import type { MaybePromise } from '../../util/maybe-promise.ts';
+import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Backend, Call } from '../call.ts';
 import { copyJson } from '../copy-json.ts';
 import type { DeleteOptions } from '../delete-options.ts';
 import { deleteOptions } from '../delete-options.ts';
-import { renderList } from '../negotiation.ts';
+import { inVersion, renderList } from '../negotiation.ts';
 import { deletionFinalizers } from '../object-metadata.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import { listOptions } from '../selection.ts';
 import { conflict, forbidden } from '../status-error.ts';
+import { attributesOf } from './admit.ts';
 import { existing } from './read.ts';
 import { mutable } from './successor.ts';
-import { removeObject } from './write.ts';
+import { removeObject, requireUnchanged } from './write.ts';
 
 /** Without these there is no cluster. */
 const ETERNAL_NAMESPACES: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
@@ -23,16 +26,39 @@ interface Deletion {
   readonly gone: boolean;
 }
 
-export function remove(call: Call): Answer {
+export function remove(call: Call): MaybePromise<Answer> {
   const { definition } = call;
   const options = deleteOptions(call);
-  const { object, gone } = deleteObject(call, existing(call), options);
-  if (!gone || definition.returnsDeleted) return { kind: 'object', code: 200, object };
-  return { kind: 'json', code: 200, value: goneStatus(definition, object) };
+  const stored = existing(call);
+  return whenReady(requireDeletable(call, stored, options), () => {
+    requireUnchanged(call, stored);
+    const { object, gone } = deleteObject(call, stored, options);
+    if (!gone || definition.returnsDeleted) return { kind: 'object', code: 200, object };
+    return { kind: 'json', code: 200, value: goneStatus(definition, object) };
+  });
+}
+
+/** @throws {StatusError} if admission rejects the deletion */
+function requireDeletable(
+  call: Call,
+  stored: StoredObject,
+  { dryRun, gracePeriodSeconds, propagationPolicy }: DeleteOptions,
+): MaybePromise<void> {
+  const { admission } = call.backend;
+  if (!admission.mutates && !admission.validates) return;
+  const options = {
+    kind: 'DeleteOptions',
+    apiVersion: 'meta.k8s.io/v1',
+    ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+    ...(propagationPolicy && { propagationPolicy }),
+    ...(dryRun && { dryRun: ['All'] }),
+  };
+  const oldObject = inVersion(stored, call.definition);
+  return admission.admit({ ...attributesOf(call, 'DELETE', { oldObject, options }), dryRun });
 }
 
 /** Deletes every object of a selection; answers with what it found. */
-export function removeCollection(call: Call): Answer {
+export function removeCollection(call: Call): MaybePromise<Answer> {
   const { backend, definition, info, representation } = call;
   const options = deleteOptions(call);
   const { selection } = listOptions({ ...info, verb: 'list' }, definition);
@@ -41,14 +67,37 @@ export function removeCollection(call: Call): Answer {
     .collection(definition)
     .list(selection.namespace)
     .filter((object) => selection.matches(object));
-  const objects = found.map((object) => deleteObject(call, object, options).object);
-  const { revision } = store;
-  const metadata = { resourceVersion: String(revision) };
-  return {
-    kind: 'list',
-    rendering: renderList(metadata, definition, representation, clock.now()),
-    state: { objects, revision, history: store.collection(definition).history },
-  };
+  return whenReady(deleteAll(call, found, options), (objects) => {
+    const { revision } = store;
+    const metadata = { resourceVersion: String(revision) };
+    return {
+      kind: 'list',
+      rendering: renderList(metadata, definition, representation, clock.now()),
+      state: { objects, revision, history: store.collection(definition).history },
+    };
+  });
+}
+
+function deleteAll(
+  call: Call,
+  found: readonly StoredObject[],
+  options: DeleteOptions,
+): MaybePromise<readonly StoredObject[]> {
+  const { admission, store } = call.backend;
+  if (!admission.mutates && !admission.validates) {
+    return found.map((object) => deleteObject(call, object, options).object);
+  }
+  const collection = store.collection(call.definition);
+  return (async () => {
+    const deleted: StoredObject[] = [];
+    for (const object of found) {
+      await requireDeletable(call, object, options);
+      const { namespace, name } = object.metadata;
+      const current = collection.get(namespace, name);
+      if (current) deleted.push(deleteObject(call, current, options).object);
+    }
+    return deleted;
+  })();
 }
 
 /**

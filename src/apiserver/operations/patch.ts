@@ -1,3 +1,5 @@
+import type { MaybePromise } from '../../util/maybe-promise.ts';
+import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
 import { writeContext } from '../field-manager.ts';
 import { goTypeOf } from '../go-json.ts';
@@ -30,7 +32,7 @@ import {
   unprocessable,
   unsupportedMediaType,
 } from '../status-error.ts';
-import { createNamed } from './create.ts';
+import { createNamed, created } from './create.ts';
 import { existing } from './read.ts';
 import { storeChange } from './write.ts';
 
@@ -42,14 +44,17 @@ const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
  * A change to one object. Reading, patching and writing happen in one go, so nobody comes in
  * between and the patch is never retried.
  */
-export function patch(call: Call): Answer {
+export function patch(call: Call): MaybePromise<Answer> {
   const type = contentType(call.request);
-  return isApplyPatch(type)
-    ? apply(call)
-    : { kind: 'object', code: 200, object: change(call, type) };
+  if (isApplyPatch(type)) return apply(call);
+  return whenReady(change(call, type), (object) => changed(object));
 }
 
-function change(call: Call, type: string): StoredObject {
+function changed(object: StoredObject): Answer {
+  return { kind: 'object', code: 200, object };
+}
+
+function change(call: Call, type: string): MaybePromise<StoredObject> {
   if (!patchTypes(call).includes(type)) throw unsupportedMediaType(patchTypes(call));
   const live = existing(call);
   const patched = patchedBody(call, type, inVersion(live, call.definition));
@@ -84,7 +89,7 @@ export function patchedBody(call: Call, type: string, live: StoredObject): unkno
 }
 
 /** Server-side apply: creates what is not there. */
-function apply(call: Call): Answer {
+function apply(call: Call): MaybePromise<Answer> {
   const { backend, definition, info } = call;
   const applied = patchObject(readApplyPatch(call.request), 'error decoding YAML');
   requireSameKind(applied, definition);
@@ -102,7 +107,7 @@ function apply(call: Call): Answer {
   reportOddities(call, oddities, (message) => refusePatch(applied, message));
   if (live) {
     const next = requireIdentity(object, live);
-    return { kind: 'object', code: 200, object: storeChange(call, live, next, 'applied') };
+    return whenReady(storeChange(call, live, next, 'applied'), (stored) => changed(stored));
   }
   const { uid, name } = object.metadata;
   if (name !== info.name) throw otherName(name, info.name ?? '');
@@ -113,7 +118,7 @@ function apply(call: Call): Answer {
       `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
     );
   }
-  return { kind: 'object', code: 201, object: createNamed(call, object, 'applied') };
+  return whenReady(createNamed(call, object, 'applied'), (stored) => created(stored));
 }
 
 function appliedObject(result: ApplyResult): unknown {

@@ -1,4 +1,6 @@
 import { formatLabelSelector } from '../../api/label-selector.ts';
+import type { MaybePromise } from '../../util/maybe-promise.ts';
+import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
 import { fieldPath, valueAt, withValueAt } from '../field-path.ts';
 import { decodeObject } from '../object-decoder.ts';
@@ -9,6 +11,7 @@ import { isRecord } from '../../util/values.ts';
 import { badRequest, conflict, internalError, invalid, methodNotAllowed } from '../status-error.ts';
 import { SCALE_COLUMNS } from '../table/builtin-columns.ts';
 import { patchedBody } from './patch.ts';
+import { attributesOf } from './admit.ts';
 import { existing } from './read.ts';
 import { mutable } from './successor.ts';
 import { storeChange } from './write.ts';
@@ -32,21 +35,38 @@ export function getScale(call: Call): Answer {
   return answer(scaleOf(existing(call), call));
 }
 
-export function updateScale(call: Call): Answer {
-  return answer(storeScale(call, existing(call), readObject(call.request, SCALE)));
+export function updateScale(call: Call): MaybePromise<Answer> {
+  return whenReady(storeScale(call, existing(call), readObject(call.request, SCALE)), answer);
 }
 
-export function patchScale(call: Call): Answer {
+export function patchScale(call: Call): MaybePromise<Answer> {
   const stored = existing(call);
   const scale = scaleOf(stored, call);
-  return answer(storeScale(call, stored, patchedBody(call, contentType(call.request), scale)));
+  const patched = patchedBody(call, contentType(call.request), scale);
+  return whenReady(storeScale(call, stored, patched), answer);
 }
 
 /** Writes the wished number of replicas, and nothing else, into the object behind the scale. */
-function storeScale(call: Call, stored: StoredObject, body: unknown): StoredObject {
+function storeScale(call: Call, stored: StoredObject, body: unknown): MaybePromise<StoredObject> {
   if (!isRecord(body)) throw badRequest('the scale is not an object');
+  const { object: draft } = decodeObject(body, SCALE);
+  const { admission } = call.backend;
+  if (!admission.mutates && !admission.validates) return writeScale(call, stored, draft);
+  const objects = { oldObject: scaleOf(stored, call), kind: SCALE };
+  const attributes = attributesOf(call, 'UPDATE', { ...objects, object: draft });
+  return whenReady(admission.mutate(attributes), (object = draft) =>
+    whenReady(admission.validate({ ...attributes, object }), () =>
+      writeScale({ ...call, admitted: true }, stored, object),
+    ),
+  );
+}
+
+function writeScale(
+  call: Call,
+  stored: StoredObject,
+  scale: StoredObject,
+): MaybePromise<StoredObject> {
   const { definition } = call;
-  const { object: scale } = decodeObject(body, SCALE);
   const { name, resourceVersion, uid } = scale.metadata;
   if (name && name !== stored.metadata.name) {
     throw badRequest(
@@ -75,7 +95,7 @@ function storeScale(call: Call, stored: StoredObject, body: unknown): StoredObje
   const { specReplicasPath } = pathsOf(definition);
   const next = withValueAt(mutable(stored), fieldPath(specReplicasPath), replicas);
   if (resourceVersion) next.metadata.resourceVersion = resourceVersion;
-  return scaleOf(storeChange(call, stored, next), call);
+  return whenReady(storeChange(call, stored, next), (object) => scaleOf(object, call));
 }
 
 function scaleOf(object: StoredObject, { definition }: Pick<Call, 'definition'>): StoredObject {

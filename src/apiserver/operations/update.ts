@@ -1,12 +1,14 @@
+import type { MaybePromise } from '../../util/maybe-promise.ts';
+import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
 import { decodeBody } from '../object-decoder.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import { badRequest, conflict } from '../status-error.ts';
-import { createNamed, placeObject } from './create.ts';
+import { createNamed, created, placeObject } from './create.ts';
 import { existing } from './read.ts';
 import { storeChange } from './write.ts';
 
-export function update(call: Call): Answer {
+export function update(call: Call): MaybePromise<Answer> {
   const { definition, info, backend } = call;
   const { name = '' } = info;
   const object = decodeBody(call);
@@ -16,12 +18,16 @@ export function update(call: Call): Answer {
     const present = backend.store.collection(definition).get(info.namespace, name);
     if (!present) {
       requireSameObject(call, object, { name, uid: '' });
-      return { kind: 'object', code: 201, object: createNamed(call, object) };
+      return whenReady(createNamed(call, object), (stored) => created(stored));
     }
   }
   const previous = existing(call);
   requireSameObject(call, object, previous.metadata);
-  return { kind: 'object', code: 200, object: storeChange(call, previous, object) };
+  return whenReady(storeChange(call, previous, object), (stored) => ({
+    kind: 'object',
+    code: 200,
+    object: stored,
+  }));
 }
 
 /** @throws {StatusError} 400 if the object has another name than the path */

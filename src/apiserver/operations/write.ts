@@ -1,8 +1,11 @@
 import { equalJson } from '../../api/equal.ts';
+import type { MaybePromise } from '../../util/maybe-promise.ts';
+import { whenReady } from '../../util/maybe-promise.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { Backend, Call } from '../call.ts';
 import { hookContext, isDryRun } from '../call.ts';
 import { withTrackedFields } from '../field-manager.ts';
+import { inVersion } from '../negotiation.ts';
 import { cannotBeHandled, refusePatch } from '../object-decoder.ts';
 import { hasFinalizers, validateMetadata, validateMetadataUpdate } from '../object-metadata.ts';
 import { copyJson } from '../copy-json.ts';
@@ -19,19 +22,29 @@ import { validateScaleValues } from '../schema/scale-values.ts';
 import { unmarshalProblem } from '../schema/unmarshal-problem.ts';
 import { validateStructure, validateValues } from '../schema/validate.ts';
 import { StatusError, alreadyExists, conflict, invalid } from '../status-error.ts';
-import { isolated, settledMetadata, shareUnchanged } from './successor.ts';
+import { attributesOf, requireAdmitted } from './admit.ts';
+import { isolated, mutable, settledMetadata, shareUnchanged } from './successor.ts';
+
+/** An object that can be stored: complete and valid, but not admitted yet. */
+export interface PreparedObject {
+  /** The call for the kind that stores it. */
+  readonly call: Call;
+  readonly object: ApiObject;
+}
 
 /**
- * Stores an object that was not there: completes its metadata and defaults, drops what the client
+ * Prepares an object that was not there: completes its metadata and defaults, drops what the client
  * does not decide, validates.
  *
- * @throws {StatusError} 409 if there is one of this name, 422 if something is wrong with it
+ * @throws {StatusError} 422 if something is wrong with it
  */
-export function storeNew(call: Call, draft: ApiObject, applied?: AppliedFields): StoredObject {
+export function prepareNew(call: Call, draft: ApiObject, applied?: AppliedFields): PreparedObject {
   const { backend, definition } = call;
   const { storedAs } = definition;
-  if (storedAs) return storeNew(...asStored(call, storedAs, undefined, draft, applied), 'applied');
-  const { store, clock, uid } = backend;
+  if (storedAs) {
+    return prepareNew(...asStored(call, storedAs, undefined, draft, applied), 'applied');
+  }
+  const { clock, uid } = backend;
   const { hooks, tracksGeneration, nameFormat = 'dns1123Subdomain' } = definition;
   const {
     resourceVersion: _version,
@@ -64,9 +77,18 @@ export function storeNew(call: Call, draft: ApiObject, applied?: AppliedFields):
       ...validateMetadata(object.metadata, definition.namespaced, nameFormat),
     ]),
   );
+  return { call, object };
+}
 
+/**
+ * Stores a prepared object.
+ *
+ * @throws {StatusError} 409 if there is one of this name
+ */
+export function insertNew({ call, object }: PreparedObject): StoredObject {
+  const { backend, definition } = call;
   const { namespace, name } = object.metadata;
-  const collection = store.collection(definition);
+  const collection = backend.store.collection(definition);
   if (collection.get(namespace, name)) throw alreadyExists(definition, name);
   if (isDryRun(call)) return withoutVersion(object);
   const stored = collection.put(object);
@@ -89,12 +111,50 @@ export function storeChange(
   previous: StoredObject,
   draft: ApiObject,
   applied?: AppliedFields,
-): StoredObject {
+): MaybePromise<StoredObject> {
+  return whenReady(admittedChange(call, previous, draft, applied), ([admitted, tracked]) => {
+    const prepared = prepareChange(call, previous, admitted, tracked);
+    const { object } = prepared;
+    return whenReady(requireAdmitted(call, 'UPDATE', object, previous), () =>
+      replaceStored(prepared, previous),
+    );
+  });
+}
+
+/** The draft after mutating admission. Its fields are tracked before, because others have made the changes. */
+function admittedChange(
+  call: Call,
+  previous: StoredObject,
+  draft: ApiObject,
+  applied: AppliedFields | undefined,
+): MaybePromise<[draft: ApiObject, applied: AppliedFields | undefined]> {
   const { backend, definition, info } = call;
+  if (!backend.admission.mutates || call.admitted) return [draft, applied];
+  const before = inVersion(previous, definition);
+  requireCurrent(definition, draft, previous);
+  const own = isolated(draft, before, definition, info.subresource);
+  const complete = withDefaults(
+    { ...own, metadata: settledMetadata(own, before, definition) },
+    definition,
+  );
+  const tracked = applied ? complete : withTrackedFields(call, before, complete);
+  const attributes = attributesOf(call, 'UPDATE', { object: tracked, oldObject: before });
+  return whenReady(backend.admission.mutate(attributes), (object) =>
+    object === tracked ? [draft, applied] : [mutable(object ?? tracked), 'applied'],
+  );
+}
+
+function prepareChange(
+  call: Call,
+  previous: StoredObject,
+  draft: ApiObject,
+  applied: AppliedFields | undefined,
+): PreparedObject {
+  const { definition, info } = call;
   const { hooks, storedAs } = definition;
   if (storedAs) {
     const [stored, converted] = asStored(call, storedAs, previous, draft, applied);
-    return storeChange(stored, previous, converted, 'applied');
+    return prepareChange(stored, previous, converted, 'applied');
   }
   requireCurrent(definition, draft, previous);
   const own = isolated(draft, previous, definition, info.subresource);
@@ -121,7 +181,16 @@ export function storeChange(
       ...validateMetadataUpdate(object.metadata, previous.metadata),
     ]),
   );
-  const next = applied ? object : withTrackedFields(call, previous, object);
+  return { call, object: applied ? object : withTrackedFields(call, previous, object) };
+}
+
+/** @throws {StaleObject} if the object has changed since `previous` was read */
+function replaceStored(
+  { call, object: next }: PreparedObject,
+  previous: StoredObject,
+): StoredObject {
+  const { backend, definition } = call;
+  requireUnchanged(call, previous);
   if (isUnchanged(next, previous)) return previous;
   if (isDryRun(call)) return next;
   if (isReadyToGo(next, definition)) {
@@ -158,6 +227,54 @@ function asStored(
   ]);
   const tracked = applied ? defaulted : withTrackedFields(call, before, defaulted);
   return [{ ...call, definition: stored }, toStored(tracked)];
+}
+
+/**
+ * Another write has changed an object while a webhook was called. The router repeats the operation.
+ */
+export class StaleObject extends StatusError {}
+
+/** @throws {StaleObject} */
+export function requireUnchanged(
+  { backend, definition }: Pick<Call, 'backend' | 'definition'>,
+  { metadata }: StoredObject,
+): void {
+  const { namespace, name, resourceVersion } = metadata;
+  const current = backend.store.collection(definition).get(namespace, name);
+  if (current?.metadata.resourceVersion === resourceVersion) return;
+  throw new StaleObject(conflict(definition, name).status);
+}
+
+/**
+ * Runs admission for a new object and stores it.
+ *
+ * @throws {StatusError} 409 if there is one of this name, 422 if something is wrong with it
+ */
+export function storeNew(
+  call: Call,
+  draft: ApiObject,
+  applied?: AppliedFields,
+): MaybePromise<StoredObject> {
+  const prepared = prepareNew(call, draft, applied);
+  return whenReady(requireAdmitted(call, 'CREATE', prepared.object, undefined), () =>
+    insertNew(prepared),
+  );
+}
+
+/** A new draft after mutating admission, and whether its fields are tracked. */
+export function admittedDraft(
+  call: Call,
+  draft: ApiObject,
+  applied: AppliedFields | undefined,
+): MaybePromise<[draft: ApiObject, applied: AppliedFields | undefined]> {
+  const { backend, definition } = call;
+  if (!backend.admission.mutates) return [draft, applied];
+  const complete = withDefaults(withoutStatus(draft, definition), definition);
+  const tracked = applied ? complete : withTrackedFields(call, undefined, complete);
+  const attributes = attributesOf(call, 'CREATE', { object: tracked });
+  return whenReady(backend.admission.mutate(attributes), (object) =>
+    object === tracked ? [draft, applied] : [mutable(object ?? tracked), 'applied'],
+  );
 }
 
 /** A new object has no status of its own if `/status` writes it. */

@@ -82,16 +82,23 @@ function compileMessage(source: string, variables: ReadonlyMap<string, CelType>)
   return { error };
 }
 
-interface Compiled {
+/** A compiled expression. */
+export interface Compiled {
   readonly program: Program;
+  readonly type: CelType;
   readonly maxCost: number;
   readonly usesOldSelf: boolean;
 }
 
-function compileExpression(
+/**
+ * Compiles an expression with declared variables.
+ *
+ * @param expected the kind of its result
+ */
+export function compileExpression(
   source: string,
   variables: ReadonlyMap<string, CelType>,
-  expected: 'bool' | 'string',
+  expected: 'any' | 'bool' | 'string',
 ): Compiled | { readonly error: string; readonly wrongType: boolean } {
   const parsed: Expression | CelSyntaxError = parse(source);
   if (parsed instanceof CelSyntaxError) {
@@ -99,9 +106,11 @@ function compileExpression(
   }
   const checked = check(parsed, variables);
   if (!('type' in checked)) return { error: problemText(source, checked), wrongType: false };
-  if (checked.type.kind !== expected) return { error: formatType(checked.type), wrongType: true };
+  if (expected !== 'any' && checked.type.kind !== expected)
+    return { error: formatType(checked.type), wrongType: true };
   return {
     program: compile(checked),
+    type: checked.type,
     maxCost: Math.min(MAX_COST, estimate(checked)),
     usesOldSelf: checked.variables.has('oldSelf'),
   };

@@ -1,0 +1,225 @@
+import { Agent, request as httpsRequest } from 'node:https';
+import type { RequestOptions } from 'node:https';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { rejectOnAbort } from '../../util/abort.ts';
+import type { Clock } from '../../util/clock.ts';
+import { goQuote } from '../../util/go-quote.ts';
+import { hasErrorCode, isRecord, messageOf } from '../../util/values.ts';
+import { TimeoutError, withinTimeout } from '../../util/within-timeout.ts';
+import { numberIn, objectIn, textIn } from '../builtin/fields.ts';
+import type { ObjectStore } from '../object-store.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { requireShallow } from '../schema/json-value.ts';
+
+/** The `request` of an AdmissionReview or ConversionReview. */
+export interface WebhookRequest extends Readonly<JsonObject> {
+  readonly uid: string;
+}
+
+/**
+ * A webhook in this process: gets the `request` of a review and returns its `response` without the uid. The `patch` of
+ * a response may be a list of operations. If it throws, the call has failed, as if the webhook were not reachable.
+ */
+export type WebhookFunction = (
+  request: WebhookRequest,
+) => Readonly<JsonObject> | Promise<Readonly<JsonObject>>;
+
+export interface WebhookClientDeps {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  /**
+   * Webhooks in this process by the URL under which they are configured. The URL of a Service is
+   * `https://NAME.NAMESPACE.svc/PATH`.
+   */
+  readonly functions: Readonly<Record<string, WebhookFunction>>;
+}
+
+/** A call of a webhook. */
+export interface WebhookCall {
+  /** `clientConfig` of the webhook. */
+  readonly client: JsonObject;
+  /** AdmissionReview or ConversionReview. */
+  readonly review: { readonly apiVersion: string; readonly kind: string };
+  readonly request: WebhookRequest;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** A webhook could not be called, or its response is not a review. The message has upstream's text. */
+export class WebhookCallError extends Error {
+  override readonly name = 'WebhookCallError';
+}
+
+/** Maximum size of a response in bytes. */
+const MAX_RESPONSE_BYTES = 32 * 1024 ** 2;
+const HTTPS_PORT = 443;
+
+/** Calls webhooks over HTTPS or in this process. */
+export class WebhookClient {
+  readonly #deps: WebhookClientDeps;
+  readonly #functions: ReadonlyMap<string, WebhookFunction>;
+  /** Idle connections do not keep the process alive. */
+  readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: 4 });
+
+  constructor(deps: WebhookClientDeps) {
+    this.#deps = deps;
+    this.#functions = new Map(
+      Object.entries(deps.functions).map(([url, run]) => [new URL(url).href, run]),
+    );
+  }
+
+  /**
+   * Returns the review that the webhook answers.
+   *
+   * @throws {WebhookCallError} if there is no such answer within the timeout
+   */
+  async call(call: WebhookCall): Promise<JsonObject> {
+    const { clock } = this.#deps;
+    const { client, review, request, timeoutMs, signal } = call;
+    const url = urlOf(client);
+    const run = this.#functions.get(url.href);
+    const target = `${url.href}?timeout=${Math.ceil(timeoutMs / 1000)}s`;
+    try {
+      return await withinTimeout({ clock, timeoutMs, signal }, async (limit) => {
+        if (!run) return this.#post(client, url, target, { ...review, request }, limit);
+        const response = await rejectOnAbort(Promise.resolve(run(request)), limit);
+        return { ...review, response: { uid: request.uid, ...encoded(response) } };
+      });
+    } catch (error) {
+      if (error instanceof WebhookCallError || signal?.aborted) throw error;
+      throw new WebhookCallError(`Post ${goQuote(target)}: ${goReason(error, url)}`);
+    }
+  }
+
+  /** Closes idle connections. */
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  async #post(
+    client: JsonObject,
+    url: URL,
+    target: string,
+    body: object,
+    signal: AbortSignal,
+  ): Promise<JsonObject> {
+    const service = objectIn(client, 'service');
+    const caBundle = textIn(client, 'caBundle');
+    const { search, pathname } = new URL(target);
+    const options: RequestOptions = {
+      ...(service ? this.#resolve(service) : { host: hostOf(url), port: url.port || HTTPS_PORT }),
+      ...(!isAddress(url) && { servername: url.hostname }),
+      ...(caBundle && { ca: Buffer.from(caBundle, 'base64').toString() }),
+      path: pathname + search,
+      method: 'POST',
+      headers: { host: url.host, accept: 'application/json', 'content-type': 'application/json' },
+      agent: this.#agent,
+      signal,
+    };
+    const outgoing = httpsRequest(options);
+    outgoing.end(JSON.stringify(body));
+    const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
+    const text = await textOf(incoming);
+    const { statusCode = 0 } = incoming;
+    if (statusCode < 200 || statusCode > 299)
+      throw new WebhookCallError(failureOf(statusCode, text));
+    return parsed(text);
+  }
+
+  /** Returns the address of a Service, as a kube-apiserver without endpoint routing. */
+  #resolve(service: JsonObject): Pick<RequestOptions, 'host' | 'port'> {
+    const [namespace, name] = [textIn(service, 'namespace'), textIn(service, 'name')];
+    const port = numberIn(service, 'port') ?? HTTPS_PORT;
+    const services = this.#deps.store.collection({ group: '', plural: 'services' });
+    const spec = objectIn(services.get(namespace, name), 'spec');
+    if (!spec) throw new Error(`service ${goQuote(name)} not found`);
+    if (spec['type'] === 'ExternalName') return { host: textIn(spec, 'externalName'), port };
+    return { host: textIn(spec, 'clusterIP'), port };
+  }
+}
+
+function urlOf(client: JsonObject): URL {
+  const service = objectIn(client, 'service');
+  if (!service) return new URL(textIn(client, 'url'));
+  const port = numberIn(service, 'port') ?? HTTPS_PORT;
+  const host = `${textIn(service, 'name')}.${textIn(service, 'namespace')}.svc`;
+  return new URL(`https://${host}:${port}/${textIn(service, 'path').replace(/^\//, '')}`);
+}
+
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '');
+}
+
+/** TLS names no server if the URL has an address. */
+function isAddress(url: URL): boolean {
+  return /^[\d.]+$|:/.test(hostOf(url));
+}
+
+async function textOf(incoming: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_RESPONSE_BYTES) {
+      throw new WebhookCallError(`the response is larger than ${MAX_RESPONSE_BYTES} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function parsed(text: string): JsonObject {
+  try {
+    const review: unknown = JSON.parse(text);
+    requireShallow(review);
+    if (isRecord(review)) return review;
+  } catch (error) {
+    throw new WebhookCallError(messageOf(error));
+  }
+  throw new WebhookCallError("couldn't get version/kind; json parse error");
+}
+
+/** Returns the message of a response without success, which may be a Status. */
+function failureOf(statusCode: number, text: string): string {
+  const generic = GENERIC.get(statusCode);
+  if (generic !== undefined) return generic;
+  return `an error on the server (${goQuote(text.trim() || 'unknown')}) has prevented the request from succeeding`;
+}
+
+const GENERIC: ReadonlyMap<number, string> = new Map([
+  [400, 'the server rejected our request for an unknown reason'],
+  [404, 'the server could not find the requested resource'],
+  [405, 'the server does not allow this method on the requested resource'],
+]);
+
+/** Returns the text of a Go client for an error of a connection. */
+function goReason(error: unknown, url: URL): string {
+  if (error instanceof TimeoutError || (error instanceof Error && error.name === 'AbortError')) {
+    return 'context deadline exceeded';
+  }
+  if (hasErrorCode(error, 'ECONNREFUSED')) {
+    const address = `${hostOf(url)}:${url.port || HTTPS_PORT}`;
+    return `dial tcp ${address}: connect: connection refused`;
+  }
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (UNKNOWN_AUTHORITY.has(code)) {
+    return 'tls: failed to verify certificate: x509: certificate signed by unknown authority';
+  }
+  return messageOf(error);
+}
+
+const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/** The response of a function, with its patch as in JSON. */
+function encoded(response: Readonly<JsonObject>): Readonly<JsonObject> {
+  const { patch } = response;
+  if (!Array.isArray(patch)) return response;
+  const base64 = Buffer.from(JSON.stringify(patch)).toString('base64');
+  return { ...response, patch: base64, patchType: 'JSONPatch' };
+}

@@ -1,0 +1,234 @@
+import { equalJson } from '../../api/equal.ts';
+import { goQuote } from '../../util/go-quote.ts';
+import { isRecord, messageOf } from '../../util/values.ts';
+import { listIn, numberIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
+import { decodeObject } from '../object-decoder.ts';
+import { jsonPatch } from '../patch/json-patch.ts';
+import type { StoredObject } from '../resource-definition.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { StatusError, badRequest, internalError } from '../status-error.ts';
+import { admissionRequest, kindOf } from './admission-request.ts';
+import type { Attributes } from './attributes.ts';
+import { convertedTo } from './conversion.ts';
+import type { Match } from './matching.ts';
+import type { WebhookClient, WebhookRequest } from './webhook-client.ts';
+import { WebhookCallError } from './webhook-client.ts';
+
+/** A webhook that applies to a write. */
+export interface Invocation {
+  /** Name of the webhook within all configurations. */
+  readonly id: string;
+  readonly webhook: JsonObject;
+  readonly match: Match;
+}
+
+export interface WebhookDeps {
+  readonly client: WebhookClient;
+  /** Returns a new random UUID. */
+  readonly uid: () => string;
+}
+
+/** A call failed; `failurePolicy` decides. A rejection is a `StatusError`. */
+class CallFailure extends Error {
+  override readonly name = 'CallFailure';
+}
+
+/**
+ * Calls the webhooks at the same time.
+ *
+ * @throws {StatusError} the rejection of the first webhook that rejects the write
+ */
+export async function callValidating(
+  deps: WebhookDeps,
+  attributes: Attributes,
+  invocations: readonly Invocation[],
+): Promise<void> {
+  const calls = invocations.map(async (invocation) => {
+    await outcomeOf(deps, attributes, invocation, 'validating');
+  });
+  const results = await Promise.allSettled(calls);
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+}
+
+/**
+ * Calls one mutating webhook.
+ *
+ * @returns the object with its changes, in the version of the request; the same value if there are none
+ * @throws {StatusError} if it rejects the write
+ */
+export async function callMutating(
+  deps: WebhookDeps,
+  attributes: Attributes,
+  invocation: Invocation,
+): Promise<StoredObject | undefined> {
+  const response = await outcomeOf(deps, attributes, invocation, 'mutating');
+  const { object } = attributes;
+  const encoded = textIn(response, 'patch');
+  if (!response || encoded === '') return object;
+  const { webhook, match } = invocation;
+  const name = goQuote(textIn(webhook, 'name'));
+  const operations = operationsOf(encoded);
+  if (!Array.isArray(operations)) {
+    return ignoreOrFail(webhook, 'received undecodable patch in webhook response', object);
+  }
+  if (operations.length === 0) return object;
+  if (!object) {
+    throw internalError(
+      `admission webhook ${name} attempted to modify the object, which is not supported for this operation`,
+    );
+  }
+  try {
+    const before = convertedTo(object, attributes.definition, match);
+    const patched = jsonPatch(before, operations);
+    if (!isRecord(patched)) throw new TypeError('the result of the patch is not an object');
+    if (equalJson(before, patched)) return object;
+    const kind = kindOf(attributes, match);
+    const { object: decoded } = decodeObject(patched, { ...match, ...kind }, 'patch');
+    return convertedTo(decoded, match, attributes.definition);
+  } catch (error) {
+    throw internalError(messageOf(error));
+  }
+}
+
+function operationsOf(encoded: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(encoded, 'base64').toString());
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the response of a webhook that allows the write, or undefined if its failure is ignored. */
+async function outcomeOf(
+  deps: WebhookDeps,
+  attributes: Attributes,
+  invocation: Invocation,
+  type: 'mutating' | 'validating',
+): Promise<JsonObject | undefined> {
+  const { webhook } = invocation;
+  const name = textIn(webhook, 'name');
+  if (attributes.dryRun && !['None', 'NoneOnDryRun'].includes(textIn(webhook, 'sideEffects'))) {
+    throw badRequest(`admission webhook ${goQuote(name)} does not support dry run`);
+  }
+  let response: JsonObject;
+  try {
+    response = await responseOf(deps, attributes, invocation, type);
+  } catch (error) {
+    if (!(error instanceof CallFailure)) throw error;
+    return ignoreOrFail(webhook, error.message, undefined);
+  }
+  for (const warning of listIn(response, 'warnings')) {
+    if (typeof warning === 'string') attributes.warnings.push(warning);
+  }
+  if (response['allowed'] === true) return response;
+  throw rejection(name, objectIn(response, 'status') ?? {});
+}
+
+/** @throws {StatusError} 500 if the policy of the webhook is `Fail` */
+function ignoreOrFail<T>(webhook: JsonObject, why: string, ignored: T): T {
+  if (textIn(webhook, 'failurePolicy') === 'Ignore') return ignored;
+  throw internalError(`failed calling webhook ${goQuote(textIn(webhook, 'name'))}: ${why}`);
+}
+
+async function responseOf(
+  { client, uid }: WebhookDeps,
+  attributes: Attributes,
+  { webhook, match }: Invocation,
+  type: 'mutating' | 'validating',
+): Promise<JsonObject> {
+  const version = listIn(webhook, 'admissionReviewVersions').find(
+    (each) => each === 'v1' || each === 'v1beta1',
+  );
+  const request = requestOf(uid(), attributes, match);
+  const apiVersion = `admission.k8s.io/${version}`;
+  let review: JsonObject;
+  try {
+    review = await client.call({
+      client: objectIn(webhook, 'clientConfig') ?? {},
+      review: { apiVersion, kind: 'AdmissionReview' },
+      request,
+      timeoutMs: (numberIn(webhook, 'timeoutSeconds') ?? 10) * 1000,
+      signal: attributes.signal,
+    });
+  } catch (error) {
+    if (!(error instanceof WebhookCallError)) throw error;
+    throw new CallFailure(`failed to call webhook: ${error.message}`);
+  }
+  const response = objectIn(review, 'response');
+  const problem = problemOf(review, response, request, apiVersion, type);
+  if (problem !== undefined || !response) {
+    throw new CallFailure(`received invalid webhook response: ${problem}`);
+  }
+  return response;
+}
+
+function requestOf(uid: string, attributes: Attributes, match: Match): WebhookRequest {
+  const { definition, object, oldObject } = attributes;
+  const converted = (each: StoredObject | undefined) =>
+    each ? convertedTo(each, definition, match) : null;
+  return {
+    uid,
+    ...admissionRequest(attributes, match),
+    object: converted(object),
+    oldObject: converted(oldObject),
+  };
+}
+
+/** Returns what is wrong with a response, with upstream's text. */
+function problemOf(
+  review: JsonObject,
+  response: JsonObject | undefined,
+  { uid }: WebhookRequest,
+  apiVersion: string,
+  type: 'mutating' | 'validating',
+): string | undefined {
+  if (!response) return 'webhook response was absent';
+  const [hasPatch, hasType] = [
+    textIn(response, 'patch') !== '',
+    textIn(response, 'patchType') !== '',
+  ];
+  // As upstream, responses of the beta version are not verified.
+  if (apiVersion !== 'admission.k8s.io/v1') return undefined;
+  if (response['uid'] !== uid) {
+    return `expected response.uid=${goQuote(uid)}, got ${goQuote(textIn(response, 'uid'))}`;
+  }
+  if (review['apiVersion'] !== apiVersion || review['kind'] !== 'AdmissionReview') {
+    const got = `${groupVersion(textIn(review, 'apiVersion'))}, Kind=${textIn(review, 'kind')}`;
+    return `expected webhook response of ${apiVersion}, Kind=AdmissionReview, got ${got}`;
+  }
+  if (type === 'validating') {
+    if (hasPatch) return 'validating webhook may not return response.patch';
+    return hasType ? 'validating webhook may not return response.patchType' : undefined;
+  }
+  if (hasPatch && !hasType) return 'webhook returned response.patch but not response.patchType';
+  if (!hasPatch && hasType) return 'webhook returned response.patchType but not response.patch';
+  return undefined;
+}
+
+function groupVersion(apiVersion: string): string {
+  return apiVersion.includes('/') ? apiVersion : `/${apiVersion}`;
+}
+
+/** Returns the rejection with the Status of the webhook. */
+function rejection(name: string, result: JsonObject): StatusError {
+  const [message, reason] = [textIn(result, 'message'), textIn(result, 'reason')];
+  const deniedBy = `admission webhook ${goQuote(name)} denied the request`;
+  const code = Math.max(400, numberIn(result, 'code') ?? 0);
+  const details = objectIn(result, 'details');
+  return StatusError.failure({
+    code,
+    message:
+      message || reason ? `${deniedBy}: ${message || reason}` : `${deniedBy} without explanation`,
+    ...(reason && { reason }),
+    ...(details && { details }),
+  });
+}
+
+/** Returns the webhooks of a configuration with ids that are unique within all configurations. */
+export function webhooksOf(configuration: StoredObject): (readonly [id: string, JsonObject])[] {
+  const { name } = configuration.metadata;
+  return objectsIn(configuration, 'webhooks').map((webhook) => [
+    `${name}/${textIn(webhook, 'name')}`,
+    webhook,
+  ]);
+}

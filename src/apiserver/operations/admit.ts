@@ -1,0 +1,76 @@
+import type { MaybePromise } from '../../util/maybe-promise.ts';
+import type { AdmissionOperation, Attributes } from '../admission/attributes.ts';
+import type { Call } from '../call.ts';
+import { isDryRun } from '../call.ts';
+import { inVersion } from '../negotiation.ts';
+import type { StoredObject } from '../resource-definition.ts';
+
+/** The objects of a write. */
+export interface AdmittedObjects {
+  readonly object?: StoredObject | undefined;
+  readonly oldObject?: StoredObject | undefined;
+  /** Kind of the objects, if it is not the kind of the resource. */
+  readonly kind?: Attributes['kind'];
+  /** @default the options in the query */
+  readonly options?: object;
+}
+
+export function attributesOf(
+  call: Call,
+  operation: AdmissionOperation,
+  { object, oldObject, kind = call.definition, options }: AdmittedObjects,
+): Attributes {
+  const { definition, info, user, warnings, request } = call;
+  const name = info.name ?? object?.metadata.name ?? oldObject?.metadata.name ?? '';
+  const isNamespace = definition.group === '' && definition.plural === 'namespaces';
+  return {
+    operation,
+    definition,
+    subresource: info.subresource ?? '',
+    kind,
+    namespace: (isNamespace ? name : info.namespace) ?? '',
+    name,
+    object,
+    oldObject,
+    user,
+    dryRun: isDryRun(call),
+    options: options ?? optionsOf(call, operation),
+    signal: request.signal,
+    warnings,
+  };
+}
+
+const META = 'meta.k8s.io/v1';
+
+/** Returns the options in the query of a write, as an object of `meta.k8s.io`. A patch creates or updates. */
+function optionsOf({ info }: Call, operation: AdmissionOperation): object {
+  const { query } = info;
+  const texts = ['fieldManager', 'fieldValidation'].flatMap((name) => {
+    const value = query.get(name);
+    return value ? [[name, value]] : [];
+  });
+  const dryRun = query.getAll('dryRun').filter(Boolean);
+  return {
+    kind: `${operation.charAt(0)}${operation.slice(1).toLowerCase()}Options`,
+    apiVersion: META,
+    ...(dryRun.length > 0 && { dryRun }),
+    ...Object.fromEntries(texts),
+  };
+}
+
+/** @throws {StatusError} if validating admission rejects the write */
+export function requireAdmitted(
+  call: Call,
+  operation: 'CREATE' | 'UPDATE',
+  object: StoredObject,
+  previous: StoredObject | undefined,
+): MaybePromise<void> {
+  const { backend, definition, admitted } = call;
+  if (!backend.admission.validates || admitted) return;
+  return backend.admission.validate(
+    attributesOf(call, operation, {
+      object: inVersion(object, definition),
+      oldObject: previous && inVersion(previous, definition),
+    }),
+  );
+}

@@ -1,0 +1,277 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Json } from './api.ts';
+import { Api, assertRejected } from './api.ts';
+import { configMap, configMaps, deployment, deployments } from './objects.ts';
+import { WebhookServer, patchOf } from './webhook-server.ts';
+
+const GROUP = '/apis/admissionregistration.k8s.io/v1';
+
+let api: Api;
+let webhooks: WebhookServer;
+
+before(async () => {
+  api = await Api.start();
+  webhooks = await WebhookServer.start(['hook.services.svc']);
+});
+
+after(async () => {
+  await api.close();
+  await webhooks.close();
+});
+
+const CONFIG_MAPS: Json = {
+  apiGroups: [''],
+  apiVersions: ['v1'],
+  operations: ['CREATE', 'UPDATE'],
+  resources: ['configmaps'],
+};
+
+/** Returns a webhook that applies to the ConfigMaps of one namespace. */
+function webhook(namespace: string, clientConfig: Json, rest: Json = {}): Json {
+  return {
+    name: 'hook.example.com',
+    clientConfig,
+    rules: [CONFIG_MAPS],
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+    sideEffects: 'None',
+    admissionReviewVersions: ['v1'],
+    ...rest,
+  };
+}
+
+/** Installs a configuration and waits until `probe` is affected by it. */
+async function install(
+  kind: 'Mutating' | 'Validating',
+  namespace: string,
+  hooks: readonly Json[],
+  isActive: (probe: Json, status: number) => boolean = () => true,
+): Promise<string> {
+  const path = `${GROUP}/${kind.toLowerCase()}webhookconfigurations`;
+  const { metadata } = await api.made(
+    api.post(path, {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: `${kind}WebhookConfiguration`,
+      metadata: { name: `${namespace}-${kind.toLowerCase()}` },
+      webhooks: hooks,
+    }),
+  );
+  await api.until('the configuration is active', async () => {
+    const { body, status } = await api.post(
+      `${configMaps(namespace)}?dryRun=All`,
+      configMap('probe'),
+    );
+    return isActive(body, status);
+  });
+  return `${path}/${metadata.name}`;
+}
+
+const isMarked = (probe: Json) => probe.data?.mark !== undefined;
+const isRefused = (_probe: Json, status: number) => status >= 400;
+
+test('a validating webhook rejects writes with its status', async () => {
+  const namespace = await api.namespace();
+  const seen: Json[] = [];
+  const clientConfig = webhooks.serve('/reject', (request) => {
+    seen.push(request);
+    const allowed = request.object.data.a !== '1';
+    return { allowed, status: { message: 'a is 1', code: 418, reason: 'Teapot' } };
+  });
+  await install('Validating', namespace, [webhook(namespace, clientConfig)], isRefused);
+  const path = configMaps(namespace);
+  const reply = await api.post(path, configMap('x'));
+  assert.equal(reply.status, 418);
+  assert.equal(
+    reply.body.message,
+    'admission webhook "hook.example.com" denied the request: a is 1',
+  );
+  assert.equal(reply.body.reason, 'Teapot');
+  await api.made(api.post(path, configMap('x', { a: '2' })));
+  assert.equal((await api.patch(`${path}/x`, { data: { a: '1' } })).status, 418);
+  const { object, oldObject, operation, ...request } = seen.at(-1);
+  assert.equal(operation, 'UPDATE');
+  assert.deepEqual([object.data.a, oldObject.data.a], ['1', '2']);
+  assert.equal(request.requestKind.kind, 'ConfigMap');
+  assert.deepEqual(request.resource, { group: '', version: 'v1', resource: 'configmaps' });
+  assert.deepEqual([request.name, request.namespace, request.dryRun], ['x', namespace, false]);
+  assert.equal(request.options.kind, 'UpdateOptions');
+  assert.ok(request.userInfo.username);
+});
+
+test('a rejection without a message has code 400', async () => {
+  const namespace = await api.namespace();
+  const clientConfig = webhooks.serve('/silent', () => ({ allowed: false }));
+  await install('Validating', namespace, [webhook(namespace, clientConfig)], isRefused);
+  const { status, body } = await api.post(configMaps(namespace), configMap('x'));
+  assert.equal(status, 400);
+  assert.equal(
+    body.message,
+    'admission webhook "hook.example.com" denied the request without explanation',
+  );
+});
+
+test('mutating webhooks change new and changed objects, and send warnings', async () => {
+  const namespace = await api.namespace();
+  const clientConfig = webhooks.serve('/mark', ({ operation }) => ({
+    ...patchOf([{ op: 'add', path: '/data/mark', value: operation }]),
+    warnings: ['marked'],
+  }));
+  await install('Mutating', namespace, [webhook(namespace, clientConfig)], isMarked);
+  const path = configMaps(namespace);
+  const created = await api.post(path, configMap('x'));
+  assert.deepEqual(created.body.data, { a: '1', mark: 'CREATE' });
+  assert.equal(created.headers['warning'], '299 - "marked"');
+  const fields = created.body.metadata.managedFields[0].fieldsV1['f:data'];
+  assert.deepEqual(Object.keys(fields), ['.', 'f:a']);
+  const updated = await api.patch(`${path}/x`, { data: { b: '2' } });
+  assert.deepEqual(updated.body.data, { a: '1', b: '2', mark: 'UPDATE' });
+  const applied = await api.apply(`${path}/y`, 'm', configMap('y'));
+  assert.deepEqual(applied.body.data, { a: '1', mark: 'CREATE' });
+});
+
+test('a webhook with reinvocationPolicy IfNeeded is called again after later changes', async () => {
+  const namespace = await api.namespace();
+  const calls: string[] = [];
+  const hook = (name: string, rest: Json = {}): Json => {
+    const clientConfig = webhooks.serve(`/again-${name}`, ({ object }) => {
+      calls.push(name);
+      const value = `${object.data.mark ?? ''}${name}`;
+      const isDone = object.data[name] !== undefined;
+      return isDone
+        ? { allowed: true }
+        : patchOf([
+            { op: 'add', path: '/data/mark', value },
+            { op: 'add', path: `/data/${name}`, value: 'done' },
+          ]);
+    });
+    return webhook(namespace, clientConfig, { name: `${name}.example.com`, ...rest });
+  };
+  const hooks = [hook('p', { reinvocationPolicy: 'IfNeeded' }), hook('q'), hook('r')];
+  await install('Mutating', namespace, hooks, isMarked);
+  calls.length = 0;
+  const { data } = await api.made(api.post(configMaps(namespace), configMap('x')));
+  assert.equal(data.mark, 'pqr');
+  assert.deepEqual(calls, ['p', 'q', 'r', 'p']);
+});
+
+test('object selectors and match conditions limit the objects of a webhook', async () => {
+  const namespace = await api.namespace();
+  const clientConfig = webhooks.serve('/never', () => ({ allowed: false }));
+  await install(
+    'Validating',
+    namespace,
+    [
+      webhook(namespace, clientConfig, {
+        objectSelector: { matchExpressions: [{ key: 'free', operator: 'DoesNotExist' }] },
+        matchConditions: [
+          { name: 'big', expression: '!has(object.data) || size(object.data) < 3' },
+          { name: 'user', expression: 'request.userInfo.username != "none"' },
+        ],
+      }),
+    ],
+    isRefused,
+  );
+  const path = configMaps(namespace);
+  assert.equal((await api.post(path, configMap('x'))).status, 400);
+  assert.equal((await api.post(path, configMap('free', {}, { labels: { free: '' } }))).status, 201);
+  assert.equal((await api.post(path, configMap('big', { a: '', b: '', c: '' }))).status, 201);
+});
+
+test('failurePolicy decides when a webhook does not answer', async () => {
+  const namespace = await api.namespace();
+  const closed = { url: 'https://127.0.0.1:1/gone' };
+  const failing = await install('Validating', namespace, [webhook(namespace, closed)], isRefused);
+  assertRejected(await api.post(configMaps(namespace), configMap('x')), {
+    code: 500,
+    reason: 'InternalError',
+    message:
+      /^Internal error occurred: failed calling webhook "hook\.example\.com": failed to call webhook: Post "https:\/\/127\.0\.0\.1:1\/gone\?timeout=10s": dial tcp 127\.0\.0\.1:1: connect: connection refused$/,
+  });
+  await api.made(
+    api.patch(failing, { webhooks: [webhook(namespace, closed, { failurePolicy: 'Ignore' })] }),
+  );
+  await api.until('failures are ignored', async () => {
+    const { status } = await api.post(`${configMaps(namespace)}?dryRun=All`, configMap('x'));
+    return status === 201;
+  });
+});
+
+test('an invalid answer counts as a failure', async () => {
+  const namespace = await api.namespace();
+  const clientConfig = webhooks.serve('/stale', () => ({ uid: 'other', allowed: true }));
+  await install('Validating', namespace, [webhook(namespace, clientConfig)], isRefused);
+  assertRejected(await api.post(configMaps(namespace), configMap('x')), {
+    code: 500,
+    reason: 'InternalError',
+    message: /received invalid webhook response: expected response\.uid="[-0-9a-f]+", got "other"$/,
+  });
+});
+
+test('webhooks see deletions with the old object', async () => {
+  const namespace = await api.namespace();
+  const clientConfig = webhooks.serve('/delete', ({ object, oldObject }) => ({
+    allowed: object !== null || oldObject.data.keep !== 'yes',
+    status: { message: 'kept' },
+  }));
+  const rules = [{ ...CONFIG_MAPS, operations: ['DELETE'] }];
+  const path = configMaps(namespace);
+  await api.made(api.post(path, configMap('keep', { keep: 'yes' })));
+  await api.made(api.post(path, configMap('drop')));
+  const configuration = await install('Validating', namespace, [
+    webhook(namespace, clientConfig, { rules }),
+  ]);
+  await api.until('deletions are refused', async () => {
+    return (await api.delete(`${path}/keep?dryRun=All`)).status === 400;
+  });
+  const { body } = await api.delete(`${path}/keep`);
+  assert.equal(body.message, 'admission webhook "hook.example.com" denied the request: kept');
+  assert.equal((await api.delete(`${path}/drop`)).status, 200);
+  assert.equal((await api.delete(path)).status, 400);
+  await api.made(api.delete(configuration));
+});
+
+test('a Service of type ExternalName leads to a webhook', async () => {
+  await api.post('/api/v1/namespaces', {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'services' },
+  });
+  await api.made(
+    api.post('/api/v1/namespaces/services/services', {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'hook' },
+      spec: { type: 'ExternalName', externalName: 'localhost' },
+    }),
+  );
+  const namespace = await api.namespace();
+  const clientConfig = webhooks.service('services', 'hook', '/service', () => ({ allowed: false }));
+  await install('Validating', namespace, [webhook(namespace, clientConfig)], isRefused);
+  const { body } = await api.post(configMaps(namespace), configMap('x'));
+  assert.match(body.message, /denied the request without explanation$/);
+});
+
+test('a webhook for the scale of a kind gets the Scale', async () => {
+  const namespace = await api.namespace();
+  const clientConfig = webhooks.serve('/scale', ({ object, kind }) => ({
+    allowed: object.spec.replicas < 5,
+    status: { message: kind.kind },
+  }));
+  const rules = [
+    {
+      apiGroups: ['apps'],
+      apiVersions: ['v1'],
+      operations: ['*'],
+      resources: ['deployments/scale'],
+    },
+  ];
+  await install('Validating', namespace, [webhook(namespace, clientConfig, { rules })]);
+  const path = `${deployments(namespace)}/web`;
+  await api.made(api.post(deployments(namespace), deployment('web')));
+  const scaled = await api.until('the webhook is called', async () => {
+    const reply = await api.patch(`${path}/scale`, { spec: { replicas: 7 } });
+    return reply.status === 400 ? reply : undefined;
+  });
+  assert.match(scaled?.body.message, /denied the request: Scale$/);
+  assert.equal((await api.patch(`${path}/scale`, { spec: { replicas: 3 } })).status, 200);
+});
