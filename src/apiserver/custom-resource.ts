@@ -1,6 +1,7 @@
 import type { CustomResourceDefinition } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { fieldPath, valueAt } from './field-path.ts';
+import { compareVersions } from './registry.ts';
 import type { ResourceDefinition, StoredObject, Subresources } from './resource-definition.ts';
 import { customColumns } from './table/custom-columns.ts';
 
@@ -40,8 +41,25 @@ function definitionOf(crd: Crd, version: CrdVersion): ResourceDefinition {
     ),
     tracksGeneration: true,
     custom: true,
+    deprecationWarning: deprecationWarning(crd, version, kind),
     terminating: crd.metadata.deletionTimestamp !== undefined,
   };
+}
+
+/** Returns the warning of a deprecated version, which names the newest version that is not. */
+function deprecationWarning(
+  { spec: { group, versions } }: Crd,
+  { name, deprecated, deprecationWarning: own }: CrdVersion,
+  kind: string,
+): string | undefined {
+  if (!deprecated) return undefined;
+  if (own) return own;
+  const [successor] = versions
+    .filter((other) => other.served && !other.deprecated && compareVersions(other.name, name) < 0)
+    .map((other) => other.name)
+    .sort(compareVersions);
+  const use = successor === undefined ? '' : `; use ${group}/${successor} ${kind}`;
+  return `${group}/${name} ${kind} is deprecated${use}`;
 }
 
 function subresourcesOf({ subresources }: CrdVersion): Subresources {

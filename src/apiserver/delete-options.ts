@@ -92,7 +92,7 @@ function fromQuery({ info: { query } }: Call): DeleteOptions {
       query.get('propagationPolicy') ?? undefined,
       orphan === null ? undefined : isTrue(orphan),
     ),
-    dryRun: dryRunOf(query.getAll('dryRun').filter(Boolean)),
+    dryRun: dryRunOf(query.getAll('dryRun')),
   };
 }
 

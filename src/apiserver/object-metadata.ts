@@ -9,6 +9,7 @@ const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 
 const ORPHAN = 'orphan';
 const FOREGROUND = 'foregroundDeletion';
+const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([ORPHAN, FOREGROUND, 'kubernetes']);
 
 /** Validates the metadata of an object. The decoder has checked the types. */
 export function validateMetadata(
@@ -170,6 +171,23 @@ function validateOwners(owners: readonly DeepReadonly<OwnerReference>[] = []): F
     controller ??= current;
   }
   return errors;
+}
+
+/** Validates finalizers of a built-in kind, which are standard names or have a domain. */
+export function validateKubeFinalizers({
+  finalizers = [],
+}: DeepReadonly<ObjectMeta>): FieldError[] {
+  return finalizers.flatMap((finalizer, index) =>
+    finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer)
+      ? []
+      : [
+          fieldError.invalid(
+            `metadata.finalizers[${index}]`,
+            finalizer,
+            'name is neither a standard finalizer name nor is it fully qualified',
+          ),
+        ],
+  );
 }
 
 function validateFinalizers(finalizers: readonly string[] = []): FieldError[] {

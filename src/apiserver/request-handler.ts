@@ -1,6 +1,9 @@
 import type { HttpRequest, HttpResponse } from '../util/http.ts';
 import type { Logger } from '../util/logger.ts';
+import { goQuote } from '../util/go-quote.ts';
 import { messageOf } from '../util/values.ts';
+import { healthResponse } from './health.ts';
+import { parseDuration } from './schema/cel/time.ts';
 import type { User } from './user.ts';
 import { actionOf } from './access.ts';
 import { authorizeImpersonation, impersonatedUser } from './impersonation.ts';
@@ -33,6 +36,7 @@ import { answerCall } from './router.ts';
 import {
   StatusError,
   accessDenied,
+  badRequest,
   faultStatus,
   internalError,
   methodNotAllowed,
@@ -50,9 +54,6 @@ export interface RequestHandlerDeps {
   readonly streams: OpenStreams;
   readonly log: Logger;
 }
-
-/** Health endpoints, which need no token. */
-const HEALTH: ReadonlySet<string> = new Set(['healthz', 'livez', 'readyz']);
 
 /**
  * Handles all requests, from the network and from this process:
@@ -107,6 +108,7 @@ export class RequestHandler {
         throw faultStatus(plan.failure, plan.retryAfterSeconds);
       }
       if (target instanceof StatusError) throw target;
+      requireTimeout(target, record.info);
       if (request.isHead && !this.#allowsHead(target)) throw methodNotAllowed();
       const user = this.#admit(request, record.info, authenticate);
       return (
@@ -156,18 +158,19 @@ export class RequestHandler {
   /** Answers paths of the server itself. */
   #document(request: HttpRequest, target: Target): HttpResponse | undefined {
     const { segments } = target;
-    const [first = '', ...rest] = segments;
+    const [first, ...rest] = segments;
+    const health = healthResponse(target);
+    if (health) return health;
     if (request.method !== 'GET') {
       if (!discover(this.#deps.backend.registry, segments, undefined)) return undefined;
       throw methodNotAllowed();
     }
-    if (HEALTH.has(first)) return textResponse(200, 'ok');
     const { accept } = request.headers;
     if (first === 'version' && rest.length === 0) {
       if (!mediaRanges(accept).some(takesJson)) throw notAcceptable([JSON_TYPE]);
       return jsonResponse(200, VERSION);
     }
-    if (first === '') return jsonResponse(200, { paths: this.#paths() });
+    if (first === undefined) return jsonResponse(200, { paths: this.#paths() });
     const openApi = openApiResponse(this.#openApi, request, target);
     if (openApi) return openApi;
     const document = discover(this.#deps.backend.registry, segments, accept);
@@ -214,7 +217,11 @@ export class RequestHandler {
         );
       case 'watch':
         return {
-          ...streamResponse(this.#deps.streams.body(answer.watcher, request.signal), JSON_TYPE),
+          ...streamResponse(
+            this.#deps.streams.body(answer.watcher, request.signal),
+            JSON_TYPE,
+            warnings,
+          ),
           messages: 'lines',
         };
       case 'text':
@@ -254,6 +261,23 @@ function targetOf({ path }: HttpRequest): Target | StatusError {
   }
 }
 
+/**
+ * Checks the timeout of a request, which has no other effect here.
+ *
+ * @throws {StatusError} 400 if it is not a duration
+ */
+function requireTimeout({ query }: Target, info: RequestInfo | undefined): void {
+  const timeout = query.get('timeout');
+  if (!timeout || info?.verb === 'watch' || info?.subresource === 'log') return;
+  if (parseDuration(timeout) !== undefined) return;
+  const problem = /^[+-]?(?:\d+\.?\d*|\.\d+)$/.test(timeout)
+    ? 'missing unit in duration'
+    : 'invalid duration';
+  throw badRequest(
+    `invalid timeout specified in the request URL - time: ${problem} ${goQuote(timeout)}`,
+  );
+}
+
 /** Returns the log record of a request. A malformed path has no resource. */
 function recordOf(
   { method, path, headers }: HttpRequest,
@@ -272,7 +296,7 @@ async function discard({ body }: HttpResponse): Promise<void> {
 function isOfTheServer(registry: Registry, { segments }: Target): boolean {
   const [root, group = '', version] = segments;
   if (root === 'api') return true;
-  if (root !== 'apis' || version === undefined) return false;
+  if (root !== 'apis' || group === '' || version === undefined) return false;
   const versions = registry.group(group)?.versions ?? [];
   return versions.some(({ definitions }) => definitions.some(({ custom }) => !custom));
 }

@@ -34,13 +34,19 @@ export function parseTarget(path: string): Target {
   const pathname = at < 0 ? path : path.slice(0, at);
   try {
     return {
-      segments: pathname.split('/').slice(1).map(decodeURIComponent).filter(Boolean),
+      segments: segmentsOf(pathname).map(decodeURIComponent),
       query: new URLSearchParams(at < 0 ? '' : path.slice(at + 1)),
     };
   } catch (cause) {
     if (!(cause instanceof URIError)) throw cause;
     throw badRequest(`invalid URL escape in ${JSON.stringify(pathname)}`);
   }
+}
+
+/** A slash at the end does not matter. An empty segment elsewhere is kept: it is part of no path. */
+function segmentsOf(pathname: string): string[] {
+  const segments = pathname.split('/').slice(1);
+  return segments.at(-1) === '' ? segments.slice(0, -1) : segments;
 }
 
 /**
@@ -52,6 +58,7 @@ export function parseTarget(path: string): Target {
  * | `/api/v1/namespaces/a`                                    | a namespace          |
  * | `/api/v1/namespaces/a/status`                             | its subresource      |
  * | `/apis/apps/v1/namespaces/a/deployments/web/scale`        | and so on            |
+ * | `/apis/apps/v1/watch/namespaces/a/deployments/web`        | a watch of an object |
  */
 export function requestInfo(
   method: HttpRequest['method'],
@@ -59,7 +66,10 @@ export function requestInfo(
 ): RequestInfo | undefined {
   const [root, ...rest] = segments;
   if (root !== 'api' && root !== 'apis') return undefined;
-  const [group, version, ...path] = root === 'api' ? ['', ...rest] : rest;
+  const [group, version, ...served] = root === 'api' ? ['', ...rest] : rest;
+  // The legacy form of `?watch=true`.
+  const isWatch = served[0] === 'watch' && method === 'GET';
+  const path = isWatch ? served.slice(1) : served;
   if (group === undefined || version === undefined || path.length === 0) return undefined;
 
   const [first, second, third] = path;
@@ -70,16 +80,21 @@ export function requestInfo(
     !(path.length === 3 && NAMESPACE_SUBRESOURCES.has(third));
   const [resource, name, subresource, ...excess] = inNamespace ? path.slice(2) : path;
   if (resource === undefined || excess.length > 0) return undefined;
-  return {
-    verb: verbOf(method, name, query),
-    group,
-    version,
-    resource,
-    namespace: inNamespace ? second : undefined,
-    name,
-    subresource,
-    query,
-  };
+  const place = { group, version, resource, namespace: (inNamespace && second) || undefined };
+  if (isWatch) {
+    if (subresource !== undefined) return undefined;
+    const watched = name === undefined ? query : withName(query, name);
+    return { ...place, verb: 'watch', name: undefined, subresource, query: watched };
+  }
+  return { ...place, verb: verbOf(method, name, query), name, subresource, query };
+}
+
+/** Returns the query of a watch of one object. */
+function withName(query: URLSearchParams, name: string): URLSearchParams {
+  const narrowed = new URLSearchParams(query);
+  const selectors = [query.get('fieldSelector'), `metadata.name=${name}`];
+  narrowed.set('fieldSelector', selectors.filter(Boolean).join(','));
+  return narrowed;
 }
 
 function verbOf(

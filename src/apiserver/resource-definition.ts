@@ -63,6 +63,9 @@ export interface ResourceDefinition extends ResourceNames {
    */
   readonly terminating?: boolean;
 
+  /** The warning in every response of a deprecated version. Absent for other versions. */
+  readonly deprecationWarning?: string | undefined;
+
   /**
    * Whether a PUT without `metadata.resourceVersion` overwrites whatever is there.
    * @default true, false for custom kinds

@@ -38,6 +38,7 @@ export async function answerCall(
 ): Promise<RenderedAnswer | undefined> {
   const definition = backend.registry.find(info.group, info.version, info.resource);
   if (!definition || !hasPath(info, definition)) return undefined;
+  if (definition.deprecationWarning) warnings.push(definition.deprecationWarning);
   const operation = operationOf(info, definition);
   if (!operation) throw refuseVerb(info, definition);
   const representation = negotiate(

@@ -22,7 +22,7 @@ export function requireWriteOptions(call: Call): void {
   const errors = [
     ...(verb === 'patch' ? patchErrors(call) : []),
     ...managerErrors(query.get('fieldManager') ?? ''),
-    ...dryRunErrors(query.getAll('dryRun').filter(Boolean)),
+    ...dryRunErrors(query.getAll('dryRun')),
     ...validationErrors(query.get('fieldValidation') ?? ''),
   ];
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: KINDS[verb] }, '', errors);

@@ -7,7 +7,12 @@ import { hookContext, isDryRun } from '../call.ts';
 import { withTrackedFields } from '../field-manager.ts';
 import { inVersion } from '../negotiation.ts';
 import { cannotBeHandled, refusePatch } from '../object-decoder.ts';
-import { hasFinalizers, validateMetadata, validateMetadataUpdate } from '../object-metadata.ts';
+import {
+  hasFinalizers,
+  validateKubeFinalizers,
+  validateMetadata,
+  validateMetadataUpdate,
+} from '../object-metadata.ts';
 import { copyJson } from '../copy-json.ts';
 import type {
   ApiObject,
@@ -75,6 +80,7 @@ export function prepareNew(call: Call, draft: ApiObject, applied?: AppliedFields
     withSchemaErrors(validateObject(call, object), [
       ...(hooks?.validate?.(object, undefined) ?? []),
       ...validateMetadata(object.metadata, definition.namespaced, nameFormat),
+      ...(definition.custom ? [] : validateKubeFinalizers(object.metadata)),
     ]),
   );
   return { call, object };
@@ -178,6 +184,7 @@ function prepareChange(
       ...(hooks?.validateUpdate?.(object, previous, info.subresource) ?? []),
       // The name was found valid when it was new.
       ...validateMetadata(object.metadata, definition.namespaced, 'pathSegment'),
+      ...(definition.custom ? [] : validateKubeFinalizers(object.metadata)),
       ...validateMetadataUpdate(object.metadata, previous.metadata),
     ]),
   );

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Json } from './api.ts';
+import { Api, assertRejected, MERGE } from './api.ts';
+import { configMap, configMaps, GROUP, widget, widgetCrd, widgets } from './objects.ts';
+
+let api: Api;
+let space: string;
+let path: string;
+
+before(async () => {
+  api = await Api.start();
+  await api.install(
+    widgetCrd(GROUP, ({ spec }: Json) => {
+      const [current] = spec.versions;
+      const old = { ...current, storage: false, deprecated: true };
+      spec.versions.push({ ...old, name: 'v1beta1' });
+      spec.versions.push({ ...old, name: 'v1alpha1', deprecationWarning: 'go away' });
+    }),
+  );
+  space = await api.namespace();
+  path = configMaps(space);
+  await api.made(api.post(path, configMap('a')));
+  await api.made(api.post(widgets(space), widget('a')));
+});
+
+after(() => api.close());
+
+test('an empty dryRun is invalid and writes nothing', async () => {
+  const rejection = (kind: string) => ({
+    code: 422,
+    reason: 'Invalid',
+    message: `${kind}.meta.k8s.io "" is invalid: dryRun: Unsupported value: [""]: supported values: "All"`,
+  });
+  assertRejected(await api.post(`${path}?dryRun=`, configMap('dry')), rejection('CreateOptions'));
+  assert.equal((await api.get(`${path}/dry`)).status, 404);
+  assertRejected(await api.patch(`${path}/a?dryRun=`, { data: {} }), rejection('PatchOptions'));
+  assertRejected(await api.delete(`${path}/a?dryRun=`), rejection('DeleteOptions'));
+  assert.equal((await api.get(`${path}/a`)).status, 200);
+});
+
+test('a create refuses a resourceVersion, except in a dry run', async () => {
+  const versioned = (name: string, resourceVersion: string) =>
+    configMap(name, {}, { resourceVersion });
+  const { status, body } = await api.post(path, versioned('versioned', '5'));
+  assert.deepEqual(
+    [status, body.message],
+    [500, 'resourceVersion should not be set on objects to be created'],
+  );
+  assert.equal((await api.post(`${path}?dryRun=All`, versioned('versioned', '5'))).status, 201);
+  assert.equal((await api.post(path, versioned('zero', '0'))).status, 201);
+});
+
+test('a timeout must be a duration, except for a watch', async () => {
+  for (const url of [path, '/api', '/healthz', '/none']) {
+    assertRejected(await api.get(`${url}?timeout=invalid`), {
+      code: 400,
+      reason: 'BadRequest',
+      message: 'invalid timeout specified in the request URL - time: invalid duration "invalid"',
+    });
+  }
+  assert.match(
+    (await api.get(`${path}?timeout=5`)).body.message,
+    /time: missing unit in duration "5"$/,
+  );
+  for (const timeout of ['', '0', '1s', '1h30m']) {
+    assert.equal((await api.get(`${path}?timeout=${timeout}`)).status, 200, timeout);
+  }
+  assert.equal((await api.watch(`${path}?timeout=x`)).status, 200);
+});
+
+test('a path with an empty segment does not exist', async () => {
+  for (const url of [
+    '/api/v1//namespaces',
+    '/api//v1/namespaces',
+    path.replace('/conf', '//conf'),
+  ]) {
+    const { status, body } = await api.get(url);
+    assert.deepEqual([status, body.kind], [404, 'Status'], url);
+  }
+  for (const url of ['//api/v1/namespaces', '/apis//apps', '//']) {
+    const { status, text } = await api.get(url);
+    assert.deepEqual([status, text], [404, '404 page not found\n'], url);
+  }
+  for (const url of ['/api/', '/apis/', '/apis/apps/', '/api/v1/', '/version/', `${path}/`]) {
+    assert.equal((await api.get(url)).status, 200, url);
+  }
+  const { status, body } = await api.get('/api/v1/namespaces//configmaps');
+  assert.deepEqual([status, body.kind], [200, 'ConfigMapList']);
+});
+
+test('health endpoints have a path for each check and list the checks', async () => {
+  for (const endpoint of ['healthz', 'livez', 'readyz']) {
+    assert.equal((await api.get(`/${endpoint}/none`)).status, 404);
+    assert.equal((await api.get(`/${endpoint}/ping/x`)).status, 404);
+    for (const check of ['ping', 'log', 'etcd']) {
+      assert.equal((await api.get(`/${endpoint}/${check}`)).text, 'ok');
+    }
+    const { text } = await api.get(`/${endpoint}?verbose&exclude=ping`);
+    assert.match(text, /^\[\+\]ping excluded: ok\n\[\+\]log ok\n/);
+    assert.ok(text.endsWith(`\n${endpoint} check passed\n`), text);
+  }
+  assert.equal((await api.get('/readyz/shutdown')).status, 200);
+  assert.equal((await api.get('/livez/shutdown')).status, 404);
+});
+
+test('a watch can be requested by its legacy path', async () => {
+  const inSpace = `watch/namespaces/${space}`;
+  for (const url of [
+    `/api/v1/${inSpace}/configmaps/a`,
+    `/api/v1/${inSpace}/configmaps?fieldSelector=metadata.name=a`,
+    `/apis/${GROUP}/v1/${inSpace}/widgets/a`,
+    `/apis/${GROUP}/v1/${inSpace}/widgets`,
+  ]) {
+    const watching = await api.watch(url);
+    assert.deepEqual([watching.status, await watching.nextInShort(1)], [200, ['ADDED a']], url);
+  }
+  const other = await api.watch(`/api/v1/${inSpace}/configmaps/none?timeoutSeconds=1`);
+  assert.deepEqual(await other.rest(), []);
+});
+
+test('a finalizer of a built-in kind is a standard name or has a domain', async () => {
+  const withFinalizers = (...finalizers: string[]) => configMap('finalized', {}, { finalizers });
+  const rejected = await api.post(path, withFinalizers('ex.com/a', 'foo'));
+  assertRejected(rejected, {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      'ConfigMap "finalized" is invalid: metadata.finalizers[1]: Invalid value: "foo": name is neither a standard finalizer name nor is it fully qualified',
+  });
+  await api.made(api.post(path, withFinalizers('ex.com/a', 'orphan')));
+  const update = { metadata: { finalizers: ['foo'] } };
+  assert.equal((await api.patch(`${path}/finalized`, update, MERGE)).status, 422);
+});
+
+test('each response of a deprecated version has a warning', async () => {
+  const warningOf = async (version: string, rest: string) => {
+    const url = widgets(space).replace('/v1/', `/${version}/`);
+    const { headers } = rest === 'watch' ? await api.watch(url) : await api.get(`${url}${rest}`);
+    return headers['warning'];
+  };
+  for (const rest of ['', '/a', '/none', 'watch']) {
+    assert.equal(
+      await warningOf('v1beta1', rest),
+      `299 - "${GROUP}/v1beta1 Widget is deprecated; use ${GROUP}/v1 Widget"`,
+    );
+    assert.equal(await warningOf('v1alpha1', rest), '299 - "go away"');
+    assert.equal(await warningOf('v1', rest), undefined);
+  }
+});
