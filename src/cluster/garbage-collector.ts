@@ -64,6 +64,7 @@ export class GarbageCollector {
     const node = this.graph.set(resource, object);
     if (node.owners.length > 0 || node.deleting) this.#deps.enqueue(node.uid);
     if (node.deleting && !before?.deleting) this.#enqueueRelated(node);
+    if (before) this.#enqueueUnblocked(before, node);
   }
 
   /**
@@ -115,19 +116,24 @@ export class GarbageCollector {
     let isUncached = false;
     for (const reference of node.owners) {
       const owner = this.graph.get(reference.uid);
-      if (owner?.deleting && owner.finalizers.includes(FOREGROUND)) waiting.push(reference.uid);
+      if (owner && isDeletedInForeground(owner)) waiting.push(reference.uid);
       else if (!owner) {
         if (await this.#isAbsent(node, reference, signal)) absent.push(reference.uid);
         else isUncached = true;
       }
     }
     if (absent.length + waiting.length < node.owners.length) {
-      if (absent.length > 0) await this.#removeOwners(node, absent, signal);
+      // An owner that waits for its dependents must not wait for one that another owner keeps.
+      const removed = [...absent, ...waiting];
+      if (removed.length > 0) await this.#removeOwners(node, removed, signal);
       return isUncached ? requeueAfter(UNCACHED_OWNER_MS, 'an owner is not in the caches') : done();
     }
     const ownDependents = this.graph.dependentsOf(node.uid);
-    const foreground =
-      waiting.length > 0 && ownDependents.some((dependent) => blocks(dependent, node.uid));
+    const foreground = waiting.length > 0 && ownDependents.length > 0;
+    // The object and its dependent may be in a circle, in which each would wait for the other.
+    if (foreground && ownDependents.some(isDeletedInForeground)) {
+      await this.#unblockOwners(node, signal);
+    }
     await this.#deps.client.delete(node.resource, node, {
       uid: node.uid,
       propagationPolicy: foreground ? 'Foreground' : 'Background',
@@ -166,36 +172,46 @@ export class GarbageCollector {
   }
 
   /** Removes the references to `owners`, and keeps those that other clients added meanwhile. */
-  async #removeOwners(
-    node: GraphNode,
-    owners: readonly string[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const live = await this.#deps.client.get(node.resource, node, { signal });
-    const { uid, resourceVersion } = live.metadata;
-    if (uid !== node.uid) return;
-    const ownerReferences = (live.metadata.ownerReferences ?? []).filter(
-      (reference) => !owners.includes(reference.uid),
-    );
-    await this.#deps.client.patch(
-      node.resource,
-      node,
-      { type: 'merge', body: { metadata: { uid, resourceVersion, ownerReferences } } },
-      { signal },
-    );
+  #removeOwners(node: GraphNode, owners: readonly string[], signal: AbortSignal): Promise<void> {
+    return this.#change(node, signal, ({ metadata: { ownerReferences = [] } }) => ({
+      ownerReferences: ownerReferences.filter(({ uid }) => !owners.includes(uid)),
+    }));
   }
 
-  async #removeFinalizer(node: GraphNode, finalizer: string, signal: AbortSignal): Promise<void> {
-    const live = await this.#deps.client.get(node.resource, node, { signal });
-    if (live.metadata.uid !== node.uid) return;
+  /** Keeps the references to the owners, but no deletion of an owner waits for the object. */
+  #unblockOwners(node: GraphNode, signal: AbortSignal): Promise<void> {
+    return this.#change(node, signal, ({ metadata: { ownerReferences = [] } }) => ({
+      ownerReferences: ownerReferences.map((reference) => ({
+        ...reference,
+        blockOwnerDeletion: false,
+      })),
+    }));
+  }
+
+  #removeFinalizer(node: GraphNode, finalizer: string, signal: AbortSignal): Promise<void> {
+    return this.#change(node, signal, (live) => ({ finalizers: withoutFinalizer(live, finalizer) }));
+  }
+
+  /** Merges what `change` returns into the metadata of the live object, unless it was replaced. */
+  async #change(
+    node: GraphNode,
+    signal: AbortSignal,
+    change: (live: KubernetesObject) => object,
+  ): Promise<void> {
+    const { client } = this.#deps;
+    const live = await client.get(node.resource, node, { signal });
     const { uid, resourceVersion } = live.metadata;
-    const finalizers = withoutFinalizer(live, finalizer);
-    await this.#deps.client.patch(
-      node.resource,
-      node,
-      { type: 'merge', body: { metadata: { uid, resourceVersion, finalizers } } },
-      { signal },
-    );
+    if (uid !== node.uid) return;
+    const body = { metadata: { uid, resourceVersion, ...change(live) } };
+    await client.patch(node.resource, node, { type: 'merge', body }, { signal });
+  }
+
+  /** Enqueues owners that are being deleted and no longer wait for the object. */
+  #enqueueUnblocked(before: GraphNode, after: GraphNode): void {
+    for (const { uid } of before.owners) {
+      if (!this.graph.get(uid)?.deleting || !blocks(before, uid)) continue;
+      if (!blocks(after, uid)) this.#deps.enqueue(uid);
+    }
   }
 
   /** Enqueues the dependents of an object, and its owners that are being deleted. */
@@ -207,6 +223,10 @@ export class GarbageCollector {
   #enqueueAll(nodes: readonly GraphNode[]): void {
     for (const { uid } of nodes) this.#deps.enqueue(uid);
   }
+}
+
+function isDeletedInForeground(node: GraphNode): boolean {
+  return node.deleting && node.finalizers.includes(FOREGROUND);
 }
 
 function blocks(dependent: GraphNode, owner: string): boolean {

@@ -238,6 +238,44 @@ describe('The garbage collector', () => {
     assert.ok(metadata.deletionTimestamp);
   });
 
+  it('deletes a circle of owners in the foreground', async () => {
+    const { bench, collector, enqueued, create, see, collect, live, names } = await setUp();
+    const first = await create('first');
+    const second = await create('second', [first], { block: true });
+    const body = { metadata: { ownerReferences: [referenceTo(second, true)] } };
+    await bench.client.patch(CONFIG_MAPS, first.metadata, { type: 'merge', body });
+    see(await live('first'), second);
+    await bench.client.delete(CONFIG_MAPS, first.metadata, { propagationPolicy: 'Foreground' });
+    see(await live('first'));
+    await collect(second);
+    enqueued.length = 0;
+    see(await live('second'));
+    assert.ok(enqueued.includes(first.metadata.uid));
+    await collect(first);
+    assert.deepEqual(await names(), ['second']);
+    collector.forget(first);
+    await collect(second);
+    assert.deepEqual(await names(), []);
+  });
+
+  it('completes a foreground deletion if another owner keeps the blocking dependent', async () => {
+    const { bench, enqueued, create, see, collect, live, names } = await setUp();
+    const [owner, other] = [await create('owner'), await create('other')];
+    const dependent = await create('dependent', [owner, other], { block: true });
+    see(owner, other, dependent);
+    await bench.client.delete(CONFIG_MAPS, owner.metadata, { propagationPolicy: 'Foreground' });
+    see(await live('owner'));
+    await collect(dependent);
+    assert.deepEqual((await live('dependent')).metadata.ownerReferences, [
+      referenceTo(other, true),
+    ]);
+    enqueued.length = 0;
+    see(await live('dependent'));
+    assert.ok(enqueued.includes(owner.metadata.uid));
+    await collect(owner);
+    assert.deepEqual(await names(), ['dependent', 'other']);
+  });
+
   it('removes the owner references of orphans before the finalizer of the owner', async () => {
     const { bench, create, see, collect, live } = await setUp();
     const owner = await create('owner', [], { finalizers: ['test/keep'] });
