@@ -6,6 +6,7 @@ import type {
   V1Namespace,
   V1Node,
   V1Pod,
+  V1PodDisruptionBudget,
   V1ReplicaSet,
   V1Scale,
   V1Service,
@@ -33,6 +34,9 @@ export type Scale = Builtin<V1Scale>;
 /** A CustomResourceDefinition of apiextensions.k8s.io/v1. */
 export type CustomResourceDefinition = Builtin<V1CustomResourceDefinition>;
 
+/** A PodDisruptionBudget of policy/v1. */
+export type PodDisruptionBudget = Builtin<V1PodDisruptionBudget>;
+
 /** Descriptor of Pods. */
 export const PODS: Resource<Pod> = core('pods', 'Pod');
 /** Descriptor of Events. */
@@ -50,6 +54,14 @@ export const NODES: Resource<Node> = { ...core('nodes', 'Node'), namespaced: fal
 export const DEPLOYMENTS: Resource<Deployment> = apps('deployments', 'Deployment');
 /** Descriptor of ReplicaSets. */
 export const REPLICA_SETS: Resource<ReplicaSet> = apps('replicasets', 'ReplicaSet');
+/** Descriptor of PodDisruptionBudgets. */
+export const POD_DISRUPTION_BUDGETS: Resource<PodDisruptionBudget> = {
+  group: 'policy',
+  version: 'v1',
+  plural: 'poddisruptionbudgets',
+  kind: 'PodDisruptionBudget',
+  namespaced: true,
+};
 /** Descriptor of Leases. */
 export const LEASES: Resource<Lease> = {
   group: 'coordination.k8s.io',

@@ -82,6 +82,23 @@ function checkedValues(values: readonly string[]): string {
   return values.map(checkedValue).join(',');
 }
 
+/** Converts the form in objects. Returns undefined if it is missing or malformed: it selects nothing. */
+export function requirementsOf(selector: object | undefined): Requirement[] | undefined {
+  if (!selector) return undefined;
+  try {
+    return parseLabelSelector(formatLabelSelector(selector));
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Reports whether a selector in the form of objects matches. A missing or malformed one matches nothing. */
+export function selects(selector: object | undefined, labels: Labels): boolean {
+  const requirements = requirementsOf(selector);
+  return requirements !== undefined && matchesLabels(requirements, labels);
+}
+
 /** Reports whether `labels` match all requirements. */
 export function matchesLabels(requirements: readonly Requirement[], labels: Labels): boolean {
   return requirements.every((requirement) => {

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../schema/json-value.ts';
 import { isSet, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
 import type { Findings } from './findings.ts';
-import { NOT_A_QUANTITY, canonicalQuantity, compareQuantities } from './quantity.ts';
+import { NOT_A_QUANTITY, canonicalQuantity, compareQuantities } from '../../api/quantity.ts';
 
 const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'] as const;
 const PROBE_HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc'] as const;

@@ -5,7 +5,7 @@ import { isRecord } from '../../util/values.ts';
 import type { KindTraits } from './definition.ts';
 import { objectIn, objectsIn } from './fields.ts';
 import { canonicalizeQuantities } from './pod-defaults.ts';
-import { canonicalQuantity } from './quantity.ts';
+import { canonicalQuantity } from '../../api/quantity.ts';
 
 /** Hooks that write the quantities at these paths, single ones or lists, in their canonical form. */
 export function quantitiesAt(...paths: readonly string[]): ResourceHooks {

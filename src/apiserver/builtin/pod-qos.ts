@@ -1,6 +1,6 @@
 import type { JsonObject } from '../schema/json-value.ts';
 import { objectIn, objectsIn } from './fields.ts';
-import { compareQuantities } from './quantity.ts';
+import { compareQuantities } from '../../api/quantity.ts';
 
 export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
 

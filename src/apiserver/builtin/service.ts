@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
@@ -60,14 +61,52 @@ function prepareForUpdate(service: ApiObject, previous: StoredObject): void {
   }
   const known = objectsIn(before, 'ports');
   for (const port of objectsIn(spec, 'ports')) {
-    const same = known.find(
-      (other) => other['port'] === port['port'] && other['protocol'] === port['protocol'],
-    );
+    const same = known.find((other) => textIn(other, 'name') === textIn(port, 'name'));
     if (same && isSet(same, 'nodePort') && takesNodePorts(spec)) {
       setDefault(port, 'nodePort', same['nodePort']);
     }
   }
+  dropFieldsOfType(service, spec, before);
   allocate(service, spec);
+}
+
+/** Removes fields that the previous type needed and the new one does not, unless the client changed them. */
+function dropFieldsOfType(service: ApiObject, spec: JsonObject, before: JsonObject): void {
+  const drop = (has: (spec: JsonObject) => boolean, ...fields: readonly string[]) => {
+    if (!has(before) || has(spec)) return;
+    for (const field of fields) {
+      if (equalJson(spec[field], before[field])) delete spec[field];
+    }
+  };
+  const isOf = (spec: JsonObject, type: string) => textIn(spec, 'type') === type;
+  if (equalJson(spec['clusterIPs'], before['clusterIPs'])) {
+    drop((each) => !isOf(each, 'ExternalName'), 'clusterIP', 'clusterIPs');
+  }
+  drop((each) => !isOf(each, 'ExternalName'), 'ipFamilies', 'ipFamilyPolicy');
+  drop(hasHealthCheckPort, 'healthCheckNodePort');
+  drop((each) => isOf(each, 'LoadBalancer'), 'allocateLoadBalancerNodePorts', 'loadBalancerClass');
+  drop(isExternallyAccessible, 'externalTrafficPolicy');
+  const nodePorts = (each: JsonObject) =>
+    objectsIn(each, 'ports').flatMap((port) => numberIn(port, 'nodePort') || []);
+  const known = nodePorts(before);
+  if (takesNodePorts(before) && !takesNodePorts(spec)) {
+    const isUnchanged = nodePorts(spec).every((port) => known.includes(port));
+    if (isUnchanged) for (const port of objectsIn(spec, 'ports')) delete port['nodePort'];
+  }
+  if (!isOf(spec, 'LoadBalancer')) service['status'] = { loadBalancer: {} };
+}
+
+function hasHealthCheckPort(spec: JsonObject): boolean {
+  return (
+    textIn(spec, 'type') === 'LoadBalancer' && textIn(spec, 'externalTrafficPolicy') === 'Local'
+  );
+}
+
+function isExternallyAccessible(spec: JsonObject): boolean {
+  return (
+    takesNodePorts(spec) ||
+    (textIn(spec, 'type') === 'ClusterIP' && listIn(spec, 'externalIPs').length > 0)
+  );
 }
 
 /**

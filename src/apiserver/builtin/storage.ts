@@ -9,7 +9,7 @@ import type { KindTraits } from './definition.ts';
 import { isSet, listIn, objectIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 import { canonicalizeQuantities } from './pod-defaults.ts';
-import { compareQuantities } from './quantity.ts';
+import { compareQuantities } from '../../api/quantity.ts';
 
 const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
 

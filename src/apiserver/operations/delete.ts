@@ -193,7 +193,7 @@ function mark(
   return object;
 }
 
-function requirePreconditions(
+export function requirePreconditions(
   definition: ResourceDefinition,
   { metadata }: StoredObject,
   { uid, resourceVersion }: DeleteOptions,

@@ -7,7 +7,9 @@ import { readObject } from '../request-body.ts';
 import { fieldError, formatFieldError } from '../schema/field-error.ts';
 import { isRecord } from '../../util/values.ts';
 import { StatusError, badRequest, conflict } from '../status-error.ts';
-import { deleteObject } from './delete.ts';
+import type { StoredObject } from '../resource-definition.ts';
+import { deleteObject, requirePreconditions } from './delete.ts';
+import { chargeBudget } from './disruption-budgets.ts';
 import { existing } from './read.ts';
 import { mutable } from './successor.ts';
 
@@ -17,7 +19,6 @@ const DONE: Answer = {
   value: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 },
 };
 
-const SCHEDULED = 'PodScheduled';
 const BINDING = { group: '', version: 'v1', kind: 'Binding' };
 const EVICTION = { group: 'policy', version: 'v1', kind: 'Eviction' };
 
@@ -46,17 +47,11 @@ export function bind(call: Call): Answer {
       `pod ${name} is already assigned to node ${JSON.stringify(assigned)}`,
     );
   }
-  const others = valueAt(pod, ['status', 'conditions']);
-  const conditions = [
-    ...(Array.isArray(others)
-      ? others.filter((each) => valueAt(each, ['type']) !== SCHEDULED)
-      : []),
-    {
-      type: SCHEDULED,
-      status: 'True',
-      lastTransitionTime: timestamp(backend.clock.now()),
-    },
-  ];
+  const conditions = withCondition(pod, {
+    type: 'PodScheduled',
+    status: 'True',
+    lastTransitionTime: timestamp(backend.clock.now()),
+  });
   const bound = withValueAt(
     withValueAt(mutable(pod), ['spec', 'nodeName'], node),
     ['status', 'conditions'],
@@ -84,7 +79,7 @@ function targetOf(binding: Record<string, unknown>): string {
   });
 }
 
-/** `POST /eviction`: a deletion that budgets may refuse; this server has no budgets. */
+/** `POST /eviction`: a deletion that a PodDisruptionBudget may refuse. */
 export function evict(call: Call): Answer {
   const pod = existing(call);
   const eviction = readObject(call.request, EVICTION);
@@ -92,7 +87,44 @@ export function evict(call: Call): Answer {
   if (name !== undefined && name !== pod.metadata.name) {
     throw badRequest('name in URL does not match name in Eviction object');
   }
-  const options = eviction['deleteOptions'];
-  deleteObject(call, pod, deleteOptionsOf(call, isRecord(options) ? options : {}));
+  const given = eviction['deleteOptions'];
+  const options = deleteOptionsOf(call, isRecord(given) ? given : {});
+  chargeBudget(call.backend, pod, options);
+  requirePreconditions(call.definition, pod, options);
+  // The precondition has been checked, and the new condition changes the resourceVersion.
+  const checked = { ...options, resourceVersion: undefined };
+  deleteObject(call, options.dryRun ? pod : markEvicted(call, pod), checked);
   return DONE;
+}
+
+function markEvicted({ backend, definition }: Call, pod: StoredObject): StoredObject {
+  const condition = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    lastTransitionTime: timestamp(backend.clock.now()),
+    reason: 'EvictionByEvictionAPI',
+    message: 'Eviction API: evicting',
+  };
+  const conditions = withCondition(pod, condition);
+  const marked = withValueAt(mutable(pod), ['status', 'conditions'], conditions);
+  const written = backend.store.collection(definition).put(marked);
+  backend.observer.written(definition, written);
+  return written;
+}
+
+interface PodCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly lastTransitionTime: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** Returns the conditions of the Pod with `condition` in place of the one of its type. */
+function withCondition(pod: StoredObject, condition: PodCondition): unknown[] {
+  const current = valueAt(pod, ['status', 'conditions']);
+  const others = Array.isArray(current)
+    ? current.filter((each) => valueAt(each, ['type']) !== condition.type)
+    : [];
+  return [...others, condition];
 }

@@ -2,7 +2,7 @@ import type { JsonObject } from '../schema/json-value.ts';
 import { requireDepth, setOwn } from '../schema/json-value.ts';
 import { BYTES, FIXED64, VARINT, WireError, WireReader } from './wire-reader.ts';
 import { PROTOBUF } from '../generated/protobuf.ts';
-import { NOT_A_QUANTITY, canonicalQuantity } from '../builtin/quantity.ts';
+import { NOT_A_QUANTITY, canonicalQuantity } from '../../api/quantity.ts';
 
 /**
  * Decodes a message to the JSON that Go would encode the decoded struct to. Defaulting and validation

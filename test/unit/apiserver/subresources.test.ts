@@ -118,6 +118,70 @@ describe('pods', () => {
     assert.equal((await api.get(`${PODS}/web`)).status, 404);
   });
 
+  describe('an eviction of a Pod that a budget selects', () => {
+    const BUDGETS = '/apis/policy/v1/namespaces/default/poddisruptionbudgets';
+    const setUp = async (allowed: number, pods: object = {}) => {
+      const api = new Api();
+      const draft = pod('web');
+      await api.post(PODS, { ...draft, metadata: { ...draft.metadata, labels: { app: 'web' } } });
+      const ready = [{ type: 'Ready', status: 'True' }];
+      const running = { status: { phase: 'Running', conditions: ready, ...pods } };
+      await api.patch(`${PODS}/web/status`, running);
+      const spec = { minAvailable: 1, selector: { matchLabels: { app: 'web' } } };
+      await api.post(BUDGETS, { metadata: { name: 'web' }, spec });
+      const status = {
+        observedGeneration: 1,
+        disruptionsAllowed: allowed,
+        currentHealthy: 1,
+        desiredHealthy: 2,
+        expectedPods: 2,
+      };
+      if (allowed >= 0) await api.patch(`${BUDGETS}/web/status`, { status });
+      return api;
+    };
+    const evict = (api: Api) => api.post(`${PODS}/web/eviction`, { metadata: { name: 'web' } });
+
+    test('is refused while the budget allows no disruption, or has no status', async () => {
+      for (const [allowed, cause] of [
+        [0, 'The disruption budget web needs 2 healthy pods and has 1 currently'],
+        [-1, 'The disruption budget web is still being processed by the server.'],
+      ] as const) {
+        const api = await setUp(allowed);
+        const { status, body } = await evict(api);
+        assert.equal(status, 429);
+        assert.equal(
+          body.message,
+          "Cannot evict pod as it would violate the pod's disruption budget.",
+        );
+        assert.deepEqual(body.details.causes, [{ reason: 'DisruptionBudget', message: cause }]);
+        assert.equal((await api.get(`${PODS}/web`)).status, 200);
+      }
+    });
+
+    test('charges the budget', async () => {
+      const api = await setUp(1);
+      assert.equal((await evict(api)).status, 201);
+      const { status } = (await api.get(`${BUDGETS}/web`)).body;
+      assert.equal(status.disruptionsAllowed, 0);
+      assert.deepEqual(Object.keys(status.disruptedPods), ['web']);
+      assert.equal((await api.get(`${PODS}/web`)).status, 404);
+    });
+
+    test('is allowed if the Pod does not run', async () => {
+      const api = await setUp(0, { phase: 'Failed' });
+      assert.equal((await evict(api)).status, 201);
+    });
+
+    test('is refused if several budgets select the Pod', async () => {
+      const api = await setUp(1);
+      const spec = { maxUnavailable: 1, selector: {} };
+      await api.post(BUDGETS, { metadata: { name: 'all' }, spec });
+      const { status, body } = await evict(api);
+      assert.equal(status, 500);
+      assert.match(body.message, /more than one PodDisruptionBudget/);
+    });
+  });
+
   test('verbs that a subresource does not have are rejected', async () => {
     const api = new Api();
     await api.post(PODS, pod('web'));

@@ -1,4 +1,4 @@
-import { NOT_A_QUANTITY, quantityNanos } from '../../../builtin/quantity.ts';
+import { NOT_A_QUANTITY, quantityNanos } from '../../../../api/quantity.ts';
 import { labelValueProblems, nameProblems, qualifiedNameProblems } from '../../../object-names.ts';
 import { hasFormat } from '../../formats.ts';
 import type { Overload, Parameter } from '../overload.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import {
   canonicalQuantity,
   compareQuantities,
-} from '../../../../src/apiserver/builtin/quantity.ts';
+} from '../../../src/api/quantity.ts';
 
 const canonical: readonly [given: string, form: string | undefined][] = [
   ['0', '0'],

@@ -1,0 +1,146 @@
+import { timestamp } from '../../api/conditions.ts';
+import { selects } from '../../api/label-selector.ts';
+import { isRecord } from '../../util/values.ts';
+import type { Backend } from '../call.ts';
+import { valueAt, withValueAt } from '../field-path.ts';
+import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import { StatusError, forbidden } from '../status-error.ts';
+import { mutable } from './successor.ts';
+
+/** Number of evictions that the disruption controller has not yet observed, as in kube-apiserver. */
+const MAX_DISRUPTED_PODS = 2000;
+
+/**
+ * Asks the PodDisruptionBudget of a Pod whether the Pod may be evicted, and charges the budget.
+ *
+ * @throws {StatusError} 429 if the budget allows no disruption now, 500 if several budgets select the Pod
+ */
+export function chargeBudget(
+  backend: Backend,
+  pod: StoredObject,
+  { dryRun }: { readonly dryRun: boolean },
+): void {
+  const definition = backend.registry.find('policy', 'v1', 'poddisruptionbudgets');
+  if (!definition || canIgnoreBudgets(pod)) return;
+  const { namespace, labels } = pod.metadata;
+  const [budget, ...others] = backend.store
+    .collection(definition)
+    .list(namespace)
+    .filter((each) => selects(objectAt(each, ['spec', 'selector']), labels));
+  if (!budget) return;
+  if (others.length > 0) {
+    throw StatusError.failure({
+      code: 500,
+      message:
+        'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.',
+    });
+  }
+  if (!isReady(pod) && allowsUnhealthy(budget)) return;
+  checkBudget(definition, budget);
+  if (!dryRun) charge(backend, definition, budget, pod.metadata.name);
+}
+
+/** Whether the Pod does not run: its eviction disrupts nothing. */
+function canIgnoreBudgets(pod: StoredObject): boolean {
+  const phase = String(valueAt(pod, ['status', 'phase']));
+  return (
+    ['Succeeded', 'Failed', 'Pending'].includes(phase) ||
+    pod.metadata.deletionTimestamp !== undefined
+  );
+}
+
+function isReady(pod: StoredObject): boolean {
+  return conditionsOf(pod).some(({ type, status }) => type === 'Ready' && status === 'True');
+}
+
+function allowsUnhealthy(budget: StoredObject): boolean {
+  if (valueAt(budget, ['spec', 'unhealthyPodEvictionPolicy']) === 'AlwaysAllow') return true;
+  const desired = statusNumber(budget, 'desiredHealthy');
+  return desired > 0 && statusNumber(budget, 'currentHealthy') >= desired;
+}
+
+/** @throws {StatusError} if the budget allows no disruption now */
+function checkBudget(definition: ResourceDefinition, budget: StoredObject): void {
+  const { name, generation = 0 } = budget.metadata;
+  if (statusNumber(budget, 'observedGeneration') < generation) {
+    throw refused(`The disruption budget ${name} is still being processed by the server.`, 10);
+  }
+  const pending = Object.keys(objectAt(budget, ['status', 'disruptedPods']) ?? {}).length;
+  if (pending > MAX_DISRUPTED_PODS) {
+    const problem =
+      'DisruptedPods map too big - too many evictions not confirmed by PDB controller';
+    throw forbidden({ ...definition, plural: 'poddisruptionbudget' }, name, problem);
+  }
+  if (statusNumber(budget, 'disruptionsAllowed') > 0) return;
+  const current = statusNumber(budget, 'currentHealthy');
+  const desired = statusNumber(budget, 'desiredHealthy');
+  const condition = conditionsOf(budget).find(({ type }) => type === 'DisruptionAllowed');
+  const denies = `The disruption budget ${name} does not allow evicting pods currently`;
+  if (condition?.['reason'] === 'SyncFailed') {
+    throw refused(`${denies} because it failed sync: ${String(condition['message'])}`, 0);
+  }
+  throw refused(
+    current <= desired
+      ? `The disruption budget ${name} needs ${desired} healthy pods and has ${current} currently`
+      : denies,
+    0,
+  );
+}
+
+function refused(message: string, retryAfterSeconds: number): StatusError {
+  return StatusError.failure({
+    code: 429,
+    reason: 'TooManyRequests',
+    message: "Cannot evict pod as it would violate the pod's disruption budget.",
+    details: {
+      causes: [{ reason: 'DisruptionBudget', message }],
+      ...(retryAfterSeconds > 0 && { retryAfterSeconds }),
+    },
+  });
+}
+
+/** Records the Pod, which the disruption controller counts as unavailable until it is deleted. */
+function charge(
+  { store, observer, clock }: Backend,
+  definition: ResourceDefinition,
+  budget: StoredObject,
+  pod: string,
+): void {
+  const allowed = statusNumber(budget, 'disruptionsAllowed') - 1;
+  const status = {
+    ...objectAt(budget, ['status']),
+    disruptionsAllowed: allowed,
+    disruptedPods: {
+      ...objectAt(budget, ['status', 'disruptedPods']),
+      [pod]: timestamp(clock.now()),
+    },
+    conditions: conditionsOf(budget).map((condition) =>
+      condition['type'] === 'DisruptionAllowed' && allowed === 0
+        ? { ...condition, ...NO_DISRUPTION, lastTransitionTime: timestamp(clock.now()) }
+        : condition,
+    ),
+  };
+  const charged = store
+    .collection(definition)
+    .put(withValueAt(mutable(budget), ['status'], status));
+  observer.written(definition, charged);
+}
+
+const NO_DISRUPTION = { status: 'False', reason: 'InsufficientPods' };
+
+function statusNumber(budget: StoredObject, field: string): number {
+  return Number(valueAt(budget, ['status', field]) ?? 0);
+}
+
+function objectAt(
+  object: StoredObject,
+  path: readonly string[],
+): Record<string, unknown> | undefined {
+  const value = valueAt(object, path);
+  return isRecord(value) ? value : undefined;
+}
+
+function conditionsOf(object: StoredObject): readonly Record<string, unknown>[] {
+  const conditions = valueAt(object, ['status', 'conditions']);
+  return Array.isArray(conditions) ? conditions.filter(isRecord) : [];
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Api } from './api.ts';
+import type { Json } from './api.ts';
+
+let api: Api;
+let path: string;
+
+before(async () => {
+  api = await Api.start();
+  path = `/api/v1/namespaces/${await api.namespace()}/services`;
+});
+
+after(() => api.close());
+
+const create = (name: string, type: string): Promise<Json> =>
+  api.made(
+    api.post(path, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name },
+      spec: { type, selector: { app: name }, ports: [{ name: 'http', port: 80 }] },
+    }),
+  );
+const change = async (name: string, spec: Json): Promise<Json> =>
+  (await api.made(api.patch(`${path}/${name}`, { spec }))).spec;
+
+test('a Service that becomes an ExternalName loses its address and node ports', async () => {
+  const { spec } = await create('external', 'NodePort');
+  assert.ok(spec.clusterIP);
+  assert.ok(spec.ports[0].nodePort);
+  const changed = await change('external', { type: 'ExternalName', externalName: 'example.com' });
+  assert.deepEqual(changed, {
+    externalName: 'example.com',
+    internalTrafficPolicy: 'Cluster',
+    ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 80 }],
+    selector: { app: 'external' },
+    sessionAffinity: 'None',
+    type: 'ExternalName',
+  });
+});
+
+test('a NodePort that becomes a ClusterIP keeps its address and loses its node ports', async () => {
+  const { spec } = await create('internal', 'NodePort');
+  const changed = await change('internal', { type: 'ClusterIP' });
+  assert.equal(changed.clusterIP, spec.clusterIP);
+  assert.equal(changed.ports[0].nodePort, undefined);
+  assert.equal(changed.externalTrafficPolicy, undefined);
+});
+
+test('a LoadBalancer that becomes a NodePort keeps its node ports, also of a changed port', async () => {
+  const { spec } = await create('balanced', 'LoadBalancer');
+  assert.equal(spec.allocateLoadBalancerNodePorts, true);
+  const changed = await change('balanced', {
+    type: 'NodePort',
+    ports: [{ name: 'http', port: 81 }],
+  });
+  assert.equal(changed.ports[0].nodePort, spec.ports[0].nodePort);
+  assert.equal(changed.allocateLoadBalancerNodePorts, undefined);
+  assert.equal(changed.externalTrafficPolicy, 'Cluster');
+});
