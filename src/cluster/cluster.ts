@@ -4,13 +4,20 @@ import { Manager } from '../manager/manager.ts';
 import type { HttpHandler } from '../util/http.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
+import { PODS, REPLICA_SETS } from '../api/builtin.ts';
+import { EventBroadcaster } from '../record/event-broadcaster.ts';
+import { claimIndexers } from './claim.ts';
+import { eventExpiry, NO_EVENTS } from './event-expiry.ts';
 import { fakeKubelet } from './fake-kubelet.ts';
 import type { FakeKubeletOptions } from './fake-kubelet.ts';
 import { fakeNode } from './fake-node.ts';
 import { fakeScheduler } from './fake-scheduler.ts';
 import { garbageCollection } from './garbage-collector.ts';
+import { nodeIndexers } from './node-usage.ts';
+import { taintEviction } from './taints.ts';
 import { namespaceDeletion } from './namespace-deletion.ts';
 import { deployments } from './deployment.ts';
+import { disruptionBudgets } from './disruption.ts';
 import { replicaSets } from './replica-set.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
@@ -20,6 +27,7 @@ const CLUSTER_OPTIONS: OptionNames<ClusterOptions> = {
   namespaceDeletion: true,
   workloads: true,
   kubelet: true,
+  events: true,
 };
 
 const KUBELET_OPTIONS: OptionNames<ClusterKubeletOptions> = {
@@ -27,6 +35,14 @@ const KUBELET_OPTIONS: OptionNames<ClusterKubeletOptions> = {
   startupMs: true,
   terminationMs: true,
 };
+
+const EVENT_OPTIONS: OptionNames<{ ttlMs?: number }> = { ttlMs: true };
+
+/** Default of kube-apiserver's `--event-ttl`. */
+const EVENT_TTL_MS = 3_600_000;
+
+/** Time to write buffered events after the stop, in milliseconds. */
+const EVENT_FLUSH_MS = 1000;
 
 /** Options of `Cluster`. */
 export interface ClusterOptions {
@@ -50,6 +66,12 @@ export interface ClusterOptions {
    * @default {}
    */
   readonly kubelet?: false | ClusterKubeletOptions;
+  /**
+   * Records the events of the controllers, and deletes events after `ttlMs` milliseconds. `false` records
+   * and deletes none.
+   * @default { ttlMs: 3_600_000 }
+   */
+  readonly events?: false | { readonly ttlMs?: number };
 }
 
 /** Options of `ClusterKubelet`. */
@@ -70,12 +92,26 @@ export class Cluster implements Runnable {
 
   constructor(deps: ControllerDeps, options: ClusterOptions = {}) {
     checkOptions(options, CLUSTER_OPTIONS, 'Cluster');
-    const { kubelet = {} } = options;
+    const { kubelet = {}, events = {} } = options;
     if (kubelet) checkOptions(kubelet, KUBELET_OPTIONS, 'Cluster: kubelet');
+    if (events) checkOptions(events, EVENT_OPTIONS, 'Cluster: events');
     const log = deps.log.named('cluster');
     const informers = new InformerSet(deps.client, { clock: deps.clock, log });
-    const clusterDeps: ClusterDeps = { ...deps, log, informers };
+    const broadcaster = new EventBroadcaster(
+      { ...deps, log },
+      { random: deps.random, flushTimeoutMs: EVENT_FLUSH_MS },
+    );
+    const clusterDeps: ClusterDeps = {
+      ...deps,
+      log,
+      informers,
+      events: events ? broadcaster : NO_EVENTS,
+    };
     this.#manager = new Manager(clusterDeps).add('caches', informers);
+    if (events) {
+      const expiry = eventExpiry(clusterDeps, events.ttlMs ?? EVENT_TTL_MS);
+      this.#manager.add('events', broadcaster).add('controllers', expiry);
+    }
     if (options.garbageCollection ?? true) {
       const { monitors, controller } = garbageCollection(clusterDeps);
       this.#manager.add('caches', monitors).add('controllers', controller);
@@ -83,16 +119,25 @@ export class Cluster implements Runnable {
     if (options.namespaceDeletion ?? true)
       this.#manager.add('controllers', namespaceDeletion(clusterDeps));
     if (options.workloads ?? true) {
-      this.#manager.add('controllers', deployments(clusterDeps), replicaSets(clusterDeps));
+      informers.for(PODS).addIndexers(claimIndexers);
+      informers.for(REPLICA_SETS).addIndexers(claimIndexers);
+      this.#manager.add(
+        'controllers',
+        deployments(clusterDeps),
+        replicaSets(clusterDeps),
+        disruptionBudgets(clusterDeps),
+      );
     }
     if (kubelet) {
       const { nodeName = 'node-1' } = kubelet;
+      informers.for(PODS).addIndexers(nodeIndexers);
       const { controller, api } = fakeKubelet(clusterDeps, { ...kubelet, nodeName });
       this.#kubelets.set(nodeName, api);
       this.#manager.add(
         'controllers',
         fakeNode(clusterDeps, nodeName),
-        fakeScheduler(clusterDeps, nodeName),
+        fakeScheduler(clusterDeps),
+        taintEviction(clusterDeps),
         controller,
       );
     }

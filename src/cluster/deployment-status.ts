@@ -1,7 +1,7 @@
 import type { Deployment, ReplicaSet } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
 import type { DeepReadonly } from '../api/object.ts';
-import { nonZero } from './replica-set.ts';
+import { nonZero } from './pod-control.ts';
 import { amountOf } from './rolling-update.ts';
 
 type Status = NonNullable<Deployment['status']>;
@@ -53,8 +53,22 @@ export function deploymentStatus(
   return {
     observedGeneration: metadata.generation ?? 0,
     ...nonZero(numbers),
-    conditions,
+    conditions: [...conditions, ...replicaFailure(owned, current)],
   };
+}
+
+/** Returns the ReplicaFailure condition of the new ReplicaSet, or of an old one. */
+function replicaFailure(
+  owned: readonly DeepReadonly<ReplicaSet>[],
+  current: DeepReadonly<ReplicaSet> | undefined,
+): Condition[] {
+  const failures = [current, ...owned].flatMap(
+    (set) => set?.status?.conditions?.filter(({ type }) => type === 'ReplicaFailure') ?? [],
+  );
+  return failures.slice(0, 1).map((failure) => ({
+    ...failure,
+    lastUpdateTime: failure.lastTransitionTime,
+  })) as Condition[];
 }
 
 /** Returns the time until the progress deadline, in milliseconds, or undefined if there is none. */

@@ -1,4 +1,4 @@
-import { isApiError } from '../api/api-error.ts';
+import { isApiError, isNamespaceTerminating } from '../api/api-error.ts';
 import { DEPLOYMENTS, PODS, REPLICA_SETS } from '../api/builtin.ts';
 import type { Deployment, Pod, ReplicaSet } from '../api/builtin.ts';
 import type { ObjectKey } from '../api/object-key.ts';
@@ -7,15 +7,18 @@ import { controllerReference, isControlledBy } from '../api/metadata.ts';
 import { isFinished } from '../api/workloads.ts';
 import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller-options.ts';
-import { ownerIndexers, OWNER_INDEX, mapToOwner } from '../manager/enqueue.ts';
+import { OWNER_INDEX, mapToOwner } from '../manager/enqueue.ts';
 import { StatusWriter } from '../manager/status-writer.ts';
+import type { EventRecorder } from '../record/event-recorder.ts';
+import { goQuote } from '../util/go-quote.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import { deploymentStatus, progressDeadlineMs } from './deployment-status.ts';
 import { amountOf, nextStep } from './rolling-update.ts';
 import { createHash } from 'node:crypto';
 import { equalJson } from '../api/equal.ts';
-import { isRecord } from '../util/values.ts';
+import { isRecord, messageOf } from '../util/values.ts';
+import { claim, mapToClaimants } from './claim.ts';
 
 const MANAGER = 'deployment-controller';
 
@@ -29,7 +32,6 @@ export function deployments(deps: ClusterDeps): Controller {
   const cache = deps.informers.for(DEPLOYMENTS);
   const sets = deps.informers.for(REPLICA_SETS);
   const pods = deps.informers.for(PODS);
-  sets.addIndexers(ownerIndexers);
   const hasPods = (set: DeepReadonly<ReplicaSet>) =>
     pods.lister.byIndex(OWNER_INDEX, set.metadata.uid).some((pod) => !isFinished(pod));
   // The strategy Recreate waits for terminating Pods, which the ReplicaSets no longer count.
@@ -41,6 +43,7 @@ export function deployments(deps: ClusterDeps): Controller {
     return cache.lister.get(key)?.spec?.strategy?.type === 'Recreate' ? key : undefined;
   };
   const statuses = new StatusWriter(DEPLOYMENTS, MANAGER);
+  const recorder = deps.events.recorder(MANAGER);
   return new Controller(deps, {
     name: 'deployment',
     kind: DEPLOYMENTS.kind,
@@ -48,8 +51,13 @@ export function deployments(deps: ClusterDeps): Controller {
     sync: async (key, context) => {
       const deployment = cache.lister.get(key);
       if (!deployment?.spec) return done();
-      const owned = sets.lister.byIndex(OWNER_INDEX, deployment.metadata.uid).toSorted(byRevision);
-      const rollout = new Rollout(deployment, owned, hasPods, context);
+      const claimed = await claim(context, {
+        owner: deployment,
+        ownerResource: DEPLOYMENTS,
+        owned: sets,
+      });
+      const owned = claimed.toSorted(byRevision);
+      const rollout = new Rollout(deployment, owned, { ...context, hasPods, recorder });
       if (deployment.metadata.deletionTimestamp === undefined) {
         await rollout.run();
         // The event of this write triggers the next sync, which updates the status.
@@ -63,15 +71,20 @@ export function deployments(deps: ClusterDeps): Controller {
     },
   })
     .for(cache)
-    .owns(sets, DEPLOYMENTS)
+    .watches(sets, mapToClaimants(cache))
     .watches(pods, toRecreating);
+}
+
+/** Context of the sync of a Deployment. */
+interface RolloutContext extends SyncContext {
+  readonly hasPods: (set: DeepReadonly<ReplicaSet>) => boolean;
+  readonly recorder: EventRecorder;
 }
 
 /** One sync of one Deployment. */
 class Rollout {
   readonly #deployment: DeepReadonly<Deployment>;
-  readonly #hasPods: (set: DeepReadonly<ReplicaSet>) => boolean;
-  readonly #context: SyncContext;
+  readonly #context: RolloutContext;
   /** Owned ReplicaSets, oldest revision first. */
   readonly owned: readonly DeepReadonly<ReplicaSet>[];
   /** ReplicaSet of the current template; undefined until it exists. */
@@ -81,11 +94,9 @@ class Rollout {
   constructor(
     deployment: DeepReadonly<Deployment>,
     owned: readonly DeepReadonly<ReplicaSet>[],
-    hasPods: (set: DeepReadonly<ReplicaSet>) => boolean,
-    context: SyncContext,
+    context: RolloutContext,
   ) {
     this.#deployment = deployment;
-    this.#hasPods = hasPods;
     this.#context = context;
     this.owned = owned;
     const { spec, status } = deployment;
@@ -100,7 +111,7 @@ class Rollout {
     if (spec.paused) return this.#scaleLatest();
     if (spec.strategy?.type === 'Recreate') {
       await Promise.all(old.map((set) => this.#scale(set, 0)));
-      if (old.some(this.#hasPods)) return;
+      if (old.some(this.#context.hasPods)) return;
       await this.#ensureCurrent(spec.replicas ?? 1);
     } else {
       await this.#roll(old);
@@ -159,8 +170,14 @@ class Rollout {
     const draft = buildSet(this.#deployment, replicas, latest + 1, this.collisions);
     try {
       await client.create(REPLICA_SETS, draft, { fieldManager: MANAGER, signal });
+      if (replicas > 0) this.#recordScaling(draft.metadata.name, 0, replicas);
     } catch (error) {
-      if (!isApiError(error, 'alreadyExists')) throw error;
+      if (isNamespaceTerminating(error)) return;
+      if (!isApiError(error, 'alreadyExists')) {
+        const message = `Failed to create new replica set ${goQuote(draft.metadata.name)}: ${messageOf(error)}`;
+        this.#context.recorder.warning(this.#deployment, 'ReplicaSetCreateError', message);
+        throw error;
+      }
       const existing = await client.get(REPLICA_SETS, draft.metadata, { signal });
       // If it is owned, its event is still to come. Otherwise another template has the same hash.
       if (!isControlledBy(existing, this.#deployment)) this.collisions++;
@@ -168,7 +185,8 @@ class Rollout {
   }
 
   async #scale(set: DeepReadonly<ReplicaSet>, replicas: number, revision?: number): Promise<void> {
-    if ((set.spec?.replicas ?? 1) === replicas && revision === undefined) return;
+    const { replicas: before = 1 } = set.spec ?? {};
+    if (before === replicas && revision === undefined) return;
     const { client, signal } = this.#context;
     const { name, namespace, uid, resourceVersion } = set.metadata;
     const annotations =
@@ -176,6 +194,13 @@ class Rollout {
     const body = { metadata: { uid, resourceVersion, ...annotations }, spec: { replicas } };
     const options = { fieldManager: MANAGER, signal };
     await client.patch(REPLICA_SETS, { name, namespace }, { type: 'merge', body }, options);
+    if (before !== replicas) this.#recordScaling(name, before, replicas);
+  }
+
+  #recordScaling(name: string, from: number, to: number): void {
+    const direction = from < to ? 'up' : 'down';
+    const message = `Scaled ${direction} replica set ${name} from ${from} to ${to}`;
+    this.#context.recorder.normal(this.#deployment, 'ScalingReplicaSet', message);
   }
 
   /** Deletes the oldest ReplicaSets without Pods beyond the revision history limit. */

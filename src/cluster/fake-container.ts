@@ -1,73 +1,158 @@
 import type { Pod } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
-
-/** Simulated program of a container. */
-export type Program =
-  /** Runs until the Pod is deleted. */
-  | { readonly kind: 'server' }
-  /** Exits after `runsMs` milliseconds. */
-  | {
-      readonly kind: 'job';
-      readonly runsMs: number;
-      readonly exitCode: number;
-      readonly log: string;
-    };
+import { interpret } from './shell.ts';
+import type { Step } from './shell.ts';
 
 /** Annotation of a Pod with the exit code of its containers, regardless of their commands. */
 export const EXIT_CODE = 'kubelet.crd-controller/exit-code';
 /** Annotation with the run time of the containers in seconds, such as `2.5`. */
 export const DURATION = 'kubelet.crd-controller/duration';
 
+/** Number of steps that are interpreted ahead of time to find the end of a program. */
+const LOOKAHEAD_STEPS = 10_000;
+
+/** Number of outputs that are kept. Older ones are dropped, as by log rotation. */
+const MAX_OUTPUTS = 20_000;
+
 type Container = NonNullable<DeepReadonly<Pod>['spec']>['containers'][number];
 
-const SERVER: Program = { kind: 'server' };
+/** Text that a program writes. Times are milliseconds since the start of the run. */
+interface Output {
+  readonly atMs: number;
+  readonly text: string;
+}
+
+/** End of a program. */
+interface ProgramEnd {
+  readonly atMs: number;
+  readonly exitCode: number;
+  readonly message?: string | undefined;
+}
+
+/** Forecast of a program. */
+export type Forecast =
+  | ({ readonly kind: 'ends' } & ProgramEnd)
+  /** It runs at least until `untilMs`; `Infinity` for a server. */
+  | { readonly kind: 'runs'; readonly untilMs: number };
 
 /**
- * Returns the simulated program of a container. Supports the commands `echo`, `true`, `false`, `sleep N`
- * and `sh -c 'exit N'`. Other containers, also those without a command, run until the Pod is deleted.
+ * Simulated program of a container. Each run does the same. The program is interpreted as far as its time
+ * is asked for, because it may have no end.
  */
-export function programOf(container: Container, annotations: Annotations = {}): Program {
-  const words = [...(container.command ?? []), ...(container.args ?? [])];
-  const program = interpret(words);
-  const exitCode = numberIn(annotations, EXIT_CODE);
-  const seconds = numberIn(annotations, DURATION);
-  if (exitCode === undefined && seconds === undefined) return program;
-  const job = program.kind === 'job' ? program : { runsMs: 0, exitCode: 0, log: '' };
-  return {
-    kind: 'job',
-    runsMs: seconds === undefined ? job.runsMs : seconds * 1000,
-    exitCode: exitCode ?? job.exitCode,
-    log: job.log,
-  };
+export class Program {
+  readonly #steps: Iterator<Step, void, undefined>;
+  readonly #outputs: Output[] = [];
+  readonly #override: { readonly exitCode?: number; readonly runsMs?: number };
+  #reachedMs = 0;
+  #message: string | undefined;
+  #end: ProgramEnd | 'never' | undefined;
+
+  constructor(
+    steps: Iterable<Step, void, undefined>,
+    override: { readonly exitCode?: number; readonly runsMs?: number } = {},
+  ) {
+    this.#steps = steps[Symbol.iterator]();
+    this.#override = override;
+  }
+
+  /** Returns when the program ends, or until when it certainly runs after `ms`. */
+  forecast(ms: number): Forecast {
+    const { exitCode, runsMs } = this.#override;
+    this.#interpret(runsMs ?? ms);
+    const end = this.#end;
+    if (runsMs !== undefined) {
+      const own = end !== undefined && end !== 'never' ? end : undefined;
+      return {
+        kind: 'ends',
+        atMs: runsMs,
+        exitCode: exitCode ?? own?.exitCode ?? 0,
+        message: own?.message,
+      };
+    }
+    if (end === undefined) return { kind: 'runs', untilMs: this.#reachedMs };
+    if (end !== 'never') return { kind: 'ends', ...end, exitCode: exitCode ?? end.exitCode };
+    // The annotation ends a server as soon as it has started.
+    return exitCode === undefined
+      ? { kind: 'runs', untilMs: Infinity }
+      : { kind: 'ends', atMs: this.#reachedMs, exitCode };
+  }
+
+  /** Returns the outputs after `fromMs` until `toMs`, which are kept. */
+  outputs(fromMs: number, toMs: number): readonly Output[] {
+    this.#interpret(toMs);
+    return this.#outputs.filter(({ atMs }) => atMs > fromMs && atMs <= toMs);
+  }
+
+  /** Returns when the program writes next after `ms`, as far as it is known, or undefined. */
+  nextOutput(ms: number): number | undefined {
+    this.#interpret(ms);
+    return this.#outputs.find(({ atMs }) => atMs > ms)?.atMs;
+  }
+
+  /** Interprets the program until `ms`, and further to find its end. */
+  #interpret(ms: number): void {
+    for (let ahead = 0; this.#end === undefined && ahead < LOOKAHEAD_STEPS;) {
+      if (this.#reachedMs > ms) ahead++;
+      const { value: step } = this.#steps.next();
+      switch (step?.kind) {
+        case 'output':
+          this.#outputs.push({ atMs: this.#reachedMs, text: step.text });
+          if (this.#outputs.length > 2 * MAX_OUTPUTS) this.#outputs.splice(0, MAX_OUTPUTS);
+          break;
+        case 'message':
+          this.#message = step.text.slice(0, 4096);
+          break;
+        case 'sleep':
+          this.#reachedMs += step.ms;
+          break;
+        case 'exit':
+          this.#end = { atMs: this.#reachedMs, exitCode: step.code, message: this.#message };
+          break;
+        case 'serve':
+        case undefined:
+          this.#end = 'never';
+          break;
+      }
+    }
+  }
+}
+
+/** What a program depends on besides its container. */
+export interface ProgramContext {
+  readonly annotations?: Annotations | undefined;
+  /** @default no variables */
+  readonly environment?: ReadonlyMap<string, string> | undefined;
+  /** Milliseconds since the epoch. */
+  readonly startedMs?: number | undefined;
 }
 
 type Annotations = Readonly<Record<string, string>>;
 
-function interpret([command = '', ...args]: readonly string[]): Program {
-  const [first = ''] = args;
-  switch (command.split('/').at(-1)) {
-    case 'true':
-      return job({});
-    case 'false':
-      return job({ exitCode: 1 });
-    case 'echo':
-      return job({ log: `${args.join(' ')}\n` });
-    case 'sleep':
-      return /^\d+(\.\d+)?s?$/.test(first)
-        ? job({ runsMs: Number.parseFloat(first) * 1000 })
-        : SERVER;
-    case 'sh':
-    case 'bash': {
-      const exit = first === '-c' ? /^\s*exit\s+(\d{1,3})\s*;?\s*$/.exec(args[1] ?? '') : null;
-      return exit ? job({ exitCode: Number(exit[1]) & 255 }) : SERVER;
-    }
-    default:
-      return SERVER;
-  }
+/**
+ * Returns the simulated program of a container: its command, as `interpret` describes it. A container
+ * without a command runs until the Pod is deleted. Annotations of the Pod override the run time and the
+ * exit code.
+ */
+export function programOf(container: Container, context: ProgramContext = {}): Program {
+  const { annotations = {}, environment = new Map<string, string>(), startedMs = 0 } = context;
+  const argv = [...(container.command ?? []), ...(container.args ?? [])];
+  const words = argv.map((word) => expandReferences(word, environment));
+  const exitCode = numberIn(annotations, EXIT_CODE);
+  const seconds = numberIn(annotations, DURATION);
+  return new Program(
+    interpret(words, environment, () => startedMs),
+    {
+      ...(exitCode !== undefined && { exitCode }),
+      ...(seconds !== undefined && { runsMs: seconds * 1000 }),
+    },
+  );
 }
 
-function job(values: Partial<Extract<Program, { kind: 'job' }>>): Program {
-  return { kind: 'job', runsMs: 0, exitCode: 0, log: '', ...values };
+/** Replaces `$(NAME)` of known variables, and `$$` by `$`, as kubelets do in commands and values. */
+export function expandReferences(text: string, environment: ReadonlyMap<string, string>): string {
+  return text.replace(/\$(\$|\(([^()\s]+)\))/g, (whole, rest: string, name: string) =>
+    rest === '$' ? '$' : (environment.get(name) ?? whole),
+  );
 }
 
 function numberIn(annotations: Annotations, name: string): number | undefined {
@@ -100,6 +185,8 @@ export interface Ended {
   readonly exitCode: number;
   readonly fromMs: number;
   readonly toMs: number;
+  /** Termination message. */
+  readonly message?: string | undefined;
 }
 
 /** Restart backoff, as in kubelets: 10 s to 5 min. */
@@ -112,28 +199,31 @@ export function containerStateAt(
   restartPolicy: RestartPolicy,
   elapsedMs: number,
 ): { readonly state: ContainerState; readonly changesAtMs: number | undefined } {
-  if (program.kind === 'server') {
-    return { state: { kind: 'running', sinceMs: 0, restarts: 0 }, changesAtMs: undefined };
-  }
-  const { runsMs, exitCode } = program;
-  const restart = restartPolicy === 'Always' || (restartPolicy === 'OnFailure' && exitCode !== 0);
   let fromMs = 0;
   let last: Ended | undefined;
   for (let restarts = 0; ; restarts++) {
-    const toMs = fromMs + runsMs;
-    if (elapsedMs < toMs) {
+    const forecast = program.forecast(elapsedMs - fromMs);
+    const toMs = fromMs + (forecast.kind === 'ends' ? forecast.atMs : forecast.untilMs);
+    if (forecast.kind === 'runs' || elapsedMs < toMs) {
       const state = { kind: 'running', sinceMs: fromMs, restarts, ...(last && { last }) } as const;
-      return { state, changesAtMs: toMs };
+      return { state, changesAtMs: toMs === Infinity ? undefined : toMs };
     }
-    const ended = { exitCode, fromMs, toMs };
+    const { exitCode, message } = forecast;
+    const ended = { exitCode, fromMs, toMs, ...(message !== undefined && { message }) };
+    const restart = restartPolicy === 'Always' || (restartPolicy === 'OnFailure' && exitCode !== 0);
     if (!restart) return { state: { kind: 'ended', ended, restarts }, changesAtMs: undefined };
-    const untilMs = toMs + Math.min(MAX_BACKOFF_MS, INITIAL_BACKOFF_MS * 2 ** restarts);
+    const untilMs = toMs + backoffMs(restarts);
     if (elapsedMs < untilMs) {
       return { state: { kind: 'backingOff', ended, untilMs, restarts }, changesAtMs: untilMs };
     }
     fromMs = untilMs;
     last = ended;
   }
+}
+
+/** Returns the restart backoff after a number of restarts, in milliseconds. */
+export function backoffMs(restarts: number): number {
+  return Math.min(MAX_BACKOFF_MS, INITIAL_BACKOFF_MS * 2 ** restarts);
 }
 
 /** Options of a log request. */
@@ -149,11 +239,14 @@ export interface LogOptions {
   readonly limitBytes: number | undefined;
 }
 
-/** Returns the run of a container whose log is requested, with its start in milliseconds since the Pod start. */
-export function loggedRun(
-  state: ContainerState,
-  previous: boolean,
-): { readonly fromMs: number } | undefined {
+/** Run of a container whose log is requested. Times are milliseconds since the Pod start. */
+export interface LoggedRun {
+  readonly fromMs: number;
+  /** Undefined while it runs. */
+  readonly toMs?: number;
+}
+
+export function loggedRun(state: ContainerState, previous: boolean): LoggedRun | undefined {
   switch (state.kind) {
     case 'running':
       return previous ? state.last : { fromMs: state.sinceMs };
@@ -164,20 +257,32 @@ export function loggedRun(
   }
 }
 
-/**
- * Returns the log of a program. Programs write their output at the start.
- *
- * @param startedMs start of the run, in milliseconds since the epoch
- */
-export function logOutput(program: Program, startedMs: number, options: LogOptions): Uint8Array {
-  const { timestamps, sinceMs, tailLines, limitBytes } = options;
-  if (program.kind === 'server' || (sinceMs !== undefined && startedMs < sinceMs)) {
-    return new Uint8Array();
+/** Part of the log of a run. */
+export interface LogPart {
+  /** Start of the run, in milliseconds since the epoch. */
+  readonly startedMs: number;
+  /** Excluded; milliseconds since the start of the run. */
+  readonly afterMs: number;
+  readonly toMs: number;
+}
+
+/** Returns what a program writes in a part of its run. */
+export function logOutput(program: Program, part: LogPart, options: LogOptions): Uint8Array {
+  const { timestamps, sinceMs = -Infinity, tailLines = Infinity, limitBytes } = options;
+  const lines: { readonly timeMs: number; text: string }[] = [];
+  for (const { atMs, text } of program.outputs(part.afterMs, part.toMs)) {
+    for (const piece of text.split(/(?<=\n)/)) {
+      const open = lines.at(-1);
+      if (open && !open.text.endsWith('\n')) open.text += piece;
+      else if (piece !== '') lines.push({ timeMs: part.startedMs + atMs, text: piece });
+    }
   }
-  const lines = program.log.split(/(?<=\n)/).filter((line) => line !== '');
-  const last = lines.slice(lines.length - Math.min(lines.length, tailLines ?? Infinity));
-  // Kubelets write nine fractional digits.
-  const time = timestamps ? `${new Date(startedMs).toISOString().replace('Z', '000000Z')} ` : '';
-  const text = last.map((line) => time + line).join('');
-  return new TextEncoder().encode(text).subarray(0, limitBytes);
+  const recent = lines.filter(({ timeMs }) => timeMs >= sinceMs);
+  const last = recent.slice(recent.length - Math.min(recent.length, tailLines));
+  const text = last.map(({ timeMs, text }) => {
+    if (!timestamps) return text;
+    // Kubelets write nine fractional digits.
+    return `${new Date(timeMs).toISOString().replace('Z', '000000Z')} ${text}`;
+  });
+  return new TextEncoder().encode(text.join('')).subarray(0, limitBytes);
 }

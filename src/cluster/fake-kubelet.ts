@@ -13,10 +13,15 @@ import { untilAborted } from '../util/abort.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
+import { ContainerEvents } from './container-events.ts';
 import { containerStateAt, loggedRun, logOutput, programOf } from './fake-container.ts';
-import { podStatus, restartPolicyOf } from './pod-status.ts';
-import type { HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
-import type { LogOptions } from './fake-container.ts';
+import type { Forecast, LogOptions, LoggedRun, Program } from './fake-container.ts';
+import { kubeletApi } from './kubelet-api.ts';
+import type { LogRequest, LogResponse } from './kubelet-api.ts';
+import { podEnvironment } from './pod-environment.ts';
+import type { PodEnvironment } from './pod-environment.ts';
+import { podStatus, restartPolicyOf, waitingStatus } from './pod-status.ts';
+import type { HttpHandler } from '../util/http.ts';
 
 /** Options of `FakeKubelet`. */
 export interface FakeKubeletOptions {
@@ -36,9 +41,9 @@ export interface FakeKubeletOptions {
 }
 
 /**
- * Simulated kubelet of one node. Pods bound to the node get an address, run and become ready. Containers
- * with a supported command exit and log like that command. Deleted Pods are removed after their grace
- * period. Nothing is executed.
+ * Simulated kubelet of one node. Pods bound to the node get an address, run and become ready, unless a
+ * ConfigMap or Secret is missing. Containers with a supported command exit and log like that command.
+ * Deleted Pods are removed after their grace period. Nothing is executed.
  *
  * An API server forwards requests for logs to `api`.
  */
@@ -47,7 +52,8 @@ export function fakeKubelet(
   options: FakeKubeletOptions,
 ): { readonly controller: Controller; readonly api: HttpHandler } {
   const pods = deps.informers.for(PODS);
-  const kubelet = new FakeKubelet(deps.clock, options);
+  const events = new ContainerEvents(deps.events.recorder('kubelet'));
+  const kubelet = new FakeKubelet(deps.clock, events, options);
   const controller = new Controller(deps, {
     name: 'fake-kubelet',
     kind: PODS.kind,
@@ -73,6 +79,9 @@ function logError(status: 400 | 404, message: string): LogResponse {
   return { kind: 'error', status, message };
 }
 
+/** Interval at which the kubelet looks for a missing ConfigMap or Secret, in milliseconds. */
+const RETRY_MS = 5000;
+
 /** Stage of a Pod, with its start. */
 interface Stage {
   readonly name: 'starting' | 'running' | 'terminating';
@@ -87,19 +96,29 @@ interface KnownPod {
   stage: Stage | undefined;
   /** Kept here, because the response to the status update can be lost. */
   address: string | undefined;
+  /** Undefined until the ConfigMaps and Secrets of the Pod were found. */
+  environment: PodEnvironment['variables'] | undefined;
+  /** Programs by the name of their container. */
+  readonly programs: Map<string, Program>;
   /** Aborted when the Pod is removed, which ends followed logs. */
   readonly gone: AbortController;
 }
 
 class FakeKubelet {
   readonly #clock: Clock;
+  readonly #events: ContainerEvents;
   readonly #startupMs: number;
   readonly #terminationMs: number;
   readonly #known = new Map<ObjectKey, KnownPod>();
   #addresses = 0;
 
-  constructor(clock: Clock, { startupMs = 0, terminationMs = 1000 }: FakeKubeletOptions) {
+  constructor(
+    clock: Clock,
+    events: ContainerEvents,
+    { startupMs = 0, terminationMs = 1000 }: FakeKubeletOptions,
+  ) {
     this.#clock = clock;
+    this.#events = events;
     this.#startupMs = startupMs;
     this.#terminationMs = terminationMs;
   }
@@ -108,6 +127,7 @@ class FakeKubelet {
     const known = this.#stateOf(key, pod);
     if (pod.metadata.deletionTimestamp !== undefined) {
       const graceMs = (pod.metadata.deletionGracePeriodSeconds ?? 0) * 1000;
+      if (known.stage?.name !== 'terminating') this.#events.killing(pod);
       const waitMs = this.#left(known, 'terminating', Math.min(this.#terminationMs, graceMs));
       if (waitMs > 0) return requeueAfter(waitMs);
       await this.#remove(pod, context);
@@ -118,7 +138,38 @@ class FakeKubelet {
       const waitMs = this.#left(known, 'starting', this.#startupMs);
       if (waitMs > 0) return requeueAfter(waitMs);
     }
+    if (!known.environment && !(await this.#prepare(known, pod, context))) {
+      return requeueAfter(RETRY_MS);
+    }
     return this.#updateStatus(known, pod, context);
+  }
+
+  /** Reads the environment of the containers. Reports in the status why the Pod cannot start. */
+  async #prepare(known: KnownPod, pod: DeepReadonly<Pod>, context: SyncContext): Promise<boolean> {
+    const { variables, problems } = await podEnvironment(pod, context);
+    if (problems.length > 0 && (pod.status?.phase ?? 'Pending') === 'Pending') {
+      this.#events.cannotStart(pod, problems);
+      const status = waitingStatus(pod, problems, this.#clock.now());
+      if (!hasContainerStates(pod, status)) await this.#writeStatus(pod, status, context);
+      return false;
+    }
+    known.environment = variables;
+    return true;
+  }
+
+  /** Returns the program of a container. */
+  #program(known: KnownPod, pod: DeepReadonly<Pod>, container: Container): Program {
+    const { name } = container;
+    const { annotations } = pod.metadata;
+    const program =
+      known.programs.get(name) ??
+      programOf(container, {
+        annotations,
+        environment: known.environment?.get(name),
+        startedMs: this.#clock.now() - (this.#elapsed(known, pod) ?? 0),
+      });
+    if (known.environment) known.programs.set(name, program);
+    return program;
   }
 
   /** Forgets a Pod that was removed or belongs to another node. */
@@ -135,21 +186,49 @@ class FakeKubelet {
     const known = this.#stateOf(key, pod);
     const elapsedMs = this.#elapsed(known, pod);
     if (elapsedMs === undefined) {
-      return logError(400, `${description} is waiting to start: ContainerCreating`);
+      const current = pod.status?.containerStatuses?.find(({ name }) => name === container.name);
+      const reason = current?.state?.waiting?.reason ?? 'ContainerCreating';
+      return logError(400, `${description} is waiting to start: ${reason}`);
     }
-    const program = programOf(container, pod.metadata.annotations);
-    const { state, changesAtMs } = containerStateAt(program, restartPolicyOf(pod), elapsedMs);
+    const program = this.#program(known, pod, container);
+    const { state } = containerStateAt(program, restartPolicyOf(pod), elapsedMs);
     const run = loggedRun(state, options.previous);
     if (!run) return logError(400, `previous terminated ${description} not found`);
-    const startedMs = this.#clock.now() - elapsedMs + run.fromMs;
     const isFollowed = follow && !options.previous && state.kind === 'running';
     return {
       kind: 'log',
-      body: logBody(logOutput(program, startedMs, options), async () => {
-        if (isFollowed) await this.#untilOver(known, (changesAtMs ?? Infinity) - elapsedMs, signal);
-        signal?.throwIfAborted();
-      }),
+      body: this.#log(program, run, { known, elapsedMs, isFollowed, options, signal }),
     };
+  }
+
+  /** Returns the log of a run until now, or while it is followed until the run ends. */
+  async *#log(
+    program: Program,
+    { fromMs, toMs }: LoggedRun,
+    request: LogState,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    const { known, elapsedMs, isFollowed, options, signal } = request;
+    const startedMs = this.#clock.now() - elapsedMs + fromMs;
+    let reachedMs = (toMs ?? elapsedMs) - fromMs;
+    const bytes = logOutput(program, { startedMs, afterMs: -1, toMs: reachedMs }, options);
+    if (bytes.length > 0) yield bytes;
+    let leftBytes = (options.limitBytes ?? Infinity) - bytes.length;
+    while (isFollowed && !known.gone.signal.aborted) {
+      const forecast = program.forecast(reachedMs);
+      const endMs = forecast.kind === 'ends' ? forecast.atMs : Infinity;
+      if (reachedMs >= endMs || leftBytes <= 0) break;
+      const nextMs = program.nextOutput(reachedMs) ?? Math.min(endMs, untilOf(forecast));
+      await this.#untilOver(known, nextMs - reachedMs, signal);
+      signal?.throwIfAborted();
+      if (known.gone.signal.aborted) break;
+      const part = { startedMs, afterMs: reachedMs, toMs: nextMs };
+      const all = { ...options, tailLines: undefined };
+      const more = logOutput(program, part, all).subarray(0, leftBytes);
+      if (more.length > 0) yield more;
+      leftBytes -= more.length;
+      reachedMs = nextMs;
+    }
+    signal?.throwIfAborted();
   }
 
   /** Returns the state of this Pod, not of an earlier Pod with the same name. */
@@ -157,7 +236,14 @@ class FakeKubelet {
     const known = this.#known.get(key);
     if (known?.uid === uid) return known;
     this.forget(key);
-    const added = { uid, stage: undefined, address: undefined, gone: new AbortController() };
+    const added = {
+      uid,
+      stage: undefined,
+      address: undefined,
+      environment: undefined,
+      programs: new Map<string, Program>(),
+      gone: new AbortController(),
+    };
     this.#known.set(key, added);
     return added;
   }
@@ -166,7 +252,8 @@ class FakeKubelet {
   #elapsed({ stage }: KnownPod, { status }: DeepReadonly<Pod>): number | undefined {
     if (stage?.name === 'running') return this.#clock.monotonic() - stage.sinceMs;
     // Another process started the Pod, or it is terminating: use its start time.
-    const startedMs = Date.parse(status?.startTime ?? '');
+    const startedMs =
+      (status?.phase ?? 'Pending') === 'Pending' ? Number.NaN : Date.parse(status?.startTime ?? '');
     return Number.isNaN(startedMs) ? undefined : Math.max(0, this.#clock.now() - startedMs);
   }
 
@@ -200,31 +287,48 @@ class FakeKubelet {
   async #updateStatus(
     known: KnownPod,
     pod: DeepReadonly<Pod>,
-    { client, signal }: SyncContext,
+    context: SyncContext,
   ): Promise<Outcome> {
-    const { name, namespace, uid } = pod.metadata;
     const now = this.#clock.now();
     const monotonic = this.#clock.monotonic();
     const sinceMs = monotonic - (this.#elapsed(known, pod) ?? 0);
     const elapsedMs = monotonic - this.#since(known, 'running', sinceMs);
-    const { status, nextMs } = podStatus(pod, {
+    const { status, nextMs, states } = podStatus(pod, {
       startedMs: now - elapsedMs,
       elapsedMs,
       address: pod.status?.podIP ?? (known.address ??= this.#nextAddress()),
+      programOf: (container) => this.#program(known, pod, container),
     });
+    this.#events.changed(pod, states);
     if (pod.status?.phase !== status.phase || !hasContainerStates(pod, status)) {
-      try {
-        await client.patch(
-          PODS,
-          { name, namespace },
-          { type: 'strategic', body: { metadata: { uid }, status } },
-          { subresource: 'status', fieldManager: 'kubelet', signal },
-        );
-      } catch (error) {
-        if (!isApiError(error, 'notFound', 'conflict')) throw error;
-      }
+      await this.#writeStatus(pod, status, context);
     }
     return nextMs === undefined ? done() : requeueAfter(nextMs);
+  }
+
+  async #writeStatus(
+    { metadata }: DeepReadonly<Pod>,
+    status: PodStatus,
+    { client, signal }: SyncContext,
+  ): Promise<void> {
+    const { uid } = metadata;
+    // A strategic merge keeps the fields of a condition that are absent.
+    const conditions = (status.conditions ?? []).map((condition) => ({
+      ...condition,
+      reason: condition.reason ?? null,
+      message: condition.message ?? null,
+    }));
+    const body = { metadata: { uid }, status: { ...status, conditions } };
+    try {
+      await client.patch(
+        PODS,
+        metadata,
+        { type: 'strategic', body },
+        { subresource: 'status', fieldManager: 'kubelet', signal },
+      );
+    } catch (error) {
+      if (!isApiError(error, 'notFound', 'conflict')) throw error;
+    }
   }
 
   /** Returns the next address of 10.244.0.0/16. */
@@ -234,12 +338,19 @@ class FakeKubelet {
   }
 }
 
-async function* logBody(
-  bytes: Uint8Array,
-  end: () => Promise<void>,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  if (bytes.length > 0) yield bytes;
-  await end();
+type Container = NonNullable<DeepReadonly<Pod>['spec']>['containers'][number];
+
+/** State of a response to a log request. */
+interface LogState {
+  readonly known: KnownPod;
+  readonly elapsedMs: number;
+  readonly isFollowed: boolean;
+  readonly options: LogOptions;
+  readonly signal: AbortSignal | undefined;
+}
+
+function untilOf(forecast: Forecast): number {
+  return forecast.kind === 'runs' ? forecast.untilMs : forecast.atMs;
 }
 
 /** Returns whether the Pod has the container states of `status`. */
@@ -252,81 +363,13 @@ function hasContainerStates(
     const before = current.find((container) => container.name === name);
     const [kind] = Object.keys(state);
     return (
-      before?.restartCount === restartCount && kind !== undefined && kind in (before.state ?? {})
+      before?.restartCount === restartCount &&
+      kind !== undefined &&
+      kind in (before.state ?? {}) &&
+      before.state?.waiting?.reason === state.waiting?.reason &&
+      before.state?.waiting?.message === state.waiting?.message
     );
   });
 }
 
 type PodStatus = NonNullable<Pod['status']>;
-
-/** Request for the log of a container. */
-export interface LogRequest {
-  readonly namespace: string;
-  readonly pod: string;
-  readonly container: string;
-  readonly options: LogOptions;
-  /** Whether the response continues until the container exits. */
-  readonly follow: boolean;
-  readonly signal: AbortSignal | undefined;
-}
-
-/** Response to a log request. Error messages are those of kubelets. */
-export type LogResponse =
-  | { readonly kind: 'log'; readonly body: AsyncIterable<Uint8Array> }
-  | { readonly kind: 'error'; readonly status: 400 | 404; readonly message: string };
-
-/**
- * HTTP API of a kubelet, to which API servers forward: `GET /containerLogs/NAMESPACE/POD/CONTAINER`.
- *
- * @param now milliseconds since the epoch
- */
-export function kubeletApi(
-  readLog: (request: LogRequest) => LogResponse,
-  now: () => number,
-): HttpHandler {
-  return async (request) => {
-    const logRequest = logRequestOf(request, now());
-    if (!logRequest) return response(404, once('404 page not found\n'));
-    const log = readLog(logRequest);
-    if (log.kind === 'error') return response(log.status, once(log.message));
-    return response(200, log.body);
-  };
-}
-
-/** Returns undefined for other requests. */
-function logRequestOf({ method, path, signal }: HttpRequest, now: number): LogRequest | undefined {
-  const { pathname, searchParams } = new URL(path, 'https://kubelet');
-  const [, root, namespace, pod, container, ...rest] = pathname.split('/');
-  if (method !== 'GET' || root !== 'containerLogs' || rest.length > 0) return undefined;
-  if (!namespace || !pod || !container) return undefined;
-  const flag = (name: string) => searchParams.get(name) === 'true';
-  const number = (name: string) => {
-    const text = searchParams.get(name);
-    return text === null ? undefined : Number(text);
-  };
-  const sinceTime = searchParams.get('sinceTime');
-  const sinceSeconds = number('sinceSeconds');
-  const sinceMs = sinceSeconds === undefined ? undefined : now - sinceSeconds * 1000;
-  return {
-    namespace,
-    pod,
-    container,
-    follow: flag('follow'),
-    signal,
-    options: {
-      previous: flag('previous'),
-      timestamps: flag('timestamps'),
-      sinceMs: sinceTime === null ? sinceMs : Date.parse(sinceTime),
-      tailLines: number('tailLines'),
-      limitBytes: number('limitBytes'),
-    },
-  };
-}
-
-function response(status: number, body: AsyncIterable<Uint8Array>): HttpResponse {
-  return { status, headers: { 'content-type': 'text/plain' }, body };
-}
-
-async function* once(text: string): AsyncGenerator<Uint8Array, void, undefined> {
-  yield new TextEncoder().encode(text);
-}

@@ -45,7 +45,14 @@ function buildNode(name: string, now: string): Draft<Node> {
   return {
     apiVersion: 'v1',
     kind: 'Node',
-    metadata: { name, labels: { 'kubernetes.io/hostname': name } },
+    metadata: {
+      name,
+      labels: {
+        'kubernetes.io/arch': 'amd64',
+        'kubernetes.io/hostname': name,
+        'kubernetes.io/os': 'linux',
+      },
+    },
     spec: {},
     status: {
       capacity: { cpu: '32', memory: '64Gi', pods: '10000' },

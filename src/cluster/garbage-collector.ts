@@ -189,7 +189,9 @@ export class GarbageCollector {
   }
 
   #removeFinalizer(node: GraphNode, finalizer: string, signal: AbortSignal): Promise<void> {
-    return this.#change(node, signal, (live) => ({ finalizers: withoutFinalizer(live, finalizer) }));
+    return this.#change(node, signal, (live) => ({
+      finalizers: withoutFinalizer(live, finalizer),
+    }));
   }
 
   /** Merges what `change` returns into the metadata of the live object, unless it was replaced. */

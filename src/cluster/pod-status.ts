@@ -1,8 +1,10 @@
 import type { Pod } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
 import type { DeepReadonly } from '../api/object.ts';
-import { containerStateAt, programOf } from './fake-container.ts';
-import type { ContainerState, Ended, RestartPolicy } from './fake-container.ts';
+import { formatDuration } from '../util/duration.ts';
+import { backoffMs, containerStateAt } from './fake-container.ts';
+import type { ContainerState, Ended, Program, RestartPolicy } from './fake-container.ts';
+import type { StartProblem } from './pod-environment.ts';
 
 type Container = NonNullable<DeepReadonly<Pod>['spec']>['containers'][number];
 type Status = NonNullable<Pod['status']>;
@@ -14,6 +16,7 @@ export interface PodRun {
   readonly startedMs: number;
   readonly elapsedMs: number;
   readonly address: string;
+  readonly programOf: (container: Container) => Program;
 }
 
 /**
@@ -22,12 +25,15 @@ export interface PodRun {
  */
 export function podStatus(
   pod: DeepReadonly<Pod>,
-  { startedMs, elapsedMs, address }: PodRun,
-): { readonly status: Status; readonly nextMs: number | undefined } {
+  { startedMs, elapsedMs, address, programOf }: PodRun,
+): {
+  readonly status: Status;
+  readonly nextMs: number | undefined;
+  readonly states: ReadonlyMap<string, ContainerState>;
+} {
   const policy = restartPolicyOf(pod);
   const containers = (pod.spec?.containers ?? []).map((container) => {
-    const program = programOf(container, pod.metadata.annotations);
-    const { state, changesAtMs } = containerStateAt(program, policy, elapsedMs);
+    const { state, changesAtMs } = containerStateAt(programOf(container), policy, elapsedMs);
     return { container, state, changesAtMs };
   });
   const nextChangeMs = containers.reduce(
@@ -41,17 +47,18 @@ export function podStatus(
   return {
     status: {
       phase,
-      startTime: at(0),
+      startTime: (pod.status?.startTime ?? at(0)) as string,
       hostIP: '10.0.0.1',
       hostIPs: [{ ip: '10.0.0.1' }],
       podIP: address,
       podIPs: [{ ip: address }],
       conditions: conditionsOf({ phase, isServing, startedAt: at(0), changedAt: at(changedMs) }),
       containerStatuses: containers.map(({ container, state }) =>
-        containerStatus(pod.metadata.uid, container, state, at),
+        containerStatus(pod, container, state, at),
       ),
     },
     nextMs: Number.isFinite(nextChangeMs) ? nextChangeMs - elapsedMs : undefined,
+    states: new Map(containers.map(({ container, state }) => [container.name, state])),
   };
 }
 
@@ -99,7 +106,7 @@ function conditionsOf({
 }
 
 function containerStatus(
-  podUid: string,
+  { metadata }: DeepReadonly<Pod>,
   { name, image = '' }: Container,
   state: ContainerState,
   at: (ms: number) => string,
@@ -108,21 +115,74 @@ function containerStatus(
     name,
     image,
     imageID: '',
-    containerID: `fake://${podUid}/${name}`,
+    containerID: `fake://${metadata.uid}/${name}`,
     ready: state.kind === 'running',
     started: state.kind === 'running',
     restartCount: state.restarts,
-    ...statesOf(state, at),
+    ...statesOf(state, at, `container=${name} pod=${podText(metadata)}`),
   };
+}
+
+/** Returns the form of a Pod in kubelets' messages. */
+export function podText({ name, namespace, uid }: DeepReadonly<Pod>['metadata']): string {
+  return `${name}_${namespace}(${uid})`;
+}
+
+/**
+ * Returns the status of a Pod that cannot start. Containers without a problem wait for the volumes and
+ * the other containers.
+ */
+export function waitingStatus(
+  { spec }: DeepReadonly<Pod>,
+  problems: readonly StartProblem[],
+  nowMs: number,
+): Status {
+  const startedAt = timestamp(nowMs);
+  const containers = spec?.containers ?? [];
+  const conditions = conditionsOf({
+    phase: 'Pending',
+    isServing: false,
+    startedAt,
+    changedAt: startedAt,
+  });
+  const names = containers.map(({ name }) => name).join(' ');
+  const message = `containers with unready status: [${names}]`;
+  return {
+    phase: 'Pending',
+    startTime: startedAt,
+    conditions: conditions.map((condition) =>
+      condition.status === 'True'
+        ? condition
+        : { ...condition, reason: 'ContainersNotReady', message },
+    ),
+    containerStatuses: containers.map(({ name, image = '' }) => {
+      const problem = problems.find((each) => each.kind === 'container' && each.container === name);
+      return {
+        name,
+        image,
+        imageID: '',
+        ready: false,
+        started: false,
+        restartCount: 0,
+        state: {
+          waiting: problem
+            ? { reason: 'CreateContainerConfigError', message: problem.message }
+            : { reason: 'ContainerCreating' },
+        },
+      };
+    }),
+  } as Status;
 }
 
 function statesOf(
   state: ContainerState,
   at: (ms: number) => string,
+  description: string,
 ): Pick<ContainerStatus, 'state' | 'lastState'> {
-  const terminated = ({ exitCode, fromMs, toMs }: Ended) => ({
+  const terminated = ({ exitCode, fromMs, toMs, message }: Ended) => ({
     exitCode,
     reason: exitCode === 0 ? 'Completed' : 'Error',
+    ...(message !== undefined && { message }),
     startedAt: at(fromMs),
     finishedAt: at(toMs),
   });
@@ -135,7 +195,10 @@ function statesOf(
     case 'backingOff':
       return {
         state: {
-          waiting: { reason: 'CrashLoopBackOff', message: 'back-off restarting failed container' },
+          waiting: {
+            reason: 'CrashLoopBackOff',
+            message: `back-off ${formatDuration(backoffMs(state.restarts))} restarting failed ${description}`,
+          },
         },
         lastState: { terminated: terminated(state.ended) },
       };

@@ -1,30 +1,27 @@
-import { isApiError } from '../api/api-error.ts';
 import { PODS, REPLICA_SETS } from '../api/builtin.ts';
 import type { Pod, ReplicaSet } from '../api/builtin.ts';
-import type { DeepReadonly, Draft } from '../api/object.ts';
-import { controllerReference } from '../api/metadata.ts';
-import { isActive, isReady, readySince } from '../api/workloads.ts';
+import { timestamp } from '../api/conditions.ts';
+import type { DeepReadonly } from '../api/object.ts';
+import { isActive, isReady } from '../api/workloads.ts';
 import { Controller } from '../manager/controller.ts';
-import type { SyncContext } from '../manager/controller-options.ts';
-import { ownerIndexers, OWNER_INDEX } from '../manager/enqueue.ts';
 import { StatusWriter } from '../manager/status-writer.ts';
+import { messageOf } from '../util/values.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
+import { claim, mapToClaimants } from './claim.ts';
+import { availability, buildPod, byDeletionPriority, nonZero, PodControl } from './pod-control.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
 const MANAGER = 'replicaset-controller';
 
-/** Maximum number of Pods that one sync creates or deletes, as in kube-controller-manager. */
-const BURST_REPLICAS = 500;
-
 /**
- * ReplicaSet controller: maintains `spec.replicas` Pods. Counts only Pods that the ReplicaSet controls;
- * orphans are not adopted.
+ * ReplicaSet controller: maintains `spec.replicas` Pods. Adopts Pods without a controller that the
+ * selector matches, and releases Pods that it no longer matches.
  */
 export function replicaSets(deps: ClusterDeps): Controller {
   const sets = deps.informers.for(REPLICA_SETS);
   const pods = deps.informers.for(PODS);
-  pods.addIndexers(ownerIndexers);
   const statuses = new StatusWriter(REPLICA_SETS, MANAGER);
+  const control = new PodControl(deps.events.recorder(MANAGER), MANAGER);
   return new Controller(deps, {
     name: 'replicaset',
     kind: REPLICA_SETS.kind,
@@ -32,66 +29,34 @@ export function replicaSets(deps: ClusterDeps): Controller {
     sync: async (key, context) => {
       const set = sets.lister.get(key);
       if (!set) return done();
-      const owned = pods.lister.byIndex(OWNER_INDEX, set.metadata.uid);
-      const active = owned.filter(isActive);
-      if (set.metadata.deletionTimestamp === undefined) await scale(set, active, context);
-      const { available, nextMs } = availability(
-        active,
-        set.spec?.minReadySeconds ?? 0,
-        deps.clock.now(),
-      );
-      const status = statusOf(set, active, available);
+      const active = await claim(context, {
+        owner: set,
+        ownerResource: REPLICA_SETS,
+        owned: pods,
+        ignore: (pod) => !isActive(pod),
+      });
+      const missing = (set.spec?.replicas ?? 1) - active.length;
+      let failure: unknown;
+      if (set.metadata.deletionTimestamp === undefined && missing > 0) {
+        const draft = buildPod(set, set.spec?.template as DeepReadonly<Pod> | undefined);
+        failure = await control.create(context, set, new Array(missing).fill(draft));
+      } else if (set.metadata.deletionTimestamp === undefined && missing < 0) {
+        const surplus = active.toSorted(byDeletionPriority).slice(0, -missing);
+        failure = await control.delete(context, set, surplus);
+      }
+      const { minReadySeconds = 0 } = set.spec ?? {};
+      const { available, nextMs } = availability(active, minReadySeconds, deps.clock.now());
+      const status = {
+        ...statusOf(set, active, available),
+        ...conditionsOf(set, { missing, failure, now: timestamp(deps.clock.now()) }),
+      };
       if (statuses.differs(set, status)) await statuses.write(context, set, status);
+      if (failure !== undefined) throw failure;
       return nextMs === undefined ? done() : requeueAfter(nextMs);
     },
   })
     .for(sets)
-    .owns(pods, REPLICA_SETS);
-}
-
-async function scale(
-  set: DeepReadonly<ReplicaSet>,
-  active: readonly DeepReadonly<Pod>[],
-  { client, signal }: SyncContext,
-): Promise<void> {
-  const missing = (set.spec?.replicas ?? 1) - active.length;
-  if (missing > 0) {
-    const draft = buildPod(set);
-    const creations = Array.from({ length: Math.min(missing, BURST_REPLICAS) }, () =>
-      client.create(PODS, draft, { fieldManager: MANAGER, signal }),
-    );
-    await allOf(creations);
-  } else if (missing < 0) {
-    const surplus = active
-      .toSorted(byDeletionPriority)
-      .slice(0, Math.min(-missing, BURST_REPLICAS));
-    await allOf(
-      surplus.map(async ({ metadata }) => {
-        try {
-          await client.delete(PODS, metadata, { uid: metadata.uid, signal });
-        } catch (error) {
-          if (!isApiError(error, 'notFound', 'conflict')) throw error;
-        }
-      }),
-    );
-  }
-}
-
-function buildPod(set: DeepReadonly<ReplicaSet>): Draft<Pod> {
-  const { name, namespace = '' } = set.metadata;
-  const template = structuredClone(set.spec?.template) as
-    { metadata?: Pod['metadata']; spec?: Pod['spec'] } | undefined;
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      ...template?.metadata,
-      generateName: `${name}-`,
-      namespace,
-      ownerReferences: [controllerReference(set)],
-    },
-    ...(template?.spec ? { spec: template.spec } : {}),
-  };
+    .watches(pods, mapToClaimants(sets));
 }
 
 function statusOf(
@@ -113,54 +78,25 @@ function statusOf(
   };
 }
 
-/** Waits for all calls, then rejects with the first failure. */
-async function allOf(calls: readonly Promise<unknown>[]): Promise<void> {
-  const failed = (await Promise.allSettled(calls)).find(({ status }) => status === 'rejected');
-  if (failed?.status === 'rejected') throw failed.reason;
-}
-
-/**
- * Returns the number of Pods that have been ready for `minReadySeconds`, and the milliseconds until the
- * next Pod becomes available.
- */
-export function availability(
-  pods: readonly DeepReadonly<Pod>[],
-  minReadySeconds: number,
-  nowMs: number,
-): { readonly available: number; readonly nextMs: number | undefined } {
-  const waitsMs = pods
-    .map(readySince)
-    .filter((sinceMs) => sinceMs !== undefined)
-    .map((sinceMs) => (minReadySeconds === 0 ? 0 : sinceMs + minReadySeconds * 1000 - nowMs));
-  const pending = waitsMs.filter((ms) => ms > 0);
-  return {
-    available: waitsMs.length - pending.length,
-    nextMs: pending.length > 0 ? pending.reduce((next, ms) => Math.min(next, ms)) : undefined,
+/** Returns the conditions, with ReplicaFailure while Pods cannot be created or deleted. */
+function conditionsOf(
+  { status }: DeepReadonly<ReplicaSet>,
+  { missing, failure, now }: { missing: number; failure: unknown; now: string },
+): Pick<NonNullable<ReplicaSet['status']>, 'conditions'> {
+  const current = structuredClone(status?.conditions ?? []) as NonNullable<
+    NonNullable<ReplicaSet['status']>['conditions']
+  >;
+  const isFailed = current.some(({ type }) => type === 'ReplicaFailure');
+  const others = current.filter(({ type }) => type !== 'ReplicaFailure');
+  // Like kube-controller-manager, keep the message of the first failure.
+  if (failure !== undefined && isFailed) return { conditions: current };
+  if (failure === undefined) return others.length > 0 ? { conditions: others } : {};
+  const condition = {
+    type: 'ReplicaFailure',
+    status: 'True',
+    lastTransitionTime: now,
+    reason: missing > 0 ? 'FailedCreate' : 'FailedDelete',
+    message: messageOf(failure),
   };
-}
-
-/** Compares Pods for deletion: first those without a node, not running, not ready, then the newest. */
-export function byDeletionPriority(a: DeepReadonly<Pod>, b: DeepReadonly<Pod>): number {
-  const rank = (pod: DeepReadonly<Pod>) =>
-    (pod.spec?.nodeName ? 4 : 0) +
-    (pod.status?.phase === 'Running' ? 2 : 0) +
-    (isReady(pod) ? 1 : 0);
-  return rank(a) - rank(b) || byAge(b, a);
-}
-
-function byAge(a: DeepReadonly<Pod>, b: DeepReadonly<Pod>): number {
-  const [left, right] = [a.metadata, b.metadata];
-  if (left.creationTimestamp !== right.creationTimestamp) {
-    return left.creationTimestamp < right.creationTimestamp ? -1 : 1;
-  }
-  return left.name < right.name ? -1 : 1;
-}
-
-/** Removes counts that are 0, which the API server omits. */
-export function nonZero<T extends string>(
-  all: Readonly<Record<T, number>>,
-): Partial<Record<T, number>> {
-  return Object.fromEntries(
-    Object.entries<number>(all).filter(([, count]) => count !== 0),
-  ) as Partial<Record<T, number>>;
+  return { conditions: [...others, condition] };
 }

@@ -11,6 +11,7 @@ import type { Runnable } from '../util/runnable.ts';
 import { untilAborted } from '../util/abort.ts';
 import { messageOf } from '../util/values.ts';
 import type { InformerSet } from '../cache/informer-set.ts';
+import type { EventRecorder } from '../record/event-recorder.ts';
 import type { ControllerDeps } from '../manager/controller-options.ts';
 
 /** Events expire and own nothing. */
@@ -142,4 +143,6 @@ export class ResourceMonitors implements Runnable {
 /** Dependencies of cluster controllers. */
 export interface ClusterDeps extends ControllerDeps {
   readonly informers: InformerSet;
+  /** Returns the recorder of a component. */
+  readonly events: { recorder(component: string): EventRecorder };
 }

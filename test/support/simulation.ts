@@ -19,6 +19,8 @@ import { CLUSTER_AGENT, TEST_AGENT } from './wire-rules.ts';
 import type { RateLimit, WireRules } from './wire-rules.ts';
 import { DAEMON_CONFIG, TestCluster } from './test-cluster.ts';
 
+const WEEK_MS = 7 * 24 * 3_600_000;
+
 /**
  * An API server, cluster controllers and any number of daemons in one process with virtual time.
  * Deterministic: a seed determines all random numbers.
@@ -72,7 +74,11 @@ export class Simulation extends TestCluster {
   /** Starts the cluster controllers. Returns a function that stops them. */
   startCluster(options: ClusterOptions = {}): () => Promise<void> {
     const client = this.clientOver(this.server.handler, CLUSTER_AGENT);
-    const cluster = new Cluster({ client, clock: this.clock, log: silentLogger }, options);
+    const cluster = new Cluster(
+      { client, clock: this.clock, log: silentLogger, random: () => 0.5 },
+      // Tests that pass hours count the events of the whole time.
+      { events: { ttlMs: WEEK_MS }, ...options },
+    );
     return this.start((signal) => cluster.run(signal));
   }
 

@@ -51,7 +51,8 @@ export async function demo(
       const demoRun = { cluster, kubeconfig: kubeconfig.path, printer, scenarios, context };
       await runAll(
         [
-          (stop) => cluster.runControllers(stop, { kubelet: KUBELET }),
+          // The demo shows the events of its own controllers.
+          (stop) => cluster.runControllers(stop, { kubelet: KUBELET, events: false }),
           async (stop) => {
             await runScenarios({ ...demoRun, keep: flags.keep }, stop);
             finished.abort();

@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  canonicalQuantity,
-  compareQuantities,
-} from '../../../src/api/quantity.ts';
+import { canonicalQuantity, compareQuantities } from '../../../src/api/quantity.ts';
 
 const canonical: readonly [given: string, form: string | undefined][] = [
   ['0', '0'],

@@ -8,32 +8,30 @@ import {
 } from '../../../src/cluster/fake-container.ts';
 
 const run = (...command: string[]) => programOf({ name: 'app', command });
-const job = (part: object) => ({ kind: 'job', runsMs: 0, exitCode: 0, log: '', ...part });
-
-test('simple commands are simulated, and other containers run until they are stopped', () => {
-  assert.deepEqual(run('echo', 'YAY', 'now'), job({ log: 'YAY now\n' }));
-  assert.deepEqual(run('/bin/true'), job({}));
-  assert.deepEqual(run('false'), job({ exitCode: 1 }));
-  assert.deepEqual(run('sleep', '2.5'), job({ runsMs: 2500 }));
-  assert.deepEqual(run('sh', '-c', 'exit 3'), job({ exitCode: 3 }));
-  for (const words of [
-    [],
-    ['nginx'],
-    ['sleep', 'infinity'],
-    ['sh', '-c', 'exit 3 && true'],
-    ['sh'],
-  ]) {
-    assert.deepEqual(run(...words), { kind: 'server' }, words.join(' '));
-  }
-  assert.deepEqual(programOf({ name: 'app', command: ['echo'], args: ['x'] }), job({ log: 'x\n' }));
-});
 
 test('annotations override the command', () => {
-  const annotated = (annotations: Record<string, string>) =>
-    programOf({ name: 'app', command: ['nginx'] }, annotations);
-  assert.deepEqual(annotated({ [EXIT_CODE]: '3' }), job({ exitCode: 3 }));
-  assert.deepEqual(annotated({ [DURATION]: '2.5' }), job({ runsMs: 2500 }));
-  assert.deepEqual(annotated({ [DURATION]: 'soon' }), { kind: 'server' });
+  const forecast = (annotations: Record<string, string>, ...command: string[]) =>
+    programOf({ name: 'app', command }, { annotations }).forecast(1000);
+  const end = (atMs: number, exitCode: number) => ({ kind: 'ends', atMs, exitCode });
+  const part = ({ kind, atMs, exitCode }: Partial<ReturnType<typeof end>>) => ({
+    kind,
+    atMs,
+    exitCode,
+  });
+  assert.deepEqual(part(forecast({ [EXIT_CODE]: '3' }, 'nginx')), end(0, 3));
+  assert.deepEqual(part(forecast({ [DURATION]: '2.5' }, 'nginx')), end(2500, 0));
+  assert.deepEqual(part(forecast({ [EXIT_CODE]: '3' }, 'sleep', '2')), end(2000, 3));
+  assert.deepEqual(part(forecast({ [DURATION]: '1' }, 'false')), end(1000, 1));
+  const unchanged = { kind: 'runs', untilMs: Infinity };
+  assert.deepEqual(forecast({ [DURATION]: 'soon' }, 'nginx'), unchanged);
+});
+
+test('arguments and environment variables are part of the command', () => {
+  const environment = new Map([['NAME', 'Ada']]);
+  const container = { name: 'app', command: ['echo'], args: ['$(NAME)', '$$(NAME)', '$(OTHER)'] };
+  assert.deepEqual(programOf(container, { environment }).outputs(-1, 0), [
+    { atMs: 0, text: 'Ada $(NAME) $(OTHER)\n' },
+  ]);
 });
 
 test('a container without restarts exits once', () => {

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { PODS } from '../../../src/api/builtin.ts';
+import { EVENTS, PODS } from '../../../src/api/builtin.ts';
+import { CONFIG_MAPS } from '../../support/config-maps.ts';
+import { ClusterBench, NAMESPACE } from './cluster-bench.ts';
 import { Simulation } from '../../support/simulation.ts';
+
+const SECRETS = { ...CONFIG_MAPS, plural: 'secrets', kind: 'Secret' };
 
 describe('the simulated kubelet', () => {
   let world: Simulation;
@@ -51,5 +55,126 @@ describe('the simulated kubelet', () => {
     await create();
     await world.until('an address', async () => (await addresses()).length > 0);
     assert.notDeepEqual(await addresses(), [first]);
+  });
+});
+
+describe('The events and states of a simulated kubelet', () => {
+  let bench: ClusterBench;
+  beforeEach(async () => {
+    bench = new ClusterBench();
+    await bench.start();
+  });
+  afterEach(() => bench.end());
+
+  const state = async (name: string) => {
+    const { status } = await bench.get(PODS, name);
+    return status?.containerStatuses?.[0]?.state;
+  };
+  const container = (more: object) => ({
+    containers: [{ name: 'app', image: 'nginx:1', ...more }],
+  });
+
+  it('records how a Pod starts and stops', async () => {
+    await bench.createPod('web');
+    await bench.pass(1000);
+    await bench.client.delete(PODS, { namespace: NAMESPACE, name: 'web' });
+    await bench.pass(100);
+    assert.deepEqual((await bench.events('web')).toSorted(), [
+      'Created Container created',
+      'Killing Stopping container app',
+      'Pulled Successfully pulled image "nginx:1" in 0s (0s including waiting). Image size: 0 bytes.',
+      'Pulling Pulling image "nginx:1"',
+      'Scheduled Successfully assigned default/web to node-1',
+      'Started Container started',
+    ]);
+  });
+
+  it('records restarts and backoff', async () => {
+    const { metadata } = await bench.createPod('job', container({ command: ['false'] }));
+    await bench.pass(31_000);
+    const waiting = (await state('job'))?.waiting;
+    const pod = `job_default(${metadata.uid})`;
+    assert.equal(waiting?.reason, 'CrashLoopBackOff');
+    assert.equal(waiting.message, `back-off 40s restarting failed container=app pod=${pod}`);
+    const events = await bench.list(EVENTS);
+    const counts = new Map(events.map(({ reason, count }) => [reason, count]));
+    assert.equal(counts.get('Started'), 3);
+    assert.equal(counts.get('BackOff'), 3);
+    const backOff = events.find(({ reason }) => reason === 'BackOff');
+    assert.equal(backOff?.message, `Back-off restarting failed container app in pod ${pod}`);
+    assert.equal(backOff?.involvedObject.fieldPath, 'spec.containers{app}');
+  });
+
+  for (const { title, more, message, object } of [
+    {
+      title: 'a ConfigMap',
+      more: { envFrom: [{ configMapRef: { name: 'settings' } }] },
+      message: 'configmap "settings" not found',
+      object: { resource: CONFIG_MAPS, data: { GREETING: 'hello' } },
+    },
+    {
+      title: 'a key of a Secret',
+      more: {
+        env: [{ name: 'GREETING', valueFrom: { secretKeyRef: { name: 'settings', key: 'a' } } }],
+      },
+      message: 'secret "settings" not found',
+      object: { resource: SECRETS, data: { a: Buffer.from('hello').toString('base64') } },
+    },
+  ]) {
+    it(`does not start a container without ${title}, until it exists`, async () => {
+      const command = ['sh', '-c', 'echo $GREETING'];
+      await bench.createPod('web', { restartPolicy: 'Never', ...container({ command, ...more }) });
+      await bench.pass(60_000);
+      const waiting = (await state('web'))?.waiting;
+      assert.deepEqual(waiting, { reason: 'CreateContainerConfigError', message });
+      const { status } = await bench.get(PODS, 'web');
+      assert.equal(status?.phase, 'Pending');
+      assert.ok((await bench.events('web')).includes(`Failed Error: ${message}`));
+      await bench.create(object.resource, 'settings', { data: object.data });
+      await bench.pass(10_000);
+      const pod = await bench.get(PODS, 'web');
+      assert.equal(pod.status?.phase, 'Succeeded');
+      assert.equal(await bench.log('web'), 'hello\n');
+      const ready = pod.status.conditions?.find(({ type }) => type === 'Ready');
+      assert.equal(ready?.message, undefined);
+    });
+  }
+
+  it('does not start a Pod whose volume is missing', async () => {
+    const volumes = [{ name: 'config', configMap: { name: 'settings' } }];
+    await bench.createPod('web', { volumes });
+    await bench.createPod('optional', {
+      volumes: [{ name: 'config', configMap: { name: 'settings', optional: true } }],
+    });
+    await bench.pass(2000);
+    assert.deepEqual(await state('web'), { waiting: { reason: 'ContainerCreating' } });
+    assert.ok(
+      (await bench.events('web')).includes(
+        'FailedMount MountVolume.SetUp failed for volume "config" : configmap "settings" not found',
+      ),
+    );
+    assert.ok((await state('optional'))?.running);
+  });
+
+  it('writes no events if they are disabled', async () => {
+    await bench.end();
+    bench = new ClusterBench();
+    await bench.start({ events: false });
+    await bench.createDeployment('web', 1);
+    await bench.pass(5000);
+    assert.equal((await bench.list(PODS)).length, 1);
+    assert.deepEqual(await bench.list(EVENTS), []);
+  });
+
+  it('deletes events an hour after they last happened', async () => {
+    await bench.createPod('web');
+    await bench.createPod('job', container({ command: ['false'] }));
+    await bench.pass(3_000_000);
+    assert.ok((await bench.events('web')).length > 0);
+    await bench.pass(1_500_000);
+    assert.deepEqual(await bench.events('web'), []);
+    const reasons = (await bench.list(EVENTS)).map(({ reason }) => reason);
+    assert.ok(reasons.includes('BackOff'), 'it happens every five minutes');
+    assert.ok(!reasons.includes('Scheduled'));
   });
 });

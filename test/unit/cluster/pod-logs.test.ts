@@ -115,6 +115,25 @@ describe('Pod logs', () => {
     assert.equal(await text, '');
   });
 
+  it('contain the output of a loop as it is written', async () => {
+    await apply('loop', ['sh', '-c', 'for i in 1 2 3; do echo "tick $i"; sleep 10; done']);
+    await clock.advance(2000);
+    assert.equal(await log('loop'), 'tick 1\n');
+    let text = '';
+    const following = ask('loop', '?follow=true&tailLines=0').then(async ({ body }) => {
+      for await (const chunk of body) text += Buffer.from(chunk).toString();
+    });
+    await clock.advance(10_000);
+    assert.equal(text, 'tick 2\n');
+    await clock.advance(10_000);
+    assert.equal(text, 'tick 2\ntick 3\n');
+    await clock.advance(10_000);
+    await following;
+    assert.equal((await client.get(PODS, at('loop'))).status?.phase, 'Succeeded');
+    assert.equal(await log('loop'), 'tick 1\ntick 2\ntick 3\n');
+    assert.equal(await log('loop', '?sinceSeconds=15'), 'tick 3\n');
+  });
+
   it('are followed until the Pod is removed or replaced', async () => {
     await apply('web', ['nginx']);
     await clock.advance(2000);

@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { DEPLOYMENTS, NAMESPACES, PODS, REPLICA_SETS, SERVICES } from '../../../src/api/builtin.ts';
+import {
+  DEPLOYMENTS,
+  EVENTS,
+  NAMESPACES,
+  PODS,
+  REPLICA_SETS,
+  SERVICES,
+} from '../../../src/api/builtin.ts';
 import type { Deployment, Pod, ReplicaSet } from '../../../src/api/builtin.ts';
 import type { Draft } from '../../../src/api/object.ts';
+import type { Resource } from '../../../src/api/resource.ts';
 import { controllerOf } from '../../../src/api/metadata.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
@@ -72,6 +80,15 @@ class Bench {
 
   async sets(): Promise<ReplicaSet[]> {
     return (await this.client.list(REPLICA_SETS, { namespace: NAMESPACE })).items;
+  }
+
+  /** Returns the events about objects of a kind as `Reason message`, sorted. */
+  async events(kind: string): Promise<string[]> {
+    const { items } = await this.client.list(EVENTS, { namespace: NAMESPACE });
+    return items
+      .filter(({ involvedObject }) => involvedObject.kind === kind)
+      .map(({ reason, message }) => `${reason} ${message}`)
+      .toSorted();
   }
 
   async setStatus(pod: Pod, status: object): Promise<void> {
@@ -152,13 +169,21 @@ describe('A ReplicaSet', () => {
     const stray: Draft<Pod> = {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name: 'stray', namespace: NAMESPACE, labels: LABELS },
+      metadata: {
+        name: 'stray',
+        namespace: NAMESPACE,
+        labels: LABELS,
+        ownerReferences: [
+          { apiVersion: 'example.com/v1', kind: 'Task', name: 'a', uid: 'b', controller: true },
+        ],
+      },
       spec: { containers: [{ name: 'app', image: 'x' }] },
     };
     await bench.client.create(PODS, stray);
     await bench.client.create(REPLICA_SETS, setDraft({ replicas: 1 }));
     await bench.clock.advance(100);
-    const own = async () => (await bench.pods()).filter((pod) => controllerOf(pod));
+    const own = async () =>
+      (await bench.pods()).filter((pod) => controllerOf(pod)?.kind === 'ReplicaSet');
     const [first] = await own();
     await bench.setStatus(first!, { phase: 'Failed' });
     await bench.clock.advance(100);
@@ -167,9 +192,67 @@ describe('A ReplicaSet', () => {
     const left = await bench.pods();
     assert.ok(left.some(({ metadata }) => metadata.name === 'stray'));
     assert.deepEqual(
-      left.filter((pod) => controllerOf(pod)).map((pod) => pod.status?.phase),
+      left.filter((pod) => pod.metadata.name !== 'stray').map((pod) => pod.status?.phase),
       ['Failed'],
     );
+  });
+
+  it('adopts Pods that its selector matches, also those that come later', async () => {
+    const orphan = (name: string): Draft<Pod> => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace: NAMESPACE, labels: LABELS },
+      spec: { containers: [{ name: 'app', image: 'x' }] },
+    });
+    await bench.client.create(PODS, orphan('first'));
+    const { metadata } = await bench.client.create(REPLICA_SETS, setDraft({ replicas: 1 }));
+    await bench.clock.advance(1000);
+    const [first, ...others] = await bench.pods();
+    assert.deepEqual(others, []);
+    assert.equal(controllerOf(first!)?.uid, metadata.uid);
+    await bench.setStatus(first!, { phase: 'Running' });
+    await bench.client.create(PODS, orphan('second'));
+    await bench.clock.advance(1000);
+    assert.deepEqual(
+      (await bench.pods()).map((pod) => pod.metadata.name),
+      ['first'],
+      'the adopted surplus Pod is deleted',
+    );
+  });
+
+  it('releases and replaces a Pod that its selector no longer matches', async () => {
+    await bench.client.create(REPLICA_SETS, setDraft({ replicas: 1 }));
+    await bench.clock.advance(100);
+    const [pod] = await bench.pods();
+    const body = { metadata: { labels: { app: 'debug' } } };
+    await bench.client.patch(PODS, pod!.metadata, { type: 'merge', body });
+    await bench.clock.advance(1000);
+    const pods = await bench.pods();
+    assert.equal(pods.length, 2);
+    const released = pods.find(({ metadata }) => metadata.name === pod!.metadata.name);
+    assert.equal(released?.metadata.ownerReferences, undefined);
+  });
+
+  it('records events, and reports in a condition that Pods cannot be created', async () => {
+    bench.server.faults.failNext({ resource: 'pods', verb: 'create' }, 403, { times: 2 });
+    await bench.client.create(REPLICA_SETS, setDraft({ replicas: 1 }));
+    await bench.clock.advance(1);
+    const conditions = async () => (await bench.client.get(REPLICA_SETS, AT)).status?.conditions;
+    assert.deepEqual(
+      (await conditions())?.map(({ type, status, reason }) => [type, status, reason]),
+      [['ReplicaFailure', 'True', 'FailedCreate']],
+    );
+    await bench.clock.advance(10_000);
+    assert.equal(await conditions(), undefined);
+    await scale(0);
+    const events = await bench.events('ReplicaSet');
+    assert.match(
+      events.find((event) => event.startsWith('FailedCreate')) ?? '',
+      /Error creating: /,
+    );
+    const [created] = events.filter((event) => event.startsWith('SuccessfulCreate'));
+    const name = created?.replace('SuccessfulCreate Created pod: ', '');
+    assert.ok(events.includes(`SuccessfulDelete Deleted pod: ${name}`));
   });
 
   it('deletes surplus Pods by priority and uid', async () => {
@@ -365,12 +448,34 @@ describe('A Deployment', () => {
     assert.equal(uid, first?.metadata.uid);
   });
 
+  it('adopts the ReplicaSet of a previous Deployment, and records how it scales', async () => {
+    const deployment = await create();
+    const [set] = await bench.sets();
+    await bench.client.delete(DEPLOYMENTS, deployment.metadata, { propagationPolicy: 'Orphan' });
+    await bench.clock.advance(5000);
+    const { metadata } = await create({ replicas: 0 });
+    await bench.clock.advance(5000);
+    const [adopted, ...others] = await bench.sets();
+    assert.deepEqual(others, []);
+    assert.equal(adopted?.metadata.uid, set?.metadata.uid);
+    assert.equal(controllerOf(adopted!)?.uid, metadata.uid);
+    const { name } = set!.metadata;
+    const { replicas } = set!.spec!;
+    assert.deepEqual(await bench.events('Deployment'), [
+      `ScalingReplicaSet Scaled down replica set ${name} from ${replicas} to 0`,
+      `ScalingReplicaSet Scaled up replica set ${name} from 0 to ${replicas}`,
+    ]);
+  });
+
   it('creates a ReplicaSet with another hash after a name collision', async () => {
     const deployment = await create();
     const [set] = await bench.sets();
     await bench.client.delete(DEPLOYMENTS, deployment.metadata, { propagationPolicy: 'Orphan' });
     await bench.clock.advance(5000);
     assert.equal(controllerOf(await bench.client.get(REPLICA_SETS, set!.metadata))?.uid, undefined);
+    // Otherwise the Deployment would adopt it.
+    const body = { metadata: { labels: { app: 'other' } } };
+    await bench.client.patch(REPLICA_SETS, set!.metadata, { type: 'merge', body });
     const next = await create();
     await bench.clock.advance(5000);
     const owned = (await bench.sets()).filter(
@@ -438,40 +543,97 @@ describe('The controllers of a cluster', () => {
 });
 
 describe('Namespace deletion', () => {
-  it('deletes the content by uid, then the namespace', async () => {
-    const bench = new Bench();
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = new Bench();
     await bench.start();
-    const pod = {
-      apiVersion: 'v1',
+  });
+  afterEach(() => bench.end());
+
+  const at = { name: NAMESPACE };
+  const draft = (name: string, finalizers: string[] = []) => ({
+    apiVersion: 'v1',
+    metadata: { namespace: NAMESPACE, name, finalizers },
+  });
+  const createPod = (namespace: string, finalizers: string[] = []) =>
+    bench.client.create(PODS, {
+      ...draft('web', finalizers),
+      metadata: { namespace, name: 'web', finalizers },
       kind: 'Pod',
       spec: { containers: [{ name: 'a', image: 'a' }] },
-    };
-    const names = { namespace: NAMESPACE };
-    const held = await bench.client.create(PODS, {
-      ...pod,
-      metadata: { ...names, name: 'held', finalizers: ['test/keep'] },
     });
-    const service = await bench.client.create(SERVICES, {
-      apiVersion: 'v1',
+  const createService = (finalizers: string[] = []) =>
+    bench.client.create(SERVICES, {
+      ...draft('web', finalizers),
       kind: 'Service',
-      metadata: { ...names, name: 'web' },
       spec: { ports: [{ port: 80 }] },
     });
-    await bench.client.create(PODS, { ...pod, metadata: { namespace: 'default', name: 'other' } });
-    await bench.client.delete(NAMESPACES, { name: NAMESPACE });
+  const release = (resource: Resource, name: string) => {
+    const patch = { type: 'merge', body: { metadata: { finalizers: null } } } as const;
+    return bench.client.patch(resource, { namespace: NAMESPACE, name }, patch);
+  };
+  const problems = async () => {
+    const { status } = await bench.client.get(NAMESPACES, at);
+    const conditions = status?.conditions ?? [];
+    assert.equal(conditions.length, 5);
+    return conditions
+      .filter((condition) => condition.status === 'True')
+      .map(({ type, reason, message }) => [type, reason, message]);
+  };
+  const deleteNamespace = async () => {
+    await bench.client.delete(NAMESPACES, at);
     await bench.clock.advance(2000);
-    const deleted = bench.sent
-      .filter(({ what }) => what.startsWith('DELETE'))
-      .map(({ body }) => (body.preconditions as { uid: string }).uid);
-    assert.deepEqual(deleted.toSorted(), [held.metadata.uid, service.metadata.uid].toSorted());
-    const left = await bench.client.get(NAMESPACES, { name: NAMESPACE });
+  };
+
+  it('deletes Pods first and then other content by uid, and then the namespace', async () => {
+    const held = await createPod(NAMESPACE, ['test/keep']);
+    const service = await createService();
+    await createPod('default');
+    await deleteNamespace();
+    const deleted = () =>
+      bench.sent
+        .filter(({ what }) => what.startsWith('DELETE'))
+        .map(({ body }) => (body.preconditions as { uid: string }).uid);
+    assert.deepEqual(deleted(), [held.metadata.uid]);
+    const left = await bench.client.get(NAMESPACES, at);
     assert.deepEqual(left.spec?.finalizers, ['kubernetes']);
-    const body = { metadata: { finalizers: null } };
-    await bench.client.patch(PODS, held.metadata, { type: 'merge', body });
+    await release(PODS, 'web');
     await bench.clock.advance(2000);
+    assert.deepEqual(deleted(), [held.metadata.uid, service.metadata.uid]);
     const all = await bench.client.list(NAMESPACES);
     assert.ok(!all.items.some(({ metadata }) => metadata.name === NAMESPACE));
     assert.equal((await bench.client.list(PODS)).items.length, 1);
-    await bench.end();
+  });
+
+  it('reports in conditions what remains', async () => {
+    await createService(['test/keep']);
+    await deleteNamespace();
+    assert.deepEqual(await problems(), [
+      [
+        'NamespaceContentRemaining',
+        'SomeResourcesRemain',
+        'Some resources are remaining: services. has 1 resource instances',
+      ],
+      [
+        'NamespaceFinalizersRemaining',
+        'SomeFinalizersRemain',
+        'Some content in the namespace has finalizers remaining: test/keep in 1 resource instances',
+      ],
+    ]);
+    await release(SERVICES, 'web');
+    await bench.clock.advance(2000);
+    await assert.rejects(bench.client.get(NAMESPACES, at), { kind: 'notFound' });
+  });
+
+  it('reports in conditions what it could not delete, and retries', async () => {
+    await createService();
+    bench.server.faults.failNext({ resource: 'services', verb: 'delete' }, 500, { times: 12 });
+    await deleteNamespace();
+    const [[type, reason, message] = [], ...others] = await problems();
+    assert.deepEqual(others, []);
+    assert.deepEqual([type, reason], ['NamespaceDeletionContentFailure', 'ContentDeletionFailed']);
+    assert.match(message ?? '', /^Failed to delete all resource types, 1 remaining: /);
+    await bench.clock.advance(300_000);
+    await assert.rejects(bench.client.get(NAMESPACES, at), { kind: 'notFound' });
   });
 });

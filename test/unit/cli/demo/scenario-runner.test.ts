@@ -49,7 +49,7 @@ function testDemo(scenarios: readonly Scenario[] = SCENARIOS) {
 
   /** Starts the cluster controllers and the daemon. */
   const startAll = (options: ClusterOptions = {}) => {
-    cluster = new Cluster({ client, clock, log: silentLogger }, options);
+    cluster = new Cluster({ client, clock, log: silentLogger }, { events: false, ...options });
     const config = { ...DAEMON_CONFIG, controllers: scenarios.map(({ name }) => name) };
     const deps = { client, clock, log: silentLogger, random: Math.random, host: 'test' };
     return [cluster.run(signal), daemon(deps, config).run(signal)];
@@ -104,7 +104,13 @@ test('all checks pass with a cluster and the daemon, and no objects are left', a
   const { items: nodes } = await client.list(NODES);
   assert.deepEqual(
     nodes.map(({ metadata }) => metadata.labels),
-    [{ 'kubernetes.io/hostname': 'node-1' }],
+    [
+      {
+        'kubernetes.io/arch': 'amd64',
+        'kubernetes.io/hostname': 'node-1',
+        'kubernetes.io/os': 'linux',
+      },
+    ],
   );
   assert.ok(await ended(runner.applySamples(stop.signal)), lines.join('\n'));
   assert.equal(lines.at(-1), '✓ All objects are ready');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod } from '../../../src/api/builtin.ts';
 import { timestamp } from '../../../src/api/conditions.ts';
-import { availability, byDeletionPriority } from '../../../src/cluster/replica-set.ts';
+import { availability, byDeletionPriority } from '../../../src/cluster/pod-control.ts';
 import { aCount, aPodOf } from '../../support/objects.ts';
 
 const owner = aCount();

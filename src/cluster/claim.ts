@@ -1,0 +1,131 @@
+import { isApiError } from '../api/api-error.ts';
+import { matchesLabels, requirementsOf, selects } from '../api/label-selector.ts';
+import { controllerOf, controllerReference } from '../api/metadata.ts';
+import { keyOf } from '../api/object-key.ts';
+import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import type { Resource } from '../api/resource.ts';
+import type { IndexFunctions } from '../cache/indexer.ts';
+import type { SharedInformer } from '../cache/shared-informer.ts';
+import type { ChildContext } from '../manager/child.ts';
+import { mapToOwner, ownerIndexers, OWNER_INDEX } from '../manager/enqueue.ts';
+import type { MapFunction } from '../manager/enqueue.ts';
+
+const ORPHAN_INDEX = 'orphansOfNamespace';
+
+/** Indexes of objects by the uid of their controller owner, and of those without one by namespace. */
+export const claimIndexers: IndexFunctions<KubernetesObject> = {
+  ...ownerIndexers,
+  [ORPHAN_INDEX]: (object) => (controllerOf(object) ? [] : [object.metadata.namespace ?? '']),
+};
+
+/** Owner of objects that its selector matches, such as a ReplicaSet. */
+type Selecting = KubernetesObject & { spec?: { selector?: object | undefined } | undefined };
+
+/** Dependencies of `claim`. */
+export interface ClaimOptions<T extends KubernetesObject> {
+  readonly owner: DeepReadonly<Selecting>;
+  readonly ownerResource: Resource;
+  /** Informer of the owned kind, with `claimIndexers`. */
+  readonly owned: SharedInformer<T>;
+  /**
+   * Objects that are not adopted or released.
+   * @default none
+   */
+  readonly ignore?: (object: DeepReadonly<T>) => boolean;
+}
+
+/**
+ * Returns the objects that `owner` controls. Adopts objects without a controller that its selector
+ * matches, and releases owned objects that it no longer matches, as kube-controller-manager does.
+ */
+export async function claim<T extends KubernetesObject>(
+  context: ChildContext,
+  { owner, ownerResource, owned: { lister, resource }, ignore }: ClaimOptions<T>,
+): Promise<DeepReadonly<T>[]> {
+  const { uid, namespace = '', deletionTimestamp } = owner.metadata;
+  const selector = requirementsOf(owner.spec?.selector);
+  const owned = lister.byIndex(OWNER_INDEX, uid).filter((object) => !ignore?.(object));
+  if (!selector || deletionTimestamp !== undefined) return owned;
+  const isSelected = ({ metadata }: DeepReadonly<T>) => matchesLabels(selector, metadata.labels);
+  for (const object of owned) {
+    if (!isSelected(object)) await release(context, resource, owner, object);
+  }
+  const orphans = lister.byIndex(ORPHAN_INDEX, namespace).filter(isSelected);
+  const adoptable = orphans.filter(
+    (object) => object.metadata.deletionTimestamp === undefined && !ignore?.(object),
+  );
+  const adopted: DeepReadonly<T>[] = [];
+  if (adoptable.length > 0 && (await mayAdopt(context, ownerResource, owner))) {
+    for (const object of adoptable) {
+      if (await adopt(context, resource, owner, object)) adopted.push(object);
+    }
+  }
+  return [...owned.filter(isSelected), ...adopted];
+}
+
+/**
+ * Maps an object to its controller owner; an object without one to the owners that select it.
+ *
+ * @param owners informer of the owners
+ */
+export function mapToClaimants(owners: SharedInformer<Selecting>): MapFunction {
+  const toOwner = mapToOwner(owners.resource);
+  return (object) => {
+    if (controllerOf(object)) return toOwner(object);
+    const { namespace, labels } = object.metadata;
+    if (!labels) return undefined;
+    return owners.lister
+      .list({ namespace })
+      .filter(({ spec }) => selects(spec?.selector, labels))
+      .map(keyOf);
+  };
+}
+
+/** Reads the owner from the server: the garbage collector would delete what a deleted owner adopts. */
+async function mayAdopt(
+  { client, signal }: ChildContext,
+  resource: Resource,
+  { metadata }: DeepReadonly<KubernetesObject>,
+): Promise<boolean> {
+  try {
+    const live = await client.get(resource, metadata, { signal });
+    return live.metadata.uid === metadata.uid && live.metadata.deletionTimestamp === undefined;
+  } catch (error) {
+    if (isApiError(error, 'notFound')) return false;
+    throw error;
+  }
+}
+
+/** Returns false if the object was deleted, replaced or adopted meanwhile. */
+async function adopt(
+  { client, signal }: ChildContext,
+  resource: Resource,
+  owner: DeepReadonly<KubernetesObject>,
+  { metadata }: DeepReadonly<KubernetesObject>,
+): Promise<boolean> {
+  const { uid } = metadata;
+  const body = { metadata: { uid, ownerReferences: [controllerReference(owner)] } };
+  try {
+    await client.patch(resource, metadata, { type: 'strategic', body }, { signal });
+    return true;
+  } catch (error) {
+    if (isApiError(error, 'notFound', 'conflict', 'invalid')) return false;
+    throw error;
+  }
+}
+
+async function release(
+  { client, signal }: ChildContext,
+  resource: Resource,
+  owner: DeepReadonly<KubernetesObject>,
+  { metadata }: DeepReadonly<KubernetesObject>,
+): Promise<void> {
+  const { uid } = metadata;
+  const removed = { $patch: 'delete', uid: owner.metadata.uid };
+  const body = { metadata: { uid, ownerReferences: [removed] } };
+  try {
+    await client.patch(resource, metadata, { type: 'strategic', body }, { signal });
+  } catch (error) {
+    if (!isApiError(error, 'notFound', 'conflict', 'invalid')) throw error;
+  }
+}

@@ -1,0 +1,122 @@
+import type { Pod } from '../api/builtin.ts';
+import type { DeepReadonly } from '../api/object.ts';
+import { quantityNanos } from '../api/quantity.ts';
+import { isFinished } from '../api/workloads.ts';
+import type { EventHandler } from '../cache/event-handler.ts';
+import type { IndexFunctions } from '../cache/indexer.ts';
+
+/** Name of the index of Pods by the name of their node. */
+export const NODE_INDEX = 'nodeName';
+
+export const nodeIndexers: IndexFunctions<Pod> = {
+  [NODE_INDEX]: ({ spec }) => (spec?.nodeName ? [spec.nodeName] : []),
+};
+
+/** Amounts of resources by name, in units of 10^-9; `pods` counts Pods. */
+export type Amounts = ReadonlyMap<string, bigint>;
+
+/** Parses a list of resources. */
+export function amountsOf(list: Readonly<Record<string, string>> | undefined): Amounts {
+  return new Map(
+    Object.entries(list ?? {}).map(([name, text]) => [name, quantityNanos(text) ?? 0n]),
+  );
+}
+
+/** A Pod that uses a node. */
+interface Use {
+  readonly node: string;
+  readonly pod: DeepReadonly<Pod>;
+  readonly requests: Amounts;
+}
+
+/**
+ * The Pods of each node with their requests, from the cache and from bindings that the cache does not
+ * contain yet.
+ */
+export class NodeUsage {
+  readonly #uses = new Map<string, Use>();
+  readonly #requested = new Map<string, Map<string, bigint>>();
+  readonly #podsOf = new Map<string, Map<string, DeepReadonly<Pod>>>();
+
+  /** Keeps the usage up to date with a cache. */
+  readonly handler: EventHandler<Pod> = {
+    onAdd: (pod) => this.#observe(pod),
+    onUpdate: (old, pod) => {
+      if (old.metadata.uid !== pod.metadata.uid) this.remove(old);
+      this.#observe(pod);
+    },
+    onDelete: (pod) => this.remove(pod),
+  };
+
+  /** Counts a Pod that is about to be bound. */
+  assume(pod: DeepReadonly<Pod>, node: string): void {
+    const { uid } = pod.metadata;
+    const use = { node, pod, requests: requestsOf(pod) };
+    this.remove(pod);
+    this.#uses.set(uid, use);
+    this.#add(use, 1n);
+    const pods = this.#podsOf.get(node) ?? new Map<string, DeepReadonly<Pod>>();
+    this.#podsOf.set(node, pods.set(uid, pod));
+  }
+
+  remove({ metadata: { uid } }: DeepReadonly<Pod>): void {
+    const use = this.#uses.get(uid);
+    if (!use) return;
+    this.#uses.delete(uid);
+    this.#podsOf.get(use.node)?.delete(uid);
+    this.#add(use, -1n);
+  }
+
+  requestedOn(node: string): Amounts {
+    return this.#requested.get(node) ?? new Map<string, bigint>();
+  }
+
+  podsOn(node: string): Iterable<DeepReadonly<Pod>> {
+    return this.#podsOf.get(node)?.values() ?? [];
+  }
+
+  #observe(pod: DeepReadonly<Pod>): void {
+    const { nodeName } = pod.spec ?? {};
+    if (nodeName && !isFinished(pod)) this.assume(pod, nodeName);
+    // A Pod without a node in the cache may have been assumed on one.
+    else if (isFinished(pod)) this.remove(pod);
+  }
+
+  #add({ node, requests }: Use, sign: bigint): void {
+    const total = this.#requested.get(node) ?? new Map<string, bigint>();
+    for (const [name, amount] of requests) total.set(name, (total.get(name) ?? 0n) + sign * amount);
+    this.#requested.set(node, total);
+  }
+}
+
+const NANO = 10n ** 9n;
+
+/**
+ * Returns the requests of a Pod: the sum of its containers and sidecars, or the largest init container
+ * with the sidecars before it, and the overhead.
+ */
+export function requestsOf({ spec }: DeepReadonly<Pod>): Amounts {
+  const total = new Map<string, bigint>([['pods', NANO]]);
+  const add = (amounts: Map<string, bigint>, more: Amounts) => {
+    for (const [name, amount] of more) amounts.set(name, (amounts.get(name) ?? 0n) + amount);
+  };
+  const sidecars = new Map<string, bigint>();
+  const largest = new Map<string, bigint>();
+  for (const { resources, restartPolicy } of spec?.initContainers ?? []) {
+    const requests = amountsOf(resources?.requests);
+    if (restartPolicy === 'Always') add(sidecars, requests);
+    const running = new Map(sidecars);
+    if (restartPolicy !== 'Always') add(running, requests);
+    for (const [name, amount] of running) {
+      if (amount > (largest.get(name) ?? 0n)) largest.set(name, amount);
+    }
+  }
+  const sum = new Map(sidecars);
+  for (const { resources } of spec?.containers ?? []) add(sum, amountsOf(resources?.requests));
+  for (const [name, amount] of largest) {
+    if (amount > (sum.get(name) ?? 0n)) sum.set(name, amount);
+  }
+  add(total, sum);
+  add(total, amountsOf(spec?.overhead));
+  return total;
+}

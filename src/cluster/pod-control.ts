@@ -1,0 +1,146 @@
+import { isApiError, isNamespaceTerminating } from '../api/api-error.ts';
+import { PODS } from '../api/builtin.ts';
+import type { Pod } from '../api/builtin.ts';
+import { controllerReference } from '../api/metadata.ts';
+import type { DeepReadonly, Draft, KubernetesObject } from '../api/object.ts';
+import { isReady, readySince } from '../api/workloads.ts';
+import { slowStart } from '../manager/child.ts';
+import type { ChildContext } from '../manager/child.ts';
+import type { EventRecorder } from '../record/event-recorder.ts';
+import { messageOf } from '../util/values.ts';
+
+/** Maximum number of Pods that one sync creates or deletes, as in kube-controller-manager. */
+const BURST_REPLICAS = 500;
+
+/** Pod template of a workload. */
+export type PodTemplate = Pick<Pod, 'spec'> & { metadata?: Partial<Pod['metadata']> };
+
+/** Creates and deletes the Pods of workloads, and records the events of kube-controller-manager. */
+export class PodControl {
+  readonly #recorder: EventRecorder;
+  readonly #fieldManager: string;
+
+  constructor(recorder: EventRecorder, fieldManager: string) {
+    this.#recorder = recorder;
+    this.#fieldManager = fieldManager;
+  }
+
+  /**
+   * Creates Pods in growing batches.
+   *
+   * @returns the first failure, or undefined
+   */
+  async create(
+    { client, signal }: ChildContext,
+    owner: DeepReadonly<KubernetesObject>,
+    drafts: readonly Draft<Pod>[],
+  ): Promise<unknown> {
+    return slowStart(drafts.slice(0, BURST_REPLICAS), async (draft) => {
+      try {
+        const options = { fieldManager: this.#fieldManager, signal };
+        const { metadata } = await client.create(PODS, draft, options);
+        this.#recorder.normal(owner, 'SuccessfulCreate', `Created pod: ${metadata.name}`);
+        return undefined;
+      } catch (error) {
+        if (isNamespaceTerminating(error)) return undefined;
+        this.#recorder.warning(owner, 'FailedCreate', `Error creating: ${messageOf(error)}`);
+        return error;
+      }
+    });
+  }
+
+  /**
+   * Deletes Pods by uid.
+   *
+   * @returns the first failure, or undefined
+   */
+  async delete(
+    { client, signal }: ChildContext,
+    owner: DeepReadonly<KubernetesObject>,
+    pods: readonly DeepReadonly<Pod>[],
+  ): Promise<unknown> {
+    const failures = await Promise.all(
+      pods.slice(0, BURST_REPLICAS).map(async ({ metadata }) => {
+        try {
+          await client.delete(PODS, metadata, { uid: metadata.uid, signal });
+          this.#recorder.normal(owner, 'SuccessfulDelete', `Deleted pod: ${metadata.name}`);
+          return undefined;
+        } catch (error) {
+          if (isApiError(error, 'notFound', 'conflict')) return undefined;
+          this.#recorder.warning(owner, 'FailedDelete', `Error deleting: ${messageOf(error)}`);
+          return error;
+        }
+      }),
+    );
+    return failures.find((failure) => failure !== undefined);
+  }
+}
+
+/** Returns a Pod of a template with a generated name. */
+export function buildPod(
+  owner: DeepReadonly<KubernetesObject>,
+  template: DeepReadonly<PodTemplate> | undefined,
+): Draft<Pod> {
+  const { name, namespace = '' } = owner.metadata;
+  const { metadata, spec } = structuredClone(template ?? {}) as PodTemplate;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      ...metadata,
+      generateName: `${name}-`,
+      namespace,
+      ownerReferences: [controllerReference(owner)],
+    },
+    ...(spec ? { spec } : {}),
+  };
+}
+
+/**
+ * Returns the number of Pods that have been ready for `minReadySeconds`, and the milliseconds until the
+ * next Pod becomes available.
+ */
+export function availability(
+  pods: readonly DeepReadonly<Pod>[],
+  minReadySeconds: number,
+  nowMs: number,
+): { readonly available: number; readonly nextMs: number | undefined } {
+  const waitsMs = pods
+    .map(readySince)
+    .filter((sinceMs) => sinceMs !== undefined)
+    .map((sinceMs) => (minReadySeconds === 0 ? 0 : sinceMs + minReadySeconds * 1000 - nowMs));
+  const pending = waitsMs.filter((ms) => ms > 0);
+  return {
+    available: waitsMs.length - pending.length,
+    nextMs: pending.length > 0 ? pending.reduce((next, ms) => Math.min(next, ms)) : undefined,
+  };
+}
+
+/** Compares Pods for deletion: first those without a node, not running, not ready, then the newest. */
+export function byDeletionPriority(a: DeepReadonly<Pod>, b: DeepReadonly<Pod>): number {
+  const rank = (pod: DeepReadonly<Pod>) =>
+    (pod.spec?.nodeName ? 4 : 0) +
+    (pod.status?.phase === 'Running' ? 2 : 0) +
+    (isReady(pod) ? 1 : 0);
+  return rank(a) - rank(b) || byAge(b, a);
+}
+
+/** Compares objects by age, oldest first. */
+export function byAge(
+  { metadata: a }: DeepReadonly<KubernetesObject>,
+  { metadata: b }: DeepReadonly<KubernetesObject>,
+): number {
+  if (a.creationTimestamp !== b.creationTimestamp) {
+    return a.creationTimestamp < b.creationTimestamp ? -1 : 1;
+  }
+  return a.name < b.name ? -1 : 1;
+}
+
+/** Removes counts that are 0, which the API server omits. */
+export function nonZero<T extends string>(
+  all: Readonly<Record<T, number>>,
+): Partial<Record<T, number>> {
+  return Object.fromEntries(
+    Object.entries<number>(all).filter(([, count]) => count !== 0),
+  ) as Partial<Record<T, number>>;
+}

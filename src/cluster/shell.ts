@@ -1,0 +1,480 @@
+import { parseScript } from './shell-parser.ts';
+import type { Command, Script, Word } from './shell-parser.ts';
+
+/** Step of a program. */
+export type Step =
+  | { readonly kind: 'output'; readonly text: string }
+  /** Text that the container writes to its termination message file. */
+  | { readonly kind: 'message'; readonly text: string }
+  | { readonly kind: 'sleep'; readonly ms: number }
+  | { readonly kind: 'exit'; readonly code: number }
+  /** The program runs until it is stopped. */
+  | { readonly kind: 'serve' };
+
+const TERMINATION_LOG = '/dev/termination-log';
+
+/** Time of one pass of a loop, so that a loop without `sleep` does not run for ever in one instant. */
+const PASS_MS = 1;
+
+/** Maximum number of words of an expansion, and length of a variable. */
+const MAX_WORDS = 10_000;
+const MAX_VALUE = 65_536;
+
+type Steps = Generator<Step, number, undefined>;
+
+/**
+ * Interprets a command without running it. `sh -c SCRIPT` and the commands `echo`, `printf`, `sleep`,
+ * `exit`, `true`, `false`, `:`, `test`, `[`, `seq`, `expr`, `export`, `set` and `date` are known. Any other command, and a
+ * script with other syntax, runs until the container is stopped, as a server does.
+ *
+ * @param now returns the time of `date`, in milliseconds since the start of the container
+ */
+export function* interpret(
+  argv: readonly string[],
+  environment: ReadonlyMap<string, string>,
+  startedMs: () => number = () => 0,
+): Generator<Step, void, undefined> {
+  const shell = new Shell(new Map(environment), startedMs);
+  try {
+    const status = yield* shell.call(argv);
+    yield { kind: 'exit', code: status };
+  } catch (signal) {
+    if (signal instanceof Exit) yield { kind: 'exit', code: signal.code };
+    else if (signal instanceof Serve) yield { kind: 'serve' };
+    else throw signal;
+  }
+}
+
+class Exit extends Error {
+  readonly code: number;
+
+  constructor(code: number) {
+    super();
+    this.code = code & 255;
+  }
+}
+
+/** Thrown for a command that is not known. */
+class Serve extends Error {}
+
+/** Thrown by `break` and `continue`. */
+class LoopControl extends Error {
+  readonly kind: string;
+
+  constructor(kind: string) {
+    super();
+    this.kind = kind;
+  }
+}
+
+class Shell {
+  #variables: Map<string, string>;
+  readonly #startedMs: () => number;
+  #positional: readonly string[] = [];
+  #status = 0;
+  #elapsedMs = 0;
+  /** `set -e`. */
+  #exitsOnError = false;
+  /** Depth of conditions, in which a failure is not an error. */
+  #conditions = 0;
+
+  constructor(variables: Map<string, string>, startedMs: () => number) {
+    this.#variables = variables;
+    this.#startedMs = startedMs;
+  }
+
+  /** Runs a command with its arguments. */
+  *call(argv: readonly string[]): Steps {
+    const [path = '', ...args] = argv;
+    const name = path.split('/').at(-1) ?? '';
+    switch (name) {
+      case ':':
+      case 'true':
+      case 'export':
+      case 'unset':
+        return name === 'export' ? this.#export(args) : 0;
+      case 'false':
+        return 1;
+      case 'echo':
+        yield { kind: 'output', text: echoed(args) };
+        return 0;
+      case 'printf':
+        yield { kind: 'output', text: printed(args) };
+        return 0;
+      case 'date':
+        yield { kind: 'output', text: `${this.#date(args)}\n` };
+        return 0;
+      case 'seq':
+        yield { kind: 'output', text: sequence(args) };
+        return 0;
+      case 'expr':
+        yield { kind: 'output', text: `${this.#evaluate(args.join(' '))}\n` };
+        return 0;
+      case 'sleep': {
+        const ms = args.reduce((sum, text) => sum + durationMs(text), 0);
+        if (args.length === 0 || Number.isNaN(ms)) throw new Serve();
+        if (ms > 0) yield this.#sleep(ms);
+        return 0;
+      }
+      case 'exit':
+        throw new Exit(args[0] === undefined ? this.#status : Number.parseInt(args[0], 10) || 0);
+      case 'break':
+      case 'continue':
+        throw new LoopControl(name);
+      case 'set':
+        if (args.some((arg) => /^-\w*e/.test(arg))) this.#exitsOnError = true;
+        return 0;
+      case 'test':
+        return this.#test(args) ? 0 : 1;
+      case '[':
+        return this.#test(args.slice(0, -1)) ? 0 : 1;
+      case 'exec':
+        throw new Exit(yield* this.call(args));
+      case 'sh':
+      case 'bash':
+      case 'ash':
+      case 'dash':
+        return yield* this.#isolated(this.#shell(args));
+      default:
+        throw new Serve();
+    }
+  }
+
+  *#shell(args: readonly string[]): Steps {
+    const flags = args.findIndex((arg) => !arg.startsWith('-'));
+    const options = args.slice(0, flags < 0 ? args.length : flags);
+    const script = args[flags];
+    if (script === undefined || !options.some((flag) => /^-\w*c$/.test(flag))) throw new Serve();
+    if (options.some((flag) => /^-\w*e/.test(flag))) this.#exitsOnError = true;
+    const parsed = parseScript(script);
+    if (!parsed) throw new Serve();
+    this.#positional = args.slice(flags + 1);
+    return yield* this.#run(parsed);
+  }
+
+  *#run(script: Script): Steps {
+    for (const { operator, command } of script) {
+      if (operator === '&&' && this.#status !== 0) continue;
+      if (operator === '||' && this.#status === 0) continue;
+      this.#status = yield* this.#execute(command);
+      const isLast = script.findIndex((each) => each.command === command) + 1;
+      const isTested = script[isLast] !== undefined && script[isLast].operator !== ';';
+      if (this.#status !== 0 && this.#exitsOnError && this.#conditions === 0 && !isTested) {
+        if (command.kind !== 'not') throw new Exit(this.#status);
+      }
+    }
+    return script.length === 0 ? 0 : this.#status;
+  }
+
+  *#execute(command: Command): Steps {
+    switch (command.kind) {
+      case 'simple':
+        return yield* this.#simple(command);
+      case 'group':
+        return yield* command.isSubshell
+          ? this.#isolated(this.#run(command.body))
+          : this.#run(command.body);
+      case 'not':
+        return (yield* this.#condition([{ operator: ';', command: command.command }])) === 0
+          ? 1
+          : 0;
+      case 'if':
+        for (const { condition, body } of command.branches) {
+          if ((yield* this.#condition(condition)) === 0) return yield* this.#run(body);
+        }
+        return command.otherwise ? yield* this.#run(command.otherwise) : 0;
+      case 'for':
+        return yield* this.#loop(yield* this.#expand(command.words), command);
+      case 'while':
+        return yield* this.#loop(undefined, command);
+    }
+  }
+
+  /** Runs steps as a process of their own: `exit` ends only it, and the caller keeps its variables. */
+  *#isolated(steps: Steps): Steps {
+    const variables = new Map(this.#variables);
+    const positional = this.#positional;
+    const exitsOnError = this.#exitsOnError;
+    try {
+      return yield* steps;
+    } catch (exit) {
+      if (!(exit instanceof Exit)) throw exit;
+      return exit.code;
+    } finally {
+      this.#variables = variables;
+      this.#positional = positional;
+      this.#exitsOnError = exitsOnError;
+    }
+  }
+
+  *#condition(script: Script): Steps {
+    this.#conditions++;
+    try {
+      return yield* this.#run(script);
+    } finally {
+      this.#conditions--;
+    }
+  }
+
+  *#loop(
+    values: readonly string[] | undefined,
+    command: Extract<Command, { kind: 'for' | 'while' }>,
+  ): Steps {
+    let status = 0;
+    for (let pass = 0; values === undefined || pass < values.length; pass++) {
+      if (command.kind === 'for') this.#assign(command.variable, values?.[pass] ?? '');
+      else if (((yield* this.#condition(command.condition)) !== 0) !== command.isUntil) break;
+      try {
+        status = yield* this.#run(command.body);
+      } catch (control) {
+        if (!(control instanceof LoopControl)) throw control;
+        if (control.kind === 'break') break;
+      }
+      yield this.#sleep(PASS_MS);
+    }
+    return status;
+  }
+
+  *#simple({ assignments, words, output }: Extract<Command, { kind: 'simple' }>): Steps {
+    const argv = yield* this.#expand(words);
+    for (const { name, value } of assignments) this.#assign(name, yield* this.#join(value));
+    if (argv.length === 0) return 0;
+    if (!output) return yield* this.call(argv);
+    const target = yield* this.#join(output);
+    const steps = this.call(argv);
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done) return value;
+      if (value.kind !== 'output') yield value;
+      else if (target === TERMINATION_LOG) yield { kind: 'message', text: value.text };
+      else if (target === '/dev/stdout' || target === '/dev/stderr') yield value;
+    }
+  }
+
+  /** Expands words; an expansion that is not quoted can become none or several. */
+  *#expand(words: readonly Word[]): Generator<Step, string[], undefined> {
+    const expanded: string[] = [];
+    for (const word of words) {
+      let current: string | undefined;
+      for (const part of word) {
+        const text = yield* this.#join([part]);
+        const isSplit = (part.kind === 'variable' || part.kind === 'command') && !part.quoted;
+        const pieces = isSplit ? text.split(/\s+/) : [text];
+        if (isSplit && text.trim() === '') continue;
+        for (const [index, piece] of pieces.entries()) {
+          if (index > 0) {
+            if (current) expanded.push(current);
+            current = undefined;
+          }
+          if (piece !== '' || !isSplit) current = (current ?? '') + piece;
+        }
+      }
+      if (current !== undefined) expanded.push(current);
+      if (expanded.length > MAX_WORDS) throw new Serve();
+    }
+    return expanded;
+  }
+
+  *#join(word: Word): Generator<Step, string, undefined> {
+    let text = '';
+    for (const part of word) {
+      switch (part.kind) {
+        case 'text':
+          text += part.text;
+          break;
+        case 'arithmetic':
+          text += String(this.#evaluate(part.expression));
+          break;
+        case 'variable': {
+          const value = this.#valueOf(part.name);
+          text += value === '' && part.fallback ? yield* this.#join(part.fallback) : value;
+          break;
+        }
+        case 'command':
+          text += yield* this.#capture(part.script);
+          break;
+      }
+    }
+    return text;
+  }
+
+  /** Returns the output of a command substitution. */
+  *#capture(script: Script): Generator<Step, string, undefined> {
+    const steps = this.#isolated(this.#run(script));
+    for (let output = ''; ;) {
+      const { done, value } = steps.next();
+      if (done) return output.replace(/\n+$/, '');
+      if (value.kind === 'output') output += value.text;
+      else yield value;
+      if (output.length > MAX_VALUE) throw new Serve();
+    }
+  }
+
+  #valueOf(name: string): string {
+    if (name === '?') return String(this.#status);
+    if (name === '$') return '1';
+    if (name === '#') return String(Math.max(0, this.#positional.length - 1));
+    if (name === '@' || name === '*') return this.#positional.slice(1).join(' ');
+    if (/^\d$/.test(name)) return this.#positional[Number(name)] ?? '';
+    return this.#variables.get(name) ?? '';
+  }
+
+  #assign(name: string, value: string): void {
+    if (value.length > MAX_VALUE) throw new Serve();
+    this.#variables.set(name, value);
+  }
+
+  #export(args: readonly string[]): number {
+    for (const arg of args) {
+      const [name = '', ...value] = arg.split('=');
+      if (arg.includes('=')) this.#assign(name, value.join('='));
+    }
+    return 0;
+  }
+
+  /** Evaluates integers, variables, `+ - * / %`, comparisons and parentheses. */
+  #evaluate(expression: string): number {
+    const tokens = expression.match(/\d+|[A-Za-z_]\w*|[<>=!]=|[-+*/%()<>]|\S/g) ?? [];
+    let at = 0;
+    const primary = (): number => {
+      const token = tokens[at++] ?? '';
+      if (token === '(') {
+        const value = binary(0);
+        if (tokens[at++] !== ')') throw new Serve();
+        return value;
+      }
+      if (token === '-') return -primary();
+      if (/^\d+$/.test(token)) return Number(token);
+      if (token === '$') return primary();
+      if (/^[A-Za-z_]/.test(token)) return Number.parseInt(this.#valueOf(token), 10) || 0;
+      throw new Serve();
+    };
+    const binary = (level: number): number => {
+      const operators = LEVELS[level];
+      if (!operators) return primary();
+      let value = binary(level + 1);
+      for (let apply; (apply = operators.get(tokens[at] ?? ''));) {
+        at++;
+        value = apply(value, binary(level + 1));
+      }
+      return value;
+    };
+    const value = binary(0);
+    if (at < tokens.length || !Number.isFinite(value)) throw new Serve();
+    return value;
+  }
+
+  #test(args: readonly string[]): boolean {
+    if (args[0] === '!') return !this.#test(args.slice(1));
+    const [a = '', operator = '', b = ''] = args;
+    if (args.length <= 1) return a !== '';
+    if (args.length === 2 && a === '-n') return operator !== '';
+    if (args.length === 2 && a === '-z') return operator === '';
+    const compare = COMPARISONS.get(operator);
+    if (args.length !== 3 || !compare) throw new Serve();
+    return compare(a, b);
+  }
+
+  #sleep(ms: number): Step {
+    this.#elapsedMs += ms;
+    return { kind: 'sleep', ms };
+  }
+
+  #date([format = '']: readonly string[]): string {
+    const date = new Date(this.#startedMs() + this.#elapsedMs);
+    if (format === '+%s') return String(Math.floor(date.getTime() / 1000));
+    const [day = '', month = '', time = ''] = [
+      date.toUTCString().slice(0, 3),
+      date.toUTCString().slice(8, 11),
+      date.toISOString().slice(11, 19),
+    ];
+    const number = String(date.getUTCDate()).padStart(2);
+    return `${day} ${month} ${number} ${time} UTC ${date.getUTCFullYear()}`;
+  }
+}
+
+type Apply = (a: number, b: number) => number;
+
+/** Binary operators, weakest first. */
+const LEVELS: readonly ReadonlyMap<string, Apply>[] = [
+  new Map<string, Apply>([
+    ['==', (a, b) => Number(a === b)],
+    ['!=', (a, b) => Number(a !== b)],
+    ['<', (a, b) => Number(a < b)],
+    ['>', (a, b) => Number(a > b)],
+    ['<=', (a, b) => Number(a <= b)],
+    ['>=', (a, b) => Number(a >= b)],
+  ]),
+  new Map<string, Apply>([
+    ['+', (a, b) => a + b],
+    ['-', (a, b) => a - b],
+  ]),
+  new Map<string, Apply>([
+    ['*', (a, b) => a * b],
+    ['/', (a, b) => Math.trunc(a / b)],
+    ['%', (a, b) => a % b],
+  ]),
+];
+
+const number = (compare: (a: number, b: number) => boolean) => (a: string, b: string) =>
+  compare(Number.parseInt(a, 10), Number.parseInt(b, 10));
+
+const COMPARISONS: ReadonlyMap<string, (a: string, b: string) => boolean> = new Map([
+  ['=', (a: string, b: string) => a === b],
+  ['==', (a: string, b: string) => a === b],
+  ['!=', (a: string, b: string) => a !== b],
+  ['-eq', number((a, b) => a === b)],
+  ['-ne', number((a, b) => a !== b)],
+  ['-lt', number((a, b) => a < b)],
+  ['-le', number((a, b) => a <= b)],
+  ['-gt', number((a, b) => a > b)],
+  ['-ge', number((a, b) => a >= b)],
+]);
+
+function echoed(args: readonly string[]): string {
+  const [first, ...rest] = args;
+  if (first === '-n') return rest.join(' ');
+  if (first === '-e') return `${unescaped(rest.join(' '))}\n`;
+  return `${args.join(' ')}\n`;
+}
+
+/** Supports `%s`, `%d` and `%%`. The format is repeated while there are arguments. */
+function printed([format = '', ...args]: readonly string[]): string {
+  const rest = [...args];
+  let text = '';
+  do {
+    text += unescaped(format).replace(/%([sd%])/g, (_, kind: string) => {
+      if (kind === '%') return '%';
+      const value = rest.shift() ?? '';
+      return kind === 'd' ? String(Number.parseInt(value, 10) || 0) : value;
+    });
+  } while (rest.length > 0 && /%[sd]/.test(format));
+  return text;
+}
+
+function unescaped(text: string): string {
+  const characters: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\\': '\\' };
+  return text.replace(/\\([ntr\\])/g, (_, name: string) => characters[name] ?? '');
+}
+
+function sequence(args: readonly string[]): string {
+  const numbers = args.map(Number);
+  const [first, step, last] =
+    numbers.length === 1
+      ? [1, 1, numbers[0]]
+      : numbers.length === 2
+        ? [numbers[0], 1, numbers[1]]
+        : numbers;
+  if (first === undefined || step === undefined || last === undefined || !step) throw new Serve();
+  const count = Math.floor((last - first) / step) + 1;
+  if (Number.isNaN(count) || count > MAX_WORDS) throw new Serve();
+  return Array.from({ length: Math.max(0, count) }, (_, n) => `${first + n * step}\n`).join('');
+}
+
+/** Returns NaN for `infinity` and malformed durations. */
+function durationMs(text: string): number {
+  const [, amount, unit = 's'] = /^(\d*\.?\d+)([smhd]?)$/.exec(text) ?? [];
+  if (amount === undefined) return Number.NaN;
+  const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+  return Math.round(Number(amount) * (seconds[unit || 's'] ?? 1) * 1000);
+}

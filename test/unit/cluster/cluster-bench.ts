@@ -1,0 +1,135 @@
+import { DEPLOYMENTS, EVENTS, NODES, PODS } from '../../../src/api/builtin.ts';
+import type { Deployment, Event, Pod } from '../../../src/api/builtin.ts';
+import type { Draft, KubernetesObject } from '../../../src/api/object.ts';
+import type { Resource } from '../../../src/api/resource.ts';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { Cluster } from '../../../src/cluster/cluster.ts';
+import type { ClusterOptions } from '../../../src/cluster/cluster.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { silentLogger } from '../../../src/util/logger.ts';
+
+export const NAMESPACE = 'default';
+
+/** A server with cluster controllers, in virtual time. */
+export class ClusterBench {
+  readonly clock = new FakeClock();
+  readonly server: ApiServer = new ApiServer({
+    clock: this.clock,
+    kubelets: (node) => this.#cluster?.kubelet(node),
+  });
+  readonly client = new HttpClient({
+    handler: this.server.handler,
+    server: 'https://test',
+    clock: this.clock,
+  });
+  readonly #stop = new AbortController();
+  #cluster: Cluster | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  async start(options: ClusterOptions = {}): Promise<void> {
+    const { client, clock } = this;
+    this.#cluster = new Cluster({ client, clock, log: silentLogger }, options);
+    this.#running = this.#cluster.run(this.#stop.signal);
+    await this.pass(1000);
+  }
+
+  async end(): Promise<void> {
+    this.#stop.abort();
+    await this.pass(1000);
+    await this.#running;
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.clock.advance(ms);
+  }
+
+  create<T extends KubernetesObject>(resource: Resource<T>, name: string, rest: object = {}) {
+    const { metadata = {}, ...fields } = rest as { metadata?: object };
+    return this.client.create(resource, {
+      apiVersion: resource.group ? `${resource.group}/${resource.version}` : resource.version,
+      kind: resource.kind,
+      metadata: {
+        name,
+        ...(resource.namespaced && { namespace: NAMESPACE }),
+        ...metadata,
+      },
+      ...fields,
+    } as Draft<T>);
+  }
+
+  get<T extends KubernetesObject>(resource: Resource<T>, name: string): Promise<T> {
+    return this.client.get(resource, {
+      name,
+      ...(resource.namespaced && { namespace: NAMESPACE }),
+    });
+  }
+
+  async list<T extends KubernetesObject>(resource: Resource<T>): Promise<T[]> {
+    const options = resource.namespaced ? { namespace: NAMESPACE } : {};
+    return (await this.client.list(resource, options)).items;
+  }
+
+  async merge<T extends KubernetesObject>(
+    resource: Resource<T>,
+    name: string,
+    body: object,
+    subresource?: string,
+  ): Promise<T> {
+    const at = { name, ...(resource.namespaced && { namespace: NAMESPACE }) };
+    return this.client.patch(
+      resource,
+      at,
+      { type: 'merge', body },
+      subresource ? { subresource } : {},
+    );
+  }
+
+  createPod(name: string, spec: object = {}, metadata: object = {}): Promise<Pod> {
+    const containers = [{ name: 'app', image: 'nginx:1' }];
+    return this.create(PODS, name, { metadata, spec: { containers, ...spec } });
+  }
+
+  createDeployment(name: string, replicas: number): Promise<Deployment> {
+    const labels = { app: name };
+    return this.create(DEPLOYMENTS, name, {
+      spec: { replicas, selector: { matchLabels: labels }, template: templateOf(labels) },
+    });
+  }
+
+  /** Adds a node without a kubelet. */
+  async createNode(name: string, rest: object = {}): Promise<void> {
+    const allocatable = { cpu: '4', memory: '8Gi', pods: '10' };
+    await this.create(NODES, name, { status: { allocatable }, ...rest });
+    await this.merge(NODES, name, { spec: { taints: null, ...specOf(rest) } });
+  }
+
+  async log(pod: string, query: string = ''): Promise<string> {
+    const path = `/api/v1/namespaces/${NAMESPACE}/pods/${pod}/log${query}`;
+    const { body } = await this.server.handler({ method: 'GET', path, headers: {} });
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of body) chunks.push(chunk);
+    return Buffer.concat(chunks).toString();
+  }
+
+  /** Returns the events about an object as `Reason message`, in the order of their first occurrence. */
+  async events(name: string): Promise<string[]> {
+    const events = (await this.list<Event>(EVENTS)).filter(
+      ({ involvedObject }) => involvedObject.name === name,
+    );
+    return events
+      .toSorted((a, b) => Number(a.metadata.resourceVersion) - Number(b.metadata.resourceVersion))
+      .map(({ reason, message }) => `${reason} ${message}`);
+  }
+}
+
+function specOf(rest: object): object {
+  return 'spec' in rest ? (rest.spec as object) : {};
+}
+
+export function templateOf(labels: Readonly<Record<string, string>>, spec: object = {}) {
+  return {
+    metadata: { labels },
+    spec: { containers: [{ name: 'app', image: 'nginx:1' }], ...spec },
+  };
+}
