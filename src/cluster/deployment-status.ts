@@ -65,10 +65,9 @@ function replicaFailure(
   const failures = [current, ...owned].flatMap(
     (set) => set?.status?.conditions?.filter(({ type }) => type === 'ReplicaFailure') ?? [],
   );
-  return failures.slice(0, 1).map((failure) => ({
-    ...failure,
-    lastUpdateTime: failure.lastTransitionTime,
-  })) as Condition[];
+  const [failure] = failures;
+  if (!failure) return [];
+  return [{ ...failure, lastUpdateTime: failure.lastTransitionTime } as Condition];
 }
 
 /** Returns the time until the progress deadline, in milliseconds, or undefined if there is none. */

@@ -62,9 +62,7 @@ export function disruptionBudgets(deps: ClusterDeps): Controller {
       }
       if (statuses.differs(budget, status)) await statuses.write(context, budget, status);
       if (failure !== undefined) throw failure;
-      const evictedMs = Object.values(status.disruptedPods ?? {}).map((time) =>
-        Date.parse(String(time)),
-      );
+      const evictedMs = Object.values(status.disruptedPods ?? {}).map((time) => Date.parse(time));
       if (evictedMs.length === 0) return done();
       return requeueAfter(
         Math.max(
@@ -171,7 +169,7 @@ function statusOf(
 ): Status {
   const evicted = Object.entries(status?.disruptedPods ?? {}).filter(([name, time]) => {
     const pod = pods.find((each) => each.metadata.name === name);
-    const isPending = Date.parse(String(time)) + DELETION_TIMEOUT_MS >= nowMs;
+    const isPending = Date.parse(time) + DELETION_TIMEOUT_MS >= nowMs;
     return isPending && pod !== undefined && pod.metadata.deletionTimestamp === undefined;
   });
   const names = new Set(evicted.map(([name]) => name));
@@ -184,7 +182,7 @@ function statusOf(
   const isAllowed = disruptionsAllowed > 0;
   return {
     observedGeneration,
-    ...(evicted.length > 0 && { disruptedPods: Object.fromEntries(evicted) as never }),
+    ...(evicted.length > 0 && { disruptedPods: Object.fromEntries(evicted) }),
     disruptionsAllowed,
     currentHealthy,
     desiredHealthy: expected.healthy,
@@ -222,5 +220,5 @@ function withCondition(
   condition: Omit<Condition, 'type' | 'lastTransitionTime'>,
 ): NonNullable<Status['conditions']> {
   const current = (status?.conditions ?? []) as readonly Condition[];
-  return setCondition(current, { type: 'DisruptionAllowed', ...condition }, nowMs) as never;
+  return setCondition(current, { type: 'DisruptionAllowed', ...condition }, nowMs);
 }

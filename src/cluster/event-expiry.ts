@@ -58,8 +58,5 @@ export function eventExpiry({ client, clock, log }: ClusterDeps, ttlMs: number):
 
 function changedAt({ metadata, lastTimestamp, eventTime, series }: Event): number {
   const times = [series?.lastObservedTime, lastTimestamp, eventTime, metadata.creationTimestamp];
-  return times.reduce<number>(
-    (latest, time) => Math.max(latest, Date.parse(String(time ?? '')) || 0),
-    0,
-  );
+  return times.reduce<number>((latest, time) => Math.max(latest, Date.parse(time ?? '') || 0), 0);
 }

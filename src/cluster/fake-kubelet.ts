@@ -213,7 +213,8 @@ class FakeKubelet {
     const bytes = logOutput(program, { startedMs, afterMs: -1, toMs: reachedMs }, options);
     if (bytes.length > 0) yield bytes;
     let leftBytes = (options.limitBytes ?? Infinity) - bytes.length;
-    while (isFollowed && !known.gone.signal.aborted) {
+    if (!isFollowed) return signal?.throwIfAborted();
+    while (!known.gone.signal.aborted) {
       const forecast = program.forecast(reachedMs);
       const endMs = forecast.kind === 'ends' ? forecast.atMs : Infinity;
       if (reachedMs >= endMs || leftBytes <= 0) break;
@@ -313,11 +314,9 @@ class FakeKubelet {
   ): Promise<void> {
     const { uid } = metadata;
     // A strategic merge keeps the fields of a condition that are absent.
-    const conditions = (status.conditions ?? []).map((condition) => ({
-      ...condition,
-      reason: condition.reason ?? null,
-      message: condition.message ?? null,
-    }));
+    const conditions = (status.conditions ?? []).map((condition) =>
+      Object.assign({ reason: null, message: null }, condition),
+    );
     const body = { metadata: { uid }, status: { ...status, conditions } };
     try {
       await client.patch(

@@ -47,7 +47,7 @@ export function podStatus(
   return {
     status: {
       phase,
-      startTime: (pod.status?.startTime ?? at(0)) as string,
+      startTime: pod.status?.startTime ?? at(0),
       hostIP: '10.0.0.1',
       hostIPs: [{ ip: '10.0.0.1' }],
       podIP: address,
@@ -153,7 +153,7 @@ export function waitingStatus(
     conditions: conditions.map((condition) =>
       condition.status === 'True'
         ? condition
-        : { ...condition, reason: 'ContainersNotReady', message },
+        : Object.assign(condition, { reason: 'ContainersNotReady', message }),
     ),
     containerStatuses: containers.map(({ name, image = '' }) => {
       const problem = problems.find((each) => each.kind === 'container' && each.container === name);
@@ -171,7 +171,7 @@ export function waitingStatus(
         },
       };
     }),
-  } as Status;
+  };
 }
 
 function statesOf(

@@ -39,7 +39,11 @@ export function replicaSets(deps: ClusterDeps): Controller {
       let failure: unknown;
       if (set.metadata.deletionTimestamp === undefined && missing > 0) {
         const draft = buildPod(set, set.spec?.template as DeepReadonly<Pod> | undefined);
-        failure = await control.create(context, set, new Array(missing).fill(draft));
+        failure = await control.create(
+          context,
+          set,
+          Array.from({ length: missing }, () => draft),
+        );
       } else if (set.metadata.deletionTimestamp === undefined && missing < 0) {
         const surplus = active.toSorted(byDeletionPriority).slice(0, -missing);
         failure = await control.delete(context, set, surplus);

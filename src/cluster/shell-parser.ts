@@ -79,8 +79,21 @@ class Unsupported extends Error {}
 
 const NAME = /[A-Za-z_]\w*/y;
 const KEYWORDS: ReadonlySet<string> = new Set([
-  ...['if', 'then', 'elif', 'else', 'fi', 'for', 'in', 'while', 'until', 'do', 'done'],
-  ...['case', 'esac', 'function', 'select'],
+  'if',
+  'then',
+  'elif',
+  'else',
+  'fi',
+  'for',
+  'in',
+  'while',
+  'until',
+  'do',
+  'done',
+  'case',
+  'esac',
+  'function',
+  'select',
 ]);
 
 class Parser {

@@ -13,7 +13,7 @@ export type Step =
 
 const TERMINATION_LOG = '/dev/termination-log';
 
-/** Time of one pass of a loop, so that a loop without `sleep` does not run for ever in one instant. */
+/** Time of one pass of a loop, so that a loop without `sleep` does not run without end in one instant. */
 const PASS_MS = 1;
 
 /** Maximum number of words of an expansion, and length of a variable. */
@@ -221,7 +221,8 @@ class Shell {
     command: Extract<Command, { kind: 'for' | 'while' }>,
   ): Steps {
     let status = 0;
-    for (let pass = 0; values === undefined || pass < values.length; pass++) {
+    const passes = values?.length ?? Infinity;
+    for (let pass = 0; pass < passes; pass++) {
       if (command.kind === 'for') this.#assign(command.variable, values?.[pass] ?? '');
       else if (((yield* this.#condition(command.condition)) !== 0) !== command.isUntil) break;
       try {
@@ -383,11 +384,9 @@ class Shell {
   #date([format = '']: readonly string[]): string {
     const date = new Date(this.#startedMs() + this.#elapsedMs);
     if (format === '+%s') return String(Math.floor(date.getTime() / 1000));
-    const [day = '', month = '', time = ''] = [
-      date.toUTCString().slice(0, 3),
-      date.toUTCString().slice(8, 11),
-      date.toISOString().slice(11, 19),
-    ];
+    const day = date.toUTCString().slice(0, 3);
+    const month = date.toUTCString().slice(8, 11);
+    const time = date.toISOString().slice(11, 19);
     const number = String(date.getUTCDate()).padStart(2);
     return `${day} ${month} ${number} ${time} UTC ${date.getUTCFullYear()}`;
   }

@@ -114,11 +114,11 @@ function charge(
       ...objectAt(budget, ['status', 'disruptedPods']),
       [pod]: timestamp(clock.now()),
     },
-    conditions: conditionsOf(budget).map((condition) =>
-      condition['type'] === 'DisruptionAllowed' && allowed === 0
-        ? { ...condition, ...NO_DISRUPTION, lastTransitionTime: timestamp(clock.now()) }
-        : condition,
-    ),
+    conditions: conditionsOf(budget).map((condition) => {
+      if (condition['type'] !== 'DisruptionAllowed' || allowed > 0) return condition;
+      const lastTransitionTime = timestamp(clock.now());
+      return Object.assign({}, condition, NO_DISRUPTION, { lastTransitionTime });
+    }),
   };
   const charged = store
     .collection(definition)

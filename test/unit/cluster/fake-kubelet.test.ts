@@ -173,8 +173,8 @@ describe('The events and states of a simulated kubelet', () => {
     assert.ok((await bench.events('web')).length > 0);
     await bench.pass(1_500_000);
     assert.deepEqual(await bench.events('web'), []);
-    const reasons = (await bench.list(EVENTS)).map(({ reason }) => reason);
-    assert.ok(reasons.includes('BackOff'), 'it happens every five minutes');
-    assert.ok(!reasons.includes('Scheduled'));
+    const reasons = new Set((await bench.list(EVENTS)).map(({ reason }) => reason));
+    assert.ok(reasons.has('BackOff'), 'it happens every five minutes');
+    assert.ok(!reasons.has('Scheduled'));
   });
 });

@@ -91,7 +91,7 @@ describe('A simulated command', () => {
     assert.deepEqual([result.message, result.output], ['out of disk\n', '']);
   });
 
-  it('can run for ever, also without sleep', () => {
+  it('can run without end, also without sleep', () => {
     const endless = sh('while true; do echo tick; sleep 60; done');
     assert.equal(endless.runs, true);
     assert.equal(endless.output.split('\n').length - 1, 60);

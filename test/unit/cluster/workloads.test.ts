@@ -250,7 +250,7 @@ describe('A ReplicaSet', () => {
       events.find((event) => event.startsWith('FailedCreate')) ?? '',
       /Error creating: /,
     );
-    const [created] = events.filter((event) => event.startsWith('SuccessfulCreate'));
+    const created = events.find((event) => event.startsWith('SuccessfulCreate'));
     const name = created?.replace('SuccessfulCreate Created pod: ', '');
     assert.ok(events.includes(`SuccessfulDelete Deleted pod: ${name}`));
   });
