@@ -119,7 +119,7 @@ function faultAt(entry: Entry, change: Change, source: SourceFile): Fault {
 
 /**
  * Returns the position of an entry. If its symbol or file was renamed, returns the only place with its operator
- * and fingerprint in the file, or else in the folder.
+ * and fingerprint in the file, or else in the folder. A replacement that changes nothing has no position.
  */
 export function locate(entry: Entry): Fault | undefined {
   const inFile = (file: string) => (filesOf([folderOf(entry)]).includes(file) ? [file] : []);
@@ -132,7 +132,10 @@ export function locate(entry: Entry): Fault | undefined {
     );
     const exact = alike.filter(({ symbol }) => symbol === entry.symbol);
     const found = exact.length > 0 ? exact : alike;
-    if (found.length === 1 && found[0]) return { ...found[0], ...kept(entry) };
+    const [fault] = found;
+    if (found.length === 1 && fault && fault.old !== fault.change.put) {
+      return { ...fault, ...kept(entry) };
+    }
   }
   return undefined;
 }

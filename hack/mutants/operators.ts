@@ -24,7 +24,7 @@ export function changesAt(place: Place, file: SourceFile): Change[] {
     ...expressionChanges(node, file),
     ...literalChanges(place, file),
     ...nameChanges(node, file),
-  ];
+  ].filter(({ start, end, put }) => file.text.slice(start, end) !== put);
 }
 
 function replaced(operator: string, node: SyntaxNode, put: string): Change {

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import * as fc from 'fast-check';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import { Decoder } from '../../../src/client/decoder.ts';
+import { countLazyFields } from '../../../src/client/lazy-object.ts';
 import { isRecord } from '../../../src/util/values.ts';
 import { jsonTree, style, writeJson } from '../../support/json-text.ts';
 import type { JsonTree, Members } from '../../support/json-text.ts';
@@ -104,6 +105,25 @@ test('decodes large, wide and deep objects', () => {
   assertSame(eventOf(`{"type":"MODIFIED","object":${text}}`), complete(text));
 });
 
+test('does not parse the fields of events and list items before they are read', () => {
+  const text = '{"kind":"Foo","apiVersion":"v1","metadata":{"name":"a"},"spec":{},"status":{}}';
+  assert.equal(countLazyFields(eventOf(`{"type":"MODIFIED","object":${text}}`)), 2);
+  const item = '{"metadata":{"name":"b"},"spec":{}}';
+  const list = Buffer.from(`{"metadata":{},"items":[${text},${item}]}`);
+  const { items } = new Decoder().list<KubernetesObject>(list, 'A list', expected);
+  assert.deepEqual(items.map(countLazyFields), [2, 1]);
+});
+
+test('keeps the order of the fields', () => {
+  for (const names of ['apiVersion,kind,metadata,spec', 'kind,apiVersion,metadata,spec']) {
+    for (const order of [names.split(','), names.split(',').toReversed()]) {
+      const fields = order.map((name) => `"${name}":${name === 'metadata' ? '{}' : '"v1"'}`);
+      const object = eventOf(`{"type":"MODIFIED","object":{${fields.join()}}}`);
+      assert.deepEqual(Object.keys(object), order);
+    }
+  }
+});
+
 test('keeps managedFields if the option is set', () => {
   const decoder = new Decoder({ keepManagedFields: true });
   const text = '{"kind":"Foo","apiVersion":"v1","metadata":{"managedFields":[{"a":1}]},"spec":{}}';
@@ -133,4 +153,10 @@ test('reports a line of which any part outside of the lazy fields is malformed',
     }
     assert.throws(() => decode(valid.slice(0, at)), { kind: 'malformed' });
   }
+});
+
+test('reports the length of a line without an object', () => {
+  const line = Buffer.from('xx{"type":"ADDED"}');
+  const decode = () => new Decoder().event(line, 2, line.length, 'An event', expected);
+  assert.throws(decode, { kind: 'malformed', message: /\(16 bytes\)/ });
 });

@@ -67,13 +67,14 @@ test('returns a delayed key when it is due, not before', async () => {
 // upstream: 77, 92j
 test('keeps the earlier of two delays', async () => {
   for (const [first, second] of [
-    [1000, 20],
-    [20, 1000],
+    [1000, 1],
+    [1, 1000],
   ]) {
     const { clock, queue } = newQueue();
     queue.add('a', { afterMs: first });
     queue.add('a', { afterMs: second });
-    await clock.advance(20);
+    assert.deepEqual(drain(queue), []);
+    await clock.advance(1);
     assert.deepEqual(drain(queue), ['a']);
     await clock.advance(5000);
     assert.deepEqual(drain(queue), []);
