@@ -8,7 +8,7 @@ import { controllerReference } from '../../../src/api/metadata.ts';
 import { objectPath } from '../../../src/api/resource.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
-import { ensureChild } from '../../../src/manager/child.ts';
+import { deleteChild, ensureChild, slowStart } from '../../../src/manager/child.ts';
 import type { ChildOutcome } from '../../../src/manager/child.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
@@ -54,7 +54,7 @@ class ChildFixture {
   loseResponseTo: string | undefined;
   readonly server: ApiServer = new ApiServer({ clock: new FakeClock() });
   readonly client: HttpClient;
-  readonly signal = new AbortController().signal;
+  signal = new AbortController().signal;
   readonly #handler: HttpHandler = async (request) => {
     this.requests.push(request.method);
     const response = await this.server.handler(request);
@@ -181,14 +181,15 @@ describe('ensureChild', () => {
     assert.deepEqual(fixture.requests, []);
   });
 
-  it('does not change the child of an owner with the same name, but another group or kind', async () => {
+  it('does not change the child of an owner with another name, group or kind', async () => {
     for (const other of [
       { ...OWNER, apiVersion: 'example.org/v1' },
       { ...OWNER, apiVersion: 'v1' },
       { ...OWNER, kind: 'Application' },
+      { ...OWNER, metadata: { ...OWNER.metadata, name: 'store' } },
     ]) {
       const fixture = new ChildFixture();
-      const metadata = { ...OWNER.metadata, uid: 'uid-of-another' };
+      const metadata = { ...other.metadata, uid: 'uid-of-another' };
       await fixture.client.create(DEPLOYMENTS, desiredDeployment({ ...other, metadata }));
       assert.equal(
         (await fixture.ensure(desiredDeployment(OWNER), await fixture.live())).kind,
@@ -240,5 +241,95 @@ describe('ensureChild', () => {
     await assert.rejects(fixture.ensure(desiredDeployment(OWNER), undefined), (error) =>
       isApiError(error, 'alreadyExists'),
     );
+  });
+
+  it('rejects with the error of a request that failed for another reason', async () => {
+    const fixture = new ChildFixture();
+    await fixture.ensure(desiredDeployment(OWNER), undefined);
+    const cached = await fixture.live();
+    const invalid = fixture.ensure(desiredDeployment(OWNER, { replicas: -1 }), cached);
+    await assert.rejects(invalid, { kind: 'invalid', message: /replicas/ });
+    for (const forbidden of ['GET', 'POST', 'PATCH']) {
+      const allow = fixture.server.faults.beforeRequest(({ method }) =>
+        method === forbidden ? 403 : undefined,
+      );
+      const changed = desiredDeployment(OWNER, { replicas: 5 });
+      const ensured = fixture.ensure(changed, forbidden === 'PATCH' ? cached : undefined);
+      await assert.rejects(ensured, { kind: 'forbidden' }, forbidden);
+      allow();
+    }
+  });
+
+  it('rejects with the reason of the signal if it aborts', async () => {
+    const fixture = new ChildFixture();
+    await fixture.ensure(desiredDeployment(OWNER), undefined);
+    const cached = await fixture.live();
+    for (const [method, known] of [
+      ['POST', undefined],
+      ['GET', undefined],
+      ['PATCH', cached],
+    ] as const) {
+      const controller = new AbortController();
+      const stopped = new Error(`stopped at ${method}`);
+      fixture.signal = controller.signal;
+      fixture.server.faults.beforeRequest((request) => {
+        if (request.method === method) controller.abort(stopped);
+        return undefined;
+      });
+      await assert.rejects(
+        fixture.ensure(desiredDeployment(OWNER, { replicas: 5 }), known),
+        stopped,
+      );
+      fixture.server.faults.clear();
+    }
+  });
+});
+
+describe('deleteChild', () => {
+  it('deletes the child and no other object of its name', async () => {
+    const fixture = new ChildFixture();
+    await fixture.ensure(desiredDeployment(OWNER), undefined);
+    const child = await fixture.live();
+    assert.equal(await deleteChild(fixture, DEPLOYMENTS, child), true);
+    await assert.rejects(fixture.live(), { kind: 'notFound' });
+    assert.equal(await deleteChild(fixture, DEPLOYMENTS, child), false);
+    await fixture.ensure(desiredDeployment(OWNER), undefined);
+    assert.equal(await deleteChild(fixture, DEPLOYMENTS, child), false);
+    assert.notEqual((await fixture.live()).metadata.uid, child.metadata.uid);
+  });
+
+  it('rejects with the error of a request that failed for another reason', async () => {
+    const fixture = new ChildFixture();
+    await fixture.ensure(desiredDeployment(OWNER), undefined);
+    fixture.server.faults.beforeRequest(({ method }) => (method === 'DELETE' ? 403 : undefined));
+    const child = await fixture.live();
+    await assert.rejects(deleteChild(fixture, DEPLOYMENTS, child), { kind: 'forbidden' });
+  });
+});
+
+describe('slowStart', () => {
+  it('starts batches of 1, 2, 4 and so on', async () => {
+    const items = Array.from({ length: 10 }, (_, at) => at);
+    const batches: number[][] = [[]];
+    const failure = await slowStart(items, async (item) => {
+      batches.at(-1)?.push(item);
+      await Promise.resolve();
+      if (batches.at(-1)?.length !== 0) batches.push([]);
+      return undefined;
+    });
+    assert.equal(failure, undefined);
+    assert.deepEqual(
+      batches.filter((batch) => batch.length > 0),
+      [[0], [1, 2], [3, 4, 5, 6], [7, 8, 9]],
+    );
+  });
+
+  it('stops after a batch with a failure, and returns the first one', async () => {
+    const started: number[] = [];
+    const failure = await slowStart([0, 1, 2, 3, 4], async (item) => {
+      started.push(item);
+      return item > 0 ? `failure of ${item}` : undefined;
+    });
+    assert.deepEqual([failure, started], ['failure of 1', [0, 1, 2]]);
   });
 });
