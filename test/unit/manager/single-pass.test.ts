@@ -16,7 +16,7 @@ import type { Resource } from '../../../src/api/resource.ts';
 import { Controller } from '../../../src/manager/controller.ts';
 import type { SyncHandler } from '../../../src/manager/controller-options.ts';
 import { SinglePass } from '../../../src/manager/single-pass.ts';
-import { done, requeueAfter, TerminalError } from '../../../src/workqueue/outcome.ts';
+import { done, postpone, requeueAfter, TerminalError } from '../../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 import { DEFAULT_CONTROLLERS } from '../../../src/controllers/registry.ts';
 import { Simulation } from '../../support/simulation.ts';
@@ -290,6 +290,38 @@ describe('a single pass', () => {
     };
     assert.equal(await passWith(sync, { syncTimeoutMs: 5000 }), true);
     assert.equal(syncs, 2);
+  });
+
+  it('waits for a sync that was postponed', async () => {
+    const sync: SyncHandler = async () => (syncs === 1 ? postpone(2000) : done());
+    assert.equal(await passWith(sync), true);
+    assert.equal(syncs, 2);
+  });
+
+  it('does not count reads and failed writes as writes', async () => {
+    const sync: SyncHandler = async (_, { client }) => {
+      await client.get(COUNTS, simulation.at);
+      await client.list(COUNTS, {});
+      await client.raw({ path: '/version' });
+      const absent = { ...simulation.at, name: 'absent' };
+      const patch = { type: 'merge', body: { metadata: { labels: { run: 'x' } } } } as const;
+      const patched = client.patch(COUNTS, absent, patch, { fieldManager: 'test' });
+      await assert.rejects(patched, { kind: 'notFound' });
+      return done();
+    };
+    assert.equal(await passWith(sync), true);
+    assert.equal(syncs, 1);
+  });
+
+  it('has not converged if it was stopped', async () => {
+    const { log, lines } = recordingLogger();
+    const pass = new SinglePass({ clock: simulation.time, log }, { isDryRun: false });
+    const stop = new AbortController();
+    const running = pass.run(stop.signal);
+    await simulation.pass(150);
+    stop.abort();
+    await running;
+    assert.deepEqual([pass.hasConverged, lines], [false, []]);
   });
 
   it('does not retry a terminal error', async () => {
