@@ -35,6 +35,8 @@ function replaced(operator: string, node: SyntaxNode, put: string): Change {
 function statementChanges({ node, field, ancestors }: Place, file: SourceFile): Change[] {
   const text = (value: unknown) => (isNode(value) ? file.textOf(value) : '');
   const { alternate, test, expression, argument, finalizer, consequent } = node;
+  // The compiler rejects an empty statement as a branch.
+  const nothing = field === 'consequent' || field === 'alternate' ? '{}' : ';';
   switch (node.type) {
     case 'IfStatement':
       return [
@@ -44,12 +46,12 @@ function statementChanges({ node, field, ancestors }: Place, file: SourceFile): 
               replaced('drop-else', node, `if (${text(test)}) ${text(consequent)}`),
               replaced('drop-if', node, text(alternate)),
             ]
-          : [replaced('drop-if', node, ';'), replaced('always', node, text(consequent))]),
+          : [replaced('drop-if', node, nothing), replaced('always', node, text(consequent))]),
       ];
     case 'ExpressionStatement': {
       const isAwaited = isNode(expression) && expression.type === 'AwaitExpression';
       return [
-        replaced('drop-statement', node, ';'),
+        replaced('drop-statement', node, nothing),
         ...(isAwaited
           ? [replaced('drop-await', node, `void ${text(expression['argument'])};`)]
           : []),
@@ -58,7 +60,7 @@ function statementChanges({ node, field, ancestors }: Place, file: SourceFile): 
     case 'ForOfStatement':
     case 'ThrowStatement':
     case 'ContinueStatement':
-      return [replaced('drop-statement', node, ';')];
+      return [replaced('drop-statement', node, nothing)];
     case 'TryStatement':
       return isNode(finalizer) ? [replaced('drop-finally', finalizer, '{}')] : [];
     case 'SwitchCase':

@@ -14,6 +14,7 @@ import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
 import { CONFIG_MAPS } from '../../support/config-maps.ts';
 import type { ConfigMap } from '../../support/config-maps.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import { bodyOf, configMap, sendJson, sendStatus, serve } from './server.ts';
 
 async function connect(
@@ -365,6 +366,7 @@ test('retries 429 and 5xx after the Retry-After delay, for every verb', async (t
     ...noRestClientMetrics,
     retried: (retry) => retried.push(retry.code),
   };
+  const { log, lines } = recordingLogger([], 4);
   let calls = 0;
   const { client } = await connect(
     t,
@@ -373,7 +375,7 @@ test('retries 429 and 5xx after the Retry-After delay, for every verb', async (t
       else if (calls === 2) sendStatus(response, 503, 'Busy', { 'retry-after': '2' });
       else sendJson(response, configMap('settings'));
     },
-    { clock, metrics },
+    { clock, metrics, log },
   );
   const created = client.create(CONFIG_MAPS, configMap('settings'));
   await sleeping(clock, 3000);
@@ -385,6 +387,13 @@ test('retries 429 and 5xx after the Retry-After delay, for every verb', async (t
   assert.equal((await created).metadata.name, 'settings');
   assert.equal(calls, 3);
   assert.deepEqual(retried, ['429', '503']);
+  assert.deepEqual(
+    lines.map(({ fields }) => [fields['attempt'], fields['delay'], fields['code']]),
+    [
+      [1, '3s', '429'],
+      [2, '2s', '503'],
+    ],
+  );
 });
 
 // upstream: 91c
@@ -580,6 +589,50 @@ test('counts and times every request by verb, host and code', async (t) => {
       { verb: 'PUT', host, code: '<error>', requestBytes: size },
     ],
   );
+});
+
+test('measures the time of a request in seconds', async () => {
+  const clock = new FakeClock();
+  const seconds: number[] = [];
+  const handler: HttpHandler = async () => {
+    await clock.sleep(2500);
+    throw new Error('planted');
+  };
+  const metrics = {
+    ...noRestClientMetrics,
+    exchanged: (exchange: RestExchange) => void seconds.push(exchange.seconds),
+  };
+  const client = new HttpClient({ handler, server: 'https://test', clock, metrics });
+  const failed = failure(client.create(CONFIG_MAPS, configMap('settings')));
+  await clock.advance(2500);
+  await failed;
+  assert.deepEqual(seconds, [2.5]);
+});
+
+test('logs each distinct warning of the server once', async (t) => {
+  const { log, lines } = recordingLogger([], 0);
+  let warning = 'v1 Foo is deprecated';
+  const { client } = await connect(
+    t,
+    (_request, response) =>
+      sendJson(response, configMap('settings'), 200, { warning: `299 - "${warning}"` }),
+    { log },
+  );
+  await client.get(CONFIG_MAPS, AT);
+  await client.get(CONFIG_MAPS, AT);
+  warning = 'v2 Foo is deprecated';
+  await client.get(CONFIG_MAPS, AT);
+  assert.deepEqual(
+    lines.map(({ fields }) => fields['warning']),
+    ['v1 Foo is deprecated', 'v2 Foo is deprecated'],
+  );
+});
+
+test('quotes an error response unchanged if the request had no credentials', async (t) => {
+  const { client } = await connect(t, (_request, response) =>
+    sendStatus(response, 400, 'no authorization header'),
+  );
+  assert.match((await failure(client.get(CONFIG_MAPS, AT))).message, /no authorization header/);
 });
 
 test('passes warnings of the server to onWarning', async (t) => {

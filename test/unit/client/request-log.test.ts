@@ -126,7 +126,7 @@ test('masks credentials, Secrets and variables in logs and errors, at any verbos
       else if (request.url?.includes('/broken')) response.destroy();
       else if (request.url?.includes('watch='))
         response.end(`${JSON.stringify({ type: 'ADDED', object: secret })}\n{"${canary}`);
-      else if (request.url?.endsWith('/secrets'))
+      else if (/\/secrets(\?|$)/.test(request.url ?? ''))
         sendJson(response, { kind: 'SecretList', metadata: {}, items: [bare] }, 200, headers);
       else sendJson(response, request.url?.includes('/secrets') ? secret : pod, 200, headers);
     });
@@ -142,6 +142,7 @@ test('masks credentials, Secrets and variables in logs and errors, at any verbos
       const note = (error: unknown) => errors.push(error);
       await client.get(SECRETS, AT);
       await client.list(SECRETS);
+      await client.list(SECRETS, { limit: 500 });
       await client.create(SECRETS, secret);
       await client.update(CONFIG_MAPS, pod);
       await client.get(SECRETS, { ...AT, name: 'cut' }).catch(note);

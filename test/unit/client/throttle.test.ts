@@ -4,6 +4,16 @@ import { HttpClient } from '../../../src/client/http-client.ts';
 import { Throttle } from '../../../src/client/request-executor.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+
+/** Serves an empty object. */
+const serveObject: HttpHandler = async () => ({
+  status: 200,
+  headers: { 'content-type': 'application/json' },
+  body: (async function* () {
+    yield Buffer.from('{}');
+  })(),
+});
 
 /** Returns when each of several concurrent callers may send, in milliseconds. */
 async function sent(throttle: Throttle, clock: FakeClock, callers: number): Promise<number[]> {
@@ -83,4 +93,42 @@ test('applies the rate limit to retries', async () => {
     times.map((ms) => ms - startMs),
     [0, 10_000, 20_000],
   );
+});
+
+test('permits bursts of twice the rate by default, and logs long waits', async () => {
+  const clock = new FakeClock();
+  const { log, lines } = recordingLogger();
+  const client = new HttpClient({
+    handler: serveObject,
+    server: 'https://test',
+    clock,
+    log,
+    qps: 1,
+  });
+  const calls = Array.from({ length: 4 }, () => client.raw({ path: '/version' }));
+  await clock.advance(2000);
+  await Promise.all(calls);
+  const waits = () =>
+    lines
+      .splice(0)
+      .flatMap(({ level, message, fields }) =>
+        message === 'Waited before sending request'
+          ? [[level, fields['delay'], fields['verb']]]
+          : [],
+      );
+  assert.deepEqual(waits(), [
+    [3, '1s', 'GET'],
+    [2, '2s', 'GET'],
+  ]);
+  const fast = new HttpClient({
+    handler: serveObject,
+    server: 'https://test',
+    clock,
+    log,
+    qps: 20,
+  });
+  const many = Array.from({ length: 42 }, () => fast.raw({ path: '/version' }));
+  await clock.advance(100);
+  await Promise.all(many);
+  assert.deepEqual(waits(), [[3, '0.1s', 'GET']]);
 });
