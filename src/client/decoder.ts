@@ -33,8 +33,8 @@ export type DecodedEvent<T extends KubernetesObject> =
 
 const CHANGES = { MODIFIED: 'modified', ADDED: 'added', DELETED: 'deleted' } as const;
 
-/** Nesting depth of the members of `metadata`, in a watch event and in a list. */
-const METADATA_DEPTH = { event: 3, list: 4 } as const;
+/** Nesting depth of the members of `metadata`, in an object, in a watch event and in a list. */
+const METADATA_DEPTH = { object: 2, event: 3, list: 4 } as const;
 
 /**
  * Decodes JSON into objects. It requires metadata, sets `apiVersion` and `kind` of list items, removes
@@ -82,6 +82,16 @@ export class Decoder {
     return type ? { type, object: this.object(object, expected) } : { type: 'other', sent, object };
   }
 
+  /**
+   * Decodes one object completely, without parsing managedFields.
+   *
+   * @param what subject of error messages
+   * @throws {ApiError} of kind `malformed` if the text is not a Kubernetes object
+   */
+  response<T extends KubernetesObject>(bytes: Buffer, what: string, expected: Expected<T>): T {
+    return this.object(this.#parsedObject(bytes) ?? parseJson(bytes, what), expected);
+  }
+
   /** @throws {ApiError} of kind `malformed` if `value` is not a Kubernetes object */
   object<T extends KubernetesObject>(value: unknown, expected: Expected<T>): T {
     if (!isRecord(value) || !isRecord(value['metadata'])) {
@@ -118,6 +128,26 @@ export class Decoder {
       ...(typeof token === 'string' && token !== '' ? { continueToken: token } : {}),
       ...(typeof remainingItemCount === 'number' ? { remainingItemCount } : {}),
     };
+  }
+
+  /** Parses an object without managedFields. Returns undefined if its form is unusual. */
+  #parsedObject(bytes: Buffer): Record<string, unknown> | undefined {
+    const scanner = this.#keepManagedFields ? undefined : sharedScanner();
+    if (!scanner || scanner.scan(bytes, 0, bytes.length, METADATA_DEPTH.object) <= 0) {
+      return undefined;
+    }
+    const fields = this.#fields;
+    if (scanner.deepest > MAX_DEPTH) return undefined;
+    if (!fields.enter(bytes, scanner.tape, 0, 0, 'object')) return undefined;
+    while (fields.next()) {
+      if (!fields.isNamed('metadata')) continue;
+      const metadata = this.#metadataText(bytes, scanner, fields);
+      if (metadata === undefined) return undefined;
+      const { valueStart, valueEnd } = fields;
+      const start = bytes.toString('utf8', 0, valueStart);
+      return parsedRecord(start + metadata + bytes.toString('utf8', valueEnd));
+    }
+    return undefined;
   }
 
   #lazyEvent<T extends KubernetesObject>(
@@ -253,11 +283,22 @@ export class Decoder {
   }
 
   /** Parses metadata without managedFields. Returns undefined if it is not an object. */
-  #parseMetadata(
+  #parseMetadata(bytes: Buffer, scanner: JsonScanner, field: JsonCursor): ObjectMeta | undefined {
+    const json = this.#metadataText(bytes, scanner, field);
+    if (json === undefined) return undefined;
+    if (scanner.deepest > MAX_DEPTH && isTooDeep(Buffer.from(json))) return undefined;
+    const metadata: unknown = parsedRecord(json);
+    if (!isRecord(metadata)) return undefined;
+    this.#trim(metadata);
+    return metadata as unknown as ObjectMeta;
+  }
+
+  /** Returns the text of metadata without managedFields. Returns undefined if it is not an object. */
+  #metadataText(
     bytes: Buffer,
     scanner: JsonScanner,
     { valueIndex, valueStart, valueEnd }: JsonCursor,
-  ): ObjectMeta | undefined {
+  ): string | undefined {
     const members = this.#metadata;
     if (!members.enter(bytes, scanner.tape, valueIndex, valueStart, 'object')) return undefined;
     let json = '';
@@ -268,12 +309,7 @@ export class Decoder {
       json = bytes.toString('utf8', valueStart, isLast && !isOnly ? before : nameStart);
       from = isLast ? after : after + 1;
     }
-    json += bytes.toString('utf8', from, valueEnd);
-    if (scanner.deepest > MAX_DEPTH && isTooDeep(Buffer.from(json))) return undefined;
-    const metadata: unknown = parsedRecord(json);
-    if (!isRecord(metadata)) return undefined;
-    this.#trim(metadata);
-    return metadata as unknown as ObjectMeta;
+    return json + bytes.toString('utf8', from, valueEnd);
   }
 
   #identify(

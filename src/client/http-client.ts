@@ -145,7 +145,7 @@ export class HttpClient implements Client {
     const { signal, resourceVersion } = options;
     checkOptions(options, GET_OPTIONS, 'get');
     const path = withQuery(pathOf(resource, at), { resourceVersion });
-    return this.#decoder.object(await this.#json({ method: 'GET', path, signal }), { resource });
+    return this.#object(resource, { method: 'GET', path, signal });
   }
 
   async list<T extends KubernetesObject>(
@@ -208,7 +208,7 @@ export class HttpClient implements Client {
       collectionPath(resource, object.metadata.namespace),
       writeQuery(options),
     );
-    return this.#write(resource, { method: 'POST', path, body: object, signal: options.signal });
+    return this.#object(resource, { method: 'POST', path, body: object, signal: options.signal });
   }
 
   async update<T extends KubernetesObject>(
@@ -219,7 +219,7 @@ export class HttpClient implements Client {
     checkOptions(options, UPDATE_OPTIONS, 'update');
     const at = pathOf(resource, object.metadata, options.subresource);
     const path = withQuery(at, writeQuery(options));
-    return this.#write(resource, { method: 'PUT', path, body: object, signal: options.signal });
+    return this.#object(resource, { method: 'PUT', path, body: object, signal: options.signal });
   }
 
   async patch<T extends KubernetesObject>(
@@ -236,7 +236,7 @@ export class HttpClient implements Client {
       ...writeQuery(options),
       force: (patch.type === 'apply' && patch.force) || undefined,
     });
-    return this.#write(resource, {
+    return this.#object(resource, {
       method: 'PATCH',
       path,
       body: patch.body,
@@ -280,8 +280,12 @@ export class HttpClient implements Client {
     return response.body.toString('utf8');
   }
 
-  async #write<T extends KubernetesObject>(resource: Resource<T>, write: JsonCall): Promise<T> {
-    return this.#decoder.object(await this.#json(write), { resource });
+  async #object<T extends KubernetesObject>(resource: Resource<T>, json: JsonCall): Promise<T> {
+    const call = httpCall(json);
+    const { response, body } = await this.#executor.send(call);
+    return parseResponse(response, body, this.#executor.describe(call), (bytes, what) =>
+      this.#decoder.response(bytes, what, { resource }),
+    );
   }
 
   /**

@@ -58,6 +58,10 @@ function eventOf(text: string): KubernetesObject {
   return event.object;
 }
 
+function responseOf(text: string, decoder = new Decoder()): KubernetesObject {
+  return decoder.response(Buffer.from(text), 'A response', expected);
+}
+
 function assertSame(actual: object, wanted: unknown): void {
   assert.deepStrictEqual(actual, wanted);
   assert.ok(isDeepStrictEqual(wanted, actual));
@@ -65,11 +69,13 @@ function assertSame(actual: object, wanted: unknown): void {
   assert.deepStrictEqual(JSON.parse(JSON.stringify(actual)), JSON.parse(JSON.stringify(wanted)));
 }
 
-test('decodes events and lists to the objects that JSON.parse returns', () => {
+test('decodes responses, events and lists to the objects that JSON.parse returns', () => {
   fc.assert(
     fc.property(fc.array(members, { minLength: 1, maxLength: 3 }), style, (objects, how) => {
       const texts = objects.map((object) => writeJson({ members: object }, how));
       for (const text of texts) {
+        assertSame(responseOf(text), complete(text));
+        assertSame(responseOf(` ${text} `), complete(text));
         assertSame(eventOf(`{"type":"MODIFIED","object":${text}}`), complete(text));
         assertSame(eventOf(` { "object" : ${text} , "type":"MODIFIED"} `), complete(text));
       }
@@ -103,6 +109,7 @@ test('decodes large, wide and deep objects', () => {
   const text = JSON.stringify(object);
   assert.ok(text.length > 100_000);
   assertSame(eventOf(`{"type":"MODIFIED","object":${text}}`), complete(text));
+  assertSame(responseOf(text), complete(text));
 });
 
 test('does not parse the fields of events and list items before they are read', () => {
@@ -129,6 +136,39 @@ test('keeps managedFields if the option is set', () => {
   const text = '{"kind":"Foo","apiVersion":"v1","metadata":{"managedFields":[{"a":1}]},"spec":{}}';
   const line = Buffer.from(`{"type":"ADDED","object":${text}}`);
   assertSame(decoder.event(line, 0, line.length, 'An event', expected).object, JSON.parse(text));
+  assertSame(responseOf(text, decoder), JSON.parse(text));
+});
+
+test('does not parse the managedFields of a response', () => {
+  const text =
+    '{"kind":"Foo","apiVersion":"v1","metadata":{"name":"a","managedFields":[x],"uid":"u"},"spec":{"b":1}}';
+  assertSame(responseOf(text), {
+    kind: 'Foo',
+    apiVersion: 'v1',
+    metadata: { name: 'a', uid: 'u' },
+    spec: { b: 1 },
+  });
+});
+
+test('reports a malformed response, also if it is too deep', () => {
+  const text =
+    '{"kind":"Foo","apiVersion":"v1","metadata":{"name":"a","managedFields":[]},"spec":{}}';
+  const deep = `${'['.repeat(101)}${']'.repeat(101)}`;
+  for (const [broken, problem] of [
+    [
+      text.replace('"spec":{}', '"spec":{x}'),
+      /^A response is incomplete or malformed JSON \(\d+ bytes\)$/,
+    ],
+    [text.slice(0, -1), /^A response is incomplete or malformed JSON/],
+    [text.replace('"spec":{}', `"spec":${deep}`), /^A response is nested deeper than 100 levels$/],
+    [
+      text.replace('"metadata":', '"meta":'),
+      /^Expected an object of kind Foo, got something else$/,
+    ],
+    ['[]', /^Expected an object of kind Foo/],
+  ] as const) {
+    assert.throws(() => responseOf(broken), { kind: 'malformed', message: problem });
+  }
 });
 
 test('reports a line of which any part outside of the lazy fields is malformed', () => {
