@@ -1,10 +1,18 @@
 import { createHash } from 'node:crypto';
 import type { HttpRequest } from '../util/http.ts';
-import type { Action, PolicyRule } from './policy-rule.ts';
+import type {
+  Action,
+  Authorizer,
+  Decision,
+  PolicyRule,
+  ResolvedRules,
+  RoleRef,
+} from './policy-rule.ts';
 import { covers } from './policy-rule.ts';
 import type { RequestInfo } from './request-info.ts';
-import type { User } from './user.ts';
-import { ADMIN, AUTHENTICATED, MASTERS, UNAUTHENTICATED } from './user.ts';
+import type { Rbac } from './rbac.ts';
+import type { Authenticator, User } from './user.ts';
+import { ADMIN, AUTHENTICATED, MASTERS } from './user.ts';
 
 /** A user of the server in addition to the administrator. */
 export interface ApiUser {
@@ -18,50 +26,23 @@ export interface ApiUser {
    */
   readonly groups?: readonly string[];
   /**
-   * Permissions in all namespaces, in addition to those of every authenticated user: discovery and
-   * self-access reviews.
+   * Permissions in all namespaces, in addition to those of every authenticated user (discovery and
+   * self-access reviews) and to those of stored roles that bindings grant to the user.
    * @default none
    */
   readonly rules?: readonly PolicyRule[];
 }
 
-const EVERYTHING: readonly PolicyRule[] = [
-  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
-  { verbs: ['*'], nonResourceURLs: ['*'] },
-];
-
-/** Permissions of all authenticated users, as in every cluster: discovery and self-access reviews. */
-const BASICS: readonly PolicyRule[] = [
-  {
-    verbs: ['create'],
-    apiGroups: ['authorization.k8s.io'],
-    resources: ['selfsubjectaccessreviews', 'selfsubjectrulesreviews'],
-  },
-  {
-    verbs: ['create'],
-    apiGroups: ['authentication.k8s.io'],
-    resources: ['selfsubjectreviews'],
-  },
-  {
-    verbs: ['get'],
-    nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*', '/openapi', '/openapi/*'],
-  },
-];
-
-/** Permissions of all users, also unauthenticated ones. */
-const PUBLIC: readonly PolicyRule[] = [
-  {
-    verbs: ['get'],
-    nonResourceURLs: ['/healthz', '/livez', '/readyz', '/version', '/version/'],
-  },
-];
+const ALLOWED: Decision = { allowed: true, reason: '' };
 
 /** Authenticates bearer tokens and authorizes actions. Stores tokens as hashes. */
-export class Access {
+export class Access implements Authenticator, Authorizer {
+  readonly #rbac: Rbac;
   readonly #users: ReadonlyMap<string, User>;
   readonly #rules: ReadonlyMap<string, readonly PolicyRule[]>;
 
-  constructor(adminToken: string, users: readonly ApiUser[]) {
+  constructor(adminToken: string, users: readonly ApiUser[], rbac: Rbac) {
+    this.#rbac = rbac;
     this.#users = new Map([
       [hashOf(adminToken), ADMIN],
       ...users.map(({ token, name, groups = [] }): [string, User] => [
@@ -76,17 +57,28 @@ export class Access {
     return this.#users.get(hashOf(token));
   }
 
-  allows(user: User, action: Action): boolean {
-    return this.rulesOf(user).some((rule) => covers(rule, action));
+  decide(user: User, action: Action): Decision {
+    if (user.groups.includes(MASTERS)) return ALLOWED;
+    if (this.#rulesOf(user).some((rule) => covers(rule, action))) return ALLOWED;
+    return this.#rbac.decide(user, action);
   }
 
-  rulesOf({ name, groups }: User): readonly PolicyRule[] {
-    return [
-      ...(this.#rules.get(name) ?? []),
-      ...(groups.includes(MASTERS) ? EVERYTHING : []),
-      ...(groups.includes(AUTHENTICATED) ? BASICS : []),
-      ...(groups.includes(AUTHENTICATED) || groups.includes(UNAUTHENTICATED) ? PUBLIC : []),
-    ];
+  allows(user: User, action: Action): boolean {
+    return this.decide(user, action).allowed;
+  }
+
+  rulesOf(user: User, namespace: string): ResolvedRules {
+    const { rules, problems } = this.#rbac.rulesOf(user, namespace);
+    return { rules: [...this.#rulesOf(user), ...rules], problems };
+  }
+
+  rulesOfRole(role: RoleRef, namespace: string): readonly PolicyRule[] | string {
+    return this.#rbac.rulesOfRole(role, namespace);
+  }
+
+  /** Returns the rules of `ApiUser.rules`. */
+  #rulesOf({ name }: User): readonly PolicyRule[] {
+    return this.#rules.get(name) ?? [];
   }
 }
 
@@ -95,10 +87,17 @@ export function actionOf({ method, path }: HttpRequest, info: RequestInfo | unde
   if (!info) {
     return { kind: 'path', verb: method.toLowerCase(), path: path.split('?', 1)[0] ?? '' };
   }
-  const { verb, group, resource, subresource = '', name = '' } = info;
+  const { verb, group, resource, subresource = '', name = selectedName(info) } = info;
   const isNamespace = group === '' && resource === 'namespaces';
   const namespace = info.namespace ?? (isNamespace ? name : '');
   return { kind: 'resource', verb, group, resource, subresource, namespace, name };
+}
+
+/** Returns the only name that the field selector of a list, watch or delete collection matches, or ''. */
+function selectedName({ query }: RequestInfo): string {
+  const terms = query.get('fieldSelector')?.split(',') ?? [];
+  const names = terms.map((term) => /^metadata\.name==?([^=!]+)$/.exec(term)?.[1]);
+  return names.find((name) => name !== undefined) ?? '';
 }
 
 /** Hashes a token, because the lookup of a hash leaks no timing of a partial match. */

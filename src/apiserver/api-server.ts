@@ -14,7 +14,7 @@ import { WebhookClient } from './admission/webhook-client.ts';
 import { ADMIN } from './user.ts';
 import { createBootstrapObjects } from './builtin/bootstrap.ts';
 import { BUILTIN_KINDS } from './builtin/kinds.ts';
-import type { Backend, Kubelets, WatchLimits } from './call.ts';
+import type { Backend, Kubelets, WatchLimits, WriteObserver } from './call.ts';
 import { CrdLifecycle, withCrdRules } from './crd-lifecycle.ts';
 import { ConnectionReset, Faults } from './faults.ts';
 import { listenHttps } from './https-listener.ts';
@@ -23,6 +23,7 @@ import { LineCache } from './line-cache.ts';
 import { ObjectStore } from './object-store.ts';
 import { OpenStreams } from './open-streams.ts';
 import { insertNew, prepareNew } from './operations/write.ts';
+import { Rbac } from './rbac.ts';
 import { Registry } from './registry.ts';
 import { RequestHandler } from './request-handler.ts';
 import { RequestLog } from './request-log.ts';
@@ -97,8 +98,8 @@ export interface ApiServerOptions extends Partial<WatchLimits> {
    */
   readonly kubelets?: Kubelets;
   /**
-   * Users in addition to the administrator, with their permissions. Other requests get 403, as in a
-   * cluster with RBAC.
+   * Users in addition to the administrator, with their permissions. Roles and bindings grant further ones.
+   * Other requests get 403.
    * @default none
    */
   readonly users?: readonly ApiUser[];
@@ -225,11 +226,13 @@ export class ApiServer {
         dropWatches();
         this.#store.restore(snapshot ?? { revision: 1, objects: new Map() });
         crds.restored();
-        if (!snapshot) begin();
+        if (snapshot) rbac.restored();
+        else begin();
       },
     });
     const registry = new Registry();
     this.#webhooks = new WebhookClient({ store: this.#store, clock, functions: webhooks });
+    const rbac = new Rbac(this.#store);
     for (const kind of kinds) registry.add(withCrdRules(kind, () => clock.now()));
     const parts = {
       store: this.#store,
@@ -238,16 +241,27 @@ export class ApiServer {
       uid,
       random,
       kubelets,
-      access: new Access(this.token, users),
+      access: new Access(this.token, users, rbac),
       lines: new LineCache(),
       admission: new Admission({ store: this.#store, registry, uid, client: this.#webhooks }),
       limits: { bookmarkIntervalMs, watchTimeoutMs, watchBufferLimit },
     };
     const crds = new CrdLifecycle(parts);
-    const backend: Backend = { ...parts, observer: crds };
+    const observer: WriteObserver = {
+      written: (definition, object) => {
+        crds.written(definition, object);
+        rbac.written(definition, object);
+      },
+      removed: (definition, object) => {
+        crds.removed(definition, object);
+        rbac.removed(definition, object);
+      },
+    };
+    const backend: Backend = { ...parts, observer };
     const begin = () => {
       createInitialNamespaces(backend);
       createBootstrapObjects(backend);
+      rbac.restored();
       // Clients cannot have seen revisions before the first request.
       this.#store.compact();
     };

@@ -1,8 +1,8 @@
 import type { Clock } from '../util/clock.ts';
 import type { HttpHandler, HttpRequest } from '../util/http.ts';
-import type { Access } from './access.ts';
 import type { AdmissionChain } from './admission/attributes.ts';
-import type { User } from './user.ts';
+import type { Authorizer } from './policy-rule.ts';
+import type { Authenticator, User } from './user.ts';
 import type { LineCache } from './line-cache.ts';
 import type { ListState } from './list-body.ts';
 import type { ListRendering, Representation } from './negotiation.ts';
@@ -29,7 +29,7 @@ export interface Backend {
   /** Returns the kubelet of a node, or undefined if it has none. */
   readonly kubelets: Kubelets;
   /** Authentication and authorization. */
-  readonly access: Access;
+  readonly access: Authenticator & Authorizer;
   /** Webhooks and policies. */
   readonly admission: AdmissionChain;
 }
@@ -99,7 +99,7 @@ export type Answer =
   | { readonly kind: 'nothing' };
 
 export function hookContext({ backend, user }: Pick<Call, 'backend' | 'user'>): HookContext {
-  return { now: backend.clock.now(), uid: backend.uid, user };
+  return { now: backend.clock.now(), uid: backend.uid, user, access: backend.access };
 }
 
 /** Whether the request is a dry run. */

@@ -145,8 +145,9 @@ async function serve(
     else if (isAwaited) outgoing.shouldKeepAlive = false;
     else if (!incoming.complete) discardRest(incoming, outgoing);
     await send(response, outgoing, gone.signal);
-    // kube-apiserver closes connections of unauthenticated clients.
-    if (response.status === 401 && 'stream' in outgoing) outgoing.stream.session?.close();
+    // kube-apiserver closes HTTP/2 connections of unauthenticated clients.
+    const isLast = response.status === 401 || response.headers['connection'] === 'close';
+    if (isLast && 'stream' in outgoing) outgoing.stream.session?.close();
   } catch {
     // The handler answers all other failures; an error that it or a socket throws is a broken connection.
     abandon(outgoing);
@@ -242,7 +243,7 @@ async function answer(
 async function* noBody(): AsyncGenerator<Uint8Array, void, undefined> {}
 
 async function send(
-  { status, headers, body }: HttpResponse,
+  { status, headers: { connection: _connection, ...headers }, body }: HttpResponse,
   outgoing: Outgoing,
   signal: AbortSignal,
 ): Promise<void> {

@@ -1,8 +1,7 @@
 import { goQuote } from '../util/go-quote.ts';
 import type { HttpRequest } from '../util/http.ts';
-import type { Access } from './access.ts';
 import { nameProblems } from './object-names.ts';
-import type { Action } from './policy-rule.ts';
+import type { Action, Authorizer } from './policy-rule.ts';
 import { accessDenied, badRequest } from './status-error.ts';
 import type { User } from './user.ts';
 import { ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED } from './user.ts';
@@ -42,7 +41,7 @@ export function impersonatedUser({ headers }: Pick<HttpRequest, 'headers'>): Use
  * @throws {StatusError} 403 for the first value that `requestor` may not impersonate
  */
 export function authorizeImpersonation(
-  access: Pick<Access, 'allows'>,
+  access: Pick<Authorizer, 'decide'>,
   requestor: User,
   wanted: User,
 ): User {
@@ -65,7 +64,8 @@ export function authorizeImpersonation(
   ];
   for (const action of actions) {
     const asked = { ...IMPERSONATE, ...action };
-    if (!access.allows(requestor, asked)) throw accessDenied(requestor, asked);
+    const { allowed, reason } = access.decide(requestor, asked);
+    if (!allowed) throw accessDenied(requestor, asked, reason);
   }
   return { ...wanted, groups: effectiveGroups(name, groups, serviceAccount?.namespace) };
 }

@@ -1,3 +1,5 @@
+import type { User } from './user.ts';
+
 /** A rule of a ClusterRole; `*` matches everything. */
 export interface PolicyRule {
   readonly verbs: readonly string[];
@@ -25,6 +27,36 @@ export type Action =
       readonly name: string;
     }
   | { readonly kind: 'path'; readonly verb: string; readonly path: string };
+
+/** The result of an authorization. */
+export interface Decision {
+  readonly allowed: boolean;
+  /** The binding that allows the action, or the roles that bindings name and that do not exist. */
+  readonly reason: string;
+}
+
+/** The rules of a user, and the roles that could not be resolved. */
+export interface ResolvedRules {
+  readonly rules: readonly PolicyRule[];
+  /** `clusterrole.rbac.authorization.k8s.io "reader" not found` */
+  readonly problems: readonly string[];
+}
+
+/** Reference of a binding to its role. */
+export interface RoleRef {
+  readonly kind: string;
+  readonly name: string;
+}
+
+/** Decides what users may do. */
+export interface Authorizer {
+  decide(user: User, action: Action): Decision;
+  allows(user: User, action: Action): boolean;
+  /** Returns the rules of a user in a namespace. */
+  rulesOf(user: User, namespace: string): ResolvedRules;
+  /** Returns the rules of a role, or the error if it does not exist. */
+  rulesOfRole(role: RoleRef, namespace: string): readonly PolicyRule[] | string;
+}
 
 /** Whether a rule allows an action, as in RBAC. */
 export function covers(rule: PolicyRule, action: Action): boolean {

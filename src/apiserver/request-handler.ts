@@ -91,7 +91,9 @@ export class RequestHandler {
       throw error;
     }
     record.status = response.status;
-    return response;
+    if (record.user !== ANONYMOUS) return response;
+    // As upstream, an HTTP/2 connection of an unauthenticated client is closed.
+    return { ...response, headers: { ...response.headers, connection: 'close' } };
   }
 
   async #serve(
@@ -110,7 +112,7 @@ export class RequestHandler {
       if (target instanceof StatusError) throw target;
       requireTimeout(target, record.info);
       if (request.isHead && !this.#allowsHead(target)) throw methodNotAllowed();
-      const user = this.#admit(request, record.info, authenticate);
+      const user = this.#admit(request, record, authenticate);
       return (
         this.#document(request, target) ??
         (await this.#operate(request, user, target, record.info, warnings))
@@ -131,28 +133,41 @@ export class RequestHandler {
    *
    * @throws {StatusError} 401 if the token is unknown, 403 if the request is not allowed
    */
-  #admit(request: HttpRequest, info: RequestInfo | undefined, authenticate: boolean): User {
+  #admit(request: HttpRequest, record: RequestRecord, authenticate: boolean): User {
     const { access } = this.#deps.backend;
-    const [scheme = '', bearer = ''] = (request.headers['authorization'] ?? '').split(' ');
-    const token = scheme.toLowerCase() === 'bearer' ? bearer : protocolToken(request.headers);
-    const known = token === undefined ? undefined : access.userOf(token);
-    const sender = known ?? (authenticate ? ANONYMOUS : ADMIN);
+    const sender = this.#sender(request, authenticate);
+    record.user = sender;
     const user = this.#impersonate(request, sender);
-    const action = actionOf(request, info);
-    if (access.allows(user, action)) return user;
-    throw user === ANONYMOUS ? unauthorized() : accessDenied(user, action);
+    record.user = user;
+    const action = actionOf(request, record.info);
+    const { allowed, reason } = access.decide(user, action);
+    if (allowed) return user;
+    throw accessDenied(user, action, reason);
+  }
+
+  /**
+   * Returns the user who sends a request. Without a token, that is the anonymous user. If requests need no
+   * authentication, it is the administrator, also with an unknown token.
+   *
+   * @throws {StatusError} 401 if the token is unknown
+   */
+  #sender({ headers }: HttpRequest, authenticate: boolean): User {
+    const [scheme = '', bearer = ''] = (headers['authorization'] ?? '').split(' ');
+    const token = scheme.toLowerCase() === 'bearer' ? bearer : (protocolToken(headers) ?? '');
+    if (token === '') return authenticate ? ANONYMOUS : ADMIN;
+    const user = this.#deps.backend.access.userOf(token);
+    if (!user && authenticate) throw unauthorized();
+    return user ?? ADMIN;
   }
 
   /**
    * Returns the user that the sender impersonates, or the sender.
    *
-   * @throws {StatusError} 400 if the headers name no user, 401 or 403 if the sender may not do so
+   * @throws {StatusError} 400 if the headers name no user, 403 if the sender may not do so
    */
   #impersonate(request: HttpRequest, sender: User): User {
     const wanted = impersonatedUser(request);
-    if (!wanted) return sender;
-    if (sender === ANONYMOUS) throw unauthorized();
-    return authorizeImpersonation(this.#deps.backend.access, sender, wanted);
+    return wanted ? authorizeImpersonation(this.#deps.backend.access, sender, wanted) : sender;
   }
 
   /** Answers paths of the server itself. */

@@ -1,5 +1,6 @@
 import type { HttpRequest } from '../util/http.ts';
 import type { RequestInfo } from './request-info.ts';
+import type { User } from './user.ts';
 
 /** One request that reached the server. */
 export interface RequestRecord {
@@ -9,6 +10,8 @@ export interface RequestRecord {
   /** What is asked for; absent for paths that are no resource's (discovery, health). */
   readonly info: RequestInfo | undefined;
   readonly userAgent: string;
+  /** The user, after impersonation; absent if authentication failed. */
+  user?: User;
   /** HTTP status of the answer; absent while there is none, and where the connection was cut. */
   status?: number;
 }

@@ -1,6 +1,6 @@
 import type { DeepReadonly, ObjectMeta } from '../api/object.ts';
-import type { Access } from './access.ts';
-import type { User } from './user.ts';
+import type { Authorizer } from './policy-rule.ts';
+import type { Authenticator, User } from './user.ts';
 import type { FieldError } from './schema/field-error.ts';
 import type { JsonSchema } from './schema/json-schema.ts';
 
@@ -130,7 +130,7 @@ export type Review = (question: StoredObject, context: ReviewContext) => StoredO
 export interface ReviewContext {
   /** Who asks. */
   readonly user: User;
-  readonly access: Access;
+  readonly access: Authenticator & Authorizer;
   /** Wall-clock time in milliseconds since the Unix epoch. */
   readonly now: number;
 }
@@ -210,8 +210,9 @@ export interface HookContext {
   readonly now: number;
   /** A fresh random UUID. */
   uid(): string;
-  /** Who sends the request. */
+  /** User that sends the request. */
   readonly user: User;
+  readonly access: Authorizer;
 }
 
 /**

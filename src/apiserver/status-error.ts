@@ -70,12 +70,13 @@ export function forbidden(
   });
 }
 
-/** The user is not allowed to do the action. */
-export function accessDenied({ name: user }: User, action: Action): StatusError {
+/** The user is not allowed to do the action. `reason` is the one of the authorizer, if it has one. */
+export function accessDenied({ name: user }: User, action: Action, reason: string): StatusError {
   const failure = { code: 403, reason: 'Forbidden' };
+  const why = reason && `: ${reason}`;
   const { kind, verb } = action;
   if (kind === 'path') {
-    const message = `forbidden: User ${goQuote(user)} cannot ${verb} path ${goQuote(action.path)}`;
+    const message = `forbidden: User ${goQuote(user)} cannot ${verb} path ${goQuote(action.path)}${why}`;
     return StatusError.failure({ ...failure, message, details: {} });
   }
   const { group, resource, subresource, namespace, name } = action;
@@ -85,7 +86,7 @@ export function accessDenied({ name: user }: User, action: Action): StatusError 
   const where = namespace ? `in the namespace ${goQuote(namespace)}` : 'at the cluster scope';
   return StatusError.failure({
     ...failure,
-    message: `${what} is forbidden: User ${goQuote(user)} cannot ${verb} resource ${goQuote(full)} in API group ${goQuote(group)} ${where}`,
+    message: `${what} is forbidden: User ${goQuote(user)} cannot ${verb} resource ${goQuote(full)} in API group ${goQuote(group)} ${where}${why}`,
     details: detailsOf(names, name),
   });
 }

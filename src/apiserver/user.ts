@@ -8,6 +8,12 @@ export interface User {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
+/** Knows the users of bearer tokens. */
+export interface Authenticator {
+  /** Returns the user of a bearer token, or undefined if the token is not valid. */
+  userOf(token: string): User | undefined;
+}
+
 /** Group of all authenticated users. */
 export const AUTHENTICATED: string = 'system:authenticated';
 /** Group of unauthenticated users. */

@@ -1,4 +1,5 @@
 import type { Action, PolicyRule } from '../policy-rule.ts';
+import { aggregate } from '../rbac.ts';
 import type { User } from '../user.ts';
 import type { ReviewContext, StoredObject } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
@@ -60,11 +61,10 @@ export const SELF_SUBJECT_ACCESS_REVIEW: KindTraits = {
 /** What may I do? `kubectl auth can-i --list` */
 export const SELF_SUBJECT_RULES_REVIEW: KindTraits = {
   review: ({ apiVersion, kind, ...review }, { user, access }) => {
-    if (textIn(objectIn(review, 'spec'), 'namespace') === '') {
-      throw badRequest('no namespace on request');
-    }
-    const rules = access.rulesOf(user);
-    const isForPaths = ({ nonResourceURLs }: PolicyRule) => nonResourceURLs !== undefined;
+    const namespace = textIn(objectIn(review, 'spec'), 'namespace');
+    if (namespace === '') throw badRequest('no namespace on request');
+    const { rules, problems } = access.rulesOf(user, namespace);
+    const isForPaths = ({ nonResourceURLs = [] }: PolicyRule) => nonResourceURLs.length > 0;
     return {
       apiVersion,
       kind,
@@ -74,6 +74,7 @@ export const SELF_SUBJECT_RULES_REVIEW: KindTraits = {
         resourceRules: rules.filter((rule) => !isForPaths(rule)),
         nonResourceRules: rules.filter(isForPaths),
         incomplete: false,
+        ...(problems.length > 0 && { evaluationError: aggregate(problems) }),
       },
     };
   },
@@ -102,7 +103,8 @@ function answered(
   spec: JsonObject,
   { access }: ReviewContext,
 ): StoredObject {
-  return { ...review, status: { allowed: access.allows(user, actionOf(spec)) } };
+  const { allowed, reason } = access.decide(user, actionOf(spec));
+  return { ...review, status: { allowed, ...(reason && { reason }) } };
 }
 
 function subjectOf(spec: JsonObject): User {

@@ -1,5 +1,6 @@
 import { equalJson } from '../../api/equal.ts';
 import { nameProblems } from '../object-names.ts';
+import { requireBindingRights, requireRoleRights } from '../privilege-escalation.ts';
 import type { ApiObject, ResourceHooks, StoredObject } from '../resource-definition.ts';
 import { fieldError } from '../schema/field-error.ts';
 import type { FieldError } from '../schema/field-error.ts';
@@ -8,6 +9,7 @@ import { BINDING_COLUMNS, ROLE_COLUMNS } from '../table/builtin-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { listIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
+import { isOperator, requirementsOf, textsIn } from './template-validation.ts';
 
 const GROUP = 'rbac.authorization.k8s.io';
 
@@ -16,34 +18,37 @@ const COMMON = { nameFormat: 'pathSegment', createOnUpdate: true } as const;
 export const ROLE: KindTraits = {
   ...COMMON,
   columns: ROLE_COLUMNS,
-  hooks: roleHooks(true),
+  hooks: roleHooks('roles'),
 };
 
 export const CLUSTER_ROLE: KindTraits = {
   ...COMMON,
   columns: ROLE_COLUMNS,
-  hooks: roleHooks(false),
+  hooks: roleHooks('clusterroles'),
 };
 
 export const ROLE_BINDING: KindTraits = {
   ...COMMON,
   columns: BINDING_COLUMNS,
-  hooks: bindingHooks(true),
+  hooks: bindingHooks('rolebindings'),
 };
 
 export const CLUSTER_ROLE_BINDING: KindTraits = {
   ...COMMON,
   columns: BINDING_COLUMNS,
-  hooks: bindingHooks(false),
+  hooks: bindingHooks('clusterrolebindings'),
 };
 
-function roleHooks(isNamespaced: boolean): ResourceHooks {
+function roleHooks(plural: 'roles' | 'clusterroles'): ResourceHooks {
   return {
+    prepareForCreate: (role, context) => requireRoleRights(plural, context, role),
+    prepareForUpdate: (role, previous, context) =>
+      requireRoleRights(plural, context, role, previous),
     validate: (role) => {
       const findings = new Findings();
       const rules = objectsIn(role, 'rules');
       for (const [index, rule] of rules.entries()) {
-        validateRule(rule, isNamespaced, `rules[${index}]`, findings);
+        validateRule(rule, plural === 'roles', `rules[${index}]`, findings);
       }
       const aggregation = objectIn(role, 'aggregationRule');
       if (aggregation && listIn(aggregation, 'clusterRoleSelectors').length === 0) {
@@ -51,6 +56,9 @@ function roleHooks(isNamespaced: boolean): ResourceHooks {
           'aggregationRule.clusterRoleSelectors',
           'at least one clusterRoleSelector required if aggregationRule is non-nil',
         );
+      }
+      for (const [index, selector] of objectsIn(aggregation, 'clusterRoleSelectors').entries()) {
+        validateRoleSelector(selector, `aggregationRule.clusterRoleSelectors[${index}]`, findings);
       }
       for (const [index, rule] of rules.entries()) {
         if (listIn(rule, 'verbs').length === 0) findings.required(`rules[${index}].verbs`);
@@ -84,10 +92,25 @@ function validateRule(
   }
 }
 
-function bindingHooks(isNamespaced: boolean): ResourceHooks {
+function validateRoleSelector(selector: JsonObject, path: string, findings: Findings): void {
+  const expressions = objectsIn(selector, 'matchExpressions');
+  for (const [index, expression] of expressions.entries()) {
+    const operator = textIn(expression, 'operator');
+    if (isOperator(operator)) continue;
+    const field = `${path}.matchExpressions[${index}].operator`;
+    findings.invalid(field, operator, 'not a valid selector operator');
+  }
+  if (requirementsOf(textsIn(selector, 'matchLabels'), expressions)) return;
+  findings.invalid(path, selector, 'invalid label selector.');
+}
+
+function bindingHooks(plural: 'rolebindings' | 'clusterrolebindings'): ResourceHooks {
   return {
+    prepareForCreate: (binding, context) => requireBindingRights(plural, context, binding),
+    prepareForUpdate: (binding, previous, context) =>
+      requireBindingRights(plural, context, binding, previous),
     applyDefaults: applyBindingDefaults,
-    validate: (binding) => validateBinding(binding, isNamespaced),
+    validate: (binding) => validateBinding(binding, plural === 'rolebindings'),
     validateUpdate: (next, previous) => {
       const findings = new Findings();
       if (!equalJson(next['roleRef'], previous['roleRef'])) {

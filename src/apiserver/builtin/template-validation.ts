@@ -77,7 +77,7 @@ function validateSelector(
 }
 
 /** The selector as requirements; undefined if a key or a value of it is malformed. */
-function requirementsOf(
+export function requirementsOf(
   matchLabels: Readonly<Record<string, string>>,
   expressions: readonly JsonObject[],
 ): readonly Requirement[] | undefined {
@@ -94,11 +94,11 @@ function requirementsOf(
   }
 }
 
-type Operator = NonNullable<LabelSelector['matchExpressions']>[number]['operator'];
+export type Operator = NonNullable<LabelSelector['matchExpressions']>[number]['operator'];
 
 const OPERATORS: ReadonlySet<string> = new Set<Operator>(['In', 'NotIn', 'Exists', 'DoesNotExist']);
 
-function isOperator(text: string): text is Operator {
+export function isOperator(text: string): text is Operator {
   return OPERATORS.has(text);
 }
 
@@ -118,7 +118,7 @@ function validateTemplateMetadata(metadata: JsonObject, path: string, findings: 
   }
 }
 
-function textsIn(parent: JsonObject, field: string): Record<string, string> {
+export function textsIn(parent: JsonObject, field: string): Record<string, string> {
   const texts = Object.entries(objectIn(parent, field) ?? {});
   return Object.fromEntries(
     texts.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),

@@ -81,7 +81,7 @@ describe('a server with users', () => {
   test('allows each user what its rules allow, and the administrator everything', async () => {
     for (const [token, method, expected] of [
       ['unknown', 'GET', 401],
-      ['', 'GET', 401],
+      ['', 'GET', 403],
       ['jane’s', 'GET', 403],
       ['reader’s', 'GET', 200],
       ['reader’s', 'DELETE', 403],
@@ -91,7 +91,7 @@ describe('a server with users', () => {
     }
     assert.equal(await statusOf('GET', '/healthz', {}), 200);
     assert.equal(await statusOf('GET', '/version', {}), 200);
-    assert.equal(await statusOf('GET', '/apis', {}), 401);
+    assert.equal(await statusOf('GET', '/apis', {}), 403);
     assert.equal(await statusOf('GET', '/apis', bearer('jane’s')), 200);
   });
 
@@ -103,7 +103,7 @@ describe('a server with users', () => {
       403,
     );
     assert.equal(await statusOf('GET', CONFIG_MAPS, { ...bearer('jane’s'), ...reader }), 403);
-    assert.equal(await statusOf('GET', '/healthz', reader), 401);
+    assert.equal(await statusOf('GET', '/healthz', reader), 403);
   });
 });
 

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { Access } from '../../../../src/apiserver/access.ts';
 import { BUILTIN_KINDS } from '../../../../src/apiserver/builtin/kinds.ts';
+import { ObjectStore } from '../../../../src/apiserver/object-store.ts';
+import { Rbac } from '../../../../src/apiserver/rbac.ts';
 import type {
   ApiObject,
   HookContext,
@@ -11,6 +14,7 @@ export const context: HookContext = {
   now: Date.UTC(2026, 0, 1),
   uid: () => 'uid',
   user: { name: 'jane', groups: ['ops'] },
+  access: new Access('', [], new Rbac(new ObjectStore())),
 };
 
 export function kind(name: string): ResourceDefinition {
