@@ -2,7 +2,9 @@ import type {
   CoreV1Event,
   V1CustomResourceDefinition,
   V1Deployment,
+  V1Job,
   V1Lease,
+  V1ServiceAccount,
   V1Namespace,
   V1Node,
   V1Pod,
@@ -37,6 +39,11 @@ export type CustomResourceDefinition = Builtin<V1CustomResourceDefinition>;
 /** A PodDisruptionBudget of policy/v1. */
 export type PodDisruptionBudget = Builtin<V1PodDisruptionBudget>;
 
+/** A Job of batch/v1. */
+export type Job = Builtin<V1Job>;
+/** A ServiceAccount of v1. */
+export type ServiceAccount = Builtin<V1ServiceAccount>;
+
 /** Descriptor of Pods. */
 export const PODS: Resource<Pod> = core('pods', 'Pod');
 /** Descriptor of Events. */
@@ -62,6 +69,16 @@ export const POD_DISRUPTION_BUDGETS: Resource<PodDisruptionBudget> = {
   kind: 'PodDisruptionBudget',
   namespaced: true,
 };
+/** Descriptor of Jobs. */
+export const JOBS: Resource<Job> = {
+  group: 'batch',
+  version: 'v1',
+  plural: 'jobs',
+  kind: 'Job',
+  namespaced: true,
+};
+/** Descriptor of ServiceAccounts. */
+export const SERVICE_ACCOUNTS: Resource<ServiceAccount> = core('serviceaccounts', 'ServiceAccount');
 /** Descriptor of Leases. */
 export const LEASES: Resource<Lease> = {
   group: 'coordination.k8s.io',

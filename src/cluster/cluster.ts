@@ -17,6 +17,8 @@ import { nodeIndexers } from './node-usage.ts';
 import { taintEviction } from './taints.ts';
 import { namespaceDeletion } from './namespace-deletion.ts';
 import { deployments } from './deployment.ts';
+import { jobs } from './job.ts';
+import { ttlAfterFinished } from './ttl-after-finished.ts';
 import { disruptionBudgets } from './disruption.ts';
 import { replicaSets } from './replica-set.ts';
 import { checkOptions } from '../util/check-options.ts';
@@ -57,7 +59,7 @@ export interface ClusterOptions {
    */
   readonly namespaceDeletion?: boolean;
   /**
-   * Runs the Deployment and ReplicaSet controllers.
+   * Runs the controllers of Deployments, ReplicaSets, Jobs and PodDisruptionBudgets.
    * @default true
    */
   readonly workloads?: boolean;
@@ -81,8 +83,8 @@ export interface ClusterKubeletOptions extends Omit<FakeKubeletOptions, 'nodeNam
 }
 
 /**
- * Cluster controllers: garbage collector, namespace deletion, Deployments, ReplicaSets, scheduler and a
- * simulated kubelet. They use a `Client`, so they work with the embedded API server and with a
+ * Cluster controllers: garbage collector, namespace deletion, workloads, scheduler, taint eviction, event
+ * expiry and a simulated kubelet. They use a `Client`, so they work with the embedded API server and with a
  * kube-apiserver that has no controller manager.
  */
 export class Cluster implements Runnable {
@@ -126,6 +128,8 @@ export class Cluster implements Runnable {
         deployments(clusterDeps),
         replicaSets(clusterDeps),
         disruptionBudgets(clusterDeps),
+        jobs(clusterDeps),
+        ttlAfterFinished(clusterDeps),
       );
     }
     if (kubelet) {

@@ -7,6 +7,7 @@ import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
 import type { EventRecorder, RecordResult } from '../record/event-recorder.ts';
 import { checkOptions } from '../util/check-options.ts';
+import { isRecord } from '../util/values.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import type { Logger } from '../util/logger.ts';
 import { LruMap } from '../util/lru-map.ts';
@@ -153,15 +154,7 @@ export class StatusWriter<T extends ObjectWithStatus> {
     status: NonNullable<T['status']>,
   ): Promise<void> {
     const { name, namespace, uid, resourceVersion } = object.metadata;
-    // A merge patch keeps absent fields: null removes them.
-    const removed = Object.fromEntries(
-      Object.keys(object.status ?? {}).map((field) => [field, null]),
-    );
-    const present = Object.entries(status).filter(([, value]) => value !== undefined);
-    const body = {
-      metadata: { uid, resourceVersion },
-      status: { ...removed, ...Object.fromEntries(present) },
-    };
+    const body = { metadata: { uid, resourceVersion }, status: replacing(object.status, status) };
     try {
       const answer = await client.patch(
         this.#resource,
@@ -215,6 +208,18 @@ export class StatusWriter<T extends ObjectWithStatus> {
     if (this.#pruned.size === 0) return status;
     return Object.fromEntries(Object.entries(status).filter(([field]) => !this.#pruned.has(field)));
   }
+}
+
+/** Returns the merge patch that makes `before` equal to `after`: null removes a field that is absent. */
+function replacing(before: object | undefined, after: object): object {
+  const removed = Object.keys(before ?? {}).map((field) => [field, null]);
+  const present = Object.entries(after)
+    .filter(([, value]) => value !== undefined)
+    .map(([field, value]: [string, unknown]) => {
+      const current: unknown = before && Object.getOwnPropertyDescriptor(before, field)?.value;
+      return [field, isRecord(value) && isRecord(current) ? replacing(current, value) : value];
+    });
+  return Object.fromEntries([...removed, ...present]) as object;
 }
 
 /** A deleted object is a conflict: another client was faster. */
