@@ -15,6 +15,7 @@ import { ADMIN } from './user.ts';
 import { createBootstrapObjects } from './builtin/bootstrap.ts';
 import { BUILTIN_KINDS } from './builtin/kinds.ts';
 import type { Backend, Kubelets, WatchLimits, WriteObserver } from './call.ts';
+import { CrdConverter } from './crd-conversion.ts';
 import { CrdLifecycle, withCrdRules } from './crd-lifecycle.ts';
 import { ConnectionReset, Faults } from './faults.ts';
 import { listenHttps } from './https-listener.ts';
@@ -243,6 +244,7 @@ export class ApiServer {
       kubelets,
       access: new Access(this.token, users, rbac),
       lines: new LineCache(),
+      converter: new CrdConverter(this.#webhooks, uid),
       admission: new Admission({ store: this.#store, registry, uid, client: this.#webhooks }),
       limits: { bookmarkIntervalMs, watchTimeoutMs, watchBufferLimit },
     };

@@ -3,6 +3,7 @@ import type { HttpHandler, HttpRequest } from '../util/http.ts';
 import type { AdmissionChain } from './admission/attributes.ts';
 import type { Authorizer } from './policy-rule.ts';
 import type { Authenticator, User } from './user.ts';
+import type { CrdConverter } from './crd-conversion.ts';
 import type { LineCache } from './line-cache.ts';
 import type { ListState } from './list-body.ts';
 import type { ListRendering, Representation } from './negotiation.ts';
@@ -32,6 +33,8 @@ export interface Backend {
   readonly access: Authenticator & Authorizer;
   /** Webhooks and policies. */
   readonly admission: AdmissionChain;
+  /** Conversion between versions of CRDs. */
+  readonly converter: CrdConverter;
 }
 
 /** Returns the HTTP handler of a node's kubelet, which serves the logs of Pods. */

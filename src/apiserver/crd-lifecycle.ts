@@ -5,6 +5,7 @@ import type { Backend, WriteObserver } from './call.ts';
 import { nameStatus } from './crd-names.ts';
 import type { Crd } from './custom-resource.ts';
 import { definitionsOf } from './custom-resource.ts';
+import { apiVersionIn } from './negotiation.ts';
 import { deleteObject } from './operations/delete.ts';
 import { mutable } from './operations/successor.ts';
 import { removeObject } from './operations/write.ts';
@@ -115,8 +116,7 @@ export class CrdLifecycle implements WriteObserver {
     if (before.length === 0) return;
     // Stored objects are read with the new schema, and watches are restarted.
     const collection = store.collection(resourceOf(crd));
-    const [definition] = next;
-    if (definition) collection.reinterpret((object) => reread(object, definition));
+    collection.reinterpret((object) => reread(object, next));
     collection.history.endFollowers();
   }
 
@@ -227,8 +227,9 @@ function resourceOf(crd: StoredCrd): { group: string; plural: string } {
 
 /** Returns the data of definitions without functions, for comparison. */
 function comparable(definitions: readonly ResourceDefinition[]): object[] {
-  return definitions.map(({ columns, selectableFields, ...data }) => ({
+  return definitions.map(({ columns, selectableFields, conversion, ...data }) => ({
     ...data,
+    conversion: conversion && [conversion.storageVersion, conversion.webhook],
     columns: columns.map(({ value, ...column }) => ({
       ...column,
       path: typeof value === 'string' ? value : '',
@@ -238,7 +239,11 @@ function comparable(definitions: readonly ResourceDefinition[]): object[] {
 }
 
 /** Returns a stored object read with the current schema. */
-function reread(object: StoredObject, { schema }: ResourceDefinition): StoredObject {
+function reread(object: StoredObject, definitions: readonly ResourceDefinition[]): StoredObject {
+  const [first] = definitions;
+  const own = definitions.find((each) => apiVersionIn(each) === object.apiVersion);
+  // A webhook has converted the object from a version that is not served.
+  const schema = (own ?? (first?.conversion ? undefined : first))?.schema;
   if (!schema) return object;
   const copy = { ...object };
   prune(copy, schema);

@@ -2,7 +2,12 @@ import type { CustomResourceDefinition } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { fieldPath, valueAt } from './field-path.ts';
 import { compareVersions } from './registry.ts';
-import type { ResourceDefinition, StoredObject, Subresources } from './resource-definition.ts';
+import type {
+  Conversion,
+  ResourceDefinition,
+  StoredObject,
+  Subresources,
+} from './resource-definition.ts';
 import { customColumns } from './table/custom-columns.ts';
 
 export type Crd = DeepReadonly<CustomResourceDefinition>;
@@ -42,6 +47,7 @@ function definitionOf(crd: Crd, version: CrdVersion): ResourceDefinition {
     tracksGeneration: true,
     custom: true,
     deprecationWarning: deprecationWarning(crd, version, kind),
+    conversion: conversionOf(crd),
     terminating: crd.metadata.deletionTimestamp !== undefined,
   };
 }
@@ -60,6 +66,18 @@ function deprecationWarning(
     .sort(compareVersions);
   const use = successor === undefined ? '' : `; use ${group}/${successor} ${kind}`;
   return `${group}/${name} ${kind} is deprecated${use}`;
+}
+
+function conversionOf({ spec }: Crd): Conversion | undefined {
+  const { strategy, webhook } = spec.conversion ?? {};
+  const stored = spec.versions.find(({ storage }) => storage);
+  if (strategy !== 'Webhook' || !webhook || !stored) return undefined;
+  return {
+    storageVersion: stored.name,
+    storageSchema: stored.schema?.openAPIV3Schema,
+    webhook: { ...webhook },
+    converted: new WeakMap(),
+  };
 }
 
 function subresourcesOf({ subresources }: CrdVersion): Subresources {

@@ -218,10 +218,18 @@ export function renderList(
   }
 }
 
-/** The stored object in the representation that it was asked for. */
+/**
+ * Returns a stored object in the requested version or representation. The router converts objects of CRDs with a
+ * webhook before.
+ */
 export function inVersion(object: StoredObject, definition: ResourceDefinition): StoredObject {
   const apiVersion = apiVersionIn(definition);
   if (object.apiVersion === apiVersion) return object;
+  if (definition.conversion) {
+    const converted = definition.conversion.converted.get(object);
+    if (converted) return converted;
+    throw new Error(`${object.metadata.name} is not converted to ${apiVersion}`);
+  }
   // Other versions differ in nothing else.
   return definition.storedAs?.fromStored(object) ?? { ...object, apiVersion };
 }

@@ -3,6 +3,7 @@ import type { Authorizer } from './policy-rule.ts';
 import type { Authenticator, User } from './user.ts';
 import type { FieldError } from './schema/field-error.ts';
 import type { JsonSchema } from './schema/json-schema.ts';
+import type { JsonObject } from './schema/json-value.ts';
 
 /**
  * An object inside the server. Between decoding and storing it belongs to one operation, which may
@@ -106,10 +107,24 @@ export interface ResourceDefinition extends ResourceNames {
   /** Present on a kind that is another representation of stored objects of `definition` (events.k8s.io). */
   readonly storedAs?: StoredAs;
 
+  /** Present on a version of a CRD whose webhook converts its objects. */
+  readonly conversion?: Conversion | undefined;
+
   readonly hooks?: ResourceHooks;
 
   /** Present on kinds that are a question (SubjectAccessReview): they can be created, and nothing is kept. */
   readonly review?: Review;
+}
+
+/** The conversion of stored objects to one version of a CRD by a webhook. */
+export interface Conversion {
+  /** Version in which objects are stored when they are written. */
+  readonly storageVersion: string;
+  readonly storageSchema: JsonSchema | undefined;
+  /** `spec.conversion.webhook` of the CRD. */
+  readonly webhook: JsonObject;
+  /** Converted objects by stored object. */
+  readonly converted: WeakMap<StoredObject, StoredObject>;
 }
 
 /** The conversion between a representation and the stored objects. */

@@ -49,7 +49,9 @@ export async function answerCall(
   const call = { backend, request, user, info, definition, representation, warnings };
   requireWriteOptions(call);
   const answer = await repeated(operation, call);
+  if (answer.kind === 'list') await backend.converter.prepare(answer.state.objects, definition);
   if (answer.kind !== 'object') return answer;
+  if (answer.definition === undefined) await backend.converter.prepare([answer.object], definition);
   const { code, object, definition: shown = definition } = answer;
   const value = represent(object, shown, representation, backend.clock.now());
   return { kind: 'json', code, value };
@@ -62,11 +64,27 @@ async function repeated(operation: Operation, call: Call): Promise<Answer> {
   const { length } = call.warnings;
   for (let attempt = 1; ; attempt++) {
     try {
+      // Nothing happens between the conversion and the operation, which reads the same state.
+      if (call.definition.conversion) await prepareObjects(call);
       return await operation(call);
     } catch (error) {
       if (!(error instanceof StaleObject) || attempt === MAX_ATTEMPTS) throw error;
       call.warnings.length = length;
     }
+  }
+}
+
+/** Converts the objects that the operation reads, until it has all of them. */
+async function prepareObjects({ backend, definition, info }: Call): Promise<void> {
+  const { namespace, name, verb } = info;
+  if (name === undefined && verb !== 'deletecollection') return;
+  const collection = backend.store.collection(definition);
+  for (;;) {
+    const object = name === undefined ? undefined : collection.get(namespace, name);
+    const objects = name === undefined ? collection.list(namespace) : object ? [object] : [];
+    const preparing = backend.converter.prepare(objects, definition);
+    if (preparing === undefined) return;
+    await preparing;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
+import type { MaybePromise } from '../util/maybe-promise.ts';
 import type { LineCache } from './line-cache.ts';
 import type { Representation } from './negotiation.ts';
 import type { Collection } from './object-store.ts';
@@ -18,6 +19,8 @@ export interface WatcherDeps {
   readonly lines: LineCache;
   /** The revision of the whole store. */
   readonly revision: () => number;
+  /** Converts objects to the version of the watch, if their CRD has a webhook for it. */
+  readonly prepare: (objects: readonly StoredObject[]) => MaybePromise<void>;
 }
 
 export interface WatcherOptions extends ListOptions {
@@ -100,6 +103,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
     try {
       for (;;) {
+        if (this.#deps.definition.conversion) await this.#prepare();
         const chunk = this.#take();
         if (chunk) yield chunk;
         else if (this.#ended) return;
@@ -111,6 +115,24 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     } finally {
       this.#waiting = [];
       this.end();
+    }
+  }
+
+  /** Converts all objects that wait. A failure ends the stream with its error. */
+  async #prepare(): Promise<void> {
+    try {
+      for (;;) {
+        const events = this.#waiting.flatMap((each) =>
+          each.kind === 'event' ? [each.object] : [],
+        );
+        const preparing = this.#deps.prepare([...this.#initial, ...events]);
+        if (preparing === undefined) return;
+        await preparing;
+      }
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      this.#giveUp();
+      this.#refuse(error);
     }
   }
 

@@ -79,7 +79,11 @@ export class WebhookClient {
     const { client, review, request, timeoutMs, signal } = call;
     const url = urlOf(client);
     const run = this.#functions.get(url.href);
-    const target = `${url.href}?timeout=${Math.ceil(timeoutMs / 1000)}s`;
+    // As upstream, the URL of a Service has its port, and a default port of a URL is left out.
+    const origin = objectIn(client, 'service')
+      ? `https://${url.hostname}:${url.port || HTTPS_PORT}`
+      : url.origin;
+    const target = `${origin}${url.pathname}?timeout=${Math.ceil(timeoutMs / 1000)}s`;
     try {
       return await withinTimeout({ clock, timeoutMs, signal }, async (limit) => {
         if (!run) return this.#post(client, url, target, { ...review, request }, limit);

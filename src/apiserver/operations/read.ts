@@ -55,6 +55,7 @@ export async function watch(call: Call): Promise<Answer> {
       clock,
       lines: backend.lines,
       revision: () => store.revision,
+      prepare: (objects) => backend.converter.prepare(objects, definition),
     },
     {
       ...options,

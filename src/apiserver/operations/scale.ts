@@ -3,6 +3,7 @@ import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
 import { fieldPath, valueAt, withValueAt } from '../field-path.ts';
+import { inVersion } from '../negotiation.ts';
 import { decodeObject } from '../object-decoder.ts';
 import { contentType, readObject } from '../request-body.ts';
 import type { ResourceDefinition, ScalePaths, StoredObject } from '../resource-definition.ts';
@@ -32,7 +33,7 @@ const SCALE: ResourceDefinition = {
 };
 
 export function getScale(call: Call): Answer {
-  return answer(scaleOf(existing(call), call));
+  return answer(scaleOf(inVersion(existing(call), call.definition), call));
 }
 
 export function updateScale(call: Call): MaybePromise<Answer> {
@@ -41,7 +42,7 @@ export function updateScale(call: Call): MaybePromise<Answer> {
 
 export function patchScale(call: Call): MaybePromise<Answer> {
   const stored = existing(call);
-  const scale = scaleOf(stored, call);
+  const scale = scaleOf(inVersion(stored, call.definition), call);
   const patched = patchedBody(call, contentType(call.request), scale);
   return whenReady(storeScale(call, stored, patched), answer);
 }
@@ -52,7 +53,7 @@ function storeScale(call: Call, stored: StoredObject, body: unknown): MaybePromi
   const { object: draft } = decodeObject(body, SCALE);
   const { admission } = call.backend;
   if (!admission.mutates && !admission.validates) return writeScale(call, stored, draft);
-  const objects = { oldObject: scaleOf(stored, call), kind: SCALE };
+  const objects = { oldObject: scaleOf(inVersion(stored, call.definition), call), kind: SCALE };
   const attributes = attributesOf(call, 'UPDATE', { ...objects, object: draft });
   return whenReady(admission.mutate(attributes), (object = draft) =>
     whenReady(admission.validate({ ...attributes, object }), () =>
@@ -93,9 +94,17 @@ function writeScale(
     ]);
   }
   const { specReplicasPath } = pathsOf(definition);
-  const next = withValueAt(mutable(stored), fieldPath(specReplicasPath), replicas);
+  const next = withValueAt(
+    mutable(inVersion(stored, definition)),
+    fieldPath(specReplicasPath),
+    replicas,
+  );
   if (resourceVersion) next.metadata.resourceVersion = resourceVersion;
-  return whenReady(storeChange(call, stored, next), (object) => scaleOf(object, call));
+  return whenReady(storeChange(call, stored, next), (object) =>
+    whenReady(call.backend.converter.prepare([object], definition), () =>
+      scaleOf(inVersion(object, definition), call),
+    ),
+  );
 }
 
 function scaleOf(object: StoredObject, { definition }: Pick<Call, 'definition'>): StoredObject {

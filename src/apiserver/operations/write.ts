@@ -119,10 +119,12 @@ export function storeChange(
   applied?: AppliedFields,
 ): MaybePromise<StoredObject> {
   return whenReady(admittedChange(call, previous, draft, applied), ([admitted, tracked]) => {
-    const prepared = prepareChange(call, previous, admitted, tracked);
+    const { conversion } = call.definition;
+    const before = conversion ? inVersion(previous, call.definition) : previous;
+    const prepared = prepareChange(call, before, admitted, tracked);
     const { object } = prepared;
     return whenReady(requireAdmitted(call, 'UPDATE', object, previous), () =>
-      replaceStored(prepared, previous),
+      whenReady(asStorage(prepared), (stored) => replaceStored(stored, previous)),
     );
   });
 }
@@ -264,7 +266,16 @@ export function storeNew(
 ): MaybePromise<StoredObject> {
   const prepared = prepareNew(call, draft, applied);
   return whenReady(requireAdmitted(call, 'CREATE', prepared.object, undefined), () =>
-    insertNew(prepared),
+    whenReady(asStorage(prepared), insertNew),
+  );
+}
+
+/** The prepared object in the version in which it is stored. */
+function asStorage(prepared: PreparedObject): MaybePromise<PreparedObject> {
+  const { call, object } = prepared;
+  const converted = call.backend.converter.toStorage(object, call.definition);
+  return whenReady(converted, (stored) =>
+    stored === object ? prepared : { call, object: stored },
   );
 }
 

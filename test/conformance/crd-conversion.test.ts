@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Json } from './api.ts';
+import { Api } from './api.ts';
+import { CRDS } from './objects.ts';
+import { WebhookServer } from './webhook-server.ts';
+
+const GROUP = 'conversion.example.com';
+
+let api: Api;
+let webhooks: WebhookServer;
+let namespace: string;
+/** Desired versions of the reviews so far. */
+const reviews: string[] = [];
+
+before(async () => {
+  api = await Api.start();
+  webhooks = await WebhookServer.start();
+  namespace = await api.namespace();
+  await api.install(crd(webhooks.serve('/convert', convert)));
+});
+
+after(async () => {
+  await api.close();
+  await webhooks.close();
+});
+
+/** A kind with `spec.size` in v1 and `spec.width` and `spec.height` in v2; v1 is stored. */
+function crd(clientConfig: Json): Json {
+  const version = (name: string, properties: Json, rest: Json): Json => ({
+    name,
+    served: true,
+    storage: false,
+    subresources: { status: {} },
+    schema: {
+      openAPIV3Schema: {
+        type: 'object',
+        properties: {
+          spec: { type: 'object', properties },
+          status: { type: 'object', properties: { phase: { type: 'string' } } },
+        },
+      },
+    },
+    ...rest,
+  });
+  const number = { type: 'integer' };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `boxes.${GROUP}` },
+    spec: {
+      group: GROUP,
+      scope: 'Namespaced',
+      names: { plural: 'boxes', kind: 'Box' },
+      versions: [
+        version('v1', { size: { type: 'string' } }, { storage: true }),
+        version('v2', { width: number, height: number, depth: { ...number, default: 1 } }, {}),
+      ],
+      conversion: {
+        strategy: 'Webhook',
+        webhook: { clientConfig, conversionReviewVersions: ['v1'] },
+      },
+    },
+  };
+}
+
+function convert({ desiredAPIVersion, objects }: Json): Json {
+  reviews.push(desiredAPIVersion);
+  const failed = objects.find(({ metadata }: Json) => metadata.labels?.broken);
+  if (failed) return { result: { status: 'Failed', message: 'cannot convert it' } };
+  const convertedObjects = objects.map((object: Json) => {
+    const { size = '0x0', width, height } = object.spec;
+    const [w, h] = size.split('x').map(Number);
+    const spec = desiredAPIVersion.endsWith('v2')
+      ? { width: w, height: h, unknown: true }
+      : { size: `${width}x${height}` };
+    return { ...object, apiVersion: desiredAPIVersion, spec };
+  });
+  return { result: { status: 'Success' }, convertedObjects };
+}
+
+function boxes(version: string): string {
+  return `/apis/${GROUP}/${version}/namespaces/${namespace}/boxes`;
+}
+
+function box(version: string, name: string, spec: Json, labels: Json = {}): Json {
+  return { apiVersion: `${GROUP}/${version}`, kind: 'Box', metadata: { name, labels }, spec };
+}
+
+test('objects are read in every version, without unknown fields and without further defaults', async () => {
+  await api.made(api.post(boxes('v1'), box('v1', 'read', { size: '2x3' })));
+  const { apiVersion, spec, metadata } = await api.made(api.get(`${boxes('v2')}/read`));
+  assert.equal(apiVersion, `${GROUP}/v2`);
+  assert.deepEqual(spec, { width: 2, height: 3 });
+  const stored = await api.made(api.get(`${boxes('v1')}/read`));
+  assert.deepEqual(stored.metadata, metadata);
+  const { items } = await api.made(api.get(boxes('v2')));
+  assert.deepEqual(items.at(-1).spec, spec);
+});
+
+test('objects of another version are stored in the storage version', async () => {
+  const created = await api.made(
+    api.post(boxes('v2'), box('v2', 'write', { width: 4, height: 5 })),
+  );
+  assert.deepEqual(created.spec, { width: 4, height: 5 });
+  assert.deepEqual((await api.get(`${boxes('v1')}/write`)).body.spec, { size: '4x5' });
+  const patched = await api.made(api.patch(`${boxes('v2')}/write`, { spec: { height: 6 } }));
+  assert.equal(patched.spec.height, 6);
+  assert.equal(patched.metadata.generation, 2);
+  assert.deepEqual((await api.get(`${boxes('v1')}/write`)).body.spec, { size: '4x6' });
+  const status = await api.made(
+    api.patch(`${boxes('v2')}/write/status`, { status: { phase: 'Done' } }),
+  );
+  assert.deepEqual(status.spec, { width: 4, height: 6 });
+  assert.equal((await api.get(`${boxes('v1')}/write`)).body.status.phase, 'Done');
+});
+
+test('a watch shows objects in its version', async () => {
+  const watching = await api.watch(`${boxes('v2')}?fieldSelector=metadata.name%3Dwatched`);
+  await api.made(api.post(boxes('v1'), box('v1', 'watched', { size: '7x8' })));
+  await api.made(api.patch(`${boxes('v1')}/watched`, { spec: { size: '7x9' } }));
+  await api.made(api.delete(`${boxes('v1')}/watched`));
+  const events = [await watching.next(), await watching.next(), await watching.next()];
+  assert.deepEqual(
+    events.map(({ type, object }: Json) => [type, object.apiVersion, object.spec.height]),
+    [
+      ['ADDED', `${GROUP}/v2`, 8],
+      ['MODIFIED', `${GROUP}/v2`, 9],
+      ['DELETED', `${GROUP}/v2`, 9],
+    ],
+  );
+});
+
+test('an object that the webhook does not convert is an error', async () => {
+  const broken = box('v1', 'broken', { size: '1x1' }, { broken: 'yes' });
+  await api.made(api.post(boxes('v1'), broken));
+  const { status, body } = await api.get(`${boxes('v2')}/broken`);
+  assert.equal(status, 500);
+  // A real server also names the key in etcd.
+  assert.match(
+    body.message,
+    /conversion webhook for conversion\.example\.com\/v1, Kind=Box failed: cannot convert it$/,
+  );
+  await api.made(api.delete(`${boxes('v1')}/broken`));
+});
+
+test('a new storage version is added to storedVersions, and stored objects stay readable', async () => {
+  const path = `${CRDS}/boxes.${GROUP}`;
+  await api.made(api.post(boxes('v1'), box('v1', 'old', { size: '1x2' })));
+  const { spec, status } = await api.made(api.get(path));
+  assert.deepEqual(status.storedVersions, ['v1']);
+  for (const version of spec.versions) version.storage = version.name === 'v2';
+  await api.made(api.patch(path, { spec: { versions: spec.versions } }));
+  await api.until('both versions are listed', async () => {
+    const { body } = await api.get(path);
+    return body.status.storedVersions.join() === 'v1,v2';
+  });
+  assert.deepEqual((await api.get(`${boxes('v1')}/old`)).body.spec, { size: '1x2' });
+  await api.until('an object of version v2 is stored', async () => {
+    const { body } = await api.patch(`${boxes('v2')}/old`, { spec: { width: 9 } });
+    return body.spec.width === 9;
+  });
+  assert.deepEqual((await api.get(`${boxes('v1')}/old`)).body.spec, { size: '9x2' });
+});
