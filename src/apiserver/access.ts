@@ -11,8 +11,9 @@ import type {
 import { covers } from './policy-rule.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { Rbac } from './rbac.ts';
-import type { Authenticator, User } from './user.ts';
-import { ADMIN, AUTHENTICATED, MASTERS } from './user.ts';
+import type { ServiceAccountTokens } from './service-account-tokens.ts';
+import type { Authentication, Authenticator, User } from './user.ts';
+import { ADMIN, API_AUDIENCE, AUTHENTICATED, MASTERS } from './user.ts';
 
 /** A user of the server in addition to the administrator. */
 export interface ApiUser {
@@ -33,6 +34,7 @@ export interface ApiUser {
   readonly rules?: readonly PolicyRule[];
 }
 
+const INVALID_TOKEN = 'invalid bearer token';
 const ALLOWED: Decision = { allowed: true, reason: '' };
 
 /** Authenticates bearer tokens and authorizes actions. Stores tokens as hashes. */
@@ -41,8 +43,16 @@ export class Access implements Authenticator, Authorizer {
   readonly #users: ReadonlyMap<string, User>;
   readonly #rules: ReadonlyMap<string, readonly PolicyRule[]>;
 
-  constructor(adminToken: string, users: readonly ApiUser[], rbac: Rbac) {
+  readonly #tokens: Pick<ServiceAccountTokens, 'authenticate'>;
+
+  constructor(
+    adminToken: string,
+    users: readonly ApiUser[],
+    rbac: Rbac,
+    tokens: Pick<ServiceAccountTokens, 'authenticate'>,
+  ) {
     this.#rbac = rbac;
+    this.#tokens = tokens;
     this.#users = new Map([
       [hashOf(adminToken), ADMIN],
       ...users.map(({ token, name, groups = [] }): [string, User] => [
@@ -53,8 +63,12 @@ export class Access implements Authenticator, Authorizer {
     this.#rules = new Map(users.map(({ name, rules = [] }) => [name, rules]));
   }
 
-  userOf(token: string): User | undefined {
-    return this.#users.get(hashOf(token));
+  authenticate(token: string, audiences: readonly string[]): Authentication | string {
+    const user = this.#users.get(hashOf(token));
+    if (user && audiences.includes(API_AUDIENCE)) return { user, audiences: [API_AUDIENCE] };
+    const result = this.#tokens.authenticate(token, audiences);
+    if (typeof result === 'object') return result;
+    return result === undefined ? INVALID_TOKEN : `[${INVALID_TOKEN}, ${result}]`;
   }
 
   decide(user: User, action: Action): Decision {

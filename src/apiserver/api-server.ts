@@ -28,6 +28,7 @@ import { Rbac } from './rbac.ts';
 import { Registry } from './registry.ts';
 import { RequestHandler } from './request-handler.ts';
 import { RequestLog } from './request-log.ts';
+import { ServiceAccountTokens } from './service-account-tokens.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
@@ -234,6 +235,8 @@ export class ApiServer {
     const registry = new Registry();
     this.#webhooks = new WebhookClient({ store: this.#store, clock, functions: webhooks });
     const rbac = new Rbac(this.#store);
+    const now = () => clock.now();
+    const tokens = new ServiceAccountTokens(this.#store, now, authority?.privateKeyPem);
     for (const kind of kinds) registry.add(withCrdRules(kind, () => clock.now()));
     const parts = {
       store: this.#store,
@@ -242,7 +245,8 @@ export class ApiServer {
       uid,
       random,
       kubelets,
-      access: new Access(this.token, users, rbac),
+      access: new Access(this.token, users, rbac, tokens),
+      tokens,
       lines: new LineCache(),
       converter: new CrdConverter(this.#webhooks, uid),
       admission: new Admission({ store: this.#store, registry, uid, client: this.#webhooks }),

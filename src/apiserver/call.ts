@@ -2,6 +2,7 @@ import type { Clock } from '../util/clock.ts';
 import type { HttpHandler, HttpRequest } from '../util/http.ts';
 import type { AdmissionChain } from './admission/attributes.ts';
 import type { Authorizer } from './policy-rule.ts';
+import type { ServiceAccountTokens } from './service-account-tokens.ts';
 import type { Authenticator, User } from './user.ts';
 import type { CrdConverter } from './crd-conversion.ts';
 import type { LineCache } from './line-cache.ts';
@@ -31,6 +32,7 @@ export interface Backend {
   readonly kubelets: Kubelets;
   /** Authentication and authorization. */
   readonly access: Authenticator & Authorizer;
+  readonly tokens: Pick<ServiceAccountTokens, 'issue'>;
   /** Webhooks and policies. */
   readonly admission: AdmissionChain;
   /** Conversion between versions of CRDs. */

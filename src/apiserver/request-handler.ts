@@ -7,6 +7,7 @@ import { parseDuration } from './schema/cel/time.ts';
 import type { User } from './user.ts';
 import { actionOf } from './access.ts';
 import { authorizeImpersonation, impersonatedUser } from './impersonation.ts';
+import { DEFAULT_AUDIENCES } from './service-account-tokens.ts';
 import { ADMIN, ANONYMOUS } from './user.ts';
 import type { Backend } from './call.ts';
 import { discover } from './discovery.ts';
@@ -155,9 +156,10 @@ export class RequestHandler {
     const [scheme = '', bearer = ''] = (headers['authorization'] ?? '').split(' ');
     const token = scheme.toLowerCase() === 'bearer' ? bearer : (protocolToken(headers) ?? '');
     if (token === '') return authenticate ? ANONYMOUS : ADMIN;
-    const user = this.#deps.backend.access.userOf(token);
-    if (!user && authenticate) throw unauthorized();
-    return user ?? ADMIN;
+    const result = this.#deps.backend.access.authenticate(token, DEFAULT_AUDIENCES);
+    if (typeof result === 'object') return result.user;
+    if (authenticate) throw unauthorized();
+    return ADMIN;
   }
 
   /**

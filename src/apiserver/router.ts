@@ -9,6 +9,7 @@ import { get, list, watch } from './operations/read.ts';
 import { bind, bindNamed, evict } from './operations/pod-actions.ts';
 import { readLog } from './operations/pod-log.ts';
 import { answerReview } from './operations/review.ts';
+import { createToken } from './operations/service-account-token.ts';
 import { getScale, patchScale, updateScale } from './operations/scale.ts';
 import { update } from './operations/update.ts';
 import { StaleObject } from './operations/write.ts';
@@ -115,14 +116,8 @@ function hasSubresource(subresource: string, { subresources }: ResourceDefinitio
   );
 }
 
-/** Subresources that need a real node or an issuer of tokens. */
-const NOT_SERVED: ReadonlySet<string> = new Set([
-  'attach',
-  'exec',
-  'portforward',
-  'proxy',
-  'token',
-]);
+/** Subresources that need a real node. */
+const NOT_SERVED: ReadonlySet<string> = new Set(['attach', 'exec', 'portforward', 'proxy']);
 
 /** Returns the error for a verb that a path does not support. */
 function refuseVerb(
@@ -167,6 +162,8 @@ function operationOf(
       return verb === 'create' ? bind : undefined;
     case 'eviction':
       return verb === 'create' ? evict : undefined;
+    case 'token':
+      return verb === 'create' ? createToken : undefined;
     case 'log':
       return verb === 'get' ? readLog : undefined;
     default:

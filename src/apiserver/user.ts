@@ -8,11 +8,21 @@ export interface User {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
+/** The user of a valid token. */
+export interface Authentication {
+  readonly user: User;
+  /** Audiences of the token that were asked for. */
+  readonly audiences: readonly string[];
+}
+
 /** Knows the users of bearer tokens. */
 export interface Authenticator {
-  /** Returns the user of a bearer token, or undefined if the token is not valid. */
-  userOf(token: string): User | undefined;
+  /** Returns the user of a bearer token for some audiences, or the reason why the token is not valid. */
+  authenticate(token: string, audiences: readonly string[]): Authentication | string;
 }
+
+/** Audience of requests to the server. */
+export const API_AUDIENCE: string = 'https://kubernetes.default.svc';
 
 /** Group of all authenticated users. */
 export const AUTHENTICATED: string = 'system:authenticated';

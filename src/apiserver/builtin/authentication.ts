@@ -1,12 +1,10 @@
 import { timestamp } from '../../api/conditions.ts';
 import type { User } from '../user.ts';
+import { API_AUDIENCE } from '../user.ts';
 import type { ReviewContext, StoredObject } from '../resource-definition.ts';
 import { badRequest } from '../status-error.ts';
 import type { KindTraits } from './definition.ts';
 import { listIn, objectIn, textIn } from './fields.ts';
-
-/** Whom tokens are for, unless they say otherwise: the server itself. */
-const AUDIENCE = 'https://kubernetes.default.svc';
 
 export const TOKEN_REVIEW: KindTraits = {
   review: reviewToken,
@@ -26,12 +24,12 @@ function reviewToken(review: StoredObject, { access }: ReviewContext): StoredObj
   const spec = objectIn(review, 'spec');
   const token = textIn(spec, 'token');
   if (token === '') throw badRequest('token is required for TokenReview in authentication');
-  const audiences = listIn(spec, 'audiences');
-  const isForUs = audiences.length === 0 || audiences.includes(AUDIENCE);
-  const user = isForUs ? access.userOf(token) : undefined;
-  const status = user
-    ? { authenticated: true, user: userInfo(user), audiences: [AUDIENCE] }
-    : { user: {}, error: 'invalid bearer token' };
+  const named = listIn(spec, 'audiences').filter((audience) => typeof audience === 'string');
+  const result = access.authenticate(token, named.length > 0 ? named : [API_AUDIENCE]);
+  const status =
+    typeof result === 'object'
+      ? { authenticated: true, user: userInfo(result.user), audiences: result.audiences }
+      : { user: {}, error: result };
   return { ...review, status };
 }
 

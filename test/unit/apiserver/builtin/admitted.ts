@@ -14,7 +14,7 @@ export const context: HookContext = {
   now: Date.UTC(2026, 0, 1),
   uid: () => 'uid',
   user: { name: 'jane', groups: ['ops'] },
-  access: new Access('', [], new Rbac(new ObjectStore())),
+  access: new Access('', [], new Rbac(new ObjectStore()), { authenticate: () => undefined }),
 };
 
 export function kind(name: string): ResourceDefinition {
