@@ -65,10 +65,8 @@ export function covers(actual: unknown, desired: unknown): boolean {
           desired.every((item, index) => covers(candidates[index], item));
   }
   if (Array.isArray(actual)) return false;
-  return Object.entries(desired).every(([name, value]) =>
-    covers(
-      Object.hasOwn(actual, name) ? (actual as Record<string, unknown>)[name] : undefined,
-      value,
-    ),
-  );
+  for (const name of Object.keys(desired)) {
+    if (!covers(memberOf(actual, name), (desired as Record<string, unknown>)[name])) return false;
+  }
+  return true;
 }

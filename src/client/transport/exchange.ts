@@ -30,6 +30,7 @@ export function exchange(options: ExchangeOptions): Promise<HttpResponse> {
 /** Number of unread bytes at which a connection is paused. */
 const HIGH_WATER_BYTES = 64 * 1024;
 
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
 type State = 'waiting' | 'receiving' | 'ended' | 'failed';
 
 /** One request and its response, which is read as it arrives. */
@@ -71,7 +72,7 @@ class Exchange
   onResponseStart(
     _controller: Dispatcher.DispatchController,
     status: number,
-    headers: Readonly<Record<string, string | string[] | undefined>>,
+    headers: Headers,
   ): void {
     // Responses below 200 are informational; the response follows.
     if (status < 200 || this.#state !== 'waiting') return;
@@ -166,13 +167,18 @@ class Exchange
   }
 }
 
-function flatten(
-  headers: Readonly<Record<string, string | string[] | undefined>>,
-): Readonly<Record<string, string>> {
+/** Joins the values of repeated headers. Most responses have none; their headers are not copied. */
+function flatten(headers: Headers): Readonly<Record<string, string>> {
+  if (hasSingleValues(headers)) return headers;
   const flat: Record<string, string> = Object.create(null);
   for (const name of Object.keys(headers)) {
     const value = headers[name];
     if (value !== undefined) flat[name] = typeof value === 'string' ? value : value.join(', ');
   }
   return flat;
+}
+
+function hasSingleValues(headers: Headers): headers is Readonly<Record<string, string>> {
+  for (const name of Object.keys(headers)) if (typeof headers[name] !== 'string') return false;
+  return true;
 }
