@@ -65,6 +65,17 @@ test('calls no handler for a relist with equal objects and updates the resourceV
   assert.equal(indexer.get(keyOf(unchanged)), unchanged);
 });
 
+test('replaces cached objects with equal resourceVersions by those of a quorum read', async () => {
+  for (const quorumReadMs of [undefined, 0]) {
+    const { indexer, process } = newProcessor();
+    await process(state('10', thing('a', 1, '5')));
+    const next = thing('a', 2, '5');
+    const list = { type: 'replaced', objects: [next], resourceVersion: '10' } as const;
+    await process(quorumReadMs === undefined ? list : { ...list, quorumReadMs });
+    assert.equal(indexer.get(keyOf(next))?.spec.value, quorumReadMs === undefined ? 1 : 2);
+  }
+});
+
 test('marks a handler that was added before the initial state as synced with that state', async () => {
   const { synced, process, listener } = newProcessor();
   const { notes, listener: late } = listener();

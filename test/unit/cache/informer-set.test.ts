@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import type { Resource } from '../../../src/api/resource.ts';
+import { formatShardRange } from '../../../src/api/shard-range.ts';
 import { Informer } from '../../../src/cache/informer.ts';
 import { InformerSet } from '../../../src/cache/informer-set.ts';
 import type { InformerSetOptions } from '../../../src/cache/informer-set.ts';
@@ -73,7 +74,8 @@ test('rejects another transform for the same objects', () => {
 test('sends the selection with every list and watch', async () => {
   const { client, set, start, stop } = newFixture();
   client.source(THINGS, 'demo').watchListMode = 'refused';
-  set.for(THINGS, { namespace: 'demo', labelSelector: 'app=web', metadataOnly: true });
+  const shard = { index: 0, count: 2 };
+  set.for(THINGS, { namespace: 'demo', labelSelector: 'app=web', metadataOnly: true, shard });
   await start();
   assert.equal(client.calls.length, 3);
   for (const { options } of client.calls) {
@@ -81,6 +83,7 @@ test('sends the selection with every list and watch', async () => {
     assert.equal(options.labelSelector, 'app=web');
     assert.equal(options.fieldSelector, undefined);
     assert.equal(options.metadataOnly, true);
+    assert.equal(options.shardSelector, formatShardRange(shard));
   }
   await stop();
 });

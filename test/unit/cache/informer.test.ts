@@ -604,6 +604,29 @@ test('freezes cached objects', async () => {
   await fixture.stop();
 });
 
+test('does not freeze cached objects by default', async () => {
+  const fixture = informerFixture({ freeze: undefined });
+  fixture.source.put('a', 1);
+  await fixture.start();
+  assert.equal(Object.isFrozen(fixture.informer.lister.get(key('a'))), false);
+  await fixture.stop();
+});
+
+test('lists again on request', async () => {
+  const fixture = informerFixture({}, 'refused');
+  await fixture.start();
+  fixture.source.isStalled = true;
+  fixture.source.put('missed', 1);
+  fixture.source.isStalled = false;
+  await fixture.clock.advance(1000);
+  const { quorumReadMs } = fixture.informer;
+  fixture.informer.relist();
+  await fixture.clock.advance(1000);
+  assert.ok(fixture.informer.quorumReadMs > quorumReadMs);
+  assert.ok(fixture.informer.lister.get(key('missed')));
+  await fixture.stop();
+});
+
 test('logs the initial state in one line at -v=2', async () => {
   const fixture = informerFixture();
   fixture.source.put('a', 1);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '../../../src/api/api-error.ts';
 import type { Delta } from '../../../src/cache/delta-queue.ts';
+import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { apiError, expired, notFound, tooLarge, unreachable } from '../../support/fake-source.ts';
@@ -37,6 +38,26 @@ test('relists not older than the last resourceVersion, in one page', async () =>
   );
   assert.deepEqual(listed(fixture), [['10', undefined]]);
   assert.deepEqual(next, { phase: 'watching', resourceVersion: '10' });
+});
+
+test('waits before it lists again after an error that does not concern the resourceVersion', async () => {
+  for (const error of [unreachable(), apiError('forbidden', 'no', 403)]) {
+    const { source, reflector } = reflectorFixture();
+    source.failNext('list', error);
+    const next = await reflector.step({ phase: 'listing', freshness: { atLeast: '10' } }, signal);
+    assert.deepEqual([next.phase, next.phase === 'waiting' && next.delayMs], ['waiting', 800]);
+  }
+});
+
+test('measures the time and the number of objects of a list', async () => {
+  const lists: number[][] = [];
+  const metrics = { ...noInformerMetrics, listed: (...list: number[]) => void lists.push(list) };
+  const fixture = reflectorFixture('refused', { metrics });
+  fixture.source.put('a');
+  fixture.source.put('b');
+  await fixture.start();
+  assert.deepEqual(lists, [[0, 2]]);
+  await fixture.stop();
 });
 
 // upstream: 18

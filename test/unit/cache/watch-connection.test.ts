@@ -109,6 +109,7 @@ test('expects bookmarks within the short limit after the first one', async () =>
 // upstream: 34n
 test('limits the wait for the response', async () => {
   const { clock, owner } = newFixture();
+  await clock.advance(60_000);
   const opening = WatchConnection.open(
     {
       list: () => Promise.reject(new Error('unused')),
@@ -121,7 +122,9 @@ test('limits the wait for the response', async () => {
     { clock, stallMs: 1000, quietMs: 5000, signal: owner.signal },
   );
   const rejected = assert.rejects(opening, { kind: 'unreachable' });
-  await clock.advance(1000);
+  await clock.advance(999);
+  assert.equal(clock.pending, 1);
+  await clock.advance(1);
   await rejected;
   assert.equal(clock.pending, 0);
 });

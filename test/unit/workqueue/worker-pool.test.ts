@@ -180,6 +180,8 @@ test('logs and counts a terminal error without a retry or backoff', async () => 
     pool.errors().map(({ message }) => message),
     ['Error syncing; requeuing for later retry', 'Error syncing; not retrying a terminal error'],
   );
+  assert.match(String(pool.errors()[1]?.error), /schedule is not a time/);
+  assert.equal(pool.errors()[1]?.fields['count'], 'default/web');
   assert.deepEqual(await pool.metric('terminal_reconcile_errors_total'), { value: 1 });
   assert.deepEqual(await pool.metric('reconcile_errors_total'), { value: 2 });
   pool.queue.add('default/web');
@@ -606,6 +608,41 @@ test('drops a key after too many retries until it is added again', async () => {
   await pool.clock.advance(60_000);
   assert.equal(attempts.length, 12);
   assert.equal(await dropped(), 2);
+  await pool.stop();
+});
+
+test('drops a key after its first failure if it permits no retry', async () => {
+  let runs = 0;
+  const failing = () => Promise.reject(new Error(`failure ${++runs}`));
+  const pool = startPool(failing, { maxRetries: 0 });
+  pool.queue.add('default/web');
+  await pool.clock.advance(600_000);
+  assert.equal(runs, 1);
+  await pool.stop();
+});
+
+test('retries errors that are selected as slow after 5 s, doubling', async () => {
+  const delays: unknown[] = [];
+  const pool = startPool(() => Promise.reject(new Error('quota exceeded')), {
+    isSlow: (error) => String(error).includes('quota'),
+    onSyncEnd: ({ requeueAfterMs }) => delays.push(requeueAfterMs),
+  });
+  pool.queue.add('default/web');
+  await pool.clock.advance(40_000);
+  assert.deepEqual(delays, [5000, 10_000, 20_000, 40_000]);
+  await pool.stop();
+});
+
+test('shortens a long error message in the cause of a retry', async () => {
+  let text = '';
+  const pool = startPool(async (_, { attempt, causes }) => {
+    text = causes.map(formatCause).join();
+    if (attempt === 1) throw new Error('x'.repeat(1000));
+    return done();
+  });
+  pool.queue.add('default/web');
+  await pool.clock.advance(1000);
+  assert.match(text, /^retry after an error: x{120}…$/);
   await pool.stop();
 });
 

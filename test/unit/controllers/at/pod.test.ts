@@ -34,3 +34,9 @@ test('escapes words that the kubelet would expand', () => {
   const words = fc.array(fc.string({ unit: fc.constantFrom('$', '(', ')', 'A', ' ') }));
   fc.assert(fc.property(words, (list) => assert.deepEqual(commandOf(list).map(expanded), list)));
 });
+
+test('shortens a long name in the label of the Pod to what a label value may have', () => {
+  const name = 'a'.repeat(200);
+  const { labels } = buildPod({ ...AT, metadata: { ...AT.metadata, name } }, []).metadata;
+  assert.match(labels?.['app.kubernetes.io/instance'] ?? '', /^a[-.\w]{1,61}\w$/);
+});
