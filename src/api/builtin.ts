@@ -1,5 +1,6 @@
 import type {
   CoreV1Event,
+  V1CronJob,
   V1CustomResourceDefinition,
   V1Deployment,
   V1Job,
@@ -39,6 +40,8 @@ export type CustomResourceDefinition = Builtin<V1CustomResourceDefinition>;
 /** A PodDisruptionBudget of policy/v1. */
 export type PodDisruptionBudget = Builtin<V1PodDisruptionBudget>;
 
+/** A CronJob of batch/v1. */
+export type CronJob = Builtin<V1CronJob>;
 /** A Job of batch/v1. */
 export type Job = Builtin<V1Job>;
 /** A ServiceAccount of v1. */
@@ -67,6 +70,14 @@ export const POD_DISRUPTION_BUDGETS: Resource<PodDisruptionBudget> = {
   version: 'v1',
   plural: 'poddisruptionbudgets',
   kind: 'PodDisruptionBudget',
+  namespaced: true,
+};
+/** Descriptor of CronJobs. */
+export const CRON_JOBS: Resource<CronJob> = {
+  group: 'batch',
+  version: 'v1',
+  plural: 'cronjobs',
+  kind: 'CronJob',
   namespaced: true,
 };
 /** Descriptor of Jobs. */

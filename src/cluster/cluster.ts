@@ -4,7 +4,7 @@ import { Manager } from '../manager/manager.ts';
 import type { HttpHandler } from '../util/http.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
-import { PODS, REPLICA_SETS } from '../api/builtin.ts';
+import { JOBS, PODS, REPLICA_SETS } from '../api/builtin.ts';
 import { EventBroadcaster } from '../record/event-broadcaster.ts';
 import { claimIndexers } from './claim.ts';
 import { eventExpiry, NO_EVENTS } from './event-expiry.ts';
@@ -17,6 +17,7 @@ import { nodeIndexers } from './node-usage.ts';
 import { taintEviction } from './taints.ts';
 import { namespaceDeletion } from './namespace-deletion.ts';
 import { deployments } from './deployment.ts';
+import { cronJobs } from './cron-job.ts';
 import { jobs } from './job.ts';
 import { ttlAfterFinished } from './ttl-after-finished.ts';
 import { disruptionBudgets } from './disruption.ts';
@@ -59,7 +60,7 @@ export interface ClusterOptions {
    */
   readonly namespaceDeletion?: boolean;
   /**
-   * Runs the controllers of Deployments, ReplicaSets, Jobs and PodDisruptionBudgets.
+   * Runs the controllers of Deployments, ReplicaSets, Jobs, CronJobs and PodDisruptionBudgets.
    * @default true
    */
   readonly workloads?: boolean;
@@ -123,6 +124,7 @@ export class Cluster implements Runnable {
     if (options.workloads ?? true) {
       informers.for(PODS).addIndexers(claimIndexers);
       informers.for(REPLICA_SETS).addIndexers(claimIndexers);
+      informers.for(JOBS).addIndexers(claimIndexers);
       this.#manager.add(
         'controllers',
         deployments(clusterDeps),
@@ -130,6 +132,7 @@ export class Cluster implements Runnable {
         disruptionBudgets(clusterDeps),
         jobs(clusterDeps),
         ttlAfterFinished(clusterDeps),
+        cronJobs(clusterDeps),
       );
     }
     if (kubelet) {

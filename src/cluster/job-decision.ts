@@ -33,7 +33,7 @@ interface Verdict {
   readonly message: string;
 }
 
-/** What becomes of a Job. */
+/** Decision about a Job. */
 export interface JobDecision {
   /** Number of Pods that should be active. */
   readonly wanted: number;

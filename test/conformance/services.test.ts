@@ -32,7 +32,6 @@ test('a Service that becomes an ExternalName loses its address and node ports', 
   const changed = await change('external', { type: 'ExternalName', externalName: 'example.com' });
   assert.deepEqual(changed, {
     externalName: 'example.com',
-    internalTrafficPolicy: 'Cluster',
     ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 80 }],
     selector: { app: 'external' },
     sessionAffinity: 'None',

@@ -82,7 +82,12 @@ function dropFieldsOfType(service: ApiObject, spec: JsonObject, before: JsonObje
   if (equalJson(spec['clusterIPs'], before['clusterIPs'])) {
     drop((each) => !isOf(each, 'ExternalName'), 'clusterIP', 'clusterIPs');
   }
-  drop((each) => !isOf(each, 'ExternalName'), 'ipFamilies', 'ipFamilyPolicy');
+  drop(
+    (each) => !isOf(each, 'ExternalName'),
+    'ipFamilies',
+    'ipFamilyPolicy',
+    'internalTrafficPolicy',
+  );
   drop(hasHealthCheckPort, 'healthCheckNodePort');
   drop((each) => isOf(each, 'LoadBalancer'), 'allocateLoadBalancerNodePorts', 'loadBalancerClass');
   drop(isExternallyAccessible, 'externalTrafficPolicy');

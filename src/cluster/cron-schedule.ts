@@ -1,0 +1,135 @@
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Longest time that is searched for a scheduled time: a leap day may be eight years away. */
+const LONGEST_MS = 8 * 366 * DAY_MS;
+
+const MACROS: ReadonlyMap<string, string> = new Map([
+  ['@yearly', '0 0 1 1 *'],
+  ['@annually', '0 0 1 1 *'],
+  ['@monthly', '0 0 1 * *'],
+  ['@weekly', '0 0 * * 0'],
+  ['@daily', '0 0 * * *'],
+  ['@midnight', '0 0 * * *'],
+  ['@hourly', '0 * * * *'],
+]);
+
+const MONTHS = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ');
+const DAYS = 'sun mon tue wed thu fri sat'.split(' ');
+
+interface Field {
+  readonly values: ReadonlySet<number>;
+  /** Whether the field is `*`, which matters for days. */
+  readonly isAny: boolean;
+}
+
+/** Schedule of a CronJob, in a time zone. */
+export class CronSchedule {
+  readonly #minute: Field;
+  readonly #hour: Field;
+  readonly #day: Field;
+  readonly #month: Field;
+  readonly #weekday: Field;
+  readonly #format: Intl.DateTimeFormat | undefined;
+  readonly #offsets = new Map<number, number>();
+
+  /**
+   * @param timeZone @default UTC
+   * @throws {RangeError} if the schedule or the time zone is malformed
+   */
+  constructor(schedule: string, timeZone?: string) {
+    const fields = (MACROS.get(schedule) ?? schedule).trim().split(/\s+/);
+    if (fields.length !== 5) {
+      throw new RangeError(`expected exactly 5 fields, found ${fields.length}: [${schedule}]`);
+    }
+    const [minute = '', hour = '', day = '', month = '', weekday = ''] = fields;
+    this.#minute = fieldOf(minute, 0, 59);
+    this.#hour = fieldOf(hour, 0, 23);
+    this.#day = fieldOf(day, 1, 31);
+    this.#month = fieldOf(month, 1, 12, MONTHS);
+    this.#weekday = fieldOf(weekday, 0, 7, DAYS);
+    if (timeZone) {
+      this.#format = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' });
+    }
+  }
+
+  /** Returns the first scheduled time after `ms`, or undefined. */
+  after(ms: number): number | undefined {
+    return this.#search(Math.floor(ms / MINUTE_MS) * MINUTE_MS + MINUTE_MS, 1, ms + LONGEST_MS);
+  }
+
+  /** Returns the last scheduled time until `ms` and after `afterMs`, or undefined. */
+  last(ms: number, afterMs: number): number | undefined {
+    const found = this.#search(Math.floor(ms / MINUTE_MS) * MINUTE_MS, -1, afterMs);
+    return found !== undefined && found > afterMs ? found : undefined;
+  }
+
+  #search(fromMs: number, direction: 1 | -1, endMs: number): number | undefined {
+    for (let ms = fromMs; direction * (endMs - ms) >= 0;) {
+      const local = new Date(ms + this.#offset(ms));
+      if (!this.#hasDay(local)) {
+        // Go to the next day, or to the last minute of the previous one.
+        const intoDay = local.getTime() % DAY_MS;
+        ms += direction === 1 ? DAY_MS - intoDay : -intoDay - MINUTE_MS;
+      } else if (!this.#hour.values.has(local.getUTCHours())) {
+        const intoHour = local.getTime() % HOUR_MS;
+        ms += direction === 1 ? HOUR_MS - intoHour : -intoHour - MINUTE_MS;
+      } else if (this.#minute.values.has(local.getUTCMinutes())) return ms;
+      else ms += direction * MINUTE_MS;
+    }
+    return undefined;
+  }
+
+  /** If both day fields are restricted, one of them must match. */
+  #hasDay(local: Date): boolean {
+    if (!this.#month.values.has(local.getUTCMonth() + 1)) return false;
+    const isDay = this.#day.values.has(local.getUTCDate());
+    const weekday = local.getUTCDay();
+    const isWeekday =
+      this.#weekday.values.has(weekday) || (weekday === 0 && this.#weekday.values.has(7));
+    return this.#day.isAny || this.#weekday.isAny ? isDay && isWeekday : isDay || isWeekday;
+  }
+
+  /** Returns the offset of the time zone, in milliseconds. */
+  #offset(ms: number): number {
+    if (!this.#format) return 0;
+    const hour = Math.floor(ms / HOUR_MS);
+    const known = this.#offsets.get(hour);
+    if (known !== undefined) return known;
+    const parts = this.#format.formatToParts(hour * HOUR_MS);
+    const name = parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
+    const [, sign, hours = 0, minutes = 0] = /GMT([+-])(\d+):(\d+)/.exec(name) ?? [];
+    const size = Number(hours) * HOUR_MS + Number(minutes) * MINUTE_MS;
+    const offset = sign === '-' ? -size : size;
+    if (this.#offsets.size > 1000) this.#offsets.clear();
+    this.#offsets.set(hour, offset);
+    return offset;
+  }
+}
+
+/** Parses `*`, `5`, `1-5`, `0-59/10`, `mon-fri` and lists of these. */
+function fieldOf(text: string, min: number, max: number, names: readonly string[] = []): Field {
+  const values = new Set<number>();
+  const numberOf = (word: string) => {
+    const name = names.indexOf(word.toLowerCase());
+    const value = name >= 0 ? name + min : Number(word);
+    if (word === '' || !Number.isInteger(value) || value < min || value > max) {
+      throw new RangeError(`value ${word} is not between ${min} and ${max}: ${text}`);
+    }
+    return value;
+  };
+  for (const part of text.split(',')) {
+    const [range = '', step = '1', ...rest] = part.split('/');
+    const isAny = range === '*' || range === '?';
+    const [low = '', high, ...others] = range.split('-');
+    const first = isAny ? min : numberOf(low);
+    const single = high === undefined && !part.includes('/') ? first : max;
+    const last = isAny ? max : high === undefined ? single : numberOf(high);
+    if (rest.length + others.length > 0 || !/^[1-9]\d*$/.test(step) || first > last) {
+      throw new RangeError(`malformed field: ${text}`);
+    }
+    for (let value = first; value <= last; value += Number(step)) values.add(value);
+  }
+  return { values, isAny: text.startsWith('*') || text.startsWith('?') };
+}
