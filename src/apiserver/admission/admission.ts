@@ -10,6 +10,7 @@ import type { AdmissionChain, Attributes } from './attributes.ts';
 import { convertedTo } from './conversion.ts';
 import type { Conditions } from './expressions.ts';
 import { Environment, compileConditions, evaluateConditions } from './expressions.ts';
+import { requireWithinLimits, withDefaultLimits } from './limit-ranges.ts';
 import type { MatchContext } from './matching.ts';
 import { isExempt, matchOf, webhookCriteria } from './matching.ts';
 import { validatePolicies } from './policies.ts';
@@ -28,7 +29,8 @@ export interface AdmissionDeps extends MatchContext {
 /**
  * Admission by configuration, in upstream's order:
  *
- *   mutating webhooks ► schema and rules of the kind ► validating policies ► validating webhooks
+ *   defaults of LimitRanges ► mutating webhooks ► schema and rules of the kind
+ *     ► limits of LimitRanges ► validating policies ► validating webhooks
  *
  * Nothing is awaited unless a webhook is called, so that other writes stay atomic.
  */
@@ -38,6 +40,7 @@ export class Admission implements AdmissionChain {
   readonly #validatingWebhooks: Collection;
   readonly #policies: Collection;
   readonly #bindings: Collection;
+  readonly #limitRanges: Collection;
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
@@ -46,18 +49,23 @@ export class Admission implements AdmissionChain {
     this.#validatingWebhooks = collection('validatingwebhookconfigurations');
     this.#policies = collection('validatingadmissionpolicies');
     this.#bindings = collection('validatingadmissionpolicybindings');
+    this.#limitRanges = deps.store.collection({ group: '', plural: 'limitranges' });
   }
 
   get mutates(): boolean {
-    return this.#mutatingWebhooks.size > 0;
+    return this.#mutatingWebhooks.size > 0 || this.#limitRanges.size > 0;
   }
 
   get validates(): boolean {
-    return this.#validatingWebhooks.size > 0 || this.#bindings.size > 0;
+    return (
+      this.#validatingWebhooks.size > 0 || this.#bindings.size > 0 || this.#limitRanges.size > 0
+    );
   }
 
-  mutate(attributes: Attributes): MaybePromise<StoredObject | undefined> {
-    if (isExempt(attributes)) return attributes.object;
+  mutate(given: Attributes): MaybePromise<StoredObject | undefined> {
+    if (isExempt(given)) return given.object;
+    const limited = withDefaultLimits(given, this.#limitRanges.list(given.namespace));
+    const attributes = { ...given, object: limited };
     const hooks = this.#mutatingWebhooks.list().flatMap(webhooksOf);
     const applies = hooks.some((hook) => this.#invocation(hook, attributes));
     return applies ? this.#callMutating(hooks, attributes) : attributes.object;
@@ -65,6 +73,7 @@ export class Admission implements AdmissionChain {
 
   validate(attributes: Attributes): MaybePromise<void> {
     if (isExempt(attributes)) return;
+    requireWithinLimits(attributes, this.#limitRanges.list(attributes.namespace));
     if (this.#bindings.size > 0) {
       validatePolicies(attributes, this.#policies.list(), this.#bindings.list(), this.#deps);
     }

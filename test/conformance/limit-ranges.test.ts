@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Json } from './api.ts';
+import { Api, assertRejected } from './api.ts';
+import { pod, pods } from './objects.ts';
+
+let api: Api;
+let path: string;
+
+before(async () => {
+  api = await Api.start();
+  const namespace = await api.namespace();
+  path = pods(namespace);
+  await api.until('the default ServiceAccount is not needed or exists', async () => {
+    const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+    const { status } = await api.post(accounts, { metadata: { name: 'default' } });
+    return status === 201 || status === 409;
+  });
+  await api.made(
+    api.post(`/api/v1/namespaces/${namespace}/limitranges`, {
+      apiVersion: 'v1',
+      kind: 'LimitRange',
+      metadata: { name: 'limits' },
+      spec: {
+        limits: [
+          {
+            type: 'Container',
+            default: { cpu: '500m' },
+            defaultRequest: { cpu: '100m' },
+            min: { cpu: '50m' },
+            max: { cpu: '1' },
+          },
+        ],
+      },
+    }),
+  );
+  await api.until('the LimitRange applies', async () => {
+    const { body } = await api.post(`${path}?dryRun=All`, pod('probe'));
+    return body.metadata.annotations !== undefined;
+  });
+});
+
+after(() => api.close());
+
+function podWith(name: string, resources: Json): Json {
+  return { ...pod(name), spec: { containers: [{ name: 'web', image: 'nginx', resources }] } };
+}
+
+test('a container without requests and limits gets those of the LimitRange', async () => {
+  const { spec, metadata } = await api.made(api.post(path, pod('defaults')));
+  assert.deepEqual(spec.containers[0].resources, {
+    limits: { cpu: '500m' },
+    requests: { cpu: '100m' },
+  });
+  assert.equal(
+    metadata.annotations['kubernetes.io/limit-ranger'],
+    'LimitRanger plugin set: cpu request for container web; cpu limit for container web',
+  );
+});
+
+test('a container outside of the LimitRange is rejected', async () => {
+  const large = podWith('large', { limits: { cpu: '2' } });
+  assertRejected(await api.post(path, large), {
+    code: 403,
+    reason: 'Forbidden',
+    message: 'pods "large" is forbidden: maximum cpu usage per Container is 1, but limit is 2',
+  });
+  const small = podWith('small', { requests: { cpu: '10m' } });
+  assertRejected(await api.post(path, small), {
+    code: 403,
+    reason: 'Forbidden',
+    message:
+      'pods "small" is forbidden: minimum cpu usage per Container is 50m, but request is 10m',
+  });
+});
