@@ -15,6 +15,7 @@ export type { ResourceDefinition } from './apiserver/resource-definition.ts';
 export type { RequestInfo } from './apiserver/request-info.ts';
 export { ConnectionReset, Faults } from './apiserver/faults.ts';
 export type { Failure, FaultOptions, RequestMatcher } from './apiserver/faults.ts';
+export type { ObservedRole } from './apiserver/observed-rbac.ts';
 export type { StoreSnapshot } from './apiserver/object-store.ts';
 export type { RequestLog, RequestRecord } from './apiserver/request-log.ts';
 export { Cluster } from './cluster/cluster.ts';

@@ -22,6 +22,8 @@ import { listenHttps } from './https-listener.ts';
 import { kubeconfigOf } from './kubeconfig.ts';
 import { LineCache } from './line-cache.ts';
 import { ObjectStore } from './object-store.ts';
+import type { ObservedRole } from './observed-rbac.ts';
+import { ObservedRbac } from './observed-rbac.ts';
 import { OpenStreams } from './open-streams.ts';
 import { insertNew, prepareNew } from './operations/write.ts';
 import { Rbac } from './rbac.ts';
@@ -184,6 +186,7 @@ export class ApiServer {
   /** Bearer token of the administrator. */
   readonly token: string;
   readonly #store: ObjectStore;
+  readonly #observed: ObservedRbac;
   readonly #streams = new OpenStreams();
   readonly #requestHandler: RequestHandler;
   readonly #clock: Clock;
@@ -238,6 +241,8 @@ export class ApiServer {
     const now = () => clock.now();
     const tokens = new ServiceAccountTokens(this.#store, now, authority?.privateKeyPem);
     for (const kind of kinds) registry.add(withCrdRules(kind, () => clock.now()));
+    const access = new Access(this.token, users, rbac, tokens);
+    this.#observed = new ObservedRbac(access);
     const parts = {
       store: this.#store,
       registry,
@@ -245,7 +250,7 @@ export class ApiServer {
       uid,
       random,
       kubelets,
-      access: new Access(this.token, users, rbac, tokens),
+      access,
       tokens,
       lines: new LineCache(),
       converter: new CrdConverter(this.#webhooks, uid),
@@ -275,6 +280,7 @@ export class ApiServer {
       backend,
       faults: this.faults,
       requests: this.requests,
+      observed: this.#observed,
       streams: this.#streams,
       log: log.named('apiserver'),
     });
@@ -290,6 +296,14 @@ export class ApiServer {
   /** Number of open watches. */
   get watches(): number {
     return this.#streams.size;
+  }
+
+  /**
+   * Returns the smallest ClusterRole that permits all requests of a user so far, without names of objects and
+   * without the permissions of all authenticated users.
+   */
+  observedRole(user: string): ObservedRole {
+    return this.#observed.roleOf(user);
   }
 
   /** Starts an HTTPS listener with a certificate of this server's authority. */

@@ -15,6 +15,8 @@ import type { FaultPlan, Faults } from './faults.ts';
 import { ConnectionReset } from './faults.ts';
 import { listBody } from './list-body.ts';
 import { JSON_TYPE, mediaRanges, takesJson } from './negotiation.ts';
+import type { ObservedRbac } from './observed-rbac.ts';
+import { yamlOfRole } from './observed-rbac.ts';
 import { OpenApiDocuments, openApiResponse } from './openapi/openapi-documents.ts';
 import type { OpenStreams } from './open-streams.ts';
 import type { IncomingRequest } from './request-body.ts';
@@ -52,6 +54,7 @@ export interface RequestHandlerDeps {
   readonly backend: Backend;
   readonly faults: Faults;
   readonly requests: RequestLog;
+  readonly observed: ObservedRbac;
   readonly streams: OpenStreams;
   readonly log: Logger;
 }
@@ -141,6 +144,7 @@ export class RequestHandler {
     const user = this.#impersonate(request, sender);
     record.user = user;
     const action = actionOf(request, record.info);
+    this.#deps.observed.add(user, action);
     const { allowed, reason } = access.decide(user, action);
     if (allowed) return user;
     throw accessDenied(user, action, reason);
@@ -186,6 +190,10 @@ export class RequestHandler {
     if (first === 'version' && rest.length === 0) {
       if (!mediaRanges(accept).some(takesJson)) throw notAcceptable([JSON_TYPE]);
       return jsonResponse(200, VERSION);
+    }
+    if (first === 'observed-rbac' && rest.length === 0) {
+      const role = this.#deps.observed.roleOf(target.query.get('user') ?? '');
+      return textResponse(200, yamlOfRole(role));
     }
     if (first === undefined) return jsonResponse(200, { paths: this.#paths() });
     const openApi = openApiResponse(this.#openApi, request, target);
