@@ -16,7 +16,7 @@ export type { RequestInfo } from './apiserver/request-info.ts';
 export { ConnectionReset, Faults } from './apiserver/faults.ts';
 export type { Failure, FaultOptions, RequestMatcher } from './apiserver/faults.ts';
 export type { ObservedRole } from './apiserver/observed-rbac.ts';
-export type { StoreSnapshot } from './apiserver/object-store.ts';
+export type { StoreSnapshot } from './apiserver/store-log.ts';
 export type { RequestLog, RequestRecord } from './apiserver/request-log.ts';
 export { Cluster } from './cluster/cluster.ts';
 export type { ClusterKubeletOptions, ClusterOptions } from './cluster/cluster.ts';

@@ -25,6 +25,7 @@ import { ObjectStore } from './object-store.ts';
 import type { ObservedRole } from './observed-rbac.ts';
 import { ObservedRbac } from './observed-rbac.ts';
 import { OpenStreams } from './open-streams.ts';
+import { StoreLog } from './store-log.ts';
 import { insertNew, prepareNew } from './operations/write.ts';
 import { Rbac } from './rbac.ts';
 import { Registry } from './registry.ts';
@@ -43,6 +44,7 @@ const SERVER_OPTIONS: OptionNames<ApiServerOptions> = {
   authenticate: true,
   historySize: true,
   historyBytes: true,
+  dataDir: true,
   kinds: true,
   kubelets: true,
   users: true,
@@ -91,6 +93,12 @@ export interface ApiServerOptions extends Partial<WatchLimits> {
    * @default 64 MiB
    */
   readonly historyBytes?: number;
+  /**
+   * Folder for the objects and their history, created if it does not exist. A new server with the same folder
+   * continues with the objects, the resourceVersions and the watches, also after a crash. `close` releases it.
+   * @default none: the objects are in memory only
+   */
+  readonly dataDir?: string | undefined;
   /**
    * Served kinds in addition to those of CRDs.
    * @default the built-in kinds
@@ -174,7 +182,8 @@ const INITIAL_NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-s
  *             ├► request handler ► operation ► object store ► watch history ► watchers
  *   handler ──┘   (user, verb)     (registry)   (revision)
  *
- * All state is in the memory of this object and outlives its listeners.
+ * All state is in the memory of this object and outlives its listeners. With `dataDir`, it also outlives the
+ * process.
  */
 export class ApiServer {
   /** Handles requests of clients in this process. Rejects where a connection would break. */
@@ -187,6 +196,7 @@ export class ApiServer {
   readonly token: string;
   readonly #store: ObjectStore;
   readonly #observed: ObservedRbac;
+  readonly #storeLog: StoreLog | undefined;
   readonly #streams = new OpenStreams();
   readonly #requestHandler: RequestHandler;
   readonly #clock: Clock;
@@ -204,6 +214,7 @@ export class ApiServer {
       authenticate = false,
       historySize = 10_000,
       historyBytes = 64 * 1024 ** 2,
+      dataDir,
       kinds = BUILTIN_KINDS,
       kubelets = () => undefined,
       users = [],
@@ -220,7 +231,12 @@ export class ApiServer {
       const loaded = loadCertificateAuthority(authority, { commonName: AUTHORITY, clock });
       this.#authority = Promise.resolve(loaded);
     }
-    this.#store = new ObjectStore({ historySize, historyBytes });
+    const storeLog =
+      dataDir === undefined
+        ? undefined
+        : new StoreLog(dataDir, { clock, log: log.named('apiserver') });
+    this.#storeLog = storeLog;
+    this.#store = new ObjectStore({ historySize, historyBytes, log: storeLog });
     const dropWatches = () => this.#streams.cutAll(new ConnectionReset());
     this.faults = new Faults({
       clock,
@@ -269,10 +285,14 @@ export class ApiServer {
       },
     };
     const backend: Backend = { ...parts, observer };
-    const begin = () => {
+    // As in a kube-apiserver, each start creates the missing ones of the objects that every cluster has.
+    const complete = () => {
       createInitialNamespaces(backend);
       createBootstrapObjects(backend);
       rbac.restored();
+    };
+    const begin = () => {
+      complete();
       // Clients cannot have seen revisions before the first request.
       this.#store.compact();
     };
@@ -285,7 +305,17 @@ export class ApiServer {
       log: log.named('apiserver'),
     });
     this.handler = (request) => this.#requestHandler.handle(request, authenticate);
-    begin();
+    try {
+      if (this.#store.load()) {
+        crds.restored();
+        complete();
+      } else {
+        begin();
+      }
+    } catch (error) {
+      storeLog?.close();
+      throw error;
+    }
   }
 
   /** Revision of the last write. */
@@ -342,11 +372,15 @@ export class ApiServer {
     return listening;
   }
 
-  /** Ends all watches and closes all listeners. Objects stay in the store. */
+  /**
+   * Ends all watches and closes all listeners. Objects stay in the store. With `dataDir`, no write is possible
+   * afterwards.
+   */
   async close(): Promise<void> {
     this.#streams.endAll();
     this.#webhooks.close();
     await Promise.all([...this.#listeners].map((listening) => listening.close()));
+    this.#storeLog?.close();
   }
 }
 
@@ -354,7 +388,9 @@ export class ApiServer {
 function createInitialNamespaces(backend: Backend): void {
   const definition = backend.registry.find('', 'v1', 'namespaces');
   if (!definition) return;
+  const namespaces = backend.store.collection(definition);
   for (const name of INITIAL_NAMESPACES) {
+    if (namespaces.get(undefined, name)) continue;
     const prepared = prepareNew(
       {
         backend,

@@ -57,7 +57,10 @@ export class CrdLifecycle implements WriteObserver {
     else if (definition.custom && definition.terminating) this.#finish(definition);
   }
 
-  /** Serves exactly the resources of the stored CRDs, after a restore. */
+  /**
+   * Serves exactly the resources of the stored CRDs, after a restore. Completes what a crash interrupted, and
+   * reads the stored objects with the current schemas.
+   */
   restored(): void {
     const { registry } = this.#backend;
     for (const definition of [...this.#served.values()].flat()) registry.remove(definition);
@@ -66,8 +69,10 @@ export class CrdLifecycle implements WriteObserver {
       const { conditions = [] } = crd.status ?? {};
       if (conditions.some(({ type, status }) => type === 'Established' && status === 'True')) {
         this.#serve(crd);
+        this.#reread(crd);
       }
     }
+    for (const crd of this.#all()) this.#changed(crd);
   }
 
   #changed(crd: StoredCrd): void {
@@ -115,9 +120,14 @@ export class CrdLifecycle implements WriteObserver {
     this.#served.set(name, next);
     if (before.length === 0) return;
     // Stored objects are read with the new schema, and watches are restarted.
-    const collection = store.collection(resourceOf(crd));
-    collection.reinterpret((object) => reread(object, next));
-    collection.history.endFollowers();
+    this.#reread(crd);
+    store.collection(resourceOf(crd)).history.endFollowers();
+  }
+
+  #reread(crd: StoredCrd): void {
+    const served = this.#served.get(crd.metadata.name) ?? [];
+    const collection = this.#backend.store.collection(resourceOf(crd));
+    collection.reinterpret((object) => reread(object, served));
   }
 
   /** Rejects creates, deletes all objects, and deletes the CRD after the last object. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../util/clock.ts';
 import type { HttpRequest, HttpResponse } from '../util/http.ts';
-import type { StoreSnapshot } from './object-store.ts';
 import type { RequestRecord } from './request-log.ts';
+import type { StoreSnapshot } from './store-log.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 

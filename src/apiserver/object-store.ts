@@ -1,6 +1,7 @@
 import { HistoryBudget } from './history-budget.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from './resource-definition.ts';
 import { expired, tooLargeResourceVersion } from './status-error.ts';
+import type { StoreLog, StoreSnapshot } from './store-log.ts';
 import { WatchHistory } from './watch-history.ts';
 
 export interface ObjectStoreOptions {
@@ -14,17 +15,15 @@ export interface ObjectStoreOptions {
    * @default 64 MiB
    */
   readonly historyBytes?: number;
+  /**
+   * Records each write before it takes effect. A new log gets a first snapshot from `load`.
+   * @default none: the objects are in memory only
+   */
+  readonly log?: StoreLog | undefined;
 }
 
 interface StoredResource extends Pick<ResourceDefinition, 'group' | 'plural'> {
   readonly storedAs?: { readonly definition: Pick<ResourceDefinition, 'group' | 'plural'> };
-}
-
-/** All objects at one revision. */
-export interface StoreSnapshot {
-  readonly revision: number;
-  /** Objects by resource. */
-  readonly objects: ReadonlyMap<string, readonly StoredObject[]>;
 }
 
 /**
@@ -36,13 +35,16 @@ export interface StoreSnapshot {
 export class ObjectStore {
   readonly #historySize: number;
   readonly #budget: HistoryBudget;
+  readonly #log: StoreLog | undefined;
   readonly #collections = new Map<string, Collection>();
   #waiting: { readonly revision: number; readonly wake: () => void }[] = [];
   #revision = 1;
   #compacted = 1;
 
-  constructor({ historySize = 10_000, historyBytes = 64 * 1024 ** 2 }: ObjectStoreOptions = {}) {
+  constructor(options: ObjectStoreOptions = {}) {
+    const { historySize = 10_000, historyBytes = 64 * 1024 ** 2, log } = options;
     this.#historySize = historySize;
+    this.#log = log;
     this.#budget = new HistoryBudget(historyBytes);
   }
 
@@ -59,17 +61,7 @@ export class ObjectStore {
   /** Returns the objects of one resource, which all its versions and representations share. */
   collection(resource: StoredResource): Collection {
     const { group, plural } = resource.storedAs?.definition ?? resource;
-    const key = `${group}/${plural}`;
-    let collection = this.#collections.get(key);
-    if (!collection) {
-      collection = new Collection(
-        () => this.#next(),
-        () => this.#revision,
-        new WatchHistory(this.#historySize, this.#compacted, this.#budget),
-      );
-      this.#collections.set(key, collection);
-    }
-    return collection;
+    return this.#collection(`${group}/${plural}`);
   }
 
   collections(): Iterable<Collection> {
@@ -100,6 +92,37 @@ export class ObjectStore {
     for (const [key, collection] of this.#collections) {
       collection.restore(objects.get(key) ?? [], revision);
     }
+    this.#log?.startFile(this.snapshot(), 'drop');
+  }
+
+  /**
+   * Loads the objects and the history of the log. Returns false if the log is new.
+   *
+   * @throws {Error} if the log is damaged
+   */
+  load(): boolean {
+    const log = this.#log;
+    if (!log || log.isEmpty) {
+      log?.startFile(this.snapshot(), 'drop');
+      return false;
+    }
+    for (const entry of log.read()) {
+      if (entry.kind === 'snapshot') {
+        this.#revision = entry.revision;
+        this.#compacted = entry.revision;
+        for (const { history } of this.#collections.values()) history.restart(entry.revision);
+        continue;
+      }
+      const collection = this.#collection(entry.resource);
+      if (entry.kind === 'object') {
+        collection.add(entry.object);
+        continue;
+      }
+      this.#revision = entry.revision;
+      if (entry.kind === 'put') collection.repeatPut(entry.object, entry.revision);
+      else collection.repeatRemove(entry.namespace, entry.name, entry.revision);
+    }
+    return true;
   }
 
   /** Calls `wake` once `revision` is reached. The returned function cancels. */
@@ -111,14 +134,45 @@ export class ObjectStore {
     };
   }
 
-  #next(): number {
-    this.#revision++;
+  #collection(key: string): Collection {
+    let collection = this.#collections.get(key);
+    if (!collection) {
+      collection = new Collection(
+        () => this.#revision,
+        (object, removed) => this.#commit(key, object, removed),
+        new WatchHistory(this.#historySize, this.#compacted, this.#budget),
+      );
+      this.#collections.set(key, collection);
+    }
+    return collection;
+  }
+
+  /** Makes a write durable, and then the next revision the current one. */
+  #commit(key: string, object: StoredObject, removed: boolean): void {
+    const revision = this.#revision + 1;
+    if (this.#log) this.#record(this.#log, revision, key, object, removed);
+    this.#revision = revision;
     if (this.#waiting.length > 0) {
-      const reached = this.#waiting.filter(({ revision }) => revision <= this.#revision);
-      this.#waiting = this.#waiting.filter(({ revision }) => revision > this.#revision);
+      const reached = this.#waiting.filter((waiter) => waiter.revision <= revision);
+      this.#waiting = this.#waiting.filter((waiter) => waiter.revision > revision);
       for (const { wake } of reached) wake();
     }
-    return this.#revision;
+  }
+
+  #record(
+    log: StoreLog,
+    revision: number,
+    resource: string,
+    object: StoredObject,
+    removed: boolean,
+  ): void {
+    if (log.isFull) log.startFile(this.snapshot(), 'keep');
+    const { namespace, name } = object.metadata;
+    log.append(
+      removed
+        ? { kind: 'remove', revision, resource, namespace, name }
+        : { kind: 'put', revision, resource, object },
+    );
   }
 }
 
@@ -132,14 +186,19 @@ interface Bucket {
 /** The objects of one resource, in the order of their keys, with their recent history. */
 export class Collection {
   readonly history: WatchHistory;
-  readonly #nextRevision: () => number;
   readonly #currentRevision: () => number;
+  readonly #commit: (object: StoredObject, removed: boolean) => void;
   readonly #buckets = new Map<string, Bucket>();
   #size = 0;
 
-  constructor(nextRevision: () => number, currentRevision: () => number, history: WatchHistory) {
-    this.#nextRevision = nextRevision;
+  /** @param commit makes a write the next revision; throws if the write is not possible */
+  constructor(
+    currentRevision: () => number,
+    commit: (object: StoredObject, removed: boolean) => void,
+    history: WatchHistory,
+  ) {
     this.#currentRevision = currentRevision;
+    this.#commit = commit;
     this.history = history;
   }
 
@@ -183,6 +242,25 @@ export class Collection {
 
   /** Creates or replaces an object. Its resourceVersion is the new revision. */
   put(object: ApiObject): StoredObject {
+    const revision = this.#currentRevision() + 1;
+    object.metadata.resourceVersion = String(revision);
+    this.#commit(object, false);
+    this.repeatPut(object, revision);
+    return object;
+  }
+
+  /** Removes an object. Returns its last state at the revision of the removal. */
+  remove(object: StoredObject): StoredObject {
+    const revision = this.#currentRevision() + 1;
+    const last = atRevision(object, revision);
+    this.#commit(last, true);
+    this.#delete(object);
+    this.history.record({ revision, object: last, previous: object, removed: true });
+    return last;
+  }
+
+  /** Adds an object with its resourceVersion, without a write. Returns the object that it replaces. */
+  add(object: StoredObject): StoredObject | undefined {
     const { namespace = '', name } = object.metadata;
     let bucket = this.#buckets.get(namespace);
     if (!bucket) {
@@ -194,38 +272,30 @@ export class Collection {
       bucket.sorted = undefined;
       this.#size++;
     }
-    const revision = this.#nextRevision();
-    object.metadata.resourceVersion = String(revision);
     bucket.objects.set(name, object);
-    this.history.record({ revision, object, previous, removed: false });
-    return object;
+    return previous;
   }
 
-  /** Removes an object. Returns its last state at the revision of the removal. */
-  remove(object: StoredObject): StoredObject {
-    const { namespace = '', name } = object.metadata;
-    const bucket = this.#buckets.get(namespace);
-    if (bucket?.objects.delete(name)) {
-      bucket.sorted = undefined;
-      this.#size--;
-      if (bucket.objects.size === 0) this.#buckets.delete(namespace);
-    }
-    const revision = this.#nextRevision();
-    const last = atRevision(object, revision);
-    this.history.record({ revision, object: last, previous: object, removed: true });
-    return last;
+  /** Repeats a write of the log that is the current revision. */
+  repeatPut(object: StoredObject, revision: number): void {
+    const previous = this.add(object);
+    this.history.record({ revision, object, previous, removed: false });
+  }
+
+  /** Repeats a removal of the log that is the current revision. */
+  repeatRemove(namespace: string | undefined, name: string, revision: number): void {
+    const previous = this.get(namespace, name);
+    if (!previous) return;
+    this.#delete(previous);
+    const object = atRevision(previous, revision);
+    this.history.record({ revision, object, previous, removed: true });
   }
 
   /** Replaces all objects by `objects` with their resourceVersions, without a write. */
   restore(objects: readonly StoredObject[], revision: number): void {
     this.#buckets.clear();
-    for (const object of objects) {
-      const { namespace = '', name } = object.metadata;
-      const bucket = this.#buckets.get(namespace) ?? { objects: new Map(), sorted: undefined };
-      bucket.objects.set(name, object);
-      this.#buckets.set(namespace, bucket);
-    }
-    this.#size = objects.length;
+    this.#size = 0;
+    for (const object of objects) this.add(object);
     this.history.restart(revision);
   }
 
@@ -234,6 +304,14 @@ export class Collection {
     for (const { objects } of this.#buckets.values()) {
       for (const [name, object] of objects) objects.set(name, read(object));
     }
+  }
+
+  #delete({ metadata: { namespace = '', name } }: StoredObject): void {
+    const bucket = this.#buckets.get(namespace);
+    if (!bucket?.objects.delete(name)) return;
+    bucket.sorted = undefined;
+    this.#size--;
+    if (bucket.objects.size === 0) this.#buckets.delete(namespace);
   }
 
   #listBucket(namespace: string): StoredObject[] {

@@ -1,4 +1,5 @@
 import { ApiServer } from '../apiserver/api-server.ts';
+import type { ApiServerOptions } from '../apiserver/api-server.ts';
 import type { ClusterConnection } from '../client/cluster-connection.ts';
 import { connectCluster } from '../client/cluster-connection.ts';
 import { Cluster } from '../cluster/cluster.ts';
@@ -6,7 +7,7 @@ import type { ClusterOptions } from '../cluster/cluster.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { goQuote } from '../util/go-quote.ts';
-import { UsageError } from './errors.ts';
+import { pathError, UsageError } from './errors.ts';
 import type { ServerIdentity } from './kubeconfig-file.ts';
 
 /** Options of `startEmbeddedCluster`. */
@@ -21,6 +22,8 @@ export interface EmbeddedClusterOptions {
   readonly previousPort?: number | undefined;
   /** @default a new identity */
   readonly identity?: ServerIdentity | undefined;
+  /** @default none: objects are in memory only */
+  readonly dataDir?: string | undefined;
 }
 
 /** API server in this process, listening with TLS. */
@@ -52,8 +55,8 @@ export async function startEmbeddedCluster(
 ): Promise<EmbeddedCluster> {
   let running: Cluster | undefined;
   const kubelets = (node: string) => running?.kubelet(node);
-  const server = new ApiServer({ log, kubelets, ...options.identity });
-  const endpoint = await listen(server, options);
+  const server = createServer({ log, kubelets, dataDir: options.dataDir, ...options.identity });
+  const endpoint = await listening(server, options);
   const connect = (userAgent: string) =>
     connectCluster(
       {
@@ -87,8 +90,29 @@ export async function startEmbeddedCluster(
         await connection.close();
       }
     },
-    close: () => endpoint.close(),
+    close: async () => {
+      await endpoint.close();
+      await server.close();
+    },
   };
+}
+
+function createServer(options: ApiServerOptions): ApiServer {
+  try {
+    return new ApiServer(options);
+  } catch (error) {
+    throw pathError(`Could not use the data folder ${options.dataDir}`, error);
+  }
+}
+
+/** Listens, or closes the server. */
+async function listening(server: ApiServer, options: EmbeddedClusterOptions) {
+  try {
+    return await listen(server, options);
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
 }
 
 async function listen(server: ApiServer, options: EmbeddedClusterOptions) {

@@ -8,6 +8,7 @@ import { CUSTOM_RESOURCE_DEFINITIONS } from '../../src/api/builtin.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
+import { Kubectl, findKubectl } from '../support/kubectl.ts';
 import { crdController, killAll } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
 import { countCrd, countDraft } from '../support/test-cluster.ts';
@@ -22,6 +23,37 @@ describe('A daemon whose server is killed', { concurrency: 2, timeout: 120_000 }
     assert.equal(readFileSync(kubeconfig, 'utf8'), before, 'the CA, the token and the port');
     const daemon = await reconcilesNewCount();
     assert.doesNotMatch(daemon.stderr, /x509|Unauthorized|Kubeconfig changed/);
+  });
+
+  it('continues with a new server that has its data, and resumes its watches', async (context) => {
+    const server = await started(context, { keepsData: true });
+    const { kubeconfig, killServer, serve, reconcilesNewCount } = server;
+    const connection = connectCluster(await loadClusterConfig({ kubeconfig }));
+    context.after(() => connection.close());
+    const { client } = connection;
+    const first = { namespace: 'default', name: 'test-count' };
+    const before = await client.get(COUNTS, first);
+    await killServer();
+    await serve();
+    const after = await client.get(COUNTS, first);
+    assert.deepEqual(after, before);
+    const daemon = await reconcilesNewCount('second-count');
+    assert.doesNotMatch(daemon.stderr, /x509|Unauthorized|Kubeconfig changed|Expired/);
+    const { resourceVersion } = before.metadata;
+    const events: string[] = [];
+    for await (const event of await client.watch(COUNTS, { resourceVersion })) {
+      if (event.type === 'bookmark' || event.type === 'error') continue;
+      const { name } = event.object.metadata;
+      events.push(`${event.type} ${name}`);
+      if (name === 'second-count') break;
+    }
+    assert.equal(events.at(-1), 'added second-count');
+    assert.ok(!events.includes('added test-count'), 'the watch starts at its resourceVersion');
+    const kubectl = findKubectl();
+    if (kubectl === undefined) return;
+    const shell = new Kubectl({ program: kubectl, kubeconfig, namespace: 'default' });
+    context.after(() => shell.close());
+    assert.match(await shell.run('get', 'counts'), /second-count[^]*test-count/);
   });
 
   it('continues with a new server that has another CA and another token', async (context) => {
@@ -39,7 +71,7 @@ describe('A daemon whose server is killed', { concurrency: 2, timeout: 120_000 }
 });
 
 /** Starts a server and a daemon as processes that share only a kubeconfig. */
-async function started(context: TestContext) {
+async function started(context: TestContext, { keepsData = false } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'restarted-server-'));
   const kubeconfig = join(folder, 'dev.kubeconfig');
   const programs: Program[] = [];
@@ -54,7 +86,8 @@ async function started(context: TestContext) {
   };
   let server: Program;
   const serve = async () => {
-    server = start('serve', `--write-kubeconfig=${kubeconfig}`);
+    const data = keepsData ? [`--data-dir=${join(folder, 'data')}`] : [];
+    server = start('serve', `--write-kubeconfig=${kubeconfig}`, ...data);
     await server.printed(/^export KUBECONFIG=\S+$/m);
   };
   await serve();
@@ -64,12 +97,14 @@ async function started(context: TestContext) {
     '--vmodule=controller=2',
   );
   const healthyLine = /"Count is healthy" .*ready=3 desired=3/g;
-  /** Creates a Count and resolves when the daemon has made it healthy. */
-  const reconcilesNewCount = async (): Promise<Program> => {
+  /** Creates a Count, and the CRD if necessary. Resolves when the daemon has made the Count healthy. */
+  const reconcilesNewCount = async (name: string = 'test-count'): Promise<Program> => {
     const times = [...daemon.output.matchAll(healthyLine)].length;
     const connection = connectCluster(await loadClusterConfig({ kubeconfig }));
-    await connection.client.create(CUSTOM_RESOURCE_DEFINITIONS, countCrd());
-    await connection.client.create(COUNTS, countDraft('default'));
+    if (name === 'test-count') {
+      await connection.client.create(CUSTOM_RESOURCE_DEFINITIONS, countCrd());
+    }
+    await connection.client.create(COUNTS, countDraft('default', {}, name));
     await connection.close();
     await daemon.printed(new RegExp(`(${healthyLine.source}[^]*){${times + 1}}`));
     return daemon;

@@ -7,7 +7,7 @@ import type { ApiObject } from '../resource-definition.ts';
 /**
  * Stores the objects that kube-apiserver creates when it starts: the Service `kubernetes`, the system
  * PriorityClasses, the default roles and bindings, and the objects of flow control. They are complete, so nothing
- * is defaulted or validated.
+ * is defaulted or validated. Existing objects are kept.
  */
 export function createBootstrapObjects({ store, registry, clock, uid }: Backend): void {
   const creationTimestamp = timestamp(clock.now());
@@ -21,7 +21,9 @@ export function createBootstrapObjects({ store, registry, clock, uid }: Backend)
     const [version = '', group = ''] = rest.apiVersion.split('/').reverse();
     const definition = registry.find(group, version, line.slice(0, end));
     if (!definition) continue;
+    const collection = store.collection(definition);
+    if (collection.get(metadata.namespace, metadata.name)) continue;
     const system = { uid: uid(), resourceVersion: '', creationTimestamp };
-    store.collection(definition).put({ ...rest, metadata: { ...metadata, ...system } });
+    collection.put({ ...rest, metadata: { ...metadata, ...system } });
   }
 }

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { CommandContext } from '../command.ts';
 import { startEmbeddedCluster } from '../embedded-cluster.ts';
 import { EXIT_OK } from '../errors.ts';
@@ -7,34 +8,36 @@ import {
   temporaryKubeconfig,
   writeKubeconfig,
 } from '../kubeconfig-file.ts';
+import type { ServerIdentity } from '../kubeconfig-file.ts';
 import { createLogger } from '../logs/logging.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { SERVE_OPTIONS } from '../flags/options.ts';
 import { untilAborted } from '../../util/abort.ts';
 
 /**
- * Serves until the process is stopped. Listens only after the kubeconfig file was validated. If the
+ * Serves until the process is stopped. Listens only after the kubeconfig files were validated. If a
  * kubeconfig exists, the CA, the token and, if free, the port are reused, so that clients can continue.
  */
 export async function serve(
   flags: OptionValues<typeof SERVE_OPTIONS>,
   { logging, signal, print }: CommandContext,
 ): Promise<number> {
-  const target = flags['write-kubeconfig'];
-  const previous = target ? await readOwnKubeconfig(target) : undefined;
+  const { host, port } = flags;
+  const dataDir = flags['data-dir'] || undefined;
+  // The identity in the data folder is preferred, because it belongs to the stored objects.
+  const targets = [
+    dataDir === undefined ? '' : join(dataDir, 'kubeconfig'),
+    flags['write-kubeconfig'],
+  ].filter((target) => target !== '');
+  const found = await Promise.all(targets.map((target) => readOwnKubeconfig(target)));
+  const previous = found.find((kubeconfig) => kubeconfig?.identity) ?? found.find(Boolean);
   const identity = previous?.identity ?? (await newIdentity());
   // The log of the cluster controllers is less verbose, because users watch their own controllers.
   const log = createLogger({ ...logging, verbosity: logging.verbosity - 2 });
-  const { host, port } = flags;
   const previousPort = Number(previous?.server?.port) || undefined;
-  const cluster = await startEmbeddedCluster({ host, port, previousPort, identity }, log);
+  const cluster = await startEmbeddedCluster({ host, port, previousPort, identity, dataDir }, log);
   try {
-    const file = target
-      ? {
-          path: await writeKubeconfig(target, cluster.kubeconfig, identity.authority),
-          remove: async () => undefined,
-        }
-      : await temporaryKubeconfig(cluster.kubeconfig);
+    const file = await writeFiles(targets, cluster.kubeconfig, identity);
     try {
       print(`Serving a Kubernetes API at ${cluster.url}. Press Ctrl-C to stop. For kubectl:\n`);
       print(exportLine(file.path));
@@ -48,6 +51,18 @@ export async function serve(
     await cluster.close();
   }
   return EXIT_OK;
+}
+
+/** Writes the kubeconfig to `targets`, or to a temporary file. Returns the last file. */
+async function writeFiles(
+  targets: readonly string[],
+  kubeconfig: object,
+  { authority }: ServerIdentity,
+): Promise<{ readonly path: string; remove(): Promise<void> }> {
+  if (targets.length === 0) return temporaryKubeconfig(kubeconfig);
+  let path = '';
+  for (const target of targets) path = await writeKubeconfig(target, kubeconfig, authority);
+  return { path, remove: async () => undefined };
 }
 
 /** Returns the shell command that makes kubectl use the kubeconfig at `path`. */

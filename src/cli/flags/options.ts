@@ -372,8 +372,12 @@ export const SERVE_OPTIONS = {
   ...optionGroup('Server', {
     host: hostOption({ help: 'Address to listen on', default: '127.0.0.1' }),
     'write-kubeconfig': textOption({
-      help: 'File to write the kubeconfig to. Default: a temporary file, removed at exit',
+      help: 'File to write the kubeconfig to. Default: the file kubeconfig in --data-dir, or a temporary file, removed at exit',
       completion: 'file',
+    }),
+    'data-dir': textOption({
+      help: 'Folder to keep all objects, the CA and the token in, for the next start. Default: objects are in memory only',
+      completion: 'folder',
     }),
     'no-cluster-controllers': booleanOption({
       help: 'Serve the API only, without garbage collector, scheduler and simulated kubelet',

@@ -80,6 +80,7 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
   out: [at('binary'), at('binary/below')],
   plural: ['Upper', 'a_b', '-x'],
   'tls-cipher-suites': ['TLS_NOTHING'],
+  'data-dir': [at('binary'), at('binary/below')],
   'write-kubeconfig': [at('binary'), at('folder'), at('missing/below')],
 };
 
