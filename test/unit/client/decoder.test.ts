@@ -115,10 +115,16 @@ test('decodes large, wide and deep objects', () => {
 test('does not parse the fields of events and list items before they are read', () => {
   const text = '{"kind":"Foo","apiVersion":"v1","metadata":{"name":"a"},"spec":{},"status":{}}';
   assert.equal(countLazyFields(eventOf(`{"type":"MODIFIED","object":${text}}`)), 2);
-  const item = '{"metadata":{"name":"b"},"spec":{}}';
+  const item = '{"metadata":{"managedFields":[],"name":"b"},"spec":{}}';
   const list = Buffer.from(`{"metadata":{},"items":[${text},${item}]}`);
   const { items } = new Decoder().list<KubernetesObject>(list, 'A list', expected);
   assert.deepEqual(items.map(countLazyFields), [2, 1]);
+  assert.deepEqual(items[1]?.metadata, { name: 'b' });
+});
+
+test('reads a list without a resourceVersion', () => {
+  const list = new Decoder().list(Buffer.from('{"metadata":{},"items":[]}'), 'A list', expected);
+  assert.deepEqual(list, { items: [], resourceVersion: '' });
 });
 
 test('keeps the order of the fields', () => {
@@ -180,7 +186,7 @@ test('reports a line of which any part outside of the lazy fields is malformed',
     return decoder.event(line, 0, line.length, 'An event', expected);
   };
   assert.equal(decode(valid).type, 'added');
-  for (let at = 0; at < valid.length; at++) {
+  for (let at = 0; at <= valid.length; at++) {
     for (const insert of ['x', '{', ',', '\\', '"']) {
       const text = valid.slice(0, at) + insert + valid.slice(at);
       let isJson = true;
@@ -191,6 +197,7 @@ test('reports a line of which any part outside of the lazy fields is malformed',
       }
       if (!isJson) assert.throws(() => decode(text), { kind: 'malformed' }, text);
     }
+    if (at === valid.length) break;
     assert.throws(() => decode(valid.slice(0, at)), { kind: 'malformed' });
   }
 });

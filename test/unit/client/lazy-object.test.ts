@@ -58,6 +58,7 @@ test('behaves as a plain object', () => {
 test('keeps changes of an object that is not shared', () => {
   const object = foo();
   object.spec.replicas = 5;
+  object.status = { ready: true };
   object.status = { ready: false };
   collectGarbage();
   assert.equal(object.spec.replicas, 5);

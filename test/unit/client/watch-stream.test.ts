@@ -170,6 +170,14 @@ test('limits the length of a line before the line is complete', async () => {
   assert.equal(given, 65 * 1024);
 });
 
+test('rejects a line that is longer than the limit and arrives in one chunk', async () => {
+  const fits = line('ADDED', configMap('a'));
+  const long = line('ADDED', { ...configMap('b'), data: { key: 'x'.repeat(1000) } });
+  const { events, error } = await drain(open([fits + long], { maxLineBytes: 1000 }));
+  assert.equal(events.length, 1);
+  assert.ok(error instanceof ApiError && error.kind === 'malformed');
+});
+
 test('concatenates a long line in small chunks once', async (t) => {
   const object = { ...configMap('big'), data: { key: 'x'.repeat(2 ** 20) } };
   const whole = Buffer.from(line('ADDED', object));
