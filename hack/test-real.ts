@@ -9,9 +9,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { BinariesUnavailable, COMPONENTS, findOrBuild, isComponent } from './envtest/binaries.ts';
 
-/** Stories with Deployments, or with Pods that end. */
+/** Stories with Deployments, with Pods that end, or about the controllers of a cluster. */
 const ON_A_CLUSTER = [
   ...['webapp', 'at', 'foo'].map((name) => `test/stories/${name}.test.ts`),
+  'test/stories/cluster-controllers.test.ts',
   'test/stories/examples.test.ts',
   'test/real/high-availability.test.ts',
   'test/real/same-name.test.ts',

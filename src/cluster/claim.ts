@@ -96,20 +96,25 @@ async function mayAdopt(
   }
 }
 
-/** Returns false if the object was deleted, replaced or adopted meanwhile. */
+/**
+ * Returns false if the object was deleted, or adopted by another owner.
+ *
+ * @throws {ApiError} `conflict` if it was changed meanwhile: the owner must not create a second object
+ */
 async function adopt(
   { client, signal }: ChildContext,
   resource: Resource,
   owner: DeepReadonly<KubernetesObject>,
   { metadata }: DeepReadonly<KubernetesObject>,
 ): Promise<boolean> {
-  const { uid } = metadata;
-  const body = { metadata: { uid, ownerReferences: [controllerReference(owner)] } };
+  const { uid, resourceVersion } = metadata;
+  const ownerReferences = [controllerReference(owner)];
+  const body = { metadata: { uid, resourceVersion, ownerReferences } };
   try {
     await client.patch(resource, metadata, { type: 'strategic', body }, { signal });
     return true;
   } catch (error) {
-    if (isApiError(error, 'notFound', 'conflict', 'invalid')) return false;
+    if (isApiError(error, 'notFound', 'invalid')) return false;
     throw error;
   }
 }
@@ -120,12 +125,12 @@ async function release(
   owner: DeepReadonly<KubernetesObject>,
   { metadata }: DeepReadonly<KubernetesObject>,
 ): Promise<void> {
-  const { uid } = metadata;
+  const { uid, resourceVersion } = metadata;
   const removed = { $patch: 'delete', uid: owner.metadata.uid };
-  const body = { metadata: { uid, ownerReferences: [removed] } };
+  const body = { metadata: { uid, resourceVersion, ownerReferences: [removed] } };
   try {
     await client.patch(resource, metadata, { type: 'strategic', body }, { signal });
   } catch (error) {
-    if (!isApiError(error, 'notFound', 'conflict', 'invalid')) throw error;
+    if (!isApiError(error, 'notFound', 'invalid')) throw error;
   }
 }

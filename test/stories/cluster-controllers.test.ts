@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import {
+  DEPLOYMENTS,
+  EVENTS,
+  JOBS,
+  NAMESPACES,
+  POD_DISRUPTION_BUDGETS,
+  PODS,
+  REPLICA_SETS,
+} from '../../src/api/builtin.ts';
+import { controllerOf } from '../../src/api/metadata.ts';
+import type { Draft, KubernetesObject } from '../../src/api/object.ts';
+import { objectPath } from '../../src/api/resource.ts';
+import type { Resource } from '../../src/api/resource.ts';
+import { CONFIG_MAPS } from '../support/config-maps.ts';
+import type { TestCluster } from '../support/test-cluster.ts';
+import { inTestClusters } from '../support/test-clusters.ts';
+
+const LABELS = { app: 'web' };
+
+inTestClusters((where, createCluster) => {
+  describe(`${where}: the controllers of a cluster`, () => {
+    let cluster: TestCluster;
+    beforeEach(async () => {
+      cluster = await createCluster();
+    });
+    afterEach(() => cluster.end());
+
+    const at = (name: string) => ({ namespace: cluster.namespace, name });
+    const create = <T extends KubernetesObject>(
+      resource: Resource<T>,
+      name: string,
+      rest: object = {},
+      metadata: object = {},
+    ) =>
+      cluster.client.create(resource, {
+        apiVersion: resource.group ? `${resource.group}/${resource.version}` : resource.version,
+        kind: resource.kind,
+        metadata: { ...at(name), ...metadata },
+        ...rest,
+      } as Draft<T>);
+    const container = { name: 'app', image: 'nginx' };
+    const workload = (replicas: number) => ({
+      spec: {
+        replicas,
+        selector: { matchLabels: LABELS },
+        template: { metadata: { labels: LABELS }, spec: { containers: [container] } },
+      },
+    });
+    const isGone = async (resource: Resource, name: string) => {
+      const { items } = await cluster.client.list(resource, { namespace: cluster.namespace });
+      return !items.some(({ metadata }) => metadata.name === name);
+    };
+    const eventsAbout = async (kind: string) => {
+      const { items } = await cluster.client.list(EVENTS, { namespace: cluster.namespace });
+      return items
+        .filter(({ involvedObject }) => involvedObject.kind === kind)
+        .map(({ reason, message }) => `${reason} ${message}`);
+    };
+
+    it('delete a circle of owners in the foreground', async () => {
+      const first = await create(CONFIG_MAPS, 'first');
+      const owner = ({ metadata }: KubernetesObject) => ({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        name: metadata.name,
+        uid: metadata.uid,
+        blockOwnerDeletion: true,
+      });
+      const ownerReferences = [owner(first)];
+      const second = await create(CONFIG_MAPS, 'second', {}, { ownerReferences });
+      const body = { metadata: { ownerReferences: [owner(second)] } };
+      await cluster.client.patch(CONFIG_MAPS, at('first'), { type: 'merge', body });
+      await cluster.pass(1000);
+      await cluster.client.delete(CONFIG_MAPS, at('first'), { propagationPolicy: 'Foreground' });
+      await cluster.until('both are gone', async () => {
+        return (await isGone(CONFIG_MAPS, 'first')) && (await isGone(CONFIG_MAPS, 'second'));
+      });
+    });
+
+    it('let a ReplicaSet adopt a Pod, and release it when its labels change', async () => {
+      await create(PODS, 'orphan', { spec: { containers: [container] } }, { labels: LABELS });
+      const { metadata } = await create(REPLICA_SETS, 'web', workload(1));
+      const orphan = () => cluster.client.get(PODS, at('orphan'));
+      await cluster.until('the Pod is adopted', async () => {
+        return controllerOf(await orphan())?.uid === metadata.uid;
+      });
+      const body = { metadata: { labels: { app: 'debug' } } };
+      await cluster.client.patch(PODS, at('orphan'), { type: 'merge', body });
+      await cluster.until('the Pod is replaced', async () => (await cluster.pods()).length === 2);
+      assert.equal(controllerOf(await orphan()), undefined);
+      assert.ok((await eventsAbout('ReplicaSet')).some((text) => /^SuccessfulCreate/.test(text)));
+    });
+
+    it('protect the Pods of a Deployment by a budget, and record events', async () => {
+      await create(DEPLOYMENTS, 'web', workload(2));
+      await create(POD_DISRUPTION_BUDGETS, 'web', {
+        spec: { maxUnavailable: 1, selector: { matchLabels: LABELS } },
+      });
+      await cluster.until('the budget has a status', async () => {
+        const { status } = await cluster.client.get(POD_DISRUPTION_BUDGETS, at('web'));
+        return status?.disruptionsAllowed === 1 && status.expectedPods === 2;
+      });
+      const { status } = await cluster.client.get(POD_DISRUPTION_BUDGETS, at('web'));
+      assert.deepEqual(
+        status?.conditions?.map(({ type, status, reason }) => [type, status, reason]),
+        [['DisruptionAllowed', 'True', 'SufficientPods']],
+      );
+      const evict = (name: string) =>
+        cluster.client.raw({
+          method: 'POST',
+          path: objectPath(PODS, at(name), 'eviction'),
+          body: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: at(name) },
+        });
+      const [first, second] = await cluster.podNames();
+      await evict(first!);
+      await assert.rejects(evict(second!), { kind: 'tooManyRequests' });
+      const [scaling] = await eventsAbout('Deployment');
+      assert.match(scaling ?? '', /^ScalingReplicaSet Scaled up replica set web-\w+ from 0 to 2$/);
+      assert.ok((await eventsAbout('Pod')).some((text) => /^Scheduled Successfully/.test(text)));
+    });
+
+    it('leave a Pod pending that fits on no node', async () => {
+      const spec = { containers: [container], nodeSelector: { disk: 'ssd' } };
+      await create(PODS, 'web', { spec });
+      const condition = async () => {
+        const { status } = await cluster.client.get(PODS, at('web'));
+        return status?.conditions?.find(({ type }) => type === 'PodScheduled');
+      };
+      await cluster.until('an attempt', async () =>
+        /^0\/1/.test((await condition())?.message ?? ''),
+      );
+      assert.equal((await condition())?.reason, 'Unschedulable');
+      const message =
+        /^0\/1 nodes are available: 1 node\(s\) didn't match Pod's node affinity\/selector\. .*preemption: 0\/1 nodes are available: 1 Preemption is not helpful for scheduling\.$/;
+      assert.match((await condition())?.message ?? '', message);
+      await cluster.until('the event', async () => {
+        return (await eventsAbout('Pod')).some((text) => text.startsWith('FailedScheduling 0/1'));
+      });
+    });
+
+    it('complete a Job', async () => {
+      const template = {
+        spec: { restartPolicy: 'Never', containers: [{ ...container, command: ['echo', 'YAY'] }] },
+      };
+      await create(JOBS, 'job', { spec: { completions: 2, template } });
+      await cluster.until('the Job is complete', async () => {
+        const { status } = await cluster.client.get(JOBS, at('job'));
+        return status?.conditions?.some(({ type }) => type === 'Complete') ?? false;
+      });
+      const { status } = await cluster.client.get(JOBS, at('job'));
+      assert.equal(status?.succeeded, 2);
+      assert.deepEqual(
+        status.conditions?.map(({ type, status, reason, message }) => [
+          type,
+          status,
+          reason,
+          message,
+        ]),
+        ['SuccessCriteriaMet', 'Complete'].map((type) => [
+          type,
+          'True',
+          'CompletionsReached',
+          'Reached expected number of succeeded pods',
+        ]),
+      );
+    });
+
+    it('report why a namespace is not deleted', async () => {
+      const { metadata } = await cluster.client.create(NAMESPACES, {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { generateName: 'held-' },
+      });
+      const { name } = metadata;
+      const held = { namespace: name, name: 'held', finalizers: ['example.com/keep'] };
+      await create(CONFIG_MAPS, 'held', {}, held);
+      await cluster.client.delete(NAMESPACES, { name });
+      const problems = async () => {
+        const { status } = await cluster.client.get(NAMESPACES, { name });
+        return (status?.conditions ?? [])
+          .filter((condition) => condition.status === 'True')
+          .map(({ type, message }) => `${type}: ${message}`);
+      };
+      await cluster.until('it is reported', async () => (await problems()).length > 0);
+      assert.deepEqual((await problems()).toSorted(), [
+        'NamespaceContentRemaining: Some resources are remaining: configmaps. has 1 resource instances',
+        'NamespaceFinalizersRemaining: Some content in the namespace has finalizers remaining: example.com/keep in 1 resource instances',
+      ]);
+      const patch = { type: 'merge', body: { metadata: { finalizers: null } } } as const;
+      await cluster.client.patch(CONFIG_MAPS, held, patch);
+    });
+  });
+});
