@@ -122,8 +122,9 @@ test('does not parse the fields of events and list items before they are read', 
   assert.deepEqual(items[1]?.metadata, { name: 'b' });
 });
 
-test('reads a list without a resourceVersion', () => {
-  const list = new Decoder().list(Buffer.from('{"metadata":{},"items":[]}'), 'A list', expected);
+test('reads a list without a resourceVersion and without further pages', () => {
+  const text = Buffer.from('{"metadata":{"continue":""},"items":[]}');
+  const list = new Decoder().list(text, 'A list', expected);
   assert.deepEqual(list, { items: [], resourceVersion: '' });
 });
 
