@@ -248,7 +248,7 @@ export class ApiServer {
         this.#store.restore(snapshot ?? { revision: 1, objects: new Map() });
         crds.restored();
         if (snapshot) rbac.restored();
-        else begin();
+        else createInitialObjects();
       },
     });
     const registry = new Registry();
@@ -291,7 +291,7 @@ export class ApiServer {
       createBootstrapObjects(backend);
       rbac.restored();
     };
-    const begin = () => {
+    const createInitialObjects = () => {
       complete();
       // Clients cannot have seen revisions before the first request.
       this.#store.compact();
@@ -310,7 +310,7 @@ export class ApiServer {
         crds.restored();
         complete();
       } else {
-        begin();
+        createInitialObjects();
       }
     } catch (error) {
       storeLog?.close();

@@ -237,10 +237,10 @@ async function answer(
   });
   if (!isHead) return response;
   await response.body[Symbol.asyncIterator]().return?.();
-  return { ...response, body: noBody() };
+  return { ...response, body: emptyBody() };
 }
 
-async function* noBody(): AsyncGenerator<Uint8Array, void, undefined> {}
+async function* emptyBody(): AsyncGenerator<Uint8Array, void, undefined> {}
 
 async function send(
   { status, headers: { connection: _connection, ...headers }, body }: HttpResponse,

@@ -33,7 +33,7 @@ export function impersonatedUser({ headers }: Pick<HttpRequest, 'headers'>): Use
 }
 
 /**
- * Returns the user as which the server handles the request: `wanted` with the groups that follow
+ * Returns the user for whom the server handles the request: `wanted` with the groups that follow
  * from its name. As in a kube-apiserver, the verb `impersonate` is needed on every single value: the
  * user or the service account, the uid, each group, and each value of an extra field. The verbs of
  * constrained impersonation (KEP-5284) are not supported.

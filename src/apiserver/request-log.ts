@@ -5,28 +5,28 @@ import type { User } from './user.ts';
 /** One request that reached the server. */
 export interface RequestRecord {
   readonly method: HttpRequest['method'];
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string;
-  /** What is asked for; absent for paths that are no resource's (discovery, health). */
+  /** The request info; absent for paths without a resource (discovery, health). */
   readonly info: RequestInfo | undefined;
   readonly userAgent: string;
   /** The user, after impersonation; absent if authentication failed. */
   user?: User;
-  /** HTTP status of the answer; absent while there is none, and where the connection was cut. */
+  /** HTTP status of the response; absent before it is sent, and if the connection was reset. */
   status?: number;
 }
 
 /** Number of requests that are kept in full. */
 const MAX_RECENT = 1000;
 
-/** Characters of their paths and user agents, which clients choose before they are authenticated. */
+/** Maximum total length of their paths and user agents, which unauthenticated clients choose, in characters. */
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 
-/** Combinations of verb, resource and subresource that are counted. */
+/** Maximum number of combinations of verb, resource and subresource that are counted. */
 const COUNTERS = 1000;
 const MAX_KEY_CHARACTERS = 500;
 
-/** What the server was asked: the last requests whole, all of them as numbers. */
+/** The log of requests: the last ones completely, and counters of all. */
 export class RequestLog {
   readonly #recent: RequestRecord[] = [];
   readonly #counts = new Map<string, number>();
@@ -38,8 +38,8 @@ export class RequestLog {
   }
 
   /**
-   * How many requests there were since the last reset; narrowed to a verb (`create`), a resource
-   * (`pods`) and a subresource (`status`; an empty string: none) where given.
+   * Returns the number of requests since the last reset, optionally of a verb (`create`), a resource
+   * (`pods`) and a subresource (`status`; an empty string for none).
    */
   count(filter: { verb?: string; resource?: string; subresource?: string } = {}): number {
     let total = 0;
@@ -69,12 +69,12 @@ export class RequestLog {
     if (!info) return;
     const key = `${info.verb} ${info.resource} ${info.subresource ?? ''}`;
     const count = this.#counts.get(key);
-    // Clients choose the names in paths: a new one is counted only while there is room.
+    // Clients choose the names in paths, so the number of counters is bounded.
     const isCounted = this.#counts.size < COUNTERS && key.length <= MAX_KEY_CHARACTERS;
     if (count !== undefined || isCounted) this.#counts.set(key, (count ?? 0) + 1);
   }
 
-  /** Keeps the last requests, as many as the limits allow. */
+  /** Drops the oldest requests beyond the limits. */
   #trim(): void {
     let kept = 0;
     let characters = 0;

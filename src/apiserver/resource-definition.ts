@@ -6,8 +6,8 @@ import type { JsonSchema } from './schema/json-schema.ts';
 import type { JsonObject } from './schema/json-value.ts';
 
 /**
- * An object inside the server. Between decoding and storing it belongs to one operation, which may
- * change it; once stored it is a `StoredObject` and nobody changes it again.
+ * An object inside the server. Between decoding and storing, one operation owns it and may change it.
+ * A stored object is a `StoredObject` and immutable.
  */
 export interface ApiObject {
   apiVersion: string;
@@ -19,8 +19,8 @@ export interface ApiObject {
 export type StoredObject = DeepReadonly<ApiObject>;
 
 /**
- * All the server must know of a resource in one version: its names, its schema and where it differs
- * from a plain object. Built-in kinds write one down, a CRD becomes one per served version.
+ * The definition of a resource in one version: names, schema, and differences from a plain object.
+ * Built-in kinds have a table of them; a CRD has one for each served version.
  */
 export interface ResourceDefinition extends ResourceNames {
   /** Empty for the core group. */
@@ -28,7 +28,7 @@ export interface ResourceDefinition extends ResourceNames {
   readonly version: string;
   readonly namespaced: boolean;
 
-  /** Schema of the whole object, `metadata` included or not. Absent: any JSON is stored as it is. */
+  /** Schema of the object, with or without `metadata`. If absent, any JSON is stored unchanged. */
   readonly schema?: JsonSchema | undefined;
 
   readonly subresources: Subresources;
@@ -37,7 +37,7 @@ export interface ResourceDefinition extends ResourceNames {
   readonly columns: readonly TableColumn[];
 
   /**
-   * Fields a `fieldSelector` may name besides `metadata.name` and `metadata.namespace`, and how to
+   * Fields that a `fieldSelector` can contain besides `metadata.name` and `metadata.namespace`, and how to
    * read them (an empty string where there is no value).
    * @default {}
    */
@@ -50,7 +50,7 @@ export interface ResourceDefinition extends ResourceNames {
   readonly tracksGeneration?: boolean;
 
   /**
-   * What a name must look like.
+   * Format of names.
    * @default 'dns1123Subdomain'
    */
   readonly nameFormat?: NameFormat;
@@ -59,7 +59,7 @@ export interface ResourceDefinition extends ResourceNames {
   readonly custom?: boolean;
 
   /**
-   * True while the CRD behind the kind is being deleted: nothing new can be created.
+   * True while the CRD of the kind is being deleted: no object can be created.
    * @default false
    */
   readonly terminating?: boolean;
@@ -68,13 +68,13 @@ export interface ResourceDefinition extends ResourceNames {
   readonly deprecationWarning?: string | undefined;
 
   /**
-   * Whether a PUT without `metadata.resourceVersion` overwrites whatever is there.
+   * Whether a PUT without `metadata.resourceVersion` overwrites the object unconditionally.
    * @default true, false for custom kinds
    */
   readonly unconditionalUpdate?: boolean;
 
   /**
-   * Whether a PUT to a name that is free creates it (Event, Lease).
+   * Whether a PUT creates a missing object (Event, Lease).
    * @default false
    */
   readonly createOnUpdate?: boolean;
@@ -112,7 +112,7 @@ export interface ResourceDefinition extends ResourceNames {
 
   readonly hooks?: ResourceHooks;
 
-  /** Present on kinds that are a question (SubjectAccessReview): they can be created, and nothing is kept. */
+  /** Present on reviews (SubjectAccessReview): a create returns the status and stores nothing. */
   readonly review?: Review;
 }
 
@@ -129,21 +129,21 @@ export interface Conversion {
 
 /** The conversion between a representation and the stored objects. */
 export interface StoredAs {
-  /** The stored kind: its hooks decide. */
+  /** The stored kind, whose hooks apply. */
   readonly definition: ResourceDefinition;
   readonly toStored: (object: ApiObject) => ApiObject;
   readonly fromStored: (object: StoredObject) => StoredObject;
 }
 
 /**
- * Answers a question: the object as it is sent back.
+ * Answers a review: returns the object with its status.
  *
- * @throws {StatusError} 400 or 422 if it cannot be answered as it is put
+ * @throws {StatusError} 400 or 422 if the review is invalid
  */
 export type Review = (question: StoredObject, context: ReviewContext) => StoredObject;
 
 export interface ReviewContext {
-  /** Who asks. */
+  /** The user who sends the review. */
   readonly user: User;
   readonly access: Authenticator & Authorizer;
   /** Wall-clock time in milliseconds since the Unix epoch. */
@@ -156,16 +156,16 @@ export interface ResourceNames {
   readonly singular: string;
   readonly kind: string;
   readonly listKind: string;
-  /** What kubectl takes instead of the plural: `po`. */
+  /** Names that kubectl accepts instead of the plural: `po`. */
   readonly shortNames: readonly string[];
-  /** Sets of kinds that kubectl takes together: `all`. */
+  /** Groups of kinds that kubectl accepts as one name: `all`. */
   readonly categories: readonly string[];
 }
 
 export type NameFormat = 'dns1123Subdomain' | 'dns1123Label' | 'dns1035Label' | 'pathSegment';
 
 export interface Subresources {
-  /** `/status` exists: it alone writes `status`, and the main resource never does. */
+  /** `/status` exists, and only it writes `status`. */
   readonly status?: boolean;
   readonly scale?: ScalePaths;
   /** `PUT /finalize` writes `spec.finalizers` (Namespace). */
@@ -174,7 +174,7 @@ export interface Subresources {
   readonly binding?: boolean;
   /** `POST /eviction` deletes (Pod). */
   readonly eviction?: boolean;
-  /** `GET /log` is what a container has printed (Pod). */
+  /** `GET /log` returns the output of a container (Pod). */
   readonly log?: boolean;
   /** `/approval` writes the conditions of a CertificateSigningRequest. */
   readonly approval?: boolean;
@@ -190,11 +190,11 @@ export interface Subresources {
   readonly token?: boolean;
 }
 
-/** Where `/scale` finds its numbers: paths of plain fields, as in a CRD (`.spec.replicas`). */
+/** The fields that `/scale` reads and writes, as paths in the form of a CRD (`.spec.replicas`). */
 export interface ScalePaths {
   readonly specReplicasPath: string;
   readonly statusReplicasPath: string;
-  /** To a selector in text form, or to a `meta/v1` LabelSelector. */
+  /** Path of a selector string, or of a `meta/v1` LabelSelector. */
   readonly labelSelectorPath?: string | undefined;
 }
 
@@ -202,7 +202,7 @@ export interface ScalePaths {
 export interface TableColumn {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
-  /** `name` for the first column; otherwise as OpenAPI formats go. */
+  /** `name` for the first column; otherwise an OpenAPI format. */
   readonly format?: string | undefined;
   readonly description?: string | undefined;
   /**
@@ -219,7 +219,7 @@ export interface TableColumn {
 
 export type TableCell = string | number | boolean | null;
 
-/** What an operation lets a hook know of itself. */
+/** The context of the operation that calls a hook. */
 export interface HookContext {
   /** Wall-clock time in milliseconds since the Unix epoch. */
   readonly now: number;
@@ -231,13 +231,13 @@ export interface HookContext {
 }
 
 /**
- * Where a kind differs from a plain object. Hooks run inside of one operation, synchronously, in
- * the order in which they are written here; a hook that changes `object` changes what is stored.
+ * The differences of a kind from a plain object. Hooks run synchronously within one operation, in the
+ * order of this declaration. A hook that changes `object` changes the stored object.
  */
 export interface ResourceHooks {
-  /** Defaults that a schema cannot say (they depend on other fields). Runs on every write. */
+  /** Sets defaults that depend on other fields, which a schema cannot express. Runs on every write. */
   readonly applyDefaults?: (object: ApiObject) => void;
-  /** Sets or clears what a client does not decide. `metadata` is complete already. */
+  /** Sets or clears the fields that clients cannot set. `metadata` is already complete. */
   readonly prepareForCreate?: (object: ApiObject, context: HookContext) => void;
   /** The same for an update of the main resource or of `subresource`. */
   readonly prepareForUpdate?: (
@@ -245,27 +245,27 @@ export interface ResourceHooks {
     previous: StoredObject,
     context: HookContext & { readonly subresource: string | undefined },
   ) => void;
-  /** What is wrong with the object beyond its schema. `previous` is absent on create. */
+  /** Validates the object beyond its schema. `previous` is absent on create. */
   readonly validate?: (
     object: StoredObject,
     previous: StoredObject | undefined,
   ) => readonly FieldError[];
-  /** What is wrong with the step from `previous`: immutable fields. */
+  /** Validates the change from `previous`: immutable fields. */
   readonly validateUpdate?: (
     object: StoredObject,
     previous: StoredObject,
     subresource?: string,
   ) => readonly FieldError[];
   /**
-   * How long a deletion waits for somebody else to finish it, in seconds; 0 deletes at once. Absent:
-   * the kind knows no grace. `requested` is the client's wish.
+   * Returns the grace period of a deletion in seconds; 0 deletes at once. If absent, the kind has no
+   * grace periods. `requested` is the value in the request.
    */
   readonly gracePeriodSeconds?: (object: StoredObject, requested: number | undefined) => number;
   /**
-   * Runs as an object that cannot go yet gets its `deletionTimestamp` (Namespace: its phase). A kind
-   * that has this knows nothing of grace and generations.
+   * Called when an object gets its `deletionTimestamp` (Namespace: sets the phase). A kind with this hook
+   * has no grace periods and generations.
    */
   readonly markDeleted?: (object: ApiObject) => void;
-  /** True while something besides `metadata.finalizers` keeps a deleted object (Namespace). */
+  /** Returns true while something besides `metadata.finalizers` blocks the removal (Namespace). */
   readonly heldBack?: (object: StoredObject) => boolean;
 }

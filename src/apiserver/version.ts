@@ -1,6 +1,6 @@
 /**
- * What `/version` says. The number is that of the Kubernetes whose behaviour this server follows:
- * clients decide by it what they may ask for.
+ * The response to `/version`: the version of Kubernetes whose behaviour this server follows. Clients
+ * use it to choose features.
  */
 export const VERSION = {
   major: '1',

@@ -13,7 +13,7 @@ const INITIAL_EVENTS_END = { 'k8s.io/initial-events-end': 'true' };
 
 const encoder = new TextEncoder();
 
-/** Makes the lines of one watch, in the representation its client wants. */
+/** Encodes the lines of one watch, in the representation that its client accepts. */
 export class WatchEncoder {
   readonly #definition: ResourceDefinition;
   readonly #representation: Representation;
@@ -30,7 +30,7 @@ export class WatchEncoder {
     this.#clock = clock;
   }
 
-  /** An object's event. `lines` has those that watches of the same form have made of it. */
+  /** Encodes the event of an object. `lines` caches the lines of watches with the same representation. */
   object(type: ObjectEventType, object: StoredObject, lines?: LineCache): Uint8Array {
     const representation = this.#representation;
     if (representation.form === 'table') return line(type, this.#table(object));
@@ -42,7 +42,7 @@ export class WatchEncoder {
     return lines.line(object, `${type} ${form} ${version} ${drop}`, make);
   }
 
-  /** Says that everything up to `revision` has been said. */
+  /** Encodes a bookmark: all changes up to `revision` have been sent. */
   bookmark(revision: number, initialEventsEnd: boolean): Uint8Array {
     const { kind } = this.#definition;
     const representation = this.#representation;
@@ -66,7 +66,7 @@ export class WatchEncoder {
     return line('ERROR', status);
   }
 
-  /** A row that has nothing to say but its metadata. */
+  /** A row with metadata only. */
   #tableBookmark(
     metadata: { readonly resourceVersion: string },
     { includeObject, version }: Extract<Representation, { form: 'table' }>,
@@ -92,7 +92,7 @@ export class WatchEncoder {
     };
   }
 
-  /** Columns are described once, with the first row. */
+  /** Only the first row of a watch has column definitions. */
   #table(object: StoredObject): object {
     const representation = this.#representation;
     const table = renderTable(this.#definition, [inVersion(object, this.#definition)], {

@@ -7,37 +7,37 @@ import { expired } from './status-error.ts';
 export interface Change {
   /** The revision the write made. */
   readonly revision: number;
-  /** The object as written; of a removal, its last state at the removal's revision. */
+  /** The object as written; for a removal, its last state with the revision of the removal. */
   readonly object: StoredObject;
-  /** What was there before; absent if the write created the object. */
+  /** The previous state; absent if the write created the object. */
   readonly previous: StoredObject | undefined;
   readonly removed: boolean;
 }
 
-/** What follows a history. Each callback runs at once, in the order of the changes. */
+/** A subscriber of a history. Callbacks run synchronously, in the order of the changes. */
 export interface Follower {
   readonly onChange?: (change: Change) => void;
   /**
-   * The changes up to and including `revision` are forgotten to save memory. A follower that still
+   * The changes up to and including `revision` were dropped to save memory. A subscriber that still
    * holds them, or objects that they replaced, releases them.
    */
   readonly onForgotten: (revision: number) => void;
-  /** No more changes follow. */
+  /** There are no more changes. */
   readonly onEnd?: () => void;
 }
 
-/** A change, and what keeping it holds in memory. */
+/** A change, and the memory that keeping it costs. */
 interface Kept {
   readonly change: Change;
   readonly bytes: number;
 }
 
 /**
- * The recent changes to the objects of one resource, oldest first, and those who follow them.
+ * The recent changes to the objects of one resource, oldest first, and their subscribers.
  *
- * It keeps at least the last `capacity` changes and never more than twice as many, or fewer if the
- * memory that it shares with other histories is used up. What lies before is compacted: no watch can
- * be resumed from there, as with etcd.
+ * It keeps at least the last `capacity` changes and at most twice as many, or fewer if the memory that it
+ * shares with other histories is exhausted. Earlier changes are compacted: no watch can resume from
+ * there, as with etcd.
  *
  *      compacted        the changes kept             now
  *   ───────┼────────●────────●──────────●────────●────┤
@@ -53,8 +53,8 @@ export class WatchHistory {
 
   /**
    * @param capacity changes that are kept if there is memory for them
-   * @param compacted the revision that the history begins after
-   * @param budget the memory for this history and others
+   * @param compacted the revision after which the history starts
+   * @param budget the memory budget that this history shares with others
    */
   constructor(capacity: number, compacted: number, budget: HistoryBudget) {
     this.#capacity = capacity;
@@ -63,7 +63,7 @@ export class WatchHistory {
     budget.join(this);
   }
 
-  /** What the changes hold in memory beside the objects in the store, in bytes, about. */
+  /** Approximate memory of the changes without the objects in the store, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -73,7 +73,7 @@ export class WatchHistory {
     return this.#compacted;
   }
 
-  /** Number of those who follow. */
+  /** Number of subscribers. */
   get followers(): number {
     return this.#followers.size;
   }
@@ -87,7 +87,7 @@ export class WatchHistory {
     for (const { onChange } of this.#followers) onChange?.(change);
   }
 
-  /** Forgets the oldest changes that hold `bytes` together; the newest one is kept. */
+  /** Drops the oldest changes until `bytes` are released; keeps the newest one. */
   forgetOldest(bytes: number): boolean {
     let count = 0;
     for (let freed = 0; freed < bytes && count < this.#kept.length - 1; count++) {
@@ -98,7 +98,7 @@ export class WatchHistory {
   }
 
   /**
-   * The changes after `revision`.
+   * Returns the changes after `revision`.
    *
    * @throws {StatusError} 410 if some of them are compacted
    */
@@ -109,26 +109,26 @@ export class WatchHistory {
     return this.#kept.slice(this.#indexAfter(revision)).map(({ change }) => change);
   }
 
-  /** Follows every change from now on, until the returned function is called. */
+  /** Subscribes to every later change, until the returned function is called. */
   follow(follower: Follower): () => void {
     this.#followers.add(follower);
     return () => this.#followers.delete(follower);
   }
 
-  /** Forgets all changes up to and including `revision`. */
+  /** Drops all changes up to and including `revision`. */
   compact(revision: number): void {
     this.#drop(this.#indexAfter(revision));
     this.#compacted = Math.max(this.#compacted, revision);
   }
 
-  /** Forgets everything; the history begins again after `revision`, be it an older one. */
+  /** Drops all changes. The history starts after `revision`, which can be an older one. */
   restart(revision: number): void {
     this.#drop(this.#kept.length);
     this.#compacted = revision;
     this.endFollowers();
   }
 
-  /** Ends all that follow. */
+  /** Ends all subscriptions. */
   endFollowers(): void {
     const ended = [...this.#followers];
     this.#followers.clear();

@@ -29,13 +29,13 @@ export interface WatcherOptions extends ListOptions {
   readonly bookmarkIntervalMs: number;
   /** When the watch ends if the client did not say, in milliseconds. */
   readonly timeoutMs: number;
-  /** Events that may wait for a slow client; one more closes the watch. */
+  /** Maximum number of queued events; one more ends the watch. */
   readonly bufferLimit: number;
 }
 
-/** A bookmark also comes this long before the end, so that the next watch begins where it ended. */
+/** Time between the last bookmark and the end, so that the next watch resumes near the end. */
 const LAST_BOOKMARK_BEFORE_END_MS = 2000;
-/** What a client was not sent yet: the event of a change, encoded when its turn comes, or a line. */
+/** A queued event: a change, which is encoded when it is sent, or a line. */
 type Waiting =
   | {
       readonly kind: 'event';
@@ -45,47 +45,46 @@ type Waiting =
     }
   | { readonly kind: 'line'; readonly line: Uint8Array };
 
-/** Waiting events are handed over in pieces of about this size. */
+/** Approximate size of the pieces in which queued events are sent. */
 const CHUNK_BYTES = 64 * 1024;
 
 /**
- * One client's watch: a stream of JSON lines.
+ * The watch of one client: a stream of JSON lines.
  *
- * It begins at the most recent state (every object as ADDED, then a bookmark), or after an exact
- * revision, and then says every change that its selection sees, in order, each once: an object that
- * starts to match is ADDED, one that stops is DELETED as it last matched. It ends when its time is
- * up, when its resource goes away, or when the client reads so slowly that more than `bufferLimit`
- * events wait or the history forgets one of them. An ERROR event is always the last.
+ * It starts with the most recent state (every object as ADDED, then a bookmark), or after an exact
+ * revision, and then sends every selected change in order, each once: an object that starts to match is
+ * ADDED, one that stops matching is DELETED in its last matching state. It ends at its timeout, when its
+ * resource is no longer served, or when the client reads so slowly that more than `bufferLimit` events
+ * are queued or the history drops one of them. An ERROR event is always the last.
  *
- * What waits are objects that the store or the history holds anyway, so a slow client costs no memory
- * of its own.
+ * Queued events refer to objects in the store or the history, so a slow client needs no memory of its own.
  */
 export class Watcher implements AsyncIterable<Uint8Array> {
   readonly #deps: WatcherDeps;
   readonly #options: WatcherOptions;
   readonly #encoder: WatchEncoder;
-  /** Objects of the initial state that were not taken yet, the last one first. */
+  /** Objects of the initial state that were not sent yet, in reverse order. */
   #initial: StoredObject[] = [];
-  /** True until the end of the initial state was taken. */
+  /** True until the end of the initial state was sent. */
   #initialPending = false;
   readonly #initialRevision: number;
-  /** What came after the initial state and was not taken yet. */
+  /** Events after the initial state that were not sent yet. */
   #waiting: Waiting[] = [];
   #ended = false;
   #wake = new Deferred();
   #onEnd: () => void = () => undefined;
   readonly #cancels: (() => void)[] = [];
 
-  /** Subscribes at once: what is written from now on is not missed. */
+  /** Subscribes at once, so that no later write is missed. */
   constructor(deps: WatcherDeps, options: WatcherOptions) {
     this.#deps = deps;
     this.#options = options;
     this.#encoder = new WatchEncoder(deps.definition, options.representation, deps.clock);
     this.#initialRevision = deps.revision();
-    if (this.#begin()) this.#follow();
+    if (this.#collectInitialState()) this.#follow();
   }
 
-  /** Ends the stream after what is waiting. */
+  /** Ends the stream after the queued events. */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -94,7 +93,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     this.#onEnd();
   }
 
-  /** Calls `callback` once the stream takes nothing in any more. */
+  /** Calls `callback` when the stream accepts no more events. */
   whenEnded(callback: () => void): void {
     if (this.#ended) callback();
     else this.#onEnd = callback;
@@ -136,8 +135,8 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     }
   }
 
-  /** Gathers what the stream begins with; false if it ends there. */
-  #begin(): boolean {
+  /** Collects the initial state. Returns false if the stream ends with it. */
+  #collectInitialState(): boolean {
     const { collection } = this.#deps;
     const { revision = 0, selection, sendInitialEvents = revision === 0 } = this.#options;
     if (sendInitialEvents) {
@@ -151,7 +150,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
       this.#initialPending = true;
       return true;
     }
-    // From any state on, without that state: from now on.
+    // From any revision without initial state means from now on.
     if (revision === 0) return true;
     try {
       for (const change of collection.history.since(revision)) this.#offer(change);
@@ -174,7 +173,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     this.#cancels.push(
       collection.history.follow({
         onChange: (change) => {
-          // A client may know a revision that is still to come; until then nothing is sent.
+          // A client can know a future revision; nothing is sent until the server reaches it.
           if (change.revision <= revision) return;
           this.#offer(change);
           if (this.#waiting.length > bufferLimit) this.#giveUp();
@@ -205,13 +204,13 @@ export class Watcher implements AsyncIterable<Uint8Array> {
   }
 
   #bookmark(): void {
-    // A client that is ahead, of a server that was restored, is sent nothing until that is past.
+    // After a restore, a client that knows a later revision is sent nothing until the server passes it.
     if (this.#deps.revision() < (this.#options.revision ?? 0)) return;
-    // It waits behind the initial state and all that came before it.
+    // It is sent after the initial state and earlier events.
     this.#push({ kind: 'line', line: this.#encoder.bookmark(this.#deps.revision(), false) });
   }
 
-  /** The client does not keep up: what waits is dropped with the connection, it can resume. */
+  /** The client is too slow: drops the queued events and the connection. The client can resume. */
   #giveUp(): void {
     this.#waiting = [];
     this.#initial = [];
@@ -233,7 +232,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     if (isIn) {
       this.#push({ kind: 'event', revision, type: wasIn ? 'MODIFIED' : 'ADDED', object });
     } else if (wasIn) {
-      // As it last matched, at the revision at which it stopped.
+      // The last matching state, with the revision at which it stopped matching.
       const last = removed ? object : atRevision(previous, revision);
       this.#push({ kind: 'event', revision, type: 'DELETED', object: last });
     }
@@ -244,7 +243,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     this.#wake.resolve();
   }
 
-  /** The next piece of the stream: first the initial state, then what waits. */
+  /** Returns the next piece of the stream: first the initial state, then queued events. */
   #take(): Uint8Array | undefined {
     const lines: Uint8Array[] = [];
     let bytes = 0;
@@ -256,7 +255,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     return lines.length <= 1 ? lines[0] : Buffer.concat(lines, bytes);
   }
 
-  /** What can be said now, line by line; what was said is forgotten. */
+  /** Takes the lines that can be sent now from the queue. */
   *#lines(): Generator<Uint8Array, void, undefined> {
     for (let object = this.#initial.pop(); object; object = this.#initial.pop()) {
       yield this.#encoder.object('ADDED', object);

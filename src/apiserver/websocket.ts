@@ -175,7 +175,7 @@ export class FrameReader {
         const frame = headerOf(rest);
         if (!frame) break;
         rest = rest.subarray(frame.headerBytes);
-        this.#begin(frame, response);
+        this.#startFrame(frame, response);
         if (this.#isClosed) break;
       }
       rest = rest.subarray(this.#payload(rest, response));
@@ -185,7 +185,7 @@ export class FrameReader {
     return { response: Buffer.concat(response), isClosed: this.#isClosed };
   }
 
-  #begin(frame: FrameHeader, response: Uint8Array[]): void {
+  #startFrame(frame: FrameHeader, response: Uint8Array[]): void {
     if (!frame.mask) response.push(closeFrame(PROTOCOL_ERROR));
     this.#isClosed =
       frame.mask === undefined || frame.opcode === CLOSE || frame.payloadBytes > MAX_FRAME_BYTES;

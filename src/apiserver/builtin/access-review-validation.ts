@@ -30,7 +30,7 @@ export function requireNoPath(spec: JsonObject, findings: Findings): void {
   findings.invalid('spec.nonResourceAttributes', goAttributes(path), why);
 }
 
-/** A review about somebody says about whom. */
+/** A review about a subject requires a user or a group. */
 export function validateSubject(spec: JsonObject, findings: Findings): void {
   if (textIn(spec, 'user') !== '' || listIn(spec, 'groups').length > 0) return;
   findings.invalid('spec.user', '', 'at least one of user or group must be specified');
@@ -104,7 +104,7 @@ function validateValues(requirement: JsonObject, at: string, findings: Findings)
       );
       return;
     default:
-      // Newer servers may know more operators: whoever decides says so then.
+      // Newer servers can have more operators, which the authorizer reports.
       return;
   }
 }

@@ -66,7 +66,7 @@ export function portNameProblems(name: string): string[] {
       : ['must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)']),
     ...(/[a-z]/.test(name) ? [] : ['must contain at least one letter (a-z)']),
     ...(name.includes('--') ? ['must not contain consecutive hyphens'] : []),
-    ...(/^-|-$/.test(name) ? ['must not begin or end with a hyphen'] : []),
+    ...(/^-|-$/.test(name) ? ['must not begin or end with a hyphen'] : []), // words-ok
   ];
 }
 

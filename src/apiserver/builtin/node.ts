@@ -28,7 +28,7 @@ function applyDefaults(node: ApiObject): void {
 
 const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' } as const;
 
-/** A new node takes no Pods until somebody finds it ready (admission plugin TaintNodesByCondition). */
+/** A new node accepts no Pods until it is ready (admission plugin TaintNodesByCondition). */
 function prepareForCreate(node: ApiObject): void {
   const spec = objectIn(node, 'spec') ?? {};
   const taints = objectsIn(spec, 'taints');

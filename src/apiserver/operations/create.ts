@@ -27,9 +27,9 @@ export function create(call: Call): MaybePromise<Answer> {
 }
 
 /**
- * Stores a new object at the place the path says, under its own name or a generated one.
+ * Stores a new object in the namespace of the path, with its own name or a generated one.
  *
- * @throws {StatusError} 403 or 404 if its CRD or its namespace does not take it
+ * @throws {StatusError} 403 or 404 if its CRD or namespace accepts no new objects
  */
 export function createNamed(
   call: Call,
@@ -73,7 +73,7 @@ export function created(object: StoredObject): Answer {
   return { kind: 'object', code: 201, object };
 }
 
-/** @throws {StatusError} 400 if the object says that it belongs somewhere else */
+/** @throws {StatusError} 400 if the object has another namespace than the path */
 export function placeObject({ info, definition }: Call, { metadata }: ApiObject): void {
   if (!definition.namespaced) return;
   if (metadata.namespace && metadata.namespace !== info.namespace) {
@@ -84,7 +84,7 @@ export function placeObject({ info, definition }: Call, { metadata }: ApiObject)
   if (info.namespace !== undefined) metadata.namespace = info.namespace;
 }
 
-/** @throws {StatusError} 403 if the CRD is on its way out */
+/** @throws {StatusError} 403 if the CRD is being deleted */
 function requireOpen({ definition }: Call, name: string): void {
   if (!definition.terminating) return;
   throw forbidden(
@@ -94,7 +94,7 @@ function requireOpen({ definition }: Call, name: string): void {
   );
 }
 
-/** What the NamespaceLifecycle admission of a real server sees to. */
+/** The checks of the admission plugin NamespaceLifecycle. */
 function requireNamespace({ backend, definition, info }: Call, name: string = ''): void {
   if (!definition.namespaced || info.namespace === undefined) return;
   const namespaces = { group: '', plural: 'namespaces' };

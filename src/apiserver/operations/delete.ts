@@ -16,12 +16,12 @@ import { existing } from './read.ts';
 import { mutable } from './successor.ts';
 import { removeObject, requireUnchanged } from './write.ts';
 
-/** Without these there is no cluster. */
+/** The namespaces that cannot be deleted. */
 const ETERNAL_NAMESPACES: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
 
-/** What became of an object. */
+/** The result of a deletion. */
 interface Deletion {
-  /** Its last state if it is gone, else the state in which it waits to go. */
+  /** Its last state if it was removed, otherwise its state with a `deletionTimestamp`. */
   readonly object: StoredObject;
   readonly gone: boolean;
 }
@@ -57,7 +57,7 @@ function requireDeletable(
   return admission.admit({ ...attributesOf(call, 'DELETE', { oldObject, options }), dryRun });
 }
 
-/** Deletes every object of a selection; answers with what it found. */
+/** Deletes the selected objects and returns them. */
 export function removeCollection(call: Call): MaybePromise<Answer> {
   const { backend, definition, info, representation } = call;
   const options = deleteOptions(call);
@@ -101,8 +101,8 @@ function deleteAll(
 }
 
 /**
- * Begins or ends the deletion of one object. It goes at once unless a finalizer or a grace period
- * holds it; then it is marked, and whoever ends the grace or takes the last finalizer off lets it go.
+ * Starts or finishes the deletion of one object. An object without finalizers and grace period is removed at once.
+ * Otherwise it gets a `deletionTimestamp`, and is removed with its last finalizer or by a deletion with grace period 0.
  *
  * @throws {StatusError} 409 if a precondition does not hold
  */
@@ -122,7 +122,7 @@ export function deleteObject(
   const held =
     grace.seconds > 0 || finalizers.length > 0 || definition.hooks?.heldBack?.(stored) === true;
   if (!held) {
-    // Where there could have been grace, it is written first that there is none.
+    // A kind with grace periods first stores that this one is 0.
     const last = definition.hooks?.gracePeriodSeconds
       ? writeMark(backend, definition, stored, mark(stored, definition, grace, finalizers), options)
       : stored;
@@ -147,11 +147,11 @@ function writeMark(
 
 interface Grace {
   readonly seconds: number;
-  /** `deletionTimestamp`: when the grace is over. */
+  /** `deletionTimestamp`: the end of the grace period. */
   readonly until: string;
 }
 
-/** How long the object may live on; `pending` if it is dying already and this changes nothing. */
+/** The grace period of the deletion; `pending` if the object is being deleted and this request changes nothing. */
 function graceFor(
   stored: StoredObject,
   { hooks }: ResourceDefinition,
@@ -164,11 +164,11 @@ function graceFor(
     return { seconds, until: timestamp(now + seconds * 1000) };
   }
   if (current === 0) return { seconds: 0, until: deletionTimestamp };
-  // Once it runs, a grace period can only become shorter.
+  // A grace period that has started can only become shorter.
   if (requested === undefined || requested >= current) return 'pending';
   const until = Date.parse(deletionTimestamp) + (requested - current) * 1000;
   if (until >= now) return { seconds: requested, until: timestamp(until) };
-  // It is over already: still for somebody else to end, unless the client wants it ended now.
+  // It is over. The kubelet still has to finish the deletion, unless the client asks for 0 seconds.
   return { seconds: Math.min(requested, 1), until: timestamp(now) };
 }
 
@@ -182,14 +182,14 @@ function mark(
   const { metadata } = object;
   if (finalizers.length > 0) metadata.finalizers = [...finalizers];
   else delete metadata.finalizers;
-  const begins = metadata.deletionTimestamp === undefined;
+  const isNew = metadata.deletionTimestamp === undefined;
   metadata.deletionTimestamp = until;
   if (hooks?.markDeleted) {
-    if (begins) hooks.markDeleted(object);
+    if (isNew) hooks.markDeleted(object);
     return object;
   }
   metadata.deletionGracePeriodSeconds = seconds;
-  if (begins && metadata.generation) metadata.generation++;
+  if (isNew && metadata.generation) metadata.generation++;
   return object;
 }
 

@@ -41,8 +41,8 @@ const MERGE_PATCH = 'application/merge-patch+json';
 const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
 
 /**
- * A change to one object. Reading, patching and writing happen in one go, so nobody comes in
- * between and the patch is never retried.
+ * Patches one object. Reading, patching and writing are one synchronous operation, so a patch
+ * never has to be retried.
  */
 export function patch(call: Call): MaybePromise<Answer> {
   const type = contentType(call.request);
@@ -64,10 +64,10 @@ function change(call: Call, type: string): MaybePromise<StoredObject> {
 }
 
 /**
- * The body's patch, applied to `live`.
+ * Applies the patch in the body to `live`.
  *
- * @throws {StatusError} 415 if patches of this type are not for this kind, 400 or 422 if it does not
- *   fit
+ * @throws {StatusError} 415 if the kind does not support patches of this type, 400 or 422 if the patch
+ *   cannot be applied
  */
 export function patchedBody(call: Call, type: string, live: StoredObject): unknown {
   const { definition } = call;
@@ -88,7 +88,7 @@ export function patchedBody(call: Call, type: string, live: StoredObject): unkno
   });
 }
 
-/** Server-side apply: creates what is not there. */
+/** Server-side apply. Creates the object if it does not exist. */
 function apply(call: Call): MaybePromise<Answer> {
   const { backend, definition, info } = call;
   const applied = patchObject(readApplyPatch(call.request), 'error decoding YAML');
@@ -135,7 +135,7 @@ function decodePatched(
   return decodeObject(patched, definition, 'patch');
 }
 
-/** A patch may not make another object of the one it is applied to. */
+/** A patch cannot change the identity of the object. */
 function requireIdentity(object: ApiObject, live: StoredObject): ApiObject {
   const { name, namespace } = live.metadata;
   if (object.metadata.name !== name || (object.metadata.namespace ?? namespace) !== namespace) {
@@ -155,7 +155,7 @@ function otherName(name: string, expected: string): StatusError {
   );
 }
 
-/** @throws {StatusError} 400 if something of another kind or version is applied */
+/** @throws {StatusError} 400 if the applied object has another kind or version */
 function requireSameKind(applied: Record<string, unknown>, definition: ResourceDefinition): void {
   const apiVersion = textAt(applied, 'apiVersion');
   const kind = textAt(applied, 'kind');
@@ -182,7 +182,7 @@ function patchTypes({ definition }: Call): string[] {
     : [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH];
 }
 
-/** Runs a pure patch function; what it throws becomes an answer. */
+/** Runs a pure patch function. Converts its errors to a Status. */
 function patching<T>(run: () => T): T {
   try {
     return run();

@@ -30,7 +30,7 @@ export function bindNamed(call: Call): Answer {
   return bind({ ...call, definition: pods, info: { ...call.info, name } });
 }
 
-/** `POST /binding`: a scheduler has found a node. A pod is bound once. */
+/** `POST /binding`: sets the node of a Pod, once. */
 export function bind(call: Call): Answer {
   const { backend, definition } = call;
   const pod = existing(call);
@@ -62,7 +62,7 @@ export function bind(call: Call): Answer {
   return DONE;
 }
 
-/** @throws {StatusError} 500, as from a real server, if it names no node */
+/** @throws {StatusError} 500, as kube-apiserver does, if it has no node */
 function targetOf(binding: Record<string, unknown>): string {
   const kind = valueAt(binding, ['target', 'kind']);
   const name = valueAt(binding, ['target', 'name']);

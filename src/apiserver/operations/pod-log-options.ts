@@ -6,10 +6,10 @@ import { badRequest, invalid } from '../status-error.ts';
 const KIND = { group: '', kind: 'PodLogOptions' };
 
 /**
- * Which part of a container's log is wanted, as the query of a request to its kubelet.
+ * Returns the query of a request to a kubelet for a container's log.
  *
- * @param name of the Pod, for what is wrong
- * @throws {StatusError} 400 for what cannot be read, 422 for what makes no sense
+ * @param name of the Pod, for error messages
+ * @throws {StatusError} 400 for malformed options, 422 for invalid values
  */
 export function kubeletQuery(query: URLSearchParams, name: string): URLSearchParams {
   const numbers = {
@@ -31,7 +31,7 @@ export function kubeletQuery(query: URLSearchParams, name: string): URLSearchPar
   } else {
     require('sinceSeconds', 1, 'must be greater than 0');
   }
-  // Behind a feature gate that is off.
+  // Its feature gate is off by default.
   if (query.has('stream')) errors.push(fieldError.forbidden('stream', 'may not be specified'));
   if (errors.length > 0) throw invalid(KIND, name, errors);
 

@@ -6,10 +6,10 @@ import { StatusError, badRequest, internalError, notFound } from '../status-erro
 import { kubeletQuery } from './pod-log-options.ts';
 import { existing } from './read.ts';
 
-/** What a kubelet says of an error is shown up to here, in characters. */
+/** Maximum length of a kubelet's error text, in characters. */
 const LONGEST_COMPLAINT = 2000;
 
-/** `GET /log`: what a container has printed. The kubelet of the Pod's node has it, and is asked. */
+/** `GET /log`: returns the output of a container from the kubelet of the Pod's node. */
 export async function readLog(call: Call): Promise<Answer> {
   const { info, request } = call;
   const query = kubeletQuery(info.query, info.name ?? '');
@@ -17,7 +17,7 @@ export async function readLog(call: Call): Promise<Answer> {
   const { namespace = '', name } = pod.metadata;
   const container = containerOf(pod, info.query.get('container'));
   const node = textIn(objectIn(pod, 'spec'), 'nodeName');
-  // It runs nowhere yet: nothing was printed.
+  // The Pod has no node yet, so there is no output.
   if (node === '') return { kind: 'nothing' };
   const path = `/containerLogs/${namespace}/${name}/${container}`;
   const kubelet = kubeletOf(call, node);
@@ -33,9 +33,9 @@ export async function readLog(call: Call): Promise<Answer> {
 }
 
 /**
- * The one that is asked for; the only one, if none is.
+ * Returns the requested container, or the only one.
  *
- * @throws {StatusError} 400 if it is not said which, or there is no such container
+ * @throws {StatusError} 400 if the name is missing or unknown
  */
 function containerOf(pod: StoredObject, wanted: string | null): string {
   const spec = objectIn(pod, 'spec');
@@ -57,10 +57,10 @@ function containerOf(pod: StoredObject, wanted: string | null): string {
   );
 }
 
-/** @throws {StatusError} as a server that does not find the way */
+/** @throws {StatusError} as kube-apiserver does if it cannot reach the node */
 function kubeletOf({ backend, definition }: Call, node: string): HttpHandler {
   const nodes = backend.registry.find('', 'v1', 'nodes');
-  // A real server answers as if the Pod were missing, by the name of the node.
+  // kube-apiserver answers NotFound for a Pod with the name of the node.
   if (nodes && !backend.store.collection(nodes).get(undefined, node)) {
     throw notFound(definition, node);
   }
@@ -70,7 +70,7 @@ function kubeletOf({ backend, definition }: Call, node: string): HttpHandler {
   throw StatusError.failure({ code: 500, message });
 }
 
-/** The kubelet's refusal in the server's words. */
+/** Converts an error of the kubelet to a Status. */
 async function complaint(response: HttpResponse, name: string): Promise<StatusError> {
   const decoder = new TextDecoder();
   let text = '';

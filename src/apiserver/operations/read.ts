@@ -9,7 +9,7 @@ import { listOptions, revisionOf } from '../selection.ts';
 import { StatusError, expired, notFound, tooLargeResourceVersion } from '../status-error.ts';
 import { Watcher } from '../watcher.ts';
 
-/** How long a read waits for a revision that this server has not reached. */
+/** Maximum wait of a read for a future revision, in milliseconds. */
 const FRESHNESS_WAIT_MS = 3000;
 
 export async function get(call: Call): Promise<Answer> {
@@ -17,7 +17,7 @@ export async function get(call: Call): Promise<Answer> {
   return { kind: 'object', code: 200, object: existing(call) };
 }
 
-/** @throws {StatusError} 404 if there is no object of the name in the path */
+/** @throws {StatusError} 404 if there is no object with the name in the path */
 export function existing({ backend, definition, info }: Call): StoredObject {
   const { namespace, name = '' } = info;
   const object = backend.store.collection(definition).get(namespace, name);
@@ -26,8 +26,8 @@ export function existing({ backend, definition, info }: Call): StoredObject {
 }
 
 /**
- * One page of a list, or all of it. Every page shows the state of the first one; the token says
- * which that was, and the history leads back to it.
+ * Lists one page or all objects. Every page shows the state of the first one: the continue token has its
+ * revision, and the history restores that state.
  */
 export async function list(call: Call): Promise<Answer> {
   const { backend, definition, representation } = call;
@@ -78,9 +78,9 @@ function pageOf({ backend, definition }: Call, options: ListOptions): Page {
   const { store } = backend;
   const { selection } = options;
   const from = options.continueToken === undefined ? undefined : continueAt(options.continueToken);
-  // Any state comes from where there are no pages, as from a real server's cache.
+  // A list at any revision is not paged, as from kube-apiserver's watch cache.
   const limit = options.revision === 0 && !from ? 0 : options.limit;
-  // A token without a revision is one that this server gave out after the history was gone.
+  // A token without a revision is an inconsistent continue token.
   const revision = from
     ? (from.revision ?? store.revision)
     : exactRevision(options, store.revision);
@@ -109,20 +109,20 @@ function pageOf({ backend, definition }: Call, options: ListOptions): Page {
     metadata: {
       resourceVersion,
       continue: continueToken({ revision, after: last ? storageKey(last) : '' }),
-      // With a selector the server does not know how many are left without looking at them.
+      // With a selector, the number of remaining items is unknown.
       ...(selection.everything && { remainingItemCount: objects.length - limit }),
     },
   };
 }
 
-/** The state a first page shows: the newest, unless the client insists on another. */
+/** Returns the revision that the first page shows: the newest, unless the client asks for an exact one. */
 function exactRevision({ exact, revision, limit }: ListOptions, current: number): number {
   // As etcd: a limited list at a revision, without a match, means exactly that revision.
   const insists = exact || (limit > 0 && revision !== undefined && revision > 0);
   return insists && revision !== undefined ? revision : current;
 }
 
-/** The 410 of a token whose state is forgotten carries another that goes on without it. */
+/** The 410 of an expired token has an inconsistent continue token. */
 function expiredToken(error: unknown, after: string): unknown {
   if (!(error instanceof StatusError) || error.status.code !== 410) return error;
   const inconsistent = expired(

@@ -9,7 +9,7 @@ import { notAcceptable } from '../status-error.ts';
 import { placeObject } from './create.ts';
 import { requireGoTypes } from './write.ts';
 
-/** `POST` to a kind that is a question: the object comes back with the answer, and is forgotten. */
+/** `POST` of a review, such as a SubjectAccessReview: returns the object with its status, and stores nothing. */
 export function answerReview(call: Call, review: Review): Answer {
   if (call.representation.form === 'table') throw notAcceptable([JSON_TYPE]);
   const draft = withoutNulls(decodeBody(call));
@@ -21,7 +21,7 @@ export function answerReview(call: Call, review: Review): Answer {
   return { kind: 'object', code: 201, object: withoutEmptyMetadata(answer) };
 }
 
-/** Go reads a null as nothing. Nesting was bounded on arrival. */
+/** Go decodes a null as a missing field. The decoder has bounded the nesting depth. */
 function withoutNulls<T>(value: T): T {
   if (Array.isArray(value)) return value.map(withoutNulls) as T;
   if (!isRecord(value)) return value;
@@ -29,7 +29,7 @@ function withoutNulls<T>(value: T): T {
   return Object.fromEntries(members.map(([key, member]) => [key, withoutNulls(member)])) as T;
 }
 
-/** What a client never decides, and the namespace of what has none. */
+/** The metadata that clients cannot set, and the namespace of cluster-scoped kinds. */
 function withoutSystemFields({ definition }: Call, draft: ApiObject): ApiObject {
   const metadata: Partial<ApiObject['metadata']> = { ...draft.metadata };
   delete metadata.uid;
@@ -40,7 +40,7 @@ function withoutSystemFields({ definition }: Call, draft: ApiObject): ApiObject 
   return { ...draft, metadata: metadata as ApiObject['metadata'] };
 }
 
-/** What is not kept has neither name nor version. */
+/** Objects that are not stored have no name and resourceVersion. */
 function withoutEmptyMetadata(answer: StoredObject): StoredObject {
   const set = Object.entries(answer.metadata).filter(([, value]) => value !== '');
   return { ...answer, metadata: Object.fromEntries(set) as Partial<ObjectMeta> as ObjectMeta };

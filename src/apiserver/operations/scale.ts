@@ -17,7 +17,7 @@ import { existing } from './read.ts';
 import { mutable } from './successor.ts';
 import { storeChange } from './write.ts';
 
-/** The kind that every scalable kind can be seen as. */
+/** The kind that `/scale` represents every scalable kind as. */
 const SCALE: ResourceDefinition = {
   group: 'autoscaling',
   version: 'v1',
@@ -47,7 +47,7 @@ export function patchScale(call: Call): MaybePromise<Answer> {
   return whenReady(storeScale(call, stored, patched), answer);
 }
 
-/** Writes the wished number of replicas, and nothing else, into the object behind the scale. */
+/** Writes only the desired number of replicas into the object behind the scale. */
 function storeScale(call: Call, stored: StoredObject, body: unknown): MaybePromise<StoredObject> {
   if (!isRecord(body)) throw badRequest('the scale is not an object');
   const { object: draft } = decodeObject(body, SCALE);
@@ -87,7 +87,7 @@ function writeScale(
       'Scale in version "v1" cannot be handled as a Scale: spec.replicas must be an integer',
     );
   }
-  // Of custom kinds, their own validation says so.
+  // Custom kinds have their own validation.
   if (Number(replicas) < 0 && !definition.custom) {
     throw invalid(SCALE, stored.metadata.name, [
       fieldError.invalid('spec.replicas', replicas, 'must be greater than or equal to 0'),
@@ -136,7 +136,7 @@ function scaleOf(object: StoredObject, { definition }: Pick<Call, 'definition'>)
   };
 }
 
-/** Built-in kinds keep a selector as an object, custom kinds as text. */
+/** Built-in kinds have a selector object, custom kinds a string. */
 function selectorText(selector: unknown, { custom }: ResourceDefinition): string {
   if (typeof selector === 'string') return selector;
   return !custom && isRecord(selector) ? formatLabelSelector(selector) : '';

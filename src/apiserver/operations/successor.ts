@@ -3,12 +3,12 @@ import { objectIn, objectsIn, textIn } from '../builtin/fields.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 
-/** A stored object as the start of its successor: only the top two levels may be changed. */
+/** Copies the top two levels of a stored object; deeper levels must not be changed. */
 export function mutable(object: StoredObject): ApiObject {
   return { ...object, metadata: { ...object.metadata } } as ApiObject;
 }
 
-/** The draft with everything that its path may not write taken from `previous`. */
+/** Takes all fields that the path cannot write from `previous`. */
 export function isolated(
   draft: ApiObject,
   previous: StoredObject,
@@ -54,7 +54,7 @@ export function isolated(
   return draft;
 }
 
-/** The containers of a Pod with the resources of the same containers in another spec. */
+/** Returns the containers of a Pod with the resources of the same containers in another spec. */
 function resized(before: JsonObject, after: JsonObject): readonly JsonObject[] {
   const wanted = new Map(
     objectsIn(after, 'containers').map((container) => [textIn(container, 'name'), container]),
@@ -65,7 +65,7 @@ function resized(before: JsonObject, after: JsonObject): readonly JsonObject[] {
   });
 }
 
-/** Metadata of an update: what no client decides is as it was. */
+/** Keeps the metadata that clients cannot set. */
 export function settledMetadata(
   draft: ApiObject,
   { metadata: previous }: StoredObject,
@@ -91,14 +91,14 @@ export function settledMetadata(
   return metadata;
 }
 
-/** What is as it was is the same value again: kept once, and compared in no time from here on. */
+/** Reuses equal values of `previous`, so that they are stored once and compared by identity. */
 export function shareUnchanged(object: ApiObject, previous: StoredObject): void {
   for (const [field, value] of Object.entries(previous)) {
     if (field !== 'metadata' && equalJson(object[field], value)) object[field] = value;
   }
 }
 
-/** Makes `target` have the field that `source` has, or have none either. */
+/** Copies a field from `source`, or removes it if `source` does not have it. */
 function keep<T extends object>(target: T, source: object, field: keyof T & string): void {
   const value: unknown = Object.hasOwn(source, field)
     ? (source as Record<string, unknown>)[field]

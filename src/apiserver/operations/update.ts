@@ -44,7 +44,7 @@ function requireName({ metadata }: ApiObject, name: string): void {
   }
 }
 
-/** @throws {StatusError} 409 if the object was deleted since it was read, and maybe created again */
+/** @throws {StatusError} 409 if the object was deleted after it was read, even if it was created again */
 function requireSameObject(
   { definition, info }: Call,
   { metadata }: ApiObject,

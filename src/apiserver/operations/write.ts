@@ -71,7 +71,7 @@ export function prepareNew(call: Call, draft: ApiObject, applied?: AppliedFields
   );
   delete defaulted.metadata.generation;
   if (tracksGeneration) defaulted.metadata.generation = 1;
-  // What the server adds from here on, the client has not written.
+  // Fields that the server adds after this belong to no field manager.
   const object = applied ? defaulted : withTrackedFields(call, undefined, defaulted);
   hooks?.prepareForCreate?.(object, hookContext(call));
   requireValid(
@@ -106,11 +106,10 @@ export function insertNew({ call, object }: PreparedObject): StoredObject {
 export type AppliedFields = 'applied';
 
 /**
- * Stores `draft` in place of `previous`, as far as the main resource or `subresource` may change
- * it. Nothing is written if nothing changes; the object goes if it was being deleted and nothing
- * keeps it any more.
+ * Stores the fields of `draft` that the main resource or `subresource` can change. Writes nothing if
+ * nothing changed. Removes the object if it is being deleted and has no finalizer and grace period left.
  *
- * @throws {StatusError} 409 if `draft` was made from another state, 422 if something is wrong
+ * @throws {StatusError} 409 if `draft` has an outdated resourceVersion, 422 if it is invalid
  */
 export function storeChange(
   call: Call,
@@ -184,7 +183,7 @@ function prepareChange(
     withSchemaErrors(validateObject(call, object, previous), [
       ...(hooks?.validate?.(object, previous) ?? []),
       ...(hooks?.validateUpdate?.(object, previous, info.subresource) ?? []),
-      // The name was found valid when it was new.
+      // The name was validated by the create.
       ...validateMetadata(object.metadata, definition.namespaced, 'pathSegment'),
       ...(definition.custom ? [] : validateKubeFinalizers(object.metadata)),
       ...validateMetadataUpdate(object.metadata, previous.metadata),
@@ -203,7 +202,7 @@ function replaceStored(
   if (isUnchanged(next, previous)) return previous;
   if (isDryRun(call)) return next;
   if (isReadyToGo(next, definition)) {
-    // What is seen to go is what was stored: the change that lets it go is never written.
+    // The DELETED event has the stored state: the change that removes the object is never stored.
     removeObject(backend, definition, previous);
     return next;
   }
@@ -213,9 +212,9 @@ function replaceStored(
 }
 
 /**
- * The call and the draft for the kind that stores it; the fields are tracked in the representation.
+ * Returns the call and the draft for the stored kind. managedFields are tracked in the representation.
  *
- * @throws {StatusError} 422 if something is wrong with the representation itself
+ * @throws {StatusError} 422 if the representation is invalid
  */
 function asStored(
   call: Call,
@@ -257,7 +256,7 @@ export function requireUnchanged(
 /**
  * Runs admission for a new object and stores it.
  *
- * @throws {StatusError} 409 if there is one of this name, 422 if something is wrong with it
+ * @throws {StatusError} 409 if the name exists, 422 if the object is invalid
  */
 export function storeNew(
   call: Call,
@@ -295,7 +294,7 @@ export function admittedDraft(
   );
 }
 
-/** A new object has no status of its own if `/status` writes it. */
+/** Drops the status of a new object if only `/status` writes it. */
 function withoutStatus(
   draft: ApiObject,
   { subresources, keepsStatus }: ResourceDefinition,
@@ -305,7 +304,7 @@ function withoutStatus(
   return rest;
 }
 
-/** Takes the object out of the store for good; returns its last state. */
+/** Removes the object from the store; returns its last state. */
 export function removeObject(
   { store, observer }: Pick<Backend, 'store' | 'observer'>,
   definition: ResourceDefinition,
@@ -316,7 +315,7 @@ export function removeObject(
   return removed;
 }
 
-/** True if a deletion was asked for and nothing keeps the object any more. */
+/** Whether the object is being deleted and has no finalizer and grace period left. */
 export function isReadyToGo(object: StoredObject, { hooks }: ResourceDefinition): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = object.metadata;
   return (
@@ -327,7 +326,7 @@ export function isReadyToGo(object: StoredObject, { hooks }: ResourceDefinition)
   );
 }
 
-/** A PUT or a patch speaks of one state of one object; another object of that name is another. */
+/** Checks that the uid and the resourceVersion of the draft, if it has them, are those of the stored object. */
 function requireCurrent(
   definition: ResourceDefinition,
   draft: ApiObject,
@@ -346,8 +345,8 @@ function requireCurrent(
 }
 
 /**
- * The object with its defaults, safe to be changed by hooks: what schema functions return shares
- * parts with the schema and with the object before.
+ * Returns the object with its defaults. Hooks may change it: the result of schema functions shares
+ * parts with the schema and the previous object, so it is copied.
  */
 function withDefaults(object: ApiObject, { schema, hooks }: ResourceDefinition): ApiObject {
   const defaulted = schema ? applyDefaults(object, schema) : object;
@@ -376,7 +375,7 @@ function validateObject(
   if (!custom) {
     const errors = validateValues(object, schema);
     requireGoTypes({ definition, info }, object, errors);
-    // Beyond that their own rules decide: enums and keys of lists are not enforced as such.
+    // Enums and list keys are left to the rules of the kind.
     const byOwnRules = definition.hooks?.validate !== undefined;
     return errors.filter(
       ({ reason }) =>
@@ -390,7 +389,7 @@ function validateObject(
 }
 
 /**
- * Built-in kinds are Go types: a value of another type does not even decode.
+ * Built-in kinds are Go types, which do not decode values of other types.
  *
  * @throws {StatusError} 400, or 422 of a patch
  */
@@ -413,7 +412,7 @@ function requireValid(
   if (errors.length > 0) throw invalid(definition, object.metadata.name, errors);
 }
 
-/** `metadata.generation` counts what is neither metadata nor a status of its own. */
+/** `metadata.generation` counts changes outside of metadata, and of the status if `/status` writes it. */
 function differsInSubstance(
   object: StoredObject,
   previous: StoredObject,
@@ -428,7 +427,7 @@ function differsInSubstance(
   return !equalJson(substance(object), substance(previous));
 }
 
-/** Who set a field when is no change of the object. What is equal apart from the metadata is shared. */
+/** Compares objects without managedFields. Shares equal parts apart from the metadata. */
 function isUnchanged(next: StoredObject, previous: StoredObject): boolean {
   const { metadata: now, ...rest } = next;
   const { metadata: before, ...formerRest } = previous;
@@ -440,7 +439,7 @@ function withoutTimes({ managedFields, ...metadata }: StoredObject['metadata']):
   return { ...metadata, managedFields: managedFields.map(({ time: _time, ...entry }) => entry) };
 }
 
-/** What a dry run of a creation answers: nothing is stored, so there is no version. */
+/** Returns the response to a dry run of a create: without a resourceVersion, because nothing is stored. */
 function withoutVersion(object: ApiObject): StoredObject {
   const metadata: Partial<ApiObject['metadata']> = { ...object.metadata };
   delete metadata.resourceVersion;
