@@ -121,7 +121,7 @@ export class DeltaQueue<D> implements TimeSlice {
   push(entry: D): Promise<void> | undefined {
     if (this.#closed) return undefined;
     this.#entries.push(entry);
-    this.#arrival?.resolve();
+    if (this.#arrival) this.#wake();
     if (this.length <= this.#highWater) return undefined;
     return (this.#drained ??= new Deferred()).promise;
   }
@@ -131,7 +131,7 @@ export class DeltaQueue<D> implements TimeSlice {
    * because the store is in an unknown state then.
    */
   async consume(process: Processor<D>, signal: AbortSignal): Promise<void> {
-    const wake = () => this.#arrival?.resolve();
+    const wake = () => this.#wake();
     signal.addEventListener('abort', wake);
     try {
       while (!signal.aborted) {
@@ -173,9 +173,14 @@ export class DeltaQueue<D> implements TimeSlice {
     const sinceMs = this.#clock.monotonic();
     this.#arrival = new Deferred();
     await this.#arrival.promise;
-    this.#arrival = undefined;
     this.#batchStartMs = this.#clock.monotonic();
     if (this.#batchStartMs - sinceMs >= this.#sliceMs) this.#startSlice();
+  }
+
+  /** Ends the wait for an entry. Only the first of the entries that arrive together does so. */
+  #wake(): void {
+    this.#arrival?.resolve();
+    this.#arrival = undefined;
   }
 
   #startSlice(): void {

@@ -120,7 +120,7 @@ export async function readInitialState<T extends KubernetesObject>(
   clock: Clock,
   { pauseMs, timeoutMs }: InitialStreamLimits,
 ): Promise<InitialState<T> | undefined> {
-  const objects = new Map<ObjectKey, T>();
+  const objects = new InitialObjects<T>();
   let lastEventMs = clock.monotonic();
   const close = () => connection.close();
   const pause = new Watchdog(clock, pauseMs, () => lastEventMs, close);
@@ -132,16 +132,13 @@ export async function readInitialState<T extends KubernetesObject>(
       switch (event.type) {
         case 'added':
         case 'modified':
-          lastEventMs = clock.monotonic();
-          if (guard.admits(event.object)) objects.set(keyOf(event.object), event.object);
-          break;
         case 'deleted':
           lastEventMs = clock.monotonic();
-          if (guard.admits(event.object)) objects.delete(keyOf(event.object));
+          if (guard.admits(event.object)) objects.apply(event.type, event.object);
           break;
         case 'bookmark':
           if (!event.initialEventsEnd) break;
-          return { objects: [...objects.values()], resourceVersion: event.resourceVersion };
+          return { objects: objects.all(), resourceVersion: event.resourceVersion };
         case 'error':
           throw event.error;
       }
@@ -149,6 +146,29 @@ export async function readInitialState<T extends KubernetesObject>(
   } finally {
     pause.stop();
     cancelTimeout();
+  }
+}
+
+/**
+ * The objects of an initial stream. Nearly all are additions, which need no lookup; a map is built at the first
+ * event of another type.
+ */
+class InitialObjects<T extends KubernetesObject> {
+  readonly #added: T[] = [];
+  #byKey: Map<ObjectKey, T> | undefined;
+
+  apply(type: 'added' | 'modified' | 'deleted', object: T): void {
+    if (type === 'added' && !this.#byKey) {
+      this.#added.push(object);
+      return;
+    }
+    this.#byKey ??= new Map(this.#added.map((added) => [keyOf(added), added]));
+    if (type === 'deleted') this.#byKey.delete(keyOf(object));
+    else this.#byKey.set(keyOf(object), object);
+  }
+
+  all(): readonly T[] {
+    return this.#byKey ? [...this.#byKey.values()] : this.#added;
   }
 }
 

@@ -23,7 +23,9 @@ export class Layout {
   readonly names: readonly string[];
   /** The last name, if it is an eager field. */
   readonly eager: EagerField | undefined;
-  readonly lazy: readonly (readonly [name: string, descriptor: PropertyDescriptor])[];
+  /** Names and descriptors of the lazy fields. */
+  readonly lazy: readonly string[];
+  readonly descriptors: readonly PropertyDescriptor[];
   /** The eager fields come first, in one of the orders that servers use. */
   readonly start: 'apiVersion' | 'kind' | undefined;
   readonly #next = new Map<string, Layout>();
@@ -32,9 +34,9 @@ export class Layout {
   private constructor(names: readonly string[]) {
     this.names = names;
     this.eager = eagerField(names.at(-1));
-    const lazy = names.filter((name) => !eagerField(name));
-    this.lazy = lazy.map((name) => [name, descriptorOf(name)]);
-    const eager = names.slice(0, names.length - lazy.length).join();
+    this.lazy = names.filter((name) => !eagerField(name));
+    this.descriptors = this.lazy.map((name) => descriptorOf(name));
+    const eager = names.slice(0, names.length - this.lazy.length).join();
     const isUsual = ['apiVersion,kind,metadata', 'kind,apiVersion,metadata', 'metadata'];
     if (isUsual.includes(eager)) this.start = eager.startsWith('kind') ? 'kind' : 'apiVersion';
   }
@@ -243,8 +245,12 @@ export function lazyObject(
   if (layout.start === 'apiVersion') object = new VersionFirst(apiVersion, kind, metadata);
   else if (layout.start === 'kind') object = new KindFirst(kind, apiVersion, metadata);
   else return inOrder(layout, { apiVersion, kind, metadata }, json);
-  if (layout.lazy.length === 0) return object;
-  for (const [name, descriptor] of layout.lazy) Reflect.defineProperty(object, name, descriptor);
+  const { lazy, descriptors } = layout;
+  if (lazy.length === 0) return object;
+  for (let at = 0; at < lazy.length; at++) {
+    const descriptor = descriptors[at];
+    if (descriptor) Reflect.defineProperty(object, lazy[at] ?? '', descriptor);
+  }
   return withFields(object, json);
 }
 

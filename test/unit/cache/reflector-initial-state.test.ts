@@ -180,6 +180,20 @@ test('keeps the last state of an object that is sent twice in the initial state'
   await fixture.stop();
 });
 
+test('applies a deletion and a new creation in the initial state', async () => {
+  const fixture = reflectorFixture('endless');
+  const kept = fixture.source.put('a');
+  const deleted = fixture.source.put('b');
+  await fixture.start();
+  fixture.source.emit({ type: 'deleted', object: kept });
+  fixture.source.emit({ type: 'deleted', object: deleted });
+  fixture.source.emit({ type: 'added', object: kept });
+  fixture.source.emit({ type: 'bookmark', resourceVersion: '15', initialEventsEnd: true });
+  await settle();
+  assert.deepEqual(fixture.deltas.map(brief), ['replaced a@15']);
+  await fixture.stop();
+});
+
 test('ignores a malformed deletion in the initial state', async () => {
   const fixture = reflectorFixture('endless');
   fixture.source.put('a');
