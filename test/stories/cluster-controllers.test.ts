@@ -90,7 +90,9 @@ inTestClusters((where, createCluster) => {
       await cluster.client.patch(PODS, at('orphan'), { type: 'merge', body });
       await cluster.until('the Pod is replaced', async () => (await cluster.pods()).length === 2);
       assert.equal(controllerOf(await orphan()), undefined);
-      assert.ok((await eventsAbout('ReplicaSet')).some((text) => /^SuccessfulCreate/.test(text)));
+      assert.ok(
+        (await eventsAbout('ReplicaSet')).some((text) => text.startsWith('SuccessfulCreate')),
+      );
     });
 
     it('protect the Pods of a Deployment by a budget, and record events', async () => {
@@ -118,7 +120,9 @@ inTestClusters((where, createCluster) => {
       await assert.rejects(evict(second!), { kind: 'tooManyRequests' });
       const [scaling] = await eventsAbout('Deployment');
       assert.match(scaling ?? '', /^ScalingReplicaSet Scaled up replica set web-\w+ from 0 to 2$/);
-      assert.ok((await eventsAbout('Pod')).some((text) => /^Scheduled Successfully/.test(text)));
+      assert.ok(
+        (await eventsAbout('Pod')).some((text) => text.startsWith('Scheduled Successfully')),
+      );
     });
 
     it('leave a Pod pending that fits on no node', async () => {
@@ -129,7 +133,7 @@ inTestClusters((where, createCluster) => {
         return status?.conditions?.find(({ type }) => type === 'PodScheduled');
       };
       await cluster.until('an attempt', async () =>
-        /^0\/1/.test((await condition())?.message ?? ''),
+        ((await condition())?.message ?? '').startsWith('0/1'),
       );
       assert.equal((await condition())?.reason, 'Unschedulable');
       const message =
