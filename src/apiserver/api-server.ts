@@ -33,6 +33,7 @@ import { RequestHandler } from './request-handler.ts';
 import { RequestLog } from './request-log.ts';
 import { ServiceAccountTokens } from './service-account-tokens.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
+import type { KubernetesVersion } from './version.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 
@@ -45,6 +46,7 @@ const SERVER_OPTIONS: OptionNames<ApiServerOptions> = {
   historySize: true,
   historyBytes: true,
   dataDir: true,
+  kubernetesVersion: true,
   kinds: true,
   kubelets: true,
   users: true,
@@ -99,6 +101,11 @@ export interface ApiServerOptions extends Partial<WatchLimits> {
    * @default none: the objects are in memory only
    */
   readonly dataDir?: string | undefined;
+  /**
+   * Version of Kubernetes that `/version` shows. Nothing else depends on it.
+   * @default '1.37'
+   */
+  readonly kubernetesVersion?: KubernetesVersion;
   /**
    * Served kinds in addition to those of CRDs.
    * @default the built-in kinds
@@ -215,6 +222,7 @@ export class ApiServer {
       historySize = 10_000,
       historyBytes = 64 * 1024 ** 2,
       dataDir,
+      kubernetesVersion = '1.37',
       kinds = BUILTIN_KINDS,
       kubelets = () => undefined,
       users = [],
@@ -303,6 +311,7 @@ export class ApiServer {
       observed: this.#observed,
       streams: this.#streams,
       log: log.named('apiserver'),
+      kubernetesVersion,
     });
     this.handler = (request) => this.#requestHandler.handle(request, authenticate);
     try {

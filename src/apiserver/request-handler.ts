@@ -47,7 +47,8 @@ import {
   notAcceptable,
   unauthorized,
 } from './status-error.ts';
-import { VERSION } from './version.ts';
+import type { KubernetesVersion } from './version.ts';
+import { versionInfo } from './version.ts';
 import { protocolToken } from './websocket.ts';
 
 export interface RequestHandlerDeps {
@@ -57,6 +58,8 @@ export interface RequestHandlerDeps {
   readonly observed: ObservedRbac;
   readonly streams: OpenStreams;
   readonly log: Logger;
+  /** Version that `/version` shows. */
+  readonly kubernetesVersion: KubernetesVersion;
 }
 
 /**
@@ -189,7 +192,7 @@ export class RequestHandler {
     const { accept } = request.headers;
     if (first === 'version' && rest.length === 0) {
       if (!mediaRanges(accept).some(takesJson)) throw notAcceptable([JSON_TYPE]);
-      return jsonResponse(200, VERSION);
+      return jsonResponse(200, versionInfo(this.#deps.kubernetesVersion));
     }
     if (first === 'observed-rbac' && rest.length === 0) {
       const role = this.#deps.observed.roleOf(target.query.get('user') ?? '');

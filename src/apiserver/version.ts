@@ -1,7 +1,4 @@
-/**
- * The response to `/version`: the version of Kubernetes whose behaviour this server follows. Clients
- * use it to choose features.
- */
+/** The response of `/version`. The server behaves like this version of Kubernetes. */
 export const VERSION = {
   major: '1',
   minor: '37',
@@ -13,3 +10,15 @@ export const VERSION = {
   compiler: 'none',
   platform: `${process.platform}/${process.arch}`,
 } as const;
+
+/** Versions of Kubernetes that `/version` can show. */
+export const KUBERNETES_VERSIONS = ['1.35', '1.36', '1.37'] as const;
+
+export type KubernetesVersion = (typeof KUBERNETES_VERSIONS)[number];
+
+/** Returns the response of `/version` for another version. Only the version itself differs. */
+export function versionInfo(version: KubernetesVersion): object {
+  const [major = '', minor = ''] = version.split('.');
+  if (minor === VERSION.minor) return VERSION;
+  return { ...VERSION, major, minor, gitVersion: `v${version}.0+crd-controller` };
+}

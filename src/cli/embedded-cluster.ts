@@ -1,5 +1,6 @@
 import { ApiServer } from '../apiserver/api-server.ts';
 import type { ApiServerOptions } from '../apiserver/api-server.ts';
+import type { KubernetesVersion } from '../apiserver/version.ts';
 import type { ClusterConnection } from '../client/cluster-connection.ts';
 import { connectCluster } from '../client/cluster-connection.ts';
 import { Cluster } from '../cluster/cluster.ts';
@@ -24,6 +25,8 @@ export interface EmbeddedClusterOptions {
   readonly identity?: ServerIdentity | undefined;
   /** @default none: objects are in memory only */
   readonly dataDir?: string | undefined;
+  /** @default the version that the server behaves like */
+  readonly kubernetesVersion?: KubernetesVersion;
 }
 
 /** API server in this process, listening with TLS. */
@@ -55,7 +58,14 @@ export async function startEmbeddedCluster(
 ): Promise<EmbeddedCluster> {
   let running: Cluster | undefined;
   const kubelets = (node: string) => running?.kubelet(node);
-  const server = createServer({ log, kubelets, dataDir: options.dataDir, ...options.identity });
+  const { dataDir, kubernetesVersion, identity } = options;
+  const server = createServer({
+    log,
+    kubelets,
+    dataDir,
+    ...(kubernetesVersion && { kubernetesVersion }),
+    ...identity,
+  });
   const endpoint = await listening(server, options);
   const connect = (userAgent: string) =>
     connectCluster(

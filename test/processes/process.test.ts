@@ -10,7 +10,7 @@ import { ApiServer } from '../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { Deferred } from '../../src/util/deferred.ts';
 import type { Ended } from '../support/program.ts';
-import { crdController } from '../support/program.ts';
+import { crdController, killAll } from '../support/program.ts';
 import { countCrd } from '../support/test-cluster.ts';
 
 const HINT = "Run 'crd-controller --help' for usage.\n";
@@ -47,6 +47,24 @@ describe('The program', { concurrency: 3 }, () => {
       assert.equal(help.stderr, '');
       assert.equal(version.code, 0);
       assert.match(version.stdout, /^crd-controller v\d+\.\d+\.\d+ \(.*node v\d+.*\)\n$/);
+    });
+
+    test('serve --load applies manifests before it is announced, or fails', async (context) => {
+      const folder = folderFor(context);
+      writeFileSync(join(folder, 'crd.json'), JSON.stringify(countCrd()));
+      const serve = (...args: readonly string[]) =>
+        crdController(['serve', '--no-cluster-controllers', ...args], {}, JSON.stringify(draft));
+      const draft = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'loaded' } };
+      const server = serve(`--load=${folder}`, '--load=-');
+      context.after(() => killAll([server]));
+      await server.printed(/^export KUBECONFIG=\S+$/m);
+      assert.match(
+        server.stdout,
+        /^customresourcedefinition[^\n]* created\nconfigmap\/loaded created\nServing/,
+      );
+      const missing = await serve(`--load=${folder}/missing.yaml`).ended();
+      assert.equal(missing.code, 2);
+      assert.match(missing.stderr, /missing\.yaml/);
     });
 
     test('an unknown flag and an invalid value print one line and a hint, with exit code 2', async () => {

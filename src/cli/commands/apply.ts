@@ -57,7 +57,7 @@ export async function apply(flags: Flags, context: CommandContext): Promise<numb
 }
 
 /** Returns undefined after printing why the manifests cannot be read. */
-async function manifestsOf(
+export async function manifestsOf(
   { filename, recursive }: Pick<Flags, 'filename' | 'recursive'>,
   context: Pick<CommandContext, 'warn' | 'environment' | 'signal'>,
 ): Promise<Manifest[] | undefined> {
@@ -88,7 +88,10 @@ export interface ApplyContext extends Pick<CommandContext, 'print' | 'warn' | 's
 export async function applyTo(
   client: Client,
   manifests: readonly Manifest[],
-  flags: Omit<Flags, 'filename' | 'recursive'>,
+  flags: Pick<
+    Flags,
+    'field-manager' | 'force-conflicts' | 'dry-run' | 'validate' | 'namespace' | 'timeout'
+  >,
   context: ApplyContext,
 ): Promise<number> {
   const isDryRun = flags['dry-run'] === 'server';

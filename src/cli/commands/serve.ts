@@ -1,7 +1,10 @@
 import { join } from 'node:path';
 import type { CommandContext } from '../command.ts';
+import type { Manifest } from '../../client/apply/manifest.ts';
+import type { EmbeddedCluster } from '../embedded-cluster.ts';
 import { startEmbeddedCluster } from '../embedded-cluster.ts';
-import { EXIT_OK } from '../errors.ts';
+import { applyTo, manifestsOf } from './apply.ts';
+import { EXIT_OK, EXIT_USAGE } from '../errors.ts';
 import {
   newIdentity,
   readOwnKubeconfig,
@@ -20,9 +23,15 @@ import { untilAborted } from '../../util/abort.ts';
  */
 export async function serve(
   flags: OptionValues<typeof SERVE_OPTIONS>,
-  { logging, signal, print }: CommandContext,
+  context: CommandContext,
 ): Promise<number> {
-  const { host, port } = flags;
+  const { logging, signal, print } = context;
+  const { host, port, 'kubernetes-version': kubernetesVersion } = flags;
+  const manifests =
+    flags.load.length === 0
+      ? []
+      : await manifestsOf({ filename: flags.load, recursive: false }, context);
+  if (!manifests) return EXIT_USAGE;
   const dataDir = flags['data-dir'] || undefined;
   // The identity in the data folder is preferred, because it belongs to the stored objects.
   const targets = [
@@ -35,8 +44,13 @@ export async function serve(
   // The log of the cluster controllers is less verbose, because users watch their own controllers.
   const log = createLogger({ ...logging, verbosity: logging.verbosity - 2 });
   const previousPort = Number(previous?.server?.port) || undefined;
-  const cluster = await startEmbeddedCluster({ host, port, previousPort, identity, dataDir }, log);
+  const cluster = await startEmbeddedCluster(
+    { host, port, previousPort, identity, dataDir, kubernetesVersion },
+    log,
+  );
   try {
+    const code = manifests.length === 0 ? EXIT_OK : await load(manifests, cluster, context);
+    if (code !== EXIT_OK) return code;
     const file = await writeFiles(targets, cluster.kubeconfig, identity);
     try {
       print(`Serving a Kubernetes API at ${cluster.url}. Press Ctrl-C to stop. For kubectl:\n`);
@@ -51,6 +65,33 @@ export async function serve(
     await cluster.close();
   }
   return EXIT_OK;
+}
+
+/** Applies manifests like `apply`, and takes over fields of other managers. */
+async function load(
+  manifests: readonly Manifest[],
+  cluster: EmbeddedCluster,
+  { print, warn, signal }: CommandContext,
+): Promise<number> {
+  const connection = cluster.connect('crd-controller-serve');
+  const flags = {
+    'field-manager': 'crd-controller-serve',
+    'force-conflicts': true,
+    'dry-run': 'none',
+    validate: 'strict',
+    namespace: '',
+    timeout: 60_000,
+  } as const;
+  try {
+    return await applyTo(connection.client, manifests, flags, {
+      print,
+      warn,
+      signal,
+      namespace: 'default',
+    });
+  } finally {
+    await connection.close();
+  }
 }
 
 /** Writes the kubeconfig to `targets`, or to a temporary file. Returns the last file. */

@@ -1,4 +1,5 @@
 import { DEFAULT_CONCURRENCY } from '../../manager/controller-options.ts';
+import { KUBERNETES_VERSIONS } from '../../apiserver/version.ts';
 import type { FlagForm } from './arguments.ts';
 import {
   bindAddressOption,
@@ -378,6 +379,15 @@ export const SERVE_OPTIONS = {
     'data-dir': textOption({
       help: 'Folder to keep all objects, the CA and the token in, for the next start. Default: objects are in memory only',
       completion: 'folder',
+    }),
+    load: listOption({
+      help: 'Files, folders or URLs with manifests, or "-" for standard input, to apply before the server is announced; may be repeated',
+      completion: 'file',
+    }),
+    'kubernetes-version': choiceOption({
+      help: 'Version of Kubernetes that /version shows; nothing else depends on it',
+      default: '1.37',
+      choices: KUBERNETES_VERSIONS,
     }),
     'no-cluster-controllers': booleanOption({
       help: 'Serve the API only, without garbage collector, scheduler and simulated kubelet',

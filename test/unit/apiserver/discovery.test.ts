@@ -105,6 +105,9 @@ describe('the server itself', () => {
       assert.equal(text, 'ok');
     }
     assert.match((await api.get('/version')).body.gitVersion, /^v1\.\d+\.\d+/);
+    const older = await new Api({ kubernetesVersion: '1.35' }).get('/version');
+    assert.match(older.body.gitVersion, /^v1\.35\.0/);
+    assert.equal(older.body.minor, '35');
     assert.ok((await api.get('/')).body.paths.includes('/apis/apps/v1'));
   });
 });

@@ -74,6 +74,7 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
   'metrics-cert-path': [at('missing'), at('folder'), at('binary')],
   'metrics-cert-name': ['missing', '../x'],
   'metrics-cert-key': ['missing', '../x'],
+  load: UNREADABLE,
   namespace: ['Upper', 'a_b', '-x'],
   namespaces: ['Upper', 'a,B'],
   only: ['nothing'],
@@ -103,7 +104,7 @@ const BLAMED: Readonly<Record<string, string>> = {
 const ANYTHING = new Set(['as', 'context']);
 
 /** Flags whose errors contain the next step, without a hint. */
-const EXPLAINED = new Set(['kubeconfig', 'filename']);
+const EXPLAINED = new Set(['kubeconfig', 'filename', 'load']);
 
 /** Arguments that a command requires. */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
