@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { after, before, beforeEach, describe, test } from 'node:test';
 import type { Json, Reply } from './api.ts';
 import { Api, assertRejected } from './api.ts';
 import { configMap, configMaps, deployment, deployments } from './objects.ts';
@@ -19,11 +19,6 @@ before(async () => {
 });
 
 after(() => api.close());
-
-beforeEach(async () => {
-  home = await api.namespace();
-  user = `user-${home}`;
-});
 
 const as = (name: string, ...groups: readonly string[]) => ({
   'impersonate-user': name,
@@ -95,265 +90,280 @@ function untilStatus(expected: number, request: () => Promise<Reply>): Promise<R
   }) as Promise<Reply>;
 }
 
-test('a user may do what a binding in the namespace grants, until the binding is deleted', async () => {
-  const elsewhere = await api.namespace();
-  const denied = await ask('GET', configMaps(home));
-  assertRejected(denied, {
-    code: 403,
-    reason: 'Forbidden',
-    message: `configmaps is forbidden: User "${user}" cannot list resource "configmaps" in API group "" in the namespace "${home}"`,
-    details: { kind: 'configmaps' },
+describe('access', () => {
+  beforeEach(async () => {
+    home = await api.namespace();
+    user = `user-${home}`;
   });
-  await api.made(api.post(roles(), role('reader', [READ])));
-  await api.made(api.post(bindings(), binding('reader', 'Role', 'reader', [person(user)])));
-  await untilStatus(200, () => ask('GET', configMaps(home)));
-  assert.equal((await ask('GET', configMaps(elsewhere))).status, 403);
-  assert.equal((await ask('GET', '/api/v1/configmaps')).status, 403);
-  assert.equal((await write('POST', configMaps(home), configMap('a'))).status, 403);
-  await api.made(api.delete(`${bindings()}/reader`));
-  await untilStatus(403, () => ask('GET', configMaps(home)));
-});
 
-test('a role takes effect when it is changed, and a missing role is named in the error', async () => {
-  const subjects = [{ kind: 'Group', apiGroup: GROUP, name: `team-${home}` }];
-  const member = as(user, `team-${home}`);
-  await api.made(api.post(bindings(), binding('team', 'Role', 'missing', subjects)));
-  const reply = await api.until('the binding is known', async () => {
-    const denied = await ask('GET', `${configMaps(home)}/a`, member);
-    return denied.body.message.includes('RBAC') ? denied : undefined;
+  test('a user may do what a binding in the namespace grants, until the binding is deleted', async () => {
+    const elsewhere = await api.namespace();
+    const denied = await ask('GET', configMaps(home));
+    assertRejected(denied, {
+      code: 403,
+      reason: 'Forbidden',
+      message: `configmaps is forbidden: User "${user}" cannot list resource "configmaps" in API group "" in the namespace "${home}"`,
+      details: { kind: 'configmaps' },
+    });
+    await api.made(api.post(roles(), role('reader', [READ])));
+    await api.made(api.post(bindings(), binding('reader', 'Role', 'reader', [person(user)])));
+    await untilStatus(200, () => ask('GET', configMaps(home)));
+    assert.equal((await ask('GET', configMaps(elsewhere))).status, 403);
+    assert.equal((await ask('GET', '/api/v1/configmaps')).status, 403);
+    assert.equal((await write('POST', configMaps(home), configMap('a'))).status, 403);
+    await api.made(api.delete(`${bindings()}/reader`));
+    await untilStatus(403, () => ask('GET', configMaps(home)));
   });
-  assertRejected(reply as Reply, {
-    code: 403,
-    reason: 'Forbidden',
-    message: `configmaps "a" is forbidden: User "${user}" cannot get resource "configmaps" in API group "" in the namespace "${home}": rbac: RBAC: role.rbac.authorization.k8s.io "missing" not found`,
-    details: { name: 'a', kind: 'configmaps' },
-  });
-  await api.made(api.post(roles(), role('missing', [READ])));
-  await untilStatus(404, () => ask('GET', `${configMaps(home)}/a`, member));
-  assert.equal((await ask('GET', `${configMaps(home)}/a`)).status, 403);
-  await api.made(api.patch(`${roles()}/missing`, { rules: [] }));
-  await untilStatus(403, () => ask('GET', `${configMaps(home)}/a`, member));
-});
 
-test('a ClusterRole can be bound in one namespace, also to a ServiceAccount of the namespace', async () => {
-  const name = `reader-${home}`;
-  await api.made(api.post(`${RBAC}/clusterroles`, clusterRole(name, [READ])));
-  const subjects = [{ kind: 'ServiceAccount', name: 'robot', namespace: home }];
-  await api.made(api.post(bindings(), binding('robot', 'ClusterRole', name, subjects)));
-  const robot = as(`system:serviceaccount:${home}:robot`);
-  await untilStatus(200, () => ask('GET', configMaps(home), robot));
-  assert.equal((await ask('GET', '/api/v1/configmaps', robot)).status, 403);
-  const group = [{ kind: 'Group', apiGroup: GROUP, name: `system:serviceaccounts:${home}` }];
-  await api.made(api.post(`${RBAC}/clusterrolebindings`, clusterBinding(name, name, group)));
-  await untilStatus(200, () => ask('GET', '/api/v1/configmaps', robot));
-});
-
-test('rules limit names, subresources and paths', async () => {
-  await grant(
-    { ...READ, verbs: ['get', 'list', 'watch', 'delete'], resourceNames: ['mine'] },
-    { verbs: ['get'], apiGroups: ['apps'], resources: ['*/scale'] },
-    { verbs: ['get'], nonResourceURLs: ['/metrics', '/logs/*'] },
-  );
-  const mine = `${configMaps(home)}/mine`;
-  await api.made(api.post(configMaps(home), configMap('mine')));
-  await api.made(api.post(deployments(home), deployment('web')));
-  await untilStatus(200, () => ask('GET', mine));
-  for (const [method, path, expected] of [
-    ['GET', `${configMaps(home)}/other`, 403],
-    ['GET', configMaps(home), 403],
-    ['GET', `${configMaps(home)}?fieldSelector=metadata.name%3Dmine`, 200],
-    ['GET', `${configMaps(home)}?fieldSelector=metadata.name%3Dother`, 403],
-    ['GET', `${deployments(home)}/web/scale`, 200],
-    ['GET', `${deployments(home)}/web`, 403],
-    ['GET', `${deployments(home)}/web/status`, 403],
-    ['GET', '/logs/none', 404],
-    ['GET', '/configz', 403],
-    ['DELETE', mine, 200],
-  ] as const) {
-    assert.equal((await ask(method, path)).status, expected, `${method} ${path}`);
-  }
-  assertRejected(await ask('GET', '/configz'), {
-    code: 403,
-    reason: 'Forbidden',
-    message: `forbidden: User "${user}" cannot get path "/configz"`,
-    details: {},
+  test('a role takes effect when it is changed, and a missing role is named in the error', async () => {
+    const subjects = [{ kind: 'Group', apiGroup: GROUP, name: `team-${home}` }];
+    const member = as(user, `team-${home}`);
+    await api.made(api.post(bindings(), binding('team', 'Role', 'missing', subjects)));
+    const reply = await api.until('the binding is known', async () => {
+      const denied = await ask('GET', `${configMaps(home)}/a`, member);
+      return denied.body.message.includes('RBAC') ? denied : undefined;
+    });
+    assertRejected(reply as Reply, {
+      code: 403,
+      reason: 'Forbidden',
+      message: `configmaps "a" is forbidden: User "${user}" cannot get resource "configmaps" in API group "" in the namespace "${home}": rbac: RBAC: role.rbac.authorization.k8s.io "missing" not found`,
+      details: { name: 'a', kind: 'configmaps' },
+    });
+    await api.made(api.post(roles(), role('missing', [READ])));
+    await untilStatus(404, () => ask('GET', `${configMaps(home)}/a`, member));
+    assert.equal((await ask('GET', `${configMaps(home)}/a`)).status, 403);
+    await api.made(api.patch(`${roles()}/missing`, { rules: [] }));
+    await untilStatus(403, () => ask('GET', `${configMaps(home)}/a`, member));
   });
-});
 
-test('access reviews give the binding as the reason, and list the rules of the user', async () => {
-  const name = await grant(READ, { verbs: ['get'], nonResourceURLs: ['/metrics'] });
-  await untilStatus(200, () => ask('GET', configMaps(home)));
-  const resourceAttributes = { verb: 'get', resource: 'configmaps', namespace: home };
-  const { status } = await api.made(
-    api.post(`${REVIEWS}/subjectaccessreviews`, { spec: { user, resourceAttributes } }),
-  );
-  assert.deepEqual(status, {
-    allowed: true,
-    reason: `RBAC: allowed by ClusterRoleBinding "${name}" of ClusterRole "${name}" to User "${user}"`,
+  test('a ClusterRole can be bound in one namespace, also to a ServiceAccount of the namespace', async () => {
+    const name = `reader-${home}`;
+    await api.made(api.post(`${RBAC}/clusterroles`, clusterRole(name, [READ])));
+    const subjects = [{ kind: 'ServiceAccount', name: 'robot', namespace: home }];
+    await api.made(api.post(bindings(), binding('robot', 'ClusterRole', name, subjects)));
+    const robot = as(`system:serviceaccount:${home}:robot`);
+    await untilStatus(200, () => ask('GET', configMaps(home), robot));
+    assert.equal((await ask('GET', '/api/v1/configmaps', robot)).status, 403);
+    const group = [{ kind: 'Group', apiGroup: GROUP, name: `system:serviceaccounts:${home}` }];
+    await api.made(api.post(`${RBAC}/clusterrolebindings`, clusterBinding(name, name, group)));
+    await untilStatus(200, () => ask('GET', '/api/v1/configmaps', robot));
   });
-  const own = await api.made(
-    write('POST', `${REVIEWS}/selfsubjectaccessreviews`, {
-      spec: { resourceAttributes: { ...resourceAttributes, verb: 'delete' } },
-    }),
-  );
-  assert.deepEqual(own.status, { allowed: false });
-  const rules = await api.made(
-    write('POST', `${REVIEWS}/selfsubjectrulesreviews`, { spec: { namespace: home } }),
-  );
-  const { resourceRules, nonResourceRules, incomplete } = rules.status;
-  assert.equal(incomplete, false);
-  assert.ok(
-    resourceRules.some(
-      (rule: Json) => rule.resources.includes('configmaps') && rule.verbs.includes('list'),
-    ),
-  );
-  assert.ok(nonResourceRules.some((rule: Json) => rule.nonResourceURLs.includes('/metrics')));
-});
 
-test('a user cannot write a role with permissions that the user does not have', async () => {
-  await grant(READ, {
-    verbs: ['create', 'update', 'patch', 'get'],
-    apiGroups: [GROUP],
-    resources: ['roles', 'clusterroles'],
+  test('rules limit names, subresources and paths', async () => {
+    await grant(
+      { ...READ, verbs: ['get', 'list', 'watch', 'delete'], resourceNames: ['mine'] },
+      { verbs: ['get'], apiGroups: ['apps'], resources: ['*/scale'] },
+      { verbs: ['get'], nonResourceURLs: ['/metrics', '/logs/*'] },
+    );
+    const mine = `${configMaps(home)}/mine`;
+    await api.made(api.post(configMaps(home), configMap('mine')));
+    await api.made(api.post(deployments(home), deployment('web')));
+    await untilStatus(200, () => ask('GET', mine));
+    for (const [method, path, expected] of [
+      ['GET', `${configMaps(home)}/other`, 403],
+      ['GET', configMaps(home), 403],
+      ['GET', `${configMaps(home)}?fieldSelector=metadata.name%3Dmine`, 200],
+      ['GET', `${configMaps(home)}?fieldSelector=metadata.name%3Dother`, 403],
+      ['GET', `${deployments(home)}/web/scale`, 200],
+      ['GET', `${deployments(home)}/web`, 403],
+      ['GET', `${deployments(home)}/web/status`, 403],
+      ['GET', '/logs/none', 404],
+      ['GET', '/configz', 403],
+      ['DELETE', mine, 200],
+    ] as const) {
+      assert.equal((await ask(method, path)).status, expected, `${method} ${path}`);
+    }
+    assertRejected(await ask('GET', '/configz'), {
+      code: 403,
+      reason: 'Forbidden',
+      message: `forbidden: User "${user}" cannot get path "/configz"`,
+      details: {},
+    });
   });
-  await untilStatus(201, () => write('POST', roles(), role('harmless', [READ])));
-  const excessive = [
-    READ,
-    { verbs: ['get', 'delete'], apiGroups: [''], resources: ['secrets', 'configmaps'] },
-    { verbs: ['get'], apiGroups: ['apps'], resources: ['deployments'], resourceNames: ['a', 'b'] },
-  ];
-  const message = `is forbidden: user "${user}" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:
+
+  test('access reviews give the binding as the reason, and list the rules of the user', async () => {
+    const name = await grant(READ, { verbs: ['get'], nonResourceURLs: ['/metrics'] });
+    await untilStatus(200, () => ask('GET', configMaps(home)));
+    const resourceAttributes = { verb: 'get', resource: 'configmaps', namespace: home };
+    const { status } = await api.made(
+      api.post(`${REVIEWS}/subjectaccessreviews`, { spec: { user, resourceAttributes } }),
+    );
+    assert.deepEqual(status, {
+      allowed: true,
+      reason: `RBAC: allowed by ClusterRoleBinding "${name}" of ClusterRole "${name}" to User "${user}"`,
+    });
+    const own = await api.made(
+      write('POST', `${REVIEWS}/selfsubjectaccessreviews`, {
+        spec: { resourceAttributes: { ...resourceAttributes, verb: 'delete' } },
+      }),
+    );
+    assert.deepEqual(own.status, { allowed: false });
+    const rules = await api.made(
+      write('POST', `${REVIEWS}/selfsubjectrulesreviews`, { spec: { namespace: home } }),
+    );
+    const { resourceRules, nonResourceRules, incomplete } = rules.status;
+    assert.equal(incomplete, false);
+    assert.ok(
+      resourceRules.some(
+        (rule: Json) => rule.resources.includes('configmaps') && rule.verbs.includes('list'),
+      ),
+    );
+    assert.ok(nonResourceRules.some((rule: Json) => rule.nonResourceURLs.includes('/metrics')));
+  });
+
+  test('a user cannot write a role with permissions that the user does not have', async () => {
+    await grant(READ, {
+      verbs: ['create', 'update', 'patch', 'get'],
+      apiGroups: [GROUP],
+      resources: ['roles', 'clusterroles'],
+    });
+    await untilStatus(201, () => write('POST', roles(), role('harmless', [READ])));
+    const excessive = [
+      READ,
+      { verbs: ['get', 'delete'], apiGroups: [''], resources: ['secrets', 'configmaps'] },
+      {
+        verbs: ['get'],
+        apiGroups: ['apps'],
+        resources: ['deployments'],
+        resourceNames: ['a', 'b'],
+      },
+    ];
+    const message = `is forbidden: user "${user}" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:
 {APIGroups:[""], Resources:["configmaps"], Verbs:["delete"]}
 {APIGroups:[""], Resources:["secrets"], Verbs:["get" "delete"]}
 {APIGroups:["apps"], Resources:["deployments"], ResourceNames:["a"], Verbs:["get"]}
 {APIGroups:["apps"], Resources:["deployments"], ResourceNames:["b"], Verbs:["get"]}`;
-  assertRejected(await write('POST', roles(), role('excessive', excessive)), {
-    code: 403,
-    reason: 'Forbidden',
-    message: `roles.${GROUP} "excessive" ${message}`,
-    details: { name: 'excessive', group: GROUP, kind: 'roles' },
+    assertRejected(await write('POST', roles(), role('excessive', excessive)), {
+      code: 403,
+      reason: 'Forbidden',
+      message: `roles.${GROUP} "excessive" ${message}`,
+      details: { name: 'excessive', group: GROUP, kind: 'roles' },
+    });
+    assertRejected(await write('PATCH', `${roles()}/harmless`, { rules: excessive }), {
+      code: 403,
+      reason: 'Forbidden',
+      message: `roles.${GROUP} "harmless" ${message}`,
+    });
+    const name = `excessive-${home}`;
+    assertRejected(
+      await write(
+        'POST',
+        `${RBAC}/clusterroles`,
+        clusterRole(name, [{ verbs: ['get'], nonResourceURLs: ['/logs'] }]),
+      ),
+      {
+        code: 403,
+        reason: 'Forbidden',
+        message: `clusterroles.${GROUP} "${name}" is forbidden: user "${user}" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:\n{NonResourceURLs:["/logs"], Verbs:["get"]}`,
+      },
+    );
+    const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] };
+    assertRejected(
+      await write('POST', `${RBAC}/clusterroles`, clusterRole(name, [], { aggregationRule })),
+      {
+        code: 403,
+        reason: 'Forbidden',
+        message: `clusterroles.${GROUP} "${name}" is forbidden: must have cluster-admin privileges to use the aggregationRule`,
+      },
+    );
   });
-  assertRejected(await write('PATCH', `${roles()}/harmless`, { rules: excessive }), {
-    code: 403,
-    reason: 'Forbidden',
-    message: `roles.${GROUP} "harmless" ${message}`,
+
+  test('owner references and finalizers of a role with more permissions can be changed', async () => {
+    await api.made(
+      api.post(roles(), {
+        ...role('powerful', [{ ...READ, verbs: ['*'] }]),
+        metadata: { name: 'powerful', finalizers: ['example.com/a'] },
+      }),
+    );
+    await grant({ verbs: ['patch', 'get'], apiGroups: [GROUP], resources: ['roles'] });
+    await untilStatus(200, () => ask('GET', `${roles()}/powerful`));
+    const relabel = { metadata: { labels: { a: 'b' } } };
+    assert.equal((await write('PATCH', `${roles()}/powerful`, relabel)).status, 403);
+    const release = { metadata: { finalizers: null } };
+    assert.equal((await write('PATCH', `${roles()}/powerful`, release)).status, 200);
   });
-  const name = `excessive-${home}`;
-  assertRejected(
-    await write(
+
+  test('the verb escalate permits roles with further permissions', async () => {
+    await grant({
+      verbs: ['create', 'update', 'escalate'],
+      apiGroups: [GROUP],
+      resources: ['roles'],
+    });
+    await untilStatus(201, () => write('POST', roles(), role('any', [{ ...READ, verbs: ['*'] }])));
+  });
+
+  test('a user cannot bind a role with permissions that the user does not have', async () => {
+    const name = await grant(READ, {
+      verbs: ['create', 'patch'],
+      apiGroups: [GROUP],
+      resources: ['rolebindings', 'clusterrolebindings'],
+    });
+    const all = [{ verbs: ['*'], apiGroups: [''], resources: ['secrets'] }];
+    await api.made(api.post(roles(), role('reader', [READ])));
+    await api.made(api.post(roles(), role('all', all)));
+    await untilStatus(201, () =>
+      write('POST', bindings(), binding('reader', 'Role', 'reader', [person('jane')])),
+    );
+    const lacking = `is forbidden: user "${user}" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:[""], Resources:["secrets"], Verbs:["*"]}`;
+    assertRejected(
+      await write('POST', bindings(), binding('all', 'Role', 'all', [person('jane')])),
+      {
+        code: 403,
+        reason: 'Forbidden',
+        message: `rolebindings.${GROUP} "all" ${lacking}`,
+        details: { name: 'all', group: GROUP, kind: 'rolebindings' },
+      },
+    );
+    const { status, body } = await write(
       'POST',
-      `${RBAC}/clusterroles`,
-      clusterRole(name, [{ verbs: ['get'], nonResourceURLs: ['/logs'] }]),
-    ),
-    {
+      `${RBAC}/clusterrolebindings`,
+      clusterBinding(name, 'cluster-admin', [person('jane')]),
+    );
+    assert.equal(status, 403);
+    assert.match(
+      body.message,
+      /\n\{APIGroups:\["\*"\], Resources:\["\*"\], Verbs:\["\*"\]\}\n\{NonResourceURLs:\["\*"\], Verbs:\["\*"\]\}$/,
+    );
+    assertRejected(
+      await write('POST', bindings(), binding('none', 'Role', 'none', [person('jane')])),
+      { code: 404, reason: 'NotFound', message: `rolebindings.${GROUP} "none" not found` },
+    );
+  });
+
+  test('the verb bind permits bindings of the named role', async () => {
+    await grant(
+      { verbs: ['create'], apiGroups: [GROUP], resources: ['rolebindings'] },
+      { verbs: ['bind'], apiGroups: [GROUP], resources: ['roles'], resourceNames: ['all'] },
+    );
+    const all = [{ verbs: ['*'], apiGroups: [''], resources: ['secrets'] }];
+    await api.made(api.post(roles(), role('all', all)));
+    await api.made(api.post(roles(), role('other', all)));
+    await untilStatus(201, () =>
+      write('POST', bindings(), binding('all', 'Role', 'all', [person('jane')])),
+    );
+    const other = binding('other', 'Role', 'other', [person('jane')]);
+    assert.equal((await write('POST', bindings(), other)).status, 403);
+  });
+
+  test('a request without a token is anonymous, and one with an unknown token is rejected', async () => {
+    const anonymous = { authorization: '' };
+    assertRejected(await ask('GET', '/api', anonymous), {
       code: 403,
       reason: 'Forbidden',
-      message: `clusterroles.${GROUP} "${name}" is forbidden: user "${user}" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:\n{NonResourceURLs:["/logs"], Verbs:["get"]}`,
-    },
-  );
-  const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] };
-  assertRejected(
-    await write('POST', `${RBAC}/clusterroles`, clusterRole(name, [], { aggregationRule })),
-    {
+      message: 'forbidden: User "system:anonymous" cannot get path "/api"',
+      details: {},
+    });
+    assertRejected(await ask('GET', configMaps(home), { ...anonymous, ...as('jane') }), {
       code: 403,
       reason: 'Forbidden',
-      message: `clusterroles.${GROUP} "${name}" is forbidden: must have cluster-admin privileges to use the aggregationRule`,
-    },
-  );
-});
-
-test('owner references and finalizers of a role with more permissions can be changed', async () => {
-  await api.made(
-    api.post(roles(), {
-      ...role('powerful', [{ ...READ, verbs: ['*'] }]),
-      metadata: { name: 'powerful', finalizers: ['example.com/a'] },
-    }),
-  );
-  await grant({ verbs: ['patch', 'get'], apiGroups: [GROUP], resources: ['roles'] });
-  await untilStatus(200, () => ask('GET', `${roles()}/powerful`));
-  const relabel = { metadata: { labels: { a: 'b' } } };
-  assert.equal((await write('PATCH', `${roles()}/powerful`, relabel)).status, 403);
-  const release = { metadata: { finalizers: null } };
-  assert.equal((await write('PATCH', `${roles()}/powerful`, release)).status, 200);
-});
-
-test('the verb escalate permits roles with further permissions', async () => {
-  await grant({
-    verbs: ['create', 'update', 'escalate'],
-    apiGroups: [GROUP],
-    resources: ['roles'],
+      message: /User "system:anonymous" cannot impersonate/,
+    });
+    for (const path of ['/healthz', '/livez', '/readyz', '/version']) {
+      assert.equal((await ask('GET', path, anonymous)).status, 200, path);
+    }
+    for (const path of ['/healthz', '/api', configMaps(home)]) {
+      const reply = await ask('GET', path, { authorization: 'Bearer unknown' });
+      assertRejected(reply, { code: 401, reason: 'Unauthorized', message: 'Unauthorized' });
+    }
   });
-  await untilStatus(201, () => write('POST', roles(), role('any', [{ ...READ, verbs: ['*'] }])));
-});
-
-test('a user cannot bind a role with permissions that the user does not have', async () => {
-  const name = await grant(READ, {
-    verbs: ['create', 'patch'],
-    apiGroups: [GROUP],
-    resources: ['rolebindings', 'clusterrolebindings'],
-  });
-  const all = [{ verbs: ['*'], apiGroups: [''], resources: ['secrets'] }];
-  await api.made(api.post(roles(), role('reader', [READ])));
-  await api.made(api.post(roles(), role('all', all)));
-  await untilStatus(201, () =>
-    write('POST', bindings(), binding('reader', 'Role', 'reader', [person('jane')])),
-  );
-  const lacking = `is forbidden: user "${user}" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:[""], Resources:["secrets"], Verbs:["*"]}`;
-  assertRejected(await write('POST', bindings(), binding('all', 'Role', 'all', [person('jane')])), {
-    code: 403,
-    reason: 'Forbidden',
-    message: `rolebindings.${GROUP} "all" ${lacking}`,
-    details: { name: 'all', group: GROUP, kind: 'rolebindings' },
-  });
-  const { status, body } = await write(
-    'POST',
-    `${RBAC}/clusterrolebindings`,
-    clusterBinding(name, 'cluster-admin', [person('jane')]),
-  );
-  assert.equal(status, 403);
-  assert.match(
-    body.message,
-    /\n\{APIGroups:\["\*"\], Resources:\["\*"\], Verbs:\["\*"\]\}\n\{NonResourceURLs:\["\*"\], Verbs:\["\*"\]\}$/,
-  );
-  assertRejected(
-    await write('POST', bindings(), binding('none', 'Role', 'none', [person('jane')])),
-    { code: 404, reason: 'NotFound', message: `rolebindings.${GROUP} "none" not found` },
-  );
-});
-
-test('the verb bind permits bindings of the named role', async () => {
-  await grant(
-    { verbs: ['create'], apiGroups: [GROUP], resources: ['rolebindings'] },
-    { verbs: ['bind'], apiGroups: [GROUP], resources: ['roles'], resourceNames: ['all'] },
-  );
-  const all = [{ verbs: ['*'], apiGroups: [''], resources: ['secrets'] }];
-  await api.made(api.post(roles(), role('all', all)));
-  await api.made(api.post(roles(), role('other', all)));
-  await untilStatus(201, () =>
-    write('POST', bindings(), binding('all', 'Role', 'all', [person('jane')])),
-  );
-  const other = binding('other', 'Role', 'other', [person('jane')]);
-  assert.equal((await write('POST', bindings(), other)).status, 403);
-});
-
-test('a request without a token is anonymous, and one with an unknown token is rejected', async () => {
-  const anonymous = { authorization: '' };
-  assertRejected(await ask('GET', '/api', anonymous), {
-    code: 403,
-    reason: 'Forbidden',
-    message: 'forbidden: User "system:anonymous" cannot get path "/api"',
-    details: {},
-  });
-  assertRejected(await ask('GET', configMaps(home), { ...anonymous, ...as('jane') }), {
-    code: 403,
-    reason: 'Forbidden',
-    message: /User "system:anonymous" cannot impersonate/,
-  });
-  for (const path of ['/healthz', '/livez', '/readyz', '/version']) {
-    assert.equal((await ask('GET', path, anonymous)).status, 200, path);
-  }
-  for (const path of ['/healthz', '/api', configMaps(home)]) {
-    const reply = await ask('GET', path, { authorization: 'Bearer unknown' });
-    assertRejected(reply, { code: 401, reason: 'Unauthorized', message: 'Unauthorized' });
-  }
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { after, before, beforeEach, describe, test } from 'node:test';
 import type { Json, Reply } from './api.ts';
 import { Api, assertRejected } from './api.ts';
 import { pod, pods } from './objects.ts';
@@ -17,13 +17,6 @@ before(async () => {
 });
 
 after(() => api.close());
-
-beforeEach(async () => {
-  home = await api.namespace();
-  robot = await api.made(
-    api.post(accounts(), { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'robot' } }),
-  );
-});
 
 const accounts = () => `/api/v1/namespaces/${home}/serviceaccounts`;
 const request = (spec: Json, metadata?: Json): Promise<Reply> =>
@@ -47,110 +40,123 @@ function claimsOf(token: string): Json {
   return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
 }
 
-test('a token of a ServiceAccount authenticates it, with its groups, until it is deleted', async () => {
-  const { body } = await request({ expirationSeconds: 1200 });
-  assert.deepEqual([body.kind, body.apiVersion], ['TokenRequest', 'authentication.k8s.io/v1']);
-  const { name, namespace, uid } = body.metadata;
-  assert.deepEqual([name, namespace, uid], ['robot', home, robot.metadata.uid]);
-  assert.deepEqual(body.spec, {
-    audiences: [AUDIENCE],
-    expirationSeconds: 1200,
-    boundObjectRef: null,
+describe('ServiceAccount tokens', () => {
+  beforeEach(async () => {
+    home = await api.namespace();
+    robot = await api.made(
+      api.post(accounts(), {
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        metadata: { name: 'robot' },
+      }),
+    );
   });
-  const { token, expirationTimestamp } = body.status;
-  const claims = claimsOf(token);
-  assert.deepEqual(
-    [claims.aud, claims.iss, claims.sub, claims.exp - claims.iat],
-    [[AUDIENCE], AUDIENCE, `system:serviceaccount:${home}:robot`, 1200],
-  );
-  assert.ok(Math.abs(Date.parse(expirationTimestamp) / 1000 - claims.exp) <= 1);
-  const expected = {
-    username: `system:serviceaccount:${home}:robot`,
-    uid: robot.metadata.uid,
-    groups: ['system:serviceaccounts', `system:serviceaccounts:${home}`, 'system:authenticated'],
-    extra: { 'authentication.kubernetes.io/credential-id': [`JTI=${claims.jti}`] },
-  };
-  assert.deepEqual((await whoami(token)).body.status.userInfo, expected);
-  assert.deepEqual(await review(token), {
-    authenticated: true,
-    user: expected,
-    audiences: [AUDIENCE],
-  });
-  const pods = await api.send('GET', `/api/v1/namespaces/${home}/pods`, undefined, {
-    authorization: `Bearer ${token}`,
-  });
-  assert.equal(pods.status, 403);
 
-  await api.made(api.delete(`${accounts()}/robot`));
-  await api.until('the token is rejected', async () => (await whoami(token)).status === 401);
-  const { error, authenticated } = await review(token);
-  assert.equal(authenticated, undefined);
-  assert.match(error, /^\[invalid bearer token, /);
-});
+  test('a token of a ServiceAccount authenticates it, with its groups, until it is deleted', async () => {
+    const { body } = await request({ expirationSeconds: 1200 });
+    assert.deepEqual([body.kind, body.apiVersion], ['TokenRequest', 'authentication.k8s.io/v1']);
+    const { name, namespace, uid } = body.metadata;
+    assert.deepEqual([name, namespace, uid], ['robot', home, robot.metadata.uid]);
+    assert.deepEqual(body.spec, {
+      audiences: [AUDIENCE],
+      expirationSeconds: 1200,
+      boundObjectRef: null,
+    });
+    const { token, expirationTimestamp } = body.status;
+    const claims = claimsOf(token);
+    assert.deepEqual(
+      [claims.aud, claims.iss, claims.sub, claims.exp - claims.iat],
+      [[AUDIENCE], AUDIENCE, `system:serviceaccount:${home}:robot`, 1200],
+    );
+    assert.ok(Math.abs(Date.parse(expirationTimestamp) / 1000 - claims.exp) <= 1);
+    const expected = {
+      username: `system:serviceaccount:${home}:robot`,
+      uid: robot.metadata.uid,
+      groups: ['system:serviceaccounts', `system:serviceaccounts:${home}`, 'system:authenticated'],
+      extra: { 'authentication.kubernetes.io/credential-id': [`JTI=${claims.jti}`] },
+    };
+    assert.deepEqual((await whoami(token)).body.status.userInfo, expected);
+    assert.deepEqual(await review(token), {
+      authenticated: true,
+      user: expected,
+      audiences: [AUDIENCE],
+    });
+    const pods = await api.send('GET', `/api/v1/namespaces/${home}/pods`, undefined, {
+      authorization: `Bearer ${token}`,
+    });
+    assert.equal(pods.status, 403);
 
-test('a token is valid for its audiences only', async () => {
-  const token = await tokenOf({ audiences: ['vault', 'other'] });
-  assert.equal((await whoami(token)).status, 401);
-  const error =
-    '[invalid bearer token, token audiences ["vault" "other"] is invalid for the target audiences ["https://kubernetes.default.svc"]]';
-  assert.deepEqual(await review(token), { user: {}, error });
-  const { authenticated, audiences } = await review(token, ['x', 'vault']);
-  assert.deepEqual([authenticated, audiences], [true, ['vault']]);
-});
+    await api.made(api.delete(`${accounts()}/robot`));
+    await api.until('the token is rejected', async () => (await whoami(token)).status === 401);
+    const { error, authenticated } = await review(token);
+    assert.equal(authenticated, undefined);
+    assert.match(error, /^\[invalid bearer token, /);
+  });
 
-test('a token that is bound to a Pod is valid until the Pod is deleted', async () => {
-  const spec = { ...pod('web').spec, serviceAccountName: 'robot' };
-  const web = await api.made(api.post(pods(home), { ...pod('web'), spec }));
-  const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'web', uid: web.metadata.uid };
-  const token = await tokenOf({ boundObjectRef });
-  assert.deepEqual(claimsOf(token)['kubernetes.io'].pod, { name: 'web', uid: web.metadata.uid });
-  const { extra } = (await whoami(token)).body.status.userInfo;
-  assert.deepEqual(extra['authentication.kubernetes.io/pod-name'], ['web']);
-  assertRejected(await request({ boundObjectRef: { ...boundObjectRef, name: 'none' } }), {
-    code: 404,
-    reason: 'NotFound',
-    message: 'pods "none" not found',
+  test('a token is valid for its audiences only', async () => {
+    const token = await tokenOf({ audiences: ['vault', 'other'] });
+    assert.equal((await whoami(token)).status, 401);
+    const error =
+      '[invalid bearer token, token audiences ["vault" "other"] is invalid for the target audiences ["https://kubernetes.default.svc"]]';
+    assert.deepEqual(await review(token), { user: {}, error });
+    const { authenticated, audiences } = await review(token, ['x', 'vault']);
+    assert.deepEqual([authenticated, audiences], [true, ['vault']]);
   });
-  assertRejected(await request({ boundObjectRef: { ...boundObjectRef, uid: 'x' } }), {
-    code: 409,
-    reason: 'Conflict',
-    message: `Operation cannot be fulfilled on Pod "web": the UID in the bound object reference (x) does not match the UID in record. The object might have been deleted and then recreated`,
-  });
-  await api.made(api.delete(`${pods(home)}/web`, { gracePeriodSeconds: 0 }));
-  await api.until('the token is rejected', async () => (await whoami(token)).status === 401);
-});
 
-test('a malformed token or request is rejected', async () => {
-  const token = await tokenOf();
-  const [header, , signature] = token.split('.');
-  const claims = { ...claimsOf(token), sub: 'system:admin' };
-  const forged = Buffer.from(JSON.stringify(claims)).toString('base64url');
-  for (const wrong of [`${header}.${forged}.${signature}`, `${token}x`, `${token}.x`, 'a.b.c']) {
-    assert.equal((await whoami(wrong)).status, 401, wrong);
-  }
-  assertRejected(await request({ expirationSeconds: 599 }), {
-    code: 422,
-    reason: 'Invalid',
-    message:
-      'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes',
+  test('a token that is bound to a Pod is valid until the Pod is deleted', async () => {
+    const spec = { ...pod('web').spec, serviceAccountName: 'robot' };
+    const web = await api.made(api.post(pods(home), { ...pod('web'), spec }));
+    const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'web', uid: web.metadata.uid };
+    const token = await tokenOf({ boundObjectRef });
+    assert.deepEqual(claimsOf(token)['kubernetes.io'].pod, { name: 'web', uid: web.metadata.uid });
+    const { extra } = (await whoami(token)).body.status.userInfo;
+    assert.deepEqual(extra['authentication.kubernetes.io/pod-name'], ['web']);
+    assertRejected(await request({ boundObjectRef: { ...boundObjectRef, name: 'none' } }), {
+      code: 404,
+      reason: 'NotFound',
+      message: 'pods "none" not found',
+    });
+    assertRejected(await request({ boundObjectRef: { ...boundObjectRef, uid: 'x' } }), {
+      code: 409,
+      reason: 'Conflict',
+      message: `Operation cannot be fulfilled on Pod "web": the UID in the bound object reference (x) does not match the UID in record. The object might have been deleted and then recreated`,
+    });
+    await api.made(api.delete(`${pods(home)}/web`, { gracePeriodSeconds: 0 }));
+    await api.until('the token is rejected', async () => (await whoami(token)).status === 401);
   });
-  assertRejected(await request({}, { name: 'other' }), {
-    code: 422,
-    reason: 'Invalid',
-    message:
-      'TokenRequest.authentication.k8s.io "robot" is invalid: metadata.name: Invalid value: "other": must match the service account name if specified',
-  });
-  assertRejected(
-    await request({ boundObjectRef: { kind: 'ConfigMap', apiVersion: 'v1', name: 'a' } }),
-    {
-      code: 400,
-      reason: 'BadRequest',
-      message: 'cannot bind token to object of type /v1, Kind=ConfigMap',
-    },
-  );
-  assertRejected(await api.post(`${accounts()}/none/token`, { spec: {} }), {
-    code: 404,
-    reason: 'NotFound',
-    message: 'serviceaccounts "none" not found',
+
+  test('a malformed token or request is rejected', async () => {
+    const token = await tokenOf();
+    const [header, , signature] = token.split('.');
+    const claims = { ...claimsOf(token), sub: 'system:admin' };
+    const forged = Buffer.from(JSON.stringify(claims)).toString('base64url');
+    for (const wrong of [`${header}.${forged}.${signature}`, `${token}x`, `${token}.x`, 'a.b.c']) {
+      assert.equal((await whoami(wrong)).status, 401, wrong);
+    }
+    assertRejected(await request({ expirationSeconds: 599 }), {
+      code: 422,
+      reason: 'Invalid',
+      message:
+        'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes',
+    });
+    assertRejected(await request({}, { name: 'other' }), {
+      code: 422,
+      reason: 'Invalid',
+      message:
+        'TokenRequest.authentication.k8s.io "robot" is invalid: metadata.name: Invalid value: "other": must match the service account name if specified',
+    });
+    assertRejected(
+      await request({ boundObjectRef: { kind: 'ConfigMap', apiVersion: 'v1', name: 'a' } }),
+      {
+        code: 400,
+        reason: 'BadRequest',
+        message: 'cannot bind token to object of type /v1, Kind=ConfigMap',
+      },
+    );
+    assertRejected(await api.post(`${accounts()}/none/token`, { spec: {} }), {
+      code: 404,
+      reason: 'NotFound',
+      message: 'serviceaccounts "none" not found',
+    });
   });
 });
