@@ -229,7 +229,7 @@ export const SCENARIOS: readonly Scenario[] = [
         }
       });
       world.startScraped('a');
-      await counts(world, 200);
+      await counts(world, 1000);
       await world.passScraped(30 * MINUTE_MS);
     },
   },
