@@ -118,9 +118,13 @@ inTestClusters((where, createCluster) => {
       const [first, second] = await cluster.podNames();
       await evict(first!);
       await assert.rejects(evict(second!), { kind: 'tooManyRequests' });
-      const [scaling] = await eventsAbout('Deployment');
-      assert.match(scaling ?? '', /^ScalingReplicaSet Scaled up replica set web-\w+ from 0 to 2$/);
-      assert.ok(
+      // Controllers record events asynchronously.
+      await cluster.until('the event of the Deployment', async () =>
+        (await eventsAbout('Deployment')).some((text) =>
+          /^ScalingReplicaSet Scaled up replica set web-\w+ from 0 to 2$/.test(text),
+        ),
+      );
+      await cluster.until('the event of the scheduler', async () =>
         (await eventsAbout('Pod')).some((text) => text.startsWith('Scheduled Successfully')),
       );
     });
