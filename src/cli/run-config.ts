@@ -6,6 +6,7 @@ import type { FeatureGates, OptionValues } from './flags/option.ts';
 import type { ParsedFlags } from './flags/flag-parser.ts';
 import { formatDuration } from '../util/duration.ts';
 import { goQuote } from '../util/go-quote.ts';
+import { selectNames } from '../util/select-names.ts';
 import type { RUN_OPTIONS } from './flags/options.ts';
 import type { ClusterConfig } from '../client/kube-config/cluster-config.ts';
 import type { WriteFence } from '../client/write-fence.ts';
@@ -192,31 +193,21 @@ function queriesPerSecond(qps: number): number | undefined {
 }
 
 /**
- * Selects controllers: `*` selects all that are on by default, `name` adds one, and `-name` removes one in
- * any position. If there are only `-name`s, `*` is implied.
+ * Selects controllers, as `selectNames` does.
  *
- * @returns names in the order of `known`
  * @throws {UsageError} on an unknown name, and if no controller is selected
  */
 export function selectControllers(
   selectors: readonly string[],
   known: readonly string[],
-  onByDefault: readonly string[] = known,
+  onByDefault?: readonly string[],
 ): readonly string[] {
-  const disabled = new Set(
-    selectors.filter((selector) => selector.startsWith('-')).map((selector) => selector.slice(1)),
-  );
-  const enabled = new Set(selectors.filter((selector) => !selector.startsWith('-')));
-  const unknown = [...enabled, ...disabled].find((name) => name !== '*' && !known.includes(name));
+  const { selected, unknown } = selectNames(selectors, known, onByDefault);
   if (unknown !== undefined) {
     throw new UsageError(
       `unknown controller ${goQuote(unknown)} in --controllers: must be *, or one of ${known.join(', ')}, with or without a leading "-"`,
     );
   }
-  const all = enabled.has('*') || enabled.size === 0;
-  const selected = known.filter(
-    (name) => ((all && onByDefault.includes(name)) || enabled.has(name)) && !disabled.has(name),
-  );
   if (selected.length === 0) throw new UsageError('--controllers selects no controller');
   return selected;
 }

@@ -9,14 +9,25 @@ import type { SharedInformer } from '../cache/shared-informer.ts';
 import type { ChildContext } from '../manager/child.ts';
 import { mapToOwner, ownerIndexers, OWNER_INDEX } from '../manager/enqueue.ts';
 import type { MapFunction } from '../manager/enqueue.ts';
+import type { ClusterDeps } from './resource-monitors.ts';
 
 const ORPHAN_INDEX = 'orphansOfNamespace';
 
 /** Indexes of objects by the uid of their controller owner, and of those without one by namespace. */
-export const claimIndexers: IndexFunctions<KubernetesObject> = {
+const claimIndexers: IndexFunctions<KubernetesObject> = {
   ...ownerIndexers,
   [ORPHAN_INDEX]: (object) => (controllerOf(object) ? [] : [object.metadata.namespace ?? '']),
 };
+
+/** Returns the shared informer of an owned kind, with `claimIndexers`. */
+export function claimable<T extends KubernetesObject>(
+  { informers }: Pick<ClusterDeps, 'informers'>,
+  resource: Resource<T>,
+): SharedInformer<T> {
+  const informer = informers.for(resource);
+  if (!informer.lister.hasIndex(ORPHAN_INDEX)) informer.addIndexers(claimIndexers);
+  return informer;
+}
 
 /** Owner of objects that its selector matches, such as a ReplicaSet. */
 type Selecting = KubernetesObject & { spec?: { selector?: object | undefined } | undefined };
@@ -25,7 +36,7 @@ type Selecting = KubernetesObject & { spec?: { selector?: object | undefined } |
 export interface ClaimOptions<T extends KubernetesObject> {
   readonly owner: DeepReadonly<Selecting>;
   readonly ownerResource: Resource;
-  /** Informer of the owned kind, with `claimIndexers`. */
+  /** Informer of the owned kind, from `claimable`. */
   readonly owned: SharedInformer<T>;
   /**
    * Objects that are not adopted or released.

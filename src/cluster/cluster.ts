@@ -4,16 +4,13 @@ import { Manager } from '../manager/manager.ts';
 import type { HttpHandler } from '../util/http.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
-import { JOBS, PODS, REPLICA_SETS } from '../api/builtin.ts';
 import { EventBroadcaster } from '../record/event-broadcaster.ts';
-import { claimIndexers } from './claim.ts';
 import { eventExpiry, NO_EVENTS } from './event-expiry.ts';
 import { fakeKubelet } from './fake-kubelet.ts';
 import type { FakeKubeletOptions } from './fake-kubelet.ts';
 import { fakeNode } from './fake-node.ts';
 import { fakeScheduler } from './fake-scheduler.ts';
 import { garbageCollection } from './garbage-collector.ts';
-import { nodeIndexers } from './node-usage.ts';
 import { taintEviction } from './taints.ts';
 import { namespaceDeletion } from './namespace-deletion.ts';
 import { deployments } from './deployment.ts';
@@ -24,11 +21,11 @@ import { disruptionBudgets } from './disruption.ts';
 import { replicaSets } from './replica-set.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
+import { didYouMean } from '../util/did-you-mean.ts';
+import { selectNames } from '../util/select-names.ts';
 
 const CLUSTER_OPTIONS: OptionNames<ClusterOptions> = {
-  garbageCollection: true,
-  namespaceDeletion: true,
-  workloads: true,
+  controllers: true,
   kubelet: true,
   events: true,
 };
@@ -47,37 +44,49 @@ const EVENT_TTL_MS = 3_600_000;
 /** Time to write buffered events after the stop, in milliseconds. */
 const EVENT_FLUSH_MS = 1000;
 
+/** Controllers that need only `ClusterDeps`, by kube-controller-manager's names without `-controller`. */
+const CONTROLLERS: ReadonlyMap<string, (deps: ClusterDeps) => Runnable> = new Map([
+  ['namespace', namespaceDeletion],
+  ['deployment', deployments],
+  ['replicaset', replicaSets],
+  ['job', jobs],
+  ['cronjob', cronJobs],
+  ['ttl-after-finished', ttlAfterFinished],
+  ['disruption', disruptionBudgets],
+  ['scheduler', fakeScheduler],
+  ['taint-eviction', taintEviction],
+]);
+
+/** Names of the controllers of `Cluster`. */
+export const CLUSTER_CONTROLLERS: readonly string[] = [
+  'garbage-collector',
+  ...CONTROLLERS.keys(),
+  'kubelet',
+  'events',
+];
+
 /** Options of `Cluster`. */
 export interface ClusterOptions {
   /**
-   * Runs the garbage collector.
-   * @default true
+   * Controllers to run: `*` selects all, `statefulset` one, and `-statefulset` removes one, as in
+   * kube-controller-manager's `--controllers`. If there are only names with `-`, `*` is implied.
+   * @default ['*']
    */
-  readonly garbageCollection?: boolean;
+  readonly controllers?: readonly string[];
   /**
-   * Deletes the content of namespaces that are being deleted.
-   * @default true
-   */
-  readonly namespaceDeletion?: boolean;
-  /**
-   * Runs the controllers of Deployments, ReplicaSets, Jobs, CronJobs and PodDisruptionBudgets.
-   * @default true
-   */
-  readonly workloads?: boolean;
-  /**
-   * Runs one simulated node with a scheduler and a kubelet. `false` disables them.
+   * The simulated node and its kubelet.
    * @default {}
    */
-  readonly kubelet?: false | ClusterKubeletOptions;
+  readonly kubelet?: ClusterKubeletOptions;
   /**
-   * Records the events of the controllers, and deletes events after `ttlMs` milliseconds. `false` records
-   * and deletes none.
+   * Events are deleted after `ttlMs` milliseconds. Without the controller `events`, none are recorded
+   * or deleted.
    * @default { ttlMs: 3_600_000 }
    */
-  readonly events?: false | { readonly ttlMs?: number };
+  readonly events?: { readonly ttlMs?: number };
 }
 
-/** Options of `ClusterKubelet`. */
+/** Options of the simulated node and its kubelet. */
 export interface ClusterKubeletOptions extends Omit<FakeKubeletOptions, 'nodeName'> {
   /** @default 'node-1' */
   readonly nodeName?: string;
@@ -95,58 +104,44 @@ export class Cluster implements Runnable {
 
   constructor(deps: ControllerDeps, options: ClusterOptions = {}) {
     checkOptions(options, CLUSTER_OPTIONS, 'Cluster');
-    const { kubelet = {}, events = {} } = options;
-    if (kubelet) checkOptions(kubelet, KUBELET_OPTIONS, 'Cluster: kubelet');
-    if (events) checkOptions(events, EVENT_OPTIONS, 'Cluster: events');
+    const { controllers = ['*'], kubelet = {}, events = {} } = options;
+    checkOptions(kubelet, KUBELET_OPTIONS, 'Cluster: kubelet');
+    checkOptions(events, EVENT_OPTIONS, 'Cluster: events');
+    const { selected, unknown } = selectNames(controllers, CLUSTER_CONTROLLERS);
+    if (unknown !== undefined) {
+      const suggestion = didYouMean(unknown, CLUSTER_CONTROLLERS);
+      throw new TypeError(`Cluster: unknown controller ${unknown}${suggestion}`);
+    }
     const log = deps.log.named('cluster');
     const informers = new InformerSet(deps.client, { clock: deps.clock, log });
     const broadcaster = new EventBroadcaster(
       { ...deps, log },
       { random: deps.random, flushTimeoutMs: EVENT_FLUSH_MS },
     );
+    const hasEvents = selected.includes('events');
     const clusterDeps: ClusterDeps = {
       ...deps,
       log,
       informers,
-      events: events ? broadcaster : NO_EVENTS,
+      events: hasEvents ? broadcaster : NO_EVENTS,
     };
     this.#manager = new Manager(clusterDeps).add('caches', informers);
-    if (events) {
+    if (hasEvents) {
       const expiry = eventExpiry(clusterDeps, events.ttlMs ?? EVENT_TTL_MS);
       this.#manager.add('events', broadcaster).add('controllers', expiry);
     }
-    if (options.garbageCollection ?? true) {
+    if (selected.includes('garbage-collector')) {
       const { monitors, controller } = garbageCollection(clusterDeps);
       this.#manager.add('caches', monitors).add('controllers', controller);
     }
-    if (options.namespaceDeletion ?? true)
-      this.#manager.add('controllers', namespaceDeletion(clusterDeps));
-    if (options.workloads ?? true) {
-      informers.for(PODS).addIndexers(claimIndexers);
-      informers.for(REPLICA_SETS).addIndexers(claimIndexers);
-      informers.for(JOBS).addIndexers(claimIndexers);
-      this.#manager.add(
-        'controllers',
-        deployments(clusterDeps),
-        replicaSets(clusterDeps),
-        disruptionBudgets(clusterDeps),
-        jobs(clusterDeps),
-        ttlAfterFinished(clusterDeps),
-        cronJobs(clusterDeps),
-      );
+    for (const [name, create] of CONTROLLERS) {
+      if (selected.includes(name)) this.#manager.add('controllers', create(clusterDeps));
     }
-    if (kubelet) {
+    if (selected.includes('kubelet')) {
       const { nodeName = 'node-1' } = kubelet;
-      informers.for(PODS).addIndexers(nodeIndexers);
       const { controller, api } = fakeKubelet(clusterDeps, { ...kubelet, nodeName });
       this.#kubelets.set(nodeName, api);
-      this.#manager.add(
-        'controllers',
-        fakeNode(clusterDeps, nodeName),
-        fakeScheduler(clusterDeps),
-        taintEviction(clusterDeps),
-        controller,
-      );
+      this.#manager.add('controllers', fakeNode(clusterDeps, nodeName), controller);
     }
   }
 

@@ -14,6 +14,7 @@ import { done, requeueAfter } from '../workqueue/outcome.ts';
 import { CronSchedule } from './cron-schedule.ts';
 import { finishedCondition } from './job-decision.ts';
 import { byAge } from './pod-control.ts';
+import { claimable } from './claim.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
 const MANAGER = 'cronjob-controller';
@@ -26,7 +27,7 @@ type Status = NonNullable<CronJob['status']>;
  */
 export function cronJobs(deps: ClusterDeps): Controller {
   const cache = deps.informers.for(CRON_JOBS);
-  const jobs = deps.informers.for(JOBS);
+  const jobs = claimable(deps, JOBS);
   const statuses = new StatusWriter(CRON_JOBS, MANAGER);
   const recorder = deps.events.recorder(MANAGER);
 

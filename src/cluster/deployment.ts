@@ -18,7 +18,7 @@ import { amountOf, nextStep } from './rolling-update.ts';
 import { createHash } from 'node:crypto';
 import { equalJson } from '../api/equal.ts';
 import { isRecord, messageOf } from '../util/values.ts';
-import { claim, mapToClaimants } from './claim.ts';
+import { claim, claimable, mapToClaimants } from './claim.ts';
 
 const MANAGER = 'deployment-controller';
 
@@ -30,8 +30,8 @@ const MANAGER = 'deployment-controller';
  */
 export function deployments(deps: ClusterDeps): Controller {
   const cache = deps.informers.for(DEPLOYMENTS);
-  const sets = deps.informers.for(REPLICA_SETS);
-  const pods = deps.informers.for(PODS);
+  const sets = claimable(deps, REPLICA_SETS);
+  const pods = claimable(deps, PODS);
   const hasPods = (set: DeepReadonly<ReplicaSet>) =>
     pods.lister.byIndex(OWNER_INDEX, set.metadata.uid).some((pod) => !isFinished(pod));
   // The strategy Recreate waits for terminating Pods, which the ReplicaSets no longer count.

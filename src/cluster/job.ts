@@ -10,7 +10,7 @@ import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller-options.ts';
 import { StatusWriter } from '../manager/status-writer.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
-import { claim, mapToClaimants } from './claim.ts';
+import { claim, claimable, mapToClaimants } from './claim.ts';
 import { conditionOf, finishedCondition, jobConditions, jobDecision } from './job-decision.ts';
 import type { JobDecision, JobPods } from './job-decision.ts';
 import { INDEX_LABEL, completedIndexes, formatIndexes, missingIndexes } from './job-index.ts';
@@ -31,7 +31,7 @@ type Status = NonNullable<Job['status']>;
  */
 export function jobs(deps: ClusterDeps): Controller {
   const cache = deps.informers.for(JOBS);
-  const pods = deps.informers.for(PODS);
+  const pods = claimable(deps, PODS);
   const statuses = new StatusWriter(JOBS, MANAGER);
   const recorder = deps.events.recorder(MANAGER);
   const control = new PodControl(recorder, MANAGER);

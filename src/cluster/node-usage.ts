@@ -3,14 +3,6 @@ import type { DeepReadonly } from '../api/object.ts';
 import { quantityNanos } from '../api/quantity.ts';
 import { isFinished } from '../api/workloads.ts';
 import type { EventHandler } from '../cache/event-handler.ts';
-import type { IndexFunctions } from '../cache/indexer.ts';
-
-/** Name of the index of Pods by the name of their node. */
-export const NODE_INDEX = 'nodeName';
-
-export const nodeIndexers: IndexFunctions<Pod> = {
-  [NODE_INDEX]: ({ spec }) => (spec?.nodeName ? [spec.nodeName] : []),
-};
 
 /** Amounts of resources by name, in units of 10^-9; `pods` counts Pods. */
 export type Amounts = ReadonlyMap<string, bigint>;

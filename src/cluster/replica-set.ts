@@ -7,7 +7,7 @@ import { Controller } from '../manager/controller.ts';
 import { StatusWriter } from '../manager/status-writer.ts';
 import { messageOf } from '../util/values.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
-import { claim, mapToClaimants } from './claim.ts';
+import { claim, claimable, mapToClaimants } from './claim.ts';
 import { availability, buildPod, byDeletionPriority, nonZero, PodControl } from './pod-control.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
@@ -19,7 +19,7 @@ const MANAGER = 'replicaset-controller';
  */
 export function replicaSets(deps: ClusterDeps): Controller {
   const sets = deps.informers.for(REPLICA_SETS);
-  const pods = deps.informers.for(PODS);
+  const pods = claimable(deps, PODS);
   const statuses = new StatusWriter(REPLICA_SETS, MANAGER);
   const control = new PodControl(deps.events.recorder(MANAGER), MANAGER);
   return new Controller(deps, {

@@ -9,7 +9,6 @@ import { isFinished } from '../api/workloads.ts';
 import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller-options.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
-import { NODE_INDEX } from './node-usage.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
 export type Taint = NonNullable<NonNullable<DeepReadonly<Node>['spec']>['taints']>[number];
@@ -46,6 +45,9 @@ export function untolerated(
   );
 }
 
+/** Name of the index of Pods by the name of their node. */
+const NODE_INDEX = 'nodeName';
+
 /** Time at which a Pod is evicted. */
 interface Eviction {
   readonly uid: string;
@@ -59,6 +61,9 @@ interface Eviction {
  */
 export function taintEviction(deps: ClusterDeps): Controller {
   const pods = deps.informers.for(PODS);
+  pods.addIndexers({
+    [NODE_INDEX]: ({ spec }) => (spec?.nodeName ? [spec.nodeName] : []),
+  });
   const nodes = deps.informers.for(NODES);
   const recorder = deps.events.recorder('taint-eviction-controller');
   const evictions = new Map<ObjectKey, Eviction>();

@@ -37,7 +37,8 @@ describe('A cluster with a garbage collector', () => {
     return pod?.metadata.ownerReferences?.map(({ name }) => name);
   };
   /** Starts a cluster without kubelets, so that an unscheduled Pod is deleted at once. */
-  const startCluster = () => simulation.startCluster({ kubelet: false, workloads: false });
+  const startCluster = () =>
+    simulation.startCluster({ controllers: ['garbage-collector', 'namespace', 'events'] });
 
   /**
    * Creates a Count with Pods. Returns functions that stop the cluster and that serve or unserve

@@ -52,7 +52,7 @@ export async function demo(
       await runAll(
         [
           // The demo shows the events of its own controllers.
-          (stop) => cluster.runControllers(stop, { kubelet: KUBELET, events: false }),
+          (stop) => cluster.runControllers(stop, { kubelet: KUBELET, controllers: ['-events'] }),
           async (stop) => {
             await runScenarios({ ...demoRun, keep: flags.keep }, stop);
             finished.abort();

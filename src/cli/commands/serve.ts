@@ -4,6 +4,8 @@ import type { Manifest } from '../../client/apply/manifest.ts';
 import type { EmbeddedCluster } from '../embedded-cluster.ts';
 import { startEmbeddedCluster } from '../embedded-cluster.ts';
 import { applyTo, manifestsOf } from './apply.ts';
+import { CLUSTER_CONTROLLERS } from '../../cluster/cluster.ts';
+import { selectControllers } from '../run-config.ts';
 import { EXIT_OK, EXIT_USAGE } from '../errors.ts';
 import {
   newIdentity,
@@ -27,6 +29,7 @@ export async function serve(
 ): Promise<number> {
   const { logging, signal, print } = context;
   const { host, port, 'kubernetes-version': kubernetesVersion } = flags;
+  const controllers = selectControllers(flags.controllers, CLUSTER_CONTROLLERS);
   const manifests =
     flags.load.length === 0
       ? []
@@ -57,7 +60,7 @@ export async function serve(
       print(exportLine(file.path));
       await (flags['no-cluster-controllers']
         ? untilAborted(signal)
-        : cluster.runControllers(signal));
+        : cluster.runControllers(signal, { controllers }));
     } finally {
       await file.remove();
     }

@@ -403,6 +403,10 @@ export const SERVE_OPTIONS = {
         max: 65_535,
         // Kubernetes sets CRD_CONTROLLER_PORT=tcp://… in Pods if there is a Service named crd-controller.
       }),
+      controllers: listOption({
+        help: 'Cluster controllers to run. "*" enables all, "name" enables one, "-name" disables one',
+        default: '*',
+      }),
     },
     { flagOnly: true },
   ),

@@ -159,7 +159,7 @@ describe('The events and states of a simulated kubelet', () => {
   it('writes no events if they are disabled', async () => {
     await bench.end();
     bench = new ClusterBench();
-    await bench.start({ events: false });
+    await bench.start({ controllers: ['-events'] });
     await bench.createDeployment('web', 1);
     await bench.pass(5000);
     assert.equal((await bench.list(PODS)).length, 1);

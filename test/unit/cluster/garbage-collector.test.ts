@@ -339,7 +339,7 @@ async function clusterWithOutage() {
   const stopping = new AbortController();
   const running = new Cluster(
     { client: unreliable, clock, log: silentLogger },
-    { kubelet: false, workloads: false },
+    { controllers: ['garbage-collector'] },
   ).run(stopping.signal);
   await clock.advance(1000);
   const createOwner = () =>

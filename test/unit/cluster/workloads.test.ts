@@ -19,6 +19,7 @@ import { REVISION } from '../../../src/cluster/deployment.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
+import { ClusterBench } from './cluster-bench.ts';
 
 const NAMESPACE = 'shop';
 const LABELS = { app: 'web' };
@@ -62,7 +63,7 @@ class Bench {
     });
     const cluster = new Cluster(
       { client, clock: this.clock, log: silentLogger },
-      { kubelet: false },
+      { controllers: ['-kubelet', '-scheduler'] },
     );
     this.#running = cluster.run(this.#stop.signal);
     await this.clock.advance(1000);
@@ -488,13 +489,31 @@ describe('A Deployment', () => {
 });
 
 describe('The controllers of a cluster', () => {
+  it('are disabled by their name', async () => {
+    const bench = new ClusterBench();
+    await bench.start({ controllers: ['*', '-replicaset'] });
+    await bench.createDeployment('web', 1);
+    await bench.pass(1000);
+    assert.equal((await bench.list(REPLICA_SETS)).length, 1);
+    assert.equal((await bench.list(PODS)).length, 0);
+    await bench.end();
+  });
+
+  it('must have a known name', () => {
+    const create = () => new ClusterBench().start({ controllers: ['-replicasets'] });
+    return assert.rejects(create, { name: 'TypeError', message: /replicasets.*replicaset/ });
+  });
+
   it('take an object that is gone or replaced for done, and log nothing but other failures', async () => {
     for (const status of [404, 409, 403]) {
       const { log, lines } = recordingLogger();
       const clock = new FakeClock();
       const server = new ApiServer({ clock });
       const client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
-      const cluster = new Cluster({ client, clock, log }, { workloads: false });
+      const cluster = new Cluster(
+        { client, clock, log },
+        { controllers: ['-deployment', '-replicaset'] },
+      );
       const stop = new AbortController();
       const running = cluster.run(stop.signal);
       await clock.advance(1000);

@@ -49,7 +49,10 @@ function testDemo(scenarios: readonly Scenario[] = SCENARIOS) {
 
   /** Starts the cluster controllers and the daemon. */
   const startAll = (options: ClusterOptions = {}) => {
-    cluster = new Cluster({ client, clock, log: silentLogger }, { events: false, ...options });
+    cluster = new Cluster(
+      { client, clock, log: silentLogger },
+      { controllers: ['-events'], ...options },
+    );
     const config = { ...DAEMON_CONFIG, controllers: scenarios.map(({ name }) => name) };
     const deps = { client, clock, log: silentLogger, random: Math.random, host: 'test' };
     return [cluster.run(signal), daemon(deps, config).run(signal)];
@@ -119,7 +122,9 @@ test('all checks pass with a cluster and the daemon, and no objects are left', a
 
 test('a check fails in a cluster without garbage collection', async () => {
   const { lines, runScenarios, startAll } = testDemo(selectScenarios(['count']));
-  const { succeeded, end } = await runScenarios(() => startAll({ garbageCollection: false }));
+  const { succeeded, end } = await runScenarios(() =>
+    startAll({ controllers: ['-events', '-garbage-collector'] }),
+  );
   assert.equal(succeeded, false);
   assert.equal(
     lines.at(-1),
