@@ -26,8 +26,9 @@ export interface DeltaProcessorEvents {
   /**
    * Called when the store was replaced by a state that cannot follow from it: one of an older
    * resourceVersion, or with objects of older resourceVersions that were not in the store.
+   * `lastQuorumReadMs` is the start of the quorum read before this one, or -Infinity.
    */
-  readonly onHistoryLost: (loss: HistoryLoss) => void;
+  readonly onHistoryLost: (loss: HistoryLoss, lastQuorumReadMs: number) => void;
 }
 
 /**
@@ -103,6 +104,7 @@ export class DeltaProcessor<T extends KubernetesObject> {
     const from = this.#indexer.lastStoreSyncResourceVersion;
     const isQuorumRead = quorumReadMs !== undefined;
     const { changed, removed } = this.#indexer.replace(next, resourceVersion, !isQuorumRead);
+    const lastQuorumReadMs = this.#quorumReadMs;
     if (isQuorumRead) this.#quorumReadMs = quorumReadMs;
     let isHistoryLost = isOlderResourceVersion(resourceVersion, from);
     const difference = { from, to: resourceVersion, added: 0, changed: 0, removed: removed.length };
@@ -125,7 +127,7 @@ export class DeltaProcessor<T extends KubernetesObject> {
       if (pause) await pause;
       if (signal.aborted) return;
     }
-    if (isHistoryLost) this.#events.onHistoryLost(difference);
+    if (isHistoryLost) this.#events.onHistoryLost(difference, lastQuorumReadMs);
     if (this.#synced) return;
     this.#synced = true;
     this.#events.onSynced();

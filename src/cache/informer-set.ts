@@ -89,18 +89,22 @@ const REQUEST_OPTIONS: OptionNames<InformerRequest<KubernetesObject>> = {
 export class InformerSet implements Runnable {
   readonly name = 'informers';
   readonly #client: Pick<Client, 'list' | 'watch'>;
+  readonly #clock: Clock;
   readonly #syncLog: CacheSyncLog;
   readonly #failureLog: FailureLog;
   readonly #options: InformerSetOptions & { readonly watchList: WatchListSupport };
   readonly #informers = new Map<string, Informer>();
   readonly #transforms = new Map<string, unknown>();
   readonly #multiNamespace = new Map<string, SharedInformer>();
+  /** `Clock.monotonic()` when an informer last found that the server has lost its history. */
+  #historyLostMs = -Infinity;
   #state: 'new' | { start(informer: Informer): void } | 'stopped' = 'new';
 
   constructor(client: Pick<Client, 'list' | 'watch'>, options: InformerSetOptions = {}) {
     checkOptions(options, SET_OPTIONS, 'InformerSet');
     const { clock = systemClock, log = silentLogger } = options;
     this.#client = client;
+    this.#clock = clock;
     this.#syncLog = new CacheSyncLog(clock, log);
     this.#failureLog = new FailureLog(clock, log, true);
     this.#options = { ...options, watchList: options.watchList ?? new WatchListSupport(clock) };
@@ -185,6 +189,7 @@ export class InformerSet implements Runnable {
       name: describeSelection(resource, selection, request),
       namespace: selection.namespace,
       failureLog: this.#failureLog,
+      onHistoryLost: (lastQuorumReadMs) => this.#relistOthers(informer, lastQuorumReadMs),
       ...(transform ? { transform } : {}),
       ...(pageSize === undefined ? {} : { pageSize }),
     });
@@ -192,6 +197,17 @@ export class InformerSet implements Runnable {
     this.#transforms.set(id, transform);
     if (this.#state !== 'new') this.#state.start(informer);
     return informer;
+  }
+
+  /**
+   * Lists all other resources again. A server loses the history of all resources at once. A cache that
+   * has resumed its watch does not detect it if new writes have passed its resourceVersion.
+   */
+  #relistOthers(informer: Informer, lastQuorumReadMs: number): void {
+    // Another informer has detected the same loss first.
+    if (lastQuorumReadMs < this.#historyLostMs) return;
+    this.#historyLostMs = this.#clock.monotonic();
+    for (const other of this.informers) if (other !== informer) other.relist();
   }
 
   async run(signal: AbortSignal): Promise<void> {

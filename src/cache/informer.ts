@@ -66,6 +66,11 @@ export interface InformerOptions<
   readonly watchList?: WatchListSupport;
   /** Shared by the informers of one server: failures of one cause are one log line. */
   readonly failureLog?: FailureLog;
+  /**
+   * Called after the cache was replaced by the state of a server that has lost its history. The argument
+   * is the `quorumReadMs` before that.
+   */
+  readonly onHistoryLost?: (lastQuorumReadMs: number) => void;
   /** Applied once to each object before it is cached. Must be idempotent. */
   readonly transform?: Transform<T>;
   /**
@@ -90,6 +95,7 @@ const INFORMER_OPTIONS: OptionNames<InformerOptions> = {
   metrics: true,
   watchList: true,
   failureLog: true,
+  onHistoryLost: true,
   transform: true,
   freeze: true,
   yieldTurn: true,
@@ -167,12 +173,13 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
     );
     this.#processor = new DeltaProcessor(this.#indexer, this.#listeners, {
       onSynced: () => this.#markSynced(),
-      onHistoryLost: (loss) => {
+      onHistoryLost: (loss, lastQuorumReadMs) => {
         this.#metrics.historyLost();
         this.#log.info(
           'The server lost part of its history, for example by a restore of etcd; replaced the cache',
           { ...loss },
         );
+        options.onHistoryLost?.(lastQuorumReadMs);
       },
     });
     const sink = new TransformingSink({

@@ -131,6 +131,30 @@ describe('A daemon whose API server is restored from a backup', () => {
     });
   }
 
+  it('lists all resources again when one of them shows that the history is lost', async () => {
+    for (let at = 0; at < 200; at++) {
+      await simulation.client.patch(PODS, simulation.podAt(0), {
+        type: 'merge',
+        body: { metadata: { annotations: { at: `${at}` } } },
+      });
+    }
+    await simulation.pass(100);
+    // The watch of Counts resumes after new writes have passed its resourceVersion, that of Pods does not.
+    simulation.server.faults.delayNext(
+      ({ info }) => info?.resource === 'counts' && ['list', 'watch'].includes(info.verb),
+      1000,
+    );
+    simulation.server.faults.wipe();
+    await simulation.installCrd();
+    await simulation.applyCount({ count: 2 });
+    await writeElsewhere(simulation, 100);
+    await simulation.pass(NOTICED_MS);
+    assert.ok(losses().some(({ fields }) => fields['resource'] === 'pods'));
+    await simulation.untilReady(2);
+    simulation.lines.length = 0;
+    await assertReceivesChanges();
+  });
+
   it('starts from an empty state on a server without data', async () => {
     await writeElsewhere(simulation, 200);
     await simulation.settle();
