@@ -1,9 +1,12 @@
+import { equalJson } from '../api/equal.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { keyOf } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { isOlderResourceVersion } from '../api/resource-version.ts';
+import { lazyTextOf } from '../client/lazy-object.ts';
 import type { Delta, TimeSlice } from './delta-queue.ts';
 import type { Listener } from './event-handler.ts';
+import { hasSameVersion } from './indexer.ts';
 import type { Indexer } from './indexer.ts';
 
 /** Entry of an informer's queue: a delta, or a handler that was added after the start. */
@@ -36,7 +39,8 @@ export interface DeltaProcessorEvents {
  * store or calls listeners, so none of them sees two changes at once.
  *
  * The events of listeners follow from the store. An object that was not in the store is an addition.
- * One that was in it is an update, unless its resourceVersion is the same.
+ * One that was in it is an update, unless its uid and resourceVersion are the same. After a quorum read
+ * the content is compared too, because a restored server uses resourceVersions a second time.
  */
 export class DeltaProcessor<T extends KubernetesObject> {
   readonly #indexer: Indexer<T>;
@@ -84,7 +88,7 @@ export class DeltaProcessor<T extends KubernetesObject> {
   #change(key: ObjectKey, object: DeepReadonly<T>, unordered = false): void {
     const old = this.#indexer.set(key, object);
     if (!unordered) this.#indexer.reached(object.metadata.resourceVersion);
-    this.#notify(old, object, false);
+    if (!old || !hasSameVersion(old, object)) this.#notify(old, object, false);
   }
 
   #delete(key: ObjectKey, lastKnown: DeepReadonly<T>): void {
@@ -115,14 +119,18 @@ export class DeltaProcessor<T extends KubernetesObject> {
       if (signal.aborted) return;
     }
     for (const { old, object } of changed) {
-      const { resourceVersion } = object.metadata;
-      if (old?.metadata.resourceVersion !== resourceVersion) {
+      const isSameVersion = old !== undefined && hasSameVersion(old, object);
+      if (!isSameVersion || !hasSameContent(old, object)) {
         if (old) difference.changed++;
         else difference.added++;
-        // The store contained everything up to `from`, but not this state.
-        isHistoryLost ||= resourceVersion === from || isOlderResourceVersion(resourceVersion, from);
+        // The store contained everything up to `from`, but not this state. Content alone proves nothing: a
+        // new default value changes what the server returns for a resourceVersion.
+        const { resourceVersion } = object.metadata;
+        isHistoryLost ||=
+          !isSameVersion &&
+          (resourceVersion === from || isOlderResourceVersion(resourceVersion, from));
+        this.#notify(old, object, !this.#synced);
       }
-      this.#notify(old, object, !this.#synced);
       const pause = slice.spend();
       if (pause) await pause;
       if (signal.aborted) return;
@@ -160,10 +168,19 @@ export class DeltaProcessor<T extends KubernetesObject> {
   }
 
   #notify(old: DeepReadonly<T> | undefined, object: DeepReadonly<T>, initial: boolean): void {
-    if (old === undefined) {
-      for (const listener of this.#listeners) listener.add(object, initial);
-    } else if (old.metadata.resourceVersion !== object.metadata.resourceVersion) {
-      for (const listener of this.#listeners) listener.update(old, object);
+    for (const listener of this.#listeners) {
+      if (old === undefined) listener.add(object, initial);
+      else listener.update(old, object);
     }
   }
+}
+
+/** Compares the texts of lazy fields if possible, because parsing costs more. */
+function hasSameContent(
+  old: DeepReadonly<KubernetesObject>,
+  object: DeepReadonly<KubernetesObject>,
+): boolean {
+  const text = lazyTextOf(old);
+  if (text === undefined || text !== lazyTextOf(object)) return equalJson(old, object);
+  return equalJson(old.metadata, object.metadata);
 }

@@ -17,8 +17,9 @@ export interface EventHandler<T extends KubernetesObject> {
   onAdd?(object: DeepReadonly<T>, isInInitialList: boolean): void;
 
   /**
-   * Equal resourceVersions mean a resync. An object that was deleted and recreated while there was no
-   * watch is an update with another `metadata.uid`.
+   * At a resync, `old` and `object` are the same object. An object that was deleted and recreated while
+   * there was no watch is an update with another `metadata.uid`. After a restore of etcd, two states
+   * may have the same resourceVersion.
    */
   onUpdate?(old: DeepReadonly<T>, object: DeepReadonly<T>): void;
 

@@ -207,7 +207,7 @@ export class Indexer<T extends KubernetesObject> {
       const entry = this.#entries.get(key);
       if (entry) known++;
       const old = entry?.object;
-      if (keepsUnchanged && old && isUnchanged(old, object)) continue;
+      if (keepsUnchanged && old && hasSameVersion(old, object)) continue;
       const values = this.#valuesOf(this.#indexes, key, object);
       changes.push({ key, entry, old, object, values });
     }
@@ -299,7 +299,8 @@ export class Indexer<T extends KubernetesObject> {
 const NO_VALUES: Values = [];
 const NO_STRINGS: readonly string[] = [];
 
-function isUnchanged(
+/** Reports whether both are one state of one object, unless the server has lost its history. */
+export function hasSameVersion(
   old: DeepReadonly<KubernetesObject>,
   object: DeepReadonly<KubernetesObject>,
 ): boolean {

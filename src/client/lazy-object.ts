@@ -140,6 +140,16 @@ class LazyFields extends Existing {
     if (#state in object && typeof object.#state === 'string') object.#isShared = true;
   }
 
+  static textOf(object: object): string | undefined {
+    if (!(#state in object)) return undefined;
+    const state = object.#state;
+    return state instanceof Collectable
+      ? state.json
+      : typeof state === 'string'
+        ? state
+        : undefined;
+  }
+
   static forget(object: object): void {
     if (#state in object) object.#state = {};
   }
@@ -277,6 +287,14 @@ function withFields(object: KubernetesObject, json: string | ApiError): Kubernet
  */
 export function shareFields(object: object): void {
   LazyFields.share(object);
+}
+
+/**
+ * Returns the text of the lazy fields of an object that is not modified, or undefined if it is not kept. Objects
+ * with equal texts have equal lazy fields.
+ */
+export function lazyTextOf(object: object): string | undefined {
+  return LazyFields.textOf(object);
 }
 
 /** Returns the number of lazy fields of an object. */

@@ -104,14 +104,12 @@ export function enqueue<T extends KubernetesObject>(
       else addAll(keys, object, 'added');
     },
     onUpdate: (old, object) => {
-      // A relist reports a deletion and a creation under the same name as one update.
-      const isAccepted =
-        old.metadata.uid === object.metadata.uid
-          ? predicate.update(old, object)
-          : predicate.delete(old) || predicate.create(object, false);
+      const isAccepted = isReplaced(old, object)
+        ? predicate.delete(old) || predicate.create(object, false)
+        : predicate.update(old, object);
       if (!isAccepted) return;
       const keys = keysOf(object);
-      if (old.metadata.resourceVersion === object.metadata.resourceVersion) {
+      if (old === object) {
         addAll(keys, object, 'resynced', LOW_PRIORITY);
         return;
       }
@@ -128,6 +126,18 @@ export function enqueue<T extends KubernetesObject>(
       addAll(keys, lastKnown, 'deleted');
     },
   };
+}
+
+/**
+ * Reports whether `object` is no later state of `old`: a relist reports a deletion and a creation under the same
+ * name as one update, and a restored server uses a resourceVersion for two states.
+ */
+function isReplaced(
+  { metadata: old }: DeepReadonly<KubernetesObject>,
+  { metadata }: DeepReadonly<KubernetesObject>,
+): boolean {
+  if (old.uid !== metadata.uid) return true;
+  return old !== metadata && old.resourceVersion === metadata.resourceVersion;
 }
 
 /** Describes an update: `changed: .status.phase, .metadata.labels.app`. */

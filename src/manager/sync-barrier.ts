@@ -3,6 +3,7 @@ import type { DeepReadonly, KubernetesObject, ObjectList } from '../api/object.t
 import { keyOf } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { compareResourceVersions, isOlderResourceVersion } from '../api/resource-version.ts';
+import { hasSameVersion } from '../cache/indexer.ts';
 import type { InformerView } from '../cache/shared-informer.ts';
 import { Backoff } from '../util/backoff.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
@@ -194,19 +195,23 @@ function contains(
   for (const object of items) {
     const key = keyOf(object);
     const cached = lister.get(key);
-    if (!cached || isOlder(cached, object.metadata.resourceVersion)) return false;
+    if (!cached || !(hasSameVersion(cached, object) || isNewer(cached, object))) return false;
     keys.add(key);
   }
   if (lister.size === keys.size) return true;
   return lister.list().every((cached) => {
-    return keys.has(keyOf(cached)) || !isOlder(cached, resourceVersion);
+    return (
+      keys.has(keyOf(cached)) ||
+      compareResourceVersions(cached.metadata.resourceVersion, resourceVersion) >= 0
+    );
   });
 }
 
-function isOlder({ metadata }: DeepReadonly<KubernetesObject>, resourceVersion: string): boolean {
-  // Most are equal, and comparing them as strings is cheaper.
-  if (metadata.resourceVersion === resourceVersion) return false;
-  return compareResourceVersions(metadata.resourceVersion, resourceVersion) < 0;
+function isNewer(
+  { metadata }: DeepReadonly<KubernetesObject>,
+  { metadata: listed }: KubernetesObject,
+): boolean {
+  return compareResourceVersions(metadata.resourceVersion, listed.resourceVersion) > 0;
 }
 
 /** Polls `condition`: true once it is true; false if `signal` aborts or the clock passes `untilMs`. */

@@ -92,6 +92,24 @@ describe('A daemon whose API server is restored from a backup', () => {
     await assertReceivesChanges();
   });
 
+  it('syncs an object whose state after the restore has the resourceVersion of a lost state', async () => {
+    const snapshot = simulation.server.faults.snapshot();
+    const change = (body: object) =>
+      simulation.client.patch(COUNTS, simulation.at, { type: 'merge', body });
+    const lost = await change({ metadata: { annotations: { note: 'lost by the restore' } } });
+    await simulation.settle();
+    const end = simulation.server.faults.beforeRequest(({ method }) =>
+      method === 'GET' ? 'reset' : undefined,
+    );
+    simulation.server.faults.restore(snapshot);
+    const next = await change({ spec: { count: 5 } });
+    assert.equal(next.metadata.resourceVersion, lost.metadata.resourceVersion);
+    await simulation.pass(5000);
+    end();
+    await simulation.untilReady(5);
+    await assertReceivesChanges();
+  });
+
   for (const { absentMs, withinMs } of [
     { absentMs: 0, withinMs: 310_000 },
     { absentMs: 3000, withinMs: 30_000 },

@@ -5,10 +5,12 @@ import { DeltaProcessor } from '../../../src/cache/delta-processor.ts';
 import type { Entry, HistoryLoss } from '../../../src/cache/delta-processor.ts';
 import { Indexer } from '../../../src/cache/indexer.ts';
 import { Listener } from '../../../src/cache/event-handler.ts';
+import { Decoder } from '../../../src/client/decoder.ts';
+import { lazyTextOf, shareFields } from '../../../src/client/lazy-object.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 import { RateLimitedLog } from '../../../src/util/rate-limited-log.ts';
-import { thing } from '../../support/fake-source.ts';
+import { thing, THINGS } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
 import { recordingHandler } from './harness.ts';
 
@@ -65,15 +67,74 @@ test('calls no handler for a relist with equal objects and updates the resourceV
   assert.equal(indexer.get(keyOf(unchanged)), unchanged);
 });
 
-test('replaces cached objects with equal resourceVersions by those of a quorum read', async () => {
-  for (const quorumReadMs of [undefined, 0]) {
-    const { indexer, process } = newProcessor();
-    await process(state('10', thing('a', 1, '5')));
-    const next = thing('a', 2, '5');
-    const list = { type: 'replaced', objects: [next], resourceVersion: '10' } as const;
-    await process(quorumReadMs === undefined ? list : { ...list, quorumReadMs });
-    assert.equal(indexer.get(keyOf(next))?.spec.value, quorumReadMs === undefined ? 1 : 2);
-  }
+test('calls handlers if a resourceVersion that a quorum read returns names another state', async () => {
+  const { process, listener, indexer, losses } = newProcessor();
+  const { notes, listener: early } = listener();
+  early.activate();
+  const unchanged = thing('b', 1, '6');
+  const quorumRead = (...objects: Thing[]): Entry<Thing> => ({
+    type: 'replaced',
+    objects,
+    resourceVersion: '10',
+    quorumReadMs: 0,
+  });
+  await process(state('10', thing('a', 1, '5'), unchanged));
+  await process(state('10', thing('a', 2, '5'), unchanged));
+  assert.equal(indexer.get(keyOf(thing('a')))?.spec.value, 1, 'other lists are not compared');
+  await process(quorumRead(thing('a', 2, '5'), thing('b', 1, '6')));
+  assert.equal(indexer.get(keyOf(thing('a')))?.spec.value, 2);
+  await process(quorumRead(thing('a', 2, '5'), unchanged));
+  assert.deepEqual(notes, ['+a=1!', '+b=1!', '~a=1→2']);
+  assert.deepEqual(losses, [], 'the server may have a new default value');
+});
+
+test('compares the content of lazily decoded objects without parsing equal fields', async () => {
+  const { process, listener } = newProcessor();
+  const { notes, listener: early } = listener();
+  early.activate();
+  const decoded = (value: number, labels: object = {}) => {
+    const object = thing('a', value, '5');
+    const metadata = { ...object.metadata, labels };
+    const line = Buffer.from(JSON.stringify({ type: 'ADDED', object: { ...object, metadata } }));
+    const event = new Decoder().event<Thing>(line, 0, line.length, 'An event', {
+      resource: THINGS,
+    });
+    assert.equal(event.type, 'added');
+    shareFields(event.object);
+    return event.object;
+  };
+  const read = async (object: Thing) => {
+    await process({ type: 'replaced', objects: [object], resourceVersion: '10', quorumReadMs: 0 });
+    return object;
+  };
+  const first = await read(decoded(1));
+  const second = await read(decoded(1));
+  assert.deepEqual([first, second].map(lazyTextOf), Array(2).fill('"spec":{"value":1}'));
+  await read(decoded(2));
+  await read(decoded(2, { changed: '' }));
+  assert.deepEqual(notes, ['+a=1!', '~a=1→2', '~a=2→2']);
+});
+
+test('calls handlers if a resourceVersion belongs to another object of the name', async () => {
+  const { process, listener, losses } = newProcessor();
+  const { notes, listener: early } = listener();
+  early.activate();
+  const recreated = thing('a', 1, '5');
+  recreated.metadata.uid = 'another';
+  await process(state('10', thing('a', 1, '5')));
+  await process(state('10', recreated));
+  assert.deepEqual(notes, ['+a=1!', '~a=1→1']);
+  assert.deepEqual(losses, [{ from: '10', to: '10', added: 0, changed: 1, removed: 0 }]);
+});
+
+test('calls no handler for a watch event with the cached state', async () => {
+  const { process, listener } = newProcessor();
+  const { notes, listener: early } = listener();
+  early.activate();
+  await process(state('10', thing('a', 1, '5')));
+  const object = thing('a', 1, '5');
+  await process({ type: 'changed', key: keyOf(object), object, unordered: true });
+  assert.deepEqual(notes, ['+a=1!']);
 });
 
 test('marks a handler that was added before the initial state as synced with that state', async () => {

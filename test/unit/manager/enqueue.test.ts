@@ -220,6 +220,26 @@ describe('the handler that enqueues the keys of objects', () => {
     assert.equal(added.length, 1);
   });
 
+  it('treats another state with the same resourceVersion as a deletion and a creation', () => {
+    const { added, sink } = recording();
+    const handler = enqueue(PODS, sink, mapToOwner(COUNTS), {
+      predicates: [predicates.resourceVersionChanged],
+    });
+    const restored = aPodOf(aCount({ name: 'other' }), 0);
+    const { uid, resourceVersion } = pod.metadata;
+    handler.onUpdate?.(pod, {
+      ...restored,
+      metadata: { ...restored.metadata, uid, resourceVersion },
+    });
+    assert.deepEqual(
+      added.map(([key, priority]) => [key, priority]),
+      [
+        ['default/test-count', undefined],
+        ['default/other', undefined],
+      ],
+    );
+  });
+
   it('indexes children by the uid of their controller owner', () => {
     const indexOf = ownerIndexers[OWNER_INDEX]!;
     assert.deepEqual(indexOf(pod), [count.metadata.uid]);

@@ -286,6 +286,22 @@ describe('waitUntilCurrent', () => {
       await clock.advance(500);
       assert.equal(state.result, true);
     });
+
+    it('relists if the server uses its resourceVersion for another object of the name', async () => {
+      const snapshot = server.faults.snapshot();
+      const lost = await change('a');
+      const cache = await current();
+      cache.lastSyncResourceVersion = lost;
+      server.faults.restore(snapshot);
+      assert.equal(await change('a'), lost);
+      await changeElsewhere('x');
+      const state = start(cache);
+      await clock.advance(5000);
+      assert.deepEqual([state.result, cache.mustRelist], [undefined, true]);
+      await cache.completeRelist();
+      await clock.advance(500);
+      assert.equal(state.result, true);
+    });
   });
 
   describe('a large cache', () => {
