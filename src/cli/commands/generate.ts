@@ -46,7 +46,7 @@ export async function generate(
     }
     return stale.length === 0 ? EXIT_OK : EXIT_FAILURE;
   }
-  if (stale.length > 0) await writing(() => mkdir(out, { recursive: true }));
+  await writing(() => mkdir(out, { recursive: true }));
   for (const { fileName, text } of stale) {
     await writing(() => writeFile(join(out, fileName), text));
     print(join(out, fileName));

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Deferred } from '../../../src/util/deferred.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { apiError, expired, thing, unreachable } from '../../support/fake-source.ts';
 import { brief, reflectorFixture } from './harness.ts';
@@ -131,6 +132,25 @@ describe('a reflector of a server that lost its history', () => {
     await fixture.clock.advance(2000);
     assert.deepEqual(fixture.source.lists.length, 3, 'the first, and one for each time');
     assert.equal(fixture.source.openWatches, 1);
+    await fixture.stop();
+  });
+});
+
+describe('a reflector whose relist is requested while it opens a watch', () => {
+  it('closes the watch and lists again at once', async () => {
+    const fixture = reflectorFixture();
+    const { source } = fixture;
+    const opened = new Deferred();
+    const open = source.watch.bind(source);
+    source.watch = async (request) => {
+      await opened.promise;
+      return open(request);
+    };
+    await fixture.start();
+    fixture.reflector.relist();
+    opened.resolve();
+    await settle();
+    assert.deepEqual([source.lists.length, source.openWatches], [2, 1]);
     await fixture.stop();
   });
 });

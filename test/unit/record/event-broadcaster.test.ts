@@ -479,7 +479,7 @@ test('attempted resolves when its signal aborts, and leaves no listeners', async
 test('logs each event at level 3', async () => {
   const { recorder, lines, start, stop } = newBroadcaster();
   start();
-  recorder.warning(count('web'), 'Failed', 'no');
+  recorder.warning(count('web'), 'Failed', '(combined from similar events): no');
   assert.deepEqual(lines, [
     {
       level: 3,
@@ -491,7 +491,7 @@ test('logs each event at level 3', async () => {
         apiVersion: 'demo.mark8s.io/v1',
         type: 'Warning',
         reason: 'Failed',
-        message: 'no',
+        message: '(combined from similar events): no',
       },
     },
   ]);

@@ -188,6 +188,12 @@ describe('in zsh', { skip: !isThere('zsh') && 'there is no zsh' }, () => {
   });
 });
 
+test('offers the choices of a value in zsh, and nothing for a value without choices', async () => {
+  const script = await scriptFor('zsh');
+  assert.match(script, /'--logging-format=\[.*\]:logging-format:\((?:json text|text json)\)'/);
+  assert.match(script, /'--as=\[.*\]:as: '/);
+});
+
 test('has a description for each command and flag', async () => {
   for (const shell of ['zsh', 'fish']) {
     const script = await scriptFor(shell);
