@@ -28,9 +28,9 @@ const FAULT_OPTIONS: OptionNames<FaultOptions> = {
  * | -------------- | ------------------------ | -------------------- |
  * | a status code  | no                       | that answer          |
  * | `'reset'`      | no                       | a broken connection  |
- * | `'lostAnswer'` | yes                      | a broken connection  |
+ * | `'lostResponse'` | yes                      | a broken connection  |
  */
-export type Failure = number | 'reset' | 'lostAnswer';
+export type Failure = number | 'reset' | 'lostResponse';
 
 /** Matches requests by method, by properties, or by a function. */
 export type RequestMatcher =

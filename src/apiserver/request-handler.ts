@@ -91,7 +91,7 @@ export class RequestHandler {
     request.signal?.throwIfAborted();
     const response = await this.#serve(request, record, target, authenticate, plan);
     try {
-      if (plan?.failure === 'lostAnswer') throw new ConnectionReset();
+      if (plan?.failure === 'lostResponse') throw new ConnectionReset();
       await faults.after(record, response);
     } catch (error) {
       await discard(response);

@@ -87,7 +87,7 @@ export async function listAll<T extends KubernetesObject>(
     if (page.continueToken === token) {
       throw new ApiError({
         kind: 'malformed',
-        message: 'The server answered a continued list with the continue token that was sent',
+        message: 'The server returned the same continue token for two pages of a list',
       });
     }
     token = page.continueToken;
@@ -102,7 +102,7 @@ async function nextPage<T extends KubernetesObject>(
   continueToken: string,
 ): Promise<ObjectList<T> | undefined> {
   try {
-    // The token contains the resourceVersion; the server refuses a request with both.
+    // The token contains the resourceVersion; the server rejects a request with both.
     return await source.list({ limit, continueToken, signal });
   } catch (error) {
     if (isApiError(error, 'expired')) return undefined;

@@ -93,7 +93,7 @@ const SHORTEST_TIMEOUT_MS = WATCH_SECONDS.min * 1000;
  *
  * To resume from the last resourceVersion is safe only while the server keeps its history. A server
  * whose etcd was restored from a backup, or wiped, is behind that resourceVersion or has reached it
- * by other writes. It does not refuse the watch: kube-apiserver answers 200, sends neither events nor
+ * by other writes. It does not reject the watch: kube-apiserver answers 200, sends neither events nor
  * bookmarks until it has passed the resourceVersion, and then only newer events.
  *
  * Therefore one small read precedes a resumed watch, unless the last one sent events or bookmarks and

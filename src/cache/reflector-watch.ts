@@ -180,7 +180,7 @@ export interface WatchListSupportOptions {
    */
   readonly enabled?: boolean;
   /**
-   * Time without a new attempt after a refusal, in milliseconds.
+   * Time without a new attempt after the server rejected one, in milliseconds.
    * @default 300_000
    */
   readonly rememberMs?: number;
@@ -188,7 +188,7 @@ export interface WatchListSupportOptions {
 
 /**
  * Whether a server streams the initial state through a watch (WatchList, KEP-3157). Shared by all
- * reflectors of one server, so that only one of them waits for a stream that does not end. A refusal
+ * reflectors of one server, so that only one of them waits for a stream that does not end. A rejection
  * expires, since servers are upgraded and proxies replaced.
  */
 export class WatchListSupport {
@@ -208,7 +208,7 @@ export class WatchListSupport {
     return this.#enabled && this.#clock.monotonic() >= this.#refusedUntilMs;
   }
 
-  /** Records that the server refused to stream, or sent no end of the initial state. */
+  /** Records that the server rejected the stream, or sent no end of the initial state. */
   refused(): void {
     this.#refusedUntilMs = this.#clock.monotonic() + this.#rememberMs;
   }

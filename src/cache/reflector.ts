@@ -227,11 +227,11 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     } catch (error) {
       if (signal.aborted) return { phase: 'listing', freshness };
       if (isApiError(error, 'notFound')) return this.#missing(error);
-      // A server may refuse a resourceVersion that another server issued as malformed.
+      // A server may reject a resourceVersion of another server as malformed.
       const isRefused = typeof freshness === 'object' && isApiError(error, 'badRequest', 'invalid');
       if ((isLostVersion(error) || isRefused) && freshness !== 'latest')
         return { phase: 'listing', freshness: 'latest' };
-      // As after a refused watch, the server may return with another history.
+      // As after a rejected watch, the server may return with another history.
       const next = typeof freshness === 'object' && !isBusy(error) ? 'latest' : freshness;
       return this.#retries.retry(error, 'list', { phase: 'streaming', freshness: next });
     }

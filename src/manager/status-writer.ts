@@ -230,7 +230,7 @@ function deleted(cause: ApiError): ApiError {
 
 function rejected(cause: ApiError): Error {
   return new Error(
-    `The server refuses the status: ${cause.message}. Correct the object if its CustomResourceDefinition has become stricter, install the one of this release (kubectl apply -f crds/), or change the admission policy`,
+    `The server rejected the status: ${cause.message}. Correct the object if its CustomResourceDefinition has become stricter, install the one of this release (kubectl apply -f crds/), or change the admission policy`,
     { cause },
   );
 }

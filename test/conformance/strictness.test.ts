@@ -39,7 +39,7 @@ test('an empty dryRun is invalid and writes nothing', async () => {
   assert.equal((await api.get(`${path}/a`)).status, 200);
 });
 
-test('a create refuses a resourceVersion, except in a dry run', async () => {
+test('a create rejects a resourceVersion, except in a dry run', async () => {
   const versioned = (name: string, resourceVersion: string) =>
     configMap(name, {}, { resourceVersion });
   const { status, body } = await api.post(path, versioned('versioned', '5'));

@@ -131,7 +131,7 @@ test('a watch over a WebSocket requires an Origin header of any host', async () 
   assert.equal(await statusWith({ ...without, origin: 'http://elsewhere.example' }), 101);
 });
 
-test('a handshake of another version, without a key or with several protocols is refused', async () => {
+test('a handshake of another version, without a key or with several protocols is rejected', async () => {
   const path = `${configMaps(space)}?watch=true`;
   const { 'sec-websocket-key': _key, ...withoutKey } = HANDSHAKE;
   const version = await api.upgrade(path, { ...HANDSHAKE, 'sec-websocket-version': '8' });

@@ -94,7 +94,7 @@ describe('A daemon whose Pod cache lags behind', () => {
 
   it('recognizes its Pod when the response to the creation was lost', async () => {
     delay.close();
-    simulation.server.faults.failNext({ verb: 'create', resource: 'pods' }, 'lostAnswer');
+    simulation.server.faults.failNext({ verb: 'create', resource: 'pods' }, 'lostResponse');
     await simulation.applyCount();
     await simulation.pass(5000);
     delay.open();

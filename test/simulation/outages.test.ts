@@ -139,7 +139,7 @@ describe('A daemon during outages', () => {
 
   it('repeats no write when responses are lost', async () => {
     await simulation.installCrd();
-    simulation.server.faults.failNext({ verb: 'create', resource: 'pods' }, 'lostAnswer', {
+    simulation.server.faults.failNext({ verb: 'create', resource: 'pods' }, 'lostResponse', {
       times: 2,
     });
     simulation.startDaemon();

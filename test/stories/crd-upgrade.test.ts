@@ -109,7 +109,7 @@ inTestClusters((where, create) => {
       for (const line of reported) {
         assert.match(
           line,
-          /requeuing for later retry: The server refuses the status: .*"test-count" is invalid: spec\.count.*Correct the object/,
+          /requeuing for later retry: The server rejected the status: .*"test-count" is invalid: spec\.count.*Correct the object/,
         );
       }
       if (cluster.isVirtual) {

@@ -232,7 +232,7 @@ describe('A server with faulty responses', () => {
   });
 
   it('lost response to a write: the informer reports the write once', async () => {
-    network.server.faults.failNext('POST', 'lostAnswer');
+    network.server.faults.failNext('POST', 'lostResponse');
     await assert.rejects(network.create('d'));
     await network.until('all changes received', 1000, () => network.isUpToDate());
     assert.deepEqual(network.received, ['add d']);

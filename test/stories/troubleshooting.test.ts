@@ -163,7 +163,7 @@ const PROVOKED_FAILURES: Readonly<Record<string, ProvokedFailure>> = {
     return String(look());
   },
 
-  'The server refuses the status': () =>
+  'The server rejected the status': () =>
     inSimulation(async (simulation) => {
       await simulation.installCrd();
       simulation.startDaemon();

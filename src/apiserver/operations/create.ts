@@ -16,7 +16,7 @@ const NAME_ATTEMPTS = 8;
 
 export function create(call: Call): MaybePromise<Answer> {
   const object = decodeBody(call);
-  // As upstream: the storage refuses a valid version, and a dry run does not reach it.
+  // As upstream: the storage rejects a valid version, and a dry run does not reach it.
   if (!isDryRun(call) && Number(object.metadata.resourceVersion) > 0) {
     throw StatusError.failure({
       code: 500,

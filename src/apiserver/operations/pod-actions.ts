@@ -79,7 +79,7 @@ function targetOf(binding: Record<string, unknown>): string {
   });
 }
 
-/** `POST /eviction`: a deletion that a PodDisruptionBudget may refuse. */
+/** `POST /eviction`: a deletion that a PodDisruptionBudget may reject. */
 export function evict(call: Call): Answer {
   const pod = existing(call);
   const eviction = readObject(call.request, EVICTION);

@@ -129,7 +129,7 @@ const DESCRIPTIONS: Readonly<Partial<Record<YAMLError['code'], string>>> = {
     'a mapping cannot start here; quote a value that contains ": ", or start the mapping on a new line',
   RESOURCE_EXHAUSTION: 'it is nested too deeply',
   TAB_AS_INDENT: 'this line is indented with a tab; use spaces',
-  TAG_RESOLVE_FAILED: 'a tag (!) is unknown, or its type does not exist in JSON',
+  TAG_RESOLVE_FAILED: 'a tag (!) is unknown, or JSON has no such type',
   UNEXPECTED_TOKEN: 'unexpected text; check the indentation and the quotes before it',
 };
 

@@ -255,7 +255,7 @@ class Copy {
     this.#spend(typeof value === 'string' ? value.length + 1 : 1, path);
     if (typeof value === 'bigint') return integer(value);
     if (typeof value === 'number' && !Number.isFinite(value)) {
-      throw new ValueError(`${display(path)}: the number does not exist in JSON`);
+      throw new ValueError(`${display(path)}: JSON has no NaN or infinity`);
     }
     if (Array.isArray(value)) {
       return value.map((item: unknown, index) => this.#inside(item, `[${index}]`, path));

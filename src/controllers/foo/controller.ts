@@ -100,7 +100,7 @@ export function fooSync({ foos, deployments, recorder, clock }: FooSyncDeps): Sy
       // The Foo is about to be deleted with its namespace.
       if (isNamespaceTerminating(cause)) return done();
       if (!isApiError(cause, 'invalid')) throw cause;
-      return reportStalled('DeploymentRefused', new Error(cause.message, { cause }));
+      return reportStalled('DeploymentRejected', new Error(cause.message, { cause }));
     }
     const { kind, object } = outcome;
     if (kind === 'nameCollision') {

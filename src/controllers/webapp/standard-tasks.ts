@@ -60,7 +60,7 @@ export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<
       } catch (cause) {
         if (isNamespaceTerminating(cause)) return { message: 'The namespace is being deleted' };
         if (!isApiError(cause, 'invalid')) throw cause;
-        throw new TaskError(`${kind}Refused`, cause.message, { stalled: true, cause });
+        throw new TaskError(`${kind}Rejected`, cause.message, { stalled: true, cause });
       }
       switch (outcome.kind) {
         case 'created':

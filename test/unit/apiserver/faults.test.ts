@@ -27,7 +27,7 @@ describe('faults', () => {
     faults.failNext('POST', 'reset');
     await assert.rejects(api.post(CONFIG_MAPS, configMap('a')), ConnectionReset);
     assert.equal((await api.get(`${CONFIG_MAPS}/a`)).status, 404);
-    faults.failNext('POST', 'lostAnswer');
+    faults.failNext('POST', 'lostResponse');
     await assert.rejects(api.post(CONFIG_MAPS, configMap('a')), { code: 'ECONNRESET' });
     assert.equal((await api.get(`${CONFIG_MAPS}/a`)).status, 200);
   });
@@ -84,7 +84,7 @@ describe('faults', () => {
 
   test('a watch whose response is lost does not stay open', async () => {
     const api = new Api();
-    api.server.faults.failNext({ verb: 'watch' }, 'lostAnswer');
+    api.server.faults.failNext({ verb: 'watch' }, 'lostResponse');
     await assert.rejects(api.watch(CONFIG_MAPS), ConnectionReset);
     await settle();
     assert.equal(api.server.watches, 0);

@@ -115,7 +115,7 @@ describe('a YAML body', () => {
     ['lists of one item', '- '.repeat(1_400_000)],
     ['keys that are keys', '? '.repeat(1_400_000)],
   ] as const) {
-    test(`is refused if it is nested too deeply: ${what}`, async () => {
+    test(`is rejected if it is nested too deeply: ${what}`, async () => {
       const { status, body } = await send(text);
       assert.equal(status, 400);
       assert.match(body.message, /: yaml: line 1: nesting exceeded/);

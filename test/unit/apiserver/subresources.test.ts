@@ -141,7 +141,7 @@ describe('pods', () => {
     };
     const evict = (api: Api) => api.post(`${PODS}/web/eviction`, { metadata: { name: 'web' } });
 
-    test('is refused while the budget allows no disruption, or has no status', async () => {
+    test('is rejected while the budget allows no disruption, or has no status', async () => {
       for (const [allowed, cause] of [
         [0, 'The disruption budget web needs 2 healthy pods and has 1 currently'],
         [-1, 'The disruption budget web is still being processed by the server.'],
@@ -172,7 +172,7 @@ describe('pods', () => {
       assert.equal((await evict(api)).status, 201);
     });
 
-    test('is refused if several budgets select the Pod', async () => {
+    test('is rejected if several budgets select the Pod', async () => {
       const api = await setUp(1);
       const spec = { maxUnavailable: 1, selector: {} };
       await api.post(BUDGETS, { metadata: { name: 'all' }, spec });

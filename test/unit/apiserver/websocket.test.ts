@@ -120,7 +120,7 @@ test('a watch over a WebSocket ends when its client goes away', async (t) => {
   while (server.watches > 0) await new Promise((resolve) => setImmediate(resolve));
 });
 
-test('a WebSocket whose handshake is refused leaves no watch behind', async (t) => {
+test('a WebSocket whose handshake is rejected leaves no watch behind', async (t) => {
   const { server, send } = await serve(t);
   const sent = send({ path: '/api/v1/configmaps?watch=1' }, HANDSHAKE);
   const [response] = (await once(sent.end(), 'response')) as [IncomingMessage];

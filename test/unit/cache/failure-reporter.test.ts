@@ -84,7 +84,7 @@ test('logs a lasting failure again every five minutes', async () => {
   });
 });
 
-test('names the permission to grant if the server keeps refusing', async () => {
+test('names the permission to grant while requests are forbidden', async () => {
   const { clock, reporter, lines, shown } = newFixture();
   const message =
     'pods is forbidden: User "system:serviceaccount:ops:crd-controller" cannot list resource "pods" in API group "" in the namespace "a"';

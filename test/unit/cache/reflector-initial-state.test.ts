@@ -215,7 +215,7 @@ for (const [enabled, refused, usable] of [
   [false, true, false],
 ] as const) {
   // upstream: 28
-  test(`${usable ? 'tries' : 'does not try'} streaming that is ${enabled ? 'enabled' : 'disabled'} and ${refused ? 'was' : 'was never'} refused`, async () => {
+  test(`${usable ? 'tries' : 'does not try'} streaming that is ${enabled ? 'enabled' : 'disabled'} and ${refused ? 'was' : 'was never'} rejected`, async () => {
     const clock = new FakeClock();
     const support = new WatchListSupport(clock, { enabled });
     if (refused) support.refused();

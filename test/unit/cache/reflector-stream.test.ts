@@ -55,7 +55,7 @@ test('pushes nothing before the bookmark that ends the initial state', async () 
 });
 
 // upstream: 30c
-test('lists at once after a refusal and remembers it for some minutes', async () => {
+test('lists at once if the server rejects streaming, and does not try again for some minutes', async () => {
   const fixture = reflectorFixture('refused');
   await fixture.start();
   assert.deepEqual(
@@ -76,7 +76,7 @@ test('lists at once after a refusal and remembers it for some minutes', async ()
   await fixture.stop();
 });
 
-test('shares a refusal between reflectors of one server', async () => {
+test('does not try to stream if the server rejected it for another reflector', async () => {
   const clock = new FakeClock();
   const watchList = new WatchListSupport(clock);
   const first = reflectorFixture('refused', { clock, watchList });

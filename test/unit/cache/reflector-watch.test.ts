@@ -82,7 +82,7 @@ test('resumes a cut connection and receives the changes meanwhile', async () => 
 });
 
 // upstream: 10
-test('waits for a server that refuses watches and lists then', async () => {
+test('waits while the server rejects watches, then lists', async () => {
   const fixture = reflectorFixture();
   await fixture.start();
   await fixture.clock.advance(60_000);
@@ -216,7 +216,7 @@ test('relists and logs after any other error in the stream', async () => {
 });
 
 // upstream: 34e
-test('uses a quorum read if the server refuses a watch from a future resourceVersion', async () => {
+test('uses a quorum read if the server rejects a watch from a future resourceVersion', async () => {
   const fixture = reflectorFixture();
   await fixture.start();
   await fixture.clock.advance(60_000);

@@ -146,7 +146,7 @@ for (const end of ['close', 'abort'] as const) {
   });
 }
 
-test('leaves no timer or listener after a refused watch', async () => {
+test('leaves no timer or listener after a rejected watch', async () => {
   const { clock, source, open } = newFixture();
   source.failNext('watch', unreachable());
   await assert.rejects(open(), { kind: 'unreachable' });

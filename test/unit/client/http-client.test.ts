@@ -667,7 +667,7 @@ test('converts every error of a handler to an ApiError', async () => {
   assert.match(error.message, /^Cannot reach the API server https:\/\/in\.process: planted\./);
 });
 
-test('streams watch events, and rejects if the watch is refused', async (t) => {
+test('streams watch events, and rejects its promise if the server rejects the watch', async (t) => {
   const requests: IncomingMessage[] = [];
   const { client } = await connect(t, (request, response) => {
     requests.push(request);

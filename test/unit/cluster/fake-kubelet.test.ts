@@ -39,7 +39,7 @@ describe('the simulated kubelet', () => {
       // The event of the write is delayed too.
       faults.dropWatches();
       faults.failNext({ resource: 'pods', verb: 'watch' }, 503, { times: 6 });
-      return 'lostAnswer';
+      return 'lostResponse';
     });
     await create();
     await world.until('the status is sent again', async () => times >= 2);

@@ -200,7 +200,7 @@ describe('LeaderElector', () => {
     it('detects its own acquisition after a lost response', async () => {
       await candidates.create(heldSpec);
       const a = await candidates.start('a');
-      candidates.server.faults.failNext({ verb: 'update', resource: 'leases' }, 'lostAnswer');
+      candidates.server.faults.failNext({ verb: 'update', resource: 'leases' }, 'lostResponse');
       const body = { spec: { holderIdentity: '', leaseDurationSeconds: 1 } };
       await candidates.client.patch(LEASES, AT, { type: 'merge', body });
       await settle(20);
@@ -312,7 +312,7 @@ describe('LeaderElector', () => {
 
     it('keeps leading after a lost response', async () => {
       const a = await candidates.start('a');
-      candidates.server.faults.failNext({ verb: 'update', resource: 'leases' }, 'lostAnswer');
+      candidates.server.faults.failNext({ verb: 'update', resource: 'leases' }, 'lostResponse');
       await candidates.clock.advance(2000);
       assert.equal(a.trace.join(' '), 'get create update get update');
       assert.ok(a.leads);

@@ -105,7 +105,7 @@ test('continues the count in each of two processes that emit the same event in t
   await a.write(occurrence(3, '13'), signal);
   assert.deepEqual(await count(), [4]);
   // The response to the last patch is lost, and the occurrence is written again.
-  simulation.server.faults.failNext({ verb: 'patch', resource: 'events' }, 'lostAnswer');
+  simulation.server.faults.failNext({ verb: 'patch', resource: 'events' }, 'lostResponse');
   await assert.rejects(a.write(occurrence(4, '14'), signal));
   await a.write(occurrence(4, '14'), signal);
   assert.deepEqual(await count(), [5]);

@@ -21,7 +21,7 @@ describe('shardToRequest', () => {
 });
 
 describe('mayHandOver', () => {
-  it('refuses a request that would be reversed', () => {
+  it('rejects a request that would be reversed', () => {
     assert.equal(mayHandOver(['a', 'a', 'b'], 'a', 'b'), false);
     assert.equal(mayHandOver(['a', 'a'], 'a', 'b'), true);
     assert.equal(mayHandOver(['b', 'b', 'a'], 'a', 'b'), false);

@@ -220,7 +220,7 @@ const mistakes: readonly [mistake: string, spec: object, problem: RegExp][] = [
 ];
 
 for (const [mistake, wrong, problem] of mistakes) {
-  test(`a pod with ${mistake} is refused as a real server refuses it`, () => {
+  test(`rejects a Pod with ${mistake} like a real server`, () => {
     const found = problems('Pod', { spec: wrong });
     assert.match(found[0] ?? 'nothing', problem);
   });

@@ -169,7 +169,7 @@ describe('parseManifests reports document, line and field of', () => {
       manifest('').replace('name', 'generateName'),
       /metadata\.name: .* generateName, which apply does not support/,
     ],
-    ['no number', manifest('a: {b: [.nan]}'), /a\.b\[0\]: the number does not exist in JSON$/],
+    ['no number', manifest('a: {b: [.nan]}'), /a\.b\[0\]: JSON has no NaN or infinity$/],
     [
       'an item of a list',
       'apiVersion: v1\nkind: List\nitems:\n- {kind: A}',

@@ -160,7 +160,7 @@ describe('A sync of an At', () => {
 
   it('records the uid of its Pod if the response to the creation was lost', async () => {
     const { bench, ats, run, live, pod } = await setUp();
-    bench.server.faults.failNext({ method: 'POST', resource: 'pods' }, 'lostAnswer');
+    bench.server.faults.failNext({ method: 'POST', resource: 'pods' }, 'lostResponse');
     await assert.rejects(run());
     // The cache contains the status with the failure, but not the Pod.
     ats.show(await live());

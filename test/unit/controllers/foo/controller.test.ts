@@ -280,8 +280,8 @@ describe('A sync of a Foo', () => {
     const { bench, foos, run, condition } = await setUp();
     bench.server.faults.failNext({ method: 'POST', resource: 'deployments' }, 422, { times: 2 });
     await assert.rejects(run(), (error) => !(error instanceof TerminalError));
-    assert.equal((await condition('Stalled'))?.reason, 'DeploymentRefused');
-    assert.match(bench.events[0] ?? '', /^Warning DeploymentRefused: /);
+    assert.equal((await condition('Stalled'))?.reason, 'DeploymentRejected');
+    assert.match(bench.events[0] ?? '', /^Warning DeploymentRejected: /);
     foos.show(await bench.get(FOOS, 'foo'));
     await assert.rejects(run(), (error) => !(error instanceof TerminalError));
     assert.equal(bench.events.length, 1);
