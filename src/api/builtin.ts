@@ -1,8 +1,11 @@
 import type {
   CoreV1Event,
+  V1ConfigMap,
   V1CronJob,
   V1CustomResourceDefinition,
   V1Deployment,
+  V1Endpoints,
+  V1EndpointSlice,
   V1Job,
   V1Lease,
   V1ServiceAccount,
@@ -11,6 +14,7 @@ import type {
   V1Pod,
   V1PodDisruptionBudget,
   V1ReplicaSet,
+  V1ResourceQuota,
   V1Scale,
   V1Service,
 } from '@kubernetes/client-node';
@@ -46,6 +50,14 @@ export type CronJob = Builtin<V1CronJob>;
 export type Job = Builtin<V1Job>;
 /** A ServiceAccount of v1. */
 export type ServiceAccount = Builtin<V1ServiceAccount>;
+/** A ConfigMap of v1. */
+export type ConfigMap = Builtin<V1ConfigMap>;
+/** An Endpoints object of v1. */
+export type Endpoints = Builtin<V1Endpoints>;
+/** An EndpointSlice of discovery.k8s.io/v1. */
+export type EndpointSlice = Builtin<V1EndpointSlice>;
+/** A ResourceQuota of v1. */
+export type ResourceQuota = Builtin<V1ResourceQuota>;
 
 /** Descriptor of Pods. */
 export const PODS: Resource<Pod> = core('pods', 'Pod');
@@ -90,6 +102,20 @@ export const JOBS: Resource<Job> = {
 };
 /** Descriptor of ServiceAccounts. */
 export const SERVICE_ACCOUNTS: Resource<ServiceAccount> = core('serviceaccounts', 'ServiceAccount');
+/** Descriptor of ConfigMaps. */
+export const CONFIG_MAPS: Resource<ConfigMap> = core('configmaps', 'ConfigMap');
+/** Descriptor of Endpoints. */
+export const ENDPOINTS: Resource<Endpoints> = core('endpoints', 'Endpoints');
+/** Descriptor of EndpointSlices. */
+export const ENDPOINT_SLICES: Resource<EndpointSlice> = {
+  group: 'discovery.k8s.io',
+  version: 'v1',
+  plural: 'endpointslices',
+  kind: 'EndpointSlice',
+  namespaced: true,
+};
+/** Descriptor of ResourceQuotas. */
+export const RESOURCE_QUOTAS: Resource<ResourceQuota> = core('resourcequotas', 'ResourceQuota');
 /** Descriptor of Leases. */
 export const LEASES: Resource<Lease> = {
   group: 'coordination.k8s.io',

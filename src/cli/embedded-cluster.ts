@@ -93,7 +93,8 @@ export async function startEmbeddedCluster(
       const connection = connect('cluster-controllers');
       try {
         const { client } = connection;
-        running = new Cluster({ client, clock: systemClock, log }, options);
+        const all = { rootCaPem: endpoint.caPem, ...options };
+        running = new Cluster({ client, clock: systemClock, log }, all);
         await running.run(signal);
       } finally {
         running = undefined;

@@ -18,6 +18,9 @@ import { cronJobs } from './cron-job.ts';
 import { jobs } from './job.ts';
 import { ttlAfterFinished } from './ttl-after-finished.ts';
 import { disruptionBudgets } from './disruption.ts';
+import { endpoints } from './endpoints.ts';
+import { endpointSlices } from './endpoint-slice.ts';
+import { rootCaPublisher, serviceAccounts } from './namespace-defaults.ts';
 import { replicaSets } from './replica-set.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
@@ -28,6 +31,7 @@ const CLUSTER_OPTIONS: OptionNames<ClusterOptions> = {
   controllers: true,
   kubelet: true,
   events: true,
+  rootCaPem: true,
 };
 
 const KUBELET_OPTIONS: OptionNames<ClusterKubeletOptions> = {
@@ -53,14 +57,20 @@ const CONTROLLERS: ReadonlyMap<string, (deps: ClusterDeps) => Runnable> = new Ma
   ['cronjob', cronJobs],
   ['ttl-after-finished', ttlAfterFinished],
   ['disruption', disruptionBudgets],
+  ['endpoints', endpoints],
+  ['endpointslice', endpointSlices],
+  ['serviceaccount', serviceAccounts],
   ['scheduler', fakeScheduler],
   ['taint-eviction', taintEviction],
 ]);
+
+const ROOT_CA_PUBLISHER = 'root-ca-certificate-publisher';
 
 /** Names of the controllers of `Cluster`. */
 export const CLUSTER_CONTROLLERS: readonly string[] = [
   'garbage-collector',
   ...CONTROLLERS.keys(),
+  ROOT_CA_PUBLISHER,
   'kubelet',
   'events',
 ];
@@ -84,6 +94,11 @@ export interface ClusterOptions {
    * @default { ttlMs: 3_600_000 }
    */
   readonly events?: { readonly ttlMs?: number };
+  /**
+   * CA certificate of the server, published as ConfigMap `kube-root-ca.crt` of each namespace.
+   * @default none: nothing is published
+   */
+  readonly rootCaPem?: string;
 }
 
 /** Options of the simulated node and its kubelet. */
@@ -104,7 +119,7 @@ export class Cluster implements Runnable {
 
   constructor(deps: ControllerDeps, options: ClusterOptions = {}) {
     checkOptions(options, CLUSTER_OPTIONS, 'Cluster');
-    const { controllers = ['*'], kubelet = {}, events = {} } = options;
+    const { controllers = ['*'], kubelet = {}, events = {}, rootCaPem } = options;
     checkOptions(kubelet, KUBELET_OPTIONS, 'Cluster: kubelet');
     checkOptions(events, EVENT_OPTIONS, 'Cluster: events');
     const { selected, unknown } = selectNames(controllers, CLUSTER_CONTROLLERS);
@@ -136,6 +151,9 @@ export class Cluster implements Runnable {
     }
     for (const [name, create] of CONTROLLERS) {
       if (selected.includes(name)) this.#manager.add('controllers', create(clusterDeps));
+    }
+    if (rootCaPem && selected.includes(ROOT_CA_PUBLISHER)) {
+      this.#manager.add('controllers', rootCaPublisher(clusterDeps, rootCaPem));
     }
     if (selected.includes('kubelet')) {
       const { nodeName = 'node-1' } = kubelet;

@@ -53,7 +53,11 @@ export function fakeKubelet(
 ): { readonly controller: Controller; readonly api: HttpHandler } {
   const pods = deps.informers.for(PODS);
   const events = new ContainerEvents(deps.events.recorder('kubelet'));
-  const kubelet = new FakeKubelet(deps.clock, events, options);
+  pods.addIndexers({
+    [ADDRESS_INDEX]: ({ status }) => (status?.podIP ? [status.podIP] : []),
+  });
+  const isUsed = (address: string) => pods.lister.byIndex(ADDRESS_INDEX, address).length > 0;
+  const kubelet = new FakeKubelet(deps.clock, events, { ...options, isUsed });
   const controller = new Controller(deps, {
     name: 'fake-kubelet',
     kind: PODS.kind,
@@ -78,6 +82,9 @@ export function fakeKubelet(
 function logError(status: 400 | 404, message: string): LogResponse {
   return { kind: 'error', status, message };
 }
+
+const ADDRESS_INDEX = 'podIP';
+const MAX_ADDRESSES = 65_000;
 
 /** Interval at which the kubelet looks for a missing ConfigMap or Secret, in milliseconds. */
 const RETRY_MS = 5000;
@@ -109,14 +116,20 @@ class FakeKubelet {
   readonly #events: ContainerEvents;
   readonly #startupMs: number;
   readonly #terminationMs: number;
+  readonly #isUsed: (address: string) => boolean;
   readonly #known = new Map<ObjectKey, KnownPod>();
   #addresses = 0;
 
   constructor(
     clock: Clock,
     events: ContainerEvents,
-    { startupMs = 0, terminationMs = 1000 }: FakeKubeletOptions,
+    {
+      startupMs = 0,
+      terminationMs = 1000,
+      isUsed,
+    }: FakeKubeletOptions & { readonly isUsed: (address: string) => boolean },
   ) {
+    this.#isUsed = isUsed;
     this.#clock = clock;
     this.#events = events;
     this.#startupMs = startupMs;
@@ -330,10 +343,13 @@ class FakeKubelet {
     }
   }
 
-  /** Returns the next address of 10.244.0.0/16. */
+  /** Returns the next address of 10.244.0.0/16 that no Pod has, also none of an earlier process. */
   #nextAddress(): string {
-    const host = (this.#addresses++ % 65_000) + 2;
-    return `10.244.${host >> 8}.${host & 255}`;
+    for (let attempt = 1; ; attempt++) {
+      const host = (this.#addresses++ % MAX_ADDRESSES) + 2;
+      const address = `10.244.${host >> 8}.${host & 255}`;
+      if (attempt === MAX_ADDRESSES || !this.#isUsed(address)) return address;
+    }
   }
 }
 

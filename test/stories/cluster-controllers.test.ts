@@ -2,12 +2,16 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import {
   DEPLOYMENTS,
+  ENDPOINT_SLICES,
+  ENDPOINTS,
   EVENTS,
   JOBS,
   NAMESPACES,
   POD_DISRUPTION_BUDGETS,
   PODS,
   REPLICA_SETS,
+  SERVICE_ACCOUNTS,
+  SERVICES,
 } from '../../src/api/builtin.ts';
 import { controllerOf } from '../../src/api/metadata.ts';
 import type { Draft, KubernetesObject } from '../../src/api/object.ts';
@@ -146,6 +150,77 @@ inTestClusters((where, createCluster) => {
       await cluster.until('the event', async () => {
         return (await eventsAbout('Pod')).some((text) => text.startsWith('FailedScheduling 0/1'));
       });
+    });
+
+    it('publish the endpoints of a Service until it is deleted', async () => {
+      const ports = [{ name: 'http', containerPort: 8080 }];
+      const template = {
+        metadata: { labels: LABELS },
+        spec: { containers: [{ ...container, ports }] },
+      };
+      const selector = { matchLabels: LABELS };
+      await create(DEPLOYMENTS, 'web', { spec: { replicas: 2, selector, template } });
+      const servicePorts = [{ name: 'web', port: 80, targetPort: 'http' }];
+      const { metadata } = await create(SERVICES, 'web', {
+        spec: { selector: LABELS, ports: servicePorts },
+      });
+      const slices = async () => {
+        const { items } = await cluster.client.list(ENDPOINT_SLICES, {
+          namespace: cluster.namespace,
+          labelSelector: 'kubernetes.io/service-name=web',
+        });
+        return items;
+      };
+      await cluster.until('two Pods are ready', async () => {
+        const all = (await slices()).flatMap(({ endpoints }) => endpoints ?? []);
+        return all.filter(({ conditions }) => conditions?.ready).length === 2;
+      });
+      const [slice, ...others] = await slices();
+      assert.equal(others.length, 0);
+      assert.deepEqual(slice?.ports, [{ name: 'web', port: 8080, protocol: 'TCP' }]);
+      assert.deepEqual(
+        slice.metadata.ownerReferences?.map(({ uid, kind }) => [uid, kind]),
+        [[metadata.uid, 'Service']],
+      );
+      const addresses = slice.endpoints?.flatMap((endpoint) => endpoint.addresses).toSorted();
+      assert.equal(new Set(addresses).size, 2);
+      await cluster.until('the Endpoints have the same addresses', async () => {
+        const { items } = await cluster.client.list(ENDPOINTS, { namespace: cluster.namespace });
+        const ips = items.flatMap(({ subsets = [] }) => subsets[0]?.addresses ?? []);
+        return (
+          ips
+            .map(({ ip }) => ip)
+            .toSorted()
+            .join() === addresses?.join()
+        );
+      });
+      await cluster.client.delete(SERVICES, at('web'));
+      await cluster.until('the endpoints are gone', async () => {
+        return (await slices()).length === 0 && (await isGone(ENDPOINTS, 'web'));
+      });
+    });
+
+    it('give each namespace a ServiceAccount and the CA certificate', async () => {
+      const { client } = cluster;
+      const uid = async () => {
+        const { items } = await client.list(SERVICE_ACCOUNTS, { namespace: cluster.namespace });
+        return items.find(({ metadata }) => metadata.name === 'default')?.metadata.uid;
+      };
+      await cluster.until('the ServiceAccount', async () => (await uid()) !== undefined);
+      const before = await uid();
+      await client.delete(SERVICE_ACCOUNTS, at('default'));
+      await cluster.until('another ServiceAccount', async () => {
+        return ![before, undefined].includes(await uid());
+      });
+      const certificate = async () => {
+        const { items } = await client.list(CONFIG_MAPS, { namespace: cluster.namespace });
+        return items.find(({ metadata }) => metadata.name === 'kube-root-ca.crt')?.data?.['ca.crt'];
+      };
+      await cluster.until('the certificate', async () => (await certificate()) !== undefined);
+      const expected = await certificate();
+      const body = { data: { 'ca.crt': 'changed' } };
+      await client.patch(CONFIG_MAPS, at('kube-root-ca.crt'), { type: 'merge', body });
+      await cluster.until('it is restored', async () => (await certificate()) === expected);
     });
 
     it('complete a Job', async () => {

@@ -172,7 +172,11 @@ async function start(
 
 function runCluster(config: ClusterConfig, options: ClusterOptions, log: Logger) {
   const connection = connectCluster(config);
-  const cluster = new Cluster({ client: connection.client, clock: systemClock, log }, options);
+  const { ca } = config;
+  const cluster = new Cluster(
+    { client: connection.client, clock: systemClock, log },
+    { ...(ca?.kind === 'data' && { rootCaPem: ca.pem }), ...options },
+  );
   return { cluster, stop: runOver(connection, cluster) };
 }
 

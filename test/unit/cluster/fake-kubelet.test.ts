@@ -9,24 +9,25 @@ const SECRETS = { ...CONFIG_MAPS, plural: 'secrets', kind: 'Secret' };
 
 describe('the simulated kubelet', () => {
   let world: Simulation;
+  let stop: () => Promise<void>;
 
   beforeEach(async () => {
     world = new Simulation();
-    world.startCluster();
+    stop = world.startCluster();
     await world.pass(1000);
   });
   afterEach(() => world.end());
 
   const WEB = { namespace: 'default', name: 'web' };
-  const create = () =>
+  const create = (name = 'web') =>
     world.client.create(PODS, {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { ...WEB },
+      metadata: { ...WEB, name },
       spec: { containers: [{ name: 'app', image: 'nginx' }] },
     });
-  const addresses = async () => {
-    const { status } = await world.client.get(PODS, WEB);
+  const addresses = async (name = 'web') => {
+    const { status } = await world.client.get(PODS, { ...WEB, name });
     return status?.podIPs?.map(({ ip }) => ip) ?? [];
   };
 
@@ -55,6 +56,16 @@ describe('the simulated kubelet', () => {
     await create();
     await world.until('an address', async () => (await addresses()).length > 0);
     assert.notDeepEqual(await addresses(), [first]);
+  });
+
+  it('assigns no address that a Pod has from an earlier run of the kubelet', async () => {
+    await create();
+    await world.until('an address', async () => (await addresses()).length > 0);
+    await stop();
+    world.startCluster();
+    await create('other');
+    await world.until('another address', async () => (await addresses('other')).length > 0);
+    assert.notDeepEqual(await addresses('other'), await addresses());
   });
 });
 

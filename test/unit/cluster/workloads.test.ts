@@ -63,7 +63,7 @@ class Bench {
     });
     const cluster = new Cluster(
       { client, clock: this.clock, log: silentLogger },
-      { controllers: ['-kubelet', '-scheduler'] },
+      { controllers: ['-kubelet', '-scheduler', '-serviceaccount'] },
     );
     this.#running = cluster.run(this.#stop.signal);
     await this.clock.advance(1000);

@@ -1,0 +1,230 @@
+import { isNamespaceTerminating } from '../api/api-error.ts';
+import { ENDPOINT_SLICES, NODES, PODS, SERVICES } from '../api/builtin.ts';
+import type { EndpointSlice, Pod, Service } from '../api/builtin.ts';
+import { equalJson } from '../api/equal.ts';
+import { controllerReference } from '../api/metadata.ts';
+import { objectKey } from '../api/object-key.ts';
+import type { DeepReadonly } from '../api/object.ts';
+import { isReady } from '../api/workloads.ts';
+import { deleteChild } from '../manager/child.ts';
+import { Controller } from '../manager/controller.ts';
+import type { SyncContext } from '../manager/controller-options.ts';
+import { done } from '../workqueue/outcome.ts';
+import type { ClusterDeps } from './resource-monitors.ts';
+import {
+  addressesOf,
+  addressTypesOf,
+  changesEndpoints,
+  endpointLabels,
+  mapToServices,
+  podFields,
+  portsOf,
+  selectorOf,
+} from './service-endpoints.ts';
+import type { EndpointPort } from './service-endpoints.ts';
+
+const SERVICE_NAME = 'kubernetes.io/service-name';
+const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+const MANAGER = 'endpointslice-controller.k8s.io';
+const ZONE = 'topology.kubernetes.io/zone';
+
+/** Maximum number of endpoints of a slice, the default of kube-controller-manager. */
+const MAX_ENDPOINTS = 100;
+
+type Slice = DeepReadonly<EndpointSlice>;
+type Endpoint = NonNullable<EndpointSlice['endpoints']>[number];
+
+/** An endpoint and the ports that it serves. */
+interface Served {
+  readonly endpoint: Endpoint;
+  readonly ports: EndpointPort[];
+}
+
+/** The desired content of one slice. */
+interface Plan {
+  /** The slice that gets the content; undefined for a new one. */
+  readonly slice: Slice | undefined;
+  readonly ports: EndpointPort[];
+  readonly endpoints: Endpoint[];
+}
+
+/**
+ * EndpointSlice controller: maintains slices of at most 100 endpoints for each Service with a selector. It sets
+ * no topology hints.
+ */
+export function endpointSlices(deps: ClusterDeps): Controller {
+  const services = deps.informers.for(SERVICES);
+  const pods = deps.informers.for(PODS);
+  const nodes = deps.informers.for(NODES);
+  const slices = deps.informers.for(ENDPOINT_SLICES);
+  return new Controller(deps, {
+    name: 'endpointslice',
+    kind: SERVICES.kind,
+    concurrency: 5,
+    sync: async (key, context) => {
+      const service = services.lister.get(key);
+      const selector = service && selectorOf(service);
+      if (!selector) return done();
+      const { namespace, name, uid } = service.metadata;
+      const labels = { [SERVICE_NAME]: name, [MANAGED_BY]: MANAGER };
+      const existing = slices.lister.list({ namespace }).filter(({ metadata }) => {
+        const isManaged = Object.entries(labels).every(
+          ([l, value]) => metadata.labels?.[l] === value,
+        );
+        return isManaged && metadata.deletionTimestamp === undefined;
+      });
+      const selected = pods.lister.list({ namespace, selector });
+      const { publishNotReadyAddresses = false } = service.spec ?? {};
+      const withoutNode: string[] = [];
+      const plans = addressTypesOf(service).flatMap((addressType) => {
+        const desired = selected.flatMap((pod) => {
+          const addresses = addressesOf(pod, addressType);
+          if (addresses.length === 0) return [];
+          const node = nodes.lister.get(objectKey(undefined, pod.spec?.nodeName ?? ''));
+          if (!node && !publishNotReadyAddresses) {
+            withoutNode.push(pod.metadata.name);
+            return [];
+          }
+          const zone = node?.metadata.labels?.[ZONE];
+          return {
+            endpoint: endpointOf(pod, service, { addresses, zone }),
+            ports: portsOf(service, pod),
+          };
+        });
+        const own = existing.filter(
+          (slice) =>
+            slice.addressType === addressType &&
+            slice.metadata.ownerReferences?.some((owner) => owner.uid === uid),
+        );
+        return planSlices(desired, own).map((plan) => ({ plan, addressType }));
+      });
+      const all = endpointLabels(service, labels);
+      for (const plan of plans) await write(context, service, plan, all);
+      const kept = new Set(plans.map(({ plan }) => plan.slice));
+      for (const slice of existing) {
+        if (!kept.has(slice)) await deleteChild(context, ENDPOINT_SLICES, slice);
+      }
+      if (withoutNode.length > 0) {
+        throw new Error(`Skipped Pods whose node does not exist: ${withoutNode.join(', ')}`);
+      }
+      return done();
+    },
+  })
+    .for(services)
+    .watches(slices, ({ metadata: { namespace, labels = {} } }) =>
+      labels[MANAGED_BY] === MANAGER ? objectKey(namespace, labels[SERVICE_NAME] ?? '') : undefined,
+    )
+    .watches(nodes, () => undefined)
+    .watches(pods, mapToServices(services.lister), { predicates: [changesEndpoints] });
+}
+
+function endpointOf(
+  pod: DeepReadonly<Pod>,
+  service: DeepReadonly<Service>,
+  { addresses, zone }: { readonly addresses: string[]; readonly zone: string | undefined },
+): Endpoint {
+  const serving = isReady(pod);
+  const terminating = pod.metadata.deletionTimestamp !== undefined;
+  const ready = service.spec?.publishNotReadyAddresses === true || (serving && !terminating);
+  const conditions = { ready, serving, terminating };
+  return { addresses, conditions, ...podFields(pod, service), ...(zone && { zone }) };
+}
+
+/**
+ * Distributes endpoints of one address type to slices, one group of slices for each list of ports. Endpoints
+ * stay in their slice. New ones fill slices that change anyway, then a slice with room for all, then new slices.
+ * There is always one slice.
+ *
+ * @param existing slices of this address type
+ */
+export function planSlices(desired: readonly Served[], existing: readonly Slice[]): Plan[] {
+  const groups = Map.groupBy(desired, ({ ports }) => portsKey(ports));
+  const plans = Array.from(groups, ([key, group]) => {
+    const left = new Map(group.map(({ endpoint }) => [endpointId(endpoint), endpoint]));
+    const ports = group[0]?.ports ?? [];
+    const own = existing
+      .filter((slice) => portsKey(slice.ports) === key)
+      .map((slice): Plan => {
+        const ids = (slice.endpoints ?? []).map(endpointId);
+        const endpoints = ids.flatMap((id) => left.get(id) ?? []);
+        for (const id of ids) left.delete(id);
+        return { slice, ports, endpoints };
+      })
+      .filter(({ endpoints }) => endpoints.length > 0)
+      .toSorted((a, b) => b.endpoints.length - a.endpoints.length);
+    const fill = ({ endpoints }: Plan) => {
+      for (const [id, endpoint] of left) {
+        if (endpoints.length === MAX_ENDPOINTS) return;
+        endpoints.push(endpoint);
+        left.delete(id);
+      }
+    };
+    const [changed, unchanged] = [false, true].map((same) =>
+      own.filter(({ slice, endpoints }) => equalJson(slice?.endpoints, endpoints) === same),
+    );
+    changed?.forEach(fill);
+    const roomy = unchanged?.find(({ endpoints }) => endpoints.length + left.size <= MAX_ENDPOINTS);
+    if (roomy && left.size < MAX_ENDPOINTS) fill(roomy);
+    while (left.size > 0) {
+      const plan: Plan = { slice: undefined, ports, endpoints: [] };
+      fill(plan);
+      own.push(plan);
+    }
+    return own;
+  }).flat();
+  if (plans.length === 0) plans.push({ slice: undefined, ports: [], endpoints: [] });
+  // A slice that would be deleted gets the content of a new one.
+  const spare = existing.filter((slice) => !plans.some((plan) => plan.slice === slice));
+  return plans.map(({ slice = spare.pop(), ports, endpoints }) => ({ slice, ports, endpoints }));
+}
+
+function portsKey(ports: DeepReadonly<EndpointSlice>['ports']): string {
+  const fields = (ports ?? []).map(({ name = '', port, protocol = 'TCP', appProtocol = '' }) =>
+    JSON.stringify([name, port, protocol, appProtocol]),
+  );
+  return fields.toSorted().join();
+}
+
+/** Endpoints of the same Pod are the same, also if their conditions differ. */
+function endpointId({ addresses, targetRef }: DeepReadonly<Endpoint>): string {
+  return `${targetRef?.uid} ${addresses.join()}`;
+}
+
+/** Creates or updates a slice, if it differs from the plan. */
+async function write(
+  { client, signal }: SyncContext,
+  service: DeepReadonly<Service>,
+  {
+    plan: { slice, ports, endpoints },
+    addressType,
+  }: { readonly plan: Plan; readonly addressType: string },
+  labels: Record<string, string>,
+): Promise<void> {
+  const { name, namespace = '', deletionTimestamp } = service.metadata;
+  const content = { addressType, ports, endpoints };
+  if (slice) {
+    const isCurrent =
+      portsKey(slice.ports) === portsKey(ports) &&
+      equalJson(slice.endpoints ?? [], endpoints) &&
+      equalJson(slice.metadata.labels, labels);
+    if (isCurrent) return;
+    const { metadata, ...rest } = structuredClone(slice) as EndpointSlice;
+    const next = { ...rest, ...content, metadata: { ...metadata, labels } };
+    await client.update(ENDPOINT_SLICES, next, { signal });
+    return;
+  }
+  // The garbage collector would delete a slice of a Service that is being deleted.
+  if (deletionTimestamp !== undefined) return;
+  const metadata = {
+    generateName: `${name}-`,
+    namespace,
+    labels,
+    ownerReferences: [controllerReference(service)],
+  };
+  const draft = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata, ...content };
+  try {
+    await client.create(ENDPOINT_SLICES, draft, { signal });
+  } catch (error) {
+    if (!isNamespaceTerminating(error)) throw error;
+  }
+}
