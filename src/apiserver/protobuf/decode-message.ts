@@ -293,7 +293,7 @@ export function messageType(name: string): MessageType | undefined {
   sections ??= new Map(
     PROTOBUF.trim()
       .split('\n\n')
-      .map((section) => [section.slice(0, section.indexOf('\n')), section]),
+      .map((section) => [section.split('\n', 1)[0] ?? '', section]),
   );
   const section = sections.get(name);
   if (section === undefined) return undefined;

@@ -41,8 +41,21 @@ function refusal(type: MessageType, bytes: Uint8Array): string {
   return assert.fail('was decoded');
 }
 
-test('every built-in kind has a message', () => {
-  for (const kind of BUILTIN_KINDS) assert.ok(messageOfKind(kind), kind.kind);
+test('every built-in kind has a message, and all messages of its fields exist', () => {
+  const pending = BUILTIN_KINDS.map((kind) => {
+    const type = messageOfKind(kind);
+    assert.ok(type, kind.kind);
+    return type;
+  });
+  const seen = new Set(pending);
+  for (const type of pending) {
+    for (const field of type.fields.values()) {
+      if (typeof field.type === 'string') continue;
+      const other = typeNamed(field.type.message);
+      if (!seen.has(other)) pending.push(other);
+      seen.add(other);
+    }
+  }
 });
 
 test('decodes objects to the same JSON as Go', () => {
