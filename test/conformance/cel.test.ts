@@ -590,17 +590,36 @@ test('transition rules compare with the previous value, if it existed', BEFORE_1
 test('ratcheting ignores errors in unchanged values', BEFORE_1_35, async () => {
   const spec: Json = {
     ...SPEC,
-    properties: { ...SPEC.properties, count: { type: 'integer' } },
+    properties: {
+      ...SPEC.properties,
+      count: { type: 'integer' },
+      label: { type: 'string' },
+      rows: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['key'],
+          properties: { key: { type: 'string' }, text: { type: 'string' } },
+        },
+        'x-kubernetes-list-type': 'map',
+        'x-kubernetes-list-map-keys': ['key'],
+      },
+    },
   };
   const crd = ruled('ratchets', spec);
   await api.install(crd);
   const path = pathOf(crd);
-  await api.made(api.post(path, object(crd, 'x', { count: 3, list: [1], inner: { a: 1 } })));
+  const rows = [{ key: 'a', text: 'long' }];
+  await api.made(
+    api.post(path, object(crd, 'x', { count: 3, list: [1], inner: { a: 1 }, label: 'long', rows })),
+  );
   const stricter = await api.made(api.get(`${CRDS}/${crd.metadata.name}`));
   const properties = stricter.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties;
   properties.count['x-kubernetes-validations'] = [{ rule: 'self > 5' }];
   properties.inner['x-kubernetes-validations'] = [{ rule: 'self.a > 5' }];
   properties.list.items['x-kubernetes-validations'] = [{ rule: 'self > 5' }];
+  properties.label.maxLength = 3;
+  properties.rows.items.properties.text.maxLength = 3;
   await api.made(api.put(`${CRDS}/${crd.metadata.name}`, stricter));
   await api.until('the new rules are enforced', async () => {
     const reply = await api.post(`${path}?dryRun=All`, object(crd, 'y', { count: 3 }));
@@ -618,6 +637,13 @@ test('ratcheting ignores errors in unchanged values', BEFORE_1_35, async () => {
     'spec.list[0]: Invalid value: 1: failed rule: self > 5',
     'spec.list[1]: Invalid value: 2: failed rule: self > 5',
   ]);
+  // Violations of the schema, likewise.
+  const changed = { label: 'longer', rows: [{ key: 'b' }, ...rows] };
+  assert.equal(
+    causesOf(await api.patch(`${path}/x`, { spec: changed }))[0],
+    'spec.label: Too long: may not be more than 3 bytes',
+  );
+  await api.made(api.patch(`${path}/x`, { spec: { rows: changed.rows } }));
 });
 
 test('a status update evaluates the rules with the complete object', BEFORE_1_35, async () => {

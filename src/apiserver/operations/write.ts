@@ -382,7 +382,7 @@ function validateObject(
         reason === 'FieldValueRequired' || (!byOwnRules && reason === 'FieldValueNotSupported'),
     );
   }
-  const errors = validateStructure(object, schema);
+  const errors = validateStructure(object, schema, '', previous);
   const { scale } = subresources;
   const structural = scale ? [...errors, ...validateScaleValues(object, scale)] : errors;
   return [...structural, ...validateRules(object, previous, schema, structural)];

@@ -1,4 +1,5 @@
 import { equalJson } from '../../api/equal.ts';
+import { Correlation } from './correlation.ts';
 import type { FieldError } from './field-error.ts';
 import { fieldError } from './field-error.ts';
 import { checkedFormat } from './formats.ts';
@@ -16,29 +17,46 @@ import { own, requireDepth } from './json-value.ts';
  * Validates `value` by `schema`. Returns the errors with upstream's texts; empty if it is valid.
  *
  * @param path path of `value`, a prefix of the paths of the errors; empty for an object
+ * @param previous the stored value, if this is an update. Errors in unchanged values are then ignored
+ *   (ratcheting), so that a stricter schema does not block updates of existing objects.
  * @throws {NestingError} if the value is nested too deeply
  */
 export function validateStructure(
   value: unknown,
   schema: JsonSchema,
   path: string = '',
+  previous?: unknown,
 ): FieldError[] {
-  const errors = validateValues(value, schema);
+  let errors = validateValues(value, schema);
+  let listErrors = validateListTypes(value, schema, path);
+  if (previous !== undefined) {
+    if (errors.length > 0) {
+      errors = validateValues(value, schema, new Correlation(value, previous, schema));
+    }
+    if (listErrors.length > 0 && validateListTypes(previous, schema, path).length > 0) {
+      listErrors = [];
+    }
+  }
   return [
     ...(path === '' ? errors : errors.map((error) => below(path, error))),
     ...validateEmbedded(value, schema, path),
-    ...validateListTypes(value, schema, path),
+    ...listErrors,
   ];
 }
 
 /**
  * Validates each value by itself: checks neither embedded resources nor the keys of lists.
  *
+ * @param history correlates the value with the stored one. Errors in unchanged values are ignored.
  * @throws {NestingError} if the value is nested too deeply
  */
-export function validateValues(value: unknown, schema: JsonSchema): FieldError[] {
+export function validateValues(
+  value: unknown,
+  schema: JsonSchema,
+  history?: Correlation,
+): FieldError[] {
   const result = new Result();
-  validate(value, schema, '', result, 0);
+  validate(value, schema, '', result, 0, history);
   return result.errors;
 }
 
@@ -67,7 +85,9 @@ function validate(
   path: string,
   result: Result,
   depth: number,
+  history?: Correlation,
 ): void {
+  if (history?.unchanged === true) return;
   requireDepth(depth);
   validateType(value, schema, path, result);
   if (value === null) {
@@ -84,10 +104,10 @@ function validate(
     for (const error of validateNumber(value, schema, path)) result.add(error);
   } else if (Array.isArray(value)) {
     result.matches++;
-    validateList(value, schema, path, result, depth);
+    validateList(value, schema, path, result, depth, history);
   }
   validateEnum(value, schema, path, result);
-  if (isRecord(value)) validateObject(value, schema, path, result, depth);
+  if (isRecord(value)) validateObject(value, schema, path, result, depth, history);
 }
 
 function typesOf(schema: JsonSchema): readonly string[] {
@@ -220,11 +240,12 @@ function validateList(
   path: string,
   result: Result,
   depth: number,
+  history: Correlation | undefined,
 ): void {
   const { items, minItems, maxItems } = schema;
   if (items) {
     for (let index = 0; index < list.length; index++) {
-      validate(list[index], items, `${path}[${index}]`, result, depth + 1);
+      validate(list[index], items, `${path}[${index}]`, result, depth + 1, history?.item(index));
     }
   }
   if (minItems !== undefined && list.length < minItems) {
@@ -245,6 +266,7 @@ function validateObject(
   path: string,
   result: Result,
   depth: number,
+  history: Correlation | undefined,
 ): void {
   const { additionalProperties, required, minProperties, maxProperties } = schema;
   const keys = Object.keys(object);
@@ -259,12 +281,12 @@ function validateObject(
     const at = path === '' ? key : `${path}.${key}`;
     const field = declaredField(schema, key);
     if (field) {
-      validate(object[key], field, at, result, depth + 1);
+      validate(object[key], field, at, result, depth + 1, historyOf(key, path, history));
     } else if (additionalProperties === false) {
       const detail = `${path}.${key} in body is a forbidden property`;
       result.add(fieldError.invalid(path, key, detail));
     } else if (typeof additionalProperties === 'object') {
-      validate(object[key], additionalProperties, at, result, depth + 1);
+      validate(object[key], additionalProperties, at, result, depth + 1, history?.field(key));
     }
   }
   for (const key of required ?? []) {
@@ -272,6 +294,15 @@ function validateObject(
       result.add(fieldError.required(path === '' ? key : `${path}.${key}`));
     }
   }
+}
+
+/** Changes of the type and version of an object are invisible. */
+function historyOf(
+  key: string,
+  path: string,
+  history: Correlation | undefined,
+): Correlation | undefined {
+  return path === '' && (key === 'apiVersion' || key === 'kind') ? undefined : history?.field(key);
 }
 
 /**

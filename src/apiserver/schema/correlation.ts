@@ -1,0 +1,84 @@
+import { equalJson } from '../../api/equal.ts';
+import { isRecord } from '../../util/values.ts';
+import { goJson } from './go-format.ts';
+import type { JsonSchema } from './json-schema.ts';
+import { fieldSchema } from './json-schema.ts';
+import { own } from './json-value.ts';
+
+/**
+ * A value and its old value. Upstream: `CorrelatedObject`. Items can be correlated only in a list of
+ * type map.
+ */
+export class Correlation {
+  readonly #value: unknown;
+  readonly #before: unknown;
+  readonly #schema: JsonSchema;
+  #unchanged: boolean | undefined;
+  #items: ReadonlyMap<string, unknown> | undefined;
+
+  constructor(value: unknown, before: unknown, schema: JsonSchema) {
+    this.#value = value;
+    this.#before = before;
+    this.#schema = schema;
+  }
+
+  /** Returns undefined if the old value or the schema lacks the field. */
+  field(name: string): Correlation | undefined {
+    if (!isRecord(this.#value) || !isRecord(this.#before)) return undefined;
+    const schema = fieldSchema(this.#schema, name);
+    const [value, before] = [own(this.#value, name), own(this.#before, name)];
+    return schema && value !== undefined && before !== undefined
+      ? new Correlation(value, before, schema)
+      : undefined;
+  }
+
+  item(index: number): Correlation | undefined {
+    const { items } = this.#schema;
+    if (!Array.isArray(this.#value) || !Array.isArray(this.#before) || !items) return undefined;
+    if (this.#schema['x-kubernetes-list-type'] !== 'map') return undefined;
+    this.#items ??= itemsByKey(this.#before, this.#schema);
+    const item: unknown = this.#value[index];
+    const before = this.#items.get(keyOf(item, this.#schema));
+    return before === undefined ? undefined : new Correlation(item, before, items);
+  }
+
+  /** Whether the value is unchanged. A list of type map may have another order. */
+  get unchanged(): boolean {
+    return (this.#unchanged ??= this.#compare());
+  }
+
+  #compare(): boolean {
+    const [value, before] = [this.#value, this.#before];
+    if (value === before) return true;
+    if (Array.isArray(value) && Array.isArray(before)) {
+      if (this.#schema['x-kubernetes-list-type'] !== 'map') return equalJson(value, before);
+      return (
+        value.length === before.length &&
+        value.every((_, index) => this.item(index)?.unchanged ?? false)
+      );
+    }
+    if (isRecord(value) && isRecord(before)) {
+      const keys = Object.keys(value);
+      return (
+        keys.length === Object.keys(before).length &&
+        keys.every(
+          (key) => this.field(key)?.unchanged ?? equalJson(own(value, key), own(before, key)),
+        )
+      );
+    }
+    return equalJson(value, before);
+  }
+}
+
+/** Returns the items of a list of type map by their keys. */
+export function itemsByKey(
+  items: readonly unknown[],
+  schema: JsonSchema,
+): ReadonlyMap<string, unknown> {
+  return new Map(items.map((item) => [keyOf(item, schema), item]));
+}
+
+export function keyOf(item: unknown, schema: JsonSchema): string {
+  if (!isRecord(item)) return '';
+  return goJson((schema['x-kubernetes-list-map-keys'] ?? []).map((key) => own(item, key) ?? null));
+}
