@@ -47,6 +47,7 @@ function definitionOf(crd: Crd, version: CrdVersion): ResourceDefinition {
     tracksGeneration: true,
     custom: true,
     deprecationWarning: deprecationWarning(crd, version, kind),
+    storageVersion: crd.spec.versions.find(({ storage }) => storage)?.name,
     conversion: conversionOf(crd),
     terminating: crd.metadata.deletionTimestamp !== undefined,
   };

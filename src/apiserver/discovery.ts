@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { JSON_TYPE, mediaRanges, requireAcceptable, takesObject } from './negotiation.ts';
 import type { ApiGroup, GroupVersion, Registry } from './registry.ts';
 import type { ResourceDefinition, Subresources } from './resource-definition.ts';
@@ -168,7 +169,34 @@ function resourceEntry(definition: ResourceDefinition): object {
     verbs: verbsOf(definition),
     ...(shortNames.length > 0 && { shortNames }),
     ...(categories.length > 0 && { categories }),
+    ...(isStored(definition) && { storageVersionHash: storageVersionHash(definition) }),
   };
+}
+
+function isStored(definition: ResourceDefinition): boolean {
+  const verbs = verbsOf(definition);
+  return verbs.includes('create') && verbs.includes('get');
+}
+
+/** Built-in kinds that kube-apiserver stores in another group or version than the listed one. */
+const STORED_AS: Readonly<Record<string, string>> = {
+  'apiextensions.k8s.io/v1/CustomResourceDefinition':
+    'apiextensions.k8s.io/v1beta1/CustomResourceDefinition',
+  'autoscaling/v1/HorizontalPodAutoscaler': 'autoscaling/v2/HorizontalPodAutoscaler',
+  'certificates.k8s.io/v1/ClusterTrustBundle': 'certificates.k8s.io/v1beta1/ClusterTrustBundle',
+  'certificates.k8s.io/v1/PodCertificateRequest':
+    'certificates.k8s.io/v1beta1/PodCertificateRequest',
+  'events.k8s.io/v1/Event': '/v1/Event',
+  'resource.k8s.io/v1/DeviceTaintRule': 'resource.k8s.io/v1beta2/DeviceTaintRule',
+  'storagemigration.k8s.io/v1/StorageVersionMigration':
+    'storagemigration.k8s.io/v1beta1/StorageVersionMigration',
+};
+
+/** Returns upstream's hash of the group, version and kind in which objects are stored. */
+function storageVersionHash({ group, version, kind, storageVersion }: ResourceDefinition): string {
+  const name = `${group}/${storageVersion ?? version}/${kind}`;
+  const hash = createHash('sha256').update(STORED_AS[name] ?? name);
+  return hash.digest().toString('base64', 0, 8);
 }
 
 function verbsOf({ verbs = VERBS }: ResourceDefinition): readonly string[] {

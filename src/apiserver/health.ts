@@ -2,13 +2,49 @@ import { textResponse } from './response.ts';
 import type { HttpResponse } from '../util/http.ts';
 import type { Target } from './request-info.ts';
 
-const CHECKS: readonly string[] = ['ping', 'log', 'etcd'];
+/** The end of the start, in kube-apiserver. */
+const STARTED: readonly string[] = [
+  ...[
+    'start-apiserver-admission-initializer',
+    'generic-apiserver-start-informers',
+    'priority-and-fairness-config-consumer',
+    'priority-and-fairness-filter',
+    'storage-object-count-tracker-hook',
+    'start-apiextensions-informers',
+    'start-apiextensions-controllers',
+    'crd-informer-synced',
+    'start-system-namespaces-controller',
+    'peer-endpoint-reconciler-controller',
+    'start-cluster-authentication-info-controller',
+    'start-kube-apiserver-identity-lease-controller',
+    'start-kube-apiserver-identity-lease-garbage-collector',
+    'storage-readiness',
+    'start-legacy-token-tracking-controller',
+    'start-service-ip-repair-controllers',
+    'rbac/bootstrap-roles',
+    'scheduling/bootstrap-system-priority-classes',
+    'priority-and-fairness-config-producer',
+    'bootstrap-controller',
+    'start-kubernetes-service-cidr-controller',
+    'start-kube-aggregator-informers',
+    'apiservice-status-local-available-controller',
+    'apiservice-status-remote-available-controller',
+    'apiservice-registration-controller',
+    'apiservice-discovery-controller',
+    'kube-apiserver-autoregistration',
+  ].map((hook) => `poststarthook/${hook}`),
+  'autoregister-completion',
+  'poststarthook/apiservice-openapi-controller',
+  'poststarthook/apiservice-openapiv3-controller',
+];
+
+const HEALTH = ['ping', 'log', 'loopback-serving-certificate', 'etcd', ...STARTED];
 
 /** The checks of each endpoint, with names of kube-apiserver that probes and scripts request. */
 const ENDPOINTS: ReadonlyMap<string, readonly string[]> = new Map([
-  ['healthz', CHECKS],
-  ['livez', CHECKS],
-  ['readyz', [...CHECKS, 'etcd-readiness', 'informer-sync', 'shutdown']],
+  ['healthz', HEALTH],
+  ['livez', HEALTH],
+  ['readyz', ['ping', 'log', 'etcd', 'etcd-readiness', 'informer-sync', ...STARTED, 'shutdown']],
 ]);
 
 /**

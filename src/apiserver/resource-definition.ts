@@ -59,6 +59,12 @@ export interface ResourceDefinition extends ResourceNames {
   readonly custom?: boolean;
 
   /**
+   * Version in which objects of a CRD are stored.
+   * @default the version of this definition
+   */
+  readonly storageVersion?: string | undefined;
+
+  /**
    * True while the CRD of the kind is being deleted: no object can be created.
    * @default false
    */

@@ -77,6 +77,19 @@ test('a CRD is discovered with its names, verbs and subresources', async () => {
   });
 });
 
+test('a resource has the hash of the version in which it is stored', async () => {
+  const hashOf = async (path: string, resource: string) => {
+    const { body } = await api.get(path);
+    const found = body.resources.find(({ name }: Json) => name === resource);
+    return found.storageVersionHash;
+  };
+  assert.equal(await hashOf(`/apis/${GROUP}/v1`, 'widgets'), 'ymGBWOX53mo=');
+  assert.equal(await hashOf(`/apis/${GROUP}/v1`, 'widgets/status'), undefined);
+  assert.equal(await hashOf('/api/v1', 'events'), 'r2yiGXH7wu8=');
+  assert.equal(await hashOf('/apis/events.k8s.io/v1', 'events'), 'r2yiGXH7wu8=');
+  assert.equal(await hashOf('/apis/authentication.k8s.io/v1', 'tokenreviews'), undefined);
+});
+
 test('built-in kinds are discovered in the same form', async () => {
   const core = await resources('/api/v1');
   assert.deepEqual(core.get('pods'), {

@@ -60,6 +60,7 @@ test('OpenAPI v2 contains the paths and the schema of every kind', async () => {
     properties.metadata.$ref,
     '#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta',
   );
+  assert.match(properties.apiVersion.description, /^APIVersion defines the versioned schema/);
   assert.deepEqual(properties.spec.properties.size, { type: 'integer', minimum: 0, maximum: 10 });
   const containers = definitions['io.k8s.api.core.v1.PodSpec'].properties.containers;
   assert.deepEqual(containers.items, { $ref: '#/definitions/io.k8s.api.core.v1.Container' });

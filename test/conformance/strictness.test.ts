@@ -98,6 +98,7 @@ test('health endpoints have a path for each check and list the checks', async ()
     }
     const { text } = await api.get(`/${endpoint}?verbose&exclude=ping`);
     assert.match(text, /^\[\+\]ping excluded: ok\n\[\+\]log ok\n/);
+    assert.ok(text.includes('\n[+]poststarthook/crd-informer-synced ok\n'), text);
     assert.ok(text.endsWith(`\n${endpoint} check passed\n`), text);
   }
   assert.equal((await api.get('/readyz/shutdown')).status, 200);

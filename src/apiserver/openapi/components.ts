@@ -97,21 +97,31 @@ export interface GroupVersionKind {
   readonly version: string;
 }
 
+const CONVENTIONS =
+  'More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md';
+
+// Upstream's descriptions, which clients of `kubectl explain` look for.
 const TYPE_META: Readonly<Record<string, JsonSchema>> = {
-  apiVersion: { type: 'string', description: 'Group and version of the kind.' },
-  kind: { type: 'string', description: 'Kind of the object.' },
+  apiVersion: {
+    type: 'string',
+    description: `APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. ${CONVENTIONS}#resources`,
+  },
+  kind: {
+    type: 'string',
+    description: `Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. ${CONVENTIONS}#types-kinds`,
+  },
 };
 
 const OBJECT_META: JsonSchema = {
   allOf: [refTo(`${META}ObjectMeta`)],
   default: {},
-  description: 'Standard object metadata.',
+  description: `Standard object's metadata. ${CONVENTIONS}#metadata`,
 };
 
 const LIST_META: JsonSchema = {
   allOf: [refTo(`${META}ListMeta`)],
   default: {},
-  description: 'Standard list metadata.',
+  description: `Standard list metadata. ${CONVENTIONS}#types-kinds`,
 };
 
 /** The schema of a custom kind: the schema of its CRD with the fields of every object. */
@@ -131,18 +141,18 @@ function customSchema(definition: ResourceDefinition): PublishedSchema {
 
 /** The schema of a list of a custom kind, whose items have the schema `itemSchema`. */
 function customListSchema(
-  { group, version, kind, listKind }: ResourceDefinition,
+  { group, version, plural, kind, listKind }: ResourceDefinition,
   itemSchema: string,
 ): PublishedSchema {
   return {
     type: 'object',
-    description: `A list of ${kind} objects.`,
+    description: `${listKind} is a list of ${kind}`,
     required: ['items'],
     properties: {
       ...TYPE_META,
       items: {
         type: 'array',
-        description: 'The objects.',
+        description: `List of ${plural}. ${CONVENTIONS}`,
         items: refTo(itemSchema),
       },
       metadata: LIST_META,

@@ -116,6 +116,10 @@ const OMITTED: ReadonlySet<string> = new Set([
 function schemaOf(schema: JsonObject): JsonObject {
   const converted: JsonObject = {};
   const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true;
+  const kinds = schema['x-kubernetes-group-version-kind'];
+  if (isOpen && kinds !== undefined) {
+    return { type: 'object', 'x-kubernetes-group-version-kind': kinds };
+  }
   const isUntyped = schema['nullable'] === true || (isOpen && schema['type'] === 'object');
   const hasFields = schema['nullable'] !== true && !isOpen;
   for (const [name, value] of Object.entries(schema)) {

@@ -266,6 +266,21 @@ test('version 2 omits what its clients cannot read', () => {
   });
 });
 
+test('version 2 declares no field of a kind with unknown fields, so that kubectl accepts them', () => {
+  const { group, version, kind } = count;
+  const { documents } = serve({
+    ...count,
+    schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+  });
+  const { definitions } = JSON.parse(documents.swagger().body) as {
+    definitions: Record<string, Schema>;
+  };
+  assert.deepEqual(definitions['io.mark8s.demo.v1.Count'], {
+    type: 'object',
+    'x-kubernetes-group-version-kind': [{ group, kind, version }],
+  });
+});
+
 test('the version 2 document is generated again after a kind was added', () => {
   const { documents, registry } = serve();
   const first = documents.swagger();
