@@ -1,15 +1,23 @@
 import { ApiServer } from '../apiserver/api-server.ts';
 import type { ApiServerOptions } from '../apiserver/api-server.ts';
 import type { KubernetesVersion } from '../apiserver/version.ts';
-import type { ClusterConnection } from '../client/cluster-connection.ts';
+import type { ClusterConnection, ClusterConnectionOptions } from '../client/cluster-connection.ts';
 import { connectCluster } from '../client/cluster-connection.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import type { ClusterOptions } from '../cluster/cluster.ts';
+import type { HttpHandler } from '../util/http.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { goQuote } from '../util/go-quote.ts';
 import { pathError, UsageError } from './errors.ts';
 import type { ServerIdentity } from './kubeconfig-file.ts';
+
+/**
+ * Delay of each write of the cluster controllers. Without it, they change an object before a client that has just
+ * created it can send the next request, and that request fails with a conflict. On a cluster this is rare,
+ * because its controllers are slower.
+ */
+const CONTROLLER_WRITE_DELAY_MS = 50;
 
 /** Options of `startEmbeddedCluster`. */
 export interface EmbeddedClusterOptions {
@@ -67,7 +75,7 @@ export async function startEmbeddedCluster(
     ...identity,
   });
   const endpoint = await listening(server, options);
-  const connect = (userAgent: string) =>
+  const connect = (userAgent: string, options: ClusterConnectionOptions = {}) =>
     connectCluster(
       {
         source: 'embedded',
@@ -77,7 +85,7 @@ export async function startEmbeddedCluster(
         credentials: { kind: 'token', token: endpoint.token },
         namespace: 'default',
       },
-      { userAgent, log },
+      { userAgent, log, ...options },
     );
   return {
     url: endpoint.url,
@@ -88,9 +96,9 @@ export async function startEmbeddedCluster(
     get revision() {
       return server.revision;
     },
-    connect,
+    connect: (userAgent) => connect(userAgent),
     runControllers: async (signal, options) => {
-      const connection = connect('cluster-controllers');
+      const connection = connect('cluster-controllers', { wrapTransport: delayWrites });
       try {
         const { client } = connection;
         const all = { rootCaPem: endpoint.caPem, ...options };
@@ -105,6 +113,14 @@ export async function startEmbeddedCluster(
       await endpoint.close();
       await server.close();
     },
+  };
+}
+
+function delayWrites(send: HttpHandler): HttpHandler {
+  return async (request) => {
+    if (request.method !== 'GET')
+      await systemClock.sleep(CONTROLLER_WRITE_DELAY_MS, request.signal);
+    return send(request);
   };
 }
 
