@@ -39,6 +39,22 @@ export function quantityNanos(text: string): bigint | undefined {
   return parse(text)?.nanos;
 }
 
+/** Returns `a + b` in the format of `a`; of `b` if `a` is 0. A text that is no quantity counts as 0. */
+export function addQuantities(a: string, b: string): string {
+  return sum(parse(a), parse(b));
+}
+
+/** Returns `a - b` in the format of `a`. A text that is no quantity counts as 0. */
+export function subtractQuantities(a: string, b: string): string {
+  const subtrahend = parse(b);
+  return sum(parse(a), subtrahend && { ...subtrahend, nanos: -subtrahend.nanos });
+}
+
+function sum(a: Quantity | undefined, b: Quantity | undefined): string {
+  const nanos = (a?.nanos ?? 0n) + (b?.nanos ?? 0n);
+  return format({ nanos, format: (a?.nanos ? a : b)?.format ?? 'decimal' });
+}
+
 function parse(text: string): Quantity | undefined {
   if (text.length > MAX_LENGTH) return undefined;
   const [, sign, whole = '', fraction = '', suffix = ''] =

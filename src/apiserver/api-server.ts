@@ -278,7 +278,13 @@ export class ApiServer {
       tokens,
       lines: new LineCache(),
       converter: new CrdConverter(this.#webhooks, uid),
-      admission: new Admission({ store: this.#store, registry, uid, client: this.#webhooks }),
+      admission: new Admission({
+        store: this.#store,
+        registry,
+        uid,
+        clock,
+        client: this.#webhooks,
+      }),
       limits: { bookmarkIntervalMs, watchTimeoutMs, watchBufferLimit },
     };
     const crds = new CrdLifecycle(parts);

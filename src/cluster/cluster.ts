@@ -4,6 +4,8 @@ import { Manager } from '../manager/manager.ts';
 import type { HttpHandler } from '../util/http.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
+import { ResourceMonitors } from './resource-monitors.ts';
+import { resourceQuotas } from './resource-quota.ts';
 import { EventBroadcaster } from '../record/event-broadcaster.ts';
 import { eventExpiry, NO_EVENTS } from './event-expiry.ts';
 import { fakeKubelet } from './fake-kubelet.ts';
@@ -48,6 +50,12 @@ const EVENT_TTL_MS = 3_600_000;
 /** Time to write buffered events after the stop, in milliseconds. */
 const EVENT_FLUSH_MS = 1000;
 
+/** Controllers of objects of all kinds. */
+const MONITORING = [
+  ['garbage-collector', garbageCollection],
+  ['resourcequota', resourceQuotas],
+] as const;
+
 /** Controllers that need only `ClusterDeps`, by kube-controller-manager's names without `-controller`. */
 const CONTROLLERS: ReadonlyMap<string, (deps: ClusterDeps) => Runnable> = new Map([
   ['namespace', namespaceDeletion],
@@ -68,7 +76,7 @@ const ROOT_CA_PUBLISHER = 'root-ca-certificate-publisher';
 
 /** Names of the controllers of `Cluster`. */
 export const CLUSTER_CONTROLLERS: readonly string[] = [
-  'garbage-collector',
+  ...MONITORING.map(([name]) => name),
   ...CONTROLLERS.keys(),
   ROOT_CA_PUBLISHER,
   'kubelet',
@@ -145,9 +153,13 @@ export class Cluster implements Runnable {
       const expiry = eventExpiry(clusterDeps, events.ttlMs ?? EVENT_TTL_MS);
       this.#manager.add('events', broadcaster).add('controllers', expiry);
     }
-    if (selected.includes('garbage-collector')) {
-      const { monitors, controller } = garbageCollection(clusterDeps);
-      this.#manager.add('caches', monitors).add('controllers', controller);
+    const monitoring = MONITORING.filter(([name]) => selected.includes(name));
+    if (monitoring.length > 0) {
+      const monitors = new ResourceMonitors(clusterDeps);
+      this.#manager.add('caches', monitors);
+      for (const [, create] of monitoring) {
+        this.#manager.add('controllers', create(clusterDeps, monitors));
+      }
     }
     for (const [name, create] of CONTROLLERS) {
       if (selected.includes(name)) this.#manager.add('controllers', create(clusterDeps));

@@ -12,8 +12,7 @@ import type { Outcome } from '../workqueue/outcome.ts';
 import { WorkQueue } from '../workqueue/work-queue.ts';
 import { WorkerPool } from '../workqueue/worker-pool.ts';
 import type { Runnable } from '../util/runnable.ts';
-import type { ClusterDeps } from './resource-monitors.ts';
-import { ResourceMonitors } from './resource-monitors.ts';
+import type { ClusterDeps, ResourceMonitors } from './resource-monitors.ts';
 
 const FOREGROUND = 'foregroundDeletion';
 const ORPHAN = 'orphan';
@@ -305,11 +304,8 @@ const NAME = 'garbage-collector';
 /** Interval of checks whether all resources are listed. Until then, owners may be missing. */
 const SYNC_POLL_MS = 20;
 
-/** Returns the garbage collector: resource monitors that feed it, and workers that run it. */
-export function garbageCollection(deps: ClusterDeps): {
-  readonly monitors: Runnable;
-  readonly controller: Runnable;
-} {
+/** Returns the workers of the garbage collector, which `monitors` feed. */
+export function garbageCollection(deps: ClusterDeps, monitors: ResourceMonitors): Runnable {
   const { client, clock, log, metrics } = deps;
   const queue = new WorkQueue<string>({ name: NAME, clock }, { metrics: metrics?.workqueue });
   const collector = new GarbageCollector({
@@ -318,7 +314,7 @@ export function garbageCollection(deps: ClusterDeps): {
     resolve: ({ apiVersion, kind }) => monitors.resolve(apiVersion, kind),
     enqueue: (uid) => queue.add(uid),
   });
-  const monitors = new ResourceMonitors(deps, (resource) => ({
+  monitors.addHandler((resource) => ({
     onAdd: (object) => collector.observe(resource, object),
     onUpdate: (old, object) => {
       // After a relist, the object can be a new one with the same name.
@@ -331,12 +327,11 @@ export function garbageCollection(deps: ClusterDeps): {
     { name: NAME, queue, clock, log, handler: (uid, { signal }) => collector.collect(uid, signal) },
     { concurrency: 10, keyName: 'uid', metrics: metrics?.reconcile },
   );
-  const controller: Runnable = {
+  return {
     name: NAME,
     run: async (signal) => {
       while (!monitors.hasSynced && !signal.aborted) await clock.sleep(SYNC_POLL_MS, signal);
       await pool.run(signal);
     },
   };
-  return { monitors, controller };
 }

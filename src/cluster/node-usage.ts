@@ -1,6 +1,7 @@
 import type { Pod } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { quantityNanos } from '../api/quantity.ts';
+import { podResources } from '../api/resource-list.ts';
 import { isFinished } from '../api/workloads.ts';
 import type { EventHandler } from '../cache/event-handler.ts';
 
@@ -81,34 +82,7 @@ export class NodeUsage {
   }
 }
 
-const NANO = 10n ** 9n;
-
-/**
- * Returns the requests of a Pod: the sum of its containers and sidecars, or the largest init container
- * with the sidecars before it, and the overhead.
- */
-export function requestsOf({ spec }: DeepReadonly<Pod>): Amounts {
-  const total = new Map<string, bigint>([['pods', NANO]]);
-  const add = (amounts: Map<string, bigint>, more: Amounts) => {
-    for (const [name, amount] of more) amounts.set(name, (amounts.get(name) ?? 0n) + amount);
-  };
-  const sidecars = new Map<string, bigint>();
-  const largest = new Map<string, bigint>();
-  for (const { resources, restartPolicy } of spec?.initContainers ?? []) {
-    const requests = amountsOf(resources?.requests);
-    if (restartPolicy === 'Always') add(sidecars, requests);
-    const running = new Map(sidecars);
-    if (restartPolicy !== 'Always') add(running, requests);
-    for (const [name, amount] of running) {
-      if (amount > (largest.get(name) ?? 0n)) largest.set(name, amount);
-    }
-  }
-  const sum = new Map(sidecars);
-  for (const { resources } of spec?.containers ?? []) add(sum, amountsOf(resources?.requests));
-  for (const [name, amount] of largest) {
-    if (amount > (sum.get(name) ?? 0n)) sum.set(name, amount);
-  }
-  add(total, sum);
-  add(total, amountsOf(spec?.overhead));
-  return total;
+/** Returns the requests of a Pod, and 1 of `pods`. */
+export function requestsOf(pod: DeepReadonly<Pod>): Amounts {
+  return amountsOf({ pods: '1', ...podResources(pod, 'requests') });
 }

@@ -22,7 +22,7 @@ const DISCOVERY_RETRY_MS = 1000;
 
 interface Monitor {
   readonly resource: Resource;
-  readonly registration: HandlerRegistration;
+  readonly registrations: readonly HandlerRegistration[];
   readonly stop: AbortController;
   readonly ended: Promise<void>;
 }
@@ -34,22 +34,26 @@ interface Monitor {
 export class ResourceMonitors implements Runnable {
   readonly name = 'resource-monitors';
   readonly #deps: ClusterDeps;
-  readonly #handlerFor: (resource: Resource) => EventHandler<KubernetesObject>;
+  readonly #handlers: ((resource: Resource) => EventHandler<KubernetesObject>)[] = [];
   readonly #monitors = new Map<string, Monitor>();
   #onFailure: (cause: unknown) => void = () => undefined;
 
-  constructor(
-    deps: ClusterDeps,
-    handlerFor: (resource: Resource) => EventHandler<KubernetesObject>,
-  ) {
+  constructor(deps: ClusterDeps) {
     this.#deps = deps;
-    this.#handlerFor = handlerFor;
+  }
+
+  /** Adds a handler for the objects of each resource, before `run`. */
+  addHandler(handlerFor: (resource: Resource) => EventHandler<KubernetesObject>): void {
+    this.#handlers.push(handlerFor);
   }
 
   /** Whether every monitored resource has been listed. */
   get hasSynced(): boolean {
     const monitors = [...this.#monitors.values()];
-    return monitors.length > 0 && monitors.every(({ registration }) => registration.hasSynced);
+    return (
+      monitors.length > 0 &&
+      monitors.every(({ registrations }) => registrations.every(({ hasSynced }) => hasSynced))
+    );
   }
 
   /** Returns the resource of a kind, or undefined if it is not monitored. */
@@ -122,8 +126,8 @@ export class ResourceMonitors implements Runnable {
     const { client, clock, log } = this.#deps;
     const source = listerWatcher(client, resource, {}, { metadataOnly: true });
     const informer = new Informer(resource, source, { name: `${id} as metadata`, clock, log });
-    const handler = this.#handlerFor(resource);
-    const registration = informer.addHandler(handler);
+    const handlers = this.#handlers.map((handlerFor) => handlerFor(resource));
+    const registrations = handlers.map((handler) => informer.addHandler(handler));
     const stop = new AbortController();
     const run = async () => {
       try {
@@ -133,10 +137,12 @@ export class ResourceMonitors implements Runnable {
       }
       this.#monitors.delete(id);
       // The CRD was deleted, and all objects of its kind with it.
-      for (const object of informer.lister.list()) handler.onDelete?.(object, true);
+      for (const object of informer.lister.list()) {
+        for (const handler of handlers) handler.onDelete?.(object, true);
+      }
     };
-    registration.synced.catch(() => undefined);
-    this.#monitors.set(id, { resource, registration, stop, ended: run() });
+    for (const { synced } of registrations) synced.catch(() => undefined);
+    this.#monitors.set(id, { resource, registrations, stop, ended: run() });
   }
 }
 

@@ -10,6 +10,7 @@ import {
   POD_DISRUPTION_BUDGETS,
   PODS,
   REPLICA_SETS,
+  RESOURCE_QUOTAS,
   SERVICE_ACCOUNTS,
   SERVICES,
 } from '../../src/api/builtin.ts';
@@ -198,6 +199,25 @@ inTestClusters((where, createCluster) => {
       await cluster.until('the endpoints are gone', async () => {
         return (await slices()).length === 0 && (await isGone(ENDPOINTS, 'web'));
       });
+    });
+
+    it('limit the Pods of a namespace by a quota', async () => {
+      await create(RESOURCE_QUOTAS, 'few', { spec: { hard: { pods: '1' } } });
+      const used = async () => {
+        const { status } = await cluster.client.get(RESOURCE_QUOTAS, at('few'));
+        return status?.used?.['pods'];
+      };
+      await cluster.until('the usage is known', async () => (await used()) === '0');
+      // A kube-apiserver reads quotas from a cache.
+      await cluster.pass(500);
+      await create(PODS, 'one', { spec: { containers: [container] } });
+      await assert.rejects(create(PODS, 'two', { spec: { containers: [container] } }), {
+        kind: 'forbidden',
+        message:
+          /pods "two" is forbidden: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1$/,
+      });
+      await cluster.client.delete(PODS, at('one'));
+      await cluster.until('the Pod is not counted', async () => (await used()) === '0');
     });
 
     it('give each namespace a ServiceAccount and the CA certificate', async () => {

@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
+import type { Clock } from '../../util/clock.ts';
 import { objectsIn, textIn } from '../builtin/fields.ts';
 import type { Collection } from '../object-store.ts';
 import type { StoredObject } from '../resource-definition.ts';
@@ -10,6 +11,7 @@ import type { AdmissionChain, Attributes } from './attributes.ts';
 import { convertedTo } from './conversion.ts';
 import type { Conditions } from './expressions.ts';
 import { Environment, compileConditions, evaluateConditions } from './expressions.ts';
+import { chargeQuotas } from './resource-quotas.ts';
 import { requireWithinLimits, withDefaultLimits } from './limit-ranges.ts';
 import type { MatchContext } from './matching.ts';
 import { isExempt, matchOf, webhookCriteria } from './matching.ts';
@@ -22,6 +24,7 @@ const GROUP = 'admissionregistration.k8s.io';
 
 export interface AdmissionDeps extends MatchContext {
   readonly client: WebhookClient;
+  readonly clock: Pick<Clock, 'now'>;
   /** Returns a new random UUID. */
   readonly uid: () => string;
 }
@@ -30,7 +33,7 @@ export interface AdmissionDeps extends MatchContext {
  * Admission by configuration, in upstream's order:
  *
  *   defaults of LimitRanges ► mutating webhooks ► schema and rules of the kind
- *     ► limits of LimitRanges ► validating policies ► validating webhooks
+ *     ► limits of LimitRanges ► validating policies ► validating webhooks ► ResourceQuotas
  *
  * Nothing is awaited unless a webhook is called, so that other writes stay atomic.
  */
@@ -41,6 +44,7 @@ export class Admission implements AdmissionChain {
   readonly #policies: Collection;
   readonly #bindings: Collection;
   readonly #limitRanges: Collection;
+  readonly #quotas: Collection;
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
@@ -50,6 +54,7 @@ export class Admission implements AdmissionChain {
     this.#policies = collection('validatingadmissionpolicies');
     this.#bindings = collection('validatingadmissionpolicybindings');
     this.#limitRanges = deps.store.collection({ group: '', plural: 'limitranges' });
+    this.#quotas = deps.store.collection({ group: '', plural: 'resourcequotas' });
   }
 
   get mutates(): boolean {
@@ -58,7 +63,10 @@ export class Admission implements AdmissionChain {
 
   get validates(): boolean {
     return (
-      this.#validatingWebhooks.size > 0 || this.#bindings.size > 0 || this.#limitRanges.size > 0
+      this.#validatingWebhooks.size > 0 ||
+      this.#bindings.size > 0 ||
+      this.#limitRanges.size > 0 ||
+      this.#quotas.size > 0
     );
   }
 
@@ -81,7 +89,9 @@ export class Admission implements AdmissionChain {
       .list()
       .flatMap(webhooksOf)
       .flatMap((hook) => this.#invocation(hook, attributes) ?? []);
-    if (invocations.length > 0) return callValidating(this.#deps, attributes, invocations);
+    const called =
+      invocations.length > 0 ? callValidating(this.#deps, attributes, invocations) : undefined;
+    return whenReady(called, () => chargeQuotas(attributes, this.#quotas, this.#deps.clock.now()));
   }
 
   admit(attributes: Attributes): MaybePromise<void> {

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { canonicalQuantity, compareQuantities } from '../../../src/api/quantity.ts';
+import {
+  addQuantities,
+  canonicalQuantity,
+  compareQuantities,
+  subtractQuantities,
+} from '../../../src/api/quantity.ts';
 
 const canonical: readonly [given: string, form: string | undefined][] = [
   ['0', '0'],
@@ -48,4 +53,12 @@ test('quantities compare by amount, whatever their form', () => {
   assert.equal(compareQuantities('1', '1000m'), 0);
   assert.equal(compareQuantities('1Gi', '1G'), 1);
   assert.equal(compareQuantities('-1', '0'), -1);
+});
+
+test('sums have the format of the first quantity that is not 0', () => {
+  assert.equal(addQuantities('1Gi', '512Mi'), '1536Mi');
+  assert.equal(addQuantities('0', '512Mi'), '512Mi');
+  assert.equal(addQuantities('600m', '0.4'), '1');
+  assert.equal(subtractQuantities('1', '1500m'), '-500m');
+  assert.equal(subtractQuantities('1Gi', '1Gi'), '0');
 });
