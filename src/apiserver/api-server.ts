@@ -267,6 +267,7 @@ export class ApiServer {
     for (const kind of kinds) registry.add(withCrdRules(kind, () => clock.now()));
     const access = new Access(this.token, users, rbac, tokens);
     this.#observed = new ObservedRbac(access);
+    const converter = new CrdConverter(this.#webhooks, uid);
     const parts = {
       store: this.#store,
       registry,
@@ -277,13 +278,15 @@ export class ApiServer {
       access,
       tokens,
       lines: new LineCache(),
-      converter: new CrdConverter(this.#webhooks, uid),
+      converter,
       admission: new Admission({
         store: this.#store,
         registry,
         uid,
         clock,
         client: this.#webhooks,
+        access,
+        converter,
       }),
       limits: { bookmarkIntervalMs, watchTimeoutMs, watchBufferLimit },
     };
@@ -424,6 +427,7 @@ function createInitialNamespaces(backend: Backend): void {
         },
         representation: { form: 'object' },
         warnings: [],
+        annotations: new Map(),
       },
       {
         apiVersion: 'v1',

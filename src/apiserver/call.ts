@@ -1,6 +1,6 @@
 import type { Clock } from '../util/clock.ts';
 import type { HttpHandler, HttpRequest } from '../util/http.ts';
-import type { AdmissionChain } from './admission/attributes.ts';
+import type { AdmissionChain, Notes } from './admission/attributes.ts';
 import type { Authorizer } from './policy-rule.ts';
 import type { ServiceAccountTokens } from './service-account-tokens.ts';
 import type { Authenticator, User } from './user.ts';
@@ -66,7 +66,7 @@ export interface WatchLimits {
 }
 
 /** One request to a resource. */
-export interface Call {
+export interface Call extends Notes {
   readonly backend: Backend;
   readonly request: HttpRequest;
   /** User that sends the request. */
@@ -74,8 +74,6 @@ export interface Call {
   readonly info: RequestInfo;
   readonly definition: ResourceDefinition;
   readonly representation: Representation;
-  /** Texts of `Warning` headers. Operations add to them. */
-  readonly warnings: string[];
   /**
    * Whether admission has already run, for an object of another kind (Scale).
    * @default false

@@ -9,6 +9,7 @@ import { actionOf } from './access.ts';
 import { authorizeImpersonation, impersonatedUser } from './impersonation.ts';
 import { DEFAULT_AUDIENCES } from './service-account-tokens.ts';
 import { ADMIN, ANONYMOUS } from './user.ts';
+import type { Notes } from './admission/attributes.ts';
 import type { Backend } from './call.ts';
 import { discover } from './discovery.ts';
 import type { FaultPlan, Faults } from './faults.ts';
@@ -110,7 +111,7 @@ export class RequestHandler {
     authenticate: boolean,
     plan: FaultPlan | undefined,
   ): Promise<ServedResponse> {
-    const warnings: string[] = [];
+    const notes: Notes = { warnings: [], annotations: new Map() };
     try {
       if (plan?.failure === 'reset') throw new ConnectionReset();
       if (typeof plan?.failure === 'number') {
@@ -122,11 +123,11 @@ export class RequestHandler {
       const user = this.#admit(request, record, authenticate);
       return (
         this.#document(request, target) ??
-        (await this.#operate(request, user, target, record.info, warnings))
+        (await this.#operate(request, user, target, record.info, notes))
       );
     } catch (error) {
       if (error instanceof StatusError) {
-        return withEncoding(errorResponse(error, warnings), request.headers['accept']);
+        return withEncoding(errorResponse(error, notes.warnings), request.headers['accept']);
       }
       if (error instanceof ConnectionReset || request.signal?.aborted) throw error;
       const { method, path } = record;
@@ -217,17 +218,17 @@ export class RequestHandler {
     user: User,
     target: Target,
     info: RequestInfo | undefined,
-    warnings: string[],
+    notes: Notes,
   ): Promise<ServedResponse> {
     const { backend } = this.#deps;
     // Before the resource is looked up, because its definition may change while the body arrives.
     const request = await withBody(incoming);
-    const answer = info && (await answerCall(backend, request, user, info, warnings));
+    const answer = info && (await answerCall(backend, request, user, info, notes));
     if (!answer) {
       if (isOfTheServer(backend.registry, target)) throw noSuchPath();
       return textResponse(404, '404 page not found\n');
     }
-    return this.#respond(request, answer, warnings);
+    return this.#respond(request, answer, notes.warnings);
   }
 
   #respond(

@@ -1,5 +1,6 @@
 import type { HttpRequest } from '../util/http.ts';
 import type { User } from './user.ts';
+import type { Notes } from './admission/attributes.ts';
 import type { Answer, Backend, Call } from './call.ts';
 import { negotiate, represent } from './negotiation.ts';
 import { create } from './operations/create.ts';
@@ -35,11 +36,11 @@ export async function answerCall(
   request: HttpRequest,
   user: User,
   info: RequestInfo,
-  warnings: string[],
+  notes: Notes,
 ): Promise<RenderedAnswer | undefined> {
   const definition = backend.registry.find(info.group, info.version, info.resource);
   if (!definition || !hasPath(info, definition)) return undefined;
-  if (definition.deprecationWarning) warnings.push(definition.deprecationWarning);
+  if (definition.deprecationWarning) notes.warnings.push(definition.deprecationWarning);
   const operation = operationOf(info, definition);
   if (!operation) throw refuseVerb(info, definition);
   const representation = negotiate(
@@ -47,7 +48,7 @@ export async function answerCall(
     info.query.get('includeObject'),
     info.verb === 'watch',
   );
-  const call = { backend, request, user, info, definition, representation, warnings };
+  const call = { backend, request, user, info, definition, representation, ...notes };
   requireWriteOptions(call);
   const answer = await repeated(operation, call);
   if (answer.kind === 'list') await backend.converter.prepare(answer.state.objects, definition);

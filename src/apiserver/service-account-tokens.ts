@@ -134,10 +134,9 @@ export class ServiceAccountTokens {
     );
     if (!isValid) return undefined;
     const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString());
-    // The signature proves that this class wrote the claims.
-    if (!isRecord(claims)) return undefined;
-    this.#verified.set(token, claims as unknown as Claims);
-    return claims as unknown as Claims;
+    if (!isClaims(claims)) return undefined;
+    this.#verified.set(token, claims);
+    return claims;
   }
 
   #problemOf({ exp, nbf, 'kubernetes.io': claim }: Claims): string | undefined {
@@ -183,6 +182,11 @@ export class ServiceAccountTokens {
     }
     return this.#key;
   }
+}
+
+/** Whether the payload of a token with a valid signature has the claims that this class writes. */
+function isClaims(payload: unknown): payload is Claims {
+  return isRecord(payload) && payload['iss'] === ISSUER;
 }
 
 /** Derives an EC P-256 key from a secret. */

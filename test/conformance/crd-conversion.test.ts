@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import type { Json } from './api.ts';
 import { Api } from './api.ts';
 import { CRDS } from './objects.ts';
-import { WebhookServer } from './webhook-server.ts';
+import { WebhookServer, patchOf } from './webhook-server.ts';
 
 const GROUP = 'conversion.example.com';
 
@@ -161,4 +161,74 @@ test('a new storage version is added to storedVersions, and stored objects stay 
     return body.spec.width === 9;
   });
   assert.deepEqual((await api.get(`${boxes('v1')}/old`)).body.spec, { size: '9x2' });
+});
+
+test('webhooks and policies see and change objects in the version that their rules name', async () => {
+  const admission = '/apis/admissionregistration.k8s.io/v1';
+  const apiVersion = 'admissionregistration.k8s.io/v1';
+  const rule = {
+    apiGroups: [GROUP],
+    apiVersions: ['v1'],
+    operations: ['CREATE'],
+    resources: ['boxes'],
+  };
+  const name = `${namespace}.example.com`;
+  const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': namespace } };
+  const seen: Json[] = [];
+  const clientConfig = webhooks.serve('/admit', ({ object, requestKind, kind }) => {
+    seen.push([object.apiVersion, object.spec, requestKind.version, kind.version]);
+    return {
+      allowed: true,
+      ...patchOf([{ op: 'replace', path: '/spec/size', value: `${object.spec.size}0` }]),
+    };
+  });
+  const webhook = {
+    name,
+    clientConfig,
+    rules: [rule],
+    namespaceSelector,
+    sideEffects: 'None',
+    admissionReviewVersions: ['v1'],
+  };
+  const objects: readonly (readonly [plural: string, kind: string, rest: Json])[] = [
+    ['mutatingwebhookconfigurations', 'MutatingWebhookConfiguration', { webhooks: [webhook] }],
+    [
+      'validatingadmissionpolicies',
+      'ValidatingAdmissionPolicy',
+      {
+        spec: {
+          matchConstraints: { resourceRules: [rule] },
+          validations: [{ expression: "object.spec.size != '9x90'", message: 'too large' }],
+        },
+      },
+    ],
+    [
+      'validatingadmissionpolicybindings',
+      'ValidatingAdmissionPolicyBinding',
+      {
+        spec: {
+          policyName: name,
+          validationActions: ['Deny'],
+          matchResources: { namespaceSelector },
+        },
+      },
+    ],
+  ];
+  for (const [plural, kind, rest] of objects) {
+    const object = { apiVersion, kind, metadata: { name }, ...rest };
+    await api.made(api.post(`${admission}/${plural}`, object));
+  }
+  const message = await api.until('the policy is active', async () => {
+    const probe = box('v2', 'probe', { width: 9, height: 9 });
+    const { status, body } = await api.post(`${boxes('v2')}?dryRun=All`, probe);
+    return status === 422 && body.message;
+  });
+  assert.match(message, /too large$/);
+  seen.length = 0;
+  const { spec } = await api.made(
+    api.post(boxes('v2'), box('v2', 'seen', { width: 4, height: 5 })),
+  );
+  assert.deepEqual(seen, [[`${GROUP}/v1`, { size: '4x5' }, 'v2', 'v1']]);
+  assert.deepEqual(spec, { width: 4, height: 50, depth: 1 });
+  for (const [plural] of objects) await api.delete(`${admission}/${plural}/${name}`);
 });

@@ -1,96 +1,127 @@
 import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { whenReady } from '../../util/maybe-promise.ts';
+import { foldInOrder, whenReady } from '../../util/maybe-promise.ts';
+import { objectIn, objectsIn, textIn } from '../builtin/fields.ts';
 import type { Clock } from '../../util/clock.ts';
-import { objectsIn, textIn } from '../builtin/fields.ts';
 import type { Collection } from '../object-store.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { forbidden } from '../status-error.ts';
-import { admissionRequest } from './admission-request.ts';
 import type { AdmissionChain, Attributes } from './attributes.ts';
-import { convertedTo } from './conversion.ts';
+import { prepareVersions } from './conversion.ts';
 import type { Conditions } from './expressions.ts';
 import { Environment, compileConditions, evaluateConditions } from './expressions.ts';
 import { chargeQuotas } from './resource-quotas.ts';
 import { requireWithinLimits, withDefaultLimits } from './limit-ranges.ts';
-import type { MatchContext } from './matching.ts';
+import type { AdmissionContext, Match } from './matching.ts';
 import { isExempt, matchOf, webhookCriteria } from './matching.ts';
-import { validatePolicies } from './policies.ts';
+import type { PolicyFailure } from './policies.ts';
+import { bindingsOf, invocationsOf, prepareInvocation } from './policies.ts';
+import { mutateByPolicy, requireMutated } from './mutating-policies.ts';
+import type { MutationStep } from './mutation.ts';
+import { mutateInOrder } from './mutation.ts';
+import { validatePolicies } from './validating-policies.ts';
 import type { WebhookClient } from './webhook-client.ts';
 import type { Invocation } from './webhooks.ts';
 import { callMutating, callValidating, webhooksOf } from './webhooks.ts';
 
 const GROUP = 'admissionregistration.k8s.io';
 
-export interface AdmissionDeps extends MatchContext {
+export interface AdmissionDeps extends AdmissionContext {
   readonly client: WebhookClient;
   readonly clock: Pick<Clock, 'now'>;
   /** Returns a new random UUID. */
   readonly uid: () => string;
 }
 
+type Hook = readonly [id: string, webhook: JsonObject];
+
+/** The stored webhooks and policies of one type. */
+class Configuration {
+  readonly #webhooks: Collection;
+  readonly #policies: Collection;
+  readonly #bindings: Collection;
+
+  constructor({ store }: AdmissionDeps, type: 'mutating' | 'validating') {
+    const collection = (plural: string) => store.collection({ group: GROUP, plural });
+    this.#webhooks = collection(`${type}webhookconfigurations`);
+    this.#policies = collection(`${type}admissionpolicies`);
+    this.#bindings = collection(`${type}admissionpolicybindings`);
+  }
+
+  get isEmpty(): boolean {
+    return this.#webhooks.size === 0 && this.#bindings.size === 0;
+  }
+
+  hooks(): readonly Hook[] {
+    return this.#webhooks.list().flatMap(webhooksOf);
+  }
+
+  invocations(attributes: Attributes, context: AdmissionContext): ReturnType<typeof invocationsOf> {
+    if (this.#bindings.size === 0) return [];
+    return invocationsOf(attributes, this.#policies.list(), this.#bindings.list(), context);
+  }
+}
+
 /**
  * Admission by configuration, in upstream's order:
  *
- *   defaults of LimitRanges ► mutating webhooks ► schema and rules of the kind
+ *   defaults of LimitRanges ► mutating policies ► mutating webhooks ► schema and rules of the kind
  *     ► limits of LimitRanges ► validating policies ► validating webhooks ► ResourceQuotas
  *
  * Nothing is awaited unless a webhook is called, so that other writes stay atomic.
  */
 export class Admission implements AdmissionChain {
   readonly #deps: AdmissionDeps;
-  readonly #mutatingWebhooks: Collection;
-  readonly #validatingWebhooks: Collection;
-  readonly #policies: Collection;
-  readonly #bindings: Collection;
+  readonly #mutating: Configuration;
+  readonly #validating: Configuration;
   readonly #limitRanges: Collection;
   readonly #quotas: Collection;
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
-    const collection = (plural: string) => deps.store.collection({ group: GROUP, plural });
-    this.#mutatingWebhooks = collection('mutatingwebhookconfigurations');
-    this.#validatingWebhooks = collection('validatingwebhookconfigurations');
-    this.#policies = collection('validatingadmissionpolicies');
-    this.#bindings = collection('validatingadmissionpolicybindings');
+    this.#mutating = new Configuration(deps, 'mutating');
+    this.#validating = new Configuration(deps, 'validating');
     this.#limitRanges = deps.store.collection({ group: '', plural: 'limitranges' });
     this.#quotas = deps.store.collection({ group: '', plural: 'resourcequotas' });
   }
 
   get mutates(): boolean {
-    return this.#mutatingWebhooks.size > 0 || this.#limitRanges.size > 0;
+    return !this.#mutating.isEmpty || this.#limitRanges.size > 0;
   }
 
   get validates(): boolean {
-    return (
-      this.#validatingWebhooks.size > 0 ||
-      this.#bindings.size > 0 ||
-      this.#limitRanges.size > 0 ||
-      this.#quotas.size > 0
-    );
+    return !this.#validating.isEmpty || this.#limitRanges.size > 0 || this.#quotas.size > 0;
   }
 
   mutate(given: Attributes): MaybePromise<StoredObject | undefined> {
     if (isExempt(given)) return given.object;
     const limited = withDefaultLimits(given, this.#limitRanges.list(given.namespace));
-    const attributes = { ...given, object: limited };
-    const hooks = this.#mutatingWebhooks.list().flatMap(webhooksOf);
-    const applies = hooks.some((hook) => this.#invocation(hook, attributes));
-    return applies ? this.#callMutating(hooks, attributes) : attributes.object;
+    if (this.#mutating.isEmpty) return limited;
+    const failures: PolicyFailure[] = [];
+    const mutated = mutateInOrder(limited, (object) => [
+      ...this.#policySteps({ ...given, object }, failures),
+      ...this.#mutating.hooks().map((hook) => this.#hookStep(given, hook)),
+    ]);
+    return whenReady(mutated, (object) => {
+      requireMutated(given, failures);
+      return object;
+    });
   }
 
   validate(attributes: Attributes): MaybePromise<void> {
     if (isExempt(attributes)) return;
     requireWithinLimits(attributes, this.#limitRanges.list(attributes.namespace));
-    if (this.#bindings.size > 0) {
-      validatePolicies(attributes, this.#policies.list(), this.#bindings.list(), this.#deps);
-    }
-    const invocations = this.#validatingWebhooks
-      .list()
-      .flatMap(webhooksOf)
-      .flatMap((hook) => this.#invocation(hook, attributes) ?? []);
-    const called =
-      invocations.length > 0 ? callValidating(this.#deps, attributes, invocations) : undefined;
+    const invocations = this.#validating.invocations(attributes, this.#deps);
+    const prepared = foldInOrder<(typeof invocations)[number], void>(
+      invocations,
+      undefined,
+      (_, invocation) =>
+        'match' in invocation ? prepareInvocation(attributes, invocation, this.#deps) : undefined,
+    );
+    const called = whenReady(prepared, () => {
+      validatePolicies(attributes, invocations, this.#deps);
+      return this.#callValidating(attributes);
+    });
     return whenReady(called, () => chargeQuotas(attributes, this.#quotas, this.#deps.clock.now()));
   }
 
@@ -99,59 +130,93 @@ export class Admission implements AdmissionChain {
     return whenReady(this.mutate(attributes), () => this.validate(attributes));
   }
 
-  /** Calls webhooks one after another, and some again after later changes (`reinvocationPolicy`). */
-  async #callMutating(
-    hooks: readonly (readonly [id: string, webhook: JsonObject])[],
-    attributes: Attributes,
-  ): Promise<StoredObject | undefined> {
-    let { object } = attributes;
-    /** Reinvocable webhooks that were called since the last change, and before it. */
-    let called = new Set<string>();
-    let outdated = new Set<string>();
-    for (const round of ['first', 'again'] as const) {
-      if (round === 'again' && outdated.size === 0) break;
-      for (const hook of hooks) {
-        const [id, webhook] = hook;
-        const current = { ...attributes, object };
-        const invocation = this.#invocation(hook, current);
-        if (!invocation || (round === 'again' && !outdated.has(id))) continue;
-        const changed = await callMutating(this.#deps, current, invocation);
-        if (changed !== object) {
-          outdated = outdated.union(called);
-          called = new Set();
-          object = changed;
-        }
-        if (textIn(webhook, 'reinvocationPolicy') === 'IfNeeded') called.add(id);
+  /** Returns the mutating policies that apply to the object, and a step that rejects the write if one failed. */
+  #policySteps(attributes: Attributes, failures: PolicyFailure[]): readonly MutationStep[] {
+    const invocations = this.#mutating.invocations(attributes, this.#deps);
+    if (invocations.length === 0) return [];
+    const steps = invocations.flatMap((invocation): readonly MutationStep[] => {
+      if (!('match' in invocation)) {
+        failures.push(invocation);
+        return [];
       }
-    }
-    return object;
+      const { policy, binding, param } = invocation;
+      const { namespace, name } = param?.object.metadata ?? {};
+      return [
+        {
+          id: `policy ${policy.metadata.name}/${binding.metadata.name}/${namespace}/${name}`,
+          isReinvocable: textIn(objectIn(policy, 'spec'), 'reinvocationPolicy') === 'IfNeeded',
+          run: (object) => {
+            const current = { ...attributes, object };
+            return whenReady(prepareInvocation(current, invocation, this.#deps), () =>
+              mutateByPolicy(current, invocation, this.#deps, (message) =>
+                failures.push({ policy, binding, message, reason: 'Invalid' }),
+              ),
+            );
+          },
+        },
+      ];
+    });
+    const check: MutationStep = {
+      id: 'check of policies',
+      isReinvocable: false,
+      run: (object) => {
+        requireMutated(attributes, failures);
+        return object;
+      },
+    };
+    return [...steps, check];
+  }
+
+  #hookStep(attributes: Attributes, hook: Hook): MutationStep {
+    const [id, webhook] = hook;
+    return {
+      id: `webhook ${id}`,
+      isReinvocable: textIn(webhook, 'reinvocationPolicy') === 'IfNeeded',
+      run: (object) => {
+        const current = { ...attributes, object };
+        return whenReady(
+          this.#invocation(hook, current),
+          (invocation) => invocation && callMutating(this.#deps, current, invocation),
+        );
+      },
+    };
+  }
+
+  #callValidating(attributes: Attributes): MaybePromise<void> {
+    const invocations = foldInOrder<Hook, readonly Invocation[]>(
+      this.#validating.hooks(),
+      [],
+      (found, hook) =>
+        whenReady(this.#invocation(hook, attributes), (invocation) =>
+          invocation ? [...found, invocation] : found,
+        ),
+    );
+    return whenReady(invocations, (all) =>
+      all.length > 0 ? callValidating(this.#deps, attributes, all) : undefined,
+    );
+  }
+
+  #invocation([id, webhook]: Hook, attributes: Attributes): MaybePromise<Invocation | undefined> {
+    const match = matchOf(attributes, webhookCriteria(webhook), this.#deps);
+    if (!match) return undefined;
+    const { object, oldObject, definition } = attributes;
+    const prepared = prepareVersions(this.#deps.converter, [object, oldObject], definition, match);
+    return whenReady(prepared, () =>
+      this.#meetsConditions(webhook, attributes, match) ? { id, webhook, match } : undefined,
+    );
   }
 
   /** @throws {StatusError} 403 if a match condition fails and the webhook does not ignore failures */
-  #invocation(
-    [id, webhook]: readonly [id: string, webhook: JsonObject],
-    attributes: Attributes,
-  ): Invocation | undefined {
-    const match = matchOf(attributes, webhookCriteria(webhook), this.#deps);
-    if (!match) return undefined;
+  #meetsConditions(webhook: JsonObject, attributes: Attributes, match: Match): boolean {
     const conditions = conditionsOf(webhook);
-    if (conditions.expressions.length > 0) {
-      const { object, oldObject, definition, name } = attributes;
-      const versioned = (each: StoredObject | undefined) =>
-        each && convertedTo(each, definition, match);
-      const applies = evaluateConditions(conditions, {
-        object: versioned(object),
-        oldObject: versioned(oldObject),
-        request: admissionRequest(attributes, match),
-        namespaceObject: undefined,
-      });
-      if (applies === false) return undefined;
-      if (applies !== true) {
-        if (textIn(webhook, 'failurePolicy') === 'Ignore') return undefined;
-        throw forbidden(definition, name, applies.error);
-      }
-    }
-    return { id, webhook, match };
+    if (conditions.expressions.length === 0) return true;
+    const applies = evaluateConditions(conditions, {
+      ...bindingsOf(attributes, match, this.#deps),
+      namespaceObject: undefined,
+    });
+    if (typeof applies === 'boolean') return applies;
+    if (textIn(webhook, 'failurePolicy') === 'Ignore') return false;
+    throw forbidden(attributes.definition, attributes.name, applies.error);
   }
 }
 

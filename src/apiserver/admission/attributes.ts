@@ -4,8 +4,16 @@ import type { User } from '../user.ts';
 
 export type AdmissionOperation = 'CONNECT' | 'CREATE' | 'DELETE' | 'UPDATE';
 
+/** What the operation of a request reports besides its answer. */
+export interface Notes {
+  /** Texts of `Warning` headers. */
+  readonly warnings: string[];
+  /** Annotations of the audit event. */
+  readonly annotations: Map<string, string>;
+}
+
 /** A write, as admission sees it. Upstream: `admission.Attributes`. */
-export interface Attributes {
+export interface Attributes extends Notes {
   readonly operation: AdmissionOperation;
   /** Definition of the resource in the path. */
   readonly definition: ResourceDefinition;
@@ -27,8 +35,6 @@ export interface Attributes {
   readonly options: object;
   /** Aborts when the client gives up. */
   readonly signal: AbortSignal | undefined;
-  /** Texts of `Warning` headers. Admission adds to them. */
-  readonly warnings: string[];
 }
 
 /** Admission by configuration. */

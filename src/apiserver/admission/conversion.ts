@@ -1,14 +1,35 @@
-import { apiVersionIn } from '../negotiation.ts';
+import type { MaybePromise } from '../../util/maybe-promise.ts';
+import type { CrdConverter } from '../crd-conversion.ts';
+import { apiVersionIn, inVersion } from '../negotiation.ts';
 import { mutable } from '../operations/successor.ts';
 import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
 
-/** Returns an object in another version or representation of its kind. */
+/**
+ * Returns an object in another version or representation of its kind. An object of a CRD with a webhook must have
+ * been converted before.
+ */
 export function convertedTo(
   object: StoredObject,
   from: ResourceDefinition,
   to: ResourceDefinition,
 ): StoredObject {
   if (from === to || object.apiVersion !== apiVersionIn(from)) return object;
+  if (to.conversion) return inVersion(object, to);
   const stored = from.storedAs ? from.storedAs.toStored(mutable(object)) : object;
   return to.storedAs?.fromStored(stored) ?? { ...stored, apiVersion: apiVersionIn(to) };
+}
+
+/** Converts the objects of a write to the version of a match, so that `convertedTo` returns them. */
+export function prepareVersions(
+  converter: CrdConverter,
+  objects: readonly (StoredObject | undefined)[],
+  from: ResourceDefinition,
+  to: ResourceDefinition,
+): MaybePromise<void> {
+  if (from === to || !to.conversion) return;
+  const apiVersion = apiVersionIn(from);
+  return converter.prepare(
+    objects.filter((object) => object?.apiVersion === apiVersion) as readonly StoredObject[],
+    to,
+  );
 }

@@ -1,13 +1,15 @@
 import { CostExceeded, CostMeter } from '../schema/cel/overload.ts';
 import { jsonValue } from '../schema/cel/json-value.ts';
-import type { Compiled } from '../schema/cel/rule.ts';
+import type { AuthorizerValue } from '../schema/cel/functions/authorization.ts';
+import { AUTHORIZER } from '../schema/cel/functions/authorization.ts';
+import type { Compiled, ResultType } from '../schema/cel/rule.ts';
 import { compileExpression } from '../schema/cel/rule.ts';
 import type { CelType } from '../schema/cel/type.ts';
 import { BOOL, DYN, STRING, listOf, mapOf } from '../schema/cel/type.ts';
 import type { Dictionary, Result, Value } from '../schema/cel/value.ts';
 import { Failure } from '../schema/cel/value.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { textIn } from '../builtin/fields.ts';
+import { objectIn, objectsIn, textIn } from '../builtin/fields.ts';
 
 /** Maximum cost of one expression, and of all expressions of a policy or of match conditions. */
 const EXPRESSION_LIMIT = 1_000_000;
@@ -60,9 +62,19 @@ export class Environment {
       ['oldObject', DYN],
       ['request', REQUEST],
       ['namespaceObject', NAMESPACE],
+      ['authorizer', AUTHORIZER],
       ...(hasParams ? [['params', DYN] as const] : []),
       ['variables', { kind: 'object', name: 'kubernetes.variables', fields: this.#variableTypes }],
     ]);
+  }
+
+  /** Returns the environment of a policy, with its variables. */
+  static of(spec: JsonObject): Environment {
+    const environment = new Environment(objectIn(spec, 'paramKind') !== undefined);
+    for (const variable of objectsIn(spec, 'variables')) {
+      environment.declare(textIn(variable, 'name'), textIn(variable, 'expression'));
+    }
+    return environment;
   }
 
   /** Declares `variables.NAME`, which later expressions can use. */
@@ -74,7 +86,7 @@ export class Environment {
     return variable;
   }
 
-  compile(source: string, expected: 'any' | 'bool' | 'string'): Expression {
+  compile(source: string, expected: ResultType): Expression {
     const compiled = compileExpression(source, this.#types, expected);
     if (!('error' in compiled)) return { source, compiled };
     const { wrongType, error } = compiled;
@@ -90,13 +102,14 @@ export class Environment {
   }
 }
 
-/** Values of the variables in JSON. */
+/** Values of the variables, in JSON except for the authorizer. */
 export interface Bindings {
   readonly object: unknown;
   readonly oldObject: unknown;
   readonly request: JsonObject;
   readonly namespaceObject: unknown;
   readonly params?: unknown;
+  readonly authorizer: AuthorizerValue;
 }
 
 /** The evaluation of the expressions of a policy for one write. */
@@ -104,11 +117,16 @@ export class Activation {
   readonly #variables: ReadonlyMap<string, Value>;
   readonly #budget: Budget;
 
-  constructor(values: Bindings, expressions: ReadonlyMap<string, Expression>, budget: Budget) {
+  constructor(
+    { authorizer, ...values }: Bindings,
+    expressions: ReadonlyMap<string, Expression>,
+    budget: Budget,
+  ) {
     this.#budget = budget;
     const variables = new Map(
       Object.entries(values).map(([name, value]) => [name, jsonValue(value)]),
     );
+    variables.set('authorizer', authorizer);
     variables.set('variables', new LazyVariables(expressions, (each) => this.evaluate(each)));
     this.#variables = variables;
   }

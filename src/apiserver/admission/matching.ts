@@ -5,7 +5,9 @@ import {
 } from '../../api/label-selector.ts';
 import type { Requirement } from '../../api/label-selector.ts';
 import { listIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
+import type { CrdConverter } from '../crd-conversion.ts';
 import type { ObjectStore } from '../object-store.ts';
+import type { Authorizer } from '../policy-rule.ts';
 import type { Registry } from '../registry.ts';
 import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
@@ -15,10 +17,12 @@ import type { Attributes } from './attributes.ts';
 const NAMESPACES = { group: '', plural: 'namespaces' } as const;
 const ADMISSION_GROUP = 'admissionregistration.k8s.io';
 
-/** The parts of the server that admission reads. */
-export interface MatchContext {
+/** The parts of the server that admission uses. */
+export interface AdmissionContext {
   readonly store: ObjectStore;
   readonly registry: Registry;
+  readonly access: Pick<Authorizer, 'decide'>;
+  readonly converter: CrdConverter;
 }
 
 /** The resource as which a webhook or policy sees an object: the requested one, or an equivalent version of it. */
@@ -48,7 +52,7 @@ export function isExempt({ definition }: Attributes): boolean {
 export function matchOf(
   attributes: Attributes,
   criteria: Criteria,
-  context: MatchContext,
+  context: AdmissionContext,
 ): Match | undefined {
   const { source, rules, excludedRules = [], matchesWithoutRules } = criteria;
   const isEquivalent = source['matchPolicy'] !== 'Exact';
@@ -68,7 +72,7 @@ function matchRules(
   rules: readonly JsonObject[],
   isEquivalent: boolean,
   attributes: Attributes,
-  { registry }: MatchContext,
+  { registry }: AdmissionContext,
 ): Match | undefined {
   const { definition } = attributes;
   if (rules.some((rule) => matchesRule(rule, attributes, definition))) return definition;
@@ -131,7 +135,7 @@ function includes(list: readonly unknown[], item: string): boolean {
 function matchesNamespace(
   selector: JsonObject | undefined,
   attributes: Attributes,
-  { store }: MatchContext,
+  { store }: AdmissionContext,
 ): boolean {
   const requirements = requirementsOf(selector);
   const { namespace, definition, subresource, operation, object } = attributes;

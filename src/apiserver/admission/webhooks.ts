@@ -2,6 +2,7 @@ import { equalJson } from '../../api/equal.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { isRecord, messageOf } from '../../util/values.ts';
 import { listIn, numberIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
+import type { CrdConverter } from '../crd-conversion.ts';
 import { decodeObject } from '../object-decoder.ts';
 import { jsonPatch } from '../patch/json-patch.ts';
 import type { StoredObject } from '../resource-definition.ts';
@@ -9,7 +10,7 @@ import type { JsonObject } from '../schema/json-value.ts';
 import { StatusError, badRequest, internalError } from '../status-error.ts';
 import { admissionRequest, kindOf } from './admission-request.ts';
 import type { Attributes } from './attributes.ts';
-import { convertedTo } from './conversion.ts';
+import { convertedTo, prepareVersions } from './conversion.ts';
 import type { Match } from './matching.ts';
 import type { WebhookClient, WebhookRequest } from './webhook-client.ts';
 import { WebhookCallError } from './webhook-client.ts';
@@ -24,6 +25,7 @@ export interface Invocation {
 
 export interface WebhookDeps {
   readonly client: WebhookClient;
+  readonly converter: CrdConverter;
   /** Returns a new random UUID. */
   readonly uid: () => string;
 }
@@ -77,17 +79,20 @@ export async function callMutating(
       `admission webhook ${name} attempted to modify the object, which is not supported for this operation`,
     );
   }
+  const { definition } = attributes;
+  let changed: StoredObject;
   try {
-    const before = convertedTo(object, attributes.definition, match);
+    const before = convertedTo(object, definition, match);
     const patched = jsonPatch(before, operations);
     if (!isRecord(patched)) throw new TypeError('the result of the patch is not an object');
     if (equalJson(before, patched)) return object;
     const kind = kindOf(attributes, match);
-    const { object: decoded } = decodeObject(patched, { ...match, ...kind }, 'patch');
-    return convertedTo(decoded, match, attributes.definition);
+    changed = decodeObject(patched, { ...match, ...kind }, 'patch').object;
   } catch (error) {
     throw internalError(messageOf(error));
   }
+  await prepareVersions(deps.converter, [changed], match, definition);
+  return convertedTo(changed, match, definition);
 }
 
 function operationsOf(encoded: string): unknown {

@@ -14,10 +14,8 @@ import {
   FLOW_SCHEMA_COLUMNS,
   INGRESS_CLASS_COLUMNS,
   IP_ADDRESS_COLUMNS,
-  MUTATING_POLICY_COLUMNS,
   NAME_AND_AGE_COLUMNS,
   POD_CERTIFICATE_REQUEST_COLUMNS,
-  POLICY_BINDING_COLUMNS,
   PRIORITY_LEVEL_COLUMNS,
   RESOURCE_CLAIM_COLUMNS,
   RESOURCE_QUOTA_COLUMNS,
@@ -26,10 +24,10 @@ import {
   SERVICE_CIDR_COLUMNS,
   STORAGE_CLASS_COLUMNS,
   STORAGE_VERSION_MIGRATION_COLUMNS,
-  VALIDATING_POLICY_COLUMNS,
   VOLUME_ATTACHMENT_COLUMNS,
   VOLUME_ATTRIBUTES_CLASS_COLUMNS,
 } from '../table/kind-columns.ts';
+import { MUTATING_POLICY, POLICY_BINDING, VALIDATING_POLICY } from './admission-policy.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './admission-registration.ts';
 import { SELF_SUBJECT_REVIEW, TOKEN_REVIEW } from './authentication.ts';
 import {
@@ -67,13 +65,6 @@ import {
   STATEFUL_SET,
 } from './workload-kinds.ts';
 
-const MATCH_RESOURCES = { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} };
-
-/** Defaults of a list of rules with resources. */
-function scopes(...lists: readonly string[]): Record<string, unknown> {
-  return Object.fromEntries(lists.map((list) => [`${list}[].scope`, '*']));
-}
-
 function defaultsAt(path: string, values: Readonly<Record<string, unknown>>): object {
   return Object.fromEntries(
     Object.entries(values).map(([field, value]) => [`${path}.${field}`, value]),
@@ -107,51 +98,11 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   serviceaccounts: SERVICE_ACCOUNT,
   services: SERVICE,
 
-  'admissionregistration.k8s.io/mutatingadmissionpolicies': {
-    columns: MUTATING_POLICY_COLUMNS,
-    tracksGeneration: true,
-    unconditionalUpdate: false,
-    defaults: {
-      'spec.failurePolicy': 'Fail',
-      ...defaultsAt('spec.matchConstraints', MATCH_RESOURCES),
-      ...scopes(
-        'spec.matchConstraints.resourceRules',
-        'spec.matchConstraints.excludeResourceRules',
-      ),
-    },
-  },
-  'admissionregistration.k8s.io/mutatingadmissionpolicybindings': {
-    columns: POLICY_BINDING_COLUMNS,
-    tracksGeneration: true,
-    unconditionalUpdate: false,
-    defaults: {
-      ...defaultsAt('spec.matchResources', MATCH_RESOURCES),
-      ...scopes('spec.matchResources.resourceRules', 'spec.matchResources.excludeResourceRules'),
-    },
-  },
+  'admissionregistration.k8s.io/mutatingadmissionpolicies': MUTATING_POLICY,
+  'admissionregistration.k8s.io/mutatingadmissionpolicybindings': POLICY_BINDING,
   'admissionregistration.k8s.io/mutatingwebhookconfigurations': MUTATING_WEBHOOKS,
-  'admissionregistration.k8s.io/validatingadmissionpolicies': {
-    columns: VALIDATING_POLICY_COLUMNS,
-    tracksGeneration: true,
-    unconditionalUpdate: false,
-    defaults: {
-      'spec.failurePolicy': 'Fail',
-      ...defaultsAt('spec.matchConstraints', MATCH_RESOURCES),
-      ...scopes(
-        'spec.matchConstraints.resourceRules',
-        'spec.matchConstraints.excludeResourceRules',
-      ),
-    },
-  },
-  'admissionregistration.k8s.io/validatingadmissionpolicybindings': {
-    columns: POLICY_BINDING_COLUMNS,
-    tracksGeneration: true,
-    unconditionalUpdate: false,
-    defaults: {
-      ...defaultsAt('spec.matchResources', MATCH_RESOURCES),
-      ...scopes('spec.matchResources.resourceRules', 'spec.matchResources.excludeResourceRules'),
-    },
-  },
+  'admissionregistration.k8s.io/validatingadmissionpolicies': VALIDATING_POLICY,
+  'admissionregistration.k8s.io/validatingadmissionpolicybindings': POLICY_BINDING,
   'admissionregistration.k8s.io/validatingwebhookconfigurations': VALIDATING_WEBHOOKS,
 
   'apiextensions.k8s.io/customresourcedefinitions': CUSTOM_RESOURCE_DEFINITION,

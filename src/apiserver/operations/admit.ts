@@ -20,7 +20,7 @@ export function attributesOf(
   operation: AdmissionOperation,
   { object, oldObject, kind = call.definition, options }: AdmittedObjects,
 ): Attributes {
-  const { definition, info, user, warnings, request } = call;
+  const { definition, info, user, warnings, annotations, request } = call;
   const name = info.name ?? object?.metadata.name ?? oldObject?.metadata.name ?? '';
   const isNamespace = definition.group === '' && definition.plural === 'namespaces';
   return {
@@ -37,6 +37,7 @@ export function attributesOf(
     options: options ?? optionsOf(call, operation),
     signal: request.signal,
     warnings,
+    annotations,
   };
 }
 

@@ -1,5 +1,7 @@
 import type {
   Call,
+  Construction,
+  Entry,
   Expression,
   Fold,
   ListExpression,
@@ -45,12 +47,17 @@ export interface Checked {
   readonly variables: ReadonlySet<string>;
 }
 
-/** Type-checks an expression with declared `variables`. Returns its type, or all its errors. */
+/**
+ * Type-checks an expression with declared `variables`. Returns its type, or all its errors.
+ *
+ * @param constructs whether it may construct objects (`Object.spec{}`) and patches (`JSONPatch{}`)
+ */
 export function check(
   expression: Expression,
   variables: ReadonlyMap<string, CelType>,
+  constructs: boolean,
 ): Checked | readonly TypeProblem[] {
-  const checker = new Checker(variables);
+  const checker = new Checker(variables, constructs);
   const type = checker.check(expression);
   const problems = checker.problems.length > 0 ? checker.problems : checker.literalErrors;
   if (problems.length > 0) return problems.toSorted((a, b) => a.at - b.at);
@@ -78,8 +85,11 @@ class Checker {
   /** Number of enclosing `format` calls, whose arguments may have any types. */
   #formats = 0;
 
-  constructor(variables: Scope) {
+  readonly #constructs: boolean;
+
+  constructor(variables: Scope, constructs: boolean) {
     this.#scope = variables;
+    this.#constructs = constructs;
   }
 
   check(expression: Expression): CelType {
@@ -121,6 +131,8 @@ class Checker {
         return this.#list(expression);
       case 'map':
         return this.#map(expression);
+      case 'construction':
+        return this.#construction(expression);
       case 'fold':
         return this.#fold(expression);
     }
@@ -144,7 +156,7 @@ class Checker {
         this.#assign(DYN, target);
         return DYN;
       default:
-        return isAny(target)
+        return isAny(target) || (target.kind === 'opaque' && CONSTRUCTED.test(target.name))
           ? DYN
           : this.#fail(at, `type '${formatType(target)}' does not support field selection`);
     }
@@ -194,16 +206,19 @@ class Checker {
 
   #map({ entries }: MapExpression): CelType {
     let [key, value]: (CelType | undefined)[] = [];
-    for (const [name, member] of entries) {
-      key = this.#commonType(name, key);
-      value = this.#commonType(member, value);
+    for (const entry of entries) {
+      key = this.#commonType(entry.key, key);
+      value = this.#commonType(entry.value, value, this.#valueType(entry));
     }
     return mapOf(key ?? this.#param(), value ?? this.#param());
   }
 
   /** Returns the common type of the members of a literal, `dyn` if they differ. */
-  #commonType(member: Expression, previous: CelType | undefined): CelType {
-    const type = this.check(member);
+  #commonType(
+    member: Expression,
+    previous: CelType | undefined,
+    type: CelType = this.check(member),
+  ): CelType {
     if (!previous) return type;
     if (this.#assign(previous, type)) return isAny(type) ? type : previous;
     if (this.#formats === 0) {
@@ -211,6 +226,31 @@ class Checker {
       this.literalErrors.push({ at: member.at, message });
     }
     return DYN;
+  }
+
+  /** Returns the type of the value of an entry. The value of an optional entry is an optional. */
+  #valueType({ value, isOptional }: Entry): CelType {
+    const type = this.check(value);
+    if (!isOptional || isAny(type)) return type;
+    return type.kind === 'optional' ? type.item : this.#mismatch(value.at, optionalOf(DYN), type);
+  }
+
+  /** The fields of objects have any type. */
+  #construction({ at, name, fields }: Construction): CelType {
+    const isPatch = name === 'JSONPatch';
+    if (!this.#constructs || !(isPatch || CONSTRUCTED.test(name))) {
+      return this.#undeclared(at, name);
+    }
+    for (const entry of fields) {
+      const type = this.#valueType(entry);
+      if (!isPatch || entry.key.kind !== 'literal') continue;
+      const field = typeof entry.key.value === 'string' ? entry.key.value : '';
+      if (!PATCH_FIELDS.has(field)) this.#fail(entry.key.at, `undefined field '${field}'`);
+      else if (field !== 'value' && !this.#assign(STRING, type)) {
+        this.#mismatch(entry.value.at, STRING, type);
+      }
+    }
+    return { kind: 'opaque', name };
   }
 
   #fold(fold: Fold): CelType {
@@ -329,6 +369,11 @@ class Checker {
     return ERROR;
   }
 }
+
+/** Types of constructed objects: `Object`, `Object.spec`. */
+const CONSTRUCTED = /^Object(?:\.|$)/;
+
+const PATCH_FIELDS: ReadonlySet<string> = new Set(['op', 'path', 'from', 'value']);
 
 function literalType(value: Extract<Expression, { kind: 'literal' }>['value']): CelType {
   if (value === null) return NULL;

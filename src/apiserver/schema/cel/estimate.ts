@@ -53,7 +53,9 @@ class Estimator {
       case 'list':
         return sum(expression.items) + 10;
       case 'map':
-        return sum(expression.entries.flat()) + 30;
+        return sum(expression.entries.flatMap(({ key, value }) => [key, value])) + 30;
+      case 'construction':
+        return sum(expression.fields.map(({ value }) => value)) + 40;
       case 'fold':
         return this.#foldCost(expression, sizes);
     }
@@ -116,6 +118,8 @@ class Estimator {
       }
       case 'map':
         return { count: expression.entries.length, item: MAX_COST };
+      case 'construction':
+        return { count: expression.fields.length, item: MAX_COST };
       case 'conditional': {
         const [yes, no] = [this.#sizeOf(expression.yes, sizes), this.#sizeOf(expression.no, sizes)];
         return { count: Math.max(yes.count, no.count), item: Math.max(yes.item, no.item) };

@@ -2,6 +2,7 @@ import type { Checked } from './check.ts';
 import type {
   Call,
   Conditional,
+  Entry,
   Expression,
   Fold,
   FoldName,
@@ -17,6 +18,7 @@ import {
   Failure,
   isDictionary,
   List,
+  Constructed,
   LiteralMap,
   NO_OVERLOAD,
   Optional,
@@ -84,25 +86,36 @@ class Compiler {
           return values instanceof Failure ? values : List.of(values);
         };
       }
-      case 'map': {
-        const entries = expression.entries.map(
-          ([key, value]) => [this.step(key), this.step(value)] as const,
-        );
-        return (frame, meter) => {
-          const map = new LiteralMap();
-          for (const entry of entries) {
-            const values = evaluateAll(entry, frame, meter);
-            if (values instanceof Failure) return values;
-            const failure = insert(map, values[0] ?? null, values[1] ?? null);
-            if (failure) return failure;
-          }
-          meter.spend(MAP_COST);
-          return map;
-        };
+      case 'map':
+        return this.#entries(expression.entries, () => new LiteralMap(), MAP_COST);
+      case 'construction': {
+        const { name, fields } = expression;
+        return this.#entries(fields, () => new Constructed(name), OBJECT_COST);
       }
       case 'fold':
         return this.#fold(expression);
     }
+  }
+
+  #entries(entries: readonly Entry[], create: () => LiteralMap, cost: number): Step {
+    const steps = entries.map(({ key, value, isOptional }) => ({
+      parts: [this.step(key), this.step(value)],
+      isOptional,
+    }));
+    return (frame, meter) => {
+      const map = create();
+      for (const { parts, isOptional } of steps) {
+        const values = evaluateAll(parts, frame, meter);
+        if (values instanceof Failure) return values;
+        const [key = null, given = null] = values;
+        if (isOptional && !(given instanceof Optional)) return NO_OVERLOAD;
+        const value = isOptional && given instanceof Optional ? given.value : given;
+        const failure = value === undefined ? undefined : insert(map, key, value);
+        if (failure) return failure;
+      }
+      meter.spend(cost);
+      return map;
+    };
   }
 
   #select({ operand, field, mode }: Select): Step {
@@ -256,9 +269,10 @@ function* indices(size: number): Generator<bigint> {
   for (let index = 0n; index < size; index++) yield index;
 }
 
-/** Cost of creating a list or a map. */
+/** Cost of creating a list, a map or an object. */
 const LIST_COST = 10;
 const MAP_COST = 30;
+const OBJECT_COST = 40;
 
 /** Adds an entry. Returns a failure if the key is invalid or present. */
 function insert(map: LiteralMap, key: Value, value: Value): Failure | undefined {

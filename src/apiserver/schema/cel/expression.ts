@@ -10,6 +10,7 @@ export type Expression =
   | Conditional
   | ListExpression
   | MapExpression
+  | Construction
   | Fold;
 
 interface Node {
@@ -62,7 +63,21 @@ export interface ListExpression extends Node {
 
 export interface MapExpression extends Node {
   readonly kind: 'map';
-  readonly entries: readonly (readonly [key: Expression, value: Expression])[];
+  readonly entries: readonly Entry[];
+}
+
+/** An entry of a map or a field of an object. An optional one is absent if its value, an optional, has none. */
+export interface Entry {
+  readonly key: Expression;
+  readonly value: Expression;
+  readonly isOptional: boolean;
+}
+
+/** The construction of an object: `Object.spec{replicas: 1}`. The keys of its fields are literals. */
+export interface Construction extends Node {
+  readonly kind: 'construction';
+  readonly name: string;
+  readonly fields: readonly Entry[];
 }
 
 export type FoldName =

@@ -1,3 +1,4 @@
+import { authorization } from './functions/authorization.ts';
 import { conversions } from './functions/conversions.ts';
 import { kubernetes } from './functions/kubernetes.ts';
 import { lists } from './functions/lists.ts';
@@ -25,6 +26,7 @@ function functions(): Map<string, Overload[]> {
     byName = Map.groupBy(
       [
         ...operators(),
+        ...authorization(),
         ...conversions(),
         ...strings(),
         ...lists(),

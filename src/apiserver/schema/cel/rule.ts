@@ -3,7 +3,6 @@ import { check } from './check.ts';
 import { MAX_COST, estimate } from './estimate.ts';
 import type { Program } from './evaluate.ts';
 import { compile } from './evaluate.ts';
-import type { Expression } from './expression.ts';
 import { CelSyntaxError } from './expression.ts';
 import { problemText } from './literal-problems.ts';
 import type { Declared } from './schema-type.ts';
@@ -90,24 +89,34 @@ export interface Compiled {
   readonly usesOldSelf: boolean;
 }
 
+/** The type of the result of an expression. */
+export type ResultType = 'any' | 'bool' | 'string' | 'Object' | 'list(JSONPatch)';
+
+/** The results of expressions that may construct objects and patches. */
+const PATCHES: ReadonlySet<ResultType> = new Set(['Object', 'list(JSONPatch)']);
+
 /**
  * Compiles an expression with declared variables.
  *
- * @param expected the kind of its result
+ * @param expected the type of its result
  */
 export function compileExpression(
   source: string,
   variables: ReadonlyMap<string, CelType>,
-  expected: 'any' | 'bool' | 'string',
+  expected: ResultType,
 ): Compiled | { readonly error: string; readonly wrongType: boolean } {
-  const parsed: Expression | CelSyntaxError = parse(source);
+  const parsed = parse(source);
   if (parsed instanceof CelSyntaxError) {
     return { error: problemText(source, [parsed]), wrongType: false };
   }
-  const checked = check(parsed, variables);
-  if (!('type' in checked)) return { error: problemText(source, checked), wrongType: false };
-  if (expected !== 'any' && checked.type.kind !== expected)
-    return { error: formatType(checked.type), wrongType: true };
+  const { expression, placeOf } = parsed;
+  const checked = check(expression, variables, PATCHES.has(expected));
+  if (!('type' in checked)) {
+    const problems = checked.map(({ at, message }) => ({ at: placeOf(at), message }));
+    return { error: problemText(source, problems), wrongType: false };
+  }
+  const type = formatType(checked.type);
+  if (expected !== 'any' && type !== expected) return { error: type, wrongType: true };
   return {
     program: compile(checked),
     type: checked.type,

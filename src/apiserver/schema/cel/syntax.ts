@@ -1,6 +1,7 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { Environment, ParseError } from '@marcbachmann/cel-js';
-import type { Expression, Fold, FoldName } from './expression.ts';
+import { withConstructors } from './constructors.ts';
+import type { Construction, Entry, Expression, Fold, FoldName } from './expression.ts';
 import { CelSyntaxError } from './expression.ts';
 import { isNamespaced } from './functions.ts';
 import { TypeValue, Uint } from './value.ts';
@@ -19,21 +20,30 @@ function makeParser(): Environment {
 const MAX_LENGTH = 100_000;
 const MAX_DEPTH = 300;
 
+export interface Parsed {
+  readonly expression: Expression;
+  /** Returns the offset in the source for the `at` of an expression. */
+  readonly placeOf: (at: number) => number;
+}
+
 /**
  * Parses an expression and its macros.
  *
  * @returns a `CelSyntaxError` if it is malformed; its text differs from that of upstream's parser
  */
-export function parse(source: string): Expression | CelSyntaxError {
+export function parse(source: string): Parsed | CelSyntaxError {
   if (source.length > MAX_LENGTH) {
     return new CelSyntaxError(0, `expression code point size exceeds limit: ${MAX_LENGTH}`);
   }
+  const { text, fields, placeOf } = withConstructors(source);
   try {
-    return convert(parser.parse(source).ast, 0);
+    return { expression: convert(parser.parse(text).ast, 0, fields), placeOf };
   } catch (error) {
-    if (error instanceof CelSyntaxError) return error;
+    if (error instanceof CelSyntaxError)
+      return new CelSyntaxError(placeOf(error.at), error.message);
     if (error instanceof ParseError) {
-      return new CelSyntaxError(error.range?.start ?? 0, `Syntax error: ${error.summary}`);
+      const at = placeOf(error.range?.start ?? 0);
+      return new CelSyntaxError(at, `Syntax error: ${error.summary}`);
     }
     // The parser does not count the depth of `!` and `-` chains; its state is undefined after an overflow.
     if (error instanceof RangeError) {
@@ -50,10 +60,11 @@ function tooDeep(at: number): CelSyntaxError {
 
 const MIN_INT = -(2n ** 63n);
 
-function convert(node: ASTNode, depth: number): Expression {
+/** @param fields offsets of the maps that are the fields of a constructor */
+function convert(node: ASTNode, depth: number, fields: ReadonlySet<number>): Expression {
   if (depth > MAX_DEPTH) throw tooDeep(node.start);
   const at = node.pos;
-  const inner = (child: ASTNode): Expression => convert(child, depth + 1);
+  const inner = (child: ASTNode): Expression => convert(child, depth + 1, fields);
   switch (node.op) {
     case 'value':
       return literal(node.args, at);
@@ -78,19 +89,21 @@ function convert(node: ASTNode, depth: number): Expression {
     }
     case 'call': {
       const [name, args] = node.args;
+      const its = fieldsOf(args, fields, inner);
+      if (its) return { kind: 'construction', at: its.at, name, fields: its.entries };
       if (name === 'has') return presence(node, args, inner);
       const open = at + name.length;
       return { kind: 'call', at: open, name, target: undefined, args: args.map(inner) };
     }
     case 'rcall':
-      return method(node, inner);
+      return construction(node, fields, inner) ?? method(node, inner);
     case 'list':
       return { kind: 'list', at, items: node.args.map(inner) };
     case 'map':
       return {
         kind: 'map',
         at,
-        entries: node.args.map(([key, value]) => [inner(key), inner(value)]),
+        entries: node.args.map((entry) => entryOf(entry, inner)),
       };
     case '?:': {
       const [condition, yes, no] = node.args;
@@ -163,6 +176,44 @@ function presence(
     throw new CelSyntaxError(node.pos, 'invalid argument to has() macro');
   }
   return { ...tested, at: node.pos + 'has'.length, mode: 'test' };
+}
+
+/** `Object.spec{a: 1}` */
+function construction(
+  node: NodeOf<'rcall'>,
+  fields: ReadonlySet<number>,
+  inner: (child: ASTNode) => Expression,
+): Construction | undefined {
+  const [name, receiver, args] = node.args;
+  const its = fieldsOf(args, fields, inner);
+  const prefix = its && qualifiedName(inner(receiver));
+  if (prefix === undefined) return undefined;
+  return {
+    kind: 'construction',
+    at: its?.at ?? 0,
+    name: `${prefix}.${name}`,
+    fields: its?.entries ?? [],
+  };
+}
+
+/** Returns the fields of a constructor and their offset. */
+function fieldsOf(
+  args: readonly ASTNode[],
+  fields: ReadonlySet<number>,
+  inner: (child: ASTNode) => Expression,
+): { readonly at: number; readonly entries: readonly Entry[] } | undefined {
+  const [only] = args;
+  if (only?.op !== 'map' || !fields.has(only.start)) return undefined;
+  return { at: only.start, entries: only.args.map((entry) => entryOf(entry, inner)) };
+}
+
+/** An entry whose key has the prefix `!-` is optional. */
+function entryOf(
+  [key, value]: readonly [ASTNode, ASTNode],
+  inner: (child: ASTNode) => Expression,
+): Entry {
+  const marked = key.op === '!_' && key.args.op === '-_' ? key.args.args : undefined;
+  return { key: inner(marked ?? key), value: inner(value), isOptional: marked !== undefined };
 }
 
 function method(node: NodeOf<'rcall'>, inner: (child: ASTNode) => Expression): Expression {

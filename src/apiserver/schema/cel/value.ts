@@ -157,6 +157,17 @@ export class LiteralMap implements Dictionary {
   }
 }
 
+/** An object that an expression constructs: `Object.spec{replicas: 1}`. */
+export class Constructed extends LiteralMap {
+  /** `Object.spec` */
+  readonly typeName: string;
+
+  constructor(typeName: string) {
+    super();
+    this.typeName = typeName;
+  }
+}
+
 function keyId(key: Value): string {
   if (typeof key === 'string') return `s${key}`;
   if (key instanceof Uint) return `n${key.value}`;
@@ -215,5 +226,6 @@ export function typeNameOf(value: Value): string {
   if (value instanceof Duration) return 'google.protobuf.Duration';
   if (value instanceof Optional) return 'optional_type';
   if (value instanceof TypeValue) return 'type';
+  if (value instanceof Constructed) return value.typeName;
   return value instanceof Opaque ? formatType(value.type) : 'map';
 }

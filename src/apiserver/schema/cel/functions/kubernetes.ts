@@ -12,9 +12,16 @@ const QUANTITY: CelType = { kind: 'opaque', name: 'kubernetes.Quantity' };
 const FORMAT: CelType = { kind: 'opaque', name: 'kubernetes.NamedFormat' };
 const SEMVER: CelType = { kind: 'opaque', name: 'kubernetes.Semver' };
 
-/** Extensions of Kubernetes: quantities, named formats, semantic versions. */
+/** Extensions of Kubernetes: quantities, named formats, semantic versions, keys of JSON patches. */
 export function kubernetes(): Overload[] {
-  return [...quantities(), ...formats(), ...versions()];
+  return [
+    ...quantities(),
+    ...formats(),
+    ...versions(),
+    global('jsonpatch.escapeKey', [string], STRING, ([text]) =>
+      text.replaceAll('~', '~0').replaceAll('/', '~1'),
+    ),
+  ];
 }
 
 class Quantity extends Opaque {
