@@ -76,15 +76,27 @@ export function isCertificateRejected(error: unknown): boolean {
 
 /** Reports whether the connection broke after the request was, or may have been, sent. */
 export function isConnectionReset(error: unknown): boolean {
-  return !isNeverSent(error) && codesOf(error).some((code) => RESET_CODES.has(code));
+  return !isNeverSent(error) && isCut(error);
+}
+
+function isCut(error: unknown): boolean {
+  return codesOf(error).some((code) => RESET_CODES.has(code)) || causesOf(error).some(isEarlyEnd);
+}
+
+/** undici's error for a chunked body that ends early on a connection that is not kept. It has no code. */
+function isEarlyEnd(cause: unknown): boolean {
+  return (
+    cause instanceof Error &&
+    cause.name === 'HTTPParserError' &&
+    cause.message.includes('Invalid EOF state')
+  );
 }
 
 const RESET_CODES: ReadonlySet<string> = new Set([
   'ECONNRESET',
   'EPIPE',
   'UND_ERR_SOCKET',
-  // Codes of a body that is shorter than its declared length.
-  'HPE_INVALID_EOF_STATE',
+  // A body that is shorter than its declared length.
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
   'ERR_PING_TIMEOUT',
   'ERR_HTTP2_STREAM_ERROR',
@@ -213,7 +225,7 @@ function explain(error: unknown): Explanation {
         'Check the port, and whether the address should start with http://.',
       );
     default:
-      if (codes.some((each) => RESET_CODES.has(each))) {
+      if (isCut(error)) {
         return known(
           'the connection broke before the response was complete',
           'The server may have processed the request.',

@@ -9,6 +9,7 @@ import type { Dispatcher } from 'undici';
 import { ApiError } from '../../../../src/api/api-error.ts';
 import {
   isConnectionRefused,
+  isConnectionReset,
   isNeverSent,
 } from '../../../../src/client/transport/connection-error.ts';
 import type { TlsMaterial } from '../../../../src/client/transport/dial.ts';
@@ -269,6 +270,16 @@ test('reports a connection that breaks within a body, whether it is read or not'
   assert.match(error.message, /connection broke before the response was complete/);
   await get(transport);
   await settle(50);
+});
+
+test('reports a chunked body that ends early on a connection that is not kept', async (t) => {
+  const { url } = await serve(t, (_request, response) => {
+    response.writeHead(200, { connection: 'close', 'transfer-encoding': 'chunked' });
+    response.write('started', () => response.destroy());
+  });
+  const error = await failure(get(open(t, { server: url })).then(textOf));
+  assert.ok(isConnectionReset(error), error.message);
+  assert.match(error.message, /connection broke before the response was complete/);
 });
 
 test('does not delay requests by watches', async (t) => {
