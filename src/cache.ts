@@ -26,4 +26,4 @@ export type { ListerQuery } from './cache/lister.ts';
 export type { Progress } from './cache/progress.ts';
 export type { ReflectorOptions } from './cache/reflector-options.ts';
 export type { InformerView, SharedInformer } from './cache/shared-informer.ts';
-export type { Transform } from './cache/transform.ts';
+export type { Transform } from './cache/delta-queue.ts';

@@ -20,6 +20,11 @@ export function isOlderResourceVersion(a: string, b: string): boolean {
   return a !== b && WELL_FORMED.test(a) && WELL_FORMED.test(b) && compareResourceVersions(a, b) < 0;
 }
 
+/** Returns false for the values that a server reads as "any version". */
+export function isPointInTime(resourceVersion: string): boolean {
+  return resourceVersion !== '' && resourceVersion !== '0';
+}
+
 const WELL_FORMED = /^[1-9][0-9]*$/;
 
 function requireWellFormed(resourceVersion: string): void {

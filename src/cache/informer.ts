@@ -35,8 +35,8 @@ import { REFLECTOR_OPTIONS } from './reflector-options.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import type { WatchListSupport } from './reflector-watch.ts';
 import type { InformerView, SharedInformer } from './shared-informer.ts';
-import { TransformingSink } from './transform.ts';
-import type { Transform } from './transform.ts';
+import { TransformingSink } from './delta-queue.ts';
+import type { Transform } from './delta-queue.ts';
 
 /** Options of `Informer`. */
 export interface InformerOptions<

@@ -7,7 +7,7 @@ import { requireShardRange } from '../api/shard-range.ts';
 import type { ShardRange } from '../api/shard-range.ts';
 import type { Selection } from '../client/client.ts';
 import { messageOf } from '../util/values.ts';
-import type { Transform } from './transform.ts';
+import type { Transform } from './delta-queue.ts';
 
 /** Selectors of a list or watch. */
 export type Selectors = Pick<Selection, 'labelSelector' | 'fieldSelector'>;

@@ -1,6 +1,7 @@
 import { isApiError, isExpired, isTooLargeResourceVersion } from '../api/api-error.ts';
 import type { KubernetesObject } from '../api/object.ts';
-import type { WatchConnection } from './watch-connection.ts';
+import { isPointInTime } from '../api/resource-version.ts';
+import type { WatchConnection, WatchEnd } from './reflector-watch.ts';
 
 /**
  * Required freshness of a list.
@@ -47,25 +48,6 @@ export const WATCH_SECONDS = { min: 300, max: 600 } as const;
  * takes the start of etcd and of an API server.
  */
 export const SHORT_ABSENCE_MS = 2000;
-
-/** How a watch ended. */
-export type WatchEnd =
-  /** The server did not accept the watch. */
-  | { readonly how: 'refused'; readonly error: unknown }
-  /** Not started: the server has not reached the resourceVersion. */
-  | { readonly how: 'behind' }
-  /** Not started: the server was absent for longer than a restore takes. */
-  | { readonly how: 'wasAbsent' }
-  /** The server closed it, as it does after `timeoutSeconds`. */
-  | { readonly how: 'ended'; readonly lastedMs: number; readonly events: number }
-  /** The connection broke, or the server sent something that is not a watch event. */
-  | { readonly how: 'cut'; readonly lastedMs: number; readonly error: unknown }
-  /** The server sent an error event. */
-  | { readonly how: 'failed'; readonly error: unknown }
-  /** A bookmark had an older resourceVersion than an earlier event. */
-  | { readonly how: 'wentBack' }
-  /** No byte arrived within the stall timeout. */
-  | { readonly how: 'stalled' };
 
 /** Next step after the end of a watch. */
 export interface Reaction {
@@ -158,11 +140,6 @@ export function isBusy(error: unknown): boolean {
 /** Returns the freshness of a list that follows a state at `resourceVersion`. */
 export function notOlderThan(resourceVersion: string): Freshness {
   return isPointInTime(resourceVersion) ? { atLeast: resourceVersion } : 'any';
-}
-
-/** False for the values that a server reads as "any version". */
-export function isPointInTime(resourceVersion: string): boolean {
-  return resourceVersion !== '' && resourceVersion !== '0';
 }
 
 /** Returns the `resourceVersion` parameter of a list; undefined means a quorum read. */

@@ -1,15 +1,125 @@
-import type { KubernetesObject } from '../api/object.ts';
+import type { KubernetesObject, WatchEvent } from '../api/object.ts';
 import { keyOf } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
-import { isOlderResourceVersion } from '../api/resource-version.ts';
+import { isOlderResourceVersion, isPointInTime } from '../api/resource-version.ts';
+import type { WatchStream } from '../client/client.ts';
 import type { Clock } from '../util/clock.ts';
+import type { ConnectionActivity } from '../util/http.ts';
 import type { DeltaSink } from './delta-queue.ts';
+import type { ListerWatcher, WatchRequest } from './lister-watcher.ts';
 import type { ObjectGuard } from './object-guard.ts';
 import type { ProgressClock } from './progress.ts';
-import { isPointInTime } from './reflector-state.ts';
-import type { WatchEnd } from './reflector-state.ts';
-import { Watchdog } from './watch-connection.ts';
-import type { WatchConnection } from './watch-connection.ts';
+import { StallDetector, Watchdog } from './stall-detector.ts';
+import type { StallDetectorOptions } from './stall-detector.ts';
+
+/**
+ * One open watch with stall detection. A connection whose peer has vanished looks exactly like a
+ * resource without changes. Therefore a watch ends if no byte arrives for `stallMs`, also before its
+ * response. If the connection answers pings, that limit is `quietMs` until the watch sends a bookmark,
+ * since more bookmarks are due then.
+ */
+export class WatchConnection<T extends KubernetesObject> {
+  /** `Clock.monotonic()` of the request. */
+  readonly openedMs: number;
+  readonly #stream: WatchStream<T>;
+  readonly #batches: AsyncIterator<readonly WatchEvent<T>[]>;
+  /** The last received events, and the number of those that were read. */
+  #batch: readonly WatchEvent<T>[] = [];
+  #read = 0;
+  readonly #stallDetector: StallDetector;
+
+  /** Rejects as `source.watch` does, or with `unreachable` if no response arrives for `stallMs`. */
+  static async open<T extends KubernetesObject>(
+    source: ListerWatcher<T>,
+    request: WatchRequest,
+    options: StallDetectorOptions,
+  ): Promise<WatchConnection<T>> {
+    const stallDetector = new StallDetector(options);
+    try {
+      const stream = await source.watch({ ...request, signal: stallDetector.signal });
+      stallDetector.observe(stream);
+      return new WatchConnection(stream, stallDetector);
+    } catch (error) {
+      stallDetector.abort(CLOSED);
+      throw error;
+    }
+  }
+
+  private constructor(stream: WatchStream<T>, stallDetector: StallDetector) {
+    this.openedMs = stallDetector.openedMs;
+    this.#stream = stream;
+    this.#batches = (stream.batches?.() ?? oneByOne(stream))[Symbol.asyncIterator]();
+    this.#stallDetector = stallDetector;
+  }
+
+  /** `Clock.monotonic()` of the last received byte. */
+  get lastByteMs(): number {
+    return this.#stream.lastByteMs;
+  }
+
+  /** Activity of the connection that carries the watch. */
+  get activity(): ConnectionActivity | undefined {
+    return this.#stream.activity;
+  }
+
+  /** Whether the watch was ended because nothing arrived. */
+  get stalled(): boolean {
+    return this.#stallDetector.stalled;
+  }
+
+  /** Returns the next event; `done` after the server, the signal, a stall or `close` ended the watch. */
+  async next(): Promise<IteratorResult<WatchEvent<T>, undefined>> {
+    for (;;) {
+      const value = this.ready();
+      if (value) return { done: false, value };
+      const batch = await this.#batches.next();
+      if (batch.done) return { done: true, value: undefined };
+      this.#batch = batch.value;
+      this.#read = 0;
+    }
+  }
+
+  /** Returns the next event if it has already arrived. Saves a promise per event. */
+  ready(): WatchEvent<T> | undefined {
+    if (this.#read === this.#batch.length || this.#stallDetector.signal.aborted) return undefined;
+    return this.#batch[this.#read++];
+  }
+
+  /** Applies `stallMs` from now on: the server sends bookmarks about once a minute. */
+  expectBookmarks(): void {
+    this.#stallDetector.expectBookmarks();
+  }
+
+  close(): void {
+    this.#stallDetector.abort(CLOSED);
+  }
+}
+
+/** Shared, because an abort without a reason creates an error with a stack for each watch. */
+const CLOSED = new DOMException('The watch was closed', 'AbortError');
+
+async function* oneByOne<E>(events: AsyncIterable<E>): AsyncGenerator<readonly E[], void> {
+  for await (const event of events) yield [event];
+}
+
+/** How a watch ended. */
+export type WatchEnd =
+  /** The server did not accept the watch. */
+  | { readonly how: 'refused'; readonly error: unknown }
+  /** Not started: the server has not reached the resourceVersion. */
+  | { readonly how: 'behind' }
+  /** Not started: the server was absent for longer than a restore takes. */
+  | { readonly how: 'wasAbsent' }
+  /** The server closed it, as it does after `timeoutSeconds`. */
+  | { readonly how: 'ended'; readonly lastedMs: number; readonly events: number }
+  /** The connection broke, or the server sent something that is not a watch event. */
+  | { readonly how: 'cut'; readonly lastedMs: number; readonly error: unknown }
+  /** The server sent an error event. */
+  | { readonly how: 'failed'; readonly error: unknown }
+  /** A bookmark had an older resourceVersion than an earlier event. */
+  | { readonly how: 'wentBack' }
+  /** No byte arrived within the stall timeout. */
+  | { readonly how: 'stalled' };
 
 /** Dependencies of `WatchReader`. */
 export interface WatchReaderDeps<T extends KubernetesObject> {

@@ -1,6 +1,7 @@
 import { isApiError } from '../api/api-error.ts';
 import type { ApiError } from '../api/api-error.ts';
 import type { KubernetesObject } from '../api/object.ts';
+import { isPointInTime } from '../api/resource-version.ts';
 import { isDeadConnection } from '../client/transport/connection-error.ts';
 import { noInformerMetrics } from '../metrics/reflector-metrics.ts';
 import type { InformerMetrics } from '../metrics/reflector-metrics.ts';
@@ -21,7 +22,6 @@ import { RetryPolicy } from './reflector-retry.ts';
 import {
   isBusy,
   isLostVersion,
-  isPointInTime,
   isVeryShort,
   notOlderThan,
   reactionTo,
@@ -29,16 +29,14 @@ import {
   streamResourceVersion,
   WATCH_SECONDS,
 } from './reflector-state.ts';
-import type {
-  Freshness,
-  Reaction,
-  ReflectorState,
-  WatchEnd,
-  Watching,
-  Working,
-} from './reflector-state.ts';
-import { readInitialState, WatchListSupport, WatchReader } from './reflector-watch.ts';
-import { WatchConnection } from './watch-connection.ts';
+import type { Freshness, Reaction, ReflectorState, Watching, Working } from './reflector-state.ts';
+import {
+  readInitialState,
+  WatchConnection,
+  WatchListSupport,
+  WatchReader,
+} from './reflector-watch.ts';
+import type { WatchEnd } from './reflector-watch.ts';
 
 /** Dependencies of `Reflector`. */
 export interface ReflectorDeps<T extends KubernetesObject> {

@@ -3,8 +3,7 @@ import type { KubernetesObject, ObjectList, ObjectMeta } from '../api/object.ts'
 import { keyOf } from '../api/object-key.ts';
 import type { Resource } from '../api/resource.ts';
 import { apiVersionOf } from '../api/resource.ts';
-import { isBlank, isString, JsonCursor } from './json-cursor.ts';
-import { sharedScanner } from './json-scanner.ts';
+import { isBlank, isString, JsonCursor, sharedScanner } from './json-scanner.ts';
 import type { JsonScanner } from './json-scanner.ts';
 import { isTooDeep, malformed, MAX_DEPTH, parseJson } from './json.ts';
 import { Layout, lazyObject } from './lazy-object.ts';

@@ -1,5 +1,15 @@
 import { JSON_SCAN_WASM } from './generated/json-scan.ts';
 
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const SPACE = 0x20;
+
 /** Size of the part of a text that is scanned at once, in bytes. */
 const BLOCK_BYTES = 64 * 1024;
 
@@ -118,4 +128,175 @@ export function sharedScanner(): JsonScanner | undefined {
     isSupported = false;
   }
   return shared;
+}
+
+/**
+ * Iterates over the members of one object or array of a JSON text, by the offsets that `JsonScanner` found.
+ * The text may be malformed: the iteration then ends without `isComplete`, or the text of a member is not
+ * JSON. If the text of every member is JSON, so is the whole text.
+ */
+export class JsonCursor {
+  #bytes: Buffer = Buffer.of();
+  #tape: Int32Array = new Int32Array();
+  /** Position on the tape: of the opening bracket, then of the sign that ends the last member. */
+  #index = 0;
+  #isObject = false;
+  #isFirst = false;
+  /** Offset of the bracket or comma before the member. */
+  before = 0;
+  /** Offset of the comma or bracket after the member. */
+  after = 0;
+  /** The name with its quotes. */
+  nameStart = 0;
+  nameEnd = 0;
+  /** The value without spaces around it. */
+  valueStart = 0;
+  valueEnd = 0;
+  /** Position on the tape of the value's opening bracket, if it is an object or array. */
+  valueIndex = 0;
+  /** The object or array has ended regularly; its closing bracket is at `after`. */
+  isComplete = false;
+
+  /** Starts with the object or array at `start`. Returns whether it is of this type. */
+  enter(
+    bytes: Buffer,
+    tape: Int32Array,
+    index: number,
+    start: number,
+    type: 'object' | 'array',
+  ): boolean {
+    this.#bytes = bytes;
+    this.#tape = tape;
+    this.#index = index;
+    this.#isObject = type === 'object';
+    this.#isFirst = true;
+    this.after = start;
+    this.isComplete = false;
+    return tape[index] === start && bytes[start] === (this.#isObject ? OPEN_BRACE : OPEN_BRACKET);
+  }
+
+  /** Moves to the next member. Returns false after the last one, or if there is none. */
+  next(): boolean {
+    const bytes = this.#bytes;
+    const tape = this.#tape;
+    const isFirst = this.#isFirst;
+    this.#isFirst = false;
+    this.before = this.after;
+    if (!isFirst && bytes[this.before] !== COMMA) {
+      this.isComplete = this.#isClosing(bytes[this.before]);
+      return false;
+    }
+    let index = this.#index + 1;
+    let start = this.#skipSpaces(this.before + 1);
+    if (isFirst && start === tape[index] && this.#isClosing(bytes[start])) {
+      this.after = start;
+      this.isComplete = true;
+      return false;
+    }
+    if (this.#isObject) {
+      const colon = tape[index] ?? -1;
+      if (bytes[colon] !== COLON) return false;
+      this.nameStart = start;
+      this.nameEnd = this.#skipSpacesBackwards(colon);
+      start = this.#skipSpaces(colon + 1);
+      index++;
+    }
+    this.valueIndex = index;
+    this.valueStart = start;
+    for (let level = 0; ; index++) {
+      const sign = bytes[tape[index] ?? -1];
+      if (sign === undefined) return false;
+      if (sign === OPEN_BRACE || sign === OPEN_BRACKET) level++;
+      else if (sign === COMMA) {
+        if (level === 0) break;
+      } else if (sign !== COLON && level-- === 0) break;
+    }
+    this.#index = index;
+    this.after = tape[index] ?? -1;
+    this.valueEnd = this.#skipSpacesBackwards(this.after);
+    return true;
+  }
+
+  /**
+   * Moves to the first member of this name (ASCII), written without escapes. Faster than `next` for each
+   * member; sets only `before`, `nameStart`, `after` and `isLast`.
+   */
+  find(name: string): boolean {
+    const bytes = this.#bytes;
+    const tape = this.#tape;
+    let level = 0;
+    let isFound = false;
+    let before = this.after;
+    for (let index = this.#index + 1; ; index++) {
+      const at = tape[index] ?? -1;
+      const sign = bytes[at];
+      if (sign === undefined) return false;
+      if (sign === OPEN_BRACE || sign === OPEN_BRACKET) {
+        level++;
+      } else if (sign === COLON) {
+        if (level > 0 || isFound) continue;
+        const end = this.#skipSpacesBackwards(at);
+        const start = end - name.length - 2;
+        isFound = isString(bytes, start, end, name) && bytes[start - 1] !== BACKSLASH;
+        this.nameStart = start;
+      } else if (sign !== COMMA && level > 0) {
+        level--;
+      } else if (level === 0) {
+        this.before = before;
+        this.after = at;
+        if (isFound || sign !== COMMA) return isFound;
+        before = at;
+      }
+    }
+  }
+
+  /** Reports whether the member has this name (ASCII), written without escapes. */
+  isNamed(name: string): boolean {
+    return isString(this.#bytes, this.nameStart, this.nameEnd, name);
+  }
+
+  /** Whether the member is the last one. */
+  get isLast(): boolean {
+    return this.#bytes[this.after] !== COMMA;
+  }
+
+  #isClosing(sign: number | undefined): boolean {
+    return sign === (this.#isObject ? CLOSE_BRACE : CLOSE_BRACKET);
+  }
+
+  #skipSpaces(from: number): number {
+    const bytes = this.#bytes;
+    let at = from;
+    while (isSpace(bytes[at])) at++;
+    return at;
+  }
+
+  #skipSpacesBackwards(from: number): number {
+    const bytes = this.#bytes;
+    let at = from;
+    while (isSpace(bytes[at - 1])) at--;
+    return at;
+  }
+}
+
+/** Reports whether the bytes are this string in quotes. */
+export function isString(bytes: Buffer, start: number, end: number, text: string): boolean {
+  if (end - start !== text.length + 2 || bytes[start] !== QUOTE || bytes[end - 1] !== QUOTE) {
+    return false;
+  }
+  for (let at = 0; at < text.length; at++) {
+    if (bytes[start + 1 + at] !== text.charCodeAt(at)) return false;
+  }
+  return true;
+}
+
+/** Reports whether the bytes from `start` to `end` are spaces, as JSON allows between tokens. */
+export function isBlank(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (!isSpace(bytes[at])) return false;
+  return true;
+}
+
+function isSpace(byte: number | undefined): boolean {
+  if (byte === undefined || byte > SPACE) return false;
+  return byte === SPACE || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { ApiError } from '../api/api-error.ts';
 import { keyOf } from '../api/object-key.ts';
 import type { KubernetesObject, ObjectMeta } from '../api/object.ts';
-import { isString } from './json-cursor.ts';
+import { isString } from './json-scanner.ts';
 import { malformed } from './json.ts';
 
 /** The fields of an object that are always parsed. Every other field is lazy. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { reactionTo } from '../../../src/cache/reflector-state.ts';
-import type { WatchEnd } from '../../../src/cache/reflector-state.ts';
+import type { WatchEnd } from '../../../src/cache/reflector-watch.ts';
 import {
   apiError,
   expired,

@@ -3,7 +3,7 @@ import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import type { WatchEvent } from '../../../src/api/object.ts';
 import type { ListerWatcher } from '../../../src/cache/lister-watcher.ts';
-import { WatchConnection } from '../../../src/cache/watch-connection.ts';
+import { WatchConnection } from '../../../src/cache/reflector-watch.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import type { ConnectionActivity } from '../../../src/util/http.ts';
 import { untilAborted } from '../../../src/util/abort.ts';

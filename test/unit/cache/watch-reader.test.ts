@@ -5,7 +5,7 @@ import { ObjectGuard } from '../../../src/cache/object-guard.ts';
 import { ProgressClock } from '../../../src/cache/progress.ts';
 import { limitsOf } from '../../../src/cache/reflector-options.ts';
 import { WatchReader } from '../../../src/cache/reflector-watch.ts';
-import { WatchConnection } from '../../../src/cache/watch-connection.ts';
+import { WatchConnection } from '../../../src/cache/reflector-watch.ts';
 import { isVeryShort } from '../../../src/cache/reflector-state.ts';
 import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';

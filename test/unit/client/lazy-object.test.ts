@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { deepFreeze } from '../../../src/cache/transform.ts';
+import { deepFreeze } from '../../../src/cache/delta-queue.ts';
 import { Decoder } from '../../../src/client/decoder.ts';
 import { countLazyFields, parseLazyFields, shareFields } from '../../../src/client/lazy-object.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
