@@ -141,7 +141,10 @@ async function start(
         '--service-cluster-ip-range=10.0.0.0/24',
         '--service-account-issuer=https://kubernetes.default.svc',
         '--authorization-mode=RBAC',
-        '--disable-admission-plugins=ServiceAccount',
+        // Without controllers, namespaces have no ServiceAccount.
+        ...(moreFlags.includes('--enable-admission-plugins=ServiceAccount')
+          ? []
+          : ['--disable-admission-plugins=ServiceAccount']),
         ...moreFlags,
         '--allow-privileged',
         '--profiling=false',

@@ -51,6 +51,7 @@ const SERVER_OPTIONS: OptionNames<ApiServerOptions> = {
   kubelets: true,
   users: true,
   webhooks: true,
+  serviceAccounts: true,
   token: true,
   authority: true,
   bookmarkIntervalMs: true,
@@ -128,6 +129,13 @@ export interface ApiServerOptions extends Partial<WatchLimits> {
    * @default none; webhooks are called over HTTPS
    */
   readonly webhooks?: Readonly<Record<string, WebhookFunction>>;
+  /**
+   * Whether new Pods need an existing ServiceAccount, and get its token volume and image pull secrets, as by the
+   * admission plugin ServiceAccount of kube-apiserver. Enable it only if cluster controllers create the
+   * ServiceAccounts of namespaces.
+   * @default false, as in envtest
+   */
+  readonly serviceAccounts?: boolean;
   /**
    * The administrator's bearer token.
    * @default a random token
@@ -227,6 +235,7 @@ export class ApiServer {
       kubelets = () => undefined,
       users = [],
       webhooks = {},
+      serviceAccounts = false,
       bookmarkIntervalMs = 60_000,
       watchTimeoutMs = 1_800_000,
       watchBufferLimit = 10_000,
@@ -284,6 +293,8 @@ export class ApiServer {
         registry,
         uid,
         clock,
+        random,
+        serviceAccounts,
         client: this.#webhooks,
         access,
         converter,

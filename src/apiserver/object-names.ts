@@ -112,3 +112,17 @@ export function qualifiedNameProblems(key: string): string[] {
   for (const why of problems(name, QUALIFIED_NAME_RULE)) found.push(`name part ${why}`);
   return found;
 }
+
+/** Without vowels and look-alikes, so that a suffix is never a word. */
+const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
+const SUFFIX_LENGTH = 5;
+const LONGEST_GENERATED_NAME = 63;
+
+/** Returns `base` with a random suffix. */
+export function generatedName(base: string, random: () => number): string {
+  let suffix = '';
+  for (let length = 0; length < SUFFIX_LENGTH; length++) {
+    suffix += SUFFIX_ALPHABET[Math.floor(random() * SUFFIX_ALPHABET.length)];
+  }
+  return base.slice(0, LONGEST_GENERATED_NAME - SUFFIX_LENGTH) + suffix;
+}

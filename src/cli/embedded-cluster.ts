@@ -35,6 +35,11 @@ export interface EmbeddedClusterOptions {
   readonly dataDir?: string | undefined;
   /** @default the version that the server behaves like */
   readonly kubernetesVersion?: KubernetesVersion;
+  /**
+   * Whether new Pods need an existing ServiceAccount.
+   * @default false
+   */
+  readonly serviceAccounts?: boolean;
 }
 
 /** API server in this process, listening with TLS. */
@@ -66,11 +71,12 @@ export async function startEmbeddedCluster(
 ): Promise<EmbeddedCluster> {
   let running: Cluster | undefined;
   const kubelets = (node: string) => running?.kubelet(node);
-  const { dataDir, kubernetesVersion, identity } = options;
+  const { dataDir, kubernetesVersion, identity, serviceAccounts = false } = options;
   const server = createServer({
     log,
     kubelets,
     dataDir,
+    serviceAccounts,
     ...(kubernetesVersion && { kubernetesVersion }),
     ...identity,
   });

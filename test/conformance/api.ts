@@ -7,7 +7,7 @@ import { credentialsOf } from '../../src/client/kube-config/credentials.ts';
 import { undiciTransport } from '../../src/client/transport/transport.ts';
 import { Deferred } from '../../src/util/deferred.ts';
 import type { HttpHandler, HttpRequest } from '../../src/util/http.ts';
-import type { ControlPlane } from '../support/control-plane.ts';
+import type { ControlPlane, ControlPlaneOptions } from '../support/control-plane.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import { CRDS } from './objects.ts';
 
@@ -64,8 +64,8 @@ export class Api {
   }
 
   /** Starts a control plane for one test file. */
-  static async start(): Promise<Api> {
-    const controlPlane = await startControlPlane();
+  static async start(options?: ControlPlaneOptions): Promise<Api> {
+    const controlPlane = await startControlPlane(options);
     const { config } = controlPlane;
     const credentials = credentialsOf(config);
     const transport = undiciTransport({ server: config.server, tls: () => credentials.tls() });

@@ -13,7 +13,7 @@ let home: string;
 let robot: Json;
 
 before(async () => {
-  api = await Api.start();
+  api = await Api.start({ serviceAccounts: true });
 });
 
 after(() => api.close());
@@ -157,6 +157,78 @@ describe('ServiceAccount tokens', () => {
       code: 404,
       reason: 'NotFound',
       message: 'serviceaccounts "none" not found',
+    });
+  });
+});
+
+describe('a new Pod', () => {
+  const MOUNT_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';
+  const create = (name: string, spec: Json = {}) =>
+    api.post(pods(home), { ...pod(name), spec: { ...pod(name).spec, ...spec } });
+
+  before(async () => {
+    home = await api.namespace();
+    await api.made(api.post(accounts(), { metadata: { name: 'default' } }));
+    const imagePullSecrets = [{ name: 'registry' }];
+    const metadata = { name: 'puller' };
+    const puller = { metadata, imagePullSecrets, automountServiceAccountToken: false };
+    await api.made(api.post(accounts(), puller));
+  });
+
+  test('gets the default ServiceAccount and its token volume', async () => {
+    const { spec } = await api.made(create('plain'));
+    assert.equal(spec.serviceAccountName, 'default');
+    assert.equal(spec.serviceAccount, 'default');
+    const [{ name, projected }] = spec.volumes;
+    assert.match(name, /^kube-api-access-[a-z0-9]{5}$/);
+    assert.deepEqual(projected, {
+      defaultMode: 420,
+      sources: [
+        { serviceAccountToken: { expirationSeconds: 3607, path: 'token' } },
+        { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+        {
+          downwardAPI: {
+            items: [
+              {
+                path: 'namespace',
+                fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' },
+              },
+            ],
+          },
+        },
+      ],
+    });
+    assert.deepEqual(spec.containers[0].volumeMounts, [
+      { name, readOnly: true, mountPath: MOUNT_PATH },
+    ]);
+  });
+
+  test('gets no token volume if it mounts something else there, or does not want it', async () => {
+    const volumes = [{ name: 'own', emptyDir: {} }];
+    const volumeMounts = [{ name: 'own', mountPath: MOUNT_PATH }];
+    const containers = [{ name: 'web', image: 'nginx', volumeMounts }];
+    const own = await api.made(create('own', { volumes, containers }));
+    assert.deepEqual(own.spec.volumes, volumes);
+    const without = await api.made(create('without', { automountServiceAccountToken: false }));
+    assert.equal(without.spec.volumes, undefined);
+  });
+
+  test('gets the image pull secrets of its ServiceAccount', async () => {
+    const { spec } = await api.made(create('puller', { serviceAccountName: 'puller' }));
+    assert.deepEqual(spec.imagePullSecrets, [{ name: 'registry' }]);
+    assert.equal(spec.volumes, undefined);
+    const imagePullSecrets = [{ name: 'other' }];
+    const other = await api.made(
+      create('other', { serviceAccountName: 'puller', imagePullSecrets }),
+    );
+    assert.deepEqual(other.spec.imagePullSecrets, imagePullSecrets);
+  });
+
+  test('is rejected if its ServiceAccount does not exist', async () => {
+    assertRejected(await create('lost', { serviceAccountName: 'missing' }), {
+      code: 403,
+      reason: 'Forbidden',
+      message: `pods "lost" is forbidden: error looking up service account ${home}/missing: serviceaccount "missing" not found`,
     });
   });
 });

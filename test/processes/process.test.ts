@@ -53,14 +53,20 @@ describe('The program', { concurrency: 3 }, () => {
       const folder = folderFor(context);
       writeFileSync(join(folder, 'crd.json'), JSON.stringify(countCrd()));
       const serve = (...args: readonly string[]) =>
-        crdController(['serve', '--no-cluster-controllers', ...args], {}, JSON.stringify(draft));
-      const draft = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'loaded' } };
+        crdController(['serve', ...args], {}, JSON.stringify(draft));
+      // It needs the ServiceAccount that a cluster controller creates.
+      const draft = {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'loaded' },
+        spec: { containers: [{ name: 'web', image: 'nginx' }] },
+      };
       const server = serve(`--load=${folder}`, '--load=-');
       context.after(() => killAll([server]));
       await server.printed(/^export KUBECONFIG=\S+$/m);
       assert.match(
         server.stdout,
-        /^customresourcedefinition[^\n]* created\nconfigmap\/loaded created\nServing/,
+        /^customresourcedefinition[^\n]* created\npod\/loaded created\nServing/,
       );
       const missing = await serve(`--load=${folder}/missing.yaml`).ended();
       assert.equal(missing.code, 2);

@@ -29,6 +29,11 @@ export interface ControlPlaneOptions {
    */
   readonly apiServerFlags?: readonly string[];
   /**
+   * Enable the admission plugin ServiceAccount. Ignored for `given` control planes.
+   * @default false
+   */
+  readonly serviceAccounts?: boolean;
+  /**
    * Version of a kube-apiserver that is started.
    * @default `$KUBERNETES_VERSION`
    */
@@ -75,14 +80,19 @@ export interface ControlPlane {
 export async function startControlPlane({
   cluster = false,
   apiServerFlags = [],
+  serviceAccounts = false,
   kubernetes,
   log = silentLogger,
 }: ControlPlaneOptions = {}): Promise<ControlPlane> {
   let attached: ReturnType<typeof runCluster> | undefined;
   const started = await start(process.env['CONTROL_PLANE'] ?? 'embedded', {
-    apiServerFlags,
+    apiServerFlags: [
+      ...apiServerFlags,
+      ...(serviceAccounts ? ['--enable-admission-plugins=ServiceAccount'] : []),
+    ],
     kubernetes,
     log,
+    serviceAccounts,
     kubelets: (node) => attached?.cluster.kubelet(node),
   });
   const { kind, kubeconfigPath, expireHistory, etcd, processes } = started;
@@ -120,7 +130,7 @@ async function start(
   }: {
     readonly apiServerFlags: readonly string[];
     readonly kubernetes: string | undefined;
-  } & Required<Pick<ApiServerOptions, 'log' | 'kubelets'>>,
+  } & Required<Pick<ApiServerOptions, 'log' | 'kubelets' | 'serviceAccounts'>>,
 ): Promise<Started> {
   switch (wanted) {
     case 'embedded': {

@@ -3,7 +3,7 @@ import { foldInOrder, whenReady } from '../../util/maybe-promise.ts';
 import { objectIn, objectsIn, textIn } from '../builtin/fields.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Collection } from '../object-store.ts';
-import type { StoredObject } from '../resource-definition.ts';
+import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { forbidden } from '../status-error.ts';
 import type { AdmissionChain, Attributes } from './attributes.ts';
@@ -19,6 +19,8 @@ import { bindingsOf, invocationsOf, prepareInvocation } from './policies.ts';
 import { mutateByPolicy, requireMutated } from './mutating-policies.ts';
 import type { MutationStep } from './mutation.ts';
 import { mutateInOrder } from './mutation.ts';
+import type { ServiceAccountDeps } from './service-accounts.ts';
+import { isOfServiceAccounts, withServiceAccount } from './service-accounts.ts';
 import { validatePolicies } from './validating-policies.ts';
 import type { WebhookClient } from './webhook-client.ts';
 import type { Invocation } from './webhooks.ts';
@@ -28,7 +30,11 @@ const GROUP = 'admissionregistration.k8s.io';
 
 export interface AdmissionDeps extends AdmissionContext {
   readonly client: WebhookClient;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Clock;
+  /** Numbers in [0, 1). */
+  readonly random: () => number;
+  /** Whether the admission plugin ServiceAccount is enabled. */
+  readonly serviceAccounts: boolean;
   /** Returns a new random UUID. */
   readonly uid: () => string;
 }
@@ -65,7 +71,7 @@ class Configuration {
 /**
  * Admission by configuration, in upstream's order:
  *
- *   defaults of LimitRanges ► mutating policies ► mutating webhooks ► schema and rules of the kind
+ *   defaults of LimitRanges ► ServiceAccounts ► mutating policies ► mutating webhooks ► schema and rules
  *     ► limits of LimitRanges ► validating policies ► validating webhooks ► ResourceQuotas
  *
  * Nothing is awaited unless a webhook is called, so that other writes stay atomic.
@@ -76,6 +82,7 @@ export class Admission implements AdmissionChain {
   readonly #validating: Configuration;
   readonly #limitRanges: Collection;
   readonly #quotas: Collection;
+  readonly #serviceAccounts: ServiceAccountDeps;
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
@@ -83,10 +90,16 @@ export class Admission implements AdmissionChain {
     this.#validating = new Configuration(deps, 'validating');
     this.#limitRanges = deps.store.collection({ group: '', plural: 'limitranges' });
     this.#quotas = deps.store.collection({ group: '', plural: 'resourcequotas' });
+    const accounts = deps.store.collection({ group: '', plural: 'serviceaccounts' });
+    this.#serviceAccounts = { ...deps, accounts };
   }
 
-  get mutates(): boolean {
-    return !this.#mutating.isEmpty || this.#limitRanges.size > 0;
+  mutates(definition: ResourceDefinition): boolean {
+    return (
+      !this.#mutating.isEmpty ||
+      this.#limitRanges.size > 0 ||
+      (this.#deps.serviceAccounts && isOfServiceAccounts(definition))
+    );
   }
 
   get validates(): boolean {
@@ -96,9 +109,16 @@ export class Admission implements AdmissionChain {
   mutate(given: Attributes): MaybePromise<StoredObject | undefined> {
     if (isExempt(given)) return given.object;
     const limited = withDefaultLimits(given, this.#limitRanges.list(given.namespace));
-    if (this.#mutating.isEmpty) return limited;
+    const prepared = this.#deps.serviceAccounts
+      ? withServiceAccount({ ...given, object: limited }, this.#serviceAccounts)
+      : limited;
+    if (this.#mutating.isEmpty) return prepared;
+    return whenReady(prepared, (object) => this.#mutate({ ...given, object }));
+  }
+
+  #mutate(given: Attributes): MaybePromise<StoredObject | undefined> {
     const failures: PolicyFailure[] = [];
-    const mutated = mutateInOrder(limited, (object) => [
+    const mutated = mutateInOrder(given.object, (object) => [
       ...this.#policySteps({ ...given, object }, failures),
       ...this.#mutating.hooks().map((hook) => this.#hookStep(given, hook)),
     ]);
@@ -126,7 +146,7 @@ export class Admission implements AdmissionChain {
   }
 
   admit(attributes: Attributes): MaybePromise<void> {
-    if (!this.mutates) return this.validate(attributes);
+    if (!this.mutates(attributes.definition)) return this.validate(attributes);
     return whenReady(this.mutate(attributes), () => this.validate(attributes));
   }
 

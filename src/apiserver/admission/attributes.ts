@@ -39,8 +39,8 @@ export interface Attributes extends Notes {
 
 /** Admission by configuration. */
 export interface AdmissionChain {
-  /** Whether any configuration can change objects. */
-  readonly mutates: boolean;
+  /** Whether any configuration can change objects of a resource. */
+  mutates(definition: ResourceDefinition): boolean;
   /** Whether any configuration can reject writes. */
   readonly validates: boolean;
   /**

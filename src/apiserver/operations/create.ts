@@ -3,15 +3,12 @@ import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
 import { isDryRun } from '../call.ts';
 import { decodeBody } from '../object-decoder.ts';
+import { generatedName } from '../object-names.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import { StatusError, badRequest, forbidden, notFound } from '../status-error.ts';
 import type { AppliedFields } from './write.ts';
 import { admittedDraft, storeNew } from './write.ts';
 
-/** Without vowels and look-alikes, so that a suffix is never a word. */
-const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
-const SUFFIX_LENGTH = 5;
-const LONGEST_GENERATED_NAME = 63;
 const NAME_ATTEMPTS = 8;
 
 export function create(call: Call): MaybePromise<Answer> {
@@ -59,7 +56,7 @@ function storeGenerated(
     if (!taken || attempt === NAME_ATTEMPTS) throw error;
     return storeGenerated(call, draft, generateName, applied, attempt + 1);
   };
-  const metadata = { ...draft.metadata, name: generatedName(call, generateName) };
+  const metadata = { ...draft.metadata, name: generatedName(generateName, call.backend.random) };
   try {
     const stored = storeNew(call, { ...draft, metadata }, applied);
     return stored instanceof Promise ? stored.catch(again) : stored;
@@ -113,12 +110,4 @@ function requireNamespace({ backend, definition, info }: Call, name: string = ''
       },
     ],
   );
-}
-
-function generatedName({ backend }: Call, base: string): string {
-  let suffix = '';
-  for (let length = 0; length < SUFFIX_LENGTH; length++) {
-    suffix += SUFFIX_ALPHABET[Math.floor(backend.random() * SUFFIX_ALPHABET.length)];
-  }
-  return base.slice(0, LONGEST_GENERATED_NAME - SUFFIX_LENGTH) + suffix;
 }

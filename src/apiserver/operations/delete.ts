@@ -45,7 +45,7 @@ function requireDeletable(
   { dryRun, gracePeriodSeconds, propagationPolicy }: DeleteOptions,
 ): MaybePromise<void> {
   const { admission } = call.backend;
-  if (!admission.mutates && !admission.validates) return;
+  if (!admission.mutates(call.definition) && !admission.validates) return;
   const options = {
     kind: 'DeleteOptions',
     apiVersion: 'meta.k8s.io/v1',
@@ -84,7 +84,7 @@ function deleteAll(
   options: DeleteOptions,
 ): MaybePromise<readonly StoredObject[]> {
   const { admission, store } = call.backend;
-  if (!admission.mutates && !admission.validates) {
+  if (!admission.mutates(call.definition) && !admission.validates) {
     return found.map((object) => deleteObject(call, object, options).object);
   }
   const collection = store.collection(call.definition);

@@ -52,7 +52,8 @@ function storeScale(call: Call, stored: StoredObject, body: unknown): MaybePromi
   if (!isRecord(body)) throw badRequest('the scale is not an object');
   const { object: draft } = decodeObject(body, SCALE);
   const { admission } = call.backend;
-  if (!admission.mutates && !admission.validates) return writeScale(call, stored, draft);
+  if (!admission.mutates(call.definition) && !admission.validates)
+    return writeScale(call, stored, draft);
   const objects = { oldObject: scaleOf(inVersion(stored, call.definition), call), kind: SCALE };
   const attributes = attributesOf(call, 'UPDATE', { ...objects, object: draft });
   return whenReady(admission.mutate(attributes), (object = draft) =>

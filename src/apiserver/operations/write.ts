@@ -136,7 +136,7 @@ function admittedChange(
   applied: AppliedFields | undefined,
 ): MaybePromise<[draft: ApiObject, applied: AppliedFields | undefined]> {
   const { backend, definition, info } = call;
-  if (!backend.admission.mutates || call.admitted) return [draft, applied];
+  if (!backend.admission.mutates(definition) || call.admitted) return [draft, applied];
   const before = inVersion(previous, definition);
   requireCurrent(definition, draft, previous);
   const own = isolated(draft, before, definition, info.subresource);
@@ -285,7 +285,7 @@ export function admittedDraft(
   applied: AppliedFields | undefined,
 ): MaybePromise<[draft: ApiObject, applied: AppliedFields | undefined]> {
   const { backend, definition } = call;
-  if (!backend.admission.mutates) return [draft, applied];
+  if (!backend.admission.mutates(definition)) return [draft, applied];
   const complete = withDefaults(withoutStatus(draft, definition), definition);
   const tracked = applied ? complete : withTrackedFields(call, undefined, complete);
   const attributes = attributesOf(call, 'CREATE', { object: tracked });

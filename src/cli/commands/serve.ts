@@ -47,10 +47,19 @@ export async function serve(
   // The log of the cluster controllers is less verbose, because users watch their own controllers.
   const log = createLogger({ ...logging, verbosity: logging.verbosity - 2 });
   const previousPort = Number(previous?.server?.port) || undefined;
+  const withoutControllers = flags['no-cluster-controllers'];
+  const serviceAccounts = !withoutControllers && controllers.includes('serviceaccount');
   const cluster = await startEmbeddedCluster(
-    { host, port, previousPort, identity, dataDir, kubernetesVersion },
+    { host, port, previousPort, identity, dataDir, kubernetesVersion, serviceAccounts },
     log,
   );
+  const stop = new AbortController();
+  const ended = AbortSignal.any([signal, stop.signal]);
+  // Controllers run while manifests are loaded, because Pods need ServiceAccounts.
+  const running = withoutControllers
+    ? untilAborted(ended)
+    : cluster.runControllers(ended, { controllers });
+  running.catch(() => stop.abort());
   try {
     const code = manifests.length === 0 ? EXIT_OK : await load(manifests, cluster, context);
     if (code !== EXIT_OK) return code;
@@ -58,13 +67,13 @@ export async function serve(
     try {
       print(`Serving a Kubernetes API at ${cluster.url}. Press Ctrl-C to stop. For kubectl:\n`);
       print(exportLine(file.path));
-      await (flags['no-cluster-controllers']
-        ? untilAborted(signal)
-        : cluster.runControllers(signal, { controllers }));
+      await running;
     } finally {
       await file.remove();
     }
   } finally {
+    stop.abort();
+    await running;
     await cluster.close();
   }
   return EXIT_OK;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WebhookFunction } from '../../../src/apiserver/admission/webhook-client.ts';
 import type { Json } from './api-client.ts';
-import { Api, CONFIG_MAPS, configMap } from './api-client.ts';
+import { Api, CONFIG_MAPS, configMap, PODS } from './api-client.ts';
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1';
 const URL = 'https://hook.system.svc/path';
@@ -156,4 +156,23 @@ test('a webhook for one version of a kind gets requests of other versions in its
   assert.deepEqual([kind.version, requestKind.version], ['v2', 'v1']);
   assert.equal(object.apiVersion, 'autoscaling/v2');
   assert.equal(object.spec.metrics[0].resource.target.averageUtilization, 80);
+});
+
+test('a new Pod waits a short time for the default ServiceAccount of its namespace', async () => {
+  const api = new Api({ serviceAccounts: true });
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web' },
+    spec: { containers: [{ name: 'web', image: 'nginx' }] },
+  };
+  const early = api.post(PODS, pod);
+  await api.clock.advance(300);
+  await api.post('/api/v1/namespaces/default/serviceaccounts', { metadata: { name: 'default' } });
+  await api.clock.advance(300);
+  assert.equal((await early).status, 201);
+  await api.delete('/api/v1/namespaces/default/serviceaccounts/default');
+  const late = api.post(PODS, { ...pod, metadata: { name: 'other' } });
+  await api.clock.advance(2000);
+  assert.equal((await late).status, 403);
 });
