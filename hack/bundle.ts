@@ -53,7 +53,7 @@ await build({
 });
 const { metafile } = await build({
   ...common,
-  entryPoints: ['src/cli/run-program.ts'],
+  entryPoints: ['src/cli/crd-controller.ts'],
   outfile: program,
   format: 'cjs',
   // Logs and stack traces contain names of classes and functions.

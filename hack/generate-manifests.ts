@@ -6,9 +6,11 @@
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { configSample } from '../src/cli/flags/config-file.ts';
-import { RUN_OPTIONS } from '../src/cli/flags/options.ts';
+import { crdController } from '../src/cli/crd-controller.ts';
+import { runOptions } from '../src/cli/flags/options.ts';
 import { installation } from '../src/cli/installation.ts';
 
+const program = crdController();
 const root = join(import.meta.dirname, '..');
 const folder = 'hack/deploy';
 const crds = globSync('crds/*.yaml', { cwd: root }).toSorted();
@@ -27,9 +29,9 @@ wanted.set(
 );
 wanted.set(
   `${folder}/install.yaml`,
-  installation((path) => textOf(join(folder, path))),
+  installation(program.name, (path) => textOf(join(folder, path))),
 );
-wanted.set(`${folder}/configuration/config.yaml`, configSample(RUN_OPTIONS));
+wanted.set(`${folder}/configuration/config.yaml`, configSample(runOptions(program)));
 const stale = [...wanted].filter(([path, text]) => read(path) !== text);
 const orphans = globSync(`${folder}/crds/*`, { cwd: root }).filter((path) => !wanted.has(path));
 

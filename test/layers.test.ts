@@ -37,6 +37,7 @@ mayImport['controllers'] = mayImport['index.ts'];
 mayImport['cluster'] = mayImport['index.ts'];
 mayImport['testing.ts'] = ['util', 'api', 'apiserver', 'cluster', 'client'];
 mayImport['controllers.ts'] = ['api', 'controllers'];
+mayImport['daemon.ts'] = ['cli'];
 /** Topic entry points re-export parts of the library. */
 for (const name of globSync('*.ts', { cwd: src })) {
   mayImport[name] ??= mayImport['index.ts'];

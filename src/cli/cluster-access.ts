@@ -1,11 +1,11 @@
 import type { ClusterConfig } from '../client/kube-config/cluster-config.ts';
 import { loadClusterConfig } from '../client/kube-config/kube-config.ts';
 import { goQuote } from '../util/go-quote.ts';
-import type { CommandContext } from './command.ts';
 import { UsageError } from './errors.ts';
 import type { OptionValues } from './flags/option.ts';
 import type { CLUSTER_OPTIONS } from './flags/options.ts';
 import { isLoopback } from '../serving/bind-address.ts';
+import type { CommandContext, ProgramOptions } from './program.ts';
 
 /** Cluster and user of a command. */
 export interface ClusterAccess {
@@ -48,8 +48,8 @@ export function loadCluster(
 }
 
 /** Returns the User-Agent header of the program's requests. */
-export function userAgent(version: string): string {
-  return `crd-controller/${version} (${process.platform}/${process.arch})`;
+export function userAgent({ name, version }: Pick<ProgramOptions, 'name' | 'version'>): string {
+  return `${name}/${version} (${process.platform}/${process.arch})`;
 }
 
 /** Credentials are not sent unencrypted: plain HTTP is permitted for a proxy on the same machine only. */

@@ -5,8 +5,10 @@ import { exitProcess } from '../util/process-exit.ts';
 import type { Arguments } from './flags/arguments.ts';
 import { normaliseArguments } from './flags/arguments.ts';
 import type { Command, ReadyCommand } from './command.ts';
-import { COMMANDS } from './commands.ts';
-import { manifest, versionLine } from './package.ts';
+import { commandsOf } from './commands.ts';
+import { versionLine } from './package.ts';
+import { checkProgram, environmentPrefix } from './program.ts';
+import type { ProgramOptions } from './program.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import {
   errorText,
@@ -34,11 +36,13 @@ import { lineWriterOf } from '../util/line-writer.ts';
  * @returns the exit code
  */
 export async function commandLine(
+  program: ProgramOptions,
   argv: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
   terminal: Terminal = processTerminal(),
 ): Promise<number> {
-  const code = await runCommand(argv, environment, terminal);
+  checkProgram(program);
+  const code = await runCommand(program, argv, environment, terminal);
   const { output, warn } = terminal;
   await output?.flush();
   if (!output?.failed.aborted) return code;
@@ -47,29 +51,34 @@ export async function commandLine(
 }
 
 async function runCommand(
+  program: ProgramOptions,
   argv: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
   terminal: Terminal,
 ): Promise<number> {
   let verbosity = 0;
   let named: Command | undefined;
+  const commands = commandsOf(program);
   try {
     requireCertificateChecks(environment);
-    named = findCommand(argv);
-    const { command, flags, operands, klogFlags } = readCommand(argv, named);
+    named = findCommand(commands, argv);
+    const { command, flags, operands, klogFlags } = readCommand(commands, argv, named);
     if (flags.includes('--help=true')) {
-      terminal.print(await helpText(command, terminal.columns));
+      terminal.print(await helpText(program, commands, command, terminal.columns));
       return EXIT_OK;
     }
-    const ready = await command.prepare(flags, operands, environment);
+    const ready = await command.prepare(flags, operands, {
+      variables: environment,
+      prefix: environmentPrefix(program),
+    });
     verbosity = ready.common.v;
     if (ready.common.version) {
-      terminal.print(versionLine(manifest(), process));
+      terminal.print(versionLine(program, process));
       return EXIT_OK;
     }
-    return await run(ready, klogFlags, environment, terminal);
+    return await run(program, ready, klogFlags, environment, terminal);
   } catch (error) {
-    terminal.warn(errorMessage(error, named, verbosity));
+    terminal.warn(errorMessage(program, error, named, verbosity));
     const isUsers = error instanceof UsageError || error instanceof KubeConfigError;
     return isUsers ? EXIT_USAGE : EXIT_FAILURE;
   }
@@ -92,14 +101,18 @@ interface CommandRequest {
   readonly klogFlags: readonly string[];
 }
 
-function readCommand(argv: readonly string[], named: Command | undefined): CommandRequest {
-  const command = named ?? COMMANDS[0];
-  const { positionals, flags } = argumentsOf(argv, command);
+function readCommand(
+  commands: readonly [Command, ...Command[]],
+  argv: readonly string[],
+  named: Command | undefined,
+): CommandRequest {
+  const command = named ?? commands[0];
+  const { positionals, flags } = argumentsOf(commands, argv, command);
   const [name] = positionals;
   if (!named && name !== undefined) {
     const hint = didYouMean(
       name,
-      COMMANDS.map((each) => each.name),
+      commands.map((each) => each.name),
     );
     throw new UsageError(`unknown command: ${goQuote(name)}${hint}`);
   }
@@ -116,20 +129,24 @@ function readCommand(argv: readonly string[], named: Command | undefined): Comma
 }
 
 /** Returns the named command. Its name can stand between flags. */
-function findCommand(argv: readonly string[]): Command | undefined {
+function findCommand(commands: readonly Command[], argv: readonly string[]): Command | undefined {
   // A name in the first position, the usual case, is found even if the flags are invalid.
-  const first = COMMANDS.find(({ name }) => name === argv[0]);
+  const first = commands.find(({ name }) => name === argv[0]);
   if (first) return first;
   for (const word of argv) {
-    const command = COMMANDS.find(({ name }) => name === word);
-    if (command && argumentsOf(argv, command).positionals[0] === word) return command;
+    const command = commands.find(({ name }) => name === word);
+    if (command && argumentsOf(commands, argv, command).positionals[0] === word) return command;
   }
   return undefined;
 }
 
 /** A flag name can have different meanings for different commands. The command's own flags decide. */
-function argumentsOf(argv: readonly string[], { options }: Command): Arguments {
-  const all = COMMANDS.flatMap((each) => flagForms(each.options));
+function argumentsOf(
+  commands: readonly Command[],
+  argv: readonly string[],
+  { options }: Command,
+): Arguments {
+  const all = commands.flatMap((each) => flagForms(each.options));
   return normaliseArguments(argv, [...all, ...KLOG_FLAGS, ...flagForms(options)]);
 }
 
@@ -140,6 +157,7 @@ const FLAGS_OF_FORMAT: Readonly<Record<LoggingOptions['format'], readonly string
 };
 
 async function run(
+  program: ProgramOptions,
   command: ReadyCommand,
   klogFlags: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
@@ -171,6 +189,7 @@ async function run(
   const cycle = cycleVerbosityOnSignal(process, level);
   try {
     return await command.run({
+      program,
       log,
       logging,
       logLevel: level,
@@ -199,10 +218,15 @@ function exitOnUnhandledErrors(log: Logger): { dispose(): void } {
 }
 
 /** Returns one line with the error, and a second line with a hint or the stack of an internal error. */
-function errorMessage(error: unknown, named: Command | undefined, verbosity: number): string {
+function errorMessage(
+  { name }: ProgramOptions,
+  error: unknown,
+  named: Command | undefined,
+  verbosity: number,
+): string {
   const lines = [`Error: ${logText(errorText(error))}`];
   if (error instanceof UsageError) {
-    const words = ['crd-controller', ...(named ? [named.name] : []), '--help'];
+    const words = [name, ...(named ? [named.name] : []), '--help'];
     lines.push(`Run '${words.join(' ')}' for usage.`);
   }
   if (error instanceof Error && (isProgrammerError(error) || verbosity >= 4)) {

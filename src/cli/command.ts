@@ -1,28 +1,8 @@
-import type { Logger } from '../util/logger.ts';
-import type { FileSettings, ParsedFlags } from './flags/flag-parser.ts';
+import type { Environment, FileSettings, ParsedFlags } from './flags/flag-parser.ts';
 import { configPath, parseFlags } from './flags/flag-parser.ts';
-import type { LogLevel } from './logs/log-level.ts';
-import type { LoggingOptions } from './logs/logging.ts';
 import type { Completion, Options } from './flags/option.ts';
+import type { CommandContext } from './program.ts';
 import type { COMMON_OPTIONS } from './flags/options.ts';
-
-/** Log, output and signals of the process, for a command. */
-export interface CommandContext {
-  readonly log: Logger;
-  /** Options of `log`, to create another log with a different verbosity. */
-  readonly logging: LoggingOptions;
-  /** Verbosity of `log`; can change while the process runs. */
-  readonly logLevel: LogLevel;
-  /** Aborts on SIGTERM, SIGINT and a failed standard output. */
-  readonly signal: AbortSignal;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Writes a line of the command's output to standard output. */
-  readonly print: (text: string) => void;
-  /** Writes a message for the user to standard error, outside the log. */
-  readonly warn: (text: string) => void;
-  /** Whether standard output is a terminal with colours. */
-  readonly colour: boolean;
-}
 
 export interface CommandDefinition<O extends Options> {
   readonly name: string;
@@ -66,7 +46,7 @@ export interface Command extends Omit<CommandDefinition<Options>, 'run'> {
   prepare(
     flags: readonly string[],
     operands: readonly string[],
-    environment: Readonly<Record<string, string | undefined>>,
+    environment: Environment,
   ): Promise<ReadyCommand>;
 }
 

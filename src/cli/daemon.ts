@@ -2,7 +2,6 @@ import type { TweakListOptions } from '../cache/list-options.ts';
 import { WatchListSupport } from '../cache/reflector-watch.ts';
 import type { Client } from '../client/client.ts';
 import { serverVersion } from '../client/discovery.ts';
-import { CONTROLLERS } from '../controllers/registry.ts';
 import type { Controller } from '../manager/controller.ts';
 import { SyncHistory } from '../manager/sync-history.ts';
 import type { SinglePass } from '../manager/single-pass.ts';
@@ -17,7 +16,7 @@ import type { Runnable } from '../util/runnable.ts';
 import type { LeadershipDeps, RunConfig } from './run-config.ts';
 import type { LogLevel } from './logs/log-level.ts';
 import { redactText } from './logs/redact.ts';
-import { manifest } from './package.ts';
+import type { ProgramOptions } from './program.ts';
 import { debugFlags, endpoints } from './endpoints.ts';
 import type { EndpointRoutes, SecureServing } from './endpoints.ts';
 import {
@@ -30,6 +29,7 @@ import { reportPage } from '../serving/debug-pages.ts';
 
 /** Dependencies of `daemon`. */
 export interface DaemonDeps {
+  readonly program: ProgramOptions;
   readonly client: Client;
   readonly clock: Clock;
   readonly log: Logger;
@@ -56,7 +56,7 @@ export type DaemonConfig = Pick<
   | 'controllers'
   | 'namespaces'
   | 'concurrentSyncs'
-  | 'podCountEvents'
+  | 'flags'
   | 'resyncPeriodMs'
   | 'leaderElection'
   | 'gracefulShutdownTimeoutMs'
@@ -92,27 +92,29 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     leaderElection: leaderElection && leadership && { ...leaderElection, ...leadership },
     informers: {
       watchList: new WatchListSupport(clock, { enabled: config.features?.WatchListClient ?? true }),
-      tweakListOptions: selectedOnly(config),
+      tweakListOptions: selectedOnly(deps.program, config),
     },
-    controllers: (kit) => buildControllers(kit, config),
+    controllers: (kit) => buildControllers(deps.program, kit, config),
     servers: (program) => servers(deps, config, program, history),
   });
   return { name: 'daemon', run: (signal) => manager.run(signal) };
 }
 
-function buildControllers(kit: ControllerKit, config: DaemonConfig): Controller[] {
-  const { namespaces, podCountEvents } = config;
-  return config.controllers.flatMap((name) => {
-    const registered = CONTROLLERS.get(name);
-    if (!registered) throw new RangeError(`Unknown controller "${name}"`);
-    if (registered.isClusterScoped && namespaces.length > 0) {
+function buildControllers(
+  program: ProgramOptions,
+  kit: ControllerKit,
+  { controllers, namespaces, concurrentSyncs, flags }: DaemonConfig,
+): Controller[] {
+  return controllers.flatMap((name) => {
+    const controller = program.controllers[name];
+    if (!controller) throw new RangeError(`Unknown controller "${name}"`);
+    if (controller.isClusterScoped && namespaces.length > 0) {
       kit.log.info('Skipping a cluster-scoped controller, because --namespaces is set', {
         controller: name,
       });
       return [];
     }
-    const concurrency = config.concurrentSyncs.get(name);
-    return registered.build(kit, { namespaces, concurrency, podCountEvents });
+    return controller.build(kit, { namespaces, concurrency: concurrentSyncs.get(name), flags });
   });
 }
 
@@ -146,7 +148,7 @@ function servers(
           clock,
           history,
           identity: deps.leadership?.identity,
-          version: `v${manifest().version}`,
+          version: `v${deps.program.version}`,
           redact: redactText,
         }),
         ...reportPage(redactText),
@@ -166,8 +168,11 @@ function servers(
 }
 
 /** Applies the label selector to the kinds of the controllers, and not to owned objects. */
-function selectedOnly({ controllers, labelSelector = '' }: DaemonConfig): TweakListOptions {
-  const kinds = new Set(controllers.map((name) => CONTROLLERS.get(name)?.resource));
+function selectedOnly(
+  program: ProgramOptions,
+  { controllers, labelSelector = '' }: DaemonConfig,
+): TweakListOptions {
+  const kinds = new Set(controllers.map((name) => program.controllers[name]?.resource));
   return (options, resource) => {
     if (labelSelector === '' || !kinds.has(resource)) return options;
     const others = options.labelSelector ? [options.labelSelector] : [];

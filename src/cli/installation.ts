@@ -5,10 +5,6 @@ import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { ManifestPart } from './flags/options.ts';
 import { readFileSync } from 'node:fs';
-import { packageRoot } from './package.ts';
-
-/** Namespace in the files. */
-const NAMESPACE = 'crd-controller-system';
 
 /** Modifications of an installation; absent: as in the files. */
 export interface InstallationOptions {
@@ -30,15 +26,20 @@ export interface InstalledController {
   readonly isOnByDefault: boolean;
 }
 
-const HEADER = '# Installation of crd-controller, printed by: crd-controller manifests\n';
+/** Returns the namespace in the files of a program. */
+const namespaceOf = (program: string): string => `${program}-system`;
 
 /**
  * Returns the manifests of an installation as YAML. Documents without modifications keep their text and
  * comments.
  *
- * @param read reads a file below hack/deploy
+ * @param read reads a file of the kustomization
  */
-export function installation(read: ReadFile, options: InstallationOptions = {}): string {
+export function installation(
+  program: string,
+  read: ReadFile,
+  options: InstallationOptions = {},
+): string {
   const { controllers, namespaces = [], only = [] } = options;
   const files = selectFiles(read, kustomizationFiles(read), controllers).filter(
     ({ path }) =>
@@ -46,19 +47,20 @@ export function installation(read: ReadFile, options: InstallationOptions = {}):
       // These grant cluster-wide permissions.
       (namespaces.length === 0 || !path.startsWith('rbac/metrics/')),
   );
-  const edits = editsOf(options);
+  const edits = editsOf(program, options);
   const documents = files.flatMap((file) => {
     const texts = file.text.split(/^---\n/m);
     if (namespaces.length === 0 || !isRoleOfControllers(file)) {
       return texts.map((text) => edited(text, edits));
     }
     // Events about the Lease are created in its namespace.
-    const own = isEvents(file) ? [options.namespace ?? NAMESPACE] : [];
+    const own = isEvents(file) ? [options.namespace ?? namespaceOf(program)] : [];
     return [...new Set([...own, ...namespaces])].flatMap((namespace) =>
       texts.map((text) => edited(text, [...edits, asRole(namespace)])),
     );
   });
-  return HEADER + documents.join('---\n');
+  const header = `# Installation of ${program}, printed by: ${program} manifests\n`;
+  return header + documents.join('---\n');
 }
 
 /** Removes the files of other controllers, and adds those of controllers that are off by default. */
@@ -105,22 +107,25 @@ function edited(text: string, edits: readonly Edit[]): string {
   return result === asWritten ? text : result;
 }
 
-function editsOf({ namespace, image, namespaces = [], controllers }: InstallationOptions): Edit[] {
+function editsOf(
+  program: string,
+  { namespace, image, namespaces = [], controllers }: InstallationOptions,
+): Edit[] {
   const flags = [
     ...(controllers ? [`--controllers=${controllers.map(({ name }) => name).join(',')}`] : []),
     ...(namespaces.length > 0 ? [`--namespaces=${namespaces.join(',')}`] : []),
   ];
   return [
-    ...(namespace === undefined ? [] : [inNamespace(namespace)]),
+    ...(namespace === undefined ? [] : [inNamespace(namespaceOf(program), namespace)]),
     ...(image === undefined && flags.length === 0 ? [] : [withDeployment(image, flags)]),
   ];
 }
 
-function inNamespace(namespace: string): Edit {
+function inNamespace(written: string, namespace: string): Edit {
   return (document) =>
     visit(document, {
       Scalar: (_, scalar) => {
-        if (scalar.value === NAMESPACE) scalar.value = namespace;
+        if (scalar.value === written) scalar.value = namespace;
       },
     });
 }
@@ -144,9 +149,10 @@ function asRole(namespace: string): Edit {
   };
 }
 
-/** Reads a manifest of this package. */
-export const readDeployed: ReadFile = (path) =>
-  readFileSync(new URL(`hack/deploy/${path}`, packageRoot()), 'utf8');
+/** Returns a function that reads the files of a folder. */
+export function readerOf(folder: URL): ReadFile {
+  return (path) => readFileSync(new URL(path, folder), 'utf8');
+}
 
 /** File of a kustomization. */
 export interface ManifestFile {

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { ProgramOptions } from './program.ts';
 
 export interface Manifest {
   readonly version: string;
@@ -39,10 +40,13 @@ export interface Platform {
 }
 
 /** Returns `crd-controller v0.1.0 (commit 1a2b3c4, node v24.21.0, linux/amd64)`. */
-export function versionLine({ version, gitHead }: Manifest, platform: Platform): string {
-  const commit = gitHead ? [`commit ${gitHead.slice(0, 7)}`] : [];
+export function versionLine(
+  { name, version, revision }: Pick<ProgramOptions, 'name' | 'version' | 'revision'>,
+  platform: Platform,
+): string {
+  const commit = revision ? [`commit ${revision.slice(0, 7)}`] : [];
   const details = [...commit, `node v${platform.versions.node}`, goPlatform(platform)];
-  return `crd-controller v${version} (${details.join(', ')})`;
+  return `${name} v${version} (${details.join(', ')})`;
 }
 
 /** Returns the platform in Go's terms, as images do. */

@@ -1,4 +1,3 @@
-import { CONTROLLERS, DEFAULT_CONTROLLERS } from '../controllers/registry.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { clusterAccess, namespaceName } from './cluster-access.ts';
 import { UsageError } from './errors.ts';
@@ -7,7 +6,10 @@ import type { ParsedFlags } from './flags/flag-parser.ts';
 import { formatDuration } from '../util/duration.ts';
 import { goQuote } from '../util/go-quote.ts';
 import { selectNames } from '../util/select-names.ts';
-import type { RUN_OPTIONS } from './flags/options.ts';
+import { concurrencyFlag } from './flags/options.ts';
+import type { RunOptions } from './flags/options.ts';
+import { defaultControllers } from './program.ts';
+import type { ProgramOptions } from './program.ts';
 import type { ClusterConfig } from '../client/kube-config/cluster-config.ts';
 import type { WriteFence } from '../client/write-fence.ts';
 import type { LeaseClient } from '../leaderelection/lease-lock.ts';
@@ -18,7 +20,7 @@ import type { CertificateFilesOptions } from '../serving/serving-certificate.ts'
 /** Validated configuration of the daemon, in the units of the program; frozen. */
 export interface RunConfig {
   readonly cluster: ClusterAccess;
-  /** Names of the controllers to run, in the order of the registry. */
+  /** Names of the controllers to run, in the order of the program. */
   readonly controllers: readonly string[];
   /** Empty: all namespaces. */
   readonly namespaces: readonly string[];
@@ -31,8 +33,8 @@ export interface RunConfig {
   readonly isOnce: boolean;
   /** Number of concurrent syncs, by controller. */
   readonly concurrentSyncs: ReadonlyMap<string, number>;
-  /** Whether pod-count emits an event on each new Pod. */
-  readonly podCountEvents: boolean;
+  /** Values of the program's own flags. */
+  readonly flags: Readonly<Record<string, unknown>>;
   /** 0 disables resyncs. */
   readonly resyncPeriodMs: number;
   /** Absent: leader election is disabled. */
@@ -80,41 +82,32 @@ export interface RequestLimits {
   readonly timeoutMs: number | undefined;
 }
 
-const OWN_CONTROLLERS: KnownControllers = {
-  all: [...CONTROLLERS.keys()],
-  onByDefault: DEFAULT_CONTROLLERS,
-};
-
-/** Names of the available controllers. */
-export interface KnownControllers {
-  readonly all: readonly string[];
-  readonly onByDefault: readonly string[];
-}
-
 /**
  * Validates the flags of `run`.
  *
  * @throws {UsageError} if flags contradict each other or name an unknown controller
  */
 export function runConfig(
-  { values, changed }: ParsedFlags<typeof RUN_OPTIONS>,
-  known: KnownControllers = OWN_CONTROLLERS,
+  { values, changed }: ParsedFlags<RunOptions>,
+  program: Pick<ProgramOptions, 'controllers' | 'flags'>,
 ): RunConfig {
+  const known = Object.keys(program.controllers);
+  // With the flags of the program's controllers and its own.
+  const all: Readonly<Record<string, unknown>> = values;
   const config: RunConfig = {
     cluster: clusterAccess(values),
-    controllers: selectControllers(values.controllers, known.all, known.onByDefault),
+    controllers: selectControllers(values.controllers, known, defaultControllers(program)),
     namespaces: [...new Set(values.namespaces.map((name) => namespaceName(name, '--namespaces')))],
     labelSelector: values['watch-label-selector'],
     features: values['feature-gates'],
     isDryRun: values['dry-run'],
     isOnce: values.once,
-    concurrentSyncs: new Map([
-      ['count', values['concurrent-count-syncs']],
-      ['webapp', values['concurrent-webapp-syncs']],
-      ['at', values['concurrent-at-syncs']],
-      ['foo', values['concurrent-foo-syncs']],
-    ]),
-    podCountEvents: values['pod-count-events'],
+    concurrentSyncs: new Map(
+      known.map((name) => [name, Number(all[concurrencyFlag(name)])] as const),
+    ),
+    flags: Object.freeze(
+      Object.fromEntries(Object.keys(program.flags ?? {}).map((name) => [name, all[name]])),
+    ),
     resyncPeriodMs: values['resync-period'],
     // A dry run must not write a Lease, and a standby would show nothing.
     leaderElection: values['dry-run'] ? undefined : leaderElection(values),
@@ -138,9 +131,7 @@ export function runConfig(
 }
 
 /** Applies the elector's validation with messages that name the flags. */
-function leaderElection(
-  values: OptionValues<typeof RUN_OPTIONS>,
-): LeaderElectionConfig | undefined {
+function leaderElection(values: OptionValues<RunOptions>): LeaderElectionConfig | undefined {
   const { shards } = values;
   if (!values['leader-elect']) {
     if (shards > 1)
@@ -262,7 +253,7 @@ export interface ServingConfig {
  *
  * @throws {UsageError} if flags contradict each other or have invalid values
  */
-export function servingConfig(values: OptionValues<typeof RUN_OPTIONS>): ServingConfig {
+export function servingConfig(values: OptionValues<RunOptions>): ServingConfig {
   const isMetricsSecure = values['metrics-secure'];
   for (const [flag, address] of [
     ['--debug-bind-address', values['debug-bind-address']],
@@ -295,7 +286,7 @@ export function servingConfig(values: OptionValues<typeof RUN_OPTIONS>): Serving
  *
  * @throws {UsageError} if profiling is enabled without an address
  */
-export function profilerAddress(values: OptionValues<typeof RUN_OPTIONS>): string | undefined {
+export function profilerAddress(values: OptionValues<RunOptions>): string | undefined {
   if (!values['enable-profiling']) return undefined;
   const address = values['profiler-address'];
   if (address === undefined) throw new UsageError('--enable-profiling needs --profiler-address');

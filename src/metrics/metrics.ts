@@ -26,8 +26,20 @@ export interface Metrics {
   readonly at: AtMetrics;
 }
 
+/** Options of `metricsOf`. */
+export interface MetricsOptions {
+  /**
+   * Name of the program, as the label `manager` of `running_managed_controllers`.
+   * @default 'crd-controller'
+   */
+  readonly manager?: string;
+}
+
 /** Registers all metrics. Called once per registry. */
-export function metricsOf(registry: Registry): Metrics {
+export function metricsOf(
+  registry: Registry,
+  { manager = 'crd-controller' }: MetricsOptions = {},
+): Metrics {
   return {
     restClient: restClientMetrics(registry),
     reflector: reflectorMetrics(registry),
@@ -35,7 +47,7 @@ export function metricsOf(registry: Registry): Metrics {
     reconcile: reconcileMetrics(registry),
     events: eventMetrics(registry),
     leaderElection: leaderElectionMetrics(registry),
-    manager: managerMetrics(registry),
+    manager: managerMetrics(registry, manager),
     at: atMetrics(registry),
   };
 }

@@ -195,11 +195,12 @@ export interface ManagerMetrics {
   running(controller: string, runs: boolean): void;
 }
 
-/** The value of the label `manager`, which component-base defines. */
-const MANAGER = 'crd-controller';
-
-/** Registers the metric of running controllers, which is 0 on a standby. Called once per registry. */
-export function managerMetrics(registry: Registry): ManagerMetrics {
+/**
+ * Registers the metric of running controllers, which is 0 on a standby. Called once per registry.
+ *
+ * @param manager value of the label that component-base defines
+ */
+export function managerMetrics(registry: Registry, manager: string): ManagerMetrics {
   const running = new Gauge({
     name: 'running_managed_controllers',
     help: '1 if the controller runs in this process, otherwise 0',
@@ -207,6 +208,6 @@ export function managerMetrics(registry: Registry): ManagerMetrics {
     registers: [registry],
   });
   return {
-    running: (name, runs) => running.set({ name, manager: MANAGER }, runs ? 1 : 0),
+    running: (name, runs) => running.set({ name, manager }, runs ? 1 : 0),
   };
 }

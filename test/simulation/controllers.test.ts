@@ -5,9 +5,9 @@ import { COUNTS } from '../../src/api/generated/count.ts';
 import { ATS } from '../../src/api/generated/at.ts';
 import { FOOS } from '../../src/api/generated/foo.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
-import { DEFAULT_CONTROLLERS } from '../../src/controllers/registry.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { Simulation } from '../support/simulation.ts';
+import { DEFAULT_CONTROLLERS } from '../support/own-program.ts';
 
 describe('A daemon with several controllers', () => {
   let simulation: Simulation;

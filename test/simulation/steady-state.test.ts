@@ -6,9 +6,9 @@ import { COUNTS } from '../../src/api/generated/count.ts';
 import { FOOS } from '../../src/api/generated/foo.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import { CONTROLLERS } from '../../src/controllers/registry.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
 import { Replicas } from '../support/replicas.ts';
+import { CONTROLLERS } from '../support/own-program.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -28,7 +28,7 @@ describe('All controllers in one daemon, with reconciled objects', () => {
   const start = (identity: string) =>
     simulation.startReplica(identity, {
       around,
-      config: { controllers: [...CONTROLLERS.keys()], resyncPeriodMs: 30_000 },
+      config: { controllers: CONTROLLERS, resyncPeriodMs: 30_000 },
     });
   const create = (
     resource: Resource,

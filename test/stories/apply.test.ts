@@ -11,6 +11,7 @@ import { readManifests } from '../../src/client/apply/manifest-files.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { crdController } from '../support/program.ts';
+import { environmentOf } from '../support/own-program.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const CRDS = join(ROOT, 'crds');
@@ -86,7 +87,8 @@ describe('The apply command on an empty cluster', () => {
     const code = await applyTo(
       plane.client,
       parseManifests([{ source: 'a.yaml', text }]),
-      parseFlags(APPLY_OPTIONS, ['--field-manager=other', '--dry-run=server'], {}).values,
+      parseFlags(APPLY_OPTIONS, ['--field-manager=other', '--dry-run=server'], environmentOf())
+        .values,
       {
         print: (line) => printed.push(line),
         warn: (line) => lines.push(line),

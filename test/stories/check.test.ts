@@ -11,7 +11,6 @@ import type { ApiUser } from '../../src/apiserver/access.ts';
 import { check } from '../../src/cli/commands/check.ts';
 import { parseFlags } from '../../src/cli/flags/flag-parser.ts';
 import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
-import { CHECK_OPTIONS } from '../../src/cli/flags/options.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
 import type { Client } from '../../src/client/client.ts';
@@ -21,6 +20,7 @@ import { manifestsOf, rulesOf } from '../support/roles.ts';
 import type { PolicyRule } from '../support/roles.ts';
 import { until } from '../support/until.ts';
 import { crdOf } from '../support/test-cluster.ts';
+import { CHECK_OPTIONS, PROGRAM, environmentOf } from '../support/own-program.ts';
 
 /** A server with two users and their roles. */
 interface TestServer {
@@ -69,9 +69,9 @@ describe('The check command, for users with complete and incomplete roles', { sk
         ...(user === undefined ? [] : [`--as=${user}`]),
         ...flags,
       ],
-      {},
+      environmentOf(),
     );
-    const code = await check(parsed, {
+    const code = await check(PROGRAM, parsed, {
       environment: {},
       log: silentLogger,
       print: (text) => lines.push(text),

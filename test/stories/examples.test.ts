@@ -11,7 +11,6 @@ import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { Draft, KubernetesObject } from '../../src/api/object.ts';
 import { controllerReference } from '../../src/api/metadata.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import { DEFAULT_CONTROLLERS } from '../../src/controllers/registry.ts';
 import { CONFIG_MAPS } from '../support/config-maps.ts';
 import { consoleSteps, matchesOutput } from '../support/console-blocks.ts';
 import type { ConsoleStep } from '../support/console-blocks.ts';
@@ -20,6 +19,7 @@ import type { ControlPlane } from '../support/control-plane.ts';
 import { findKubectl, WITHOUT_COLLECTION } from '../support/kubectl.ts';
 import { Program } from '../support/program.ts';
 import { TlsCluster } from '../support/tls-cluster.ts';
+import { DEFAULT_CONTROLLERS } from '../support/own-program.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 

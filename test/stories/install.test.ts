@@ -12,6 +12,7 @@ import { startControlPlane } from '../support/control-plane.ts';
 import { findKubectl, Kubectl } from '../support/kubectl.ts';
 import type { Manifest } from '../support/roles.ts';
 import { manifestsOf } from '../support/roles.ts';
+import { PROGRAM } from '../support/own-program.ts';
 
 const PLURALS: Readonly<Record<string, string>> = {
   NetworkPolicy: 'networkpolicies',
@@ -113,7 +114,7 @@ describe('hack/deploy/install.yaml on an empty cluster', { skip: !isOurs }, () =
     const { containers = [], terminationGracePeriodSeconds = 0 } = spec?.template.spec ?? {};
     const [container] = containers;
     assert.equal(container?.image, `crd-controller:${ourPackage().version}`);
-    assert.equal(await commandLine([...(container.args ?? []), '--version'], {}), 0);
+    assert.equal(await commandLine(PROGRAM, [...(container.args ?? []), '--version'], {}), 0);
     assert.ok(terminationGracePeriodSeconds > 30);
     const ports = new Set(container.ports?.map(({ name }) => name));
     for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe'] as const) {

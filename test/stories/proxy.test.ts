@@ -6,6 +6,7 @@ import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { ForwardProxy } from '../support/forward-proxy.ts';
 import { TlsCluster } from '../support/tls-cluster.ts';
+import { PROGRAM } from '../support/own-program.ts';
 
 /** A host name that only the proxy can resolve. */
 const HOST = 'cluster.invalid';
@@ -54,6 +55,7 @@ describe('A cluster behind a proxy', { timeout: 60_000 }, () => {
     let output = '';
     const print = (text: string) => (output += `${text}\n`);
     const code = await commandLine(
+      PROGRAM,
       [
         `--kubeconfig=${kubeconfig.path}`,
         `--namespaces=${cluster.namespace}`,

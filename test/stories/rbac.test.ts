@@ -22,7 +22,6 @@ import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { WriteFence } from '../../src/client/write-fence.ts';
 import { LABEL } from '../../src/controllers/pod-count/controller.ts';
-import { CONTROLLERS } from '../../src/controllers/registry.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
 import { Access } from '../support/access.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
@@ -39,6 +38,7 @@ import type { Manifest, PolicyRule } from '../support/roles.ts';
 import { Simulation } from '../support/simulation.ts';
 import { TlsCluster } from '../support/tls-cluster.ts';
 import type { TestCluster } from '../support/test-cluster.ts';
+import { CONTROLLERS, PROGRAM } from '../support/own-program.ts';
 
 /**
  * The roles in hack/deploy/rbac grant exactly what the controllers request.
@@ -465,11 +465,11 @@ describe('The installed roles', { skip: process.env['CONTROL_PLANE'] === 'embedd
   after(() => plane?.close());
 
   it('exist for each controller', () => {
-    assert.deepEqual(Object.keys(STORIES).toSorted(), [...CONTROLLERS.keys()].toSorted());
+    assert.deepEqual(Object.keys(STORIES).toSorted(), CONTROLLERS.toSorted());
   });
 
   for (const [controller, story] of Object.entries(STORIES)) {
-    const isNamespacedToo = !CONTROLLERS.get(controller)?.isClusterScoped;
+    const isNamespacedToo = !PROGRAM.controllers[controller]?.isClusterScoped;
     for (const isNamespaced of isNamespacedToo ? [false, true] : [false]) {
       const where = isNamespaced ? 'within a namespace' : 'everywhere';
       it(`of ${controller} contain exactly what it needs, ${where}`, async () => {

@@ -10,6 +10,7 @@ import { commandLine } from '../../src/cli/command-line.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { Deferred } from '../../src/util/deferred.ts';
 import { countDraft, crdOf } from '../support/test-cluster.ts';
+import { PROGRAM } from '../support/own-program.ts';
 
 /** Flags of `run` in the complete program: over the network, in real time. */
 describe('The run command', () => {
@@ -38,6 +39,7 @@ describe('The run command', () => {
     let output = '';
     const print = (text: string) => (output += `${text}\n`);
     const code = await commandLine(
+      PROGRAM,
       argv,
       {},
       {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { ApiServer } from '../../src/apiserver/api-server.ts';
 import { commandLine } from '../../src/cli/command-line.ts';
+import { PROGRAM } from '../support/own-program.ts';
 
 /** Commands that cannot start. test/processes verifies the exit code of the process. */
 describe('A command that cannot start', () => {
@@ -22,6 +23,7 @@ describe('A command that cannot start', () => {
     const output = { stdout: '', stderr: '' };
     const warn = (text: string) => (output.stderr += `${text}\n`);
     const code = await commandLine(
+      PROGRAM,
       argv,
       { HOME: '/nonexistent' },
       {

@@ -36,6 +36,7 @@ import type { LogLine } from '../support/recording-logger.ts';
 import { Replicas } from '../support/replicas.ts';
 import { Simulation } from '../support/simulation.ts';
 import { crdOf, NAME } from '../support/test-cluster.ts';
+import { PROGRAM } from '../support/own-program.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const MINUTE_MS = 60_000;
@@ -376,6 +377,7 @@ async function run(argv: readonly string[]): Promise<string> {
   const print = (text: string) => (output += `${text}\n`);
   const terminal = { print, warn: print, colour: false };
   const code = await commandLine(
+    PROGRAM,
     argv,
     { HOME: '/nonexistent' },
     { ...terminal, logging: { write: print, now: Date.now, pid: 1 } },

@@ -9,6 +9,7 @@ import type { LocalClockOptions } from './local-clock.ts';
 import { recordingLogger } from './recording-logger.ts';
 import { Simulation } from './simulation.ts';
 import { DAEMON_CONFIG } from './test-cluster.ts';
+import { PROGRAM } from './own-program.ts';
 
 /** A simulation with replicas that elect a leader, each on its own machine. */
 export class Replicas extends Simulation {
@@ -102,6 +103,7 @@ export class Replica {
     const leases = connect(network, `${identity}/leader-election`, 5000);
     const whole = daemon(
       {
+        program: PROGRAM,
         client: connect(this.#fence.wrap(network), identity, 30_000),
         clock,
         log,

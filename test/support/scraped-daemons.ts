@@ -13,7 +13,6 @@ import { daemon } from '../../src/cli/daemon.ts';
 import type { DaemonConfig } from '../../src/cli/daemon.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { WriteFence } from '../../src/client/write-fence.ts';
-import { CONTROLLERS } from '../../src/controllers/registry.ts';
 import { DEFAULT_CONCURRENCY } from '../../src/manager/controller-options.ts';
 import { LeadershipLostError } from '../../src/leaderelection/leader-elector.ts';
 import { buildMetrics, createRegistry, expose } from '../../src/metrics/registry.ts';
@@ -26,6 +25,7 @@ import type { Sample } from './exposition.ts';
 import { recordingLogger } from './recording-logger.ts';
 import { Simulation } from './simulation.ts';
 import { DAEMON_CONFIG } from './test-cluster.ts';
+import { CONTROLLERS, PROGRAM } from './own-program.ts';
 
 /** Labels that Prometheus adds to the samples of a target. */
 export interface TargetLabels {
@@ -140,7 +140,7 @@ export class ScrapedDaemons extends Simulation {
     const { clock, random } = this;
     const whole = {
       ...DAEMON_CONFIG,
-      controllers: [...CONTROLLERS.keys()],
+      controllers: CONTROLLERS,
       leaderElection: LEADER_ELECTION,
       ...config,
     };
@@ -166,6 +166,7 @@ export class ScrapedDaemons extends Simulation {
     });
     return daemon(
       {
+        program: PROGRAM,
         client,
         clock,
         log: recordingLogger(this.lines).log,

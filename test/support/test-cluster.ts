@@ -17,6 +17,7 @@ import type { Clock } from '../../src/util/clock.ts';
 import { recordingLogger } from './recording-logger.ts';
 import type { LogLine } from './recording-logger.ts';
 import { WireRules } from './wire-rules.ts';
+import { PROGRAM } from './own-program.ts';
 
 export const NAME = 'test-count';
 
@@ -28,7 +29,7 @@ export const DAEMON_CONFIG: DaemonConfig = {
   controllers: ['count'],
   namespaces: [],
   concurrentSyncs: new Map(),
-  podCountEvents: true,
+  flags: { 'pod-count-events': true },
   resyncPeriodMs: 0,
   leaderElection: undefined,
   gracefulShutdownTimeoutMs: 30_000,
@@ -89,7 +90,10 @@ export abstract class TestCluster {
   ) {
     const { log } = recordingLogger(this.lines);
     const deps = { client, clock: this.clock, log, random: this.random, host: 'test', leadership };
-    const whole = daemon({ ...deps, freeze: true }, { ...DAEMON_CONFIG, ...config });
+    const whole = daemon(
+      { ...deps, program: PROGRAM, freeze: true },
+      { ...DAEMON_CONFIG, ...config },
+    );
     return this.start((signal) => whole.run(signal));
   }
 

@@ -150,7 +150,7 @@ export interface PermissionPlan {
  * Returns the permissions that the planned run requires. They are those of the roles in hack/deploy, which
  * an installation grants.
  *
- * @param read reads a file below hack/deploy
+ * @param read reads a file of the kustomization
  */
 export function requiredPermissions(read: ReadFile, plan: PermissionPlan): RequiredPermissions[] {
   const { controllers, namespaces, leases, hasProtectedEndpoints = false } = plan;

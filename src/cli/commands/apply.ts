@@ -11,12 +11,11 @@ import {
 } from '../../client/apply/manifest.ts';
 import { readManifests } from '../../client/apply/manifest-files.ts';
 import { clusterAccess, loadCluster, namespaceName, userAgent } from '../cluster-access.ts';
-import type { CommandContext } from '../command.ts';
+import type { CommandContext } from '../program.ts';
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from '../errors.ts';
 import { logText } from '../logs/log-value.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { APPLY_OPTIONS } from '../flags/options.ts';
-import { manifest } from '../package.ts';
 
 type Flags = OptionValues<typeof APPLY_OPTIONS>;
 
@@ -42,7 +41,7 @@ export async function apply(flags: Flags, context: CommandContext): Promise<numb
   const cluster = await loadCluster(access, context);
   const connection = connectCluster(cluster, {
     log: context.log.named('client'),
-    userAgent: userAgent(manifest().version),
+    userAgent: userAgent(context.program),
     keepManagedFields: true,
     onWarning: (warning) => warnUser(context, 'Warning', warning),
   });

@@ -1,5 +1,4 @@
 import { connectCluster } from '../../client/cluster-connection.ts';
-import { CONTROLLERS } from '../../controllers/registry.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/logger.ts';
 import {
@@ -13,14 +12,13 @@ import {
 } from '../check/check-result.ts';
 import { checkServer, ServerClock } from '../check/server-check.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
-import type { CommandContext } from '../command.ts';
 import { errorText, EXIT_FAILURE, EXIT_OK } from '../errors.ts';
 import type { ParsedFlags } from '../flags/flag-parser.ts';
 import { leaseNamespace, runConfig } from '../run-config.ts';
 import { isNonLoopback } from '../../serving/bind-address.ts';
-import { readDeployed } from '../installation.ts';
-import type { CHECK_OPTIONS } from '../flags/options.ts';
-import { manifest } from '../package.ts';
+import { readerOf } from '../installation.ts';
+import type { CheckOptions } from '../flags/options.ts';
+import type { CommandContext, ProgramOptions } from '../program.ts';
 import type { RunConfig } from '../run-config.ts';
 import type { Resource } from '../../api/resource.ts';
 import type { Client } from '../../client/client.ts';
@@ -47,10 +45,11 @@ const REQUEST_TIMEOUT_MS = 10_000;
  * @throws {UsageError} on flags that the daemon rejects too
  */
 export async function check(
-  flags: ParsedFlags<typeof CHECK_OPTIONS>,
+  program: ProgramOptions,
+  flags: ParsedFlags<CheckOptions>,
   context: Pick<CommandContext, 'environment' | 'log' | 'print' | 'signal'>,
 ): Promise<number> {
-  const config = runConfig(flags);
+  const config = runConfig(flags, program);
   const clock = systemClock;
   const cluster = await loadCluster(config.cluster, context);
   const serverClock = new ServerClock(clock);
@@ -59,15 +58,17 @@ export async function check(
     clock,
     // Failed requests are results with next steps. They are not logged in addition.
     log: context.log.v(4).enabled ? context.log.named('client') : silentLogger,
-    userAgent: `${userAgent(manifest().version)}/check`,
+    userAgent: `${userAgent(program)}/check`,
     requestTimeoutMs: Math.min(timeoutMs, REQUEST_TIMEOUT_MS),
     wrapTransport: (handler) => serverClock.around(handler),
   });
   const leaseAt = config.leaderElection && leaseNamespace(config.leaderElection, cluster);
   try {
     const { client, server } = connection;
-    const deps = { client, server, clock, serverClock, read: readDeployed };
-    const results = await preflight(deps, planOf(config, leaseAt), context.signal);
+    const { name, deploy } = program;
+    const read = deploy && readerOf(deploy);
+    const deps = { client, server, clock, serverClock, read, program: name };
+    const results = await preflight(deps, planOf(program, config, leaseAt), context.signal);
     const print = flags.values.output === 'json' ? [resultsJson(results)] : formatResults(results);
     for (const line of print) context.print(line);
     return allPassed(results) ? EXIT_OK : EXIT_FAILURE;
@@ -77,6 +78,7 @@ export async function check(
 }
 
 function planOf(
+  program: ProgramOptions,
   {
     controllers,
     namespaces,
@@ -89,12 +91,12 @@ function planOf(
   leaseAt: string | undefined,
 ): PreflightPlan {
   return {
-    controllers: [...CONTROLLERS]
+    controllers: Object.entries(program.controllers)
       .filter(
         ([name, { isClusterScoped }]) =>
           controllers.includes(name) && !(isClusterScoped && namespaces.length > 0),
       )
-      .map(([name, { isOnByDefault, resource }]) => ({
+      .map(([name, { isOnByDefault = true, resource }]) => ({
         name,
         isOnByDefault,
         resource,
@@ -123,8 +125,10 @@ export interface PreflightDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
   /** Wraps the transport of `client`. */
   readonly serverClock: ServerClock;
-  /** Reads a file below hack/deploy. */
-  readonly read: ReadFile;
+  /** Reads a manifest of an installation; undefined if the program has none. */
+  readonly read: ReadFile | undefined;
+  /** Name of the program. */
+  readonly program: string;
 }
 
 export interface PreflightPlan extends PermissionPlan {
@@ -141,7 +145,7 @@ export interface PreflightPlan extends PermissionPlan {
  * the server cannot be reached, there is one result.
  */
 export async function preflight(
-  { client, server, clock, serverClock, read }: PreflightDeps,
+  { client, server, clock, serverClock, read, program }: PreflightDeps,
   plan: PreflightPlan,
   signal: AbortSignal,
 ): Promise<CheckResult[]> {
@@ -150,10 +154,10 @@ export async function preflight(
   const definitions = await Promise.all(
     plan.controllers
       .filter(({ isBuiltin }) => !isBuiltin)
-      .map(({ resource }) => checkDefinition(client, resource, signal)),
+      .map(({ resource }) => checkDefinition(client, resource, installStep(program, read), signal)),
   );
   const permissions: CheckResult[] = [];
-  for (const required of requiredPermissions(read, plan)) {
+  for (const required of read ? requiredPermissions(read, plan) : []) {
     permissions.push(...(await checkPermissions(client, required, user, signal)));
   }
   const leases = await Promise.all(
@@ -214,9 +218,12 @@ function podOf(holder: string): string {
   return /^[\w.-]+$/.test(name) ? name : 'crd-controller';
 }
 
-/** Command that installs the CRDs of this version. */
-const INSTALL =
-  'crd-controller manifests --only=crds | kubectl apply --server-side --force-conflicts -f -';
+/** Returns how to install the CRDs of this version. */
+function installStep(program: string, read: ReadFile | undefined): string {
+  return read
+    ? `Install it: ${program} manifests --only=crds | kubectl apply --server-side --force-conflicts -f -`
+    : 'Install it by kubectl apply';
+}
 
 /**
  * Checks that the CRD of `resource` exists, is Established and serves the required version. A user who
@@ -225,22 +232,28 @@ const INSTALL =
 export async function checkDefinition(
   client: Client,
   resource: Resource,
+  install: string,
   signal: AbortSignal,
 ): Promise<CheckResult> {
   const name = groupResourceOf(resource);
   const check = `CRD ${name}`;
   try {
     const crd = await client.get(CUSTOM_RESOURCE_DEFINITIONS, { name }, { signal });
-    return crdResult(check, crd, resource.version);
+    return crdResult(check, crd, resource.version, install);
   } catch (error) {
     signal.throwIfAborted();
-    if (isApiError(error, 'notFound')) return failed(check, 'not installed', ...installSteps());
+    if (isApiError(error, 'notFound')) return failed(check, 'not installed', install);
     if (!isApiError(error, 'forbidden')) return failed(check, errorText(error));
-    return checkServed(client, resource, check, signal);
+    return checkServed(client, resource, check, install, signal);
   }
 }
 
-function crdResult(check: string, crd: CustomResourceDefinition, version: string): CheckResult {
+function crdResult(
+  check: string,
+  crd: CustomResourceDefinition,
+  version: string,
+  install: string,
+): CheckResult {
   const { conditions = [] } = crd.status ?? {};
   const refusal = conditions.find(
     ({ type, status }) => (type === 'Established' || type === 'NamesAccepted') && status !== 'True',
@@ -267,7 +280,7 @@ function crdResult(check: string, crd: CustomResourceDefinition, version: string
   return failed(
     check,
     `serves ${served.join(', ') || 'no version'}, but this release requires ${version}`,
-    ...installSteps(),
+    install,
   );
 }
 
@@ -275,6 +288,7 @@ async function checkServed(
   client: Client,
   { group, version, plural }: Resource,
   check: string,
+  install: string,
   signal: AbortSignal,
 ): Promise<CheckResult> {
   try {
@@ -288,13 +302,5 @@ async function checkServed(
     signal.throwIfAborted();
     if (!isApiError(error, 'notFound')) return failed(check, errorText(error));
   }
-  return failed(
-    check,
-    `${version} is not served; no permission to read the CRD`,
-    ...installSteps(),
-  );
-}
-
-function installSteps(): string[] {
-  return [`Install it: ${INSTALL}`];
+  return failed(check, `${version} is not served; no permission to read the CRD`, install);
 }

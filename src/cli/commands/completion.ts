@@ -1,6 +1,6 @@
-import { CONTROLLERS } from '../../controllers/registry.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import type { Command, CommandContext } from '../command.ts';
+import type { Command } from '../command.ts';
+import type { CommandContext, ProgramOptions } from '../program.ts';
 import { bashCompletion } from '../completion/bash.ts';
 import { fishCompletion } from '../completion/fish.ts';
 import { completionModel } from '../completion/model.ts';
@@ -22,6 +22,7 @@ const SHELLS: ReadonlyMap<string, (model: CompletionModel) => string> = new Map(
  */
 export async function completion(
   [shell, ...rest]: readonly string[],
+  program: ProgramOptions,
   commands: readonly [Command, ...Command[]],
   { print }: Pick<CommandContext, 'print'>,
 ): Promise<number> {
@@ -33,6 +34,6 @@ export async function completion(
   if (!script) {
     throw new UsageError(`unknown shell ${goQuote(shell)}: must be one of ${shells}`);
   }
-  print(script(completionModel('crd-controller', commands, [...CONTROLLERS.keys()])));
+  print(script(completionModel(program.name, commands, Object.keys(program.controllers))));
   return EXIT_OK;
 }

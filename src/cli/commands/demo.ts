@@ -4,7 +4,7 @@ import { systemClock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { runAll } from '../../util/runnable.ts';
 import { untilAborted } from '../../util/abort.ts';
-import type { CommandContext } from '../command.ts';
+import type { CommandContext } from '../program.ts';
 import { Kubectl } from '../demo/kubectl.ts';
 import { DemoPrinter } from '../demo/demo-printer.ts';
 import type { Scenario } from '../demo/scenario.ts';
@@ -18,7 +18,7 @@ import { temporaryKubeconfig } from '../kubeconfig-file.ts';
 import { createLogger, standardError } from '../logs/logging.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { DEMO_OPTIONS } from '../flags/options.ts';
-import { RUN_OPTIONS } from '../flags/options.ts';
+import { runOptions } from '../flags/options.ts';
 import { packageRoot } from '../package.ts';
 import { runConfig } from '../run-config.ts';
 import { runController } from './run.ts';
@@ -129,7 +129,7 @@ async function runScenariosWithDaemon(
   await runAll(
     [
       (ended) => observer.run(ended),
-      (ended) => runDaemon(args, log, ended),
+      (ended) => runDaemon(context, args, log, ended),
       async (ended) => {
         const succeeded = await runner.run(ended);
         if (succeeded && keep && (await runner.applySamples(ended))) {
@@ -153,9 +153,14 @@ async function runScenariosWithDaemon(
   );
 }
 
-async function runDaemon(args: readonly string[], log: Logger, signal: AbortSignal): Promise<void> {
-  const flags = parseFlags(RUN_OPTIONS, args, {});
-  await runController(runConfig(flags), { log, signal, environment: {} });
+async function runDaemon(
+  { program }: CommandContext,
+  args: readonly string[],
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const flags = parseFlags(runOptions(program), args, { variables: {}, prefix: '' });
+  await runController(program, runConfig(flags, program), { log, signal, environment: {} });
 }
 
 /**

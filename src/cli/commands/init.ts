@@ -9,7 +9,7 @@ import { hasErrorCode, isRecord } from '../../util/values.ts';
 import { asRecord } from '../../codegen/schema.ts';
 import { scaffold, TEMPLATE_PATHS } from '../../codegen/scaffold.ts';
 import type { ProjectFiles } from '../../codegen/scaffold.ts';
-import type { CommandContext } from '../command.ts';
+import type { CommandContext } from '../program.ts';
 import { EXIT_OK, onPath, UsageError } from '../errors.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { INIT_OPTIONS } from '../flags/options.ts';

@@ -1,13 +1,13 @@
-import { CONTROLLERS, DEFAULT_CONTROLLERS } from '../../controllers/registry.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { namespaceName } from '../cluster-access.ts';
-import type { CommandContext } from '../command.ts';
 import { selectControllers } from '../run-config.ts';
 import { EXIT_OK, UsageError } from '../errors.ts';
-import { installation, readDeployed } from '../installation.ts';
+import { installation, readerOf } from '../installation.ts';
 import type { InstalledController } from '../installation.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { MANIFESTS_OPTIONS } from '../flags/options.ts';
+import { defaultControllers } from '../program.ts';
+import type { CommandContext, ProgramOptions } from '../program.ts';
 
 /**
  * Prints the installation manifests of this version, modified by the flags.
@@ -15,17 +15,19 @@ import type { MANIFESTS_OPTIONS } from '../flags/options.ts';
  * @throws {UsageError} on invalid names, and on controllers that conflict with other flags
  */
 export async function manifests(
+  program: ProgramOptions,
+  deploy: URL,
   flags: OptionValues<typeof MANIFESTS_OPTIONS>,
   { print }: Pick<CommandContext, 'print'>,
 ): Promise<number> {
   const namespaces = [
     ...new Set(flags.namespaces.map((name) => namespaceName(name, '--namespaces'))),
   ];
-  const text = installation(readDeployed, {
+  const text = installation(program.name, readerOf(deploy), {
     namespace: flags.namespace ? namespaceName(flags.namespace, '--namespace') : undefined,
     image: flags.image ? imageName(flags.image) : undefined,
     namespaces,
-    controllers: installedControllers(flags.controllers, namespaces.length > 0),
+    controllers: installedControllers(program, flags.controllers, namespaces.length > 0),
     only: flags.only,
   });
   print(text.trimEnd());
@@ -34,14 +36,17 @@ export async function manifests(
 
 /** Returns undefined for the default controllers, which need no flag. */
 function installedControllers(
+  program: ProgramOptions,
   selectors: readonly string[],
   isNamespaced: boolean,
 ): InstalledController[] | undefined {
-  const names = selectControllers(selectors, [...CONTROLLERS.keys()], DEFAULT_CONTROLLERS);
-  if (names.join() === DEFAULT_CONTROLLERS.join()) return undefined;
-  return [...CONTROLLERS]
+  const { controllers } = program;
+  const onByDefault = defaultControllers(program);
+  const names = selectControllers(selectors, Object.keys(controllers), onByDefault);
+  if (names.join() === onByDefault.join()) return undefined;
+  return Object.entries(controllers)
     .filter(([name]) => names.includes(name))
-    .map(([name, { resource, isOnByDefault, isClusterScoped }]) => {
+    .map(([name, { resource, isOnByDefault = true, isClusterScoped }]) => {
       if (isNamespaced && isClusterScoped) {
         throw new UsageError(
           `--controllers has ${name}, which is cluster-scoped and cannot be combined with --namespaces`,
@@ -55,7 +60,7 @@ function installedControllers(
 function imageName(image: string): string {
   if (!/^[\w.-]+(:\d+)?(\/[\w.-]+)*(:[\w.-]+)?(@sha256:[0-9a-f]{64})?$/.test(image)) {
     throw new UsageError(
-      `invalid value ${goQuote(image)} for --image: must be an image name, as in registry.example.com/crd-controller:1.2.3`,
+      `invalid value ${goQuote(image)} for --image: must be an image name, as in registry.example.com/controller:1.2.3`,
     );
   }
   return image;

@@ -8,13 +8,12 @@ import { buildMetrics, createRegistry, expose, logMetrics } from '../../metrics/
 import { systemClock } from '../../util/clock.ts';
 import { SinglePass } from '../../manager/single-pass.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
-import type { CommandContext } from '../command.ts';
 import { daemon } from '../daemon.ts';
 import { servingCertificate } from '../endpoints.ts';
 import { EXIT_FAILURE, EXIT_OK } from '../errors.ts';
 import { leaseNamespace, leaseTimeoutMs } from '../run-config.ts';
 import { droppedLogLines } from '../logs/logging.ts';
-import { manifest } from '../package.ts';
+import type { CommandContext, ProgramOptions } from '../program.ts';
 import type { RunConfig } from '../run-config.ts';
 import { collectStartGarbage } from '../start-garbage.ts';
 
@@ -28,6 +27,7 @@ const START_MS = 10_000;
  * @returns the exit code
  */
 export async function runController(
+  program: ProgramOptions,
   config: RunConfig,
   {
     log,
@@ -39,16 +39,16 @@ export async function runController(
 ): Promise<number> {
   const clock = systemClock;
   const registry = createRegistry({ processMetrics: true });
-  const metrics = metricsOf(registry);
+  const metrics = metricsOf(registry, { manager: program.name });
   const cluster = await loadCluster(config.cluster, { environment, log });
-  const { version, gitHead } = manifest();
-  buildMetrics(registry, { version, revision: gitHead });
+  const { name, version, revision } = program;
+  buildMetrics(registry, { version, revision });
   logMetrics(registry, droppedLogLines);
   const { qps, burst, timeoutMs } = config.requests;
   const { leaderElection } = config;
   const fence = new WriteFence();
   const common = { clock, log: log.named('client'), metrics: metrics.restClient };
-  const agent = userAgent(version);
+  const agent = userAgent(program);
   const connection = connectCluster(cluster, {
     ...common,
     userAgent: agent,
@@ -76,7 +76,7 @@ export async function runController(
   const singlePass = config.isOnce
     ? new SinglePass({ clock, log }, { isDryRun: config.isDryRun })
     : undefined;
-  log.info('Starting crd-controller', {
+  log.info(`Starting ${name}`, {
     version: `v${version}`,
     node: process.version,
     server,
@@ -87,6 +87,7 @@ export async function runController(
   if (config.isDryRun) log.info('Dry run: no object is changed, and no Lease is acquired');
   const whole = daemon(
     {
+      program,
       client,
       clock,
       // Lines such as "Created Pod" must show that nothing was stored.

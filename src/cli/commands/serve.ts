@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { CommandContext } from '../command.ts';
+import type { CommandContext } from '../program.ts';
 import type { Manifest } from '../../client/apply/manifest.ts';
 import type { EmbeddedCluster } from '../embedded-cluster.ts';
 import { startEmbeddedCluster } from '../embedded-cluster.ts';

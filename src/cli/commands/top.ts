@@ -3,7 +3,7 @@ import { systemClock } from '../../util/clock.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { messageOf } from '../../util/values.ts';
 import { isLoopback, parseBindAddress } from '../../serving/bind-address.ts';
-import type { CommandContext } from '../command.ts';
+import type { CommandContext } from '../program.ts';
 import { EXIT_FAILURE, EXIT_OK, UsageError } from '../errors.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { TOP_OPTIONS } from '../flags/options.ts';

@@ -33,6 +33,13 @@ function otherSpellings(name: string): readonly string[] {
   return which === undefined ? [] : [`leader-election-${which}`];
 }
 
+/** Environment of a process, in which a prefix marks the variables of flags. */
+export interface Environment {
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  /** `CRD_CONTROLLER_` */
+  readonly prefix: string;
+}
+
 /** Value that a user gave to an option. */
 export interface Setting {
   /** Flag, variable or field, for messages. */
@@ -50,7 +57,7 @@ export const CONFIG_FLAG = 'config';
 export function configPath(
   options: Options,
   flags: readonly string[],
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
 ): string {
   const option = options[CONFIG_FLAG];
   if (!option) return '';
@@ -70,7 +77,7 @@ export function configPath(
 export function parseFlags<O extends Options>(
   options: O,
   flags: readonly string[],
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
   file: FileSettings = new Map(),
 ): ParsedFlags<O> {
   const unknown = flags.map(nameOf).find((name) => !Object.hasOwn(options, name));
@@ -155,14 +162,14 @@ function flagSettings(name: string, given: Readonly<Record<string, unknown>>): S
 function environmentSettings(
   name: string,
   option: Option<unknown>,
-  environment: Readonly<Record<string, string | undefined>>,
+  { variables, prefix }: Environment,
 ): Setting[] {
   if (option.flagOnly) return [];
-  return [...(option.environment ?? []).toReversed(), environmentVariable(name)].flatMap(
+  return [...(option.environment ?? []).toReversed(), environmentVariable(name, prefix)].flatMap(
     (source) => {
       const { variable, read } =
         typeof source === 'string' ? { variable: source, read: (text: string) => text } : source;
-      const text = environment[variable];
+      const text = variables[variable];
       return text ? [{ source: variable, text: read(text) }] : [];
     },
   );
@@ -183,8 +190,8 @@ function effectiveSetting(
 }
 
 /** Returns the environment variable of a flag: `CRD_CONTROLLER_KUBE_API_QPS`. */
-export function environmentVariable(flag: string): string {
-  return `CRD_CONTROLLER_${flag.replaceAll('-', '_').toUpperCase()}`;
+export function environmentVariable(flag: string, prefix: string): string {
+  return `${prefix}${flag.replaceAll('-', '_').toUpperCase()}`;
 }
 
 function parse<T>(option: Option<T>, { source, text }: Setting): T {

@@ -1,30 +1,35 @@
 import type { Command } from '../command.ts';
+import { environmentPrefix } from '../program.ts';
+import type { ProgramOptions } from '../program.ts';
 import { wrapWords } from '../../util/wrap-words.ts';
-import { COMMANDS } from '../commands.ts';
 import { environmentVariable, flagNamed, flagParser, sortedOptions } from './flag-parser.ts';
 import type { Option, Options } from './option.ts';
-import { RUN_OPTIONS } from './options.ts';
 
-const PROGRAM = 'crd-controller';
 const NARROWEST = 80;
 const WIDEST = 110;
 
 /**
- * Returns the help text of `command`. The help of the default command is also that of the program and lists
- * all commands.
+ * Returns the help text of `command`, which is one of `commands`. The help of the default command is also that
+ * of the program and lists all commands.
  *
  * @param columns width of the terminal
  */
-export async function helpText(command: Command, columns: number = 80): Promise<string> {
+export async function helpText(
+  program: ProgramOptions,
+  commands: readonly Command[],
+  command: Command,
+  columns: number = 80,
+): Promise<string> {
+  const { name, description = `${name} ${ABOUT}` } = program;
   const width = Math.max(NARROWEST, Math.min(WIDEST, columns));
-  const isDefault = command === COMMANDS[0];
+  const isDefault = command === commands[0];
   const sections = [
-    ...(isDefault ? ABOUT : [command.description]),
-    usage(command, isDefault),
-    ...(isDefault ? [commands()] : []),
-    await flagParser(command.options).scriptName(PROGRAM).wrap(width).getHelp(),
-    examples(command, width),
-    ...(isDefault ? MORE : [`"${PROGRAM} --help" lists all commands.`]),
+    isDefault ? description : command.description,
+    usage(name, command, isDefault),
+    ...(isDefault ? [commandList(commands)] : []),
+    await flagParser(command.options).scriptName(name).wrap(width).getHelp(),
+    examples(name, command, width),
+    ...(isDefault ? more(program) : [`"${name} --help" lists all commands.`]),
   ];
   return sections
     .filter((section) => section !== '')
@@ -32,31 +37,33 @@ export async function helpText(command: Command, columns: number = 80): Promise<
     .join('\n\n');
 }
 
-const ABOUT = [
-  `${PROGRAM} runs controllers for custom resources of a Kubernetes cluster: it watches objects, compares desired and observed state, and reconciles the difference.`,
-];
+const ABOUT =
+  'runs controllers for custom resources of a Kubernetes cluster: it watches objects, compares desired and observed state, and reconciles the difference.';
 
-const MORE = [
-  `Go's forms of flags work: -v=4, -v 4, -kubeconfig=FILE, and _ for -. Most flags can also be set in the environment, as in ${environmentVariable('kube-api-qps')}=50, or in the --config file, as in kubeApiQps: 50. A flag has precedence over its variable, and the variable over the file. klog's legacy flags (-logtostderr, -alsologtostderr=true and others) are accepted and ignored.`,
-  `"${PROGRAM} COMMAND --help" lists the flags of a command. The guides are in the docs folder of the package.`,
-];
-
-function usage({ name, operands }: Command, isDefault: boolean): string {
-  const own = [name, operands, '[flags]'].filter((word) => word !== undefined).join(' ');
-  const lines = isDefault ? ['[run] [flags]', 'COMMAND [flags]'] : [own];
-  return ['Usage:', ...lines.map((line) => `  ${PROGRAM} ${line}`)].join('\n');
+function more(program: ProgramOptions): string[] {
+  const variable = environmentVariable('kube-api-qps', environmentPrefix(program));
+  return [
+    `Go's forms of flags work: -v=4, -v 4, -kubeconfig=FILE, and _ for -. Most flags can also be set in the environment, as in ${variable}=50, or in the --config file, as in kubeApiQps: 50. A flag has precedence over its variable, and the variable over the file. klog's legacy flags (-logtostderr, -alsologtostderr=true and others) are accepted and ignored.`,
+    `"${program.name} COMMAND --help" lists the flags of a command. The guides are in the docs folder of the package crd-controller.`,
+  ];
 }
 
-function commands(): string {
-  const longest = Math.max(...COMMANDS.map(({ name }) => name.length));
-  const lines = COMMANDS.map(({ name, summary }) => `  ${name.padEnd(longest)}  ${summary}`);
+function usage(program: string, { name, operands }: Command, isDefault: boolean): string {
+  const own = [name, operands, '[flags]'].filter((word) => word !== undefined).join(' ');
+  const lines = isDefault ? ['[run] [flags]', 'COMMAND [flags]'] : [own];
+  return ['Usage:', ...lines.map((line) => `  ${program} ${line}`)].join('\n');
+}
+
+function commandList(commands: readonly Command[]): string {
+  const longest = Math.max(...commands.map(({ name }) => name.length));
+  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(longest)}  ${summary}`);
   return ['Commands:', ...lines].join('\n');
 }
 
-function examples(command: Command, width: number): string {
+function examples(program: string, command: Command, width: number): string {
   if (command.examples.length === 0) return '';
   const lines = command.examples.map(
-    ([line, meaning]) => `  # ${meaning}\n${continued(`  ${PROGRAM} ${line}`, width)}`,
+    ([line, meaning]) => `  # ${meaning}\n${continued(`  ${program} ${line}`, width)}`,
   );
   return ['Examples:', ...lines].join('\n');
 }
@@ -76,7 +83,7 @@ function wrapped(text: string, width: number): string {
 }
 
 /** Returns the table of the daemon's flags for the documentation, as Markdown. */
-export function optionsTable(options: Options = RUN_OPTIONS): string {
+export function optionsTable(options: Options): string {
   const lines = ['| Flag | Default | Meaning |', '| --- | --- | --- |'];
   let group = '';
   for (const [name, option] of sortedOptions(options)) {

@@ -82,14 +82,17 @@ type Grouped<O> = {
   readonly [K in keyof O]: O[K] extends UngroupedOption<infer T> ? Option<T> : never;
 };
 
-/** Returns the options under a heading; `shared` fields apply to all of them. */
+/** Returns the options under a heading, unless they have one; `shared` fields apply to all others. */
 export function optionGroup<O extends Readonly<Record<string, UngroupedOption<unknown>>>>(
   group: Option<unknown>['group'],
   options: O,
   shared: Pick<Option<unknown>, 'flagOnly'> = {},
 ): Grouped<O> {
   const entries = Object.entries(options);
-  const grouped = entries.map(([name, option]) => [name, { ...option, ...shared, group }]);
+  const grouped = entries.map(([name, option]) => [
+    name,
+    'group' in option ? option : { ...option, ...shared, group },
+  ]);
   return Object.fromEntries(grouped) as Grouped<O>;
 }
 

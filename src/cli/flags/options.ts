@@ -16,7 +16,8 @@ import {
   textOption,
   vmoduleOption,
 } from './option.ts';
-import type { Option, Options, UngroupedOption } from './option.ts';
+import type { Option, Options } from './option.ts';
+import type { ProgramOptions } from '../program.ts';
 
 /** Flags of all commands. Each flag is defined once. Help texts and the options table are generated from them. */
 
@@ -95,17 +96,8 @@ export const KLOG_FLAGS: readonly FlagForm[] = [
   ].map((name) => ({ name, isBoolean: false, isList: false })),
 ];
 
-function concurrencyOption(kind: string): UngroupedOption<number> {
-  return integerOption({
-    help: `Number of ${kind} that are reconciled at the same time`,
-    default: DEFAULT_CONCURRENCY,
-    min: 1,
-    max: 1000,
-  });
-}
-
-/** Flags of `run`. */
-export const RUN_OPTIONS = {
+/** Flags of `run` in every program. */
+const RUN_OPTIONS = {
   ...COMMON_OPTIONS,
   ...CLUSTER_OPTIONS,
   ...optionGroup('Process', {
@@ -138,14 +130,6 @@ export const RUN_OPTIONS = {
     }),
     'watch-label-selector': labelSelectorOption({
       help: 'Label selector for the objects to reconcile, as in team=a or !team. Owned objects do not need the labels',
-    }),
-    'concurrent-count-syncs': concurrencyOption('Counts'),
-    'concurrent-webapp-syncs': concurrencyOption('WebApps'),
-    'concurrent-at-syncs': concurrencyOption('Ats'),
-    'concurrent-foo-syncs': concurrencyOption('Foos'),
-    'pod-count-events': booleanOption({
-      help: 'Emit an event with the count on each new Pod, if pod-count is enabled',
-      default: true,
     }),
     'resync-period': durationOption({
       help: 'Period after which every object is synced again without a change; 0 disables resyncs',
@@ -180,7 +164,7 @@ export const RUN_OPTIONS = {
     }),
     'leader-elect-resource-name': textOption({
       help: 'Name of the Lease; the same for all replicas, different for each installation',
-      default: 'crd-controller',
+      // The default is the name of the program.
     }),
     'leader-elect-resource-namespace': textOption({
       help: 'Namespace of the Lease. Default: the namespace of the service account or of the kubeconfig context',
@@ -265,6 +249,40 @@ export const RUN_OPTIONS = {
   }),
 } as const;
 
+export type RunOptions = typeof RUN_OPTIONS;
+
+/**
+ * Returns the flags of `run`: those of every program, one for the concurrency of each controller, and the
+ * program's own.
+ *
+ * @throws {RangeError} if a flag of the program exists already
+ */
+export function runOptions({ name, controllers, flags = {} }: ProgramOptions): RunOptions {
+  const lease = RUN_OPTIONS['leader-elect-resource-name'];
+  const concurrency = Object.entries(controllers).map(([each, { resource }]) => [
+    concurrencyFlag(each),
+    integerOption({
+      help: `Number of ${resource.kind} objects that are reconciled at the same time`,
+      default: DEFAULT_CONCURRENCY,
+      min: 1,
+      max: 1000,
+    }),
+  ]);
+  const options = {
+    ...RUN_OPTIONS,
+    'leader-elect-resource-name': { ...lease, default: name },
+    ...optionGroup('Controllers', Object.fromEntries(concurrency)),
+  };
+  const taken = Object.keys(flags).find((flag) => Object.hasOwn(options, flag));
+  if (taken !== undefined) throw new RangeError(`runDaemon: the flag --${taken} exists already`);
+  return { ...options, ...optionGroup('Controllers', flags) };
+}
+
+/** Returns the flag of a controller's concurrency. */
+export function concurrencyFlag(controller: string): string {
+  return `concurrent-${controller}-syncs`;
+}
+
 /** Parts of an installation, named after the folders of hack/deploy, in the order of their application. */
 export const MANIFEST_PARTS = ['namespace', 'crds', 'rbac', 'manager'] as const;
 
@@ -274,32 +292,37 @@ export type ManifestPart = (typeof MANIFEST_PARTS)[number];
  * Flags of `check`: all flags of `run`, so that a command line can be checked unchanged. Flags without
  * effect on the checks are hidden.
  */
-export const CHECK_OPTIONS = {
-  ...onlyShowing(RUN_OPTIONS, [
-    ...keysOf(COMMON_OPTIONS),
-    ...keysOf(CLUSTER_OPTIONS),
-    'config',
-    'controllers',
-    'namespaces',
-    'leader-elect',
-    'leader-elect-resource-name',
-    'leader-elect-resource-namespace',
-    'shards',
-    'kube-api-request-timeout',
-  ]),
-  ...optionGroup(
-    'Other',
-    {
-      output: choiceOption({
-        help: 'Output format: "table" or "json"',
-        default: 'table',
-        choices: ['table', 'json'],
-        aliases: ['o'],
-      }),
-    },
-    { flagOnly: true },
-  ),
-} as const;
+export function checkFlags(program: ProgramOptions): CheckOptions {
+  return { ...onlyShowing(runOptions(program), SHOWN_BY_CHECK), ...CHECK_OUTPUT };
+}
+
+export type CheckOptions = RunOptions & typeof CHECK_OUTPUT;
+
+const SHOWN_BY_CHECK: readonly (keyof RunOptions)[] = [
+  ...keysOf(COMMON_OPTIONS),
+  ...keysOf(CLUSTER_OPTIONS),
+  'config',
+  'controllers',
+  'namespaces',
+  'leader-elect',
+  'leader-elect-resource-name',
+  'leader-elect-resource-namespace',
+  'shards',
+  'kube-api-request-timeout',
+];
+
+const CHECK_OUTPUT = optionGroup(
+  'Other',
+  {
+    output: choiceOption({
+      help: 'Output format: "table" or "json"',
+      default: 'table',
+      choices: ['table', 'json'],
+      aliases: ['o'],
+    }),
+  },
+  { flagOnly: true },
+);
 
 /** Flags of `top`. */
 export const TOP_OPTIONS = {
@@ -437,11 +460,11 @@ export const MANIFESTS_OPTIONS = {
     'Installation',
     {
       namespace: textOption({
-        help: 'Namespace of the controller. Default: crd-controller-system',
+        help: 'Namespace of the controller. Default: as in the files of the installation',
         aliases: ['n'],
       }),
       image: textOption({
-        help: 'Image to run. Default: crd-controller, in the version of this program',
+        help: 'Image to run. Default: as in the files of the installation',
       }),
       controllers: listOption({
         help: 'Controllers to run, as in run --controllers; the CRDs and roles of others are omitted',

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { commandLine } from '../../../src/cli/command-line.ts';
-import { COMMANDS } from '../../../src/cli/commands.ts';
 import { goQuote } from '../../../src/util/go-quote.ts';
+import { COMMANDS, PROGRAM } from '../../support/own-program.ts';
 
 async function run(...argv: readonly string[]) {
   const spoken = { stdout: '', stderr: '' };
   const code = await commandLine(
+    PROGRAM,
     argv,
     {},
     {
@@ -71,6 +72,7 @@ test('stops a command that cannot write its output, and fails', async () => {
   const failed = new AbortController();
   let warned = '';
   const code = await commandLine(
+    PROGRAM,
     ['version'],
     {},
     {

@@ -7,11 +7,10 @@ import { join } from 'node:path';
 import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { commandLine } from '../../../src/cli/command-line.ts';
-import { COMMANDS } from '../../../src/cli/commands.ts';
 import { CONFIG_API_VERSION, CONFIG_KIND, fieldsOf } from '../../../src/cli/flags/config-file.ts';
 import { environmentVariable, flagNamed } from '../../../src/cli/flags/flag-parser.ts';
 import type { Option } from '../../../src/cli/flags/option.ts';
-import { RUN_OPTIONS } from '../../../src/cli/flags/options.ts';
+import { COMMANDS, PROGRAM, RUN_OPTIONS, environmentOf } from '../../support/own-program.ts';
 
 /**
  * Every flag of every command with invalid values. Each results in one line that
@@ -126,6 +125,7 @@ const NOWHERE = { HOME: '/nonexistent', KUBECONFIG: '/nonexistent/kubeconfig' };
 async function run(argv: readonly string[], environment: object = {}): Promise<RunResult> {
   const spoken = { stdout: '', stderr: '' };
   const code = await commandLine(
+    PROGRAM,
     argv,
     { ...NOWHERE, ...environment },
     {
@@ -197,7 +197,7 @@ for (const { name: command, options } of COMMANDS) {
       for (const [name, option] of flags) {
         const [value] = wrongFor(option);
         if (option.flagOnly || !value) continue;
-        const variable = environmentVariable(name);
+        const variable = environmentVariable(name, environmentOf().prefix);
         await assertRefused(start, { named: variable, environment: { [variable]: value } });
       }
     });

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { commandLine } from '../../../src/cli/command-line.ts';
+import { PROGRAM } from '../../support/own-program.ts';
 
 /** Returns the log of a start with `flags` and without a cluster. */
 async function startedWith(...flags: readonly string[]): Promise<string[]> {
   const lines: string[] = [];
   const said: string[] = [];
   const code = await commandLine(
+    PROGRAM,
     [...flags, '-skip_headers', '--kubeconfig=/nonexistent'],
     {},
     {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { leaseNamespace, leaseTimeoutMs, runConfig } from '../../../src/cli/run-config.ts';
 import { parseFlags } from '../../../src/cli/flags/flag-parser.ts';
-import { RUN_OPTIONS } from '../../../src/cli/flags/options.ts';
+import { PROGRAM, RUN_OPTIONS, environmentOf } from '../../support/own-program.ts';
 
 function configOf(...flags: readonly string[]) {
-  const parsed = parseFlags(RUN_OPTIONS, ['--leader-elect=true', ...flags], {});
-  const { leaderElection } = runConfig(parsed, { all: ['count'], onByDefault: ['count'] });
+  const parsed = parseFlags(RUN_OPTIONS, ['--leader-elect=true', ...flags], environmentOf());
+  const { leaderElection } = runConfig(parsed, PROGRAM);
   assert.ok(leaderElection);
   return leaderElection;
 }

@@ -2,13 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { normaliseArguments } from '../../../src/cli/flags/arguments.ts';
 import { flagForms, parseFlags } from '../../../src/cli/flags/flag-parser.ts';
-import { RUN_OPTIONS } from '../../../src/cli/flags/options.ts';
 import { runConfig } from '../../../src/cli/run-config.ts';
+import { PROGRAM, RUN_OPTIONS, environmentOf } from '../../support/own-program.ts';
 
 function configOf(argv: readonly string[], environment: Record<string, string> = {}) {
   const { flags } = normaliseArguments(argv, flagForms(RUN_OPTIONS));
-  const known = { all: ['count', 'webapp', 'pod-count'], onByDefault: ['count', 'webapp'] };
-  return runConfig(parseFlags(RUN_OPTIONS, flags, environment), known);
+  return runConfig(parseFlags(RUN_OPTIONS, flags, environmentOf(environment)), PROGRAM);
 }
 
 test('has defaults for local runs', () => {
@@ -19,7 +18,7 @@ test('has defaults for local runs', () => {
       master: undefined,
       impersonate: undefined,
     },
-    controllers: ['count', 'webapp'],
+    controllers: ['count', 'webapp', 'at', 'foo'],
     namespaces: [],
     labelSelector: '',
     features: { WatchListClient: true },
@@ -30,8 +29,9 @@ test('has defaults for local runs', () => {
       ['webapp', 10],
       ['at', 10],
       ['foo', 10],
+      ['pod-count', 10],
     ]),
-    podCountEvents: true,
+    flags: { 'pod-count-events': true },
     resyncPeriodMs: 36_000_000,
     leaderElection: undefined,
     requests: { qps: undefined, burst: 30, timeoutMs: 30_000 },
@@ -59,7 +59,7 @@ test('converts flags to the units of the program, and to text for the log', () =
     '--as=jane',
     '--as-group=a',
     '--as-group=b',
-    '--controllers=-webapp',
+    '--controllers=-webapp,-at,-foo',
     '--namespace=dev,test,dev',
     '--watch-label-selector=team=a,!old',
     '--feature-gates=WatchListClient=false',
@@ -111,8 +111,9 @@ test('converts flags to the units of the program, and to text for the log', () =
       ['webapp', 10],
       ['at', 10],
       ['foo', 10],
+      ['pod-count', 10],
     ]),
-    podCountEvents: true,
+    flags: { 'pod-count-events': true },
     resyncPeriodMs: 5_400_000,
     leaderElection: {
       name: 'mine',

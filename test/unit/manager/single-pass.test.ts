@@ -18,8 +18,8 @@ import type { SyncHandler } from '../../../src/manager/controller-options.ts';
 import { SinglePass } from '../../../src/manager/single-pass.ts';
 import { done, postpone, requeueAfter, TerminalError } from '../../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
-import { DEFAULT_CONTROLLERS } from '../../../src/controllers/registry.ts';
 import { Simulation } from '../../support/simulation.ts';
+import { DEFAULT_CONTROLLERS } from '../../support/own-program.ts';
 
 const SUBJECTS: readonly (readonly [Resource, object])[] = [
   [COUNTS, { name: 'nginx', count: 2 }],

@@ -26,7 +26,7 @@ test('counts postponed syncs and hot loops by controller, from zero on', async (
 
 test('reports 1 for a running controller and 0 for a stopped one', async () => {
   const registry = createRegistry();
-  const metrics = managerMetrics(registry);
+  const metrics = managerMetrics(registry, 'crd-controller');
   metrics.running('count', true);
   metrics.running('at', true);
   metrics.running('at', false);

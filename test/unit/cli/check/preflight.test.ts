@@ -9,13 +9,14 @@ import type { PreflightPlan } from '../../../../src/cli/commands/check.ts';
 import { allPassed } from '../../../../src/cli/check/check-result.ts';
 import type { CheckResult } from '../../../../src/cli/check/check-result.ts';
 import { ServerClock } from '../../../../src/cli/check/server-check.ts';
-import { readDeployed } from '../../../../src/cli/installation.ts';
+import { readerOf } from '../../../../src/cli/installation.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import type { HttpHandler, HttpResponse } from '../../../../src/util/http.ts';
 import { crdOf } from '../../../support/test-cluster.ts';
 import { manifestsOf, rulesOf } from '../../../support/roles.ts';
 import type { PolicyRule } from '../../../support/roles.ts';
+import { PROGRAM } from '../../../support/own-program.ts';
 
 const COUNT = { name: 'count', isOnByDefault: true, resource: COUNTS, isBuiltin: false };
 const POD_COUNT = { name: 'pod-count', isOnByDefault: false, resource: NODES, isBuiltin: true };
@@ -77,7 +78,10 @@ describe('preflight', () => {
       return withDate(response, clock.now());
     };
     const client = clientOf(token, serverClock.around(around(dated)));
-    const deps = { client, server: 'https://here', clock, serverClock, read: readDeployed };
+    const { name: program, deploy } = PROGRAM;
+    assert.ok(deploy);
+    const read = readerOf(deploy);
+    const deps = { client, server: 'https://here', clock, serverClock, read, program };
     return preflight(deps, { ...PLAN, ...plan }, new AbortController().signal);
   }
 

@@ -9,6 +9,7 @@ import { APPLY_OPTIONS } from '../../../../src/cli/flags/options.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
 import type { Client } from '../../../../src/client/client.ts';
 import { parseManifests } from '../../../../src/client/apply/manifest.ts';
+import { PROGRAM, environmentOf } from '../../../support/own-program.ts';
 
 const LOGGING = {
   format: 'text',
@@ -37,7 +38,8 @@ describe('crd-controller apply', () => {
     signal: new AbortController().signal,
     namespace: 'default',
   });
-  const flagsOf = (...flags: readonly string[]) => parseFlags(APPLY_OPTIONS, flags, {}).values;
+  const flagsOf = (...flags: readonly string[]) =>
+    parseFlags(APPLY_OPTIONS, flags, environmentOf()).values;
   const run = (text: string, ...flags: readonly string[]) =>
     applyTo(client, parseManifests([{ source: 'a.yaml', text }]), flagsOf(...flags), context());
 
@@ -93,6 +95,7 @@ describe('crd-controller apply', () => {
         ...context(),
         log,
         logLevel: level,
+        program: PROGRAM,
         logging: LOGGING,
         environment: {},
         colour: false,

@@ -7,12 +7,13 @@ import { ApiServer } from '../../../../src/apiserver/api-server.ts';
 import { normaliseArguments } from '../../../../src/cli/flags/arguments.ts';
 import { manifests } from '../../../../src/cli/commands/manifests.ts';
 import { flagForms, parseFlags } from '../../../../src/cli/flags/flag-parser.ts';
-import { MANIFESTS_OPTIONS, RUN_OPTIONS } from '../../../../src/cli/flags/options.ts';
+import { MANIFESTS_OPTIONS } from '../../../../src/cli/flags/options.ts';
 import { applyManifests } from '../../../../src/client/apply/apply.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
 import { parseManifests } from '../../../../src/client/apply/manifest.ts';
 import { rulesOf } from '../../../support/roles.ts';
 import type { Manifest } from '../../../support/roles.ts';
+import { PROGRAM, RUN_OPTIONS, environmentOf } from '../../../support/own-program.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../../../hack/deploy');
 
@@ -22,9 +23,10 @@ async function printed(...argv: readonly string[]): Promise<string> {
   const before = known.get(argv.join(' '));
   if (before !== undefined) return before;
   const { flags } = normaliseArguments(argv, flagForms(MANIFESTS_OPTIONS));
-  const { values } = parseFlags(MANIFESTS_OPTIONS, flags, {});
+  const { values } = parseFlags(MANIFESTS_OPTIONS, flags, environmentOf());
   let text = '';
-  await manifests(values, { print: (line) => (text += `${line}\n`) });
+  assert.ok(PROGRAM.deploy);
+  await manifests(PROGRAM, PROGRAM.deploy, values, { print: (line) => (text += `${line}\n`) });
   known.set(argv.join(' '), text);
   return text;
 }
@@ -135,7 +137,10 @@ describe('manifests', () => {
     ]);
     assert.ok(container(all)?.args.includes('--controllers=count,foo'));
     const { flags } = normaliseArguments(container(all)?.args ?? [], flagForms(RUN_OPTIONS));
-    assert.deepEqual(parseFlags(RUN_OPTIONS, flags, {}).values.controllers, ['count', 'foo']);
+    assert.deepEqual(parseFlags(RUN_OPTIONS, flags, environmentOf()).values.controllers, [
+      'count',
+      'foo',
+    ]);
   });
 
   test('--controllers adds a controller that is off by default, with its roles and policy', async () => {

@@ -6,18 +6,21 @@ const LINUX = { versions: { node: '24.21.0' }, platform: 'linux', arch: 'x64' };
 
 test("prints the Node.js version, and the platform in Go's terms", () => {
   assert.equal(
-    versionLine({ version: '1.2.3' }, LINUX),
+    versionLine({ name: 'crd-controller', version: '1.2.3' }, LINUX),
     'crd-controller v1.2.3 (node v24.21.0, linux/amd64)',
   );
   assert.equal(
-    versionLine({ version: '1.2.3' }, { ...LINUX, platform: 'win32', arch: 'arm64' }),
+    versionLine(
+      { name: 'crd-controller', version: '1.2.3' },
+      { ...LINUX, platform: 'win32', arch: 'arm64' },
+    ),
     'crd-controller v1.2.3 (node v24.21.0, windows/arm64)',
   );
 });
 
 test('prints the commit of the build', () => {
   assert.equal(
-    versionLine({ version: '1.2.3', gitHead: '1a2b3c4d5e6f' }, LINUX),
+    versionLine({ name: 'crd-controller', version: '1.2.3', revision: '1a2b3c4d5e6f' }, LINUX),
     'crd-controller v1.2.3 (commit 1a2b3c4, node v24.21.0, linux/amd64)',
   );
 });

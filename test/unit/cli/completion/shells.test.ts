@@ -4,14 +4,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { COMMANDS } from '../../../../src/cli/commands.ts';
 import { completion } from '../../../../src/cli/commands/completion.ts';
 import { flagNamed } from '../../../../src/cli/flags/flag-parser.ts';
-import { CONTROLLERS } from '../../../../src/controllers/registry.ts';
+import { COMMANDS, CONTROLLERS, PROGRAM } from '../../../support/own-program.ts';
 
 async function scriptFor(shell: string): Promise<string> {
   let text = '';
-  await completion([shell], COMMANDS, { print: (line) => (text += `${line}\n`) });
+  await completion([shell], PROGRAM, COMMANDS, { print: (line) => (text += `${line}\n`) });
   return text;
 }
 
@@ -133,7 +132,7 @@ describe('in bash', { skip: !isThere('bash') && 'there is no bash' }, () => {
   });
 
   test('offers each element of a list once', () => {
-    const names = [...CONTROLLERS.keys()];
+    const names = CONTROLLERS;
     const both = [...names, ...names.map((name) => `-${name}`)].toSorted();
     assert.deepEqual(offered('crd-controller --controllers='), both);
     assert.deepEqual(offered('crd-controller --controllers=count,fo'), ['count,foo']);
@@ -216,7 +215,7 @@ for (const [operands, message] of [
   [['bash', 'zsh'], 'completion takes one argument'],
 ] as const) {
   test(`rejects completion ${operands.join(' ')}`, async () => {
-    await assert.rejects(completion(operands, COMMANDS, { print: () => {} }), {
+    await assert.rejects(completion(operands, PROGRAM, COMMANDS, { print: () => {} }), {
       name: 'UsageError',
       message,
     });

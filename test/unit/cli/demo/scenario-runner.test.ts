@@ -17,10 +17,10 @@ import { packageRoot } from '../../../../src/cli/package.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
 import { Cluster } from '../../../../src/cluster/cluster.ts';
 import type { ClusterOptions } from '../../../../src/cluster/cluster.ts';
-import { CONTROLLERS } from '../../../../src/controllers/registry.ts';
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../../src/util/logger.ts';
 import { DAEMON_CONFIG } from '../../../support/test-cluster.ts';
+import { CONTROLLERS, PROGRAM } from '../../../support/own-program.ts';
 
 /** Returns the parts of a demo without a cluster and a daemon. */
 function testDemo(scenarios: readonly Scenario[] = SCENARIOS) {
@@ -54,7 +54,8 @@ function testDemo(scenarios: readonly Scenario[] = SCENARIOS) {
       { controllers: ['-events'], ...options },
     );
     const config = { ...DAEMON_CONFIG, controllers: scenarios.map(({ name }) => name) };
-    const deps = { client, clock, log: silentLogger, random: Math.random, host: 'test' };
+    const own = { program: PROGRAM, random: Math.random, host: 'test' };
+    const deps = { ...own, client, clock, log: silentLogger };
     return [cluster.run(signal), daemon(deps, config).run(signal)];
   };
 
@@ -170,14 +171,14 @@ describe('without a controller', () => {
 test('every controller has a scenario, and every scenario has a controller', () => {
   assert.deepEqual(
     SCENARIOS.map(({ name }) => name),
-    [...CONTROLLERS.keys()],
+    CONTROLLERS,
   );
 });
 
 test('selects scenarios by names of controllers, in their own order', () => {
   const chosen = (...only: string[]) => selectScenarios(only).map(({ name }) => name);
   assert.deepEqual(chosen('foo', 'at'), ['at', 'foo']);
-  assert.deepEqual(chosen(), [...CONTROLLERS.keys()]);
+  assert.deepEqual(chosen(), CONTROLLERS);
   assert.throws(() => selectScenarios(['count', 'webap']), {
     name: 'UsageError',
     message:

@@ -9,8 +9,8 @@ import {
   readConfigFile,
 } from '../../../../src/cli/flags/config-file.ts';
 import { parseFlags } from '../../../../src/cli/flags/flag-parser.ts';
-import { RUN_OPTIONS } from '../../../../src/cli/flags/options.ts';
 import { page } from '../../../support/docs.ts';
+import { RUN_OPTIONS, environmentOf } from '../../../support/own-program.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'config-file-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -24,7 +24,7 @@ function read(text: string) {
 }
 
 function valuesOf(text: string, flags: readonly string[] = [], environment = {}) {
-  return parseFlags(RUN_OPTIONS, flags, environment, read(text)).values;
+  return parseFlags(RUN_OPTIONS, flags, environmentOf(environment), read(text)).values;
 }
 
 describe('a configuration file', () => {
@@ -71,7 +71,12 @@ metricsBindAddress: ':8080'
   });
 
   test('appears among the changed options', () => {
-    const { changed } = parseFlags(RUN_OPTIONS, [], {}, read(`${HEAD}controllers: ['*', -foo]`));
+    const { changed } = parseFlags(
+      RUN_OPTIONS,
+      [],
+      environmentOf(),
+      read(`${HEAD}controllers: ['*', -foo]`),
+    );
     assert.deepEqual(changed, { controllers: '*,-foo' });
   });
 });
@@ -79,7 +84,7 @@ metricsBindAddress: ':8080'
 test('the configuration file in the documentation is valid', () => {
   const guide = page('docs/running.md');
   const [, text = ''] = /```yaml\n(apiVersion: crd-controller\.[\s\S]*?)```/.exec(guide) ?? [];
-  const { changed } = parseFlags(RUN_OPTIONS, [], {}, read(text));
+  const { changed } = parseFlags(RUN_OPTIONS, [], environmentOf(), read(text));
   assert.deepEqual(changed, {
     'feature-gates': 'WatchListClient=false',
     'leader-elect': 'true',
@@ -103,7 +108,10 @@ describe('the sample in hack/deploy', () => {
     const uncommented = sample.replaceAll(/^# ([a-zA-Z0-9]+: )(?=[-'[{\d]|true$|false$)/gm, '$1');
     const settings = read(uncommented);
     assert.deepEqual([...settings.keys()].toSorted(), shown.map(([, [flag]]) => flag).toSorted());
-    assert.deepEqual(parseFlags(RUN_OPTIONS, [], {}, settings), parseFlags(RUN_OPTIONS, [], {}));
+    assert.deepEqual(
+      parseFlags(RUN_OPTIONS, [], environmentOf(), settings),
+      parseFlags(RUN_OPTIONS, [], environmentOf()),
+    );
   });
 });
 

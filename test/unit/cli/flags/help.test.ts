@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { COMMANDS } from '../../../../src/cli/commands.ts';
 import { helpText, optionsTable } from '../../../../src/cli/flags/help.ts';
-import { RUN_OPTIONS } from '../../../../src/cli/flags/options.ts';
+import { COMMANDS, PROGRAM, RUN_OPTIONS } from '../../../support/own-program.ts';
 
 test('the help of the program lists the commands, and every flag with its default', async () => {
-  const text = await helpText(COMMANDS[0], 100);
+  const text = await helpText(PROGRAM, COMMANDS, COMMANDS[0], 100);
   const longest = Math.max(...COMMANDS.map(({ name }) => name.length));
   for (const { name, summary } of COMMANDS) {
     assert.ok(text.includes(`  ${name.padEnd(longest)}  ${summary}`), name);
@@ -19,7 +18,7 @@ test('the help of the program lists the commands, and every flag with its defaul
 });
 
 test('flags are grouped by headings, in order', async () => {
-  const text = await helpText(COMMANDS[0], 100);
+  const text = await helpText(PROGRAM, COMMANDS, COMMANDS[0], 100);
   const headings = [
     'Commands:',
     'Cluster access:',
@@ -42,7 +41,7 @@ test('no line is wider than the terminal', async () => {
   for (const command of COMMANDS) {
     for (const columns of [10, 80, 1000]) {
       const width = Math.max(80, Math.min(110, columns));
-      for (const line of (await helpText(command, columns)).split('\n')) {
+      for (const line of (await helpText(PROGRAM, COMMANDS, command, columns)).split('\n')) {
         assert.ok(line.length <= width, `${columns}: ${line}`);
       }
     }
@@ -52,13 +51,13 @@ test('no line is wider than the terminal', async () => {
 test('the help of a command has its own flags only', async () => {
   const serve = COMMANDS.find(({ name }) => name === 'serve');
   assert.ok(serve);
-  const text = await helpText(serve);
+  const text = await helpText(PROGRAM, COMMANDS, serve);
   assert.ok(text.includes('--write-kubeconfig'));
   assert.ok(!text.includes('--kubeconfig '));
 });
 
 test('the options table has a row for each flag that is not hidden', () => {
-  const lines = optionsTable().trimEnd().split('\n');
+  const lines = optionsTable(RUN_OPTIONS).trimEnd().split('\n');
   assert.deepEqual(lines.slice(0, 2), ['| Flag | Default | Meaning |', '| --- | --- | --- |']);
   assert.ok(lines.includes('| **Cluster access** | | |'));
   assert.ok(lines.some((line) => line.startsWith('| `--resync-period` | `10h` | ')));

@@ -13,6 +13,7 @@ import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
 import { Simulation } from '../../../support/simulation.ts';
 import { DAEMON_CONFIG } from '../../../support/test-cluster.ts';
+import { PROGRAM } from '../../../support/own-program.ts';
 
 const SRC = join(import.meta.dirname, '../../../../src');
 
@@ -43,6 +44,7 @@ describe('every page of a daemon on a loopback address', () => {
     const here = '127.0.0.1:0';
     const whole = daemon(
       {
+        program: PROGRAM,
         client: simulation.client,
         clock: new FakeClock(),
         log,

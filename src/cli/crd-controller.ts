@@ -1,0 +1,157 @@
+import { NODES } from '../api/builtin.ts';
+import { ATS } from '../api/generated/at.ts';
+import { COUNTS } from '../api/generated/count.ts';
+import { FOOS } from '../api/generated/foo.ts';
+import { WEB_APPS } from '../api/generated/web-app.ts';
+import { atController } from '../controllers/at/controller.ts';
+import { countController } from '../controllers/count/controller.ts';
+import { fooController } from '../controllers/foo/controller.ts';
+import { podCountController } from '../controllers/pod-count/controller.ts';
+import type { NamespacedControllerOptions } from '../controllers/options.ts';
+import { webAppController } from '../controllers/webapp/controller.ts';
+import type { Resource } from '../api/resource.ts';
+import type { Controller } from '../manager/controller.ts';
+import type { ControllerKit } from '../manager/run-controllers.ts';
+import { booleanOption } from './flags/option.ts';
+import {
+  APPLY_OPTIONS,
+  DEMO_OPTIONS,
+  GENERATE_OPTIONS,
+  INIT_OPTIONS,
+  SERVE_OPTIONS,
+} from './flags/options.ts';
+import { manifest, packageRoot } from './package.ts';
+import { programCommand } from './program.ts';
+import type { ProgramCommand, ProgramController, ProgramOptions } from './program.ts';
+import { runDaemon } from './run-daemon.ts';
+
+const FLAGS = {
+  'pod-count-events': booleanOption({
+    help: 'Emit an event with the count on each new Pod, if pod-count is enabled',
+    default: true,
+  }),
+};
+
+/** The controllers by their names in `--controllers`. */
+const CONTROLLERS: Readonly<Record<string, ProgramController<typeof FLAGS>>> = {
+  count: namespaced(COUNTS, countController),
+  webapp: namespaced(WEB_APPS, webAppController),
+  at: namespaced(ATS, atController),
+  foo: namespaced(FOOS, fooController),
+  'pod-count': {
+    resource: NODES,
+    build: (kit, { concurrency, flags }) =>
+      podCountController(kit, { concurrency, podEvents: flags['pod-count-events'] }),
+    isClusterScoped: true,
+    // It writes to cluster-scoped objects.
+    isOnByDefault: false,
+  },
+};
+
+function namespaced(
+  resource: Resource,
+  build: (kit: ControllerKit, options: NamespacedControllerOptions) => Controller,
+): ProgramController<typeof FLAGS> {
+  return {
+    resource,
+    build: (kit, { namespaces, concurrency }) => build(kit, { namespaces, concurrency }),
+  };
+}
+
+/** The modules of a command are imported when it runs, so that `--help` and usage errors are fast. */
+const COMMANDS: readonly ProgramCommand[] = [
+  programCommand({
+    name: 'demo',
+    summary: 'Run a demo of all controllers, without a cluster',
+    description:
+      'Start an API server in this process, run the controllers against it, and show what each controller does. The exit code is 0 if all checks of the demo pass.',
+    flags: DEMO_OPTIONS,
+    examples: [
+      ['demo', 'Show all controllers, in at most 30 s'],
+      ['demo --only=at,foo', 'Show two controllers'],
+      ['demo --keep', 'Keep the server and the daemon running, for kubectl'],
+    ],
+    run: async (flags, context) => {
+      const { demo } = await import('./commands/demo.ts');
+      return demo(flags, context);
+    },
+  }),
+  programCommand({
+    name: 'serve',
+    summary: 'Serve the embedded Kubernetes API, for kubectl and for tests',
+    description:
+      'Serve a Kubernetes API over HTTPS, with a garbage collector, a scheduler and a simulated kubelet, until SIGTERM or SIGINT.',
+    flags: SERVE_OPTIONS,
+    examples: [
+      ['serve --port=6444 --write-kubeconfig=dev.kubeconfig', 'Serve a cluster for kubectl'],
+    ],
+    run: async (flags, context) => {
+      const { serve } = await import('./commands/serve.ts');
+      return serve(flags, context);
+    },
+  }),
+  programCommand({
+    name: 'apply',
+    summary: 'Create and update objects of any kind from files',
+    description:
+      'Apply the manifests in files, folders and URLs to a cluster, by server-side apply: Namespaces and CustomResourceDefinitions first, then all other objects in their order. If a manifest cannot be read, nothing is sent.',
+    flags: APPLY_OPTIONS,
+    examples: [
+      ['apply -f crds -f examples/01-count', 'Apply CRDs and their objects'],
+      ['apply -f - --dry-run=server < count.yaml', 'Validate on the server, and store nothing'],
+    ],
+    run: async (flags, context) => {
+      const { apply } = await import('./commands/apply.ts');
+      return apply(flags, context);
+    },
+  }),
+  programCommand({
+    name: 'generate',
+    summary: 'Generate TypeScript from CustomResourceDefinitions',
+    description:
+      'Write a TypeScript module for each kind and served version in the given files, or in the .yaml, .yml and .json files of the given folders: its types, and the resource descriptor for typed informers, listers and clients.',
+    operands: 'CRD.yaml...',
+    operandCompletion: 'file',
+    flags: GENERATE_OPTIONS,
+    examples: [
+      ['generate crds --out=src/generated', 'Generate types for all CRDs in a folder'],
+      ['generate crds --check', 'Fail if the files are not up to date, as in CI'],
+    ],
+    run: async (flags, context, operands) => {
+      const { generate } = await import('./commands/generate.ts');
+      return generate(operands, flags, context);
+    },
+  }),
+  programCommand({
+    name: 'init',
+    summary: 'Create a project for a controller of your own',
+    description:
+      'Write a project for a controller of a new kind: CRD, types, controller, sample object, a test in virtual time, and an embedded cluster to run it on.',
+    operands: 'KIND',
+    flags: INIT_OPTIONS,
+    examples: [['init Website --group=acme.org --dir=website', 'Create a project in a new folder']],
+    run: async (flags, context, operands) => {
+      const { init } = await import('./commands/init.ts');
+      return init(operands, flags, context);
+    },
+  }),
+];
+
+/** Runs the program of this package. */
+export function runProgram(): Promise<void> {
+  return runDaemon(crdController());
+}
+
+/** Returns the program of this package. */
+export function crdController(): ProgramOptions {
+  const { version, gitHead } = manifest();
+  return {
+    name: 'crd-controller',
+    version,
+    revision: gitHead,
+    controllers: CONTROLLERS,
+    flags: FLAGS,
+    commands: COMMANDS,
+    deploy: new URL('hack/deploy/', packageRoot()),
+  };
+}

@@ -1,0 +1,207 @@
+import type { Resource } from '../api/resource.ts';
+import type { Controller } from '../manager/controller.ts';
+import type { ControllerKit } from '../manager/run-controllers.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+import type { Logger } from '../util/logger.ts';
+import type { Completion, UngroupedOption } from './flags/option.ts';
+import type { LogLevel } from './logs/log-level.ts';
+import type { LoggingOptions } from './logs/logging.ts';
+
+/** Flags of a program or command, by name without dashes. `textOption` and others define them. */
+export type Flags = Readonly<Record<string, UngroupedOption<unknown>>>;
+
+/** Parsed values of flags. */
+export type FlagValues<F extends Flags> = {
+  readonly [K in keyof F]: F[K] extends UngroupedOption<infer T> ? T : never;
+};
+
+/** Values of the flags of `run` that a controller uses. */
+export interface ControllerSettings<F extends Flags = Flags> {
+  /** `--namespaces`; empty: all namespaces. */
+  readonly namespaces: readonly string[];
+  /** `--concurrent-NAME-syncs` */
+  readonly concurrency: number | undefined;
+  /** The program's own flags. */
+  readonly flags: FlagValues<F>;
+}
+
+/** Controller of a program. */
+export interface ProgramController<F extends Flags = Flags> {
+  /** The reconciled kind. */
+  readonly resource: Resource;
+  /** Builds the controller. Called once, before any request is sent. */
+  build(kit: ControllerKit, settings: ControllerSettings<F>): Controller;
+  /**
+   * Whether `--controllers=*` includes it.
+   * @default true
+   */
+  readonly isOnByDefault?: boolean;
+  /**
+   * Whether it needs the whole cluster. Then it does not run if `--namespaces` is set.
+   * @default false
+   */
+  readonly isClusterScoped?: boolean;
+}
+
+/** Log, output and signals of the process, for a command. */
+export interface CommandContext {
+  readonly program: ProgramOptions;
+  readonly log: Logger;
+  /** Options of `log`, to create another log with a different verbosity. */
+  readonly logging: LoggingOptions;
+  /** Verbosity of `log`; can change while the process runs. */
+  readonly logLevel: LogLevel;
+  /** Aborts on SIGTERM, SIGINT and a failed standard output. */
+  readonly signal: AbortSignal;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Writes a line of the command's output to standard output. */
+  readonly print: (text: string) => void;
+  /** Writes a message for the user to standard error, outside the log. */
+  readonly warn: (text: string) => void;
+  /** Whether standard output is a terminal with colours. */
+  readonly colour: boolean;
+}
+
+/** Command of a program. */
+export interface ProgramCommand<F extends Flags = Flags> {
+  readonly name: string;
+  /** Line in the list of commands. */
+  readonly summary: string;
+  /**
+   * First paragraph of the command's help.
+   * @default the summary
+   */
+  readonly description?: string;
+  /** @default none */
+  readonly flags?: F;
+  /**
+   * Positional arguments as the help shows them: `FILE...`.
+   * @default none, positional arguments are rejected
+   */
+  readonly operands?: string;
+  /**
+   * Shell completion of the positional arguments.
+   * @default none
+   */
+  readonly operandCompletion?: Completion;
+  /**
+   * Examples in the help.
+   * @default none
+   */
+  readonly examples?: readonly (readonly [commandLine: string, meaning: string])[];
+  /** Runs the command and resolves to the exit code. */
+  run(values: FlagValues<F>, context: CommandContext, operands: readonly string[]): Promise<number>;
+}
+
+/** Returns `command`. Infers the types of its flags. */
+export function programCommand<F extends Flags>(command: ProgramCommand<F>): ProgramCommand {
+  return command;
+}
+
+/** Options of `runDaemon`. */
+export interface ProgramOptions<F extends Flags = Flags> {
+  /**
+   * Lower-case letters, digits and "-". The User-Agent, the Lease, the label `manager` of metrics and the
+   * environment variables of flags have this name.
+   */
+  readonly name: string;
+  /** As in `1.2.3`. */
+  readonly version: string;
+  /**
+   * Commit of the build, for `version` and metrics.
+   * @default unknown
+   */
+  readonly revision?: string | undefined;
+  /**
+   * First paragraph of the help.
+   * @default a sentence about controllers
+   */
+  readonly description?: string;
+  /** By their names in `--controllers`. */
+  readonly controllers: Readonly<Record<string, ProgramController<F>>>;
+  /**
+   * Folder of a kustomization, for `manifests` and for the permissions that `check` checks, with a final slash.
+   * @default none: there is no command `manifests`
+   */
+  readonly deploy?: URL;
+  /**
+   * Flags of `run` and `check`, in addition to the usual ones.
+   * @default none
+   */
+  readonly flags?: F;
+  /** @default none */
+  readonly commands?: readonly ProgramCommand[];
+}
+
+const PROGRAM_OPTIONS: OptionNames<ProgramOptions> = {
+  name: true,
+  version: true,
+  revision: true,
+  description: true,
+  controllers: true,
+  deploy: true,
+  flags: true,
+  commands: true,
+};
+
+const COMMAND_OPTIONS: OptionNames<ProgramCommand> = {
+  name: true,
+  summary: true,
+  description: true,
+  flags: true,
+  operands: true,
+  operandCompletion: true,
+  examples: true,
+  run: true,
+};
+
+const CONTROLLER_OPTIONS: OptionNames<ProgramController> = {
+  resource: true,
+  build: true,
+  isOnByDefault: true,
+  isClusterScoped: true,
+};
+
+/** Name of a program, controller, command or flag. */
+const NAME = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
+
+/**
+ * Checks the options of a program, which may come from plain JavaScript.
+ *
+ * @throws {TypeError} on an unknown option
+ * @throws {RangeError} on a malformed name
+ */
+export function checkProgram(program: ProgramOptions): void {
+  checkOptions(program, PROGRAM_OPTIONS, 'runDaemon');
+  const { controllers, flags = {}, commands = [] } = program;
+  for (const each of commands) checkOptions(each, COMMAND_OPTIONS, `command ${each.name}`);
+  for (const [name, each] of Object.entries(controllers))
+    checkOptions(each, CONTROLLER_OPTIONS, `controller ${name}`);
+  const names = {
+    name: [program.name],
+    controllers: Object.keys(controllers),
+    flags: Object.keys(flags),
+    commands: commands.map(({ name }) => name),
+  };
+  for (const [option, all] of Object.entries(names)) {
+    const bad = all.find((name) => !NAME.test(name));
+    if (bad === undefined) continue;
+    throw new RangeError(
+      `runDaemon: ${option}: ${JSON.stringify(bad)} must consist of lower-case letters, digits and single "-" between them`,
+    );
+  }
+  if (names.controllers.length === 0) throw new RangeError('runDaemon: controllers is empty');
+}
+
+/** Returns the names that `*` includes. */
+export function defaultControllers({ controllers }: Pick<ProgramOptions, 'controllers'>): string[] {
+  return Object.entries(controllers)
+    .filter(([, { isOnByDefault = true }]) => isOnByDefault)
+    .map(([name]) => name);
+}
+
+/** Returns the prefix of the environment variables of a program: `CRD_CONTROLLER_`. */
+export function environmentPrefix({ name }: Pick<ProgramOptions, 'name'>): string {
+  return `${name.replaceAll('-', '_').toUpperCase()}_`;
+}

@@ -1,0 +1,31 @@
+/**
+ * A program with the command line of `crd-controller`: flags, environment, configuration file, logs, leader
+ * election, metrics, probes, debug pages, dry run and single pass.
+ *
+ * @module
+ */
+export { runDaemon } from './cli/run-daemon.ts';
+export { programCommand } from './cli/program.ts';
+export type {
+  CommandContext,
+  ControllerSettings,
+  Flags,
+  FlagValues,
+  ProgramCommand,
+  ProgramController,
+  ProgramOptions,
+} from './cli/program.ts';
+export {
+  bindAddressOption,
+  booleanOption,
+  choiceOption,
+  choicesOption,
+  durationOption,
+  hostOption,
+  integerOption,
+  labelSelectorOption,
+  listOption,
+  textOption,
+} from './cli/flags/option.ts';
+export type { Completion, UngroupedOption } from './cli/flags/option.ts';
+export { UsageError } from './cli/errors.ts';

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it, test } from 'node:test';
+import { EVENTS, LEASES, NAMESPACES } from '../../../src/api/builtin.ts';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { commandLine } from '../../../src/cli/command-line.ts';
+import { integerOption, textOption } from '../../../src/cli/flags/option.ts';
+import { programCommand } from '../../../src/cli/program.ts';
+import type { ProgramOptions } from '../../../src/cli/program.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { Controller } from '../../../src/manager/controller.ts';
+import { done } from '../../../src/workqueue/outcome.ts';
+
+const FLAGS = {
+  greeting: textOption({ help: 'Text before each name', default: 'Hello' }),
+  limit: integerOption({ help: 'Number of greetings', default: 3, min: 1 }),
+};
+
+/** A program that greets each Namespace. */
+function greeter(): { program: ProgramOptions; greetings: string[]; settings: object[] } {
+  const greetings: string[] = [];
+  const settings: object[] = [];
+  const program: ProgramOptions<typeof FLAGS> = {
+    name: 'greeter',
+    version: '1.2.3',
+    revision: '1a2b3c4d5e6f',
+    flags: FLAGS,
+    controllers: {
+      greetings: {
+        resource: NAMESPACES,
+        build: (kit, { flags, ...others }) => {
+          settings.push(others);
+          const namespaces = kit.informers.for(NAMESPACES);
+          const recorder = kit.events.recorder('greeter');
+          return new Controller(kit, {
+            name: 'greetings',
+            kind: 'Namespace',
+            sync: async (key) => {
+              const namespace = namespaces.lister.get(key);
+              greetings.push(`${flags.greeting} ${key} ${flags.limit}`);
+              if (namespace) recorder.normal(namespace, 'Greeted', 'Greeted');
+              return done();
+            },
+          }).for(namespaces);
+        },
+      },
+    },
+    commands: [
+      programCommand({
+        name: 'greet',
+        summary: 'Print a greeting',
+        operands: 'NAME',
+        flags: { loud: integerOption({ help: 'Number of exclamation marks', default: 0, min: 0 }) },
+        run: async ({ loud }, { print, program }, [name]) => {
+          print(`${program.name}: hello, ${name}${'!'.repeat(loud)}`);
+          return 0;
+        },
+      }),
+    ],
+  };
+  return { program, greetings, settings };
+}
+
+async function run(
+  program: ProgramOptions,
+  argv: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+) {
+  let output = '';
+  const print = (text: string) => (output += `${text}\n`);
+  const logging = { write: print, now: Date.now, pid: 1 };
+  const terminal = { print, warn: print, colour: false, logging };
+  const code = await commandLine(program, argv, environment, terminal);
+  return { code, output };
+}
+
+describe('A program of a user', () => {
+  it('has its name, its version and its flags in help and errors', async () => {
+    const { program } = greeter();
+    const help = await run(program, ['--help']);
+    assert.equal(help.code, 0);
+    assert.match(help.output, /^ {2}greeter \[run\] \[flags\]$/m);
+    assert.match(help.output, /--greeting .*\(default Hello\)/);
+    assert.match(help.output, /--concurrent-greetings-syncs/);
+    assert.match(help.output, /^ {2}greet +Print a greeting$/m);
+    assert.doesNotMatch(help.output, /manifests|crd-controller (run|check)/);
+    const version = await run(program, ['version']);
+    assert.match(version.output, /^greeter v1\.2\.3 \(commit 1a2b3c4, node v/);
+    const wrong = await run(program, ['--greetin=Hi']);
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.output, /unknown flag: --greetin.*--greeting/);
+    assert.match(wrong.output, /Run 'greeter --help'/);
+    const invalid = await run(program, [], { GREETER_LIMIT: '0' });
+    assert.equal(invalid.code, 2);
+    assert.match(invalid.output, /GREETER_LIMIT/);
+  });
+
+  it('runs its own commands', async () => {
+    const { program } = greeter();
+    const { code, output } = await run(program, ['greet', '--loud=2', 'Ada']);
+    assert.deepEqual([code, output], [0, 'greeter: hello, Ada!!\n']);
+    const help = await run(program, ['greet', '--help']);
+    assert.match(help.output, /greeter greet NAME \[flags\]/);
+  });
+
+  it('runs its controllers, with its name in the Lease and the User-Agent', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'program-'));
+    const server = new ApiServer();
+    const { program, greetings, settings } = greeter();
+    try {
+      const kubeconfig = join(folder, 'kubeconfig');
+      const listening = await server.listen();
+      writeFileSync(kubeconfig, JSON.stringify(listening.kubeconfig()), { mode: 0o600 });
+      const { code, output } = await run(
+        program,
+        [
+          `--kubeconfig=${kubeconfig}`,
+          '--once',
+          '--leader-elect',
+          '--leader-elect-resource-namespace=default',
+          '--concurrent-greetings-syncs=4',
+        ],
+        { GREETER_GREETING: 'Hi' },
+      );
+      assert.equal(code, 0, output);
+      assert.ok(greetings.includes('Hi default 3'), greetings.join());
+      assert.deepEqual(settings, [{ namespaces: [], concurrency: 4 }]);
+      const agents = server.requests.recent.map(({ userAgent }) => userAgent);
+      assert.deepEqual(
+        agents.filter((agent) => !agent.startsWith('greeter/1.2.3 ')),
+        [],
+      );
+      const client = new HttpClient({ handler: server.handler, server: 'https://here' });
+      await client.get(LEASES, { namespace: 'default', name: 'greeter' });
+      const { items } = await client.list(EVENTS);
+      assert.ok(items.some(({ reason }) => reason === 'Greeted'));
+      const checked = await run(program, ['check', `--kubeconfig=${kubeconfig}`]);
+      assert.equal(checked.code, 0, checked.output);
+    } finally {
+      await server.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+test('rejects options that do not exist, names that are malformed, and names that are used twice', async () => {
+  const { program } = greeter();
+  const { greetings } = program.controllers;
+  assert.ok(greetings);
+  const [greet] = program.commands ?? [];
+  assert.ok(greet);
+  const misspelled = { ...greet, flagz: {} };
+  const controller = { resource: NAMESPACES, build: () => assert.fail(), isOnByDefalt: true };
+  for (const [options, error] of [
+    [{ controllerz: {} }, TypeError],
+    [{ controllers: { greetings: controller } }, TypeError],
+    [{ commands: [misspelled] }, TypeError],
+    [{ name: 'Greeter' }, RangeError],
+    [{ controllers: {} }, RangeError],
+    [{ controllers: { 'a/b': greetings } }, RangeError],
+    [{ flags: { Loud: FLAGS.limit } }, RangeError],
+    [{ flags: { kubeconfig: FLAGS.greeting } }, RangeError],
+    [{ flags: { 'concurrent-greetings-syncs': FLAGS.limit } }, RangeError],
+    [{ commands: [{ ...greet, name: 'top' }] }, RangeError],
+  ] as const) {
+    await assert.rejects(
+      run({ ...program, ...options }, ['version']),
+      error,
+      JSON.stringify(options),
+    );
+  }
+});
