@@ -172,7 +172,8 @@ const PROVOKED_FAILURES: Readonly<Record<string, ProvokedFailure>> = {
       await simulation.untilReady(3);
       const { spec } = structuredClone(crdOf(COUNTS));
       const [version] = spec?.versions ?? [];
-      const field = version?.schema?.openAPIV3Schema?.properties?.['spec']?.properties?.['count'];
+      const { properties } = version?.schema?.openAPIV3Schema ?? {};
+      const field = properties?.['status']?.properties?.['readyReplicas'];
       assert.ok(field);
       field.maximum = 1;
       const name = 'counts.demo.mark8s.io';
