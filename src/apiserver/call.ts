@@ -102,7 +102,9 @@ export type Answer =
   | { readonly kind: 'nothing' };
 
 export function hookContext({ backend, user }: Pick<Call, 'backend' | 'user'>): HookContext {
-  return { now: backend.clock.now(), uid: backend.uid, user, access: backend.access };
+  const { clock, uid, access, store } = backend;
+  const list: HookContext['list'] = (resource) => store.collection(resource).list();
+  return { now: clock.now(), uid, user, access, list };
 }
 
 /** Whether the request is a dry run. */

@@ -1,4 +1,5 @@
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../api/object.ts';
+import { linkedSchema } from './builtin/schemas.ts';
 import type { Call } from './call.ts';
 import { goTypeOf } from './go-json.ts';
 import { apiVersionIn } from './negotiation.ts';
@@ -10,6 +11,8 @@ import { objectAt, own } from './schema/json-value.ts';
 import { isRecord } from '../util/values.ts';
 import { MAX_REPORTED, prune } from './schema/pruning.ts';
 import { badRequest, invalid } from './status-error.ts';
+
+const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
@@ -83,7 +86,13 @@ export function decodeObject(
     metadata,
     ...rest,
   };
-  const pruned = definition.schema ? prune(object, definition.schema) : [];
+  const pruned = definition.schema
+    ? prune(
+        object,
+        definition.schema,
+        definition.custom ? { metadata: linkedSchema(OBJECT_META) } : {},
+      )
+    : [];
   const oddities = [...dropped, ...pruned]
     .slice(0, MAX_REPORTED)
     .map((path) => `unknown field ${JSON.stringify(path)}`);

@@ -234,6 +234,11 @@ export interface HookContext {
   /** User that sends the request. */
   readonly user: User;
   readonly access: Authorizer;
+  /** Returns the stored objects of another resource. */
+  readonly list: (resource: {
+    readonly group: string;
+    readonly plural: string;
+  }) => readonly StoredObject[];
 }
 
 /**

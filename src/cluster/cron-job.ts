@@ -69,6 +69,11 @@ export function cronJobs(deps: ClusterDeps): Controller {
         const message = `Saw completed job: ${job.metadata.name}, condition: ${finished.type}`;
         recorder.normal(cron, 'SawCompletedJob', message);
       }
+      const uids = new Set(owned.map(({ metadata }) => metadata.uid));
+      for (const { name, uid = '' } of cron.status?.active ?? []) {
+        if (!uids.has(uid))
+          recorder.warning(cron, 'MissingJob', `Active job went missing: ${name}`);
+      }
       for (const job of surplus(cron, owned)) await remove(cron, job, context);
       const nowMs = deps.clock.now();
       let scheduledMs: number | undefined;

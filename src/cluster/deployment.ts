@@ -161,13 +161,13 @@ class Rollout {
 
   async #ensureCurrent(replicas: number): Promise<void> {
     const { client, signal } = this.#context;
-    const latest = this.owned.reduce((most, set) => Math.max(most, revisionOf(set)), 0);
+    const latest = this.owned.map(revisionOf).reduce((a, b) => (a > b ? a : b), 0n);
     if (this.current) {
       const isLatest = revisionOf(this.current) === latest;
-      await this.#scale(this.current, replicas, isLatest ? undefined : latest + 1);
+      await this.#scale(this.current, replicas, isLatest ? undefined : latest + 1n);
       return;
     }
-    const draft = buildSet(this.#deployment, replicas, latest + 1, this.collisions);
+    const draft = buildSet(this.#deployment, replicas, latest + 1n, this.collisions);
     try {
       await client.create(REPLICA_SETS, draft, { fieldManager: MANAGER, signal });
       if (replicas > 0) this.#recordScaling(draft.metadata.name, 0, replicas);
@@ -184,7 +184,7 @@ class Rollout {
     }
   }
 
-  async #scale(set: DeepReadonly<ReplicaSet>, replicas: number, revision?: number): Promise<void> {
+  async #scale(set: DeepReadonly<ReplicaSet>, replicas: number, revision?: bigint): Promise<void> {
     const { replicas: before = 1 } = set.spec ?? {};
     if (before === replicas && revision === undefined) return;
     const { client, signal } = this.#context;
@@ -231,7 +231,7 @@ function sizeOf(set: DeepReadonly<ReplicaSet> | undefined): {
 function buildSet(
   deployment: DeepReadonly<Deployment>,
   replicas: number,
-  revision: number,
+  revision: bigint,
   collisions: number,
 ): Draft<ReplicaSet> & { metadata: { name: string } } {
   const { name, namespace = '', annotations = {} } = deployment.metadata;
@@ -267,14 +267,16 @@ const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 /** Annotation with the revision of a rollout; `kubectl rollout history` reads it. */
 export const REVISION = 'deployment.kubernetes.io/revision';
 
-/** Returns the revision of a ReplicaSet, or 0. */
-export function revisionOf(set: DeepReadonly<ReplicaSet>): number {
-  return Number.parseInt(set.metadata.annotations?.[REVISION] ?? '', 10) || 0;
+/** Returns the revision of a ReplicaSet, a 64-bit integer, or 0. */
+export function revisionOf(set: DeepReadonly<ReplicaSet>): bigint {
+  const revision = set.metadata.annotations?.[REVISION] ?? '';
+  return /^\d+$/.test(revision) ? BigInt(revision) : 0n;
 }
 
 /** Compares ReplicaSets by revision, oldest first. */
 export function byRevision(a: DeepReadonly<ReplicaSet>, b: DeepReadonly<ReplicaSet>): number {
-  return revisionOf(a) - revisionOf(b);
+  const [one, other] = [revisionOf(a), revisionOf(b)];
+  return one < other ? -1 : Number(one > other);
 }
 
 /** Label that distinguishes the Pods of a Deployment's ReplicaSets. */

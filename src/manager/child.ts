@@ -99,8 +99,10 @@ export async function deleteChild(
   { metadata }: DeepReadonly<KubernetesObject>,
 ): Promise<boolean> {
   const { namespace, name, uid } = metadata;
+  // The default of some kinds, such as Jobs, is to orphan them.
+  const options = { uid, signal, propagationPolicy: 'Background' } as const;
   try {
-    await client.delete(resource, { namespace, name }, { uid, signal });
+    await client.delete(resource, { namespace, name }, options);
     return true;
   } catch (error) {
     // A conflict: another object has the name.

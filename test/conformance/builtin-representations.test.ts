@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { KINDS } from '../../src/apiserver/generated/kinds.ts';
+import { createCertificateAuthority } from '../../src/util/x509.ts';
 import { skipBefore } from '../support/skip.ts';
 import type { Json } from './api.ts';
 import { Api } from './api.ts';
@@ -120,6 +121,19 @@ test('a HorizontalPodAutoscaler is the same object in both of its versions', asy
   assert.match(old.metadata.annotations['autoscaling.alpha.kubernetes.io/metrics'], /memory/);
   await api.made(api.patch(`${path('v1')}/hpa`, { spec: { maxReplicas: 5 } }));
   assert.deepEqual((await api.get(`${path('v2')}/hpa`)).body.spec.metrics, metrics);
+});
+
+test('kinds are as tolerant as their Go types', skipBefore(37), async () => {
+  const { certificatePem } = await createCertificateAuthority({ commonName: 'ca' });
+  const bundle = await api.made(
+    api.post('/apis/certificates.k8s.io/v1/clustertrustbundles?dryRun=All', {
+      metadata: { name: 'example.com:signer:bundle' },
+      spec: { signerName: 'example.com/signer', trustBundle: certificatePem },
+    }),
+  );
+  assert.equal(bundle.metadata.name, 'example.com:signer:bundle');
+  const node = { metadata: { name: 'a' }, spec: { drivers: null } };
+  await api.made(api.post('/apis/storage.k8s.io/v1/csinodes?dryRun=All', node));
 });
 
 test('the containers of a Pod are resized and extended through subresources', async () => {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Api, assertRejected, namesIn } from './api.ts';
+import type { Json } from './api.ts';
+import { skipBefore } from '../support/skip.ts';
 import { pod, pods } from './objects.ts';
 
 let api: Api;
@@ -70,6 +72,77 @@ test('a pod gets defaults and the phase Pending', async () => {
   assert.deepEqual([status.phase, status.qosClass], ['Pending', 'BestEffort']);
   assert.equal(metadata.generation, 1);
 });
+
+test('a pod gets the priority, the overhead and the node labels of its classes', async () => {
+  const suffix = space;
+  await api.made(
+    api.post('/apis/scheduling.k8s.io/v1/priorityclasses', {
+      metadata: { name: `high-${suffix}` },
+      value: 1000,
+      preemptionPolicy: 'Never',
+    }),
+  );
+  await api.made(
+    api.post('/apis/node.k8s.io/v1/runtimeclasses', {
+      metadata: { name: `boxed-${suffix}` },
+      handler: 'boxed',
+      overhead: { podFixed: { cpu: '10m' } },
+      scheduling: { nodeSelector: { box: 'yes' }, tolerations: [{ key: 'box' }] },
+    }),
+  );
+  const classed = (name: string, own: object): Json => {
+    const draft = pod(name);
+    return { ...draft, spec: { ...draft.spec, ...own } };
+  };
+  const classes = { priorityClassName: `high-${suffix}`, runtimeClassName: `boxed-${suffix}` };
+  const { spec } = await api.made(api.post(pods(space), classed('classed', classes)));
+  assert.deepEqual(
+    [spec.priority, spec.preemptionPolicy, spec.overhead, spec.nodeSelector],
+    [1000, 'Never', { cpu: '10m' }, { box: 'yes' }],
+  );
+  assert.ok(spec.tolerations.some(({ key }: Json) => key === 'box'));
+  for (const [own, why] of [
+    [{ priorityClassName: 'none' }, 'no PriorityClass with name none was found'],
+    [{ runtimeClassName: 'none' }, 'pod rejected: RuntimeClass "none" not found'],
+    [
+      { ...classes, nodeSelector: { box: 'no' } },
+      'conflict: runtimeClass.scheduling.nodeSelector[box] = yes; pod.spec.nodeSelector[box] = no',
+    ],
+    [
+      { ...classes, priority: 5 },
+      'the integer value of priority (5) must not be provided in pod spec; priority admission controller computed 1000 from the given PriorityClass name',
+    ],
+  ] as const) {
+    const { status, body } = await api.post(pods(space), classed('refused', own));
+    assert.deepEqual(
+      [status, body.message],
+      [403, `pods "refused" is forbidden: ${why}`],
+      JSON.stringify(own),
+    );
+  }
+});
+
+test(
+  'hostnameOverride excludes the network of the host and is a domain name',
+  skipBefore(37),
+  async () => {
+    for (const [own, why] of [
+      [{ hostNetwork: true }, 'Forbidden: may not be specified when hostNetwork is true'],
+      [
+        { setHostnameAsFQDN: true },
+        'Forbidden: may not be specified when setHostnameAsFQDN is true',
+      ],
+    ] as const) {
+      const draft = pod('overridden');
+      const spec = { ...draft.spec, hostnameOverride: 'a', ...own };
+      const { status, body } = await api.post(pods(space), { ...draft, spec });
+      assert.deepEqual(
+        [status, body.message],
+        [422, `Pod "overridden" is invalid: spec.hostnameOverride: ${why}`],
+      );
+    }
+  },
+);
 
 test('an invalid pod is rejected', async () => {
   const none = pod('none');

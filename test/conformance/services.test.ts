@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Api } from './api.ts';
+import { Api, assertRejected } from './api.ts';
 import type { Json } from './api.ts';
 
 let api: Api;
@@ -57,4 +57,45 @@ test('a LoadBalancer that becomes a NodePort keeps its node ports, also of a cha
   assert.equal(changed.ports[0].nodePort, spec.ports[0].nodePort);
   assert.equal(changed.allocateLoadBalancerNodePorts, undefined);
   assert.equal(changed.externalTrafficPolicy, 'Cluster');
+});
+
+test('a node port is in the range and belongs to one Service', async () => {
+  const { spec } = await create('first', 'NodePort');
+  const { nodePort } = spec.ports[0];
+  const refused = async (port: object, value: number, why: string) => {
+    const name = 'second';
+    const wanted = { type: 'NodePort', ports: [{ name: 'http', port: 80, ...port }] };
+    const reply = await api.post(path, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name },
+      spec: wanted,
+    });
+    const text = `Invalid value: ${value}: ${why}`;
+    assertRejected(reply, {
+      code: 422,
+      reason: 'Invalid',
+      message: `Service "second" is invalid: spec.ports[0].nodePort: ${text}`,
+      causes: [['spec.ports[0].nodePort', text]],
+    });
+  };
+  const range = 'provided port is not in the valid range. The range of valid ports is 30000-32767';
+  await refused({ nodePort: 1234 }, 1234, range);
+  await refused({ nodePort }, nodePort, 'provided port is already allocated');
+  await api.made(
+    api.post(path, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'second' },
+      spec: { type: 'NodePort', ports: [{ port: 80, protocol: 'UDP', nodePort }] },
+    }),
+  );
+});
+
+test('a condition in the status of a Service may lack its time', async () => {
+  await create('conditions', 'ClusterIP');
+  const status = { conditions: [{ type: 'A', status: 'True', reason: 'B', message: '' }] };
+  const { conditions } = (await api.made(api.patch(`${path}/conditions/status`, { status })))
+    .status;
+  assert.equal(conditions[0].lastTransitionTime ?? null, null);
 });

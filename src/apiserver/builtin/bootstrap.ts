@@ -4,6 +4,15 @@ import type { Backend } from '../call.ts';
 import { BOOTSTRAP } from '../generated/bootstrap.ts';
 import type { ApiObject } from '../resource-definition.ts';
 
+/** Objects of its controllers: the range of Service addresses, and the health of other components. */
+const OF_CONTROLLERS: readonly string[] = [
+  'servicecidrs {"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"kubernetes"},"spec":{"cidrs":["10.96.0.0/12"]}}',
+  ...['controller-manager', 'etcd-0', 'scheduler'].map(
+    (name) =>
+      `componentstatuses {"apiVersion":"v1","kind":"ComponentStatus","metadata":{"name":"${name}"},"conditions":[{"type":"Healthy","status":"True","message":"ok"}]}`,
+  ),
+];
+
 /**
  * Stores the objects that kube-apiserver creates when it starts: the Service `kubernetes`, the system
  * PriorityClasses, the default roles and bindings, and the objects of flow control. They are complete, so nothing
@@ -11,7 +20,7 @@ import type { ApiObject } from '../resource-definition.ts';
  */
 export function createBootstrapObjects({ store, registry, clock, uid }: Backend): void {
   const creationTimestamp = timestamp(clock.now());
-  for (const line of BOOTSTRAP.trim().split('\n')) {
+  for (const line of [...BOOTSTRAP.trim().split('\n'), ...OF_CONTROLLERS]) {
     const end = line.indexOf(' ');
     const { metadata, ...rest } = JSON.parse(line.slice(end + 1)) as Omit<ApiObject, 'metadata'> & {
       readonly apiVersion: string;

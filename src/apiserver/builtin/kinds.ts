@@ -134,7 +134,10 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   'batch/jobs': JOB,
 
   'certificates.k8s.io/certificatesigningrequests': CERTIFICATE_SIGNING_REQUEST,
-  'certificates.k8s.io/clustertrustbundles': { columns: CLUSTER_TRUST_BUNDLE_COLUMNS },
+  'certificates.k8s.io/clustertrustbundles': {
+    columns: CLUSTER_TRUST_BUNDLE_COLUMNS,
+    nameFormat: 'pathSegment',
+  },
   'certificates.k8s.io/podcertificaterequests': { columns: POD_CERTIFICATE_REQUEST_COLUMNS },
 
   'coordination.k8s.io/leases': LEASE,
@@ -183,7 +186,11 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
     immutable: ['spec.controller'],
   },
   'networking.k8s.io/ingresses': INGRESS,
-  'networking.k8s.io/ipaddresses': { columns: IP_ADDRESS_COLUMNS, immutable: ['spec'] },
+  'networking.k8s.io/ipaddresses': {
+    columns: IP_ADDRESS_COLUMNS,
+    immutable: ['spec'],
+    nameFormat: 'pathSegment',
+  },
   'networking.k8s.io/networkpolicies': NETWORK_POLICY,
   'networking.k8s.io/servicecidrs': { columns: SERVICE_CIDR_COLUMNS, immutable: ['spec.cidrs'] },
 
@@ -243,7 +250,11 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
       'spec.preventPodSchedulingIfMissing': false,
     },
   },
-  'storage.k8s.io/csinodes': { columns: CSI_NODE_COLUMNS, returnsDeleted: true },
+  'storage.k8s.io/csinodes': {
+    columns: CSI_NODE_COLUMNS,
+    returnsDeleted: true,
+    defaults: { 'spec.drivers': [] },
+  },
   'storage.k8s.io/csistoragecapacities': {
     immutable: ['nodeTopology', 'storageClassName'],
     hooks: quantitiesAt('capacity', 'maximumVolumeSize'),

@@ -2,6 +2,8 @@ import type { StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { isRecord } from '../../util/values.ts';
+import { nameProblems } from '../object-names.ts';
+import { fieldError } from '../schema/field-error.ts';
 import { validateContainer } from './container-validation.ts';
 import { isSet, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -38,6 +40,18 @@ export function validatePodSpec(spec: JsonObject, path: string, findings: Findin
   }
   findings.requireFormat(spec, 'hostname', 'dns1123Label', path);
   findings.requireFormat(spec, 'subdomain', 'dns1123Label', path);
+  validateHostnameOverride(spec, path, findings);
+}
+
+function validateHostnameOverride(spec: JsonObject, path: string, findings: Findings): void {
+  if (!isSet(spec, 'hostnameOverride')) return;
+  const at = `${path}.hostnameOverride`;
+  for (const field of ['setHostnameAsFQDN', 'hostNetwork']) {
+    if (spec[field] === true) findings.forbidden(at, `may not be specified when ${field} is true`);
+  }
+  const name = textIn(spec, 'hostnameOverride');
+  if (name.length > 64) findings.errors.push(fieldError.tooLong(at, 64));
+  for (const problem of nameProblems(name, 'dns1123Subdomain')) findings.invalid(at, name, problem);
 }
 
 function validateContainers(

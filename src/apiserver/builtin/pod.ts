@@ -1,8 +1,10 @@
 import { timestamp } from '../../api/conditions.ts';
-import type { ApiObject, StoredObject } from '../resource-definition.ts';
+import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
+import type { JsonObject } from '../schema/json-value.ts';
 import { POD_COLUMNS } from '../table/pod-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
+import { admitClasses } from './pod-classes.ts';
 import { admitPod } from './pod-admission.ts';
 import { applyPodDefaults } from './pod-defaults.ts';
 import { qosClassOf } from './pod-qos.ts';
@@ -45,13 +47,13 @@ function inStatus(field: string): (pod: StoredObject) => string {
   return (pod) => textIn(objectIn(pod, 'status'), field);
 }
 
-function prepareForCreate(pod: ApiObject, { now }: { readonly now: number }): void {
+function prepareForCreate(pod: ApiObject, context: HookContext): void {
+  const { now } = context;
   const spec = objectIn(pod, 'spec');
   if (!spec) return;
+  admitClasses(pod, spec, context);
   admitPod(spec);
-  if ((numberIn(spec, 'terminationGracePeriodSeconds') ?? 0) < 0) {
-    spec['terminationGracePeriodSeconds'] = 1;
-  }
+  requirePositiveGracePeriod(spec);
   pod['status'] = {
     phase: 'Pending',
     qosClass: qosClassOf(spec),
@@ -69,6 +71,13 @@ function gatedCondition(now: number): object {
   };
 }
 
+/** A negative period is one second. */
+function requirePositiveGracePeriod(spec: JsonObject): void {
+  if ((numberIn(spec, 'terminationGracePeriodSeconds') ?? 0) < 0) {
+    spec['terminationGracePeriodSeconds'] = 1;
+  }
+}
+
 /** What admission and creation settled stays, also when a client takes back what it did not give. */
 function prepareForUpdate(pod: ApiObject, previous: StoredObject): void {
   const spec = objectIn(pod, 'spec');
@@ -77,6 +86,7 @@ function prepareForUpdate(pod: ApiObject, previous: StoredObject): void {
     for (const field of ['priority', 'preemptionPolicy'] as const) {
       if (isSet(before, field)) setDefault(spec, field, before[field]);
     }
+    requirePositiveGracePeriod(spec);
     admitPod(spec);
   }
   const status = objectIn(pod, 'status');

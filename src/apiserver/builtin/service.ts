@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { equalJson } from '../../api/equal.ts';
-import type { ApiObject, StoredObject } from '../resource-definition.ts';
+import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
+import { fieldError } from '../schema/field-error.ts';
+import { invalid } from '../status-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { SERVICE_COLUMNS } from '../table/builtin-columns.ts';
 import type { KindTraits } from './definition.ts';
@@ -9,6 +11,9 @@ import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from
 import { Findings } from './findings.ts';
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'] as const;
+
+/** Default of kube-apiserver's `--service-node-port-range`. */
+const NODE_PORTS = { first: 30_000, last: 32_767 } as const;
 
 export const SERVICE: KindTraits = {
   columns: SERVICE_COLUMNS,
@@ -44,13 +49,18 @@ function applyDefaults(service: ApiObject): void {
   if (type === 'LoadBalancer') setDefault(spec, 'allocateLoadBalancerNodePorts', true);
 }
 
-function prepareForCreate(service: ApiObject): void {
+function prepareForCreate(service: ApiObject, context: HookContext): void {
   const spec = objectIn(service, 'spec');
-  if (spec) allocate(service, spec);
+  if (spec) allocate(service, spec, context);
 }
 
 /** What was allocated stays with the service, also when the client leaves it out. */
-function prepareForUpdate(service: ApiObject, previous: StoredObject): void {
+function prepareForUpdate(
+  service: ApiObject,
+  previous: StoredObject,
+  context: HookContext & { readonly subresource: string | undefined },
+): void {
+  if (context.subresource !== undefined) return;
   const spec = objectIn(service, 'spec');
   const before = objectIn(previous, 'spec');
   if (!spec || !before) return;
@@ -67,7 +77,7 @@ function prepareForUpdate(service: ApiObject, previous: StoredObject): void {
     }
   }
   dropFieldsOfType(service, spec, before);
-  allocate(service, spec);
+  allocate(service, spec, context);
 }
 
 /** Removes fields that the previous type needed and the new one does not, unless the client changed them. */
@@ -98,7 +108,9 @@ function dropFieldsOfType(service: ApiObject, spec: JsonObject, before: JsonObje
     const isUnchanged = nodePorts(spec).every((port) => known.includes(port));
     if (isUnchanged) for (const port of objectsIn(spec, 'ports')) delete port['nodePort'];
   }
-  if (!isOf(spec, 'LoadBalancer')) service['status'] = { loadBalancer: {} };
+  if (!isOf(spec, 'LoadBalancer')) {
+    service['status'] = { ...objectIn(service, 'status'), loadBalancer: {} };
+  }
 }
 
 function hasHealthCheckPort(spec: JsonObject): boolean {
@@ -116,11 +128,11 @@ function isExternallyAccessible(spec: JsonObject): boolean {
 
 /**
  * Gives the service an address and, where its type asks for them, ports on the nodes. They follow
- * from its name, so that each run of a test sees the same; that two services come to share one is
- * unlikely, and nothing routes to them.
+ * from its name, so that each run of a test sees the same. Nothing routes to them.
  */
-function allocate({ metadata }: ApiObject, spec: JsonObject): void {
+function allocate(service: ApiObject, spec: JsonObject, context: HookContext): void {
   if (textIn(spec, 'type') === 'ExternalName') return;
+  const { metadata } = service;
   const name = `${metadata.namespace}/${metadata.name}`;
   if (!isSet(spec, 'clusterIP') || spec['clusterIP'] === '') {
     const [given] = listIn(spec, 'clusterIPs');
@@ -129,11 +141,41 @@ function allocate({ metadata }: ApiObject, spec: JsonObject): void {
   if (listIn(spec, 'clusterIPs').length === 0) spec['clusterIPs'] = [spec['clusterIP']];
   if (listIn(spec, 'ipFamilies').length === 0) spec['ipFamilies'] = ['IPv4'];
   setDefault(spec, 'ipFamilyPolicy', 'SingleStack');
-  if (!takesNodePorts(spec)) return;
-  for (const port of objectsIn(spec, 'ports')) {
-    if (!numberIn(port, 'nodePort')) {
-      port['nodePort'] = 30_000 + (hash(`${name}:${String(port['port'])}`) % 2768);
+  if (takesNodePorts(spec)) allocateNodePorts(service, spec, context);
+}
+
+/** @throws {StatusError} 422 if a wanted port belongs to another Service */
+function allocateNodePorts(service: ApiObject, spec: JsonObject, { list }: HookContext): void {
+  const { name, namespace, uid } = service.metadata;
+  // TCP and UDP may share a number.
+  const placeOf = (port: JsonObject, number: number) => `${textIn(port, 'protocol')}/${number}`;
+  const taken = new Set(
+    list({ group: '', plural: 'services' })
+      .filter(({ metadata }) => metadata.uid !== uid)
+      .flatMap((other) => objectsIn(objectIn(other, 'spec'), 'ports'))
+      .flatMap((port) => {
+        const number = numberIn(port, 'nodePort');
+        return number ? [placeOf(port, number)] : [];
+      }),
+  );
+  const { first, last } = NODE_PORTS;
+  const count = last - first + 1;
+  for (const [index, port] of objectsIn(spec, 'ports').entries()) {
+    const wanted = numberIn(port, 'nodePort');
+    if (wanted) {
+      if (!taken.has(placeOf(port, wanted))) continue;
+      throw invalid({ group: '', kind: 'Service' }, name, [
+        fieldError.invalid(
+          `spec.ports[${index}].nodePort`,
+          wanted,
+          'provided port is already allocated',
+        ),
+      ]);
     }
+    let offset = hash(`${namespace}/${name}:${String(port['port'])}`) % count;
+    while (taken.has(placeOf(port, first + offset))) offset = (offset + 1) % count;
+    port['nodePort'] = first + offset;
+    taken.add(placeOf(port, first + offset));
   }
 }
 
@@ -178,6 +220,14 @@ function validatePorts(ports: readonly JsonObject[], findings: Findings): void {
     findings.requireOneOf(port, 'protocol', ['SCTP', 'TCP', 'UDP'], path);
     const target = numberIn(port, 'targetPort');
     if (target !== undefined) findings.requirePort(target, `${path}.targetPort`);
+    const nodePort = numberIn(port, 'nodePort') || NODE_PORTS.first;
+    if (nodePort < NODE_PORTS.first || nodePort > NODE_PORTS.last) {
+      findings.invalid(
+        `${path}.nodePort`,
+        nodePort,
+        `provided port is not in the valid range. The range of valid ports is ${NODE_PORTS.first}-${NODE_PORTS.last}`,
+      );
+    }
     const protocol = textIn(port, 'protocol');
     const place = `${protocol}/${number}`;
     if (places.has(place)) findings.duplicate(path, { port: number, protocol });

@@ -375,11 +375,12 @@ function validateObject(
   if (!custom) {
     const errors = validateValues(object, schema);
     requireGoTypes({ definition, info }, object, errors);
-    // Enums and list keys are left to the rules of the kind.
+    // Enums and list keys are left to the rules of the kind. In a status, an absent field has Go's zero value.
     const byOwnRules = definition.hooks?.validate !== undefined;
-    return errors.filter(
-      ({ reason }) =>
-        reason === 'FieldValueRequired' || (!byOwnRules && reason === 'FieldValueNotSupported'),
+    return errors.filter(({ reason, field }) =>
+      reason === 'FieldValueRequired'
+        ? !field.startsWith('status.')
+        : !byOwnRules && reason === 'FieldValueNotSupported',
     );
   }
   const errors = validateStructure(object, schema, '', previous);

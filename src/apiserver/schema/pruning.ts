@@ -5,10 +5,7 @@ import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from './json-value.ts';
 
 interface PruneOptions {
-  /**
-   * Schema of ObjectMeta, by which `metadata` of the object and of embedded resources is pruned.
-   * Without it, `metadata` is not pruned.
-   */
+  /** Schema of the `metadata` of embedded resources. Without it, their `metadata` is not pruned. */
   readonly metadata?: JsonSchema;
 }
 
@@ -103,7 +100,9 @@ class Pruning {
   ): 'keep' | 'drop' | { readonly schema: JsonSchema | undefined } {
     if (!schema) return 'drop';
     if (schema['x-kubernetes-embedded-resource'] && TYPE_AND_OBJECT_META.has(key)) {
-      return key === 'metadata' && this.#metadata ? { schema: this.#metadata } : 'keep';
+      // The caller decodes the metadata of the object itself.
+      const isEmbedded = key === 'metadata' && this.#depth > 0;
+      return isEmbedded && this.#metadata ? { schema: this.#metadata } : 'keep';
     }
     const declared = declaredField(schema, key);
     if (declared) return { schema: declared };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it, test } from 'node:test';
-import { CRON_JOBS, JOBS } from '../../../src/api/builtin.ts';
+import { CRON_JOBS, JOBS, PODS } from '../../../src/api/builtin.ts';
 import { CronSchedule } from '../../../src/cluster/cron-schedule.ts';
 import { ClusterBench } from './cluster-bench.ts';
 
@@ -69,6 +69,8 @@ describe('A CronJob', () => {
     ]) {
       assert.ok(events.includes(event), event);
     }
+    // Their Pods go with them.
+    assert.equal((await bench.list(PODS)).length, 2);
   });
 
   it('starts no Job while another one runs, if it forbids that', async () => {
@@ -87,6 +89,16 @@ describe('A CronJob', () => {
     const [second, ...others] = await names();
     assert.deepEqual(others, []);
     assert.notEqual(second, first);
+  });
+
+  it('reports a running Job that somebody deleted', async () => {
+    await create(['nginx'], { concurrencyPolicy: 'Forbid' });
+    await bench.pass(MINUTE_MS);
+    const [name = ''] = await names();
+    await bench.client.delete(JOBS, { namespace: 'default', name });
+    await bench.pass(1000);
+    assert.ok((await bench.events('cron')).includes(`MissingJob Active job went missing: ${name}`));
+    assert.equal((await status())?.active, undefined);
   });
 
   it('starts no Job while it is suspended', async () => {

@@ -386,6 +386,15 @@ describe('A Deployment', () => {
     assert.equal((await live()).metadata.annotations?.[REVISION], '3');
   });
 
+  it('counts revisions as 64-bit integers', async () => {
+    await create();
+    const [set] = await bench.sets();
+    const body = { metadata: { annotations: { [REVISION]: '3546343826724305832' } } };
+    await bench.client.patch(REPLICA_SETS, set!.metadata, { type: 'merge', body });
+    await change({ template: template('nginx:2') });
+    assert.equal((await live()).metadata.annotations?.[REVISION], '3546343826724305833');
+  });
+
   it('creates no new Pod before the last old Pod is removed with the Recreate strategy', async () => {
     await create({ strategy: { type: 'Recreate' } });
     await settle();

@@ -15,6 +15,7 @@ export const context: HookContext = {
   uid: () => 'uid',
   user: { name: 'jane', groups: ['ops'] },
   access: new Access('', [], new Rbac(new ObjectStore()), { authenticate: () => undefined }),
+  list: () => [],
 };
 
 export function kind(name: string): ResourceDefinition {

@@ -35,13 +35,6 @@ test('keeps apiVersion, kind and metadata without declaration', () => {
   assert.deepEqual(value, { apiVersion: 'v1', kind: 'X', metadata: { name: 'a', odd: 1 } });
 });
 
-test('prunes metadata if its schema is given', () => {
-  const metadata: JsonSchema = { type: 'object', properties: { name: { type: 'string' } } };
-  const value: JsonObject = { metadata: { name: 'a', odd: 1 } };
-  assert.deepEqual(prune(value, { type: 'object' }, { metadata }), ['metadata.odd']);
-  assert.deepEqual(value, { metadata: { name: 'a' } });
-});
-
 test('preserves unknown fields where declared, but prunes below declared fields', () => {
   const open: JsonSchema = {
     type: 'object',
@@ -82,6 +75,20 @@ test('an embedded resource keeps apiVersion, kind and metadata', () => {
     'spec.template.spec.odd',
     'spec.template.status',
   ]);
+});
+
+test('prunes the metadata of embedded resources if its schema is given', () => {
+  const metadata: JsonSchema = { type: 'object', properties: { name: { type: 'string' } } };
+  const template: JsonSchema = { type: 'object', 'x-kubernetes-embedded-resource': true };
+  const value: JsonObject = {
+    metadata: { odd: 1 },
+    spec: { template: { metadata: { name: 'a', odd: 1 } } },
+  };
+  assert.deepEqual(prune(value, spec({ template }), { metadata }), ['spec.template.metadata.odd']);
+  assert.deepEqual(value, {
+    metadata: { odd: 1 },
+    spec: { template: { metadata: { name: 'a' } } },
+  });
 });
 
 test('keys with a meaning in JavaScript are ordinary data', () => {
