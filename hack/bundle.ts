@@ -70,7 +70,9 @@ const code = readFileSync(program, 'utf8');
 const [wide] = /[^\0-\xff]/.exec(code) ?? [];
 if (wide !== undefined) {
   // One such character doubles the memory of the source. esbuild escapes them in strings.
-  throw new Error(`The bundle contains ${wide}: write it as an escape in regular expressions`);
+  throw new Error(
+    `A regular expression of the bundle contains the character ${wide}: write it as an escape`,
+  );
 }
 writeFileSync(program, code, PROGRAM_ENCODING);
 const map: SourceMapPayload = JSON.parse(readFileSync(`${program}.map`, 'utf8'));

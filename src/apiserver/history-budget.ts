@@ -38,7 +38,7 @@ export class HistoryBudget {
     this.#holders.add(holder);
   }
 
-  /** Adds to the memory of the histories; negative if a history has shrunk. */
+  /** Adds `bytes` to the size of all histories; a negative number if a history has shrunk. */
   charge(bytes: number): void {
     this.#used += bytes;
     if (this.#used <= this.#limit || bytes < 0) return;

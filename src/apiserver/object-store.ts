@@ -191,7 +191,7 @@ export class Collection {
   readonly #buckets = new Map<string, Bucket>();
   #size = 0;
 
-  /** @param commit makes a write the next revision; throws if the write is not possible */
+  /** @param commit records a write under the next revision; throws if the write is not possible */
   constructor(
     currentRevision: () => number,
     commit: (object: StoredObject, removed: boolean) => void,

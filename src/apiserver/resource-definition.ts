@@ -250,7 +250,7 @@ export interface ResourceHooks {
   readonly applyDefaults?: (object: ApiObject) => void;
   /** Sets or clears the fields that clients cannot set. `metadata` is already complete. */
   readonly prepareForCreate?: (object: ApiObject, context: HookContext) => void;
-  /** The same for an update of the main resource or of `subresource`. */
+  /** Sets or clears such fields at an update of the main resource or of `subresource`. */
   readonly prepareForUpdate?: (
     object: ApiObject,
     previous: StoredObject,

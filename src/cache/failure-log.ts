@@ -14,7 +14,7 @@ const REMINDER_MS = 5 * 60_000;
 /** Interval between two lines about one failure that alternates with another one, in milliseconds. */
 const RETURN_MS = 60_000;
 
-/** Delay of a first line about reflectors of one server, which fail at nearly the same time. */
+/** Delay before the first log line, in which the other reflectors of the server fail for the same cause. */
 const GATHER_MS = 1000;
 
 /** Maximum number of causes that one reflector remembers. */

@@ -11,8 +11,8 @@ export interface ReflectorOptions {
    */
   readonly stallMs?: number;
   /**
-   * The same if the connection answers pings and the watch has not sent a bookmark, which is optional
-   * for servers. It detects a server that answers pings while its watches hang.
+   * The same limit for a connection that answers pings, until the watch sends its first bookmark; servers
+   * need not send any. Detects a server that answers pings while its watches hang.
    * @default 300_000
    */
   readonly quietMs?: number;

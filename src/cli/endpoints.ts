@@ -54,8 +54,8 @@ const ADDRESS_ERRORS: ReadonlySet<unknown> = new Set(['EADDRINUSE', 'EADDRNOTAVA
 
 /**
  * Returns one server per address. Routes may share an address; if one of them needs TLS and
- * authorization, all of them get it. Metrics need it unless `--metrics-secure=false` is set, debug
- * pages and profiles on addresses that other machines can reach. Health probes are never authorized.
+ * authorization, all of them get it. Metrics need it unless `--metrics-secure=false` is set. Debug
+ * pages and profiles need it on addresses that other machines can reach. Health probes are never authorized.
  */
 export function endpoints(deps: EndpointsDeps, config: EndpointsConfig): Runnable[] {
   const { log, routes } = deps;

@@ -137,7 +137,7 @@ function perKey<K>(delayMs: (failures: number) => number): RateLimiter<K> {
       return delayMs(before);
     },
     forget: (key) => {
-      // Most keys never fail. An empty map needs no lookup, whose cost is the hash of the key.
+      // Most keys never fail. A lookup hashes the key, so it is skipped if the map is empty.
       if (failures.size > 0) failures.delete(key);
     },
     retries,

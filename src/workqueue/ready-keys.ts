@@ -1,7 +1,7 @@
 import { LinkedList } from '../util/linked-list.ts';
 import type { Linked } from '../util/linked-list.ts';
 
-/** Number of turns for which a priority with keys may be passed over before it gets one. */
+/** Number of turns after which a priority with ready keys gets the next turn. */
 export const AGEING_TURNS = 10;
 
 /** A key that is ready. Its priority does not change meanwhile. */
@@ -75,8 +75,8 @@ class Level<T extends ReadyKey<T>> {
 /**
  * Ready keys, in the order in which they are taken:
  *
- * 1. Higher priority first. Lower ones age, so that they never starve: a priority that was passed over
- *    `AGEING_TURNS` times gets the next turn (if there are several, the one passed over most often). So
+ * 1. Higher priority first. Lower ones age, so that they never starve: a priority that got none of
+ *    `AGEING_TURNS` turns gets the next one (if there are several, the one that has waited longest). So
  *    each of p priorities in use gets at least one of `AGEING_TURNS + p` turns. Age is measured in turns,
  *    not in time: after a restart, many low-priority keys would reach an age together and overtake new
  *    changes.

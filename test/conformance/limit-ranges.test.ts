@@ -58,7 +58,7 @@ test('a container without requests and limits gets those of the LimitRange', asy
   );
 });
 
-test('a container outside of the LimitRange is rejected', async () => {
+test('rejects a container whose limits the LimitRange does not permit', async () => {
   const large = podWith('large', { limits: { cpu: '2' } });
   assertRejected(await api.post(path, large), {
     code: 403,

@@ -215,7 +215,7 @@ test('an exact resourceVersion before the retained history has expired', async (
   });
 });
 
-test('resourceVersion 0 returns the whole list from any state', async () => {
+test('a list with resourceVersion 0 ignores the limit', async () => {
   const reply = await api.until('the cache has caught up', async () => {
     const { body } = await api.get(query('resourceVersion=0&limit=1'));
     return body.items.length === 4 && body;

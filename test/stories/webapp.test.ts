@@ -121,7 +121,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       assert.deepEqual(deleted, ['Deleted Service', 'Deleted Deployment']);
     });
 
-    it('waits for the next daemon if it is deleted while none runs', async () => {
+    it('is deleted by the next daemon if no daemon runs at its deletion', async () => {
       await apply();
       await untilReady();
       await stopDaemon();

@@ -17,7 +17,7 @@ import { WebhookCallError } from './webhook-client.ts';
 
 /** A webhook that applies to a write. */
 export interface Invocation {
-  /** Name of the webhook within all configurations. */
+  /** Unique among the webhooks of all configurations. */
   readonly id: string;
   readonly webhook: JsonObject;
   readonly match: Match;

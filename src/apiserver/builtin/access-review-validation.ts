@@ -6,7 +6,7 @@ import type { JsonObject } from '../schema/json-value.ts';
 import { isSet, listIn, objectIn, objectsIn, textIn } from './fields.ts';
 import type { Findings } from './findings.ts';
 
-/** A review asks about a resource or about a path, and about one of them. */
+/** A review asks either about a resource or about a path, and not about both. */
 export function validateAttributes(spec: JsonObject, findings: Findings): void {
   const resource = objectIn(spec, 'resourceAttributes');
   const path = objectIn(spec, 'nonResourceAttributes');

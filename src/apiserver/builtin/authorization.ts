@@ -28,7 +28,7 @@ export const SUBJECT_ACCESS_REVIEW: KindTraits = {
   },
 };
 
-/** The same for users who have permissions in one namespace only. */
+/** A SubjectAccessReview for users who have permissions in one namespace only. */
 export const LOCAL_SUBJECT_ACCESS_REVIEW: KindTraits = {
   review: (review, context) => {
     const spec = checked(review, (spec, findings) => {

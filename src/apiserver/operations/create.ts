@@ -43,7 +43,7 @@ export function createNamed(
   });
 }
 
-/** Stores an object under a generated name; another one if it is taken. */
+/** Stores an object under a generated name, and tries other names if it is taken. */
 function storeGenerated(
   call: Call,
   draft: ApiObject,

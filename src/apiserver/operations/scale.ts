@@ -47,7 +47,7 @@ export function patchScale(call: Call): MaybePromise<Answer> {
   return whenReady(storeScale(call, stored, patched), answer);
 }
 
-/** Writes only the desired number of replicas into the object behind the scale. */
+/** Writes the desired number of replicas to the scaled object, and nothing else. */
 function storeScale(call: Call, stored: StoredObject, body: unknown): MaybePromise<StoredObject> {
   if (!isRecord(body)) throw badRequest('the scale is not an object');
   const { object: draft } = decodeObject(body, SCALE);

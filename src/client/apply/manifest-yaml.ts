@@ -26,7 +26,7 @@ export type ManifestDocument =
 const MAX_ALIASES = 100;
 
 const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
-  // The version that Kubernetes tools read, without the types that JSON does not have.
+  // Kubernetes tools read YAML 1.1. Types that JSON does not have are left out.
   version: '1.1',
   customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || isJson(tag)),
   // Read `on:` and `8080:` as strings.

@@ -40,7 +40,7 @@ export type Options = Readonly<Record<string, string>>;
 
 /** A benchmark: a file of `workloads/`, which exports it as `workload`. */
 export interface Workload {
-  /** A sentence for the list of benchmarks. */
+  /** Description in the list of benchmarks, one sentence. */
   readonly description: string;
   /** Defaults of the options, apart from `rounds` and `contestants`. */
   readonly options: Options;

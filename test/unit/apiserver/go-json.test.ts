@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { assert as check, constantFrom, json, nat, oneof, property, tuple } from 'fast-check';
 import { inspectJson } from '../../../src/apiserver/go-json.ts';
 
-test('errors have the texts of Go', () => {
+test('reports errors with the text of Go', () => {
   const mistakes: [string, string][] = [
     ['', 'unexpected end of JSON input'],
     ['{', 'unexpected end of JSON input'],

@@ -132,7 +132,7 @@ describe('The events and states of a simulated kubelet', () => {
       object: { resource: SECRETS, data: { a: Buffer.from('hello').toString('base64') } },
     },
   ]) {
-    it(`does not start a container without ${title}, until it exists`, async () => {
+    it(`starts a container that needs ${title} when it exists, and not before`, async () => {
       const command = ['sh', '-c', 'echo $GREETING'];
       await bench.createPod('web', { restartPolicy: 'Never', ...container({ command, ...more }) });
       await bench.pass(60_000);

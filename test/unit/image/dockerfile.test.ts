@@ -29,7 +29,7 @@ describe('the Dockerfile', () => {
     assert.equal(command[0], 'node');
     assert.equal(command.at(-1), '/app/crd-controller.mjs');
     assert.ok(instructions.includes('USER 65532:65532'));
-    // Kubernetes probes the program, which handles signals as process 1 by itself.
+    // Kubernetes has its own probes, and the program handles signals itself as process 1.
     assert.doesNotMatch(dockerfile, /^HEALTHCHECK|tini|dumb-init/m);
     assert.equal(instructions.filter((line) => line.startsWith('FROM')).length, 2);
   });
