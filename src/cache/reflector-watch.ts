@@ -313,7 +313,7 @@ export class WatchListSupport {
     this.#rememberMs = options.rememberMs ?? 5 * 60_000;
   }
 
-  /** Whether to try a stream. */
+  /** Whether to try to stream the initial state. */
   get usable(): boolean {
     return this.#enabled && this.#clock.monotonic() >= this.#refusedUntilMs;
   }

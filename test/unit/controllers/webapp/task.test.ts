@@ -107,7 +107,7 @@ describe('Hooks', () => {
     named('a'.repeat(63), 'db-migration', 'a1-2b')();
   });
 
-  it('rejects two names with one condition', () => {
+  it('rejects two tasks whose names lead to the same condition type', () => {
     assert.equal(conditionType({ name: 'a-1' }), 'A1Done');
     assert.equal(conditionType({ name: 'a1' }), 'A1Done');
     assert.throws(() => checkTasks([{ name: 'a-1' }, { name: 'a1' }]), /same condition/);
