@@ -149,7 +149,7 @@ async function serve(
     const isLast = response.status === 401 || response.headers['connection'] === 'close';
     if (isLast && 'stream' in outgoing) outgoing.stream.session?.close();
   } catch {
-    // The handler answers all other failures; an error that it or a socket throws is a broken connection.
+    // The handler responds to all other failures. If it or a socket throws, the connection is broken.
     abandon(outgoing);
   }
 }

@@ -97,7 +97,7 @@ describe('The program', { concurrency: 3 }, () => {
       );
     });
 
-    test('a missing kubeconfig is named, with exit code 2', async () => {
+    test('names a missing kubeconfig, and exits with code 2', async () => {
       const { code, stderr } = await run('--kubeconfig=/nonexistent/kubeconfig');
       assert.equal(code, 2);
       assert.match(stderr, /^Error: .*\/nonexistent\/kubeconfig.*\n$/);

@@ -44,7 +44,7 @@ export class SchemaLibrary {
     Object.assign(node, this.#members(definition, wrappers));
     if (isOpen(definition)) {
       node['x-kubernetes-preserve-unknown-fields'] = true;
-      // An object without declared fields has one owner.
+      // An object without declared fields is owned as a whole.
       if (definition.type === 'object') node['x-kubernetes-map-type'] = 'atomic';
     }
     return node;

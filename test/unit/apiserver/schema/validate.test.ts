@@ -15,7 +15,7 @@ function errorsOf(field: JsonSchema, value: unknown): string[] {
   return validateStructure({ spec: { field: value } }, schema).map(formatFieldError);
 }
 
-test('reports the type of a value of another type', () => {
+test('reports the actual type of a value that has the wrong type', () => {
   const integer: JsonSchema = { type: 'integer' };
   const wrong = (type: string) =>
     `spec.field: Invalid value: "${type}": spec.field in body must be of type integer: "${type}"`;

@@ -14,7 +14,7 @@ test('any number of blanks separates words', () => {
   assert.deepEqual(words('  echo \t YAY\n now '), ['echo', 'YAY', 'now']);
 });
 
-test('quotes keep their content, which joins adjacent characters', () => {
+test('keeps the text within quotes, and joins it with adjacent characters', () => {
   assert.deepEqual(words(`echo "a  b" 'c  d'`), ['echo', 'a  b', 'c  d']);
   assert.deepEqual(words(`echo a"b c"d''`), ['echo', 'ab cd']);
   assert.deepEqual(words(`echo "" ''`), ['echo', '', '']);
