@@ -1,8 +1,10 @@
 import type {
   CoreV1Event,
   V1ConfigMap,
+  V1ControllerRevision,
   V1CronJob,
   V1CustomResourceDefinition,
+  V1DaemonSet,
   V1Deployment,
   V1Endpoints,
   V1EndpointSlice,
@@ -11,12 +13,14 @@ import type {
   V1ServiceAccount,
   V1Namespace,
   V1Node,
+  V1PersistentVolumeClaim,
   V1Pod,
   V1PodDisruptionBudget,
   V1ReplicaSet,
   V1ResourceQuota,
   V1Scale,
   V1Service,
+  V1StatefulSet,
 } from '@kubernetes/client-node';
 import type { Builtin } from './object.ts';
 import type { Resource } from './resource.ts';
@@ -35,6 +39,14 @@ export type Service = Builtin<V1Service>;
 export type Deployment = Builtin<V1Deployment>;
 /** A ReplicaSet of apps/v1. */
 export type ReplicaSet = Builtin<V1ReplicaSet>;
+/** A StatefulSet of apps/v1. */
+export type StatefulSet = Builtin<V1StatefulSet>;
+/** A DaemonSet of apps/v1. */
+export type DaemonSet = Builtin<V1DaemonSet>;
+/** A ControllerRevision of apps/v1. */
+export type ControllerRevision = Builtin<V1ControllerRevision>;
+/** A PersistentVolumeClaim of v1. */
+export type PersistentVolumeClaim = Builtin<V1PersistentVolumeClaim>;
 /** A Lease of coordination.k8s.io/v1. */
 export type Lease = Builtin<V1Lease>;
 export type Scale = Builtin<V1Scale>;
@@ -76,6 +88,20 @@ export const NODES: Resource<Node> = { ...core('nodes', 'Node'), namespaced: fal
 export const DEPLOYMENTS: Resource<Deployment> = apps('deployments', 'Deployment');
 /** Descriptor of ReplicaSets. */
 export const REPLICA_SETS: Resource<ReplicaSet> = apps('replicasets', 'ReplicaSet');
+/** Descriptor of StatefulSets. */
+export const STATEFUL_SETS: Resource<StatefulSet> = apps('statefulsets', 'StatefulSet');
+/** Descriptor of DaemonSets. */
+export const DAEMON_SETS: Resource<DaemonSet> = apps('daemonsets', 'DaemonSet');
+/** Descriptor of ControllerRevisions. */
+export const CONTROLLER_REVISIONS: Resource<ControllerRevision> = apps(
+  'controllerrevisions',
+  'ControllerRevision',
+);
+/** Descriptor of PersistentVolumeClaims. */
+export const PERSISTENT_VOLUME_CLAIMS: Resource<PersistentVolumeClaim> = core(
+  'persistentvolumeclaims',
+  'PersistentVolumeClaim',
+);
 /** Descriptor of PodDisruptionBudgets. */
 export const POD_DISRUPTION_BUDGETS: Resource<PodDisruptionBudget> = {
   group: 'policy',

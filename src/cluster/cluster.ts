@@ -15,6 +15,7 @@ import { fakeScheduler } from './fake-scheduler.ts';
 import { garbageCollection } from './garbage-collector.ts';
 import { taintEviction } from './taints.ts';
 import { namespaceDeletion } from './namespace-deletion.ts';
+import { daemonSets } from './daemon-set.ts';
 import { deployments } from './deployment.ts';
 import { cronJobs } from './cron-job.ts';
 import { jobs } from './job.ts';
@@ -23,7 +24,8 @@ import { disruptionBudgets } from './disruption.ts';
 import { endpoints } from './endpoints.ts';
 import { endpointSlices } from './endpoint-slice.ts';
 import { rootCaPublisher, serviceAccounts } from './namespace-defaults.ts';
-import { replicaSets } from './replica-set.ts';
+import { replicaSets, replicationControllers } from './replica-set.ts';
+import { statefulSets } from './stateful-set.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
@@ -61,6 +63,9 @@ const CONTROLLERS: ReadonlyMap<string, (deps: ClusterDeps) => Runnable> = new Ma
   ['namespace', namespaceDeletion],
   ['deployment', deployments],
   ['replicaset', replicaSets],
+  ['replicationcontroller', replicationControllers],
+  ['statefulset', statefulSets],
+  ['daemonset', daemonSets],
   ['job', jobs],
   ['cronjob', cronJobs],
   ['ttl-after-finished', ttlAfterFinished],

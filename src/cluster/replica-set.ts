@@ -2,7 +2,9 @@ import { PODS, REPLICA_SETS } from '../api/builtin.ts';
 import type { Pod, ReplicaSet } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
 import type { DeepReadonly } from '../api/object.ts';
+import type { Resource } from '../api/resource.ts';
 import { isActive, isReady } from '../api/workloads.ts';
+import type { SharedInformer } from '../cache/shared-informer.ts';
 import { Controller } from '../manager/controller.ts';
 import { StatusWriter } from '../manager/status-writer.ts';
 import { messageOf } from '../util/values.ts';
@@ -11,27 +13,54 @@ import { claim, claimable, mapToClaimants } from './claim.ts';
 import { availability, buildPod, byDeletionPriority, nonZero, PodControl } from './pod-control.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
-const MANAGER = 'replicaset-controller';
-
 /**
  * ReplicaSet controller: maintains `spec.replicas` Pods. Adopts Pods without a controller that the
  * selector matches, and releases Pods that it no longer matches.
  */
 export function replicaSets(deps: ClusterDeps): Controller {
-  const sets = deps.informers.for(REPLICA_SETS);
+  return replicaController(deps, deps.informers.for(REPLICA_SETS), 'replicaset-controller');
+}
+
+/** ReplicationControllers in the form of ReplicaSets, which differ only in their selector. */
+const REPLICATION_CONTROLLERS: Resource<ReplicaSet> = {
+  ...REPLICA_SETS,
+  group: '',
+  plural: 'replicationcontrollers',
+  kind: 'ReplicationController',
+};
+
+/** ReplicationController controller: does the same as `replicaSets`. */
+export function replicationControllers(deps: ClusterDeps): Controller {
+  const controllers = deps.informers.for(REPLICATION_CONTROLLERS, { transform: withSelector });
+  return replicaController(deps, controllers, 'replication-controller');
+}
+
+function withSelector(controller: ReplicaSet): ReplicaSet {
+  const { spec } = controller;
+  if (!spec) return controller;
+  const matchLabels = spec.selector as Record<string, string>;
+  return { ...controller, spec: { ...spec, selector: { matchLabels } } };
+}
+
+function replicaController(
+  deps: ClusterDeps,
+  sets: SharedInformer<ReplicaSet>,
+  manager: string,
+): Controller {
+  const { resource } = sets;
   const pods = claimable(deps, PODS);
-  const statuses = new StatusWriter(REPLICA_SETS, MANAGER);
-  const control = new PodControl(deps.events.recorder(MANAGER), MANAGER);
+  const statuses = new StatusWriter(resource, manager);
+  const control = new PodControl(deps.events.recorder(manager), manager);
   return new Controller(deps, {
-    name: 'replicaset',
-    kind: REPLICA_SETS.kind,
+    name: resource.kind.toLowerCase(),
+    kind: resource.kind,
     concurrency: 10,
     sync: async (key, context) => {
       const set = sets.lister.get(key);
       if (!set) return done();
       const active = await claim(context, {
         owner: set,
-        ownerResource: REPLICA_SETS,
+        ownerResource: resource,
         owned: pods,
         ignore: (pod) => !isActive(pod),
       });

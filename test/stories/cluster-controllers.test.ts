@@ -1,19 +1,24 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import {
+  CONTROLLER_REVISIONS,
+  DAEMON_SETS,
   DEPLOYMENTS,
   ENDPOINT_SLICES,
   ENDPOINTS,
   EVENTS,
   JOBS,
   NAMESPACES,
+  PERSISTENT_VOLUME_CLAIMS,
   POD_DISRUPTION_BUDGETS,
   PODS,
   REPLICA_SETS,
   RESOURCE_QUOTAS,
   SERVICE_ACCOUNTS,
   SERVICES,
+  STATEFUL_SETS,
 } from '../../src/api/builtin.ts';
+import type { ReplicaSet } from '../../src/api/builtin.ts';
 import { controllerOf } from '../../src/api/metadata.ts';
 import type { Draft, KubernetesObject } from '../../src/api/object.ts';
 import { objectPath } from '../../src/api/resource.ts';
@@ -23,6 +28,12 @@ import type { TestCluster } from '../support/test-cluster.ts';
 import { inTestClusters } from '../support/test-clusters.ts';
 
 const LABELS = { app: 'web' };
+const REPLICATION_CONTROLLERS: Resource<ReplicaSet> = {
+  ...REPLICA_SETS,
+  group: '',
+  plural: 'replicationcontrollers',
+  kind: 'ReplicationController',
+};
 
 inTestClusters((where, createCluster) => {
   describe(`${where}: the controllers of a cluster`, () => {
@@ -268,6 +279,145 @@ inTestClusters((where, createCluster) => {
           'Reached expected number of succeeded pods',
         ]),
       );
+    });
+
+    it('replace the Pods of a StatefulSet from the highest ordinal to the partition', async () => {
+      const { spec } = workload(2);
+      await create(STATEFUL_SETS, 'web', { spec: { ...spec, serviceName: 'web' } });
+      const set = () => cluster.client.get(STATEFUL_SETS, at('web'));
+      await cluster.until('all Pods are available', async () => {
+        return (await set()).status?.availableReplicas === 2;
+      });
+      const first = (await set()).status?.currentRevision;
+      const { metadata, spec: podSpec } = await cluster.client.get(PODS, at('web-1'));
+      assert.deepEqual(metadata.labels, {
+        ...LABELS,
+        'statefulset.kubernetes.io/pod-name': 'web-1',
+        'apps.kubernetes.io/pod-index': '1',
+        'controller-revision-hash': first,
+      });
+      assert.deepEqual([podSpec?.hostname, podSpec?.subdomain], ['web-1', 'web']);
+      const body = {
+        spec: {
+          template: { metadata: { annotations: { version: '2' } } },
+          updateStrategy: { rollingUpdate: { partition: 1 } },
+        },
+      };
+      await cluster.client.patch(STATEFUL_SETS, at('web'), { type: 'merge', body });
+      await cluster.until('the Pod above the partition is replaced', async () => {
+        const { status } = await set();
+        return status?.updatedReplicas === 1 && status.availableReplicas === 2;
+      });
+      const { updateRevision, ...status } = (await set()).status!;
+      assert.deepEqual(status, {
+        observedGeneration: 2,
+        replicas: 2,
+        readyReplicas: 2,
+        availableReplicas: 2,
+        currentReplicas: 1,
+        updatedReplicas: 1,
+        currentRevision: first,
+        collisionCount: 0,
+      });
+      const { items } = await cluster.client.list(CONTROLLER_REVISIONS, {
+        namespace: cluster.namespace,
+      });
+      assert.deepEqual(
+        items
+          .toSorted((a, b) => a.revision - b.revision)
+          .map((revision) => [revision.metadata.name, revision.revision]),
+        [
+          [first, 1],
+          [updateRevision, 2],
+        ],
+      );
+      await cluster.until('the events', async () => {
+        const events = await eventsAbout('StatefulSet');
+        return ['Create', 'Delete'].every((verb) =>
+          events.includes(`Successful${verb} ${verb} Pod web-1 in StatefulSet web successful`),
+        );
+      });
+    });
+
+    it('own the claims of a StatefulSet as its retention policy says', async () => {
+      const { spec } = workload(2);
+      await create(STATEFUL_SETS, 'web', {
+        spec: {
+          ...spec,
+          podManagementPolicy: 'Parallel',
+          persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete', whenScaled: 'Delete' },
+          volumeClaimTemplates: [
+            {
+              metadata: { name: 'data' },
+              spec: {
+                accessModes: ['ReadWriteOnce'],
+                resources: { requests: { storage: '1Mi' } },
+              },
+            },
+          ],
+        },
+      });
+      const owners = async () => {
+        const { items } = await cluster.client.list(PERSISTENT_VOLUME_CLAIMS, {
+          namespace: cluster.namespace,
+        });
+        return items.map(({ metadata }) => [metadata.name, controllerOf({ metadata })?.kind]);
+      };
+      await cluster.until('the set owns both claims', async () => {
+        return (await owners()).filter(([, kind]) => kind === 'StatefulSet').length === 2;
+      });
+    });
+
+    it('run a Pod of a DaemonSet on the node, and replace it', async () => {
+      const { selector, template } = workload(1).spec;
+      await create(DAEMON_SETS, 'web', { spec: { selector, template } });
+      const status = async () => (await cluster.client.get(DAEMON_SETS, at('web'))).status;
+      await cluster.until('the Pod is available', async () => {
+        return (await status())?.numberAvailable === 1;
+      });
+      assert.deepEqual(await status(), {
+        observedGeneration: 1,
+        desiredNumberScheduled: 1,
+        currentNumberScheduled: 1,
+        updatedNumberScheduled: 1,
+        numberMisscheduled: 0,
+        numberReady: 1,
+        numberAvailable: 1,
+      });
+      const [pod] = await cluster.pods();
+      const keys = pod?.spec?.tolerations?.map(({ key, effect }) => `${key} ${effect}`);
+      assert.deepEqual(keys?.toSorted(), [
+        'node.kubernetes.io/disk-pressure NoSchedule',
+        'node.kubernetes.io/memory-pressure NoSchedule',
+        'node.kubernetes.io/not-ready NoExecute',
+        'node.kubernetes.io/pid-pressure NoSchedule',
+        'node.kubernetes.io/unreachable NoExecute',
+        'node.kubernetes.io/unschedulable NoSchedule',
+      ]);
+      const body = { spec: { template: { metadata: { annotations: { version: '2' } } } } };
+      await cluster.client.patch(DAEMON_SETS, at('web'), { type: 'merge', body });
+      await cluster.until('the Pod is replaced', async () => {
+        const [after] = await cluster.pods();
+        const { updatedNumberScheduled, numberAvailable } = (await status()) ?? {};
+        return (
+          after?.metadata.uid !== pod?.metadata.uid &&
+          updatedNumberScheduled === 1 &&
+          numberAvailable === 1
+        );
+      });
+      const events = await eventsAbout('DaemonSet');
+      assert.match(events.join(), /SuccessfulCreate Created pod: web-\w+/);
+    });
+
+    it('let a ReplicationController maintain its Pods', async () => {
+      const { template } = workload(1).spec;
+      await create(REPLICATION_CONTROLLERS, 'web', { spec: { replicas: 2, template } });
+      await cluster.until('the Pods are available', async () => {
+        const { status } = await cluster.client.get(REPLICATION_CONTROLLERS, at('web'));
+        return status?.availableReplicas === 2 && status.fullyLabeledReplicas === 2;
+      });
+      const [pod] = await cluster.pods();
+      assert.equal(controllerOf(pod!)?.kind, 'ReplicationController');
     });
 
     it('report why a namespace is not deleted', async () => {

@@ -497,6 +497,39 @@ describe('A Deployment', () => {
   });
 });
 
+describe('A ReplicationController', () => {
+  it('maintains its Pods as a ReplicaSet does', async () => {
+    const bench = new ClusterBench();
+    await bench.start();
+    const controllers = {
+      group: '',
+      version: 'v1',
+      plural: 'replicationcontrollers',
+      kind: 'ReplicationController',
+      namespaced: true,
+    };
+    await bench.createPod('orphan', {}, { labels: LABELS });
+    await bench.create(controllers, 'web', {
+      spec: { replicas: 2, selector: LABELS, template: template() },
+    });
+    await bench.pass(2000);
+    const owners = (await bench.list(PODS)).map((pod) => controllerOf(pod)?.kind);
+    assert.deepEqual(owners, ['ReplicationController', 'ReplicationController']);
+    assert.deepEqual(Object.entries(await bench.get(controllers, 'web')).at(-1), [
+      'status',
+      {
+        replicas: 2,
+        fullyLabeledReplicas: 2,
+        observedGeneration: 1,
+        readyReplicas: 2,
+        availableReplicas: 2,
+      },
+    ]);
+    assert.match((await bench.events('web')).join(), /^SuccessfulCreate Created pod: web-\w+$/);
+    await bench.end();
+  });
+});
+
 describe('The controllers of a cluster', () => {
   it('are disabled by their name', async () => {
     const bench = new ClusterBench();
