@@ -40,6 +40,7 @@ const PACKAGES: ReadonlyMap<string, Package> = new Map([
       discovery events flowcontrol networking node policy rbac resource scheduling storage storagemigration`
     .split(/\s+/)
     .map((group) => kubernetesApi(group, 'v1')),
+  kubernetesApi('apidiscovery', 'v2'),
   kubernetesApi('autoscaling', 'v2'),
   // Types of fields of batch.v1.JobSpec.
   kubernetesApi('scheduling', 'v1alpha3'),
@@ -73,11 +74,19 @@ function kubernetesApi(group: string, version: string): [string, Package] {
   ];
 }
 
-/** Kinds of request bodies that are no resources. */
-const OPTIONS = [
+/** Kinds of requests and responses that are no resources. */
+const OTHER_KINDS = [
+  'apidiscovery.v2.APIGroupDiscoveryList',
   'authentication.v1.TokenRequest',
   'autoscaling.v1.Scale',
+  'meta.v1.APIGroup',
+  'meta.v1.APIGroupList',
+  'meta.v1.APIResourceList',
+  'meta.v1.APIVersions',
   'meta.v1.DeleteOptions',
+  'meta.v1.ListMeta',
+  'meta.v1.PartialObjectMetadata',
+  'meta.v1.Status',
   'policy.v1.Eviction',
 ];
 
@@ -100,6 +109,7 @@ const CUSTOM_JSON = new Set([
   'meta.v1.Time',
   'meta.v1.MicroTime',
   'meta.v1.FieldsV1',
+  'meta.v1.Verbs',
   'apiextensions.v1.JSON',
   'apiextensions.v1.JSONSchemaPropsOrArray',
   'apiextensions.v1.JSONSchemaPropsOrBool',
@@ -206,7 +216,7 @@ function structsOf(text: string): Map<string, Map<number, GoField>> {
 
 function reachable(wire: ReadonlyMap<string, readonly WireField[]>): string[] {
   const found = new Set<string>();
-  const pending = [...servedKinds(), ...OPTIONS];
+  const pending = [...servedKinds(), ...OTHER_KINDS];
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
     if (found.has(name)) continue;
     const fields = wire.get(name);

@@ -53,7 +53,11 @@ const packageImporters: Record<string, readonly string[]> = {
   yargs: ['cli/'],
   pino: ['cli/logs/logging.ts'],
   yaml: ['client/', 'codegen/', 'cli/'],
-  'js-yaml': ['apiserver/request-body.ts', 'apiserver/response-encoding.ts'],
+  'js-yaml': [
+    'apiserver/request-body.ts',
+    'apiserver/response-encoding.ts',
+    'apiserver/yaml-text.ts',
+  ],
   re2js: ['apiserver/'],
   '@marcbachmann/cel-js': ['apiserver/'],
 };

@@ -1,12 +1,22 @@
 import { createHash } from 'node:crypto';
-import { JSON_TYPE, mediaRanges, requireAcceptable, takesObject } from './negotiation.ts';
+import type { Encoding } from './negotiation.ts';
+import {
+  OBJECT_TYPES,
+  encodingIn,
+  mediaRanges,
+  requireEncoding,
+  requireMediaType,
+} from './negotiation.ts';
 import type { ApiGroup, GroupVersion, Registry } from './registry.ts';
 import type { ResourceDefinition, Subresources } from './resource-definition.ts';
+import { notAcceptable } from './status-error.ts';
 
 /** A discovery document. */
 export interface Document {
-  readonly contentType: string;
   readonly value: object;
+  readonly encoding: Encoding;
+  /** Parameters of the media type, for aggregated discovery. */
+  readonly parameters?: string;
 }
 
 const VERBS = [
@@ -39,61 +49,70 @@ export function discover(
   segments: readonly string[],
   accept: string | undefined,
 ): Document | undefined {
-  const document = documentAt(registry, segments, accept);
-  if (document) requireAcceptable(accept);
-  return document;
+  const [root, first, second, ...rest] = segments;
+  if (rest.length > 0 || (root !== 'api' && root !== 'apis')) return undefined;
+  if (root === 'api' && second === undefined) requireMediaType(accept);
+  const groups = registry.groups().filter(({ name }) => (name === '') === (root === 'api'));
+  const plain = documentAt(registry, groups, segments);
+  if (!plain) return undefined;
+  if (root === 'apis' && second !== undefined && hasBuiltIn(registry.group(first ?? ''))) {
+    requireMediaType(accept);
+  }
+  if (first === undefined) return rootDocument(plain, groups, accept);
+  return { value: plain, encoding: requireEncoding(accept) };
 }
 
 function documentAt(
   registry: Registry,
-  segments: readonly string[],
-  accept: string | undefined,
-): Document | undefined {
-  const [root, first, second, ...rest] = segments;
-  if (rest.length > 0) return undefined;
+  groups: readonly ApiGroup[],
+  [root, first, second]: readonly string[],
+): object | undefined {
   if (root === 'api') {
     if (second !== undefined) return undefined;
     if (first !== undefined) return resourceList(registry.groupVersion('', first));
-    const core = registry.groups().filter(({ name }) => name === '');
-    return (
-      aggregated(core, accept) ??
-      json({
-        kind: 'APIVersions',
-        versions: core.flatMap(({ versions }) => versions.map(({ version }) => version)),
-        serverAddressByClientCIDRs: [],
-      })
-    );
+    return {
+      kind: 'APIVersions',
+      versions: groups.flatMap(({ versions }) => versions.map(({ version }) => version)),
+      serverAddressByClientCIDRs: [],
+    };
   }
-  if (root !== 'apis') return undefined;
   if (second !== undefined) return resourceList(registry.groupVersion(first ?? '', second));
   if (first !== undefined) {
     const group = first === '' ? undefined : registry.group(first);
-    return group && json({ kind: 'APIGroup', apiVersion: 'v1', ...groupEntry(group) });
+    return group && { kind: 'APIGroup', apiVersion: 'v1', ...groupEntry(group) };
   }
-  const named = registry.groups().filter(({ name }) => name !== '');
+  return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups.map(groupEntry) };
+}
+
+function hasBuiltIn(group: ApiGroup | undefined): boolean {
   return (
-    aggregated(named, accept) ??
-    json({ kind: 'APIGroupList', apiVersion: 'v1', groups: named.map(groupEntry) })
+    group?.versions.some(({ definitions }) => definitions.some(({ custom }) => !custom)) === true
   );
 }
 
-/** Returns the aggregated discovery document if the client accepts it. */
-function aggregated(groups: readonly ApiGroup[], accept: string | undefined): Document | undefined {
+/** Returns the aggregated discovery document if the client prefers it, else the plain one. */
+function rootDocument(
+  plain: object,
+  groups: readonly ApiGroup[],
+  accept: string | undefined,
+): Document {
   for (const range of mediaRanges(accept)) {
-    if (!takesObject(range)) continue;
+    const encoding = encodingIn(range);
+    if (!encoding) continue;
     const as = range.parameters.get('as');
-    if (as === undefined) return undefined;
+    if (as === undefined) return { value: plain, encoding };
     const version = range.parameters.get('v');
     const wanted = as === 'APIGroupDiscoveryList' && range.parameters.get('g') === DISCOVERY_GROUP;
     if (!wanted || version !== 'v2') continue;
     return {
-      contentType: `${JSON_TYPE};g=${DISCOVERY_GROUP};v=${version};as=${as}`,
+      encoding,
+      parameters: `;g=${DISCOVERY_GROUP};v=${version};as=${as}`,
       value: {
         kind: as,
         apiVersion: `${DISCOVERY_GROUP}/${version}`,
         metadata: {},
         items: groups.map(({ name, versions }) => ({
-          metadata: { ...(name && { name }), creationTimestamp: null },
+          metadata: { ...(name && { name }) },
           versions: versions.map(({ version, definitions }) => ({
             version,
             resources: definitions.map(aggregatedResource),
@@ -103,7 +122,7 @@ function aggregated(groups: readonly ApiGroup[], accept: string | undefined): Do
       },
     };
   }
-  return undefined;
+  throw notAcceptable(OBJECT_TYPES);
 }
 
 function aggregatedResource(definition: ResourceDefinition): object {
@@ -111,7 +130,7 @@ function aggregatedResource(definition: ResourceDefinition): object {
   const subresources = subresourcesOf(definition);
   return {
     resource: plural,
-    responseKind: { group, version, kind },
+    responseKind: responseKind({ group, version, kind }, definition),
     scope: namespaced ? 'Namespaced' : 'Cluster',
     singularResource: singular,
     verbs: verbsOf(definition),
@@ -120,24 +139,34 @@ function aggregatedResource(definition: ResourceDefinition): object {
     ...(subresources.length > 0 && {
       subresources: subresources.map(({ name, verbs, kind }) => ({
         subresource: name,
-        responseKind: kind,
+        responseKind: responseKind(kind, definition),
         verbs,
       })),
     }),
   };
 }
 
-function resourceList(groupVersion: GroupVersion | undefined): Document | undefined {
+/** As upstream, the group and version of a built-in resource are empty if they are those of the list. */
+function responseKind(
+  kind: SubresourceInfo['kind'],
+  { group, version, custom }: ResourceDefinition,
+): object {
+  const isListed = !custom && kind.group === group && kind.version === version;
+  return isListed ? { ...kind, group: '', version: '' } : kind;
+}
+
+function resourceList(groupVersion: GroupVersion | undefined): object | undefined {
   if (!groupVersion) return undefined;
-  return json({
+  return {
     kind: 'APIResourceList',
-    apiVersion: 'v1',
+    // As upstream, whose list of the core group has none.
+    ...(groupVersion.group && { apiVersion: 'v1' }),
     groupVersion: nameOf(groupVersion),
     resources: groupVersion.definitions.flatMap((definition) => [
       resourceEntry(definition),
       ...subresourcesOf(definition).map((subresource) => subresourceEntry(definition, subresource)),
     ]),
-  });
+  };
 }
 
 function subresourceEntry(
@@ -254,8 +283,4 @@ function groupEntry({ name, versions }: ApiGroup): object {
 
 function nameOf({ group, version }: GroupVersion): string {
   return group ? `${group}/${version}` : version;
-}
-
-function json(value: object): Document {
-  return { contentType: JSON_TYPE, value };
 }

@@ -26,7 +26,7 @@ export interface JsonFindings {
 }
 
 /** Maximum number of reported duplicates, as in Go. */
-const MAX_DUPLICATES = 100;
+export const MAX_DUPLICATES = 100;
 
 export function inspectJson(text: string): JsonFindings {
   return new Inspection(text).run();

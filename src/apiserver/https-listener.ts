@@ -12,7 +12,7 @@ import { messageOf } from '../util/values.ts';
 import type { IncomingRequest } from './request-body.ts';
 import { MAX_BODY_BYTES, bodyTooLarge } from './request-body.ts';
 import type { ServedResponse } from './response.ts';
-import { errorResponse } from './response.ts';
+import { errorResponse } from './response-encoding.ts';
 import { methodNotAllowed } from './status-error.ts';
 import { acceptHandshake, isWebSocketRequest, sendMessages } from './websocket.ts';
 
@@ -226,7 +226,7 @@ async function answer(
   const { url = '/' } = incoming;
   const isHead = incoming.method === 'HEAD';
   const method = isHead ? 'GET' : (incoming.method ?? '');
-  if (!isMethod(method)) return errorResponse(methodNotAllowed());
+  if (!isMethod(method)) return errorResponse(methodNotAllowed(), undefined);
   const response = await handler({
     method,
     isHead,

@@ -1,6 +1,9 @@
 import { ConnectionReset } from './faults.ts';
 import type { ListRendering } from './negotiation.ts';
+import type { MessageType } from './protobuf/decode-message.ts';
+import { encodeList } from './protobuf/protobuf-body.ts';
 import type { StoredObject } from './resource-definition.ts';
+import type { JsonObject } from './schema/json-value.ts';
 import type { WatchHistory } from './watch-history.ts';
 
 /** Approximate size of each chunk in characters. */
@@ -15,12 +18,33 @@ export interface ListState {
   readonly history: WatchHistory;
 }
 
+/** Streams a list. */
+export function listBody(
+  rendering: ListRendering,
+  state: ListState,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const { encoding, message } = rendering;
+  return encoding === 'protobuf' && message
+    ? protobufBody(rendering, message, state)
+    : jsonBody(rendering, state);
+}
+
+/** The length of the list is before its items, so that they are encoded together. */
+async function* protobufBody(
+  { head, item }: ListRendering,
+  message: MessageType,
+  { objects }: ListState,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const items = objects.map((object): JsonObject => ({ ...item(object) }));
+  yield encodeList({ ...head }, items, message);
+}
+
 /**
  * Streams a list as JSON. Encodes each chunk on demand, so that a slow reader needs no memory besides
  * the objects in the store or the history. The stream breaks if the reader is so slow that the history
  * drops objects of the list.
  */
-export async function* listBody(
+async function* jsonBody(
   { head, field, item }: ListRendering,
   { objects, revision, history }: ListState,
 ): AsyncGenerator<Uint8Array, void, undefined> {

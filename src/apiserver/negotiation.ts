@@ -1,6 +1,9 @@
 import { Memo } from '../util/memo.ts';
+import type { MessageType } from './protobuf/decode-message.ts';
+import { typeOf } from './protobuf/decode-message.ts';
+import { PROTOBUF_TYPE, messageOfKind } from './protobuf/protobuf-body.ts';
 import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
-import { StatusError, badRequest, notAcceptable } from './status-error.ts';
+import { StatusError, badRequest, noRepresentation, notAcceptable } from './status-error.ts';
 import type { IncludeObject, MetaVersion } from './table/table.ts';
 import { partialMetadata, renderTable, tableRow } from './table/table.ts';
 
@@ -10,8 +13,16 @@ export interface MediaRange {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
+/** How a response is serialized. */
+export type Encoding = 'json' | 'yaml' | 'protobuf';
+
 /** The requested representation of objects. `drop`: without managedFields (KEP-5958). */
-export type Representation =
+export type Representation = {
+  /** @default 'json' */
+  readonly encoding?: Encoding;
+} & Form;
+
+type Form =
   | { readonly form: 'object'; readonly drop?: boolean }
   /** `list`: whether the list form was requested, not that of a single object. */
   | {
@@ -70,69 +81,98 @@ export function takesJson({ type }: MediaRange): boolean {
   return type === JSON_TYPE || type === 'application/*' || type === '*/*';
 }
 
-/** How a response is serialized. */
-export type Encoding = 'json' | 'yaml';
+/** Media types of objects and of streams, in the order of kube-apiserver's messages. */
+export const OBJECT_TYPES: readonly string[] = [JSON_TYPE, YAML_TYPE, PROTOBUF_TYPE];
+const STREAM_TYPES = [`${JSON_TYPE};stream=watch`, `${PROTOBUF_TYPE};stream=watch`];
 
-const encodings = new Memo(100, (accept: string): Encoding => {
+/** Returns the encoding that a range includes, if any. */
+export function encodingIn(range: MediaRange): Encoding | undefined {
+  if (takesJson(range)) return 'json';
+  if (range.type === YAML_TYPE) return 'yaml';
+  return range.type === PROTOBUF_TYPE ? 'protobuf' : undefined;
+}
+
+const encodings = new Memo(100, (accept: string): Encoding | undefined => {
   for (const range of mediaRanges(accept)) {
-    if (takesJson(range)) return 'json';
-    if (takesYaml(range)) return 'yaml';
+    const encoding = range.parameters.has('as') ? undefined : encodingIn(range);
+    if (encoding) return encoding;
   }
-  return 'json';
+  return undefined;
 });
 
-/** Returns the encoding of a response that has both; JSON if the client accepts neither. */
+/** Returns the encoding of an object that has one representation, such as a Status; JSON by default. */
 export function encodingOf(accept: string | undefined): Encoding {
-  return accept === undefined ? 'json' : encodings.get(accept);
+  return (accept === undefined ? undefined : encodings.get(accept)) ?? 'json';
 }
 
 /**
- * Checks that the client accepts plain JSON or YAML.
+ * Returns the encoding of an object that has one representation.
  *
- * @throws {StatusError} 406 if it accepts neither
+ * @throws {StatusError} 406 if the client accepts none
  */
-export function requireAcceptable(accept: string | undefined): void {
-  if (!mediaRanges(accept).some(takesObject)) throw notAcceptable([JSON_TYPE, YAML_TYPE]);
-}
-
-/** True if the range includes a form that objects have: JSON or YAML. */
-export function takesObject(range: MediaRange): boolean {
-  return takesJson(range) || takesYaml(range);
-}
-
-function takesYaml({ type }: MediaRange): boolean {
-  return type === YAML_TYPE;
+export function requireEncoding(accept: string | undefined): Encoding {
+  const encoding = encodings.get(accept || '*/*');
+  if (encoding) return encoding;
+  throw notAcceptable(OBJECT_TYPES);
 }
 
 /**
- * Returns the first requested representation that the server supports. Protobuf responses are not
- * supported; Go clients request JSON as the next choice.
+ * Checks that the client accepts a response of these media types, as the router of a kube-apiserver does for its
+ * own resources: it compares names and knows no wildcard but `*` + `/*`.
+ *
+ * @param streams whether the path also serves watches
+ * @throws {StatusError} 406 if it accepts none
+ */
+export function requireMediaType(
+  accept: string | undefined,
+  types: readonly string[] = OBJECT_TYPES,
+  streams: boolean = false,
+): void {
+  if (mediaRanges(accept).some(({ type }) => type === '*/*' || types.includes(type))) return;
+  throw noRepresentation(streams ? [...types, ...STREAM_TYPES] : types);
+}
+
+/**
+ * Returns the first requested representation that the server supports. Custom resources have no protobuf
+ * encoding, and tables have none.
  *
  * @throws {StatusError} 406 if it supports none
  */
 export function negotiate(
   accept: string | undefined,
   includeObject: string | null,
+  { custom }: Pick<ResourceDefinition, 'custom'>,
   isStream: boolean = false,
 ): Representation {
   for (const range of mediaRanges(accept)) {
-    if (!takesObject(range)) continue;
+    const encoding = encodingIn(range);
+    const form = encoding && formOf(range, includeObject);
+    if (!form) continue;
+    if (encoding === 'protobuf' && (form.form === 'table' || (custom && form.form === 'object'))) {
+      continue;
+    }
     // As upstream, which then does not try the next choice.
-    if (isStream && takesYaml(range)) break;
-    const as = range.parameters.get('as');
-    const drop = dropsManagedFields(range);
-    if (as === undefined) return { form: 'object', drop };
-    if (range.parameters.get('g') !== META_GROUP) continue;
-    const version = range.parameters.get('v');
-    if (version !== 'v1' && version !== 'v1beta1') continue;
-    if (as === 'Table') {
-      return { form: 'table', includeObject: includeObjectOf(includeObject), version };
-    }
-    if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') {
-      return { form: 'metadata', list: as === 'PartialObjectMetadataList', version, drop };
-    }
+    if (isStream && encoding === 'yaml') throw notAcceptable(STREAM_TYPES);
+    return { encoding, ...form };
   }
-  throw notAcceptable(isStream ? [`${JSON_TYPE};stream=watch`] : [JSON_TYPE, YAML_TYPE]);
+  throw notAcceptable(OBJECT_TYPES);
+}
+
+/** Returns the form that the parameters of a range request; undefined if it does not exist. */
+function formOf(range: MediaRange, includeObject: string | null): Form | undefined {
+  const as = range.parameters.get('as');
+  const drop = dropsManagedFields(range);
+  if (as === undefined) return { form: 'object', drop };
+  if (range.parameters.get('g') !== META_GROUP) return undefined;
+  const version = range.parameters.get('v');
+  if (version !== 'v1' && version !== 'v1beta1') return undefined;
+  if (as === 'Table') {
+    return { form: 'table', includeObject: includeObjectOf(includeObject), version };
+  }
+  if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') {
+    return { form: 'metadata', list: as === 'PartialObjectMetadataList', version, drop };
+  }
+  return undefined;
 }
 
 /** Whether managedFields should be left out; other values of the parameter are ignored. */
@@ -176,6 +216,9 @@ export interface ListRendering {
   /** Field of the objects, which is the last one. */
   readonly field: 'items' | 'rows';
   readonly item: (object: StoredObject) => object;
+  readonly encoding: Encoding;
+  /** The protobuf message of an item, if the form has one. */
+  readonly message: MessageType | undefined;
 }
 
 /** Returns the parts of a list response in a representation. */
@@ -185,11 +228,14 @@ export function renderList(
   representation: Representation,
   now: number,
 ): ListRendering {
+  const { encoding = 'json' } = representation;
   switch (representation.form) {
     case 'object':
       return {
         head: { kind: definition.listKind, apiVersion: apiVersionIn(definition), metadata },
         field: 'items',
+        encoding,
+        message: messageOfKind(definition),
         item: (object) => listItem(trimmed(object, representation), definition),
       };
     case 'metadata': {
@@ -202,6 +248,8 @@ export function renderList(
           metadata,
         },
         field: 'items',
+        encoding,
+        message: typeOf('meta.v1.PartialObjectMetadata'),
         item: (object) => partialMetadata(trimmed(object, representation), version),
       };
     }
@@ -212,6 +260,8 @@ export function renderList(
       return {
         head,
         field: 'rows',
+        encoding,
+        message: undefined,
         item: (object) => tableRow(definition, inVersion(object, definition), options),
       };
     }

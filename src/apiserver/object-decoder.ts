@@ -4,7 +4,7 @@ import type { Call } from './call.ts';
 import { goTypeOf } from './go-json.ts';
 import { apiVersionIn } from './negotiation.ts';
 import type { ApiObject, ResourceDefinition } from './resource-definition.ts';
-import { duplicateFields, readObject, unrecognized } from './request-body.ts';
+import { duplicateFields, readObject, strictDuplicates, unrecognized } from './request-body.ts';
 import { fieldError } from './schema/field-error.ts';
 import { goJson } from './schema/go-format.ts';
 import { objectAt, own } from './schema/json-value.ts';
@@ -54,11 +54,8 @@ export function decodeBody(call: Call): ApiObject {
   const { request, definition } = call;
   const body = readObject(request, definition);
   const { object, oddities } = decodeObject(body, definition);
-  const duplicates = fieldValidationOf(call) === 'Ignore' ? [] : duplicateFields(request);
-  reportOddities(
-    call,
-    [...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`), ...oddities],
-    (message) => cannotBeHandled(definition, message),
+  reportOddities(call, duplicatesOf(call), oddities, (message) =>
+    cannotBeHandled(definition, message),
   );
   return object;
 }
@@ -78,7 +75,11 @@ export function decodeObject(
   if (definition.custom) requireCustomKind(body, definition, from);
   else requireBuiltinKind(body, definition, from);
   const dropped: string[] = [];
-  const metadata = decodeMetadata(body['metadata'], definition, dropped);
+  const refuse = (why: string) =>
+    from === 'patch' && !definition.custom
+      ? refusePatch(body, why)
+      : cannotBeHandled(definition, why);
+  const metadata = decodeMetadata(body['metadata'], definition, dropped, refuse);
   const { apiVersion: _version, kind: _kind, metadata: _metadata, ...rest } = body;
   const object: ApiObject = {
     apiVersion: apiVersionIn(definition),
@@ -99,25 +100,33 @@ export function decodeObject(
   return { object, oddities };
 }
 
+/** Returns the duplicate fields in the body, unless the client ignores them. */
+export function duplicatesOf(call: Call): readonly string[] {
+  return fieldValidationOf(call) === 'Ignore' ? [] : duplicateFields(call.request);
+}
+
 /**
- * Handles unknown fields by the requested `fieldValidation`.
+ * Handles duplicate and unknown fields by the requested `fieldValidation`.
  *
  * @throws {StatusError} the result of `refuse` for Strict
  */
 export function reportOddities(
   call: Call,
+  duplicates: readonly string[],
   oddities: readonly string[],
   refuse: (message: string) => Error,
 ): void {
-  if (oddities.length === 0) return;
+  if (duplicates.length + oddities.length === 0) return;
   switch (fieldValidationOf(call)) {
     case 'Ignore':
       return;
     case 'Warn':
-      for (const oddity of oddities) call.warnings.push(oddity);
+      for (const oddity of [...duplicates, ...oddities]) call.warnings.push(oddity);
       return;
-    case 'Strict':
-      throw refuse(`strict decoding error: ${oddities.join(', ')}`);
+    case 'Strict': {
+      const problems = [...strictDuplicates(call.request, duplicates), ...oddities];
+      throw refuse(`strict decoding error: ${problems.join(', ')}`);
+    }
   }
 }
 
@@ -131,7 +140,28 @@ export function cannotBeHandled(definition: ResourceDefinition, why: string): Er
 
 /** Returns the 422 for a patch whose result is not an object of its kind. */
 export function refusePatch(patched: unknown, why: string): Error {
-  return invalid({ group: '', kind: '' }, '', [fieldError.invalid('patch', goJson(patched), why)]);
+  return invalidPatch(patchedText(patched), why);
+}
+
+/** Returns the 422 for a patch. */
+export function invalidPatch(shown: string, why: string): Error {
+  return invalid({ group: '', kind: '' }, '', [fieldError.invalid('patch', shown, why)]);
+}
+
+/** Encodes the result of a patch: sorted, but metadata has the order of Go's struct. */
+function patchedText(patched: unknown): string {
+  if (!isRecord(patched) || !isRecord(patched['metadata'])) return goJson(patched);
+  const { metadata } = patched;
+  const ordered = [...METADATA_SHAPES.keys()]
+    .filter((name) => metadata[name] !== undefined)
+    .map((name) => `${JSON.stringify(name)}:${goJson(metadata[name])}`);
+  const members = Object.keys(patched)
+    .sort()
+    .map((name) => {
+      const text = name === 'metadata' ? `{${ordered.join(',')}}` : goJson(patched[name]);
+      return `${JSON.stringify(name)}:${text}`;
+    });
+  return `{${members.join(',')}}`;
 }
 
 /** Checks that a custom resource has its apiVersion and kind. */
@@ -186,9 +216,15 @@ function decodeMetadata(
   value: unknown,
   definition: ResourceDefinition,
   dropped: string[],
+  refuse: (why: string) => Error,
 ): ObjectMeta {
   if (value !== undefined && value !== null && !isRecord(value)) {
-    throw cannotBeHandled(definition, mismatch('metadata', value, 'ObjectMeta'));
+    const { kind, custom } = definition;
+    throw refuse(
+      custom
+        ? mismatch('metadata', value, 'ObjectMeta')
+        : mismatch('metadata', value, 'v1.ObjectMeta', kind),
+    );
   }
   const metadata: Record<string, unknown> = { name: '' };
   for (const [field, member] of Object.entries(value ?? {})) {
@@ -198,7 +234,7 @@ function decodeMetadata(
       // Only the metadata of a custom resource is a Go type.
       const path = definition.custom ? field : `metadata.${field}`;
       const problem = shapeProblem(path, member, shape);
-      if (problem) throw cannotBeHandled(definition, problem);
+      if (problem) throw refuse(problem);
       if (!isEmpty(member)) metadata[field] = member;
     }
   }
@@ -258,6 +294,11 @@ function isEntry(value: unknown): value is ManagedFieldsEntry {
   );
 }
 
-function mismatch(path: string, value: unknown, type: string): string {
-  return `json: cannot unmarshal ${goTypeOf(value)} into Go struct field ObjectMeta.${path} of type ${type}`;
+function mismatch(
+  path: string,
+  value: unknown,
+  type: string,
+  owner: string = 'ObjectMeta',
+): string {
+  return `json: cannot unmarshal ${goTypeOf(value)} into Go struct field ${owner}.${path} of type ${type}`;
 }

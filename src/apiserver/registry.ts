@@ -35,7 +35,7 @@ export class Registry {
     return this.#definitions.get(keyOf({ group, version, plural }));
   }
 
-  /** Returns all groups, the core group first, the others by name. The same value until a change. */
+  /** Returns all groups in the order of discovery, those of CRDs by name. The same value until a change. */
   groups(): readonly ApiGroup[] {
     this.#groups ??= groupsOf([...this.#definitions.values()]);
     return this.#groups;
@@ -71,10 +71,22 @@ function stability(stage: string | undefined): number {
   return stage === undefined ? 2 : stage === 'beta' ? 1 : 0;
 }
 
+/** Built-in groups in the order of discovery, where clients look up the resource of a short name. */
+const GROUPS =
+  `,apiregistration.k8s.io,apps,events.k8s.io,authentication.k8s.io,authorization.k8s.io,autoscaling,batch,
+certificates.k8s.io,networking.k8s.io,policy,rbac.authorization.k8s.io,storage.k8s.io,admissionregistration.k8s.io,
+apiextensions.k8s.io,scheduling.k8s.io,coordination.k8s.io,node.k8s.io,discovery.k8s.io,resource.k8s.io,
+flowcontrol.apiserver.k8s.io,storagemigration.k8s.io`.split(/,\s*/);
+
+function priorityOf(group: string): number {
+  const at = GROUPS.indexOf(group);
+  return at < 0 ? GROUPS.length : at;
+}
+
 function groupsOf(definitions: readonly ResourceDefinition[]): ApiGroup[] {
   const byGroup = Map.groupBy(definitions, ({ group }) => group);
   return [...byGroup]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .sort(([a], [b]) => priorityOf(a) - priorityOf(b) || (a < b ? -1 : 1))
     .map(([name, ofGroup]) => ({
       name,
       versions: [...Map.groupBy(ofGroup, ({ version }) => version)]

@@ -14,27 +14,21 @@ import type { Backend } from './call.ts';
 import { discover } from './discovery.ts';
 import type { FaultPlan, Faults } from './faults.ts';
 import { ConnectionReset } from './faults.ts';
-import { listBody } from './list-body.ts';
-import { JSON_TYPE, mediaRanges, takesJson } from './negotiation.ts';
+import { JSON_TYPE, requireMediaType } from './negotiation.ts';
 import type { ObservedRbac } from './observed-rbac.ts';
 import { yamlOfRole } from './observed-rbac.ts';
 import { OpenApiDocuments, openApiResponse } from './openapi/openapi-documents.ts';
 import type { OpenStreams } from './open-streams.ts';
+import { PROTOBUF_TYPE } from './protobuf/protobuf-body.ts';
 import type { IncomingRequest } from './request-body.ts';
 import { withBody } from './request-body.ts';
 import type { RequestLog, RequestRecord } from './request-log.ts';
 import type { Registry } from './registry.ts';
 import type { RequestInfo, Target } from './request-info.ts';
 import { parseTarget, requestInfo } from './request-info.ts';
-import { encoded, withEncoding } from './response-encoding.ts';
+import { compressible, errorResponse, listResponse, objectResponse } from './response-encoding.ts';
 import type { ServedResponse } from './response.ts';
-import {
-  emptyResponse,
-  errorResponse,
-  jsonResponse,
-  streamResponse,
-  textResponse,
-} from './response.ts';
+import { emptyResponse, jsonResponse, streamResponse, textResponse } from './response.ts';
 import type { RenderedAnswer } from './router.ts';
 import { answerCall } from './router.ts';
 import {
@@ -45,7 +39,6 @@ import {
   internalError,
   methodNotAllowed,
   noSuchPath,
-  notAcceptable,
   unauthorized,
 } from './status-error.ts';
 import type { KubernetesVersion } from './version.ts';
@@ -127,12 +120,12 @@ export class RequestHandler {
       );
     } catch (error) {
       if (error instanceof StatusError) {
-        return withEncoding(errorResponse(error, notes.warnings), request.headers['accept']);
+        return errorResponse(error, request.headers['accept'], notes.warnings);
       }
       if (error instanceof ConnectionReset || request.signal?.aborted) throw error;
       const { method, path } = record;
       this.#deps.log.error(error, 'Request failed', { method, path });
-      return errorResponse(internalError(messageOf(error)));
+      return errorResponse(internalError(messageOf(error)), undefined);
     }
   }
 
@@ -192,7 +185,7 @@ export class RequestHandler {
     }
     const { accept } = request.headers;
     if (first === 'version' && rest.length === 0) {
-      if (!mediaRanges(accept).some(takesJson)) throw notAcceptable([JSON_TYPE]);
+      requireMediaType(accept, [JSON_TYPE]);
       return jsonResponse(200, versionInfo(this.#deps.kubernetesVersion));
     }
     if (first === 'observed-rbac' && rest.length === 0) {
@@ -203,9 +196,12 @@ export class RequestHandler {
     const openApi = openApiResponse(this.#openApi, request, target);
     if (openApi) return openApi;
     const document = discover(this.#deps.backend.registry, segments, accept);
-    return (
-      document && withEncoding(jsonResponse(200, document.value, [], document.contentType), accept)
-    );
+    if (!document) return undefined;
+    const { value, encoding, parameters } = document;
+    const response = objectResponse(200, value, encoding, [], parameters);
+    if (parameters === undefined) return response;
+    const headers = { ...response.headers, vary: 'Accept', 'cache-control': 'public' };
+    return { ...response, headers };
   }
 
   /** A kube-apiserver answers HEAD like GET, except at its own resources and its own discovery. */
@@ -233,25 +229,22 @@ export class RequestHandler {
 
   #respond(
     request: HttpRequest,
-    answer: RenderedAnswer,
+    { answer, encoding }: RenderedAnswer,
     warnings: readonly string[],
   ): ServedResponse | Promise<ServedResponse> {
     switch (answer.kind) {
       case 'json':
-        return encoded(jsonResponse(answer.code, answer.value, warnings), request);
+        return compressible(objectResponse(answer.code, answer.value, encoding, warnings), request);
       case 'list':
-        return encoded(
-          streamResponse(listBody(answer.rendering, answer.state), JSON_TYPE, warnings),
-          request,
-        );
+        return compressible(listResponse(answer.rendering, answer.state, warnings), request);
       case 'watch':
         return {
           ...streamResponse(
             this.#deps.streams.body(answer.watcher, request.signal),
-            JSON_TYPE,
+            encoding === 'protobuf' ? `${PROTOBUF_TYPE};stream=watch` : JSON_TYPE,
             warnings,
           ),
-          messages: 'lines',
+          messages: encoding === 'protobuf' ? 'frames' : 'lines',
         };
       case 'text':
         return { ...streamResponse(answer.body, 'text/plain'), messages: 'bytes' };

@@ -2,7 +2,13 @@ import { createGzip } from 'node:zlib';
 import { Readable } from 'node:stream';
 import { dump } from 'js-yaml';
 import type { HttpRequest, HttpResponse } from '../util/http.ts';
+import type { ListState } from './list-body.ts';
+import { listBody } from './list-body.ts';
+import type { Encoding, ListRendering } from './negotiation.ts';
 import { JSON_TYPE, YAML_TYPE, encodingOf } from './negotiation.ts';
+import { PROTOBUF_TYPE, encodeBody } from './protobuf/protobuf-body.ts';
+import { bytesResponse, jsonResponse, streamResponse } from './response.ts';
+import type { StatusError } from './status-error.ts';
 
 /** Responses below this size are not compressed, as in a kube-apiserver, in bytes. */
 const GZIP_THRESHOLD = 128 * 1024;
@@ -10,27 +16,57 @@ const GZIP_THRESHOLD = 128 * 1024;
 /** As in a kube-apiserver: speed counts more than size. */
 const GZIP_LEVEL = 1;
 
-/**
- * Returns a response with objects as the client accepts it: as YAML instead of JSON, and compressed if it is
- * large.
- */
-export function encoded<T extends HttpResponse>(
-  response: T,
+/** Returns an object as the client accepts it. */
+export function objectResponse(
+  status: number,
+  value: object,
+  encoding: Encoding,
+  warnings: readonly string[] = [],
+  parameters: string = '',
+): HttpResponse {
+  if (encoding === 'protobuf') {
+    const body = encodeBody({ ...value });
+    return bytesResponse(status, body, `${PROTOBUF_TYPE}${parameters}`, warnings);
+  }
+  const json = jsonResponse(status, value, warnings, `${JSON_TYPE}${parameters}`);
+  return encoding === 'yaml' ? asYaml(json) : json;
+}
+
+/** Returns an error as the client accepts it. */
+export function errorResponse(
+  { status }: StatusError,
+  accept: string | undefined,
+  warnings: readonly string[] = [],
+): HttpResponse {
+  const response = objectResponse(status.code, status, encodingOf(accept), warnings);
+  const seconds = status.details?.retryAfterSeconds;
+  if (seconds === undefined) return response;
+  return { ...response, headers: { ...response.headers, 'retry-after': String(seconds) } };
+}
+
+/** Returns a list as the client accepts it. */
+export function listResponse(
+  rendering: ListRendering,
+  state: ListState,
+  warnings: readonly string[],
+): HttpResponse {
+  const { encoding } = rendering;
+  const type = encoding === 'protobuf' ? PROTOBUF_TYPE : JSON_TYPE;
+  const response = streamResponse(listBody(rendering, state), type, warnings);
+  return encoding === 'yaml' ? asYaml(response) : response;
+}
+
+/** Returns a response that is compressed if it is large and the client accepts that. */
+export function compressible(
+  response: HttpResponse,
   { headers }: Pick<HttpRequest, 'headers'>,
-): T | Promise<T> {
-  const form = withEncoding(response, headers['accept']);
-  return acceptsGzip(headers['accept-encoding']) ? compressed(form) : form;
+): HttpResponse | Promise<HttpResponse> {
+  return acceptsGzip(headers['accept-encoding']) ? compressed(response) : response;
 }
 
-/** Returns a response as YAML if the client prefers it to JSON. */
-export function withEncoding<T extends HttpResponse>(response: T, accept: string | undefined): T {
-  return encodingOf(accept) === 'yaml' ? asYaml(response) : response;
-}
-
-function asYaml<T extends HttpResponse>(response: T): T {
+function asYaml(response: HttpResponse): HttpResponse {
   const { headers, body } = response;
   const type = headers['content-type'] ?? '';
-  if (!type.startsWith(JSON_TYPE)) return response;
   return {
     ...response,
     headers: { ...headers, 'content-type': type.replace(JSON_TYPE, YAML_TYPE) },
@@ -44,7 +80,9 @@ async function* yamlOf(
   const chunks: Uint8Array[] = [];
   for await (const chunk of json) chunks.push(chunk);
   const value: unknown = JSON.parse(Buffer.concat(chunks).toString());
-  yield Buffer.from(dump(value, { noRefs: true, sortKeys: true, lineWidth: -1 }));
+  yield Buffer.from(
+    dump(value, { noRefs: true, sortKeys: true, lineWidth: -1, seqNoIndent: true }),
+  );
 }
 
 /** True if the header has `gzip` without a quality, as upstream reads it. */
@@ -53,7 +91,7 @@ function acceptsGzip(header: string | undefined): boolean {
 }
 
 /** Reads the body up to the threshold; compresses it if there is more. */
-async function compressed<T extends HttpResponse>(response: T): Promise<T> {
+async function compressed(response: HttpResponse): Promise<HttpResponse> {
   const chunks = response.body[Symbol.asyncIterator]();
   const start: Uint8Array[] = [];
   let bytes = 0;

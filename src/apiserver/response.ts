@@ -1,7 +1,6 @@
 import type { HttpResponse } from '../util/http.ts';
 import { jsonText } from './json-text.ts';
 import { JSON_TYPE } from './negotiation.ts';
-import type { StatusError } from './status-error.ts';
 import type { MessageFormat } from './websocket.ts';
 
 /** A response of the server to any transport. */
@@ -20,11 +19,16 @@ export function jsonResponse(
   warnings: readonly string[] = [],
   contentType: string = JSON_TYPE,
 ): HttpResponse {
-  return {
-    status,
-    headers: headersOf(contentType, warnings),
-    body: once(encoder.encode(`${jsonText(value)}\n`)),
-  };
+  return bytesResponse(status, encoder.encode(`${jsonText(value)}\n`), contentType, warnings);
+}
+
+export function bytesResponse(
+  status: number,
+  bytes: Uint8Array,
+  contentType: string,
+  warnings: readonly string[] = [],
+): HttpResponse {
+  return { status, headers: headersOf(contentType, warnings), body: once(bytes) };
 }
 
 export function textResponse(status: number, text: string): HttpResponse {
@@ -45,16 +49,6 @@ export function streamResponse(
 
 export function emptyResponse(): HttpResponse {
   return { status: 204, headers: NOT_CACHED, body: nothing() };
-}
-
-export function errorResponse(
-  { status }: StatusError,
-  warnings: readonly string[] = [],
-): HttpResponse {
-  const response = jsonResponse(status.code, status, warnings);
-  const seconds = status.details?.retryAfterSeconds;
-  if (seconds === undefined) return response;
-  return { ...response, headers: { ...response.headers, 'retry-after': String(seconds) } };
 }
 
 function headersOf(contentType: string, warnings: readonly string[]): Record<string, string> {

@@ -2,10 +2,11 @@ import type { HttpRequest } from '../util/http.ts';
 import type { User } from './user.ts';
 import type { Notes } from './admission/attributes.ts';
 import type { Answer, Backend, Call } from './call.ts';
-import { negotiate, represent } from './negotiation.ts';
+import type { Encoding } from './negotiation.ts';
+import { OBJECT_TYPES, negotiate, represent, requireMediaType } from './negotiation.ts';
 import { create } from './operations/create.ts';
 import { remove, removeCollection } from './operations/delete.ts';
-import { patch } from './operations/patch.ts';
+import { patch, patchTypes } from './operations/patch.ts';
 import { get, list, watch } from './operations/read.ts';
 import { bind, bindNamed, evict } from './operations/pod-actions.ts';
 import { readLog } from './operations/pod-log.ts';
@@ -14,19 +15,24 @@ import { createToken } from './operations/service-account-token.ts';
 import { getScale, patchScale, updateScale } from './operations/scale.ts';
 import { update } from './operations/update.ts';
 import { StaleObject } from './operations/write.ts';
+import { contentType } from './request-body.ts';
 import type { RequestInfo, Verb } from './request-info.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import {
   StatusError,
   badRequest,
   methodNotAllowed,
+  noConsumer,
   notFound,
   verbNotSupported,
 } from './status-error.ts';
 import { requireWriteOptions } from './write-options.ts';
 
 /** An answer with its object in the requested representation. */
-export type RenderedAnswer = Exclude<Answer, { readonly kind: 'object' }>;
+export interface RenderedAnswer {
+  readonly answer: Exclude<Answer, { readonly kind: 'object' }>;
+  readonly encoding: Encoding;
+}
 
 type Operation = (call: Call) => Answer | Promise<Answer>;
 
@@ -43,20 +49,26 @@ export async function answerCall(
   if (definition.deprecationWarning) notes.warnings.push(definition.deprecationWarning);
   const operation = operationOf(info, definition);
   if (!operation) throw refuseVerb(info, definition);
-  const representation = negotiate(
-    request.headers['accept'],
-    info.query.get('includeObject'),
-    info.verb === 'watch',
-  );
+  const { accept } = request.headers;
+  const isStream = info.verb === 'watch';
+  if (!definition.custom) {
+    if (info.verb === 'patch' && !patchTypes(definition).includes(contentType(request))) {
+      throw noConsumer();
+    }
+    const types = info.subresource === 'log' ? ['text/plain'] : [];
+    requireMediaType(accept, [...types, ...OBJECT_TYPES], isStream || info.verb === 'list');
+  }
+  const representation = negotiate(accept, info.query.get('includeObject'), definition, isStream);
   const call = { backend, request, user, info, definition, representation, ...notes };
   requireWriteOptions(call);
   const answer = await repeated(operation, call);
   if (answer.kind === 'list') await backend.converter.prepare(answer.state.objects, definition);
-  if (answer.kind !== 'object') return answer;
+  const { encoding = 'json' } = representation;
+  if (answer.kind !== 'object') return { answer, encoding };
   if (answer.definition === undefined) await backend.converter.prepare([answer.object], definition);
   const { code, object, definition: shown = definition } = answer;
   const value = represent(object, shown, representation, backend.clock.now());
-  return { kind: 'json', code, value };
+  return { answer: { kind: 'json', code, value }, encoding };
 }
 
 /** Attempts of an operation whose object changes while webhooks are called. */

@@ -135,6 +135,26 @@ export function notAcceptable(supported: readonly string[]): StatusError {
   });
 }
 
+/** The router of a kube-apiserver finds no route that produces a media type of the `Accept` header. */
+export function noRepresentation(available: readonly string[]): StatusError {
+  return StatusError.failure({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `406: Not Acceptable\n\nAvailable representations: ${available.join(', ')}`,
+    details: {},
+  });
+}
+
+/** The router of a kube-apiserver finds no route that consumes the media type of the body. */
+export function noConsumer(): StatusError {
+  return StatusError.failure({
+    code: 415,
+    reason: 'UnsupportedMediaType',
+    message: '415: Unsupported Media Type',
+    details: {},
+  });
+}
+
 export function alreadyExists(resource: Names, name: string): StatusError {
   return StatusError.failure({
     code: 409,

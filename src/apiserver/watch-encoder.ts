@@ -3,6 +3,7 @@ import { jsonText } from './json-text.ts';
 import type { LineCache } from './line-cache.ts';
 import type { Representation } from './negotiation.ts';
 import { apiVersionIn, inVersion, represent } from './negotiation.ts';
+import { encodeEvent } from './protobuf/protobuf-body.ts';
 import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
 import { renderTable } from './table/table.ts';
 
@@ -13,7 +14,7 @@ const INITIAL_EVENTS_END = { 'k8s.io/initial-events-end': 'true' };
 
 const encoder = new TextEncoder();
 
-/** Encodes the lines of one watch, in the representation that its client accepts. */
+/** Encodes the events of one watch, each a line of JSON or a protobuf message, in the representation that its client accepts. */
 export class WatchEncoder {
   readonly #definition: ResourceDefinition;
   readonly #representation: Representation;
@@ -33,13 +34,13 @@ export class WatchEncoder {
   /** Encodes the event of an object. `lines` caches the lines of watches with the same representation. */
   object(type: ObjectEventType, object: StoredObject, lines?: LineCache): Uint8Array {
     const representation = this.#representation;
-    if (representation.form === 'table') return line(type, this.#table(object));
+    if (representation.form === 'table') return this.#event(type, this.#table(object));
     const make = () =>
-      line(type, represent(object, this.#definition, representation, this.#clock.now()));
+      this.#event(type, represent(object, this.#definition, representation, this.#clock.now()));
     if (!lines) return make();
-    const { form, drop = false } = representation;
+    const { form, drop = false, encoding } = representation;
     const version = form === 'metadata' ? representation.version : apiVersionIn(this.#definition);
-    return lines.line(object, `${type} ${form} ${version} ${drop}`, make);
+    return lines.line(object, `${type} ${form} ${version} ${drop} ${encoding}`, make);
   }
 
   /** Encodes a bookmark: all changes up to `revision` have been sent. */
@@ -52,18 +53,22 @@ export class WatchEncoder {
     };
     switch (representation.form) {
       case 'object':
-        return line('BOOKMARK', { kind, apiVersion: apiVersionIn(this.#definition), metadata });
+        return this.#event('BOOKMARK', {
+          kind,
+          apiVersion: apiVersionIn(this.#definition),
+          metadata,
+        });
       case 'metadata': {
         const apiVersion = `meta.k8s.io/${representation.version}`;
-        return line('BOOKMARK', { kind: 'PartialObjectMetadata', apiVersion, metadata });
+        return this.#event('BOOKMARK', { kind: 'PartialObjectMetadata', apiVersion, metadata });
       }
       case 'table':
-        return line('BOOKMARK', this.#tableBookmark(metadata, representation));
+        return this.#event('BOOKMARK', this.#tableBookmark(metadata, representation));
     }
   }
 
   error(status: object): Uint8Array {
-    return line('ERROR', status);
+    return this.#event('ERROR', status);
   }
 
   /** A row with metadata only. */
@@ -107,8 +112,10 @@ export class WatchEncoder {
     this.#headersSent = true;
     return table;
   }
-}
 
-function line(type: string, object: object): Uint8Array {
-  return encoder.encode(`{"type":"${type}","object":${jsonText(object)}}\n`);
+  #event(type: string, object: object): Uint8Array {
+    return this.#representation.encoding === 'protobuf'
+      ? encodeEvent(type, { ...object })
+      : encoder.encode(`{"type":"${type}","object":${jsonText(object)}}\n`);
+  }
 }

@@ -6,9 +6,10 @@ import type { Duplex } from 'node:stream';
  * How the body of a response is divided into WebSocket messages.
  *
  * - `lines`: each line of a watch is a text message. A chunk of the body has whole lines.
+ * - `frames`: each protobuf event of a watch is a binary message, without its length.
  * - `bytes`: each chunk of a log is a message, in the encoding of the subprotocol.
  */
-export type MessageFormat = 'lines' | 'bytes';
+export type MessageFormat = 'lines' | 'frames' | 'bytes';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -87,7 +88,7 @@ export function acceptHandshake(
     return { ...refusal(400, 'missing or bad WebSocket Version'), headers: supported };
   }
   let protocols = protocolsIn(headers).filter((protocol) => !protocol.startsWith(BEARER_PROTOCOL));
-  if (format === 'lines') {
+  if (format !== 'bytes') {
     if (!isOrigin(headers['origin'] ?? '')) return refusal(403);
     if (protocols.length > 1) return refusal(400);
   } else if (protocols.length > 0) {
@@ -146,7 +147,7 @@ export async function sendMessages(
     // A log starts with an empty message, as upstream: the client sees that it is connected.
     if (format === 'bytes') socket.write(frame(isBase64 ? TEXT : BINARY, new Uint8Array()));
     for await (const chunk of body) {
-      const frames = format === 'lines' ? lineFrames(chunk) : chunkFrame(chunk, isBase64);
+      const frames = FRAMES[format](chunk, isBase64);
       if (!socket.write(frames)) await once(socket, 'drain', { signal });
     }
   } catch (error) {
@@ -270,11 +271,27 @@ function lineFrames(chunk: Uint8Array): Uint8Array {
   return Buffer.concat(parts);
 }
 
+/** A message for each event, whose length in the chunk is before it. */
+function eventFrames(chunk: Uint8Array): Uint8Array {
+  const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  const parts: Uint8Array[] = [];
+  for (let start = 0; start < bytes.byteLength;) {
+    const length = bytes.readUInt32BE(start);
+    parts.push(frame(BINARY, bytes.subarray(start + 4, start + 4 + length)));
+    start += 4 + length;
+  }
+  return Buffer.concat(parts);
+}
+
 function chunkFrame(chunk: Uint8Array, isBase64: boolean): Uint8Array {
   return isBase64
     ? frame(TEXT, Buffer.from(Buffer.from(chunk).toString('base64')))
     : frame(BINARY, chunk);
 }
+
+const FRAMES: Readonly<
+  Record<MessageFormat, (chunk: Uint8Array, isBase64: boolean) => Uint8Array>
+> = { lines: lineFrames, frames: eventFrames, bytes: chunkFrame };
 
 function protocolsIn(headers: Headers): string[] {
   const protocols = headers['sec-websocket-protocol']?.trim() ?? '';

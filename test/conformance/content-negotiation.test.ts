@@ -4,6 +4,8 @@ import { gunzipSync } from 'node:zlib';
 import { load } from 'js-yaml';
 import type { Json } from './api.ts';
 import { Api, JSON_TYPE } from './api.ts';
+import { decodeBody } from '../../src/apiserver/protobuf/protobuf-body.ts';
+import { messageType } from '../../src/apiserver/protobuf/decode-message.ts';
 import { configMap, configMaps, GROUP, widget, widgetCrd, widgets } from './objects.ts';
 
 let api: Api;
@@ -146,4 +148,73 @@ test('HEAD is answered like GET, except at built-in resources', async () => {
   for (const path of ['/none', `${widgets(space)}/none`]) {
     assert.equal((await head(path)).status, 404, path);
   }
+});
+
+const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+
+/** Returns the JSON form of a protobuf response. */
+function decoded(bytes: Uint8Array, kind: string): Json {
+  const type = messageType(`core.v1.${kind}`) ?? messageType(`meta.v1.${kind}`);
+  assert.ok(type, kind);
+  return decodeBody(bytes, { group: '', version: 'v1', kind }, type);
+}
+
+test('objects, errors and discovery of built-in kinds are protobuf for a client that prefers it', async () => {
+  const path = `${configMaps(space)}/a`;
+  const { headers, bytes } = await api.get(path, `${PROTOBUF},${JSON_TYPE}`);
+  assert.equal(headers['content-type'], PROTOBUF);
+  const { data, metadata } = decoded(bytes, 'ConfigMap');
+  assert.deepEqual(
+    [data, metadata],
+    (({ body }) => [body.data, body.metadata])(await api.get(path)),
+  );
+  const missing = await api.get(`${configMaps(space)}/none`, PROTOBUF);
+  assert.deepEqual([missing.status, decoded(missing.bytes, 'Status').reason], [404, 'NotFound']);
+  const partial = await api.get(path, `${PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1`);
+  assert.deepEqual([partial.status, partial.headers['content-type']], [200, PROTOBUF]);
+  const groups = await api.get('/apis', PROTOBUF);
+  assert.equal(decoded(groups.bytes, 'APIGroupList').groups[0].name, 'apiregistration.k8s.io');
+  const resources = decoded((await api.get('/apis/apps/v1', PROTOBUF)).bytes, 'APIResourceList');
+  assert.equal(resources.groupVersion, 'apps/v1');
+});
+
+test('a list is protobuf, with its metadata and its items', async () => {
+  const { status, bytes } = await api.get(`${configMaps(space)}?limit=2`, PROTOBUF);
+  assert.equal(status, 200);
+  const list = Buffer.from(bytes);
+  assert.ok(list.includes('ConfigMapList'));
+  // The name of the first item, in its metadata.
+  assert.ok(list.includes(Buffer.of(0x0a, 1, 0x61, 0x12, 0)));
+});
+
+test('a watch in protobuf sends events with their length', async () => {
+  const selected = `${configMaps(space)}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name=a`;
+  const { headers, bytes } = await api.get(selected, PROTOBUF);
+  assert.equal(headers['content-type'], `${PROTOBUF};stream=watch`);
+  const frame = Buffer.from(bytes);
+  assert.equal(frame.readUInt32BE(0), frame.byteLength - 4);
+  assert.deepEqual([frame.includes('ADDED'), frame.includes('k8s')], [true, true]);
+});
+
+test('custom resources have no protobuf, except as metadata', async () => {
+  const path = `${widgets(space)}/a`;
+  const { status, headers, bytes } = await api.get(path, PROTOBUF);
+  assert.deepEqual([status, headers['content-type']], [406, PROTOBUF]);
+  assert.equal(decoded(bytes, 'Status').reason, 'NotAcceptable');
+  assert.equal(
+    (await api.get(path, `${PROTOBUF},${JSON_TYPE}`)).headers['content-type'],
+    JSON_TYPE,
+  );
+  const metadata = await api.get(path, `${PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1`);
+  assert.equal(metadata.status, 200);
+});
+
+test('built-in resources know no wildcard of a subtype', async () => {
+  assert.equal((await api.get(`${widgets(space)}/a`, 'application/*')).status, 200);
+  const { status, body } = await api.get(`${configMaps(space)}/a`, 'application/*');
+  assert.equal(status, 406);
+  assert.match(
+    body.message,
+    /^406: Not Acceptable\n\nAvailable representations: application\/json, /,
+  );
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json } from './api.ts';
-import { Api, assertRejected, MERGE } from './api.ts';
+import { APPLY, Api, assertRejected, JSON_PATCH, MERGE, STRATEGIC } from './api.ts';
 import { configMap, configMaps, GROUP, widget, widgetCrd, widgets } from './objects.ts';
 
 let api: Api;
@@ -148,4 +148,71 @@ test('each response of a deprecated version has a warning', async () => {
     assert.equal(await warningOf('v1alpha1', rest), '299 - "go away"');
     assert.equal(await warningOf('v1', rest), undefined);
   }
+});
+
+test('duplicate keys of YAML, applies and patches are warnings, or errors if validation is strict', async () => {
+  const yaml =
+    'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: twice\ndata:\n  a: "1"\n  a: "2"\n';
+  const patched = '{"data":{"a":"1","a":"2"}}';
+  const cases: [string, string, string, string, RegExp, number][] = [
+    ['POST', path, 'application/yaml', yaml, /line 7: key .*a.* already set in map/, 400],
+    ['PATCH', `${path}/twice`, APPLY, yaml, /line 7: key .*a.* already set in map/, 400],
+    ['PATCH', `${path}/a`, MERGE, patched, /duplicate field .*data\.a/, 422],
+    ['PATCH', `${path}/a`, STRATEGIC, patched, /duplicate field .*data\.a/, 422],
+  ];
+  for (const [method, url, type, body, message, strict] of cases) {
+    const send = (validation: string) =>
+      api.send(
+        method as 'POST',
+        `${url}?dryRun=All&fieldManager=one&fieldValidation=${validation}`,
+        body,
+        { 'content-type': type },
+      );
+    const warned = await send('Warn');
+    assert.equal(warned.body.data.a, '2', type);
+    assert.match(warned.headers['warning'] ?? '', message, type);
+    assert.equal((await send('Ignore')).headers['warning'], undefined, type);
+    const refused = await send('Strict');
+    assert.equal(refused.status, strict, type);
+    assert.match(refused.body.message, message, type);
+  }
+});
+
+test('YAML has the booleans and numbers of YAML 1.1', async () => {
+  const yaml = (fields: string) =>
+    `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: old\n${fields}`;
+  const apply = (fields: string) =>
+    api.send('PATCH', `${path}/old?dryRun=All&fieldManager=one`, yaml(fields), {
+      'content-type': APPLY,
+    });
+  assert.equal((await apply('immutable: yes\n')).body.immutable, true);
+  assert.deepEqual((await apply('data:\n  on: a\n  b: 1:30\n')).body.data, {
+    true: 'a',
+    b: '1:30',
+  });
+  assert.equal((await apply('data:\n  a: off\n')).status, 500);
+});
+
+test('a patch that does not fit is refused with the code of its type', async () => {
+  const send = (type: string, patch: unknown) =>
+    api.send('PATCH', `${path}/a?dryRun=All`, JSON.stringify(patch), { 'content-type': type });
+  const cases: [string, unknown, number][] = [
+    [JSON_PATCH, null, 200],
+    [JSON_PATCH, [{ op: 'add', value: 1 }], 422],
+    [JSON_PATCH, [{ op: 'add', path: 'x', value: 1 }], 422],
+    [JSON_PATCH, [{ op: 'copy', path: '/data' }], 422],
+    [JSON_PATCH, ['x'], 400],
+    [JSON_PATCH, [{ op: 'replace', path: '/metadata', value: '1' }], 422],
+    [JSON_PATCH, [{ op: 'remove', path: '/metadata' }], 400],
+    [STRATEGIC, null, 200],
+    [STRATEGIC, { data: 'x' }, 422],
+    [STRATEGIC, { metadata: { '$setElementOrder/finalizers': 'x' } }, 500],
+  ];
+  for (const [type, patch, code] of cases) {
+    const { status, body } = await send(type, patch);
+    assert.equal(status, code, `${JSON.stringify(patch)}: ${body.message}`);
+  }
+  const { body } = await send(STRATEGIC, { data: 'x' });
+  assert.match(body.message, /Invalid value: "map\[data:x\]": cannot restore map from string$/);
+  assert.equal((await send('text/plain', {})).body.message, '415: Unsupported Media Type');
 });

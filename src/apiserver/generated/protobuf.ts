@@ -171,6 +171,35 @@ admissionregistration.v1.WebhookClientConfig
 1 service? *admissionregistration.v1.ServiceReference
 2 caBundle? bytes
 
+apidiscovery.v2.APIGroupDiscovery
+1 metadata meta.v1.ObjectMeta
+2 versions? []apidiscovery.v2.APIVersionDiscovery
+
+apidiscovery.v2.APIGroupDiscoveryList
+1 metadata meta.v1.ListMeta
+2 items []apidiscovery.v2.APIGroupDiscovery
+
+apidiscovery.v2.APIResourceDiscovery
+1 resource string
+2 responseKind? *meta.v1.GroupVersionKind
+3 scope string
+4 singularResource string
+5 verbs []string
+6 shortNames? []string
+7 categories? []string
+8 subresources? []apidiscovery.v2.APISubresourceDiscovery
+
+apidiscovery.v2.APISubresourceDiscovery
+1 subresource string
+2 responseKind? *meta.v1.GroupVersionKind
+3 acceptedTypes? []meta.v1.GroupVersionKind
+4 verbs []string
+
+apidiscovery.v2.APIVersionDiscovery
+1 version string
+2 resources? []apidiscovery.v2.APIResourceDiscovery
+3 freshness? string
+
 apiextensions.v1.CustomResourceColumnDefinition
 1 name string
 2 type string
@@ -2560,6 +2589,35 @@ intstr.IntOrString
 2 intVal? *int32
 3 strVal? *string
 
+meta.v1.APIGroup
+1 name string
+2 versions []meta.v1.GroupVersionForDiscovery
+3 preferredVersion meta.v1.GroupVersionForDiscovery
+4 serverAddressByClientCIDRs? []meta.v1.ServerAddressByClientCIDR
+
+meta.v1.APIGroupList
+1 groups []meta.v1.APIGroup
+
+meta.v1.APIResource
+1 name string
+6 singularName string
+2 namespaced bool
+8 group? string
+9 version? string
+3 kind string
+4 verbs meta.v1.Verbs
+5 shortNames? []string
+7 categories? []string
+10 storageVersionHash? string
+
+meta.v1.APIResourceList
+1 groupVersion string
+2 resources []meta.v1.APIResource
+
+meta.v1.APIVersions
+1 versions []string
+2 serverAddressByClientCIDRs []meta.v1.ServerAddressByClientCIDR
+
 meta.v1.Condition
 1 type string
 2 status string
@@ -2588,6 +2646,15 @@ meta.v1.GroupResource
 1 group string
 2 resource string
 
+meta.v1.GroupVersionForDiscovery
+1 groupVersion string
+2 version string
+
+meta.v1.GroupVersionKind
+1 group string
+2 version string
+3 kind string
+
 meta.v1.LabelSelector
 1 matchLabels? map[]string
 2 matchExpressions? []meta.v1.LabelSelectorRequirement
@@ -2596,6 +2663,13 @@ meta.v1.LabelSelectorRequirement
 1 key string
 2 operator string
 3 values? []string
+
+meta.v1.ListMeta
+1 selfLink? string
+2 resourceVersion? string
+3 continue? string
+4 remainingItemCount? *int64
+5 shardInfo? *meta.v1.ShardInfo
 
 meta.v1.ManagedFieldsEntry
 1 manager? string
@@ -2635,13 +2709,47 @@ meta.v1.OwnerReference
 6 controller? *bool
 7 blockOwnerDeletion? *bool
 
+meta.v1.PartialObjectMetadata
+1 metadata meta.v1.ObjectMeta
+
 meta.v1.Preconditions
 1 uid? *string
 2 resourceVersion? *string
 
+meta.v1.ServerAddressByClientCIDR
+1 clientCIDR string
+2 serverAddress string
+
+meta.v1.ShardInfo
+1 selector string
+
+meta.v1.Status
+1 metadata meta.v1.ListMeta
+2 status? string
+3 message? string
+4 reason? string
+5 details? *meta.v1.StatusDetails
+6 code? int32
+
+meta.v1.StatusCause
+1 reason? string
+2 message? string
+3 field? string
+
+meta.v1.StatusDetails
+1 name? string
+2 group? string
+3 kind? string
+6 uid? string
+4 causes? []meta.v1.StatusCause
+5 retryAfterSeconds? int32
+
 meta.v1.Time
 1 seconds? *int64
 2 nanos? *int32
+
+meta.v1.Verbs
+1 items? []string
 
 networking.v1.HTTPIngressPath
 1 path? string

@@ -4,7 +4,13 @@ import type { Answer, Call } from '../call.ts';
 import { writeContext } from '../field-manager.ts';
 import { goTypeOf } from '../go-json.ts';
 import { apiVersionIn, inVersion } from '../negotiation.ts';
-import { decodeObject, refusePatch, reportOddities } from '../object-decoder.ts';
+import {
+  decodeObject,
+  duplicatesOf,
+  invalidPatch,
+  refusePatch,
+  reportOddities,
+} from '../object-decoder.ts';
 import type { ApplyResult } from '../patch/apply.ts';
 import { describeConflicts } from '../patch/apply.ts';
 import { jsonPatch, mergePatch, PatchError } from '../patch/json-patch.ts';
@@ -17,10 +23,12 @@ import {
   isApplyPatch,
   readApplyPatch,
   readJsonPatch,
-  readStrategicPatch,
 } from '../request-body.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import { goValue } from '../schema/go-format.ts';
 import { NestingError, textAt } from '../schema/json-value.ts';
+import { conversionProblem } from '../schema/unmarshal-problem.ts';
+import { validateValues } from '../schema/validate.ts';
 import { isRecord } from '../../util/values.ts';
 import {
   StatusError,
@@ -50,16 +58,37 @@ export function patch(call: Call): MaybePromise<Answer> {
   return whenReady(change(call, type), (object) => changed(object));
 }
 
+/** A strategic merge patch is converted from maps to the Go type of the kind. */
+function requireConvertible(
+  { schema = {} }: ResourceDefinition,
+  patched: unknown,
+  refuse: (message: string) => Error,
+): void {
+  if (!isRecord(patched)) return;
+  const wrong = validateValues(patched, schema).find(
+    ({ reason }) => reason === 'FieldValueTypeInvalid',
+  );
+  if (wrong) throw refuse(conversionProblem(wrong, schema));
+}
+
 function changed(object: StoredObject): Answer {
   return { kind: 'object', code: 200, object };
 }
 
 function change(call: Call, type: string): MaybePromise<StoredObject> {
-  if (!patchTypes(call).includes(type)) throw unsupportedMediaType(patchTypes(call));
+  const types = patchTypes(call.definition);
+  if (!types.includes(type)) throw unsupportedMediaType(types);
   const live = existing(call);
   const patched = patchedBody(call, type, inVersion(live, call.definition));
+  const refuse = (message: string) =>
+    type === STRATEGIC_PATCH
+      ? invalidPatch(goValue(readJsonPatch(call.request)), message)
+      : refusePatch(patched, message);
+  if (type === STRATEGIC_PATCH) requireConvertible(call.definition, patched, refuse);
   const { object, oddities } = decodePatched(call, patched);
-  reportOddities(call, oddities, (message) => refusePatch(patched, message));
+  const prefix = type === JSON_PATCH ? 'json patch ' : '';
+  const duplicates = duplicatesOf(call).map((duplicate) => `${prefix}${duplicate}`);
+  reportOddities(call, duplicates, oddities, refuse);
   return storeChange(call, live, requireIdentity(object, live));
 }
 
@@ -79,11 +108,11 @@ export function patchedBody(call: Call, type: string, live: StoredObject): unkno
         return mergePatch(live, patchObject(readJsonPatch(call.request), 'error decoding patch'));
       case STRATEGIC_PATCH:
         if (!definition.custom && definition.schema) {
-          return strategicMergePatch(live, readStrategicPatch(call.request), definition.schema);
+          return strategicMergePatch(live, readJsonPatch(call.request), definition.schema);
         }
-        throw unsupportedMediaType(patchTypes(call));
+        throw unsupportedMediaType(patchTypes(definition));
       default:
-        throw unsupportedMediaType(patchTypes(call));
+        throw unsupportedMediaType(patchTypes(definition));
     }
   });
 }
@@ -91,7 +120,10 @@ export function patchedBody(call: Call, type: string, live: StoredObject): unkno
 /** Server-side apply. Creates the object if it does not exist. */
 function apply(call: Call): MaybePromise<Answer> {
   const { backend, definition, info } = call;
-  const applied = patchObject(readApplyPatch(call.request), 'error decoding YAML');
+  const applied = patchObject(
+    readApplyPatch(call.request) ?? {},
+    'error decoding patch: error unmarshaling JSON: while decoding JSON',
+  );
   requireSameKind(applied, definition);
   const live = backend.store.collection(definition).get(info.namespace, info.name ?? '');
   if (!live && info.subresource !== undefined) throw notFound(definition, info.name ?? '');
@@ -103,11 +135,17 @@ function apply(call: Call): MaybePromise<Answer> {
       force: isTrue(info.query.get('force')),
     }),
   );
-  const { object, oddities } = decodePatched(call, appliedObject(result));
-  reportOddities(call, oddities, (message) => refusePatch(applied, message));
+  const next = appliedObject(result);
+  reportOddities(call, duplicatesOf(call), [], (message) =>
+    badRequest(
+      `error ${message.replace('strict decoding error', 'strict decoding patch: error converting YAML to JSON')}`,
+    ),
+  );
+  const { object, oddities } = decodePatched(call, next);
+  reportOddities(call, [], oddities, (message) => refusePatch(applied, message));
   if (live) {
-    const next = requireIdentity(object, live);
-    return whenReady(storeChange(call, live, next, 'applied'), (stored) => changed(stored));
+    const identified = requireIdentity(object, live);
+    return whenReady(storeChange(call, live, identified, 'applied'), changed);
   }
   const { uid, name } = object.metadata;
   if (name !== info.name) throw otherName(name, info.name ?? '');
@@ -150,6 +188,11 @@ function requireIdentity(object: ApiObject, live: StoredObject): ApiObject {
 }
 
 function otherName(name: string, expected: string): StatusError {
+  if (name === '') {
+    return badRequest(
+      `the name of the object (${expected} based on URL) was undeterminable: name must be provided`,
+    );
+  }
   return badRequest(
     `the name of the object (${name}) does not match the name on the URL (${expected})`,
   );
@@ -176,8 +219,9 @@ function patchObject(value: unknown, trying: string): Record<string, unknown> {
   );
 }
 
-function patchTypes({ definition }: Call): string[] {
-  return definition.custom
+/** Returns the media types of patches that a kind accepts. */
+export function patchTypes({ custom }: ResourceDefinition): string[] {
+  return custom
     ? [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
     : [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH];
 }

@@ -130,7 +130,10 @@ export class PatchedDocument {
   }
 
   #copy(from: readonly string[], path: readonly string[], operation: JsonPatchOperation): void {
-    const value = this.#get(from, operation);
+    const parent = from.length === 0 ? undefined : this.#get(from.slice(0, -1), operation);
+    // As upstream, an absent member is copied as null.
+    const isAbsent = isRecord(parent) && !Object.hasOwn(parent, from.at(-1) ?? '');
+    const value = isAbsent ? null : this.#get(from, operation);
     requireShallow(value);
     const text = JSON.stringify(value);
     this.#copiedCharacters += text.length;
@@ -211,7 +214,7 @@ function isContainer(value: unknown): value is Container {
 function parsePointer(pointer: string): string[] {
   if (pointer === '') return [];
   if (!pointer.startsWith('/')) {
-    throw new PatchError('malformed', `path ${JSON.stringify(pointer)} does not start with "/"`);
+    throw new PatchError('invalid', `path ${JSON.stringify(pointer)} does not start with "/"`);
   }
   return pointer
     .slice(1)
@@ -220,6 +223,8 @@ function parsePointer(pointer: string): string[] {
 }
 
 function parseOperations(patch: unknown): JsonPatchOperation[] {
+  // As Go decodes it: no operations.
+  if (patch === null) return [];
   if (!Array.isArray(patch)) {
     throw new PatchError(
       'malformed',
@@ -235,23 +240,26 @@ function parseOperations(patch: unknown): JsonPatchOperation[] {
   return patch.map(parseOperation);
 }
 
-function parseOperation(operation: unknown, index: number): JsonPatchOperation {
-  const malformed = (what: string) =>
-    new PatchError('malformed', `operation ${index} of the JSON patch ${what}`);
-  if (!isRecord(operation)) throw malformed('is not an object');
+function parseOperation(operation: unknown): JsonPatchOperation {
+  if (!isRecord(operation)) {
+    throw new PatchError(
+      'malformed',
+      `error decoding patch: json: cannot unmarshal ${goTypeOf(operation)} into Go value of type handlers.jsonPatchOp`,
+    );
+  }
   const { op, path, from, value } = operation;
-  if (typeof path !== 'string') throw malformed('has no "path"');
+  const invalidOperation = (what: string) => new PatchError('invalid', `a JSON patch ${what}`);
+  if (typeof path !== 'string') throw invalidOperation('operation has no "path"');
   switch (op) {
     case 'add':
     case 'replace':
     case 'test':
-      if (value === undefined && op !== 'test') throw malformed('has no "value"');
       return { op, path, value: value ?? null };
     case 'remove':
       return { op, path };
     case 'move':
     case 'copy':
-      if (typeof from !== 'string') throw malformed('has no "from"');
+      if (typeof from !== 'string') throw invalidOperation(`${op} has no "from"`);
       return { op, path, from };
     default:
       throw new PatchError('invalid', `Unexpected kind: ${JSON.stringify(op)}`);

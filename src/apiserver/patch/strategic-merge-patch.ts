@@ -1,5 +1,5 @@
 import { goTypeOf } from '../go-json.ts';
-import { goJson } from '../schema/go-format.ts';
+import { goJson, goValue } from '../schema/go-format.ts';
 import { fieldSchema } from '../schema/json-schema.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
@@ -31,6 +31,7 @@ export function strategicMergePatch(
   patch: unknown,
   schema: JsonSchema,
 ): JsonObject {
+  if (patch === null) return target;
   if (!isRecord(patch)) {
     throw new PatchError(
       'malformed',
@@ -124,7 +125,7 @@ function mergeList(
     return sameItems(original, orderItems(merged, order ?? patch, original, undefined));
   }
   if (mergeKey === undefined) {
-    throw new PatchError('invalid', 'cannot merge lists without merge key');
+    throw new PatchError('untyped', 'cannot merge lists without merge key');
   }
   const { base, items } = specialItems(original, patch, mergeKey);
   const merged = [...base];
@@ -157,12 +158,18 @@ function specialItems(
   const deleted = new Set<unknown>();
   let replace = false;
   for (const item of patch) {
-    if (!isRecord(item)) throw new PatchError('invalid', 'list element types are not identical');
+    if (!isRecord(item)) {
+      const lists = goValue([original, patch]);
+      throw new PatchError('untyped', `list element types are not identical: ${lists}`);
+    }
     const directive = own(item, PATCH);
     if (directive === undefined) items.push(item);
     else if (directive === 'delete') deleted.add(requireKey(item, mergeKey));
     else if (directive === 'replace') replace = true;
-    else throw unknownDirective(directive, item);
+    else {
+      const detail = `unknown patch type: ${goValue(directive)} in map: ${goValue(item)}`;
+      throw new PatchError('untyped', detail);
+    }
   }
   if (replace) return { base: [], items };
   const base = original.filter((item) => !isRecord(item) || !deleted.has(own(item, mergeKey)));
@@ -182,11 +189,11 @@ function retainKeys(draft: Draft, patch: JsonObject): void {
 }
 
 function deleteFromList(draft: Draft, key: string, values: unknown): void {
+  const current = own(draft.value, key);
+  if (!Array.isArray(current)) return;
   if (!Array.isArray(values)) {
     throw new PatchError('malformed', 'invalid patch format of primitive list');
   }
-  const current = own(draft.value, key);
-  if (!Array.isArray(current)) return;
   const gone = new Set<unknown>(values);
   const left = current.filter((value) => !gone.has(value));
   if (left.length < current.length) draft.set(key, left);
@@ -196,7 +203,10 @@ function ordersOf(patch: JsonObject): ReadonlyMap<string, readonly unknown[]> {
   const orders = new Map<string, readonly unknown[]>();
   for (const [key, order] of Object.entries(patch)) {
     if (!key.startsWith(SET_ORDER)) continue;
-    if (!Array.isArray(order)) throw malformedOrder();
+    if (!Array.isArray(order)) {
+      const kind = isRecord(order) ? 'map' : goTypeOf(order);
+      throw new PatchError('untyped', `expected a []interface {}, but received a ${kind}`);
+    }
     orders.set(key.slice(SET_ORDER.length), order);
   }
   return orders;
@@ -215,7 +225,10 @@ function requireOrder(
   for (const item of patch) {
     if (isRecord(item) && Object.hasOwn(item, PATCH)) continue;
     const place = ordered.indexOf(identity(item), from);
-    if (place < 0) throw malformedOrder();
+    if (place < 0) {
+      const detail = `The order in patch list:\n${goValue(patch)}\n doesn't match $setElementOrder list:\n${goValue(order)}\n`;
+      throw new PatchError('untyped', detail);
+    }
     from = place + 1;
   }
 }
@@ -267,8 +280,8 @@ function mergeKeyOf(schema: JsonSchema): string | undefined {
 function requireKey(item: JsonObject, mergeKey: string): unknown {
   const key = own(item, mergeKey);
   if (key === undefined) {
-    const detail = `map: ${goJson(item)} does not contain declared merge key: ${mergeKey}`;
-    throw new PatchError('invalid', detail);
+    const detail = `map: ${goValue(item)} does not contain declared merge key: ${mergeKey}`;
+    throw new PatchError('untyped', detail);
   }
   return key;
 }
@@ -277,10 +290,6 @@ function sameItems(original: readonly unknown[], next: readonly unknown[]): read
   const same =
     original.length === next.length && next.every((item, index) => item === original[index]);
   return same ? original : next;
-}
-
-function malformedOrder(): PatchError {
-  return new PatchError('malformed', 'invalid patch format of setElementOrder list');
 }
 
 function unknownDirective(directive: unknown, where: JsonObject): PatchError {

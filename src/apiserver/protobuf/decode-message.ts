@@ -243,7 +243,8 @@ function messageOf({ type }: Field): string {
   return typeof type === 'string' ? type : type.message;
 }
 
-function typeOf(name: string): MessageType {
+/** Returns the message type `name`, which other messages refer to. */
+export function typeOf(name: string): MessageType {
   const type = messageType(name);
   if (!type) throw new Error(`no protobuf message named ${name}`);
   return type;
@@ -261,6 +262,8 @@ export interface MessageType {
   /** Package and name: `core.v1.Pod`. */
   readonly name: string;
   readonly fields: ReadonlyMap<number, Field>;
+  /** The fields by descending number. */
+  readonly descending: readonly (readonly [number: number, field: Field])[];
 }
 
 export interface Field {
@@ -275,7 +278,7 @@ export interface Field {
   readonly pointer: boolean;
 }
 
-type Scalar = (typeof SCALARS)[number];
+export type Scalar = (typeof SCALARS)[number];
 
 interface MessageReference {
   readonly message: string;
@@ -304,7 +307,8 @@ export function messageType(name: string): MessageType | undefined {
 
 function parseMessage(section: string): MessageType {
   const [name = '', ...lines] = section.split('\n');
-  return { name, fields: new Map(lines.map(parseField)) };
+  const fields = new Map(lines.map(parseField));
+  return { name, fields, descending: [...fields].sort(([a], [b]) => b - a) };
 }
 
 function parseField(line: string): [number: number, field: Field] {
@@ -342,6 +346,7 @@ const CUSTOM_JSON: ReadonlyMap<string, (fields: Readonly<JsonObject>) => unknown
   ['meta.v1.Time', time],
   ['meta.v1.MicroTime', microTime],
   ['meta.v1.FieldsV1', ({ Raw }) => Raw ?? null],
+  ['meta.v1.Verbs', ({ items }) => items ?? []],
   ['apiextensions.v1.JSON', ({ raw }) => raw ?? null],
   [
     'apiextensions.v1.JSONSchemaPropsOrArray',

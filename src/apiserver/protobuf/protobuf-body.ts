@@ -1,10 +1,12 @@
 import { goQuote } from '../../util/go-quote.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { NestingError } from '../schema/json-value.ts';
+import { NestingError, objectAt, textAt } from '../schema/json-value.ts';
 import { badRequest } from '../status-error.ts';
-import { decodeMessage, messageType } from './decode-message.ts';
+import { decodeMessage, messageType, typeOf } from './decode-message.ts';
+import { encodeMessage } from './encode-message.ts';
 import type { MessageType } from './decode-message.ts';
 import { BYTES, WireError, WireReader } from './wire-reader.ts';
+import { WireWriter } from './wire-writer.ts';
 
 export const PROTOBUF_TYPE = 'application/vnd.kubernetes.protobuf';
 
@@ -62,6 +64,73 @@ export function decodeBody(
   }
   const members = decoding(() => decodeMessage(message, raw), cannotBeHandled);
   return { ...(kind && { kind }), ...(apiVersion && { apiVersion }), ...members };
+}
+
+/**
+ * Encodes an object as a body of the media type `application/vnd.kubernetes.protobuf`.
+ *
+ * @param message its message; by default that of its apiVersion and kind
+ */
+export function encodeBody(
+  object: JsonObject,
+  message: MessageType = messageOf(object),
+): Uint8Array {
+  return enveloped(object, (writer) => encodeMessage(message, object, writer));
+}
+
+/** Encodes a list. All lists have their metadata as field 1 and their items as field 2. */
+export function encodeList(
+  head: JsonObject,
+  items: readonly JsonObject[],
+  message: MessageType,
+): Uint8Array {
+  return enveloped(head, (writer) => {
+    for (const item of items.toReversed()) {
+      const { length } = writer;
+      encodeMessage(message, item, writer);
+      writer.delimit(2, length);
+    }
+    const { length } = writer;
+    encodeMessage(typeOf('meta.v1.ListMeta'), objectAt(head, 'metadata'), writer);
+    writer.delimit(1, length);
+  });
+}
+
+/** Encodes a watch event with its length, as in the stream of a watch. */
+export function encodeEvent(type: string, object: JsonObject): Uint8Array {
+  const writer = new WireWriter();
+  const raw = encodeBody(object);
+  writer.bytes(1, raw);
+  writer.delimit(2, 0);
+  writer.text(1, type);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(writer.length);
+  writer.raw(length);
+  return writer.finish();
+}
+
+/** Writes the prefix and the envelope around a message. */
+function enveloped(typeMeta: JsonObject, write: (writer: WireWriter) => void): Uint8Array {
+  const writer = new WireWriter();
+  // The encoding and the media type of the message.
+  writer.text(4, '');
+  writer.text(3, '');
+  let { length } = writer;
+  write(writer);
+  writer.delimit(2, length);
+  ({ length } = writer);
+  writer.text(2, textAt(typeMeta, 'kind'));
+  writer.text(1, textAt(typeMeta, 'apiVersion'));
+  writer.delimit(1, length);
+  writer.raw(PREFIX);
+  return writer.finish();
+}
+
+/** Returns the message of an object's kind; kinds that are no resources are in the package `meta.v1`. */
+export function messageOf(object: JsonObject): MessageType {
+  const [version = '', group = ''] = textAt(object, 'apiVersion').split('/').reverse();
+  const kind = textAt(object, 'kind');
+  return messageOfKind({ group, version, kind }) ?? typeOf(`meta.v1.${kind}`);
 }
 
 interface TypeMeta {

@@ -17,6 +17,18 @@ export function goJson(value: unknown): string {
   return `{${members.join(',')}}`;
 }
 
+/** Formats a JSON value like Go's `%v`: `map[a:1 b:[x y]]`. */
+export function goValue(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(goValue).join(' ')}]`;
+  if (isRecord(value)) {
+    const members = Object.keys(value).sort();
+    return `map[${members.map((key) => `${key}:${goValue(value[key])}`).join(' ')}]`;
+  }
+  if (typeof value === 'string') return value;
+  if (value === null) return '<nil>';
+  return typeof value === 'number' ? goNumber(value) : JSON.stringify(value);
+}
+
 function escapeHtml(json: string): string {
   return json.replace(
     /[<>&\u2028\u2029]/g,

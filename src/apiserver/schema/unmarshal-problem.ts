@@ -7,12 +7,39 @@ import type { JsonSchema } from './json-schema.ts';
  *
  * @param error the schema error of the value
  */
-export function unmarshalProblem(
-  { field, badValue }: FieldError,
-  kind: string,
-  schema: JsonSchema,
-): string {
-  const path: string[] = [kind];
+export function unmarshalProblem(error: FieldError, kind: string, schema: JsonSchema): string {
+  const { path, type, value } = mismatchOf(error, schema);
+  return `json: cannot unmarshal ${value} into Go struct field ${[kind, ...path].join('.')} of type ${type}`;
+}
+
+/** Returns the message of Go's converter from maps, which strategic merge patches use, for such a value. */
+export function conversionProblem(error: FieldError, schema: JsonSchema): string {
+  const { type, value } = mismatchOf(error, schema);
+  const from = KINDS.get(value) ?? value;
+  if (type.startsWith('map[')) return `cannot restore map from ${from}`;
+  if (type.startsWith('[]')) return `cannot restore slice from ${from}`;
+  if (type === 'struct') return `cannot restore struct from: ${from}`;
+  if (type === 'string' && from === 'int64') return 'cannot convert int64 to string';
+  return `unrecognized type: ${type}`;
+}
+
+/** The Go kinds of JSON types in maps. */
+const KINDS: ReadonlyMap<string, string> = new Map([
+  ['number', 'int64'],
+  ['object', 'map'],
+  ['array', 'slice'],
+]);
+
+interface Mismatch {
+  readonly path: readonly string[];
+  /** Go type of the field. */
+  readonly type: string;
+  /** JSON type of the value. */
+  readonly value: string;
+}
+
+function mismatchOf({ field, badValue }: FieldError, schema: JsonSchema): Mismatch {
+  const path: string[] = [];
   let at: JsonSchema = schema;
   for (const step of field.split('.')) {
     const [name = '', ...indices] = step.split('[');
@@ -24,7 +51,7 @@ export function unmarshalProblem(
     // A map key may contain dots.
     if (!property) break;
   }
-  return `json: cannot unmarshal ${VALUES.get(String(badValue)) ?? String(badValue)} into Go struct field ${path.join('.')} of type ${goType(at)}`;
+  return { path, type: goType(at), value: VALUES.get(String(badValue)) ?? String(badValue) };
 }
 
 /** The names of JSON types in Go's decoder that differ from the schema's. */

@@ -68,7 +68,7 @@ test('an operation that does not fit the object is a 422', () => {
   );
   refuses({}, [{ op: 'replace', path: '/a', value: 1 }], 422, /^replace operation/);
   refuses({}, [{ op: 'add', path: '/a/b', value: 1 }], 422, /missing path: "\/a\/b"/);
-  refuses({}, [{ op: 'copy', from: '/x', path: '/y' }], 422, /missing path: "\/x"/);
+  refuses({}, [{ op: 'copy', from: '/x/y', path: '/y' }], 422, /missing path: "\/x\/y"/);
   refuses({ a: [] }, [{ op: 'add', path: '/a/1', value: 1 }], 422, /invalid index/);
   refuses({ a: [1] }, [{ op: 'remove', path: '/a/-' }], 422, /invalid index/);
   refuses({ a: [1] }, [{ op: 'add', path: '/a/01', value: 1 }], 422, /invalid index/);
@@ -83,11 +83,19 @@ test('an unknown operation is a 422', () => {
 
 test('a malformed JSON patch is a 400', () => {
   refuses({}, {}, 400, /cannot unmarshal object into Go value of type \[\]handlers\.jsonPatchOp/);
-  refuses({}, [5], 400, /operation 0 .* is not an object/);
-  refuses({}, [{ op: 'add', path: '/a' }], 400, /has no "value"/);
-  refuses({}, [{ op: 'copy', path: '/a' }], 400, /has no "from"/);
-  refuses({}, [{ op: 'remove' }], 400, /has no "path"/);
-  refuses({}, [{ op: 'remove', path: 'a' }], 400, /does not start with/);
+  refuses({}, [5], 400, /cannot unmarshal number into Go value of type handlers\.jsonPatchOp/);
+});
+
+test('an operation without a valid path is a 422', () => {
+  refuses({}, [{ op: 'copy', path: '/a' }], 422, /has no "from"/);
+  refuses({}, [{ op: 'remove' }], 422, /has no "path"/);
+  refuses({}, [{ op: 'remove', path: 'a' }], 422, /does not start with/);
+});
+
+test('an absent value is null, and null is a patch without operations', () => {
+  assert.deepEqual(jsonPatch({}, [{ op: 'add', path: '/a' }]), { a: null });
+  assert.deepEqual(jsonPatch({}, [{ op: 'copy', from: '/x', path: '/a' }]), { a: null });
+  assert.deepEqual(jsonPatch({ a: 1 }, null), { a: 1 });
 });
 
 test('a patch with more than 10000 operations is a 413', () => {

@@ -9,7 +9,11 @@ import {
   messageType,
 } from '../../../../src/apiserver/protobuf/decode-message.ts';
 import type { MessageType } from '../../../../src/apiserver/protobuf/decode-message.ts';
-import { decodeBody, messageOfKind } from '../../../../src/apiserver/protobuf/protobuf-body.ts';
+import {
+  decodeBody,
+  encodeBody,
+  messageOfKind,
+} from '../../../../src/apiserver/protobuf/protobuf-body.ts';
 import { WireError } from '../../../../src/apiserver/protobuf/wire-reader.ts';
 import { double, field, message, tag } from './wire-writer.ts';
 
@@ -67,6 +71,15 @@ test('decodes objects to the same JSON as Go', () => {
     assert.ok(type, kind.kind);
     const decoded = decodeBody(Buffer.from(protobuf, 'base64'), kind, type);
     assert.deepEqual(JSON.parse(JSON.stringify(decoded)), json, kind.kind);
+  }
+});
+
+test('encodes objects to the same bytes as Go', () => {
+  const lines = readFileSync(join(import.meta.dirname, 'go-objects.jsonl'), 'utf8').trim();
+  // JSON has no pointer to a zero value: it is null, as is no pointer.
+  for (const line of lines.split('\n').filter((each) => !each.includes(':null'))) {
+    const { protobuf, json, kind } = JSON.parse(line);
+    assert.equal(Buffer.from(encodeBody(json)).toString('base64'), protobuf, kind);
   }
 });
 
