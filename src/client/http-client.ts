@@ -20,7 +20,7 @@ import type {
 } from './client.ts';
 import { Decoder } from './decoder.ts';
 import type { DecoderOptions, Expected } from './decoder.ts';
-import type { RequestExecutorOptions } from './request-executor.ts';
+import type { Call, RequestExecutorOptions } from './request-executor.ts';
 import { RequestExecutor } from './request-executor.ts';
 import { malformed, parseJson } from './json.ts';
 import { isRecord } from '../util/values.ts';
@@ -106,12 +106,15 @@ export interface HttpClientOptions extends RequestExecutorOptions, DecoderOption
 
 const JSON_TYPE = 'application/json';
 
-const PATCH_TYPES: Readonly<Record<Patch['type'], string>> = {
-  merge: 'application/merge-patch+json',
-  json: 'application/json-patch+json',
-  strategic: 'application/strategic-merge-patch+json',
+/** Headers that requests share, so that those behind the client are built once. */
+const READ_HEADERS = { accept: JSON_TYPE };
+const WRITE_HEADERS = { accept: JSON_TYPE, 'content-type': JSON_TYPE };
+const PATCH_HEADERS: Readonly<Record<Patch['type'], typeof WRITE_HEADERS>> = {
+  merge: { accept: JSON_TYPE, 'content-type': 'application/merge-patch+json' },
+  json: { accept: JSON_TYPE, 'content-type': 'application/json-patch+json' },
+  strategic: { accept: JSON_TYPE, 'content-type': 'application/strategic-merge-patch+json' },
   // The body is JSON, which is valid YAML.
-  apply: 'application/apply-patch+yaml',
+  apply: { accept: JSON_TYPE, 'content-type': 'application/apply-patch+yaml' },
 };
 
 type UpdateOptions = WriteOptions & { readonly subresource?: string };
@@ -240,7 +243,7 @@ export class HttpClient implements Client {
       method: 'PATCH',
       path,
       body: patch.body,
-      contentType: PATCH_TYPES[patch.type],
+      headers: PATCH_HEADERS[patch.type],
       signal: options.signal,
     });
   }
@@ -318,19 +321,21 @@ interface JsonCall {
   readonly method: HttpRequest['method'];
   readonly path: string;
   readonly accept?: string | undefined;
-  readonly contentType?: string | undefined;
+  /** @default by `accept` and whether there is a body */
+  readonly headers?: HttpRequest['headers'];
   readonly body?: unknown;
   readonly signal?: AbortSignal | undefined;
 }
 
-function httpCall({ method, path, accept = JSON_TYPE, contentType, body, signal }: JsonCall) {
-  const call = {
+function httpCall({ method, path, accept = JSON_TYPE, headers, body, signal }: JsonCall): Call {
+  const shared = headers ?? (body === undefined ? READ_HEADERS : WRITE_HEADERS);
+  return {
     method,
     path,
-    headers: body === undefined ? { accept } : { accept, 'content-type': contentType ?? JSON_TYPE },
+    headers: accept === JSON_TYPE ? shared : { ...shared, accept },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
     ...(signal && { signal }),
   };
-  return body === undefined ? call : { ...call, body: JSON.stringify(body) };
 }
 
 type MetadataForm = 'PartialObjectMetadata' | 'PartialObjectMetadataList';

@@ -81,6 +81,9 @@ export interface RequestExecutorOptions extends RequestTarget {
 
 export type Call = Omit<HttpRequest, 'body'> & { readonly body?: string };
 
+const NO_HEADERS: Headers = {};
+const NO_BODY = Buffer.alloc(0);
+
 /** Timeout for the response headers of a watch, in milliseconds; above the server's own 60 s. */
 const OPEN_TIMEOUT_MS = 65_000;
 /** Maximum number of retries of one call, as in client-go. */
@@ -90,8 +93,15 @@ const RETRY_DELAY_MS = 1000;
 /** Maximum Retry-After, in milliseconds. Beyond it the error is returned to the caller, which has a backoff. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
-type Attempt<R> =
-  | { readonly kind: 'done'; readonly result: R }
+/** A successful response. Its body is complete, except that of a watch, which is empty here. */
+interface Received {
+  readonly kind: 'done';
+  readonly response: HttpResponse;
+  readonly body: Buffer;
+}
+
+type Attempt =
+  | Received
   | {
       readonly kind: 'failed';
       readonly error: unknown;
@@ -124,6 +134,11 @@ export class RequestExecutor {
   readonly #log: Logger;
   readonly #requestLog: RequestLog;
   readonly #metrics: RestClientMetrics;
+  /** The headers of the last request with the same own headers: calls share few of them. */
+  readonly #headers = new WeakMap<
+    Headers,
+    { readonly credentials: Headers; readonly all: Headers }
+  >();
 
   constructor(options: RequestExecutorOptions) {
     const { clock = systemClock, log = silentLogger, qps } = options;
@@ -146,23 +161,16 @@ export class RequestExecutor {
   }
 
   /** Resolves with the complete response; rejects if the response is not successful. */
-  async send(call: Call): Promise<{ readonly response: HttpResponse; readonly body: Buffer }> {
-    const read = async (response: HttpResponse) => {
-      const body = await readBody(response);
-      if (this.#requestLog.enabled) this.#requestLog.responseBody(this.#logged(call), body);
-      return { result: { response, body }, bytes: body.length };
-    };
+  send(call: Call): Promise<{ readonly response: HttpResponse; readonly body: Buffer }> {
     const { signal } = call;
-    const clock = this.#clock;
     const timeoutMs = this.#requestTimeoutMs;
-    return this.#withRetries(call, async () => {
-      if (this.#throttle) await this.#waitForThrottle(this.#throttle, call);
-      return timeoutMs === 0
-        ? this.#attempt(call, read)
-        : withinTimeout({ clock, timeoutMs, signal }, (limit) =>
-            this.#attempt({ ...call, signal: limit }, read),
-          );
-    });
+    return this.#withRetries(call, () =>
+      timeoutMs === 0
+        ? this.#attempt(call, signal, true)
+        : withinTimeout({ clock: this.#clock, timeoutMs, signal }, (limit) =>
+            this.#attempt(call, limit, true),
+          ),
+    );
   }
 
   /**
@@ -170,12 +178,11 @@ export class RequestExecutor {
    * successful, or has not started within 65 s.
    */
   async open(call: Call): Promise<HttpResponse> {
-    return this.#withRetries(call, () =>
-      startWithinTimeout(
-        { clock: this.#clock, timeoutMs: OPEN_TIMEOUT_MS, signal: call.signal },
-        (signal) => this.#attempt({ ...call, signal }, async (response) => ({ result: response })),
-      ),
+    const limit = { clock: this.#clock, timeoutMs: OPEN_TIMEOUT_MS, signal: call.signal };
+    const { response } = await this.#withRetries(call, () =>
+      startWithinTimeout(limit, (signal) => this.#attempt(call, signal, false)),
     );
+    return response;
   }
 
   /** Returns the name of a call for messages: `GET https://10.0.0.1:6443/api/v1/pods?limit=500`. */
@@ -187,12 +194,13 @@ export class RequestExecutor {
     return this.#target.server + path;
   }
 
-  async #withRetries<R>(call: Call, attempt: () => Promise<Attempt<R>>): Promise<R> {
+  async #withRetries(call: Call, attempt: () => Promise<Attempt>): Promise<Received> {
     let mayRenew = true;
     let mayRetarget = true;
     for (let retries = 0; ; retries++) {
+      if (this.#throttle && !call.longRunning) await this.#waitForThrottle(this.#throttle, call);
       const outcome = await attempt();
-      if (outcome.kind === 'done') return outcome.result;
+      if (outcome.kind === 'done') return outcome;
       const { error, retryAfterMs, target, credentials } = outcome;
       this.#logMissingPermission(error);
       if (mayRenew && isApiError(error, 'unauthorized') && error.code === 401) {
@@ -238,46 +246,42 @@ export class RequestExecutor {
     call.signal?.throwIfAborted();
   }
 
-  async #attempt<R>(
+  /** @param isComplete whether to read the body of a successful response */
+  async #attempt(
     call: Call,
-    read: (response: HttpResponse) => Promise<{ readonly result: R; readonly bytes?: number }>,
-  ): Promise<Attempt<R>> {
+    signal: AbortSignal | undefined,
+    isComplete: boolean,
+  ): Promise<Attempt> {
     const target = this.#target;
-    let credentials: Headers = {};
+    let credentials = NO_HEADERS;
     try {
-      call.signal?.throwIfAborted();
+      signal?.throwIfAborted();
       const pending = target.credentials?.headers() ?? credentials;
-      credentials =
-        pending instanceof Promise ? await rejectOnAbort(pending, call.signal) : pending;
+      credentials = pending instanceof Promise ? await rejectOnAbort(pending, signal) : pending;
     } catch (error) {
-      call.signal?.throwIfAborted();
+      signal?.throwIfAborted();
       return { kind: 'failed', error, target, credentials };
     }
-    const headers = { ...call.headers, 'user-agent': this.#userAgent, ...credentials };
+    const headers = this.#withCredentials(call.headers, credentials);
     const requestLog = this.#requestLog.enabled ? this.#requestLog : undefined;
     requestLog?.request(this.#logged(call), headers, call.body);
     const startedMs = this.#clock.monotonic();
-    const elapsedMs = () => this.#clock.monotonic() - startedMs;
-    const record = (code: string, responseBytes?: number) =>
-      this.#metrics.exchanged({
-        verb: call.method,
-        host: this.#host,
-        code,
-        seconds: elapsedMs() / 1000,
-        requestBytes: call.body === undefined ? 0 : Buffer.byteLength(call.body),
-        ...(responseBytes === undefined ? {} : { responseBytes }),
-      });
     try {
-      const response = await target.handler({ ...call, headers });
-      requestLog?.response(this.#logged(call), response, Math.round(elapsedMs()));
+      const response = await target.handler({ ...call, headers, ...(signal && { signal }) });
+      requestLog?.response(this.#logged(call), response, this.#roundedSince(startedMs));
       this.#warn(response);
       if (isSuccess(response)) {
-        const { result, bytes } = await read(response);
-        record(String(response.status), bytes);
-        return { kind: 'done', result };
+        if (!isComplete) {
+          this.#record(call, startedMs, String(response.status));
+          return { kind: 'done', response, body: NO_BODY };
+        }
+        const body = await readBody(response);
+        requestLog?.responseBody(this.#logged(call), body);
+        this.#record(call, startedMs, String(response.status), body.length);
+        return { kind: 'done', response, body };
       }
       const received = await readBody(response);
-      record(String(response.status), received.length);
+      this.#record(call, startedMs, String(response.status), received.length);
       const body = withoutCredentials(received, credentials);
       requestLog?.responseBody(this.#logged(call), body);
       return {
@@ -288,16 +292,39 @@ export class RequestExecutor {
         credentials,
       };
     } catch (thrown) {
-      record('<error>');
-      const reason: unknown = call.signal?.reason;
+      this.#record(call, startedMs, '<error>');
+      const reason: unknown = signal?.reason;
       const timeout = reason instanceof TimeoutError ? reason : undefined;
-      if (!timeout) call.signal?.throwIfAborted();
+      if (!timeout) signal?.throwIfAborted();
       const error = timeout
         ? this.#timeoutError(call, timeout)
         : unreachable(thrown, target.server);
-      requestLog?.failure(this.#logged(call), error, Math.round(elapsedMs()));
+      requestLog?.failure(this.#logged(call), error, this.#roundedSince(startedMs));
       return { kind: 'failed', error, target, credentials };
     }
+  }
+
+  #withCredentials(own: Headers, credentials: Headers): Headers {
+    const known = this.#headers.get(own);
+    if (known?.credentials === credentials) return known.all;
+    const all = { ...own, 'user-agent': this.#userAgent, ...credentials };
+    this.#headers.set(own, { credentials, all });
+    return all;
+  }
+
+  #roundedSince(startedMs: number): number {
+    return Math.round(this.#clock.monotonic() - startedMs);
+  }
+
+  #record({ method, body }: Call, startedMs: number, code: string, responseBytes?: number): void {
+    this.#metrics.exchanged({
+      verb: method,
+      host: this.#host,
+      code,
+      seconds: (this.#clock.monotonic() - startedMs) / 1000,
+      requestBytes: body === undefined ? 0 : Buffer.byteLength(body),
+      ...(responseBytes !== undefined && { responseBytes }),
+    });
   }
 
   async #waitForThrottle(throttle: Throttle, call: Call): Promise<void> {

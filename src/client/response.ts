@@ -1,30 +1,46 @@
 import { ApiError, kindOfCode } from '../api/api-error.ts';
-import type { HttpResponse } from '../util/http.ts';
+import type { HttpResponse, ResponseBody } from '../util/http.ts';
 import { malformed, parseJson } from './json.ts';
 import { isRecord } from '../util/values.ts';
 
 /** Maximum size of a response body. V8 strings cannot be much longer, so larger lists need pages. */
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
 
-/** @throws {ApiError} of kind `malformed` if the body is longer than `limit` bytes */
-export async function readBody(
-  response: HttpResponse,
+/**
+ * Returns the body, as a promise if it has not arrived completely.
+ *
+ * @throws {ApiError} of kind `malformed` if the body is longer than `limit` bytes
+ */
+export function readBody(
+  { body }: HttpResponse,
   limit: number = MAX_BODY_BYTES,
-): Promise<Buffer> {
+): Buffer | Promise<Buffer> {
+  const received = body.received?.();
+  if (!received) return readStream(body, limit);
+  if (received.length > limit) throw tooLong(limit);
+  return asBuffer(received);
+}
+
+async function readStream(body: ResponseBody, limit: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of response.body) {
+  for await (const chunk of body) {
     length += chunk.length;
-    if (length > limit) {
-      throw malformed(`The response is longer than ${limit} bytes; request pages (limit=500)`);
-    }
+    if (length > limit) throw tooLong(limit);
     chunks.push(chunk);
   }
   const [first] = chunks;
-  if (first && chunks.length === 1) {
-    return Buffer.from(first.buffer, first.byteOffset, first.byteLength);
-  }
-  return Buffer.concat(chunks, length);
+  return first && chunks.length === 1 ? asBuffer(first) : Buffer.concat(chunks, length);
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function tooLong(limit: number): ApiError {
+  return malformed(`The response is longer than ${limit} bytes; request pages (limit=500)`);
 }
 
 /** Parses the JSON body of a successful response to `call` (`GET https://…`). */

@@ -26,7 +26,8 @@ export function specProblem<S extends object>(
   rules: SpecRules<S>,
 ): string | undefined {
   if (typeof spec !== 'object' || spec === null) return 'spec is missing: set it';
-  for (const [field, rule] of Object.entries<FieldRule>(rules)) {
+  for (const field in rules) {
+    const rule: FieldRule = rules[field];
     const value = Object.hasOwn(spec, field) ? (spec as Record<string, unknown>)[field] : undefined;
     const problem = value === undefined && rule.optional ? undefined : fieldProblem(value, rule);
     if (problem !== undefined) return `spec.${field} ${problem}`;

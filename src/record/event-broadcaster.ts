@@ -17,7 +17,6 @@ import type { EventCorrelatorOptions } from './event-correlator.ts';
 import { eventRecorder, NOT_SENT } from './event-recorder.ts';
 import type { EventRecorder, RecordResult } from './event-recorder.ts';
 import { classifyFailure, EventWriter } from './event-writer.ts';
-import { objectIdentity } from './recorded-event.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
@@ -186,7 +185,7 @@ export class EventBroadcaster implements Runnable {
       this.#metrics?.dropped('spam');
       return NOT_SENT;
     }
-    const pending = this.#buffer.put(correlated.key, objectIdentity(event), correlated.event);
+    const pending = this.#buffer.put(correlated.key, correlated.object, correlated.event);
     if (!pending) {
       this.#drop('buffer_full', event, 'Dropped event: too many are waiting to be written');
       return NOT_SENT;

@@ -53,6 +53,8 @@ export interface EventCorrelatorOptions {
 export interface Correlated {
   /** Equal for all states of one event on the server: only the latest state must be written. */
   readonly key: string;
+  /** Identity of the involved object. */
+  readonly object: string;
   /** Has the name of its first occurrence and the current count. */
   readonly event: RecordedEvent;
 }
@@ -111,14 +113,15 @@ export class EventCorrelator {
 
   /** @returns undefined if the spam filter drops the event */
   correlate(event: RecordedEvent): Correlated | undefined {
-    const counted = this.#count(this.#combine(event));
-    return this.#isSpam(event) ? undefined : counted;
+    const object = objectIdentity(event);
+    const counted = this.#count(this.#combine(event, object));
+    return this.#isSpam(event, object) ? undefined : counted;
   }
 
-  #combine(event: RecordedEvent): Correlated {
+  #combine(event: RecordedEvent, object: string): Correlated {
     const { maxSimilar, similarIntervalMs } = this.#options;
     const key = joinKey([
-      objectIdentity(event),
+      object,
       event.type,
       event.reason,
       event.reportingComponent,
@@ -132,10 +135,16 @@ export class EventCorrelator {
     }
     group.lastMs = now;
     if (!group.messages.has(event.message)) {
-      if (group.messages.size + 1 >= maxSimilar) return { key, event: this.#combined(event) };
+      if (group.messages.size + 1 >= maxSimilar)
+        return { key, object, event: this.#combined(event) };
       group.messages.add(event.message);
     }
-    return { key: seriesKey(event), event };
+    const { type, reason, message, involvedObject } = event;
+    return {
+      key: joinKey([object, involvedObject.fieldPath, type, reason, message]),
+      object,
+      event,
+    };
   }
 
   /** Annotations are those of one occurrence, and are left out. */
@@ -145,7 +154,7 @@ export class EventCorrelator {
     return { ...event, metadata: { name, namespace: event.metadata.namespace }, message };
   }
 
-  #count({ key, event }: Correlated): Correlated {
+  #count({ key, object, event }: Correlated): Correlated {
     const series = this.#series.get(key);
     const { metadata, firstTimestamp, count } = event;
     const next: Series = series
@@ -154,6 +163,7 @@ export class EventCorrelator {
     this.#series.set(key, next);
     return {
       key,
+      object,
       event: {
         ...event,
         metadata: { ...metadata, name: next.name },
@@ -163,9 +173,8 @@ export class EventCorrelator {
     };
   }
 
-  #isSpam(event: RecordedEvent): boolean {
+  #isSpam(event: RecordedEvent, object: string): boolean {
     const { burst, refillMs } = this.#options;
-    const object = objectIdentity(event);
     const key = joinKey([object, event.type]);
     let bucket = this.#buckets.get(key);
     if (!bucket) {
@@ -179,9 +188,4 @@ export class EventCorrelator {
     if (isFirst) this.#known.set(kind, true);
     return !accepted && !isFirst;
   }
-}
-
-function seriesKey(event: RecordedEvent): string {
-  const { type, reason, message, involvedObject } = event;
-  return joinKey([objectIdentity(event), involvedObject.fieldPath, type, reason, message]);
 }

@@ -56,6 +56,10 @@ export function sleepOn(
 }
 
 function afterTimeout(ms: number, callback: () => void): () => void {
+  if (ms <= LONGEST_TIMEOUT_MS) {
+    const timer = setTimeout(callback, Math.max(0, ms));
+    return () => clearTimeout(timer);
+  }
   const due = performance.now() + ms;
   let timer: NodeJS.Timeout;
   const arm = (left: number) => {

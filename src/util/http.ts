@@ -31,6 +31,15 @@ export interface ConnectionActivity {
   readonly lastMs: number;
 }
 
+/** The body of a response. */
+export interface ResponseBody extends AsyncIterable<Uint8Array> {
+  /**
+   * Returns all bytes if they have arrived, instead of an iteration, which costs several promises. Undefined if they
+   * have not arrived, or if they were read.
+   */
+  received?(): Uint8Array | undefined;
+}
+
 /** A response, with a body that can be read once. */
 export interface HttpResponse {
   readonly status: number;
@@ -40,7 +49,7 @@ export interface HttpResponse {
    * The body as a stream that can be iterated once. Leaving the iteration early ends the exchange. If the
    * request's signal aborts, the iteration throws its reason.
    */
-  readonly body: AsyncIterable<Uint8Array>;
+  readonly body: ResponseBody;
   /** The activity of the connection. Absent if the connection has no health checks. */
   readonly activity?: ConnectionActivity;
 }

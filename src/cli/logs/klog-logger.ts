@@ -86,7 +86,10 @@ export class KlogLogger implements Logger {
 
   /** If false, the caller, which is slow to find, is not needed. */
   #isEnabledSomewhere(): boolean {
-    return this.#core.vmodule.some(({ verbosity }) => this.#scope.verbosity <= verbosity);
+    for (const { verbosity } of this.#core.vmodule) {
+      if (this.#scope.verbosity <= verbosity) return true;
+    }
+    return false;
   }
 
   #isEnabledIn(caller: Caller): boolean {

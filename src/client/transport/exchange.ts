@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import type { HttpRequest, HttpResponse } from '../../util/http.ts';
+import type { HttpRequest, HttpResponse, ResponseBody } from '../../util/http.ts';
 
 /** Options of `exchange`. */
 export interface ExchangeOptions {
@@ -10,8 +10,11 @@ export interface ExchangeOptions {
   /** Called immediately before the request is written to a connection, as in `HttpRequest`. */
   readonly beforeSend?: HttpRequest['beforeSend'];
   /** Returns the error to throw for an error of undici. */
-  readonly explain: (error: unknown) => unknown;
+  readonly explain: Explain;
 }
+
+/** @param signal of the request */
+type Explain = (error: unknown, signal: AbortSignal | undefined) => unknown;
 
 /**
  * Sends a request through an undici dispatcher. Resolves when the response headers have arrived.
@@ -35,14 +38,11 @@ type State = 'waiting' | 'receiving' | 'ended' | 'failed';
 
 /** One request and its response, which is read as it arrives. */
 class Exchange
-  implements
-    Dispatcher.DispatchHandler,
-    AsyncIterable<Uint8Array>,
-    AsyncIterator<Uint8Array, undefined>
+  implements Dispatcher.DispatchHandler, ResponseBody, AsyncIterator<Uint8Array, undefined>
 {
   readonly #signal: AbortSignal | undefined;
   readonly #beforeSend: (() => void) | undefined;
-  readonly #explain: (error: unknown) => unknown;
+  readonly #explain: Explain;
   readonly #response = Promise.withResolvers<HttpResponse>();
   #controller: Dispatcher.DispatchController | undefined;
   #state: State = 'waiting';
@@ -97,6 +97,12 @@ class Exchange
     this.#fail(error);
   }
 
+  received(): Uint8Array | undefined {
+    const first = this.#chunks[0];
+    if (this.#state !== 'ended' || this.#signal?.aborted || !first) return undefined;
+    return this.#takeAll(first);
+  }
+
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array, undefined> {
     return this;
   }
@@ -130,7 +136,7 @@ class Exchange
   #fail(error: unknown): void {
     if (this.#state === 'ended' ? !this.#signal?.aborted : this.#state === 'failed') return;
     const isWaiting = this.#state === 'waiting';
-    this.#error = this.#explain(error);
+    this.#error = this.#explain(error, this.#signal);
     this.#chunks = [];
     if (isWaiting) this.#response.reject(this.#error);
     this.#settle('failed');
@@ -146,7 +152,7 @@ class Exchange
   #deliver(): void {
     const reader = this.#reader;
     if (!reader) return;
-    const [first] = this.#chunks;
+    const first = this.#chunks[0];
     if (first) {
       reader.resolve({ value: this.#takeAll(first), done: false });
     } else if (this.#state === 'ended') {
@@ -179,6 +185,6 @@ function flatten(headers: Headers): Readonly<Record<string, string>> {
 }
 
 function hasSingleValues(headers: Headers): headers is Readonly<Record<string, string>> {
-  for (const name of Object.keys(headers)) if (typeof headers[name] !== 'string') return false;
+  for (const name in headers) if (typeof headers[name] !== 'string') return false;
   return true;
 }

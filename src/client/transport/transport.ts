@@ -8,6 +8,7 @@ import type { TlsMaterial } from './dial.ts';
 import { dialer } from './dial.ts';
 import { rejectOnAbort } from '../../util/abort.ts';
 import { exchange } from './exchange.ts';
+import type { ExchangeOptions } from './exchange.ts';
 
 /** Options of `undiciTransport`. */
 export interface TransportOptions {
@@ -75,9 +76,11 @@ const KEEP_ALIVE_MS = 30_000;
 export function undiciTransport(options: TransportOptions): Transport {
   const server = new URL(options.server);
   const prefix = server.pathname.replace(/\/+$/, '');
-  const presentable = `${server.origin}${prefix}`;
+  const { origin } = server;
+  const presentable = `${origin}${prefix}`;
   const { tls = () => NO_MATERIAL } = options;
   const extraHeaders = (options.headers ?? []).flat();
+  const headerLists = new WeakMap<HttpRequest['headers'], string[]>();
   let pool: { readonly material: TlsMaterial; readonly dispatcher: Dispatcher } | undefined;
   const retiring = new Set<Dispatcher>();
 
@@ -95,6 +98,19 @@ export function undiciTransport(options: TransportOptions): Transport {
     return pool.dispatcher;
   };
 
+  const headersOf = ({ headers }: HttpRequest): string[] => {
+    const known = headerLists.get(headers);
+    if (known) return known;
+    const list = headerList(headers, extraHeaders);
+    headerLists.set(headers, list);
+    return list;
+  };
+
+  const explain: ExchangeOptions['explain'] = (error, signal) => {
+    if (isCertificateRejected(error)) options.onTlsRejected?.();
+    return signal?.aborted ? signal.reason : unreachable(error, presentable);
+  };
+
   const handle = async (request: HttpRequest): Promise<HttpResponse> => {
     const { method, path, body, signal, beforeSend } = request;
     signal?.throwIfAborted();
@@ -103,18 +119,15 @@ export function undiciTransport(options: TransportOptions): Transport {
     return exchange({
       dispatcher: currentDispatcher(material),
       request: {
-        origin: server.origin,
+        origin,
         path: prefix + path,
         method,
-        headers: headerList(request.headers, extraHeaders),
-        ...(body === undefined ? {} : { body }),
+        headers: headersOf(request),
+        ...(body !== undefined && { body }),
       },
       signal,
       beforeSend,
-      explain: (error) => {
-        if (isCertificateRejected(error)) options.onTlsRejected?.();
-        return signal?.aborted ? signal.reason : unreachable(error, presentable);
-      },
+      explain,
     });
   };
 

@@ -13,6 +13,7 @@ import {
   isNeverSent,
 } from '../../../../src/client/transport/connection-error.ts';
 import type { TlsMaterial } from '../../../../src/client/transport/dial.ts';
+import { readBody } from '../../../../src/client/response.ts';
 import { exchange } from '../../../../src/client/transport/exchange.ts';
 import type { Transport, TransportOptions } from '../../../../src/client/transport/transport.ts';
 import { undiciTransport } from '../../../../src/client/transport/transport.ts';
@@ -394,4 +395,52 @@ test('pauses the connection while 64 KiB are unread', async () => {
   const { value } = await body[Symbol.asyncIterator]().next();
   assert.equal(value?.length, 66_000);
   assert.equal(calls.at(-1), 'resumed');
+});
+
+test('returns a body at once if it has arrived completely, and only once', async () => {
+  const controller = new FakeController([]);
+  let handler: Dispatcher.DispatchHandler | undefined;
+  const abort = new AbortController();
+  const open = () =>
+    exchange({
+      request: { method: 'GET', path: '/' },
+      dispatcher: {
+        dispatch(_options, given) {
+          handler = given;
+          handler.onRequestStart?.(controller, {});
+          handler.onResponseStart?.(controller, 200, {});
+          handler.onResponseData?.(controller, Buffer.from('part'));
+          return true;
+        },
+      },
+      signal: abort.signal,
+      explain: (error) => error,
+    });
+  const { body } = await open();
+  assert.equal(body.received?.(), undefined, 'the rest is missing');
+  handler?.onResponseData?.(controller, Buffer.from(' and rest'));
+  handler?.onResponseEnd?.(controller, {});
+  assert.equal(Buffer.from(body.received?.() ?? []).toString(), 'part and rest');
+  assert.equal(body.received?.(), undefined);
+
+  const aborted = await open();
+  handler?.onResponseEnd?.(controller, {});
+  abort.abort(new Error('no longer needed'));
+  assert.equal(aborted.body.received?.(), undefined);
+  await assert.rejects(async () => textOf(aborted), /no longer needed/);
+});
+
+test('rejects a body above the limit, whether it has arrived or is read as a stream', async () => {
+  const bytes = Buffer.from('12345');
+  const stream = async function* () {
+    yield bytes.subarray(0, 3);
+    yield bytes.subarray(3);
+  };
+  const complete = Object.assign(stream(), { received: () => bytes });
+  const responseWith = (body: HttpResponse['body']) => ({ status: 200, headers: {}, body });
+  assert.equal(String(await readBody(responseWith(stream()), 5)), '12345');
+  assert.equal(String(await readBody(responseWith(complete), 5)), '12345');
+  for (const body of [stream(), complete]) {
+    await assert.rejects(async () => readBody(responseWith(body), 4), /longer than 4 bytes/);
+  }
 });
