@@ -138,7 +138,7 @@ async function bootstrapped(source: string, path: string): Promise<string[]> {
 function withoutTimes(fields: Record<string, Json>): Record<string, Json> {
   const text = JSON.stringify(fields)
     .replaceAll(/"20\d\d-[^"]*Z"/g, '"2026-01-01T00:00:00Z"')
-    // The address and the port are those of the embedded server's range and of most servers.
+    // Uses the Service address of the embedded server, and the port of most servers.
     .replace(/"targetPort":\d+/, '"targetPort":6443')
     .replaceAll('10.0.0.1', '10.96.0.1');
   return JSON.parse(text) as Record<string, Json>;

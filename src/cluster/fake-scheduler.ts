@@ -98,7 +98,7 @@ export function fakeScheduler(deps: ClusterDeps): Controller {
       .for(pods)
       .watches(nodes, () => [...waiting.keys()])
       .watches(namespaces, () => undefined)
-      // Another Pod has ended, or has come close.
+      // A Pod that ends releases resources, and a bound one can satisfy the affinity of another.
       .watches(pods, ({ spec }) => (spec?.nodeName ? [...waiting.keys()] : undefined))
   );
 }

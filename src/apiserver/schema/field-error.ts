@@ -127,7 +127,7 @@ export function invalidStatus(object: InvalidObject, errors: readonly FieldError
   };
 }
 
-/** An error in the whole object has no path; upstream prints a nil pointer. */
+/** Returns the path as upstream prints it: `<nil>` for an error in the whole object. */
 function displayField(error: FieldError): string {
   return error.field || '<nil>';
 }

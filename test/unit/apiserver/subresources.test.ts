@@ -57,7 +57,7 @@ describe('scale', () => {
     assert.equal((await api.put(`${COUNTS}/web/scale`, body)).status, 409);
     const negative = await api.patch(`${COUNTS}/web/scale`, { spec: { replicas: -1 } });
     assert.equal(negative.status, 422);
-    // Its own validation answers, in which the fields of the scale are checked by themselves.
+    // The fields of the scale are validated as fields of the scaled object.
     const { kind, causes } = negative.body.details;
     assert.equal(kind, 'Count');
     assert.ok(
