@@ -61,6 +61,9 @@ test('OpenAPI v2 contains the paths and the schema of every kind', async () => {
     '#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta',
   );
   assert.match(properties.apiVersion.description, /^APIVersion defines the versioned schema/);
+  const { creationTimestamp } =
+    definitions['io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'].properties;
+  assert.match(creationTimestamp.description, /^CreationTimestamp is a timestamp/);
   assert.deepEqual(properties.spec.properties.size, { type: 'integer', minimum: 0, maximum: 10 });
   const containers = definitions['io.k8s.api.core.v1.PodSpec'].properties.containers;
   assert.deepEqual(containers.items, { $ref: '#/definitions/io.k8s.api.core.v1.Container' });

@@ -91,7 +91,7 @@ describe('A CronJob', () => {
     assert.notEqual(second, first);
   });
 
-  it('reports a running Job that somebody deleted', async () => {
+  it('reports a running Job that a client deleted', async () => {
     await create(['nginx'], { concurrencyPolicy: 'Forbid' });
     await bench.pass(MINUTE_MS);
     const [name = ''] = await names();
