@@ -99,13 +99,18 @@ function folderOf(version: string): string {
  * the content.
  */
 function cacheFolder(version: string): string {
-  const root =
-    process.env['CRD_CONTROLLER_ENVTEST'] ??
-    join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'crd-controller', 'envtest');
+  const root = process.env['CRD_CONTROLLER_ENVTEST'] ?? userCache('envtest');
   return join(root, `${version}-${process.platform}-${process.arch}`);
 }
 
-async function findGo(): Promise<string> {
+/** Returns this project's folder of that name in the user's cache. */
+export function userCache(name: string): string {
+  const caches = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
+  return join(caches, 'crd-controller', name);
+}
+
+/** @throws {BinariesUnavailable} without a Go that can build Kubernetes */
+export async function findGo(): Promise<string> {
   const hint = `set KUBEBUILDER_ASSETS, or install Go ${GO_VERSION.join('.')}`;
   let found: string;
   try {
@@ -122,7 +127,7 @@ async function findGo(): Promise<string> {
   return 'go';
 }
 
-interface Building {
+export interface Building {
   readonly go: string;
   readonly cache: string;
   /** Version of Kubernetes. */
@@ -134,14 +139,14 @@ interface Building {
 type PrepareModule = (folder: string, building: Building) => Promise<{ readonly ldflags: string }>;
 
 /**
- * Writes Kubernetes' own go.mod with its staging modules replaced by the published modules of the same release.
+ * Writes Kubernetes' own go.mod into a folder, with its staging modules replaced by the published modules of the same release.
  * These are the dependencies that Kubernetes ships with; etcd is one of them.
  */
-async function kubernetesModule(
+export async function kubernetesModule(
   folder: string,
-  { go, version }: Building,
+  { go, version }: Pick<Building, 'go' | 'version'>,
 ): Promise<{ ldflags: string }> {
-  const own = await download(go, 'k8s.io/kubernetes', version, folder);
+  const own = await goMod(go, 'k8s.io/kubernetes', version, folder);
   const published = `v0${version.slice(version.indexOf('.'))}`;
   const module = own
     .replace(/^module .*$/m, 'module envtest')
@@ -155,25 +160,28 @@ async function kubernetesModule(
 }
 
 async function kwokModule(folder: string, { go }: Building): Promise<{ ldflags: string }> {
-  const own = await download(go, 'sigs.k8s.io/kwok', KWOK_VERSION, folder);
+  const own = await goMod(go, 'sigs.k8s.io/kwok', KWOK_VERSION, folder);
   const module = own.replace(/^module .*$/m, 'module envtest');
   await writeFile(join(folder, 'go.mod'), `${module}\nrequire sigs.k8s.io/kwok v${KWOK_VERSION}\n`);
   return { ldflags: `-X sigs.k8s.io/kwok/pkg/consts.Version=v${KWOK_VERSION}` };
 }
 
-/** Downloads a module into Go's cache and returns its go.mod. */
-async function download(
+async function goMod(go: string, module: string, version: string, folder: string): Promise<string> {
+  return readFile((await download(go, module, version, folder)).goMod, 'utf8');
+}
+
+/** Downloads a module into Go's cache; returns the folder of its source and the path of its go.mod. */
+export async function download(
   go: string,
   module: string,
   version: string,
-  folder: string,
-): Promise<string> {
+  cwd: string,
+): Promise<{ readonly source: string; readonly goMod: string }> {
   try {
-    const answer: unknown = JSON.parse(
-      await output(go, ['mod', 'download', '-json', `${module}@v${version}`], folder),
-    );
-    if (typeof answer === 'object' && answer && 'GoMod' in answer) {
-      return await readFile(String(answer.GoMod), 'utf8');
+    const args = ['mod', 'download', '-json', `${module}@v${version}`];
+    const answer: unknown = JSON.parse(await output(go, args, cwd));
+    if (typeof answer === 'object' && answer && 'GoMod' in answer && 'Dir' in answer) {
+      return { source: String(answer.Dir), goMod: String(answer.GoMod) };
     }
     throw new Error(`go mod download returned no GoMod for ${module}`);
   } catch (cause) {
@@ -211,7 +219,7 @@ async function build(
  * Runs `work` while holding a lock file, to avoid duplicate builds. If a lock is taken over by mistake, two
  * builds run, and the later rename replaces the first.
  */
-async function withLock(
+export async function withLock(
   path: string,
   report: (line: string) => void,
   work: () => Promise<void>,
@@ -228,8 +236,7 @@ async function withLock(
     }
     const holder = Number(await readFile(path, 'utf8').catch(() => ''));
     if (holder > 0 && !isAlive(holder)) await rm(path, { force: true });
-    else if (!waited && holder > 0)
-      report(`waiting for process ${holder}, which builds the control plane`);
+    else if (!waited && holder > 0) report(`waiting for process ${holder}, which builds it`);
     await sleep(500);
   }
   try {
@@ -252,7 +259,7 @@ function hasCode(error: unknown, code: string): boolean {
 }
 
 /** Returns the stdout of a command; rejects with the end of its stderr. */
-function output(command: string, args: readonly string[], cwd: string): Promise<string> {
+export function output(command: string, args: readonly string[], cwd: string): Promise<string> {
   const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-buildvcs=false', GOWORK: 'off' };
   const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';

@@ -22,6 +22,7 @@ export async function writeCredentials(
     'service-account-signing-key-file': serviceAccountKey,
     'token-auth-file': `${token},envtest-admin,envtest-admin,"system:masters"\n`,
   });
+  await writeFiles(folder, { 'client-ca-key': authority.privateKeyPem });
   return { ca: authority.certificatePem, flags };
 }
 

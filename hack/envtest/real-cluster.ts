@@ -13,19 +13,22 @@ const NODE_READY_TIMEOUT_MS = 120_000;
  * Starts a cluster without containers: the control plane with kube-controller-manager and kube-scheduler, and
  * kwok with one node in place of kubelets. stages.yaml defines the lifecycle of Pods.
  *
+ * @param moreFlags of kube-apiserver
  * @throws {BinariesUnavailable} if this machine has no binaries and cannot build them
  */
 export async function startRealCluster(
   report: (line: string) => void = () => undefined,
+  moreFlags: readonly string[] = [],
 ): Promise<RealControlPlane> {
   const binaries = await findOrBuild(['kube-controller-manager', 'kube-scheduler', 'kwok'], report);
-  const plane = await startRealControlPlane(report);
+  const plane = await startRealControlPlane(report, moreFlags);
   const kubeconfig = `--kubeconfig=${plane.kubeconfigPath}`;
   const children: ChildProcess[] = [];
   const stop = async () => {
     await Promise.all(children.map((child) => child.kill()));
     await plane.stop();
   };
+  const file = (name: string) => join(plane.folder, name);
   try {
     const ports = await freePorts(2);
     const serving = (name: string, port: number | undefined) => [
@@ -33,10 +36,16 @@ export async function startRealCluster(
       '--leader-elect=false',
       '--bind-address=127.0.0.1',
       `--secure-port=${port}`,
-      `--cert-dir=${join(plane.folder, name)}`,
+      `--cert-dir=${file(name)}`,
     ];
     children.push(
-      new ChildProcess(binaries['kube-controller-manager'], serving('controllers', ports[0])),
+      new ChildProcess(binaries['kube-controller-manager'], [
+        ...serving('controllers', ports[0]),
+        `--service-account-private-key-file=${file('service-account-key-file')}`,
+        `--root-ca-file=${file('client-ca-file')}`,
+        `--cluster-signing-cert-file=${file('client-ca-file')}`,
+        `--cluster-signing-key-file=${file('client-ca-key')}`,
+      ]),
       new ChildProcess(binaries['kube-scheduler'], serving('scheduler', ports[1])),
       new ChildProcess(binaries.kwok, [
         kubeconfig,

@@ -1,0 +1,58 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ChildProcess } from '../envtest/child-process.ts';
+import { startRealCluster } from '../envtest/real-cluster.ts';
+
+/** The embedded API server with its cluster controllers, or a cluster with Kubernetes' own programs. */
+export const PLANES = ['ours', 'real'] as const;
+export type PlaneName = (typeof PLANES)[number];
+
+export interface Plane {
+  readonly kubeconfig: string;
+  /** A folder for test data, removed by `stop`. */
+  readonly folder: string;
+  stop(): Promise<void>;
+}
+
+const READY_TIMEOUT_MS = 60_000;
+const TERMINATION_TIMEOUT_MS = 10_000;
+
+/** As in a cluster, Pods need their ServiceAccount. */
+const ADMISSION = '--enable-admission-plugins=ServiceAccount';
+
+export async function startPlane(name: PlaneName, report: (line: string) => void): Promise<Plane> {
+  if (name === 'ours') return startOurs();
+  const cluster = await startRealCluster(report, [ADMISSION]);
+  const { kubeconfigPath, folder } = cluster;
+  return { kubeconfig: kubeconfigPath, folder, stop: () => cluster.stop() };
+}
+
+/** Runs `crd-controller serve` from source. */
+async function startOurs(): Promise<Plane> {
+  const folder = await mkdtemp(join(tmpdir(), 'crd-controller-upstream-'));
+  const kubeconfig = join(folder, 'kubeconfig');
+  const program = join(import.meta.dirname, '../../src/cli/main.ts');
+  const server = new ChildProcess(process.execPath, [
+    program,
+    'serve',
+    `--write-kubeconfig=${kubeconfig}`,
+  ]);
+  const stop = async () => {
+    await server.terminate(TERMINATION_TIMEOUT_MS);
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    const deadline = performance.now() + READY_TIMEOUT_MS;
+    while ((await readFile(kubeconfig, 'utf8').catch(() => '')) === '') {
+      server.requireRunning();
+      if (performance.now() > deadline) throw new Error(`serve is not ready:\n${server.log}`);
+      await sleep(50);
+    }
+    return { kubeconfig, folder, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

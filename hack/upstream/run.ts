@@ -1,0 +1,148 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { findOrBuild } from '../envtest/binaries.ts';
+import type { Plane } from './plane.ts';
+import { buildControllerRuntimeTests, buildKubernetesTests } from './programs.ts';
+import { CONTROLLER_RUNTIME, KUBERNETES } from './suites.ts';
+import type { SuiteName } from './suites.ts';
+
+/** The outcome of a test. */
+export interface TestResult {
+  readonly suite: SuiteName;
+  /** Package or special interest group. */
+  readonly group: string;
+  readonly name: string;
+  /** The start of its failure; undefined if it passed. */
+  readonly failure?: string;
+}
+
+export interface RunOptions {
+  /** Regular expression of the names of the tests. */
+  readonly focus: string | undefined;
+  readonly report: (line: string) => void;
+}
+
+/** Characters of a failure's message. */
+const FAILURE_CHARACTERS = 240;
+
+/** Processes for Kubernetes' tests; more than cores, because most tests wait. */
+const PROCESSES = 6;
+
+/** Names of the programs that run the tests of a suite. Each gets a plane of its own. */
+export function programsOf(suite: SuiteName): readonly string[] {
+  return suite === 'controller-runtime' ? CONTROLLER_RUNTIME.packages : ['e2e'];
+}
+
+export async function runProgram(
+  suite: SuiteName,
+  program: string,
+  plane: Plane,
+  options: RunOptions,
+): Promise<readonly TestResult[]> {
+  const file = join(plane.folder, 'report.json');
+  if (suite === 'controller-runtime') {
+    await runPackage(program, plane, file, options);
+    return readReport(file, suite, () => program);
+  }
+  await runEndToEnd(plane, file, options);
+  return readReport(file, suite, (name) => /\[(sig-[a-z-]+)\]/.exec(name)?.[1] ?? 'other');
+}
+
+async function runPackage(
+  name: string,
+  plane: Plane,
+  file: string,
+  { focus, report }: RunOptions,
+): Promise<void> {
+  const programs = await buildControllerRuntimeTests(CONTROLLER_RUNTIME.packages, report);
+  const program = programs.get(name) ?? '';
+  const args = [`--ginkgo.json-report=${file}`, '--ginkgo.timeout=15m'];
+  if (focus !== undefined) args.push(`--ginkgo.focus=${focus}`);
+  const env = { USE_EXISTING_CLUSTER: 'true', KUBECONFIG: plane.kubeconfig };
+  await execute(program, args, dirname(program), env);
+}
+
+async function runEndToEnd(
+  plane: Plane,
+  file: string,
+  { focus, report }: RunOptions,
+): Promise<void> {
+  const { e2e, ginkgo } = await buildKubernetesTests(KUBERNETES.version, report);
+  const { kubectl } = await findOrBuild(['kubectl'], report);
+  const args = [
+    `--procs=${PROCESSES}`,
+    '--timeout=60m',
+    `--json-report=${basename(file)}`,
+    `--output-dir=${dirname(file)}`,
+    ...(focus === undefined ? KUBERNETES.focus : [focus]).map((pattern) => `--focus=${pattern}`),
+    ...KUBERNETES.skip.map((pattern) => `--skip=${pattern}`),
+    e2e,
+    '--',
+    `--kubeconfig=${plane.kubeconfig}`,
+    `--kubectl-path=${kubectl}`,
+    '--provider=skeleton',
+    '--dump-logs-on-failure=false',
+  ];
+  await execute(ginkgo, args, plane.folder);
+}
+
+/** Runs a test program to its end. The exit code is ignored, because the report has the outcome of each test. */
+async function execute(
+  program: string,
+  args: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const child = spawn(program, args, { cwd, env: { ...process.env, ...env }, stdio: 'ignore' });
+  const stop = () => child.kill('SIGINT');
+  process.once('exit', stop);
+  await once(child, 'close');
+  process.off('exit', stop);
+}
+
+/** The parts of Ginkgo's JSON report that are used. */
+interface Spec {
+  readonly ContainerHierarchyTexts: readonly string[] | null;
+  readonly LeafNodeType: string;
+  readonly LeafNodeText: string;
+  readonly State: string;
+  readonly Failure?: { readonly Message: string };
+}
+
+/** Returns the tests that ran. A failed set-up of the suite is listed as a test. */
+async function readReport(
+  file: string,
+  suite: SuiteName,
+  groupOf: (name: string) => string,
+): Promise<readonly TestResult[]> {
+  const reports = JSON.parse(await readFile(file, 'utf8')) as { SpecReports: Spec[] | null }[];
+  const seen = new Map<string, number>();
+  return reports
+    .flatMap(({ SpecReports }) => SpecReports ?? [])
+    .filter(({ LeafNodeType, State }) =>
+      LeafNodeType === 'It' ? State !== 'skipped' && State !== 'pending' : State !== 'passed',
+    )
+    .map(({ ContainerHierarchyTexts, LeafNodeType, LeafNodeText, State, Failure }) => {
+      const title = [...(ContainerHierarchyTexts ?? []), LeafNodeText || `[${LeafNodeType}]`].join(
+        ' ',
+      );
+      const count = (seen.get(title) ?? 0) + 1;
+      seen.set(title, count);
+      const name = count === 1 ? title : `${title} (${count})`;
+      const result = { suite, group: groupOf(name), name };
+      return State === 'passed'
+        ? result
+        : Object.assign(result, { failure: summary(Failure?.Message ?? '') || State });
+    });
+}
+
+/** Returns the start of a failure in one line, without the types and addresses of Go values. */
+function summary(message: string): string {
+  return message
+    .replaceAll(/<[^<>]*(?:\| 0x[0-9a-f]+)?>:?/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+    .slice(0, FAILURE_CHARACTERS);
+}
