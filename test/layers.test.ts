@@ -29,7 +29,7 @@ const mayImport: Record<string, readonly string[]> = {
     'sharding',
     'serving',
   ],
-  apiserver: ['util', 'api'],
+  apiserver: ['util', 'api', 'metrics'],
   codegen: ['util', 'api'],
 };
 mayImport['index.ts'] = [...mayImport['manager']!, 'manager'];

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { ApiServerMetrics } from '../metrics/api-server-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
 import type { HttpHandler } from '../util/http.ts';
@@ -51,6 +52,7 @@ const SERVER_OPTIONS: OptionNames<ApiServerOptions> = {
   kubelets: true,
   users: true,
   webhooks: true,
+  metrics: true,
   serviceAccounts: true,
   token: true,
   authority: true,
@@ -129,6 +131,11 @@ export interface ApiServerOptions extends Partial<WatchLimits> {
    * @default none; webhooks are called over HTTPS
    */
   readonly webhooks?: Readonly<Record<string, WebhookFunction>>;
+  /**
+   * Records metrics, which `/metrics` shows: `apiServerMetrics(registry)` of `crd-controller/metrics`.
+   * @default none; `/metrics` does not exist
+   */
+  readonly metrics?: ApiServerMetrics | undefined;
   /**
    * Whether new Pods need an existing ServiceAccount, and get its token volume and image pull secrets, as by the
    * admission plugin ServiceAccount of kube-apiserver. Enable it only if cluster controllers create the
@@ -236,6 +243,7 @@ export class ApiServer {
       users = [],
       webhooks = {},
       serviceAccounts = false,
+      metrics,
       bookmarkIntervalMs = 60_000,
       watchTimeoutMs = 1_800_000,
       watchBufferLimit = 10_000,
@@ -277,7 +285,9 @@ export class ApiServer {
     const access = new Access(this.token, users, rbac, tokens);
     this.#observed = new ObservedRbac(access);
     const converter = new CrdConverter(this.#webhooks, uid);
+    metrics?.countObjects(() => this.#store.sizes());
     const parts = {
+      metrics,
       store: this.#store,
       registry,
       clock,

@@ -1,4 +1,5 @@
 import type { Clock } from '../util/clock.ts';
+import type { ApiServerMetrics } from '../metrics/api-server-metrics.ts';
 import type { HttpHandler, HttpRequest } from '../util/http.ts';
 import type { AdmissionChain, Notes } from './admission/attributes.ts';
 import type { Authorizer } from './policy-rule.ts';
@@ -26,6 +27,8 @@ export interface Backend {
   /** Called after each write, for its consequences: a CRD is served, a namespace is deleted. */
   readonly observer: WriteObserver;
   readonly limits: WatchLimits;
+  /** Undefined if nothing is recorded. */
+  readonly metrics: ApiServerMetrics | undefined;
   /** Encoded watch events of recent writes. */
   readonly lines: LineCache;
   /** Returns the kubelet of a node, or undefined if it has none. */

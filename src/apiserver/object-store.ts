@@ -1,3 +1,4 @@
+import { groupResourceOf } from '../api/resource.ts';
 import { HistoryBudget } from './history-budget.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from './resource-definition.ts';
 import { expired, tooLargeResourceVersion } from './status-error.ts';
@@ -62,6 +63,14 @@ export class ObjectStore {
   collection(resource: StoredResource): Collection {
     const { group, plural } = resource.storedAs?.definition ?? resource;
     return this.#collection(`${group}/${plural}`);
+  }
+
+  /** Returns the number of objects of each resource that has any, by its name: `deployments.apps`. */
+  sizes(): Iterable<readonly [resource: string, objects: number]> {
+    return Array.from(this.#collections, ([key, { size }]) => {
+      const [group = '', plural = ''] = key.split('/');
+      return [groupResourceOf({ group, plural }), size] as const;
+    }).filter(([, size]) => size > 0);
   }
 
   collections(): Iterable<Collection> {

@@ -16,14 +16,21 @@ export class OpenStreams {
   /**
    * Returns the stream of a watch as a response body. Aborting `signal` makes it throw the signal's
    * reason. Leaving the iteration ends the watch, even before the first event.
+   *
+   * @param onEnd called when the watch ends
    */
-  body(watcher: Watcher, signal: AbortSignal | undefined): AsyncIterable<Uint8Array> {
+  body(
+    watcher: Watcher,
+    signal: AbortSignal | undefined,
+    onEnd: () => void = () => undefined,
+  ): AsyncIterable<Uint8Array> {
     const stream = { watcher, cut: new AbortController() };
     this.#open.add(stream);
     const abort = () => cut(stream, signal?.reason);
     const forget = () => {
       signal?.removeEventListener('abort', abort);
       this.#open.delete(stream);
+      onEnd();
     };
     watcher.whenEnded(forget);
     if (signal?.aborted) abort();

@@ -26,6 +26,7 @@ import type { RequestLog, RequestRecord } from './request-log.ts';
 import type { Registry } from './registry.ts';
 import type { RequestInfo, Target } from './request-info.ts';
 import { parseTarget, requestInfo } from './request-info.ts';
+import { measureRequest } from './request-metrics.ts';
 import { compressible, errorResponse, listResponse, objectResponse } from './response-encoding.ts';
 import type { ServedResponse } from './response.ts';
 import { emptyResponse, jsonResponse, streamResponse, textResponse } from './response.ts';
@@ -116,6 +117,7 @@ export class RequestHandler {
       const user = this.#admit(request, record, authenticate);
       return (
         this.#document(request, target) ??
+        (await this.#metrics(request, target)) ??
         (await this.#operate(request, user, target, record.info, notes))
       );
     } catch (error) {
@@ -219,18 +221,38 @@ export class RequestHandler {
     const { backend } = this.#deps;
     // Before the resource is looked up, because its definition may change while the body arrives.
     const request = await withBody(incoming);
-    const answer = info && (await answerCall(backend, request, user, info, notes));
-    if (!answer) {
-      if (isOfTheServer(backend.registry, target)) throw noSuchPath();
-      return textResponse(404, '404 page not found\n');
+    const answered = info ? measureRequest(backend, request, info) : () => undefined;
+    try {
+      const rendered = info && (await answerCall(backend, request, user, info, notes));
+      if (!rendered) {
+        if (isOfTheServer(backend.registry, target)) throw noSuchPath();
+        answered(404);
+        return textResponse(404, '404 page not found\n');
+      }
+      const onEnd = () => answered(200);
+      const response = await this.#respond(request, rendered, notes.warnings, onEnd);
+      if (rendered.answer.kind !== 'watch') answered(response.status);
+      return response;
+    } catch (error) {
+      answered(error instanceof StatusError ? error.status.code : 500);
+      throw error;
     }
-    return this.#respond(request, answer, notes.warnings);
+  }
+
+  /** Answers a scrape, if the server records metrics. */
+  async #metrics({ method }: HttpRequest, { segments }: Target): Promise<HttpResponse | undefined> {
+    const { metrics } = this.#deps.backend;
+    if (!metrics || method !== 'GET' || segments.join('/') !== 'metrics') return undefined;
+    const { contentType, text } = await metrics.expose();
+    const response = textResponse(200, text);
+    return { ...response, headers: { ...response.headers, 'content-type': contentType } };
   }
 
   #respond(
     request: HttpRequest,
     { answer, encoding }: RenderedAnswer,
     warnings: readonly string[],
+    onEnd: () => void,
   ): ServedResponse | Promise<ServedResponse> {
     switch (answer.kind) {
       case 'json':
@@ -240,7 +262,7 @@ export class RequestHandler {
       case 'watch':
         return {
           ...streamResponse(
-            this.#deps.streams.body(answer.watcher, request.signal),
+            this.#deps.streams.body(answer.watcher, request.signal, onEnd),
             encoding === 'protobuf' ? `${PROTOBUF_TYPE};stream=watch` : JSON_TYPE,
             warnings,
           ),
@@ -259,6 +281,7 @@ export class RequestHandler {
       '/apis',
       '/healthz',
       '/livez',
+      ...(this.#deps.backend.metrics ? ['/metrics'] : []),
       '/openapi/v2',
       '/openapi/v3',
       '/readyz',

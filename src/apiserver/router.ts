@@ -122,7 +122,7 @@ function hasPath(
   return subresource === undefined || hasSubresource(subresource, definition);
 }
 
-function hasSubresource(subresource: string, { subresources }: ResourceDefinition): boolean {
+export function hasSubresource(subresource: string, { subresources }: ResourceDefinition): boolean {
   return (
     Object.hasOwn(subresources, subresource) &&
     Boolean(subresources[subresource as keyof typeof subresources])

@@ -21,6 +21,8 @@ export interface WatcherDeps {
   readonly revision: () => number;
   /** Converts objects to the version of the watch, if their CRD has a webhook for it. */
   readonly prepare: (objects: readonly StoredObject[]) => MaybePromise<void>;
+  /** Called with the number of sent events. */
+  readonly sent?: ((events: number) => void) | undefined;
 }
 
 export interface WatcherOptions extends ListOptions {
@@ -252,6 +254,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
       bytes += line.byteLength;
       if (bytes >= CHUNK_BYTES) break;
     }
+    this.#deps.sent?.(lines.length);
     return lines.length <= 1 ? lines[0] : Buffer.concat(lines, bytes);
   }
 

@@ -7,6 +7,7 @@ import { Cluster } from '../cluster/cluster.ts';
 import type { ClusterOptions } from '../cluster/cluster.ts';
 import type { HttpHandler } from '../util/http.ts';
 import { systemClock } from '../util/clock.ts';
+import type { ApiServerMetrics } from '../metrics/api-server-metrics.ts';
 import type { Logger } from '../util/logger.ts';
 import { goQuote } from '../util/go-quote.ts';
 import { pathError, UsageError } from './errors.ts';
@@ -40,6 +41,8 @@ export interface EmbeddedClusterOptions {
    * @default false
    */
   readonly serviceAccounts?: boolean;
+  /** @default none are recorded */
+  readonly metrics?: ApiServerMetrics;
 }
 
 /** API server in this process, listening with TLS. */
@@ -71,12 +74,13 @@ export async function startEmbeddedCluster(
 ): Promise<EmbeddedCluster> {
   let running: Cluster | undefined;
   const kubelets = (node: string) => running?.kubelet(node);
-  const { dataDir, kubernetesVersion, identity, serviceAccounts = false } = options;
+  const { dataDir, kubernetesVersion, identity, serviceAccounts = false, metrics } = options;
   const server = createServer({
     log,
     kubelets,
     dataDir,
     serviceAccounts,
+    metrics,
     ...(kubernetesVersion && { kubernetesVersion }),
     ...identity,
   });

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
+import { parseExposition } from '../support/exposition.ts';
 import type { Json } from './api.ts';
 import { Api } from './api.ts';
 import { GROUP, widgetCrd } from './objects.ts';
@@ -223,4 +225,24 @@ test('OpenAPI contains the paths and the schema of a CRD', async () => {
     default: 1,
   });
   assert.equal((await api.get('/openapi/v3/apis/nope.example.com/v1')).status, 404);
+});
+
+test('/metrics counts requests by verb, resource and code', async () => {
+  const namespace = await api.namespace();
+  const path = `/api/v1/namespaces/${namespace}/configmaps`;
+  await api.made(api.post(path, { metadata: { name: 'counted' } }));
+  await api.get('/api/v1/configmaps');
+  const { text } = await api.get('/metrics');
+  const requests = parseExposition(text).filter(({ name }) => name === 'apiserver_request_total');
+  const common = { component: 'apiserver', group: '', resource: 'configmaps', version: 'v1' };
+  for (const own of [
+    { verb: 'POST', scope: 'resource', code: '201' },
+    { verb: 'LIST', scope: 'cluster', code: '200' },
+  ]) {
+    const expected = { ...common, dry_run: '', subresource: '', ...own };
+    assert.ok(requests.some(({ labels }) => isDeepStrictEqual(labels, expected)));
+  }
+  for (const metric of ['apiserver_longrunning_requests', 'apiserver_storage_objects']) {
+    assert.match(text, new RegExp(`^# TYPE ${metric} gauge$`, 'm'));
+  }
 });

@@ -7,6 +7,8 @@ import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
 import { Cluster } from '../../src/cluster/cluster.ts';
 import type { ClusterOptions } from '../../src/cluster/cluster.ts';
+import { apiServerMetrics } from '../../src/metrics/api-server-metrics.ts';
+import { createRegistry } from '../../src/metrics/registry.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/logger.ts';
 import type { Logger } from '../../src/util/logger.ts';
@@ -134,7 +136,8 @@ async function start(
 ): Promise<Started> {
   switch (wanted) {
     case 'embedded': {
-      const server = new ApiServer(options);
+      const metrics = apiServerMetrics(createRegistry());
+      const server = new ApiServer({ ...options, metrics });
       let listening = await server.listen();
       const { port } = listening;
       const whileStopped = async (work: () => void) => {

@@ -48,6 +48,7 @@ export async function watch(call: Call): Promise<Answer> {
   const options = listOptions(call.info, definition);
   if (options.sendInitialEvents) await whenReached(call, options.revision);
   const { store, clock, limits } = backend;
+  const { group, version, resource } = call.info;
   const watcher = new Watcher(
     {
       collection: store.collection(definition),
@@ -56,6 +57,7 @@ export async function watch(call: Call): Promise<Answer> {
       lines: backend.lines,
       revision: () => store.revision,
       prepare: (objects) => backend.converter.prepare(objects, definition),
+      sent: backend.metrics?.watchEvents({ group, version, resource }),
     },
     {
       ...options,

@@ -17,6 +17,8 @@ import type { ServerIdentity } from '../kubeconfig-file.ts';
 import { createLogger } from '../logs/logging.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { SERVE_OPTIONS } from '../flags/options.ts';
+import { apiServerMetrics } from '../../metrics/api-server-metrics.ts';
+import { createRegistry } from '../../metrics/registry.ts';
 import { untilAborted } from '../../util/abort.ts';
 
 /**
@@ -49,8 +51,9 @@ export async function serve(
   const previousPort = Number(previous?.server?.port) || undefined;
   const withoutControllers = flags['no-cluster-controllers'];
   const serviceAccounts = !withoutControllers && controllers.includes('serviceaccount');
+  const metrics = apiServerMetrics(createRegistry({ processMetrics: true }));
   const cluster = await startEmbeddedCluster(
-    { host, port, previousPort, identity, dataDir, kubernetesVersion, serviceAccounts },
+    { host, port, previousPort, identity, dataDir, kubernetesVersion, serviceAccounts, metrics },
     log,
   );
   const stop = new AbortController();

@@ -1,0 +1,116 @@
+import { Gauge } from 'prom-client';
+import type { Exposition, Registry } from './registry.ts';
+import { expose } from './registry.ts';
+import { SeriesCounter, SeriesHistogram } from './series.ts';
+
+/** Labels of a long-running request, as in kube-apiserver. */
+export interface RequestLabels {
+  readonly verb: string;
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly scope: '' | 'cluster' | 'namespace' | 'resource';
+}
+
+/** Metrics of an API server, with kube-apiserver's names. */
+export interface ApiServerMetrics {
+  /** A request was answered, `seconds` after its arrival. */
+  answered(request: RequestLabels, dryRun: string, code: number, seconds: number): void;
+  /** Changes the number of requests in flight by `change`. */
+  inFlight(kind: 'mutating' | 'readOnly', change: 1 | -1): void;
+  /** Changes the number of long-running requests by `change`. */
+  longRunning(request: RequestLabels, change: 1 | -1): void;
+  /** Returns a function that adds to the events that watches of a resource have sent. */
+  watchEvents(
+    resource: Pick<RequestLabels, 'group' | 'version' | 'resource'>,
+  ): (events: number) => void;
+  /** Sets the function that returns the number of stored objects by resource (`deployments.apps`). */
+  countObjects(count: () => Iterable<readonly [resource: string, objects: number]>): void;
+  /** Returns the text of a scrape. */
+  expose(): Promise<Exposition>;
+}
+
+const REQUEST = [
+  'verb',
+  'group',
+  'version',
+  'resource',
+  'subresource',
+  'scope',
+  'component',
+] as const;
+const RESOURCE = ['group', 'version', 'resource'] as const;
+const component = 'apiserver';
+
+const SECONDS = [
+  0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45,
+  60,
+];
+
+/** Registers the metrics of an API server. Called once per registry. */
+export function apiServerMetrics(registry: Registry): ApiServerMetrics {
+  const registers = [registry];
+  const requests = new SeriesCounter({
+    name: 'apiserver_request_total',
+    help: 'Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.',
+    labelNames: [...REQUEST, 'dry_run', 'code'],
+    registers,
+  });
+  const durations = new SeriesHistogram({
+    name: 'apiserver_request_duration_seconds',
+    help: 'Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component.',
+    labelNames: [...REQUEST, 'dry_run'],
+    buckets: SECONDS,
+    registers,
+  });
+  const inFlight = new Gauge({
+    name: 'apiserver_current_inflight_requests',
+    help: 'Number of requests that are being processed per request kind, without long-running requests.',
+    labelNames: ['request_kind'],
+    registers,
+  });
+  for (const kind of ['mutating', 'readOnly']) inFlight.set({ request_kind: kind }, 0);
+  const longRunning = new Gauge({
+    name: 'apiserver_longrunning_requests',
+    help: 'Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and component. Not all requests are tracked this way.',
+    labelNames: REQUEST,
+    registers,
+  });
+  const events = new SeriesCounter({
+    name: 'apiserver_watch_events_total',
+    help: 'Number of events sent in watch clients',
+    labelNames: RESOURCE,
+    registers,
+  });
+  let count: () => Iterable<readonly [resource: string, objects: number]> = () => [];
+  const objects: Gauge<'resource'> = new Gauge({
+    name: 'apiserver_storage_objects',
+    help: 'Number of stored objects by resource.',
+    labelNames: ['resource'],
+    registers,
+    collect: () => {
+      objects.reset();
+      for (const [resource, number] of count()) objects.set({ resource }, number);
+    },
+  });
+  return {
+    answered: (request, dryRun, code, seconds) => {
+      const labels = { ...request, component, dry_run: dryRun };
+      requests.series({ ...labels, code: String(code) }).inc();
+      durations.series(labels).observe(seconds);
+    },
+    inFlight: (kind, change) => inFlight.inc({ request_kind: kind }, change),
+    longRunning: (request, change) => longRunning.inc({ ...request, component }, change),
+    watchEvents: (resource) => {
+      const series = events.series(resource);
+      return (sent) => {
+        for (let event = 0; event < sent; event++) series.inc();
+      };
+    },
+    countObjects: (next) => {
+      count = next;
+    },
+    expose: () => expose(registry),
+  };
+}
