@@ -27,7 +27,7 @@ const SERVER_FAILURES: ReadonlySet<string> = new Set<ApiError['kind']>([
   'unavailable',
   'timeout',
   'tooManyRequests',
-  // Its line differs only in the names of the resources.
+  // The log lines of several resources differ only in the names of the resources.
   'notFound',
 ]);
 

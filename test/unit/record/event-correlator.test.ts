@@ -223,7 +223,7 @@ test('counts every event once, and never renames an event', () => {
   const occurrence = fc.record({ object: fc.nat(2), reason: fc.nat(1), message });
   fc.assert(
     fc.property(fc.array(occurrence, { maxLength: 120 }), (occurrences) => {
-      // Without the filter every event is written, so the latest counts are all of them.
+      // A large burst disables the spam filter: the sum of the latest counts is the number of events.
       const { correlator, event } = newCorrelator({ burst: 1_000_000 });
       const counts = new Map<string, number>();
       const nameOfKey = new Map<string, string>();
