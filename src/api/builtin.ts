@@ -1,5 +1,6 @@
 import type {
   CoreV1Event,
+  V1CertificateSigningRequest,
   V1ConfigMap,
   V1ControllerRevision,
   V1CronJob,
@@ -62,6 +63,8 @@ export type CronJob = Builtin<V1CronJob>;
 export type Job = Builtin<V1Job>;
 /** A ServiceAccount of v1. */
 export type ServiceAccount = Builtin<V1ServiceAccount>;
+/** A CertificateSigningRequest of certificates.k8s.io/v1. */
+export type CertificateSigningRequest = Builtin<V1CertificateSigningRequest>;
 /** A ConfigMap of v1. */
 export type ConfigMap = Builtin<V1ConfigMap>;
 /** An Endpoints object of v1. */
@@ -142,6 +145,14 @@ export const ENDPOINT_SLICES: Resource<EndpointSlice> = {
 };
 /** Descriptor of ResourceQuotas. */
 export const RESOURCE_QUOTAS: Resource<ResourceQuota> = core('resourcequotas', 'ResourceQuota');
+/** Descriptor of CertificateSigningRequests. */
+export const CERTIFICATE_SIGNING_REQUESTS: Resource<CertificateSigningRequest> = {
+  group: 'certificates.k8s.io',
+  version: 'v1',
+  plural: 'certificatesigningrequests',
+  kind: 'CertificateSigningRequest',
+  namespaced: false,
+};
 /** Descriptor of Leases. */
 export const LEASES: Resource<Lease> = {
   group: 'coordination.k8s.io',

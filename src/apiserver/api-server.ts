@@ -18,6 +18,7 @@ import { BUILTIN_KINDS } from './builtin/kinds.ts';
 import type { Backend, Kubelets, WatchLimits, WriteObserver } from './call.ts';
 import { CrdConverter } from './crd-conversion.ts';
 import { CrdLifecycle, withCrdRules } from './crd-lifecycle.ts';
+import { ClientCertificates } from './client-certificates.ts';
 import { ConnectionReset, Faults } from './faults.ts';
 import { listenHttps } from './https-listener.ts';
 import { kubeconfigOf } from './kubeconfig.ts';
@@ -224,6 +225,7 @@ export class ApiServer {
   readonly #clock: Clock;
   readonly #listeners = new Set<Listening>();
   readonly #webhooks: WebhookClient;
+  readonly #certificates: ClientCertificates;
   #authority: Promise<CertificateAuthority> | undefined;
 
   constructor(options: ApiServerOptions = {}) {
@@ -251,6 +253,7 @@ export class ApiServer {
       authority,
     } = options;
     this.#clock = clock;
+    this.#certificates = new ClientCertificates(() => clock.now());
     this.token = token;
     if (authority) {
       const loaded = loadCertificateAuthority(authority, { commonName: AUTHORITY, clock });
@@ -339,6 +342,7 @@ export class ApiServer {
       faults: this.faults,
       requests: this.requests,
       observed: this.#observed,
+      certificates: this.#certificates,
       streams: this.#streams,
       log: log.named('apiserver'),
       kubernetesVersion,
@@ -375,12 +379,21 @@ export class ApiServer {
     return this.#observed.roleOf(user);
   }
 
+  /**
+   * Returns the authority that signs the certificates of listeners. Clients can authenticate with certificates
+   * of it.
+   */
+  authority(): Promise<CertificateAuthority> {
+    this.#authority ??= createServerAuthority(this.#clock);
+    return this.#authority;
+  }
+
   /** Starts an HTTPS listener with a certificate of this server's authority. */
   async listen(options: ListenOptions = {}): Promise<Listening> {
     checkOptions(options, LISTEN_OPTIONS, 'listen');
     const { port = 0, host = '127.0.0.1' } = options;
-    this.#authority ??= createServerAuthority(this.#clock);
-    const authority = await this.#authority;
+    const authority = await this.authority();
+    this.#certificates.trust(authority.certificatePem);
     const named = /^[\d.]+$|:/.test(host) ? [] : [host];
     const certificate = await authority.issue({
       commonName: 'kube-apiserver',
@@ -392,6 +405,7 @@ export class ApiServer {
       host,
       port,
       ...certificate,
+      authorityPem: authority.certificatePem,
     });
     const url = `https://${host.includes(':') ? `[${host}]` : host}:${listener.port}`;
     const { token } = this;

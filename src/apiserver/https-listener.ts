@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { ServerResponse } from 'node:http';
@@ -22,6 +23,8 @@ export interface HttpsListenerOptions {
   readonly port: number;
   readonly certificatePem: string;
   readonly privateKeyPem: string;
+  /** Certificate of the authority of client certificates, which clients select by it. */
+  readonly authorityPem: string;
   /**
    * Maximum number of open connections. At the limit, a new connection replaces an idle one.
    * @default 1000
@@ -71,12 +74,16 @@ export async function listenHttps(
   handler: IncomingHandler,
   options: HttpsListenerOptions,
 ): Promise<HttpsListener> {
-  const { host, port, certificatePem, privateKeyPem } = options;
+  const { host, port, certificatePem, privateKeyPem, authorityPem } = options;
   const { maxConnections = 1000, discardMs = 1000 } = options;
   const server = createSecureServer({
     cert: certificatePem,
     key: privateKeyPem,
     allowHTTP1: true,
+    ca: authorityPem,
+    requestCert: true,
+    // A client without a valid certificate can have a token, and gets a response in any case.
+    rejectUnauthorized: false,
     settings: HTTP2_SETTINGS,
     maxSessionMemory: HTTP2_SESSION_MB,
     ...TIMEOUTS,
@@ -232,12 +239,28 @@ async function answer(
     isHead,
     path: url,
     headers: plainHeaders(incoming.headers),
+    clientCertificate: certificateOf(incoming),
     receiveBody,
     signal,
   });
   if (!isHead) return response;
   await response.body[Symbol.asyncIterator]().return?.();
   return { ...response, body: emptyBody() };
+}
+
+/** Certificates of connections: each call would create another object. */
+const certificates = new WeakMap<object, X509Certificate | undefined>();
+
+/** Returns the certificate with which the client connected. */
+function certificateOf(incoming: Incoming): X509Certificate | undefined {
+  // The socket of an HTTP/2 request is a new proxy of its connection.
+  const connection = ('stream' in incoming && incoming.stream.session) || incoming.socket;
+  if (!certificates.has(connection)) {
+    const { socket } = incoming;
+    const isTls = 'getPeerX509Certificate' in socket;
+    certificates.set(connection, isTls ? socket.getPeerX509Certificate() : undefined);
+  }
+  return certificates.get(connection);
 }
 
 async function* emptyBody(): AsyncGenerator<Uint8Array, void, undefined> {}

@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto';
 import { YAMLException } from 'js-yaml';
 import type { HttpRequest } from '../util/http.ts';
 import { inspectJson, goTypeOf } from './go-json.ts';
@@ -21,6 +22,8 @@ export function bodyTooLarge(): StatusError {
 export interface IncomingRequest extends HttpRequest {
   /** The client sent HEAD: it gets the headers of the response to GET. */
   readonly isHead?: boolean;
+  /** The certificate with which the client connected. */
+  readonly clientCertificate?: X509Certificate | undefined;
   /**
    * Receives the body. The handler calls it once, after authorization, so that bodies of rejected
    * requests need no memory.
@@ -36,6 +39,7 @@ export interface IncomingRequest extends HttpRequest {
 export async function withBody({
   receiveBody,
   isHead: _isHead,
+  clientCertificate: _certificate,
   ...request
 }: IncomingRequest): Promise<HttpRequest> {
   if (!receiveBody || request.method === 'GET') return request;

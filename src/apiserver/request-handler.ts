@@ -12,6 +12,7 @@ import { ADMIN, ANONYMOUS } from './user.ts';
 import type { Notes } from './admission/attributes.ts';
 import type { Backend } from './call.ts';
 import { discover } from './discovery.ts';
+import type { ClientCertificates } from './client-certificates.ts';
 import type { FaultPlan, Faults } from './faults.ts';
 import { ConnectionReset } from './faults.ts';
 import { JSON_TYPE, requireMediaType } from './negotiation.ts';
@@ -51,6 +52,7 @@ export interface RequestHandlerDeps {
   readonly faults: Faults;
   readonly requests: RequestLog;
   readonly observed: ObservedRbac;
+  readonly certificates: ClientCertificates;
   readonly streams: OpenStreams;
   readonly log: Logger;
   /** Version that `/version` shows. */
@@ -136,7 +138,7 @@ export class RequestHandler {
    *
    * @throws {StatusError} 401 if the token is unknown, 403 if the request is not allowed
    */
-  #admit(request: HttpRequest, record: RequestRecord, authenticate: boolean): User {
+  #admit(request: IncomingRequest, record: RequestRecord, authenticate: boolean): User {
     const { access } = this.#deps.backend;
     const sender = this.#sender(request, authenticate);
     record.user = sender;
@@ -150,14 +152,19 @@ export class RequestHandler {
   }
 
   /**
-   * Returns the user who sends a request. Without a token, that is the anonymous user. If requests need no
-   * authentication, it is the administrator, also with an unknown token.
+   * Returns the user who sends a request: the one of the client certificate, or else of the token. Without both,
+   * that is the anonymous user. If requests need no authentication, it is the administrator, also with an unknown
+   * token.
    *
-   * @throws {StatusError} 401 if the token is unknown
+   * @throws {StatusError} 401 if the token is unknown, or the certificate is not valid and there is no token
    */
-  #sender({ headers }: HttpRequest, authenticate: boolean): User {
+  #sender({ headers, clientCertificate }: IncomingRequest, authenticate: boolean): User {
+    const { certificates } = this.#deps;
+    const certified = clientCertificate && certificates.userOf(clientCertificate);
+    if (certified) return certified;
     const [scheme = '', bearer = ''] = (headers['authorization'] ?? '').split(' ');
     const token = scheme.toLowerCase() === 'bearer' ? bearer : (protocolToken(headers) ?? '');
+    if (token === '' && clientCertificate) throw unauthorized();
     if (token === '') return authenticate ? ANONYMOUS : ADMIN;
     const result = this.#deps.backend.access.authenticate(token, DEFAULT_AUDIENCES);
     if (typeof result === 'object') return result.user;

@@ -111,7 +111,8 @@ export async function startEmbeddedCluster(
       const connection = connect('cluster-controllers', { wrapTransport: delayWrites });
       try {
         const { client } = connection;
-        const all = { rootCaPem: endpoint.caPem, ...options };
+        const authority = await server.authority();
+        const all = { rootCaPem: endpoint.caPem, authority, ...options };
         running = new Cluster({ client, clock: systemClock, log }, all);
         await running.run(signal);
       } finally {

@@ -3,6 +3,8 @@ import type { ControllerDeps } from '../manager/controller-options.ts';
 import { Manager } from '../manager/manager.ts';
 import type { HttpHandler } from '../util/http.ts';
 import type { Runnable } from '../util/runnable.ts';
+import type { CertificateAuthority } from '../util/x509.ts';
+import { certificateSigner } from './certificate-signer.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import { ResourceMonitors } from './resource-monitors.ts';
 import { resourceQuotas } from './resource-quota.ts';
@@ -36,6 +38,7 @@ const CLUSTER_OPTIONS: OptionNames<ClusterOptions> = {
   kubelet: true,
   events: true,
   rootCaPem: true,
+  authority: true,
 };
 
 const KUBELET_OPTIONS: OptionNames<ClusterKubeletOptions> = {
@@ -78,12 +81,14 @@ const CONTROLLERS: ReadonlyMap<string, (deps: ClusterDeps) => Runnable> = new Ma
 ]);
 
 const ROOT_CA_PUBLISHER = 'root-ca-certificate-publisher';
+const SIGNER = 'certificatesigningrequest-signing';
 
 /** Names of the controllers of `Cluster`. */
 export const CLUSTER_CONTROLLERS: readonly string[] = [
   ...MONITORING.map(([name]) => name),
   ...CONTROLLERS.keys(),
   ROOT_CA_PUBLISHER,
+  SIGNER,
   'kubelet',
   'events',
 ];
@@ -112,6 +117,11 @@ export interface ClusterOptions {
    * @default none: nothing is published
    */
   readonly rootCaPem?: string;
+  /**
+   * Authority of the server, which signs approved CertificateSigningRequests.
+   * @default none: nothing is signed
+   */
+  readonly authority?: CertificateAuthority;
 }
 
 /** Options of the simulated node and its kubelet. */
@@ -132,7 +142,7 @@ export class Cluster implements Runnable {
 
   constructor(deps: ControllerDeps, options: ClusterOptions = {}) {
     checkOptions(options, CLUSTER_OPTIONS, 'Cluster');
-    const { controllers = ['*'], kubelet = {}, events = {}, rootCaPem } = options;
+    const { controllers = ['*'], kubelet = {}, events = {}, rootCaPem, authority } = options;
     checkOptions(kubelet, KUBELET_OPTIONS, 'Cluster: kubelet');
     checkOptions(events, EVENT_OPTIONS, 'Cluster: events');
     const { selected, unknown } = selectNames(controllers, CLUSTER_CONTROLLERS);
@@ -171,6 +181,9 @@ export class Cluster implements Runnable {
     }
     if (rootCaPem && selected.includes(ROOT_CA_PUBLISHER)) {
       this.#manager.add('controllers', rootCaPublisher(clusterDeps, rootCaPem));
+    }
+    if (authority && selected.includes(SIGNER)) {
+      this.#manager.add('controllers', certificateSigner(clusterDeps, authority));
     }
     if (selected.includes('kubelet')) {
       const { nodeName = 'node-1' } = kubelet;

@@ -98,3 +98,39 @@ function lengthOf(content: Uint8Array): Buffer {
   for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) bytes.unshift(rest & 0xff);
   return Buffer.of(0x80 | bytes.length, ...bytes);
 }
+
+/** A decoded element. */
+export interface DerElement {
+  readonly tag: number;
+  readonly content: Buffer;
+  /** The element with its tag and length. */
+  readonly whole: Buffer;
+}
+
+/**
+ * Decodes the elements of a constructed element, or of a document.
+ *
+ * @throws {TypeError} if the bytes are not complete elements
+ */
+export function derElements(bytes: Uint8Array): readonly DerElement[] {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const elements: DerElement[] = [];
+  for (let at = 0; at < buffer.length;) {
+    const first = buffer[at + 1] ?? 0;
+    const lengthBytes = first < 0x80 ? 0 : first & 0x7f;
+    const start = at + 2 + lengthBytes;
+    // Lengths of more than 4 bytes and indefinite ones do not occur.
+    if (lengthBytes > 4 || first === 0x80 || start > buffer.length) throw malformed();
+    const length = lengthBytes === 0 ? first : buffer.readUIntBE(at + 2, lengthBytes);
+    const end = start + length;
+    if (end > buffer.length) throw malformed();
+    const content = buffer.subarray(start, end);
+    elements.push({ tag: buffer[at] ?? 0, content, whole: buffer.subarray(at, end) });
+    at = end;
+  }
+  return elements;
+}
+
+function malformed(): TypeError {
+  return new TypeError('asn1: structure error: malformed element');
+}

@@ -69,6 +69,21 @@ export interface Certificate {
 export interface CertificateAuthority extends Certificate {
   /** Creates a key and a certificate signed by the authority. */
   issue(request: CertificateRequest): Promise<Certificate>;
+  /** Signs a certificate for a key that its owner keeps. Returns it as PEM. */
+  sign(order: CertificateOrder): string;
+}
+
+/** A certificate to sign. Times are milliseconds since the Unix epoch. */
+export interface CertificateOrder {
+  /** The distinguished name in DER. */
+  readonly subject: Uint8Array;
+  readonly publicKey: KeyObject;
+  /** The value of the extension in DER. */
+  readonly subjectAltName?: Uint8Array | undefined;
+  readonly keyUsages: readonly ('digital signature' | 'key encipherment')[];
+  readonly usages: 'server' | 'client';
+  readonly notBefore: number;
+  readonly notAfter: number;
 }
 
 /** Certificates are valid from 1 h before their creation, because clocks differ. */
@@ -139,22 +154,37 @@ export function loadCertificateAuthority(
   }
   const certify = certifier(privateKey, options);
   const keyId = keyIdentifier(createPublicKey(privateKey));
+  const extensionsFor = (
+    usages: CertificateRequest['usages'],
+    keyUsages: readonly Uint8Array[],
+  ) => [
+    extension(OID.authorityKeyIdentifier, derSequence(derImplicit(0, keyId))),
+    criticalExtension(OID.basicConstraints, derSequence()),
+    ...keyUsages.map((usage) => criticalExtension(OID.keyUsage, usage)),
+    extension(OID.extendedKeyUsage, derSequence(derObjectIdentifier(OID[usages]))),
+  ];
+  const endOf = (notAfter: number) => Math.min(notAfter, Date.parse(own.validTo));
   return {
     certificatePem,
     privateKeyPem,
+
+    sign({ subjectAltName, keyUsages, usages, ...order }) {
+      const extensions = [
+        ...extensionsFor(usages, keyUsageOf(keyUsages)),
+        ...(subjectAltName ? [extension(OID.subjectAltName, subjectAltName)] : []),
+      ];
+      return certify({ ...order, notAfter: endOf(order.notAfter) }, extensions);
+    },
 
     async issue(request) {
       const keys = await newKeyPair();
       const issued = {
         subject: distinguishedName(request.commonName, request.organizations),
         publicKey: keys.publicKey,
-        notAfter: Math.min(clock.now() + validityMs, Date.parse(own.validTo)),
+        notAfter: endOf(clock.now() + validityMs),
       };
       const extensions = [
-        extension(OID.authorityKeyIdentifier, derSequence(derImplicit(0, keyId))),
-        criticalExtension(OID.basicConstraints, derSequence()),
-        criticalExtension(OID.keyUsage, DIGITAL_SIGNATURE),
-        extension(OID.extendedKeyUsage, derSequence(derObjectIdentifier(OID[request.usages]))),
+        ...extensionsFor(request.usages, [DIGITAL_SIGNATURE]),
         ...subjectAltNames(request),
       ];
       return {
@@ -168,7 +198,11 @@ export function loadCertificateAuthority(
 interface Certified {
   readonly subject: Uint8Array;
   readonly publicKey: KeyObject;
-  /** Milliseconds since the Unix epoch. */
+  /**
+   * Milliseconds since the Unix epoch, as is `notAfter`.
+   * @default 1 h before the authority was loaded
+   */
+  readonly notBefore?: number;
   readonly notAfter: number;
 }
 
@@ -178,8 +212,8 @@ function certifier(
   { commonName, clock = systemClock, random = randomBytes }: CertificateAuthorityOptions,
 ): (certified: Certified, extensions: readonly Uint8Array[]) => string {
   const issuer = distinguishedName(commonName);
-  const notBefore = clock.now() - BACKDATED_MS;
-  return ({ subject, publicKey, notAfter }, extensions) =>
+  const backdated = clock.now() - BACKDATED_MS;
+  return ({ subject, publicKey, notBefore = backdated, notAfter }, extensions) =>
     signedCertificate(
       derSequence(
         derExplicit(0, derInteger(Buffer.of(2))),
@@ -199,6 +233,13 @@ function certifier(
       ),
       privateKey,
     );
+}
+
+/** Returns the KeyUsage value of the usages, or nothing if there are none. */
+function keyUsageOf(usages: CertificateOrder['keyUsages']): readonly Uint8Array[] {
+  const enciphers = usages.includes('key encipherment');
+  const bits = (usages.includes('digital signature') ? 0x80 : 0) | (enciphers ? 0x20 : 0);
+  return bits === 0 ? [] : [derBitString(Buffer.of(bits), enciphers ? 5 : 7)];
 }
 
 function newKeyPair(): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> {

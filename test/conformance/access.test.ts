@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import type { Json, Reply } from './api.ts';
 import { Api, assertRejected } from './api.ts';
+import type { KeyAndRequest } from '../support/certificate-request.ts';
+import { certificateRequest } from '../support/certificate-request.ts';
 import { configMap, configMaps, deployment, deployments } from './objects.ts';
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
@@ -364,6 +366,81 @@ describe('access', () => {
     for (const path of ['/healthz', '/api', configMaps(home)]) {
       const reply = await ask('GET', path, { authorization: 'Bearer unknown' });
       assertRejected(reply, { code: 401, reason: 'Unauthorized', message: 'Unauthorized' });
+    }
+  });
+});
+
+describe('CertificateSigningRequests', () => {
+  beforeEach(async () => {
+    home = await api.namespace();
+    user = `user-${home}`;
+  });
+
+  const CSRS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
+  const csr = (name: string, { pem }: KeyAndRequest, spec: Json = {}): Json => ({
+    apiVersion: 'certificates.k8s.io/v1',
+    kind: 'CertificateSigningRequest',
+    metadata: { name },
+    spec: {
+      request: Buffer.from(pem).toString('base64'),
+      signerName: 'kubernetes.io/kube-apiserver-client',
+      usages: ['client auth'],
+      ...spec,
+    },
+  });
+  const denied = (name: string, why: string) => ({
+    code: 403,
+    reason: 'Forbidden',
+    message: `certificatesigningrequests.certificates.k8s.io "${name}" is forbidden: ${why}`,
+  });
+
+  test('are approved by users with permission for the signer', async () => {
+    const name = `${home}-approved`;
+    await api.made(api.post(CSRS, csr(name, certificateRequest('jane'))));
+    const body = {
+      status: { conditions: [{ type: 'Approved', status: 'True', reason: 'a', message: '' }] },
+    };
+    const resources = ['approval', 'status'].map((part) => `certificatesigningrequests/${part}`);
+    await grant({ apiGroups: ['certificates.k8s.io'], resources, verbs: ['patch'] });
+    const signer = '"kubernetes.io/kube-apiserver-client"';
+    const reply = await api.until('the role has an effect', async () => {
+      const reply = await write('PATCH', `${CSRS}/${name}/approval`, body);
+      return reply.body.message.includes('signerName') ? reply : undefined;
+    });
+    assertRejected(
+      reply as Reply,
+      denied(name, `user not permitted to approve requests with signerName ${signer}`),
+    );
+    const failed = {
+      status: { conditions: [{ type: 'Failed', status: 'True', reason: 'a', message: '' }] },
+    };
+    assertRejected(
+      await write('PATCH', `${CSRS}/${name}/status`, failed),
+      denied(name, `user not permitted to sign requests with signerName ${signer}`),
+    );
+    await api.made(api.patch(`${CSRS}/${name}/approval`, body));
+  });
+
+  test('for system:masters and without a valid signature are rejected', async () => {
+    const name = `${home}-masters`;
+    assertRejected(
+      await api.post(CSRS, csr(name, certificateRequest('jane', ['system:masters']))),
+      denied(
+        name,
+        'use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed',
+      ),
+    );
+    const [one, other] = [certificateRequest('jane'), certificateRequest('joe')];
+    const bytes = (text: string) => Buffer.from(text.split('-----')[2] ?? '', 'base64');
+    const mixed = Buffer.concat([bytes(one.pem).subarray(0, -40), bytes(other.pem).subarray(-40)]);
+    const pem = one.pem.replace(/(?<=REQUEST-----\n)[^-]+/, `${mixed.toString('base64')}\n`);
+    for (const each of [
+      { ...one, pem },
+      { ...one, pem: 'none' },
+    ]) {
+      const { status, body } = await api.post(CSRS, csr(name, each));
+      assert.equal(status, 422);
+      assert.equal(body.details.causes[0].field, 'spec.request');
     }
   });
 });

@@ -1,8 +1,14 @@
 import { timestamp } from '../../api/conditions.ts';
+import type { CertificateSigningRequest } from '../../util/certificate-request.ts';
+import { parseCertificateRequest } from '../../util/certificate-request.ts';
+import { goQuote } from '../../util/go-quote.ts';
+import { messageOf } from '../../util/values.ts';
 import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { fieldError } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
+import { forbidden } from '../status-error.ts';
+import { MASTERS } from '../user.ts';
 import { CSR_COLUMNS } from '../table/kind-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
@@ -30,6 +36,50 @@ function prepareForCreate(request: ApiObject, { user }: HookContext): void {
     ...(Object.keys(extra).length > 0 && { extra }),
   };
   request['status'] = {};
+  const signer = textIn(spec, 'signerName');
+  if (signer !== API_CLIENT_SIGNER) return;
+  const { organizations = [] } = parsedRequest(request) ?? {};
+  if (!organizations.includes(MASTERS)) return;
+  const why = `use of ${signer} signer with ${MASTERS} group is not allowed`;
+  throw forbidden(RESOURCE, request.metadata.name, why);
+}
+
+const RESOURCE = { group: 'certificates.k8s.io', plural: 'certificatesigningrequests' } as const;
+const API_CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client';
+
+/** Returns the request in PEM, or undefined if it is malformed. */
+function parsedRequest(request: ApiObject | StoredObject): CertificateSigningRequest | undefined {
+  try {
+    return parseCertificateRequest(pemOf(request));
+  } catch {
+    return undefined;
+  }
+}
+
+function pemOf(request: ApiObject | StoredObject): string {
+  return Buffer.from(textIn(objectIn(request, 'spec'), 'request'), 'base64').toString();
+}
+
+/**
+ * Requires that the user may approve or sign requests for a signer, or for all signers of its domain.
+ *
+ * @throws {StatusError} 403
+ */
+function requireSignerRights(
+  verb: 'approve' | 'sign',
+  { spec, metadata }: StoredObject,
+  { user, access }: HookContext,
+): void {
+  const signer = textIn(spec as JsonObject, 'signerName');
+  const names = [signer, `${signer.split('/', 1)[0]}/*`];
+  const { group } = RESOURCE;
+  const action = { verb, group, resource: 'signers', subresource: '', namespace: '' };
+  const isAllowed = names.some((name) =>
+    access.allows(user, { ...action, kind: 'resource', name }),
+  );
+  if (isAllowed) return;
+  const why = `user not permitted to ${verb} requests with signerName ${goQuote(signer)}`;
+  throw forbidden(RESOURCE, metadata.name, why);
 }
 
 const DECISIONS: ReadonlySet<string> = new Set(['Approved', 'Denied']);
@@ -38,12 +88,15 @@ const DECISIONS: ReadonlySet<string> = new Set(['Approved', 'Denied']);
 function prepareForUpdate(
   request: ApiObject,
   previous: StoredObject,
-  { now, subresource }: HookContext & { readonly subresource: string | undefined },
+  context: HookContext & { readonly subresource: string | undefined },
 ): void {
+  const { now, subresource } = context;
   request['spec'] = previous['spec'];
   if (subresource === undefined) return;
   const before = objectIn(previous, 'status') ?? {};
   const status = objectIn(request, 'status') ?? {};
+  if (subresource === 'approval') requireSignerRights('approve', previous, context);
+  else if (signs(before, status)) requireSignerRights('sign', previous, context);
   const isDecision = (condition: JsonObject) => DECISIONS.has(textIn(condition, 'type'));
   const written = objectsIn(status, 'conditions');
   const conditions =
@@ -60,6 +113,13 @@ function prepareForUpdate(
       Object.assign({ lastUpdateTime: time, lastTransitionTime: time }, condition),
     ),
   };
+}
+
+/** Whether a status sets the certificate, or the condition that there is none. */
+function signs(before: JsonObject, after: JsonObject): boolean {
+  const hasFailed = (status: JsonObject) =>
+    objectsIn(status, 'conditions').some((condition) => condition['type'] === 'Failed');
+  return before['certificate'] !== after['certificate'] || (hasFailed(after) && !hasFailed(before));
 }
 
 const USAGES = [
@@ -91,11 +151,7 @@ const USAGES = [
 function validate(request: StoredObject): readonly FieldError[] {
   const findings = new Findings();
   const spec = objectIn(request, 'spec') ?? {};
-  const pem = Buffer.from(textIn(spec, 'request'), 'base64').toString();
-  if (isSet(spec, 'request') && !pem.includes('-----BEGIN CERTIFICATE REQUEST-----')) {
-    const detail = 'PEM block type must be CERTIFICATE REQUEST';
-    findings.invalid('spec.request', spec['request'], detail);
-  }
+  if (isSet(spec, 'request')) validateRequest(pemOf(request), spec, findings);
   const usages = listIn(spec, 'usages');
   if (usages.length === 0) findings.required('spec.usages');
   for (const [index, usage] of usages.entries()) {
@@ -109,6 +165,15 @@ function validate(request: StoredObject): readonly FieldError[] {
     findings.invalid('spec.expirationSeconds', seconds, detail);
   }
   return findings.errors;
+}
+
+function validateRequest(pem: string, spec: JsonObject, findings: Findings): void {
+  try {
+    if (parseCertificateRequest(pem).isSigned) return;
+    findings.invalid('spec.request', spec['request'], 'x509: the signature is not valid');
+  } catch (error) {
+    findings.invalid('spec.request', spec['request'], messageOf(error));
+  }
 }
 
 /** A missing name is reported by the schema. */

@@ -34,6 +34,7 @@ async function listen(
     port: 0,
     certificatePem,
     privateKeyPem,
+    authorityPem: authority.certificatePem,
     ...options,
   });
   t.after(() => listener.close());

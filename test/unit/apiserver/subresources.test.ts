@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { certificateRequest } from '../../support/certificate-request.ts';
 import type { Json } from './api-client.ts';
 import { Api, COUNTS, PODS, apiWithCounts, count, pod } from './api-client.ts';
 
@@ -196,7 +197,7 @@ describe('subresources of built-in kinds', () => {
   test('an approval writes only the conditions of a certificate request', async () => {
     const api = new Api();
     const requests = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
-    const pem = '-----BEGIN CERTIFICATE REQUEST-----\n-----END CERTIFICATE REQUEST-----\n';
+    const { pem } = certificateRequest('jane');
     const { body } = await api.post(requests, {
       metadata: { name: 'web' },
       spec: {

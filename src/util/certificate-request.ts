@@ -1,0 +1,113 @@
+import type { KeyObject } from 'node:crypto';
+import { createPublicKey, verify } from 'node:crypto';
+import type { DerElement } from './der.ts';
+import { derElements, derObjectIdentifier } from './der.ts';
+
+/** A certificate signing request (PKCS #10, RFC 2986). */
+export interface CertificateSigningRequest {
+  /** The distinguished name in DER. */
+  readonly subject: Buffer;
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  readonly publicKey: KeyObject;
+  /** The value of the extension in DER; absent if the request has none. */
+  readonly subjectAltName: Buffer | undefined;
+  /** Kinds of its names. */
+  readonly nameKinds: ReadonlySet<'dns' | 'email' | 'ip' | 'uri' | 'other'>;
+  /** Whether the owner of the key has signed the request. */
+  readonly isSigned: boolean;
+}
+
+const NAME_KINDS: ReadonlyMap<number, 'dns' | 'email' | 'ip' | 'uri'> = new Map([
+  [0x81, 'email'],
+  [0x82, 'dns'],
+  [0x86, 'uri'],
+  [0x87, 'ip'],
+]);
+
+/** Digests by the object identifier of a signature algorithm; Ed25519 has none. */
+const DIGESTS: readonly (readonly [oid: string, digest: string | null])[] = [
+  ['1.2.840.10045.4.3.2', 'sha256'],
+  ['1.2.840.10045.4.3.3', 'sha384'],
+  ['1.2.840.10045.4.3.4', 'sha512'],
+  ['1.2.840.113549.1.1.11', 'sha256'],
+  ['1.2.840.113549.1.1.12', 'sha384'],
+  ['1.2.840.113549.1.1.13', 'sha512'],
+  ['1.3.101.112', null],
+];
+
+const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
+const SUBJECT_ALT_NAME = '2.5.29.17';
+const COMMON_NAME = '2.5.4.3';
+const ORGANIZATION = '2.5.4.10';
+const ATTRIBUTES = 0xa0;
+const OCTET_STRING = 0x04;
+
+/** @throws {Error} if the text is not a request in PEM */
+export function parseCertificateRequest(pem: string): CertificateSigningRequest {
+  const [, base64] =
+    /-----BEGIN CERTIFICATE REQUEST-----([\s\S]*?)-----END CERTIFICATE REQUEST-----/.exec(pem) ??
+    [];
+  if (base64 === undefined) throw new TypeError('PEM block type must be CERTIFICATE REQUEST');
+  const [request] = derElements(Buffer.from(base64, 'base64'));
+  const [info, algorithm, signature] = members(request);
+  const [, subject, key, ...rest] = members(info);
+  const publicKey = createPublicKey({ key: whole(key), format: 'der', type: 'spki' });
+  const names = members(subject).flatMap((set) => members(set).map((name) => members(name)));
+  const textsOf = (oid: string) =>
+    names.flatMap(([type, value]) =>
+      value && hasOid(type, oid) ? [value.content.toString()] : [],
+    );
+  const subjectAltName = extensionIn(rest.find(({ tag }) => tag === ATTRIBUTES));
+  const [altNames] = subjectAltName ? derElements(subjectAltName) : [];
+  return {
+    subject: whole(subject),
+    commonName: textsOf(COMMON_NAME).at(-1) ?? '',
+    organizations: textsOf(ORGANIZATION),
+    publicKey,
+    subjectAltName,
+    nameKinds: new Set(members(altNames).map(({ tag }) => NAME_KINDS.get(tag) ?? 'other')),
+    isSigned: isSigned(whole(info), members(algorithm)[0], publicKey, signature),
+  };
+}
+
+function members(element: DerElement | undefined): readonly DerElement[] {
+  return element ? derElements(element.content) : [];
+}
+
+/** @throws {TypeError} if the element is missing */
+function whole(element: DerElement | undefined): Buffer {
+  if (!element) throw new TypeError('asn1: syntax error: sequence truncated');
+  return element.whole;
+}
+
+function hasOid(element: DerElement | undefined, oid: string): boolean {
+  return element?.whole.equals(derObjectIdentifier(oid)) ?? false;
+}
+
+/** Returns the requested subjectAltName. */
+function extensionIn(attributes: DerElement | undefined): Buffer | undefined {
+  for (const attribute of members(attributes)) {
+    const [type, values] = members(attribute);
+    if (!hasOid(type, EXTENSION_REQUEST)) continue;
+    const extensions = members(values).flatMap(members);
+    for (const parts of extensions.map(members)) {
+      if (hasOid(parts[0], SUBJECT_ALT_NAME)) {
+        return parts.find(({ tag }) => tag === OCTET_STRING)?.content;
+      }
+    }
+  }
+  return undefined;
+}
+
+function isSigned(
+  signed: Buffer,
+  algorithm: DerElement | undefined,
+  publicKey: KeyObject,
+  signature: DerElement | undefined,
+): boolean {
+  const found = DIGESTS.find(([oid]) => hasOid(algorithm, oid));
+  // The first byte of a bit string is its number of unused bits.
+  if (!found || !signature) return false;
+  return verify(found[1], signed, publicKey, signature.content.subarray(1));
+}

@@ -1,0 +1,55 @@
+import type { KeyObject } from 'node:crypto';
+import { generateKeyPairSync, sign } from 'node:crypto';
+import {
+  derBitString,
+  derExplicit,
+  derImplicit,
+  derInteger,
+  derObjectIdentifier,
+  derOctetString,
+  derSequence,
+  derSetOfOne,
+  derUtf8String,
+} from '../../src/util/der.ts';
+
+/** A new key with a certificate signing request in PEM. */
+export interface KeyAndRequest {
+  readonly privateKey: KeyObject;
+  readonly pem: string;
+}
+
+/** Creates a key and a request for its certificate. */
+export function certificateRequest(
+  commonName: string,
+  organizations: readonly string[] = [],
+  dnsNames: readonly string[] = [],
+): KeyAndRequest {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const attribute = (oid: string, value: Buffer) =>
+    derSetOfOne(derSequence(derObjectIdentifier(oid), value));
+  const names = dnsNames.map((name) => derImplicit(2, Buffer.from(name)));
+  const altNames = derSequence(
+    derSequence(derObjectIdentifier('2.5.29.17'), derOctetString(derSequence(...names))),
+  );
+  const extensions = derSequence(
+    derObjectIdentifier('1.2.840.113549.1.9.14'),
+    derSetOfOne(altNames),
+  );
+  const info = derSequence(
+    derInteger(Buffer.of(0)),
+    derSequence(
+      ...organizations.map((name) => attribute('2.5.4.10', derUtf8String(name))),
+      attribute('2.5.4.3', derUtf8String(commonName)),
+    ),
+    publicKey.export({ type: 'spki', format: 'der' }),
+    derExplicit(0, dnsNames.length > 0 ? extensions : Buffer.of()),
+  );
+  const algorithm = derSequence(derObjectIdentifier('1.2.840.10045.4.3.2'));
+  const signature = derBitString(sign('sha256', info, privateKey));
+  const base64 = derSequence(info, algorithm, signature).toString('base64');
+  const lines = base64.match(/.{1,64}/g) ?? [];
+  const pem = ['BEGIN', ...lines, 'END'].map((line) =>
+    /^(?:BEGIN|END)$/.test(line) ? `-----${line} CERTIFICATE REQUEST-----` : line,
+  );
+  return { privateKey, pem: `${pem.join('\n')}\n` };
+}
