@@ -35,6 +35,8 @@ export type { ChildOutcome } from './manager/child.ts';
 export { Controller } from './manager/controller.ts';
 export type { ControllerOptions, SyncContext, SyncHandler } from './manager/controller-options.ts';
 export { mapByChildName, mapToOwner, OWNER_INDEX, ownerIndexers } from './manager/enqueue.ts';
+export { Finalizer } from './manager/finalizer.ts';
+export type { FinalizedSync } from './manager/finalizer.ts';
 export { predicates } from './manager/predicate.ts';
 export type { Predicate } from './manager/predicate.ts';
 export { controllerManager, runControllers } from './manager/run-controllers.ts';

@@ -1,14 +1,9 @@
-import { isApiError, isCausedByInvalid } from '../../api/api-error.ts';
+import { isCausedByInvalid } from '../../api/api-error.ts';
 import { DEPLOYMENTS, SERVICES } from '../../api/builtin.ts';
 import type { Deployment } from '../../api/builtin.ts';
 import { WEB_APPS } from '../../api/generated/web-app.ts';
 import type { WebApp } from '../../api/generated/web-app.ts';
-import {
-  hasFinalizer,
-  isControlledBy,
-  withFinalizer,
-  withoutFinalizer,
-} from '../../api/metadata.ts';
+import { isControlledBy } from '../../api/metadata.ts';
 import { objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { becomesReady } from '../../api/readiness.ts';
@@ -16,6 +11,7 @@ import type { Lister } from '../../cache/lister.ts';
 import { Controller } from '../../manager/controller.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller-options.ts';
 import { mapByChildName } from '../../manager/enqueue.ts';
+import { Finalizer } from '../../manager/finalizer.ts';
 import type { ControllerKit } from '../../manager/run-controllers.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
 import type { StatusEvent } from '../../manager/status-writer.ts';
@@ -25,6 +21,7 @@ import type { OptionNames } from '../../util/check-options.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/values.ts';
 import { done, requeueAfter, TerminalError } from '../../workqueue/outcome.ts';
+import type { Outcome } from '../../workqueue/outcome.ts';
 import type { NamespacedControllerOptions } from '../options.ts';
 import { COMPONENT, deploymentName, FINALIZER, problemOf, serviceName } from './children.ts';
 import { standardTasks } from './standard-tasks.ts';
@@ -88,36 +85,36 @@ export interface WebAppSyncDeps {
   readonly clock: Clock;
 }
 
-/** Finalizer of a deletion with `--cascade=orphan`: the garbage collector removes owner references first. */
-const ORPHAN = 'orphan';
-
 /**
  * Runs the create hooks of the tasks of a WebApp, or the delete hooks in reverse order if the WebApp is
  * being deleted, and writes the status.
  *
- * The finalizer is added before the first task runs and removed after the last delete hook, so that no
- * object is left behind. Every sync starts at the first task: hooks that are done have nothing to do.
+ * Every sync starts at the first task: hooks that are done have nothing to do.
  */
 export function webAppSync(deps: WebAppSyncDeps): SyncHandler {
   const { webapps, deployments, tasks, recorder, clock } = deps;
   const statuses = new StatusWriter(WEB_APPS, COMPONENT, recorder);
+  const finalizer = new Finalizer(WEB_APPS, FINALIZER, COMPONENT);
 
   return async (key, context) => {
     const webapp = webapps.get(key);
     if (!webapp) return done();
-    const isDeleting = webapp.metadata.deletionTimestamp !== undefined;
-    if (!hasFinalizer(webapp, FINALIZER)) {
-      // The event of the finalizer enqueues the key again. Without it, no task has run.
-      if (!isDeleting) await writeFinalizers(webapp, withFinalizer(webapp, FINALIZER), context);
-      return done();
-    }
-    if (isDeleting && hasFinalizer(webapp, ORPHAN)) return done();
-    const progress = await runTasks(tasks, webapp, context);
-    if (isDeleting && progress.kind === 'done') {
-      await writeFinalizers(webapp, withoutFinalizer(webapp, FINALIZER), context);
-      context.log.v(2).info('Ran all delete hooks of the WebApp');
-      return done();
-    }
+    return finalizer.sync(webapp, context, {
+      apply: async () => report(webapp, context, await runTasks(tasks, webapp, context)),
+      cleanUp: async () => {
+        const progress = await runDeleteHooks(tasks, { ...context, webapp });
+        if (progress.kind !== 'done') return report(webapp, context, progress);
+        context.log.v(2).info('Ran all delete hooks of the WebApp');
+        return undefined;
+      },
+    });
+  };
+
+  async function report(
+    webapp: DeepReadonly<WebApp>,
+    context: SyncContext,
+    progress: Progress,
+  ): Promise<Outcome> {
     const named = deployments.get(objectKey(webapp.metadata.namespace, deploymentName(webapp)));
     const deployment = named && isControlledBy(named, webapp) ? named : undefined;
     const status = buildStatus(webapp, { tasks, progress, deployment, now: clock.now() });
@@ -130,7 +127,7 @@ export function webAppSync(deps: WebAppSyncDeps): SyncHandler {
     if (progress.kind !== 'waiting' || progress.wait.afterMs === undefined) return done();
     const { task, wait } = progress;
     return requeueAfter(progress.wait.afterMs, `${task}: ${wait.message}`);
-  };
+  }
 }
 
 async function runTasks(
@@ -138,9 +135,6 @@ async function runTasks(
   webapp: DeepReadonly<WebApp>,
   context: SyncContext,
 ): Promise<Progress> {
-  if (webapp.metadata.deletionTimestamp !== undefined) {
-    return runDeleteHooks(tasks, { ...context, webapp });
-  }
   const problem = problemOf(webapp);
   return problem === undefined
     ? runCreateHooks(tasks, { ...context, webapp })
@@ -184,20 +178,4 @@ function errorOf(progress: Progress): Error | undefined {
 
 function isTerminal(cause: unknown): boolean {
   return cause instanceof TaskError && cause.terminal;
-}
-
-async function writeFinalizers(
-  { metadata }: DeepReadonly<WebApp>,
-  finalizers: readonly string[],
-  { client, signal }: SyncContext,
-): Promise<void> {
-  const { uid, resourceVersion } = metadata;
-  const body = { metadata: { uid, resourceVersion, finalizers } };
-  try {
-    const patch = { type: 'merge', body } as const;
-    await client.patch(WEB_APPS, metadata, patch, { fieldManager: COMPONENT, signal });
-  } catch (error) {
-    // The WebApp is gone.
-    if (!isApiError(error, 'notFound')) throw error;
-  }
 }

@@ -112,7 +112,7 @@ describe('The task of a Deployment or a Service', () => {
         async () => fixture[kind].create?.(fixture.context),
         (error) => {
           assert.ok(error instanceof TaskError);
-          assert.match(error.reason, /^(Deployment|Service)Refused$/);
+          assert.match(error.reason, /^(Deployment|Service)Rejected$/);
           assert.equal(error.stalled, true);
           return true;
         },
