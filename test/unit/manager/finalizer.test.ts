@@ -112,3 +112,12 @@ test('an object that is gone needs no write', async () => {
   const steps = { apply: () => assert.fail(), cleanUp: async () => undefined };
   assert.deepEqual(await finalizer.sync(deleted, bench.context, steps), done());
 });
+
+test('sends no write after the sync was aborted', async () => {
+  const { bench, finalizer, finalizers } = await setUp();
+  const object = await bench.get(COUNTS, AT.name);
+  const context = { ...bench.context, signal: AbortSignal.abort(new Error('stopped')) };
+  const steps = { apply: () => assert.fail(), cleanUp: () => assert.fail() };
+  await assert.rejects(finalizer.sync(object, context, steps), /stopped/);
+  assert.equal(await finalizers(), undefined);
+});
