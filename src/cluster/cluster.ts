@@ -131,8 +131,8 @@ export interface ClusterKubeletOptions extends Omit<FakeKubeletOptions, 'nodeNam
 }
 
 /**
- * Cluster controllers: garbage collector, namespace deletion, workloads, scheduler, taint eviction, event
- * expiry and a simulated kubelet. They use a `Client`, so they work with the embedded API server and with a
+ * Cluster controllers: garbage collector, namespaces and their defaults, workloads, endpoints, quotas, scheduler,
+ * taint eviction, event expiry and a simulated kubelet. They use a `Client`, so they work with the embedded API server and with a
  * kube-apiserver that has no controller manager.
  */
 export class Cluster implements Runnable {

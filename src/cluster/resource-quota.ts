@@ -1,8 +1,8 @@
-import { PODS, RESOURCE_QUOTAS } from '../api/builtin.ts';
+import { PODS, RESOURCE_QUOTAS, SERVICES } from '../api/builtin.ts';
 import type { Pod, ResourceQuota } from '../api/builtin.ts';
 import { equalJson } from '../api/equal.ts';
 import { keyOf } from '../api/object-key.ts';
-import type { DeepReadonly } from '../api/object.ts';
+import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import {
   hasDeadline,
   isWithinScopes,
@@ -14,7 +14,7 @@ import { addLists, selectResources } from '../api/resource-list.ts';
 import type { ResourceList } from '../api/resource-list.ts';
 import { discover } from '../client/discovery.ts';
 import { Controller } from '../manager/controller.ts';
-import type { SyncContext } from '../manager/controller-options.ts';
+import type { SyncContext, WatchesOptions } from '../manager/controller-options.ts';
 import { StatusWriter } from '../manager/status-writer.ts';
 import { requeueAfter, done } from '../workqueue/outcome.ts';
 import type { ClusterDeps, ResourceMonitors } from './resource-monitors.ts';
@@ -34,6 +34,8 @@ export function resourceQuotas(deps: ClusterDeps, monitors: ResourceMonitors): C
     namespace: string | undefined,
     isAffected: (quota: DeepReadonly<ResourceQuota>) => boolean,
   ) => quotas.lister.list({ namespace }).filter(isAffected).map(keyOf);
+  const toQuotas = ({ metadata }: DeepReadonly<KubernetesObject>) =>
+    keysIn(metadata.namespace, () => true);
   const controller = new Controller(deps, {
     name: 'resourcequota',
     kind: RESOURCE_QUOTAS.kind,
@@ -54,15 +56,16 @@ export function resourceQuotas(deps: ClusterDeps, monitors: ResourceMonitors): C
     },
   })
     .for(quotas, { predicates: [{ update: (old, quota) => !equalJson(old.spec, quota.spec) }] })
-    .watches(deps.informers.for(PODS), ({ metadata }) => keysIn(metadata.namespace, () => true), {
-      predicates: [
-        {
-          create: () => false,
-          update: (old, pod) => changesUsage(old, pod, deps.clock.now()),
-          delete: () => false,
-        },
-      ],
-    });
+    .watches(
+      deps.informers.for(PODS),
+      toQuotas,
+      onUpdate((old, pod) => changesUsage(old, pod, deps.clock.now())),
+    )
+    .watches(
+      deps.informers.for(SERVICES),
+      toQuotas,
+      onUpdate((old, service) => old.spec?.type !== service.spec?.type),
+    );
   monitors.addHandler((resource) => {
     const evaluator = quotaEvaluator(resource);
     const isAffected = ({ spec }: DeepReadonly<ResourceQuota>) =>
@@ -75,6 +78,13 @@ export function resourceQuotas(deps: ClusterDeps, monitors: ResourceMonitors): C
     };
   });
   return controller;
+}
+
+/** Accepts only updates that change the usage of an object. */
+function onUpdate<T extends KubernetesObject>(
+  update: (old: DeepReadonly<T>, object: DeepReadonly<T>) => boolean,
+): WatchesOptions<T> {
+  return { predicates: [{ create: () => false, update, delete: () => false }] };
 }
 
 function changesUsage(old: DeepReadonly<Pod>, pod: DeepReadonly<Pod>, nowMs: number): boolean {

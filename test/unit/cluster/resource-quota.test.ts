@@ -126,6 +126,11 @@ describe('ResourceQuotas', () => {
         'exceeded quota: quota, requested: services.nodeports=2, used: services.nodeports=0, limited: services.nodeports=1',
       ),
     );
+    await bench.merge(SERVICES, 'web', { spec: { type: 'NodePort', ports: [{ port: 1 }] } });
+    assert.equal((await used())?.['services.nodeports'], '1');
+    await bench.merge(SERVICES, 'web', { spec: { type: 'ClusterIP' } });
+    await bench.pass(1000);
+    assert.equal((await used())?.['services.nodeports'], '0');
     await bench.client.delete(CONFIG_MAPS, { namespace: NAMESPACE, name: 'a' });
     await bench.pass(1000);
     assert.deepEqual(await used(), {
