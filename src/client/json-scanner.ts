@@ -1,13 +1,9 @@
 import { JSON_SCAN_WASM } from './generated/json-scan.ts';
+import { BACKSLASH, CLOSE_BRACE, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './json.ts';
 
-const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
-const BACKSLASH = 0x5c;
-const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
 const SPACE = 0x20;
 
 /** Size of the part of a text that is scanned at once, in bytes. */

@@ -6,11 +6,11 @@ import { ApiError } from '../api/api-error.ts';
  */
 export const MAX_DEPTH = 100;
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const OPEN_BRACKET = 0x5b;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
+export const QUOTE = 0x22;
+export const BACKSLASH = 0x5c;
+export const OPEN_BRACKET = 0x5b;
+export const OPEN_BRACE = 0x7b;
+export const CLOSE_BRACE = 0x7d;
 /** `[` is `{` without this bit, and `]` is `}` without it. */
 const BRACE_BIT = 0x20;
 
