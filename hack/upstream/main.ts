@@ -18,7 +18,7 @@ import { BinariesUnavailable, userCache } from '../envtest/binaries.ts';
 import { compare, format } from './comparison.ts';
 import { PLANES, startPlane } from './plane.ts';
 import type { PlaneName } from './plane.ts';
-import { programsOf, runProgram } from './run.ts';
+import { needsCluster, programsOf, runProgram } from './run.ts';
 import type { TestResult } from './run.ts';
 import { SUITES } from './suites.ts';
 import type { SuiteName } from './suites.ts';
@@ -70,7 +70,7 @@ function choice<T extends string>(
 async function run(suite: SuiteName, name: PlaneName): Promise<readonly TestResult[]> {
   const results: TestResult[] = [];
   for (const program of programsOf(suite)) {
-    const plane = await startPlane(name, report);
+    const plane = await startPlane(name, needsCluster(suite, program, name), report);
     try {
       report(`running ${program} on ${name}`);
       results.push(...(await runProgram(suite, program, plane, { focus: options.focus, report })));

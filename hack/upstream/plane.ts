@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ChildProcess } from '../envtest/child-process.ts';
 import { startRealCluster } from '../envtest/real-cluster.ts';
+import { startRealControlPlane } from '../envtest/real-control-plane.ts';
 
-/** The embedded API server with its cluster controllers, or a cluster with Kubernetes' own programs. */
+/** `crd-controller serve`, and Kubernetes' own programs. */
 export const PLANES = ['ours', 'real'] as const;
 export type PlaneName = (typeof PLANES)[number];
 
@@ -22,15 +23,22 @@ const TERMINATION_TIMEOUT_MS = 10_000;
 /** As in a cluster, Pods need their ServiceAccount. */
 const ADMISSION = '--enable-admission-plugins=ServiceAccount';
 
-export async function startPlane(name: PlaneName, report: (line: string) => void): Promise<Plane> {
-  if (name === 'ours') return startOurs();
-  const cluster = await startRealCluster(report, [ADMISSION]);
+/** @param isCluster runs the controllers of a cluster too */
+export async function startPlane(
+  name: PlaneName,
+  isCluster: boolean,
+  report: (line: string) => void,
+): Promise<Plane> {
+  if (name === 'ours') return startOurs(isCluster ? [] : ['--no-cluster-controllers']);
+  const cluster = isCluster
+    ? await startRealCluster(report, [ADMISSION])
+    : await startRealControlPlane(report);
   const { kubeconfigPath, folder } = cluster;
   return { kubeconfig: kubeconfigPath, folder, stop: () => cluster.stop() };
 }
 
 /** Runs `crd-controller serve` from source. */
-async function startOurs(): Promise<Plane> {
+async function startOurs(flags: readonly string[]): Promise<Plane> {
   const folder = await mkdtemp(join(tmpdir(), 'crd-controller-upstream-'));
   const kubeconfig = join(folder, 'kubeconfig');
   const program = join(import.meta.dirname, '../../src/cli/main.ts');
@@ -38,6 +46,7 @@ async function startOurs(): Promise<Plane> {
     program,
     'serve',
     `--write-kubeconfig=${kubeconfig}`,
+    ...flags,
   ]);
   const stop = async () => {
     await server.terminate(TERMINATION_TIMEOUT_MS);

@@ -43,6 +43,11 @@ export interface ClaimOptions<T extends KubernetesObject> {
    * @default none
    */
   readonly ignore?: (object: DeepReadonly<T>) => boolean;
+  /**
+   * Finalizer of the owner, which released objects lose.
+   * @default none
+   */
+  readonly finalizer?: string;
 }
 
 /**
@@ -51,7 +56,7 @@ export interface ClaimOptions<T extends KubernetesObject> {
  */
 export async function claim<T extends KubernetesObject>(
   context: ChildContext,
-  { owner, ownerResource, owned: { lister, resource }, ignore }: ClaimOptions<T>,
+  { owner, ownerResource, owned: { lister, resource }, ignore, finalizer }: ClaimOptions<T>,
 ): Promise<DeepReadonly<T>[]> {
   const { uid, namespace = '', deletionTimestamp } = owner.metadata;
   const selector = requirementsOf(owner.spec?.selector);
@@ -59,7 +64,7 @@ export async function claim<T extends KubernetesObject>(
   if (!selector || deletionTimestamp !== undefined) return owned;
   const isSelected = ({ metadata }: DeepReadonly<T>) => matchesLabels(selector, metadata.labels);
   for (const object of owned) {
-    if (!isSelected(object)) await release(context, resource, owner, object);
+    if (!isSelected(object)) await release(context, resource, owner, object, finalizer);
   }
   const orphans = lister.byIndex(ORPHAN_INDEX, namespace).filter(isSelected);
   const adoptable = orphans.filter(
@@ -135,10 +140,18 @@ async function release(
   resource: Resource,
   owner: DeepReadonly<KubernetesObject>,
   { metadata }: DeepReadonly<KubernetesObject>,
+  finalizer: string | undefined,
 ): Promise<void> {
   const { uid, resourceVersion } = metadata;
   const removed = { $patch: 'delete', uid: owner.metadata.uid };
-  const body = { metadata: { uid, resourceVersion, ownerReferences: [removed] } };
+  const body = {
+    metadata: {
+      uid,
+      resourceVersion,
+      ownerReferences: [removed],
+      ...(finalizer !== undefined && { '$deleteFromPrimitiveList/finalizers': [finalizer] }),
+    },
+  };
   try {
     await client.patch(resource, metadata, { type: 'strategic', body }, { signal });
   } catch (error) {

@@ -50,7 +50,12 @@ export function jobs(deps: ClusterDeps): Controller {
         context,
       );
       if (!job?.spec || isManagedElsewhere(job)) return done();
-      const owned = await claim(context, { owner: job, ownerResource: JOBS, owned: pods });
+      const owned = await claim(context, {
+        owner: job,
+        ownerResource: JOBS,
+        owned: pods,
+        finalizer: TRACKING,
+      });
       const finished = finishedCondition(job);
       if (finished) {
         await release(owned.filter(isEnded), context);

@@ -138,6 +138,18 @@ describe('A Job', () => {
     assert.deepEqual(await pods(), []);
   });
 
+  it('releases a Pod that its selector no longer matches, with its finalizer', async () => {
+    await create(['nginx']);
+    await bench.pass(1000);
+    const [pod] = await pods();
+    const body = { metadata: { labels: null } };
+    await bench.client.patch(PODS, pod!.metadata, { type: 'merge', body });
+    await bench.pass(1000);
+    const { ownerReferences, finalizers } = (await bench.client.get(PODS, pod!.metadata)).metadata;
+    assert.deepEqual([ownerReferences, finalizers], [undefined, undefined]);
+    assert.equal((await pods()).length, 2);
+  });
+
   it('leaves no Pods when it is deleted', async () => {
     await create(['sleep', '60'], { parallelism: 2 });
     await bench.pass(1000);
