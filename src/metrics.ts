@@ -4,7 +4,7 @@
  * @module
  */
 export { apiServerMetrics } from './metrics/api-server-metrics.ts';
-export type { ApiServerMetrics, RequestLabels } from './metrics/api-server-metrics.ts';
+export type { ApiServerMetrics, ObjectCount, RequestLabels } from './metrics/api-server-metrics.ts';
 export { metricsOf } from './metrics/metrics.ts';
 export type { Metrics } from './metrics/metrics.ts';
 export { createRegistry, expose } from './metrics/registry.ts';

@@ -288,7 +288,7 @@ export class ApiServer {
     const access = new Access(this.token, users, rbac, tokens);
     this.#observed = new ObservedRbac(access);
     const converter = new CrdConverter(this.#webhooks, uid);
-    metrics?.countObjects(() => this.#store.sizes());
+    metrics?.countObjects(() => this.#store.counts());
     const parts = {
       metrics,
       store: this.#store,

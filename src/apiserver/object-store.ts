@@ -1,4 +1,3 @@
-import { groupResourceOf } from '../api/resource.ts';
 import { HistoryBudget } from './history-budget.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from './resource-definition.ts';
 import { expired, tooLargeResourceVersion } from './status-error.ts';
@@ -65,12 +64,12 @@ export class ObjectStore {
     return this.#collection(`${group}/${plural}`);
   }
 
-  /** Returns the number of objects of each resource that has any, by its name: `deployments.apps`. */
-  sizes(): Iterable<readonly [resource: string, objects: number]> {
-    return Array.from(this.#collections, ([key, { size }]) => {
-      const [group = '', plural = ''] = key.split('/');
-      return [groupResourceOf({ group, plural }), size] as const;
-    }).filter(([, size]) => size > 0);
+  /** Returns the number of objects of each resource that has any. */
+  counts(): { readonly group: string; readonly resource: string; readonly number: number }[] {
+    return Array.from(this.#collections, ([key, { size: number }]) => {
+      const [group = '', resource = ''] = key.split('/');
+      return { group, resource, number };
+    }).filter(({ number }) => number > 0);
   }
 
   collections(): Iterable<Collection> {

@@ -13,6 +13,11 @@ export interface RequestLabels {
   readonly scope: '' | 'cluster' | 'namespace' | 'resource';
 }
 
+/** Number of stored objects of a resource. */
+export interface ObjectCount extends Pick<RequestLabels, 'group' | 'resource'> {
+  readonly number: number;
+}
+
 /** Metrics of an API server, with kube-apiserver's names. */
 export interface ApiServerMetrics {
   /** A request was answered, `seconds` after its arrival. */
@@ -25,8 +30,8 @@ export interface ApiServerMetrics {
   watchEvents(
     resource: Pick<RequestLabels, 'group' | 'version' | 'resource'>,
   ): (events: number) => void;
-  /** Sets the function that returns the number of stored objects by resource (`deployments.apps`). */
-  countObjects(count: () => Iterable<readonly [resource: string, objects: number]>): void;
+  /** Sets the function that returns the number of stored objects of each resource. */
+  countObjects(count: () => Iterable<ObjectCount>): void;
   /** Returns the text of a scrape. */
   expose(): Promise<Exposition>;
 }
@@ -83,15 +88,28 @@ export function apiServerMetrics(registry: Registry): ApiServerMetrics {
     labelNames: RESOURCE,
     registers,
   });
-  let count: () => Iterable<readonly [resource: string, objects: number]> = () => [];
-  const objects: Gauge<'resource'> = new Gauge({
-    name: 'apiserver_storage_objects',
-    help: 'Number of stored objects by resource.',
-    labelNames: ['resource'],
+  let count: () => Iterable<ObjectCount> = () => [];
+  const objects: Gauge<'group' | 'resource'> = new Gauge({
+    name: 'apiserver_resource_objects',
+    help: 'Number of stored objects split by kind.',
+    labelNames: ['group', 'resource'],
     registers,
     collect: () => {
       objects.reset();
-      for (const [resource, number] of count()) objects.set({ resource }, number);
+      for (const { group, resource, number } of count()) objects.set({ group, resource }, number);
+    },
+  });
+  // The name before Kubernetes 1.37.
+  const storage: Gauge<'resource'> = new Gauge({
+    name: 'apiserver_storage_objects',
+    help: '[DEPRECATED, consider using apiserver_resource_objects instead] Number of stored objects split by kind.',
+    labelNames: ['resource'],
+    registers,
+    collect: () => {
+      storage.reset();
+      for (const { group, resource, number } of count()) {
+        storage.set({ resource: group === '' ? resource : `${resource}.${group}` }, number);
+      }
     },
   });
   return {

@@ -242,7 +242,7 @@ test('/metrics counts requests by verb, resource and code', async () => {
     const expected = { ...common, dry_run: '', subresource: '', ...own };
     assert.ok(requests.some(({ labels }) => isDeepStrictEqual(labels, expected)));
   }
-  for (const metric of ['apiserver_longrunning_requests', 'apiserver_storage_objects']) {
+  for (const metric of ['apiserver_longrunning_requests', 'apiserver_resource_objects']) {
     assert.match(text, new RegExp(`^# TYPE ${metric} gauge$`, 'm'));
   }
 });

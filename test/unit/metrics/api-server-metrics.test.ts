@@ -58,6 +58,7 @@ test('an API server counts requests, watches, events and objects', async () => {
   const objects = await scrape(api, 'apiserver_storage_objects');
   assert.equal(objects['resource=configmaps'], 1);
   assert.equal(objects['resource=namespaces'], 4);
+  assert.equal((await scrape(api, 'apiserver_resource_objects'))['resource=configmaps'], 1);
 
   await api.clock.advance(3000);
   await events.return?.();
