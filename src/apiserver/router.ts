@@ -7,7 +7,7 @@ import { OBJECT_TYPES, negotiate, represent, requireMediaType } from './negotiat
 import { create } from './operations/create.ts';
 import { remove, removeCollection } from './operations/delete.ts';
 import { patch, patchTypes } from './operations/patch.ts';
-import { get, list, watch } from './operations/read.ts';
+import { existing, get, list, watch } from './operations/read.ts';
 import { bind, bindNamed, evict } from './operations/pod-actions.ts';
 import { readLog } from './operations/pod-log.ts';
 import { answerReview } from './operations/review.ts';
@@ -132,15 +132,16 @@ export function hasSubresource(subresource: string, { subresources }: ResourceDe
 /** Subresources that need a real node. */
 const NOT_SERVED: ReadonlySet<string> = new Set(['attach', 'exec', 'portforward', 'proxy']);
 
+/** @throws {StatusError} 404 if the object does not exist, else 501 */
+function rejectConnection(call: Call): never {
+  existing(call);
+  const { info, definition } = call;
+  const message = `this server does not serve ${definition.plural}/${info.subresource}: nothing is executed in its Pods`;
+  throw StatusError.failure({ code: 501, message });
+}
+
 /** Returns the error for a verb that a path does not support. */
-function refuseVerb(
-  { verb, name, subresource = '' }: RequestInfo,
-  definition: ResourceDefinition,
-): Error {
-  if (NOT_SERVED.has(subresource)) {
-    const message = `this server does not serve ${definition.plural}/${subresource}`;
-    return StatusError.failure({ code: 501, message });
-  }
+function refuseVerb({ verb, name }: RequestInfo, definition: ResourceDefinition): Error {
   if (!definition.custom) return methodNotAllowed();
   if (name === undefined) return badRequest('name must be provided');
   return verbNotSupported(definition, verb);
@@ -180,7 +181,7 @@ function operationOf(
     case 'log':
       return verb === 'get' ? readLog : undefined;
     default:
-      return undefined;
+      return NOT_SERVED.has(subresource) ? rejectConnection : undefined;
   }
 }
 

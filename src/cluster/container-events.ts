@@ -25,10 +25,13 @@ export class ContainerEvents {
     const { uid } = pod.metadata;
     const before = this.#states.get(uid);
     this.#states.set(uid, states);
-    for (const { name, image = '', imagePullPolicy } of pod.spec?.containers ?? []) {
+    const { initContainers = [], containers = [] } = pod.spec ?? {};
+    for (const container of [...initContainers, ...containers]) {
+      const { name, image = '', imagePullPolicy } = container;
       const state = states.get(name);
       if (!state) continue;
-      const options = { fieldPath: `spec.containers{${name}}` };
+      const list = containers.includes(container) ? 'containers' : 'initContainers';
+      const options = { fieldPath: `spec.${list}{${name}}` };
       const normal = (reason: string, message: string) =>
         this.#recorder.normal(pod, reason, message, options);
       const known = before?.get(name) ?? knownState(pod, name);
@@ -48,6 +51,10 @@ export class ContainerEvents {
       }
       if (state.kind !== 'backingOff') continue;
       if (known?.kind === 'backingOff' && known.restarts === state.restarts) continue;
+      if (state.ended.isKilled) {
+        this.#recorder.warning(pod, 'Unhealthy', 'Liveness probe failed', options);
+        normal('Killing', `Container ${name} failed liveness probe, will be restarted`);
+      }
       const message = `Back-off restarting failed container ${name} in pod ${podText(pod.metadata)}`;
       this.#recorder.warning(pod, 'BackOff', message, options);
     }
@@ -79,7 +86,9 @@ function knownState(
   { status }: DeepReadonly<Pod>,
   name: string,
 ): { readonly kind: string; readonly restarts: number } | undefined {
-  const reported = status?.containerStatuses?.find((container) => container.name === name);
+  const { initContainerStatuses = [], containerStatuses = [] } = status ?? {};
+  const statuses = [...initContainerStatuses, ...containerStatuses];
+  const reported = statuses.find((container) => container.name === name);
   if (!reported?.containerID) return undefined;
   const kind = reported.state?.waiting ? 'backingOff' : 'running';
   return { kind, restarts: reported.restartCount };

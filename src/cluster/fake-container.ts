@@ -7,6 +7,10 @@ import type { Step } from './shell.ts';
 export const EXIT_CODE = 'kubelet.crd-controller/exit-code';
 /** Annotation with the run time of the containers in seconds, such as `2.5`. */
 export const DURATION = 'kubelet.crd-controller/duration';
+/** Annotation whose value `false` makes the containers unready, as a failing readiness probe does. */
+export const READY = 'kubelet.crd-controller/ready';
+/** Annotation whose value `false` restarts the containers, as a failing liveness probe does. */
+export const LIVE = 'kubelet.crd-controller/live';
 
 /** Number of steps that are interpreted ahead of time to find the end of a program. */
 const LOOKAHEAD_STEPS = 10_000;
@@ -35,6 +39,14 @@ export type Forecast =
   /** It runs at least until `untilMs`; `Infinity` for a server. */
   | { readonly kind: 'runs'; readonly untilMs: number };
 
+/** How a program differs from its command. */
+interface ProgramOverride {
+  readonly exitCode?: number;
+  readonly runsMs?: number;
+  /** Whether a command that is not interpreted succeeds at once. */
+  readonly servesNothing?: boolean;
+}
+
 /**
  * Simulated program of a container. Each run does the same. The program is interpreted as far as its time
  * is asked for, because it may have no end.
@@ -42,15 +54,12 @@ export type Forecast =
 export class Program {
   readonly #steps: Iterator<Step, void, undefined>;
   readonly #outputs: Output[] = [];
-  readonly #override: { readonly exitCode?: number; readonly runsMs?: number };
+  readonly #override: ProgramOverride;
   #reachedMs = 0;
   #message: string | undefined;
   #end: ProgramEnd | 'never' | undefined;
 
-  constructor(
-    steps: Iterable<Step, void, undefined>,
-    override: { readonly exitCode?: number; readonly runsMs?: number } = {},
-  ) {
+  constructor(steps: Iterable<Step, void, undefined>, override: ProgramOverride = {}) {
     this.#steps = steps[Symbol.iterator]();
     this.#override = override;
   }
@@ -110,7 +119,9 @@ export class Program {
           break;
         case 'serve':
         case undefined:
-          this.#end = 'never';
+          this.#end = this.#override.servesNothing
+            ? { atMs: this.#reachedMs, exitCode: 0 }
+            : 'never';
           break;
       }
     }
@@ -124,6 +135,11 @@ export interface ProgramContext {
   readonly environment?: ReadonlyMap<string, string> | undefined;
   /** Milliseconds since the epoch. */
   readonly startedMs?: number | undefined;
+  /**
+   * Whether the container must end before others start.
+   * @default false
+   */
+  readonly isInit?: boolean | undefined;
 }
 
 type Annotations = Readonly<Record<string, string>>;
@@ -134,7 +150,8 @@ type Annotations = Readonly<Record<string, string>>;
  * exit code.
  */
 export function programOf(container: Container, context: ProgramContext = {}): Program {
-  const { annotations = {}, environment = new Map<string, string>(), startedMs = 0 } = context;
+  const { annotations = {}, environment = new Map<string, string>() } = context;
+  const { startedMs = 0, isInit = false } = context;
   const argv = [...(container.command ?? []), ...(container.args ?? [])];
   const words = argv.map((word) => expandReferences(word, environment));
   const exitCode = numberIn(annotations, EXIT_CODE);
@@ -144,6 +161,7 @@ export function programOf(container: Container, context: ProgramContext = {}): P
     {
       ...(exitCode !== undefined && { exitCode }),
       ...(seconds !== undefined && { runsMs: seconds * 1000 }),
+      servesNothing: isInit,
     },
   );
 }
@@ -162,7 +180,7 @@ function numberIn(annotations: Annotations, name: string): number | undefined {
 
 export type RestartPolicy = 'Always' | 'OnFailure' | 'Never';
 
-/** State of a container. Times are milliseconds since the start of its Pod. */
+/** State of a container. Times are milliseconds since its first start. */
 export type ContainerState =
   | {
       readonly kind: 'running';
@@ -187,29 +205,48 @@ export interface Ended {
   readonly toMs: number;
   /** Termination message. */
   readonly message?: string | undefined;
+  /** Whether it was ended because it was not live. */
+  readonly isKilled?: boolean;
 }
 
 /** Restart backoff, as in kubelets: 10 s to 5 min. */
 const INITIAL_BACKOFF_MS = 10_000;
 const MAX_BACKOFF_MS = 5 * 60_000;
 
-/** Returns the state of a container `elapsedMs` after the start of its Pod, and when the state changes. */
+/** Exit code of a container that is killed. */
+const KILLED = 137;
+
+/**
+ * Returns the state of a container `elapsedMs` after its first start, and when the state changes.
+ *
+ * @param killedAt returns when a run that starts at `fromMs` is killed
+ */
 export function containerStateAt(
   program: Program,
   restartPolicy: RestartPolicy,
   elapsedMs: number,
+  killedAt: (fromMs: number) => number = () => Infinity,
 ): { readonly state: ContainerState; readonly changesAtMs: number | undefined } {
   let fromMs = 0;
   let last: Ended | undefined;
   for (let restarts = 0; ; restarts++) {
     const forecast = program.forecast(elapsedMs - fromMs);
-    const toMs = fromMs + (forecast.kind === 'ends' ? forecast.atMs : forecast.untilMs);
-    if (forecast.kind === 'runs' || elapsedMs < toMs) {
+    const ownMs = fromMs + (forecast.kind === 'ends' ? forecast.atMs : forecast.untilMs);
+    const toMs = Math.min(ownMs, killedAt(fromMs));
+    const isKilled = toMs < ownMs;
+    if ((forecast.kind === 'runs' && !isKilled) || elapsedMs < toMs) {
       const state = { kind: 'running', sinceMs: fromMs, restarts, ...(last && { last }) } as const;
       return { state, changesAtMs: toMs === Infinity ? undefined : toMs };
     }
-    const { exitCode, message } = forecast;
-    const ended = { exitCode, fromMs, toMs, ...(message !== undefined && { message }) };
+    const { exitCode, message } =
+      isKilled || forecast.kind === 'runs' ? { exitCode: KILLED, message: undefined } : forecast;
+    const ended = {
+      exitCode,
+      fromMs,
+      toMs,
+      ...(message !== undefined && { message }),
+      ...(isKilled && { isKilled }),
+    };
     const restart = restartPolicy === 'Always' || (restartPolicy === 'OnFailure' && exitCode !== 0);
     if (!restart) return { state: { kind: 'ended', ended, restarts }, changesAtMs: undefined };
     const untilMs = toMs + backoffMs(restarts);
@@ -239,7 +276,7 @@ export interface LogOptions {
   readonly limitBytes: number | undefined;
 }
 
-/** Run of a container whose log is requested. Times are milliseconds since the Pod start. */
+/** Run of a container whose log is requested. Times are milliseconds since its first start. */
 export interface LoggedRun {
   readonly fromMs: number;
   /** Undefined while it runs. */

@@ -14,13 +14,13 @@ import { done, requeueAfter } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import { ContainerEvents } from './container-events.ts';
-import { containerStateAt, loggedRun, logOutput, programOf } from './fake-container.ts';
+import { LIVE, loggedRun, logOutput, programOf } from './fake-container.ts';
 import type { Forecast, LogOptions, LoggedRun, Program } from './fake-container.ts';
 import { kubeletApi } from './kubelet-api.ts';
 import type { LogRequest, LogResponse } from './kubelet-api.ts';
 import { podEnvironment } from './pod-environment.ts';
 import type { PodEnvironment } from './pod-environment.ts';
-import { podStatus, restartPolicyOf, waitingStatus } from './pod-status.ts';
+import { containersAt, hasContainerStates, podStatus, waitingStatus } from './pod-status.ts';
 import type { HttpHandler } from '../util/http.ts';
 
 /** Options of `FakeKubelet`. */
@@ -107,6 +107,10 @@ interface KnownPod {
   environment: PodEnvironment['variables'] | undefined;
   /** Programs by the name of their container. */
   readonly programs: Map<string, Program>;
+  /** Times at which the Pod was not live, in milliseconds since its start. */
+  readonly failures: { readonly fromMs: number; toMs: number }[];
+  /** Times at which ephemeral containers were added, in milliseconds since the start of the Pod. */
+  readonly added: Map<string, number>;
   /** Aborted when the Pod is removed, which ends followed logs. */
   readonly gone: AbortController;
 }
@@ -147,7 +151,7 @@ class FakeKubelet {
       return done();
     }
     if (isFinished(pod)) return done();
-    if ((pod.status?.phase ?? 'Pending') === 'Pending') {
+    if ((pod.status?.phase ?? 'Pending') === 'Pending' && known.stage?.name !== 'running') {
       const waitMs = this.#left(known, 'starting', this.#startupMs);
       if (waitMs > 0) return requeueAfter(waitMs);
     }
@@ -173,12 +177,18 @@ class FakeKubelet {
   /** Returns the program of a container. */
   #program(known: KnownPod, pod: DeepReadonly<Pod>, container: Container): Program {
     const { name } = container;
-    const { annotations } = pod.metadata;
+    // The annotations describe the containers that the test is about.
+    const isApp = pod.spec?.containers.some((each) => each.name === name);
+    const annotations = isApp ? pod.metadata.annotations : undefined;
+    const isInit =
+      container.restartPolicy !== 'Always' &&
+      pod.spec?.initContainers?.some((each) => each.name === name);
     const program =
       known.programs.get(name) ??
       programOf(container, {
         annotations,
         environment: known.environment?.get(name),
+        isInit,
         startedMs: this.#clock.now() - (this.#elapsed(known, pod) ?? 0),
       });
     if (known.environment) known.programs.set(name, program);
@@ -194,23 +204,38 @@ class FakeKubelet {
   readLog(key: ObjectKey, pod: DeepReadonly<Pod>, request: LogRequest): LogResponse {
     const { options, follow, signal } = request;
     const description = `container ${goQuote(request.container)} in pod ${goQuote(request.pod)}`;
-    const container = pod.spec?.containers.find(({ name }) => name === request.container);
-    if (!container) return logError(400, `${description} is not available`);
+    const { initContainers = [], containers = [], ephemeralContainers = [] } = pod.spec ?? {};
+    const all = [...initContainers, ...containers, ...ephemeralContainers];
+    if (!all.some(({ name }) => name === request.container)) {
+      return logError(400, `${description} is not available`);
+    }
     const known = this.#stateOf(key, pod);
     const elapsedMs = this.#elapsed(known, pod);
-    if (elapsedMs === undefined) {
-      const current = pod.status?.containerStatuses?.find(({ name }) => name === container.name);
+    const logged =
+      elapsedMs === undefined
+        ? undefined
+        : containersAt(pod, this.#runOf(known, pod, elapsedMs)).find(
+            ({ container }) => container.name === request.container,
+          );
+    if (elapsedMs === undefined || !logged?.state) {
+      const current = pod.status?.containerStatuses?.find(({ name }) => name === request.container);
       const reason = current?.state?.waiting?.reason ?? 'ContainerCreating';
       return logError(400, `${description} is waiting to start: ${reason}`);
     }
+    const { container, state, offsetMs } = logged;
     const program = this.#program(known, pod, container);
-    const { state } = containerStateAt(program, restartPolicyOf(pod), elapsedMs);
     const run = loggedRun(state, options.previous);
     if (!run) return logError(400, `previous terminated ${description} not found`);
     const isFollowed = follow && !options.previous && state.kind === 'running';
     return {
       kind: 'log',
-      body: this.#log(program, run, { known, elapsedMs, isFollowed, options, signal }),
+      body: this.#log(program, run, {
+        known,
+        elapsedMs: elapsedMs - offsetMs,
+        isFollowed,
+        options,
+        signal,
+      }),
     };
   }
 
@@ -256,6 +281,8 @@ class FakeKubelet {
       address: undefined,
       environment: undefined,
       programs: new Map<string, Program>(),
+      failures: [],
+      added: new Map<string, number>(),
       gone: new AbortController(),
     };
     this.#known.set(key, added);
@@ -309,15 +336,33 @@ class FakeKubelet {
     const elapsedMs = monotonic - this.#since(known, 'running', sinceMs);
     const { status, nextMs, states } = podStatus(pod, {
       startedMs: now - elapsedMs,
-      elapsedMs,
       address: pod.status?.podIP ?? (known.address ??= this.#nextAddress()),
-      programOf: (container) => this.#program(known, pod, container),
+      ...this.#runOf(known, pod, elapsedMs),
     });
     this.#events.changed(pod, states);
     if (pod.status?.phase !== status.phase || !hasContainerStates(pod, status)) {
       await this.#writeStatus(pod, status, context);
     }
     return nextMs === undefined ? done() : requeueAfter(nextMs);
+  }
+
+  /** Observes the annotations and the ephemeral containers of a Pod that runs. */
+  #runOf(known: KnownPod, pod: DeepReadonly<Pod>, elapsedMs: number) {
+    const { failures, added } = known;
+    const last = failures.at(-1);
+    const isFailing = last?.toMs === Infinity;
+    const isLive = pod.metadata.annotations?.[LIVE] !== 'false';
+    if (isLive && isFailing) last.toMs = elapsedMs;
+    if (!isLive && !isFailing) failures.push({ fromMs: elapsedMs, toMs: Infinity });
+    for (const { name } of pod.spec?.ephemeralContainers ?? []) {
+      if (!added.has(name)) added.set(name, elapsedMs);
+    }
+    return {
+      elapsedMs,
+      failures,
+      addedMs: (name: string) => added.get(name) ?? elapsedMs,
+      programOf: (container: Container) => this.#program(known, pod, container),
+    };
   }
 
   async #writeStatus(
@@ -366,25 +411,6 @@ interface LogState {
 
 function untilOf(forecast: Forecast): number {
   return forecast.kind === 'runs' ? forecast.untilMs : forecast.atMs;
-}
-
-/** Returns whether the Pod has the container states of `status`. */
-function hasContainerStates(
-  pod: DeepReadonly<Pod>,
-  { containerStatuses = [] }: PodStatus,
-): boolean {
-  const current = pod.status?.containerStatuses ?? [];
-  return containerStatuses.every(({ name, restartCount, state = {} }) => {
-    const before = current.find((container) => container.name === name);
-    const [kind] = Object.keys(state);
-    return (
-      before?.restartCount === restartCount &&
-      kind !== undefined &&
-      kind in (before.state ?? {}) &&
-      before.state?.waiting?.reason === state.waiting?.reason &&
-      before.state?.waiting?.message === state.waiting?.message
-    );
-  });
 }
 
 type PodStatus = NonNullable<Pod['status']>;

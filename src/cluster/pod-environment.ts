@@ -62,7 +62,7 @@ export async function podEnvironment(
     }
   }
   const variables = new Map<string, ReadonlyMap<string, string>>();
-  for (const container of pod.spec?.containers ?? []) {
+  for (const container of [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])]) {
     try {
       variables.set(container.name, await reader.variables(container));
     } catch (error) {

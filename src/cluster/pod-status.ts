@@ -1,8 +1,9 @@
 import type { Pod } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
+import { equalJson } from '../api/equal.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { formatDuration } from '../util/duration.ts';
-import { backoffMs, containerStateAt } from './fake-container.ts';
+import { backoffMs, containerStateAt, READY } from './fake-container.ts';
 import type { ContainerState, Ended, Program, RestartPolicy } from './fake-container.ts';
 import type { StartProblem } from './pod-environment.ts';
 
@@ -17,6 +18,81 @@ export interface PodRun {
   readonly elapsedMs: number;
   readonly address: string;
   readonly programOf: (container: Container) => Program;
+  /** Times at which the Pod was not live, in milliseconds since its start. */
+  readonly failures: readonly { readonly fromMs: number; readonly toMs: number }[];
+  /** Milliseconds from the start of the Pod until an ephemeral container was added. */
+  readonly addedMs: (ephemeral: string) => number;
+}
+
+/** Container of a started Pod. */
+export interface PodContainer {
+  readonly container: Container;
+  readonly kind: 'init' | 'sidecar' | 'app' | 'ephemeral';
+  /** Start of the container, in milliseconds since the start of the Pod. */
+  readonly offsetMs: number;
+  /** Undefined while it waits for init containers. */
+  readonly state: ContainerState | undefined;
+  /** Next change of the state, in milliseconds since the start of the Pod. */
+  readonly changesAtMs: number;
+}
+
+/** Returns the containers of a Pod. Init containers run one by one, and the others after them. */
+export function containersAt(
+  pod: DeepReadonly<Pod>,
+  { elapsedMs, programOf, failures, addedMs }: Omit<PodRun, 'startedMs' | 'address'>,
+): readonly PodContainer[] {
+  const policy = restartPolicyOf(pod);
+  let offsetMs: number | undefined = 0;
+  const run = (
+    container: Container,
+    kind: PodContainer['kind'],
+    restart: RestartPolicy,
+    startMs: number | undefined,
+  ): PodContainer => {
+    if (startMs === undefined) {
+      return { container, kind, offsetMs: 0, state: undefined, changesAtMs: Infinity };
+    }
+    const { periodSeconds = 10, failureThreshold = 3 } = container.livenessProbe ?? {};
+    const patienceMs = periodSeconds * failureThreshold * 1000;
+    const killedAt = (fromMs: number) => {
+      if (kind === 'init' || kind === 'ephemeral') return Infinity;
+      const killMs = (since: number) => Math.max(startMs + fromMs, since) + patienceMs;
+      const failure = failures.find((each) => killMs(each.fromMs) <= each.toMs);
+      return failure ? killMs(failure.fromMs) - startMs : Infinity;
+    };
+    const program = programOf(container);
+    const at = containerStateAt(program, restart, elapsedMs - startMs, killedAt);
+    const changesAtMs = startMs + (at.changesAtMs ?? Infinity);
+    return { container, kind, offsetMs: startMs, state: at.state, changesAtMs };
+  };
+  const first = (pod.spec?.initContainers ?? []).map((container) => {
+    if (container.restartPolicy === 'Always') return run(container, 'sidecar', 'Always', offsetMs);
+    const init = run(container, 'init', policy === 'Never' ? 'Never' : 'OnFailure', offsetMs);
+    offsetMs = isSuccess(init) ? init.offsetMs + (init.state?.ended.toMs ?? 0) : undefined;
+    return init;
+  });
+  const apps = (pod.spec?.containers ?? []).map((each) => run(each, 'app', policy, offsetMs));
+  const added = (pod.spec?.ephemeralContainers ?? []).map((each) =>
+    run(each, 'ephemeral', 'Never', addedMs(each.name)),
+  );
+  const isOver = apps.every(({ state }) => state?.kind === 'ended');
+  const all = [...first, ...apps, ...added];
+  return isOver ? all.map((each) => stopped(each, elapsedMs)) : all;
+}
+
+/** Returns a sidecar as it is after the other containers have ended. */
+function stopped(sidecar: PodContainer, elapsedMs: number): PodContainer {
+  const { kind, offsetMs, state } = sidecar;
+  if (kind !== 'sidecar' || state?.kind !== 'running') return sidecar;
+  const ended = { exitCode: 0, fromMs: state.sinceMs, toMs: elapsedMs - offsetMs };
+  const { restarts } = state;
+  return { ...sidecar, state: { kind: 'ended', ended, restarts }, changesAtMs: Infinity };
+}
+
+function isSuccess(
+  init: PodContainer,
+): init is PodContainer & { state: Extract<ContainerState, { kind: 'ended' }> } {
+  return init.state?.kind === 'ended' && init.state.ended.exitCode === 0;
 }
 
 /**
@@ -25,25 +101,41 @@ export interface PodRun {
  */
 export function podStatus(
   pod: DeepReadonly<Pod>,
-  { startedMs, elapsedMs, address, programOf }: PodRun,
+  podRun: PodRun,
 ): {
   readonly status: Status;
   readonly nextMs: number | undefined;
   readonly states: ReadonlyMap<string, ContainerState>;
 } {
-  const policy = restartPolicyOf(pod);
-  const containers = (pod.spec?.containers ?? []).map((container) => {
-    const { state, changesAtMs } = containerStateAt(programOf(container), policy, elapsedMs);
-    return { container, state, changesAtMs };
-  });
+  const { startedMs, elapsedMs, address } = podRun;
+  const containers = containersAt(pod, podRun);
   const nextChangeMs = containers.reduce(
-    (next, { changesAtMs = Infinity }) => Math.min(next, changesAtMs),
+    (next, { changesAtMs }) => Math.min(next, changesAtMs),
     Infinity,
   );
   const at = (ms: number) => timestamp(startedMs + ms);
-  const phase = phaseOf(containers.map(({ state }) => state));
-  const isServing = containers.every(({ state }) => state.kind === 'running');
-  const changedMs = containers.reduce((latest, { state }) => Math.max(latest, changedAt(state)), 0);
+  const phase = phaseOf(containers);
+  const canServe = pod.metadata.annotations?.[READY] !== 'false';
+  const isReady = ({ state }: PodContainer) => state?.kind === 'running' && canServe;
+  const serving = containers.filter(({ kind }) => kind === 'app' || kind === 'sidecar');
+  const changedMs = serving.reduce(
+    (latest, { offsetMs, state }) => Math.max(latest, offsetMs + (state ? changedAt(state) : 0)),
+    0,
+  );
+  const incomplete = containers.filter((each) => each.kind === 'init' && !isSuccess(each));
+  const statusesOf = (...kinds: readonly PodContainer['kind'][]) =>
+    containers
+      .filter(({ kind }) => kinds.includes(kind))
+      .map((each) => containerStatus(pod, each, isReady(each), at));
+  const initContainerStatuses = statusesOf('init', 'sidecar');
+  const ephemeralContainerStatuses = statusesOf('ephemeral');
+  const conditions = conditionsOf({
+    phase,
+    isServing: serving.every(isReady),
+    startedAt: at(0),
+    changedAt: at(changedMs),
+    incomplete: incomplete.map(({ container }) => container.name),
+  });
   return {
     status: {
       phase,
@@ -52,14 +144,26 @@ export function podStatus(
       hostIPs: [{ ip: '10.0.0.1' }],
       podIP: address,
       podIPs: [{ ip: address }],
-      conditions: conditionsOf({ phase, isServing, startedAt: at(0), changedAt: at(changedMs) }),
-      containerStatuses: containers.map(({ container, state }) =>
-        containerStatus(pod, container, state, at),
-      ),
+      conditions: conditions.map((condition) => dated(condition, pod, at(elapsedMs))),
+      ...(initContainerStatuses.length > 0 && { initContainerStatuses }),
+      containerStatuses: statusesOf('app'),
+      ...(ephemeralContainerStatuses.length > 0 && { ephemeralContainerStatuses }),
     },
     nextMs: Number.isFinite(nextChangeMs) ? nextChangeMs - elapsedMs : undefined,
-    states: new Map(containers.map(({ container, state }) => [container.name, state])),
+    states: new Map(
+      containers.flatMap(({ container, state }) => (state ? [[container.name, state]] : [])),
+    ),
   };
+}
+
+type Condition = NonNullable<Status['conditions']>[number];
+
+/** Returns a condition with the time at which the status of the Pod got it. */
+function dated(condition: Condition, { status }: DeepReadonly<Pod>, now: string): Condition {
+  const before = status?.conditions?.find(({ type }) => type === condition.type);
+  if (!before || condition.type === 'PodScheduled') return condition;
+  const isSame = before.status === condition.status;
+  return { ...condition, lastTransitionTime: (isSame && before.lastTransitionTime) || now };
 }
 
 export function restartPolicyOf({ spec }: DeepReadonly<Pod>): RestartPolicy {
@@ -67,9 +171,14 @@ export function restartPolicyOf({ spec }: DeepReadonly<Pod>): RestartPolicy {
   return policy === 'Never' || policy === 'OnFailure' ? policy : 'Always';
 }
 
-function phaseOf(states: readonly ContainerState[]): string {
-  if (states.some(({ kind }) => kind !== 'ended')) return 'Running';
-  const hasFailed = states.some((state) => state.kind === 'ended' && state.ended.exitCode !== 0);
+function phaseOf(containers: readonly PodContainer[]): string {
+  const inits = containers.filter((each) => each.kind === 'init' && !isSuccess(each));
+  if (inits.length > 0) {
+    return inits.some(({ state }) => state?.kind === 'ended') ? 'Failed' : 'Pending';
+  }
+  const states = containers.filter(({ kind }) => kind === 'app').map(({ state }) => state);
+  if (states.some((state) => state?.kind !== 'ended')) return 'Running';
+  const hasFailed = states.some((state) => state?.kind === 'ended' && state.ended.exitCode !== 0);
   return hasFailed ? 'Failed' : 'Succeeded';
 }
 
@@ -82,15 +191,19 @@ function conditionsOf({
   isServing,
   startedAt,
   changedAt,
+  incomplete = [],
 }: {
   readonly phase: string;
   readonly isServing: boolean;
   readonly startedAt: string;
   readonly changedAt: string;
-}): NonNullable<Status['conditions']> {
+  /** Names of init containers. */
+  readonly incomplete?: readonly string[];
+}): Condition[] {
   const always = (type: string) => ({ type, status: 'True', lastTransitionTime: startedAt });
   const completed = phase === 'Succeeded' ? { reason: 'PodCompleted' } : {};
-  const unready = phase === 'Running' || phase === 'Failed' ? { reason: 'ContainersNotReady' } : {};
+  const isUnready = phase !== 'Succeeded' && (phase !== 'Pending' || incomplete.length > 0);
+  const unready = isUnready ? { reason: 'ContainersNotReady' } : {};
   const serving = (type: string) => ({
     type,
     status: isServing ? 'True' : 'False',
@@ -99,7 +212,14 @@ function conditionsOf({
   });
   return [
     always('PodScheduled'),
-    always('Initialized'),
+    incomplete.length === 0
+      ? always('Initialized')
+      : {
+          ...always('Initialized'),
+          status: 'False',
+          reason: 'ContainersNotInitialized',
+          message: `containers with incomplete status: [${incomplete.join(' ')}]`,
+        },
     serving('ContainersReady'),
     serving('Ready'),
   ];
@@ -107,19 +227,33 @@ function conditionsOf({
 
 function containerStatus(
   { metadata }: DeepReadonly<Pod>,
-  { name, image = '' }: Container,
-  state: ContainerState,
+  { container, kind, offsetMs, state }: PodContainer,
+  isReady: boolean,
   at: (ms: number) => string,
 ): ContainerStatus {
-  return {
+  const { name, image = '', resources } = container;
+  const { requests } = resources ?? {};
+  const common = {
     name,
     image,
     imageID: '',
+    ...(resources && {
+      resources: structuredClone(resources) as ContainerStatus['resources'] & {},
+    }),
+    ...(requests && { allocatedResources: { ...requests } }),
+  };
+  if (!state) {
+    const waiting = { reason: 'PodInitializing' };
+    return { ...common, ready: false, started: false, restartCount: 0, state: { waiting } };
+  }
+  const hasSucceeded = state.kind === 'ended' && state.ended.exitCode === 0;
+  return {
+    ...common,
     containerID: `fake://${metadata.uid}/${name}`,
-    ready: state.kind === 'running',
-    started: state.kind === 'running',
+    ready: kind === 'init' ? hasSucceeded : isReady && kind !== 'ephemeral',
+    started: kind !== 'init' && kind !== 'ephemeral' && state.kind === 'running',
     restartCount: state.restarts,
-    ...statesOf(state, at, `container=${name} pod=${podText(metadata)}`),
+    ...statesOf(state, (ms) => at(offsetMs + ms), `container=${name} pod=${podText(metadata)}`),
   };
 }
 
@@ -205,4 +339,28 @@ function statesOf(
     case 'ended':
       return { state: { terminated: terminated(state.ended) } };
   }
+}
+
+/** Returns whether the Pod has the container states of `status`. */
+export function hasContainerStates(pod: DeepReadonly<Pod>, status: Status): boolean {
+  const lists = [
+    'initContainerStatuses',
+    'containerStatuses',
+    'ephemeralContainerStatuses',
+  ] as const;
+  return lists.every((list) =>
+    (status[list] ?? []).every(({ name, ready, restartCount, resources, state = {} }) => {
+      const before = pod.status?.[list]?.find((container) => container.name === name);
+      const [kind] = Object.keys(state);
+      return (
+        before?.restartCount === restartCount &&
+        before.ready === ready &&
+        equalJson(before.resources ?? {}, resources ?? {}) &&
+        kind !== undefined &&
+        kind in (before.state ?? {}) &&
+        before.state?.waiting?.reason === state.waiting?.reason &&
+        before.state?.waiting?.message === state.waiting?.message
+      );
+    }),
+  );
 }

@@ -237,7 +237,12 @@ describe('subresources of built-in kinds', () => {
     const api = new Api();
     await api.post(PODS, pod('web'));
     const { status, body } = await api.post(`${PODS}/web/exec?command=ls`, {});
-    assert.deepEqual([status, body.message], [501, 'this server does not serve pods/exec']);
+    assert.equal(status, 501);
+    assert.match(body.message ?? '', /^this server does not serve pods\/exec/);
+    for (const subresource of ['attach', 'exec', 'portforward', 'proxy']) {
+      const missing = await api.post(`${PODS}/missing/${subresource}`, {});
+      assert.equal(missing.status, 404, subresource);
+    }
   });
 
   test('a Job without a propagation policy orphans its Pods', async () => {

@@ -5,6 +5,7 @@ import { CONFIG_MAPS } from '../../support/config-maps.ts';
 import { ClusterBench, NAMESPACE } from './cluster-bench.ts';
 import { Simulation } from '../../support/simulation.ts';
 
+const READY = 'kubelet.crd-controller/ready';
 const SECRETS = { ...CONFIG_MAPS, plural: 'secrets', kind: 'Secret' };
 
 describe('the simulated kubelet', () => {
@@ -165,6 +166,102 @@ describe('The events and states of a simulated kubelet', () => {
       ),
     );
     assert.ok((await state('optional'))?.running);
+  });
+
+  it('runs init containers in order, and sidecars beside the others', async () => {
+    const initContainers = [
+      { name: 'first', image: 'busybox', command: ['sleep', '10'] },
+      { name: 'proxy', image: 'proxy', restartPolicy: 'Always' },
+      { name: 'setup', image: 'setup' },
+      { name: 'last', image: 'busybox', command: ['sh', '-c', 'sleep 10; echo done'] },
+    ];
+    await bench.createPod('web', { initContainers });
+    const status = async () => (await bench.get(PODS, 'web')).status;
+    const kinds = async () =>
+      (await status())?.initContainerStatuses?.map(({ state = {} }) => Object.keys(state)[0]);
+    await bench.pass(5000);
+    assert.deepEqual(await kinds(), ['running', 'waiting', 'waiting', 'waiting']);
+    assert.equal((await status())?.phase, 'Pending');
+    assert.equal((await state('web'))?.waiting?.reason, 'PodInitializing');
+    const initialized = (await status())?.conditions?.find(({ type }) => type === 'Initialized');
+    assert.equal(initialized?.message, 'containers with incomplete status: [first setup last]');
+    await bench.pass(10_000);
+    assert.deepEqual(await kinds(), ['terminated', 'running', 'terminated', 'running']);
+    await bench.pass(10_000);
+    assert.equal((await status())?.phase, 'Running');
+    assert.ok((await state('web'))?.running);
+    assert.equal(
+      (await status())?.conditions?.find(({ type }) => type === 'Ready')?.status,
+      'True',
+    );
+    assert.equal(await bench.log('web', '?container=last'), 'done\n');
+  });
+
+  it('fails a Pod whose init container fails, if the Pod does not restart containers', async () => {
+    const initContainers = [{ name: 'setup', image: 'busybox', command: ['false'] }];
+    await bench.createPod('web', { initContainers, restartPolicy: 'Never' });
+    await bench.createPod('retried', { initContainers });
+    await bench.pass(15_000);
+    assert.equal((await bench.get(PODS, 'web')).status?.phase, 'Failed');
+    const { status } = await bench.get(PODS, 'retried');
+    assert.equal(status?.phase, 'Pending');
+    assert.equal(status.initContainerStatuses?.[0]?.restartCount, 1);
+  });
+
+  it('makes containers unready by annotation', async () => {
+    const annotate = (value: string | null) =>
+      bench.merge(PODS, 'web', { metadata: { annotations: { [READY]: value } } });
+    const ready = async () => {
+      const { status } = await bench.get(PODS, 'web');
+      const condition = status?.conditions?.find(({ type }) => type === 'Ready');
+      return [condition?.status, condition?.lastTransitionTime, status?.phase];
+    };
+    const now = () => new Date(bench.clock.now()).toISOString().replace(/\.\d+/, '');
+    await bench.createPod('web', {}, { annotations: { [READY]: 'false' } });
+    await bench.pass(5000);
+    assert.equal((await ready())[0], 'False');
+    await annotate(null);
+    const readyAt = now();
+    await bench.pass(5000);
+    assert.deepEqual(await ready(), ['True', readyAt, 'Running']);
+    await annotate('false');
+    const unreadyAt = now();
+    await bench.pass(5000);
+    assert.deepEqual(await ready(), ['False', unreadyAt, 'Running']);
+  });
+
+  it('restarts containers that are not live by annotation', async () => {
+    const live = 'kubelet.crd-controller/live';
+    const livenessProbe = { periodSeconds: 5, failureThreshold: 2, httpGet: { port: 80 } };
+    await bench.createPod('web', container({ livenessProbe }));
+    await bench.pass(60_000);
+    await bench.merge(PODS, 'web', { metadata: { annotations: { [live]: 'false' } } });
+    await bench.pass(5000);
+    assert.ok((await state('web'))?.running);
+    await bench.pass(6000);
+    assert.equal((await state('web'))?.waiting?.reason, 'CrashLoopBackOff');
+    await bench.merge(PODS, 'web', { metadata: { annotations: { [live]: null } } });
+    await bench.pass(3_600_000);
+    const [status] = (await bench.get(PODS, 'web')).status?.containerStatuses ?? [];
+    assert.deepEqual([status?.restartCount, status?.ready], [1, true]);
+    assert.equal(status?.lastState?.terminated?.exitCode, 137);
+  });
+
+  it('reports ephemeral containers and a resize in the status', async () => {
+    await bench.createPod('web', container({ resources: { requests: { cpu: '1' } } }));
+    await bench.pass(1000);
+    const at = { namespace: NAMESPACE, name: 'web' };
+    const patch = (subresource: string, spec: object) =>
+      bench.client.patch(PODS, at, { type: 'strategic', body: { spec } }, { subresource });
+    await patch('ephemeralcontainers', { ephemeralContainers: [{ name: 'debug', image: 'sh' }] });
+    const resources = { requests: { cpu: '2' } };
+    await patch('resize', { containers: [{ name: 'app', resources }] });
+    await bench.pass(1000);
+    const { status } = await bench.get(PODS, 'web');
+    assert.ok(status?.ephemeralContainerStatuses?.[0]?.state?.running);
+    const [app] = status.containerStatuses ?? [];
+    assert.deepEqual(app?.resources, resources);
+    assert.deepEqual(app?.allocatedResources, resources.requests);
   });
 
   it('writes no events if they are disabled', async () => {
