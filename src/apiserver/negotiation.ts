@@ -232,7 +232,12 @@ export function renderList(
   switch (representation.form) {
     case 'object':
       return {
-        head: { kind: definition.listKind, apiVersion: apiVersionIn(definition), metadata },
+        head: {
+          kind: definition.listKind,
+          apiVersion: apiVersionIn(definition),
+          // As upstream, which writes the lists of custom resources field by field.
+          metadata: definition.custom ? { continue: '', ...metadata } : metadata,
+        },
         field: 'items',
         encoding,
         message: messageOfKind(definition),

@@ -7,6 +7,8 @@ import type { ApiObject, ResourceDefinition } from './resource-definition.ts';
 import { duplicateFields, readObject, strictDuplicates, unrecognized } from './request-body.ts';
 import { fieldError } from './schema/field-error.ts';
 import { goJson } from './schema/go-format.ts';
+import { messageOfKind } from './protobuf/protobuf-body.ts';
+import { withoutZeroValues } from './protobuf/zero-values.ts';
 import { objectAt, own } from './schema/json-value.ts';
 import { isRecord } from '../util/values.ts';
 import { MAX_REPORTED, prune } from './schema/pruning.ts';
@@ -97,7 +99,15 @@ export function decodeObject(
   const oddities = [...dropped, ...pruned]
     .slice(0, MAX_REPORTED)
     .map((path) => `unknown field ${JSON.stringify(path)}`);
-  return { object, oddities };
+  return { object: goObject(object, definition), oddities };
+}
+
+/** Returns an object of a built-in kind without the zero values that Go omits. */
+function goObject({ metadata, ...object }: ApiObject, definition: ResourceDefinition): ApiObject {
+  const message = messageOfKind(definition);
+  const { apiVersion, kind } = object;
+  const members = message ? withoutZeroValues(object, message) : object;
+  return { apiVersion, kind, metadata, ...members };
 }
 
 /** Returns the duplicate fields in the body, unless the client ignores them. */
@@ -222,7 +232,7 @@ function decodeMetadata(
     const { kind, custom } = definition;
     throw refuse(
       custom
-        ? mismatch('metadata', value, 'ObjectMeta')
+        ? `json: cannot unmarshal ${goTypeOf(value)} into Go value of type v1.ObjectMeta`
         : mismatch('metadata', value, 'v1.ObjectMeta', kind),
     );
   }
@@ -235,11 +245,18 @@ function decodeMetadata(
       const path = definition.custom ? field : `metadata.${field}`;
       const problem = shapeProblem(path, member, shape);
       if (problem) throw refuse(problem);
-      if (!isEmpty(member)) metadata[field] = member;
+      if (!isEmpty(member)) metadata[field] = shape === 'map' ? withoutNulls(member) : member;
     }
   }
   delete metadata['selfLink'];
   return metadata as Partial<ObjectMeta> as ObjectMeta;
+}
+
+/** Null in a map of strings is Go's zero value. */
+function withoutNulls(map: object): object {
+  const entries = Object.entries(map);
+  if (!entries.some(([, value]) => value === null)) return map;
+  return Object.fromEntries(entries.map(([key, value]: [string, unknown]) => [key, value ?? '']));
 }
 
 /** Whether a member is omitted from storage, like with Go's `omitempty`. */
@@ -261,7 +278,7 @@ function shapeProblem(path: string, value: unknown, shape: Shape): string | unde
     case 'map':
       if (!isRecord(value)) return mismatch(path, value, 'map[string]string');
       return Object.values(value)
-        .filter((item) => typeof item !== 'string')
+        .filter((item) => typeof item !== 'string' && item !== null)
         .map((item) => mismatch(path, item, 'string'))
         .at(0);
     case 'owners':

@@ -81,7 +81,7 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
     return shallow(() => decodeBody(bodyBytes(request), expected, message));
   }
   if (type !== 'application/json' && type !== YAML_TYPE) {
-    throw unsupportedMediaType(message ? [...BODY_TYPES, PROTOBUF_TYPE] : BODY_TYPES);
+    throw unsupportedMediaType([...BODY_TYPES, PROTOBUF_TYPE]);
   }
   const text = bodyText(request);
   const refuse = (why: string) => unrecognized(expected, why, text);

@@ -188,8 +188,13 @@ export class RequestHandler {
     const [first, ...rest] = segments;
     const health = healthResponse(target);
     if (health) return health;
-    if (request.method !== 'GET') {
-      if (!discover(this.#deps.backend.registry, segments, undefined)) return undefined;
+    // As upstream, the method does not matter at the root and at the list of groups.
+    const isPlain = first === undefined || (first === 'apis' && rest.length === 0);
+    if (request.method !== 'GET' && !isPlain) {
+      const isVersion = first === 'version' && rest.length === 0;
+      if (!isVersion && !discover(this.#deps.backend.registry, segments, undefined)) {
+        return undefined;
+      }
       throw methodNotAllowed();
     }
     const { accept } = request.headers;
@@ -232,7 +237,9 @@ export class RequestHandler {
     try {
       const rendered = info && (await answerCall(backend, request, user, info, notes));
       if (!rendered) {
-        if (isOfTheServer(backend.registry, target)) throw noSuchPath();
+        if (isOfTheServer(backend.registry, target)) {
+          throw isWatchPath(target) ? methodNotAllowed() : noSuchPath();
+        }
         answered(404);
         return textResponse(404, '404 page not found\n');
       }
@@ -342,6 +349,12 @@ function recordOf(
 /** Ends a response without a reader. */
 async function discard({ body }: HttpResponse): Promise<void> {
   await body[Symbol.asyncIterator]().return?.();
+}
+
+/** Whether a path is that of a legacy watch, which has no other verb. */
+function isWatchPath({ segments }: Target): boolean {
+  const at = segments[0] === 'api' ? 2 : 3;
+  return segments[at] === 'watch' && segments.length > at + 1;
 }
 
 /** Whether a path is in a built-in group, where a missing resource gets a Status. */

@@ -216,3 +216,60 @@ test('a patch that does not fit is refused with the code of its type', async () 
   assert.match(body.message, /Invalid value: "map\[data:x\]": cannot restore map from string$/);
   assert.equal((await send('text/plain', {})).body.message, '415: Unsupported Media Type');
 });
+
+test('zero values that Go omits are not stored, and belong to no manager', async () => {
+  const { status, body } = await api.post(`${path}?dryRun=All`, configMap('empty', {}));
+  assert.equal(status, 201);
+  assert.deepEqual([body.data, body.metadata.managedFields], [undefined, undefined]);
+  const nulls = configMap('empty', { a: null }, { annotations: { a: null } });
+  const texts = await api.post(`${path}?dryRun=All`, nulls);
+  assert.deepEqual([texts.body.data, texts.body.metadata.annotations], [{ a: '' }, { a: '' }]);
+  const container = { name: 'main', image: 'image', command: [], tty: false };
+  const pod = await api.post(`/api/v1/namespaces/${space}/pods?dryRun=All`, {
+    metadata: { name: 'zero' },
+    spec: { hostNetwork: false, nodeSelector: {}, volumes: [], containers: [container] },
+  });
+  assert.equal(pod.status, 201);
+  const { spec } = pod.body;
+  assert.deepEqual([spec.hostNetwork, spec.nodeSelector], [undefined, undefined]);
+  assert.deepEqual([spec.containers[0].command, spec.containers[0].tty], [undefined, undefined]);
+  const fields = JSON.stringify(pod.body.metadata.managedFields);
+  assert.doesNotMatch(fields, /f:hostNetwork|f:nodeSelector|f:command|f:tty/);
+});
+
+test('an image without a name and credentials that are not JSON are invalid', async () => {
+  const pod = (image: string) => ({
+    metadata: { name: 'blank' },
+    spec: { containers: [{ name: 'main', image }] },
+  });
+  for (const image of [' ', 'image ']) {
+    const { status, body } = await api.post(
+      `/api/v1/namespaces/${space}/pods?dryRun=All`,
+      pod(image),
+    );
+    assert.deepEqual([status, body.details.causes[0].field], [422, 'spec.containers[0].image']);
+  }
+  for (const text of ['{bad', '[1]']) {
+    const { status, body } = await api.post(`/api/v1/namespaces/${space}/secrets?dryRun=All`, {
+      metadata: { name: 'credentials' },
+      type: 'kubernetes.io/dockerconfigjson',
+      data: { '.dockerconfigjson': Buffer.from(text).toString('base64') },
+    });
+    assert.deepEqual([status, body.details.causes[0].field], [422, 'data[.dockerconfigjson]']);
+  }
+});
+
+test('other verbs of a legacy watch, of exec and of the version are not allowed', async () => {
+  const pods = `/api/v1/namespaces/${space}/pods`;
+  for (const [method, url, code] of [
+    ['POST', `/api/v1/watch/namespaces/${space}/configmaps`, 405],
+    ['DELETE', `/api/v1/watch/namespaces/${space}/configmaps`, 405],
+    ['POST', '/version', 405],
+    ['GET', `${pods}/none/exec`, 404],
+    ['PUT', `${pods}/none/exec`, 405],
+    ['POST', '/apis', 200],
+  ] as const) {
+    const { status } = await api.send(method, url, method === 'GET' ? undefined : {});
+    assert.equal(status, code, `${method} ${url}`);
+  }
+});

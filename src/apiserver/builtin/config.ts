@@ -1,7 +1,9 @@
 import { equalJson } from '../../api/equal.ts';
+import { goTypeOf, inspectJson } from '../go-json.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { fieldError } from '../schema/field-error.ts';
+import { isRecord } from '../../util/values.ts';
 import { CONFIG_MAP_COLUMNS, SECRET_COLUMNS } from '../table/builtin-columns.ts';
 import { NAME_AND_AGE_COLUMNS } from '../table/kind-columns.ts';
 import type { KindTraits } from './definition.ts';
@@ -79,6 +81,7 @@ function validateSecret(secret: StoredObject): readonly FieldError[] {
   const type = textIn(secret, 'type');
   for (const entry of SECRET_ENTRIES.get(type) ?? []) {
     if (!Object.hasOwn(data, entry)) findings.required(`data[${entry}]`);
+    else if (entry.startsWith('.docker')) requireJson(entry, textIn(data, entry), findings);
   }
   if (type === 'kubernetes.io/basic-auth') {
     const entries = ['username', 'password'];
@@ -91,6 +94,16 @@ function validateSecret(secret: StoredObject): readonly FieldError[] {
     findings.required(`metadata.annotations[${account}]`);
   }
   return findings.errors;
+}
+
+/** The credentials of registries are a JSON object, which the message does not show. */
+function requireJson(entry: string, base64: string, findings: Findings): void {
+  const text = Buffer.from(base64, 'base64').toString();
+  const { problem } = inspectJson(text);
+  const value: unknown = problem === undefined ? JSON.parse(text) : undefined;
+  const mismatch = `json: cannot unmarshal ${goTypeOf(value)} into Go value of type map[string]interface {}`;
+  if (problem === undefined && (value === null || isRecord(value))) return;
+  findings.invalid(`data[${entry}]`, '<secret contents redacted>', problem ?? mismatch);
 }
 
 function validateSecretUpdate(secret: StoredObject, previous: StoredObject): readonly FieldError[] {

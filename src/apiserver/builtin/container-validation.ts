@@ -23,6 +23,10 @@ export function validateContainer(
   findings.requireText(container, 'name', path);
   findings.requireFormat(container, 'name', 'dns1123Label', path);
   findings.requireText(container, 'image', path);
+  const image = textIn(container, 'image');
+  if (image !== image.trim()) {
+    findings.invalid(`${path}.image`, image, 'must not have leading or trailing whitespace');
+  }
   findings.requireOneOf(
     container,
     'terminationMessagePolicy',

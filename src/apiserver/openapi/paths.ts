@@ -75,12 +75,11 @@ export function pathsOf(definition: ResourceDefinition): Readonly<Record<string,
 /** The item with the operations of these verbs only. */
 function served(item: PathItem, verbs: readonly string[] | undefined): PathItem {
   if (!verbs) return item;
-  const entries = Object.entries(item).filter(([, operation]) => {
-    if (Array.isArray(operation)) return true;
-    const action = (operation as Operation)['x-kubernetes-action'];
-    return verbs.includes(WRITE_VERBS[action] ?? action);
-  });
-  return Object.fromEntries(entries) as Record<string, never> as unknown as PathItem;
+  const { parameters, ...operations } = item;
+  const entries = Object.entries(operations).filter(([, { 'x-kubernetes-action': action }]) =>
+    verbs.includes(WRITE_VERBS[action] ?? action),
+  );
+  return { ...Object.fromEntries(entries), parameters };
 }
 
 const WRITE_VERBS: Readonly<Partial<Record<Action, string>>> = { post: 'create', put: 'update' };

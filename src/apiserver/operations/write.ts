@@ -78,9 +78,9 @@ export function prepareNew(call: Call, draft: ApiObject, applied?: AppliedFields
     definition,
     object,
     withSchemaErrors(validateObject(call, object), [
-      ...(hooks?.validate?.(object, undefined) ?? []),
       ...validateMetadata(object.metadata, definition.namespaced, nameFormat),
       ...(definition.custom ? [] : validateKubeFinalizers(object.metadata)),
+      ...(hooks?.validate?.(object, undefined) ?? []),
     ]),
   );
   return { call, object };

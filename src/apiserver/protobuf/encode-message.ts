@@ -125,6 +125,11 @@ const MEMBERS: ReadonlyMap<string, (value: unknown) => JsonObject> = new Map<
   ['runtime.RawExtension', (value) => ({ raw: value })],
 ]);
 
+/** Whether the JSON of a message is not an object of its fields. */
+export function hasCustomJson(message: string): boolean {
+  return MEMBERS.has(message);
+}
+
 /** Seconds since the Unix epoch and nanoseconds, which Go truncates to microseconds; none for the zero time. */
 function time(value: unknown): JsonObject {
   if (typeof value !== 'string') return {};

@@ -4,7 +4,9 @@ import { isApiError, isCausedByInvalid } from '../../../src/api/api-error.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '../../../src/api/builtin.ts';
 import { COUNTS } from '../../../src/api/generated/count.ts';
 import type { Count, CountStatus } from '../../../src/api/generated/count.ts';
+import type { KubernetesObject } from '../../../src/api/object.ts';
 import { groupResourceOf } from '../../../src/api/resource.ts';
+import type { Resource } from '../../../src/api/resource.ts';
 import { StatusWriter } from '../../../src/manager/status-writer.ts';
 import type { StatusEvent } from '../../../src/manager/status-writer.ts';
 import { TerminalError } from '../../../src/workqueue/outcome.ts';
@@ -12,6 +14,19 @@ import { NAMESPACE, SyncBench } from '../../support/sync-bench.ts';
 import { countDraft, crdOf } from '../../support/test-cluster.ts';
 
 const AT = { namespace: NAMESPACE, name: 'test-count' };
+
+interface Balanced extends KubernetesObject {
+  spec?: object;
+  status?: { loadBalancer: { ingress?: object[] } };
+}
+
+const BALANCED: Resource<Balanced> = {
+  group: '',
+  version: 'v1',
+  plural: 'services',
+  kind: 'Service',
+  namespaced: true,
+};
 
 async function setUp() {
   const bench = await SyncBench.with(COUNTS);
@@ -55,6 +70,22 @@ test('removes fields that are missing from the new status', async () => {
   await write(count, { replicas: 1, readyReplicas: 1 });
   await write(await live(), { replicas: 2 });
   assert.deepEqual((await live()).status, { replicas: 2 });
+});
+
+test('removes members that are missing from an object in the new status', async () => {
+  const bench = await SyncBench.with(COUNTS);
+  const service = await bench.create(BALANCED, {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace: NAMESPACE, name: 'web' },
+    spec: { type: 'LoadBalancer', ports: [{ port: 80 }] },
+  });
+  const writer = new StatusWriter(BALANCED, 'test');
+  const live = () => bench.get(BALANCED, 'web');
+  await writer.write(bench.context, service, { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } });
+  assert.ok((await live()).status?.loadBalancer.ingress);
+  await writer.write(bench.context, await live(), { loadBalancer: {} });
+  assert.deepEqual((await live()).status, { loadBalancer: {} });
 });
 
 test('a status differs if the value or presence of a field differs', async () => {

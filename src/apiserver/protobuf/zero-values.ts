@@ -1,0 +1,54 @@
+import { isRecord } from '../../util/values.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { Draft, mapItems, own } from '../schema/json-value.ts';
+import type { Field, MessageType } from './decode-message.ts';
+import { typeOf } from './decode-message.ts';
+import { hasCustomJson } from './encode-message.ts';
+
+/**
+ * Returns an object as Go encodes it after decoding: without the zero values that Go omits, such as empty maps and
+ * lists. Returns `object` itself if nothing changes, and shares unchanged parts with it.
+ */
+export function withoutZeroValues(object: JsonObject, type: MessageType): JsonObject {
+  let draft = new Draft(object);
+  for (const field of type.fields.values()) {
+    if (field.name === undefined) {
+      // The members of the value are members of the object.
+      draft = new Draft(withoutZeros(draft.value, field.type));
+      continue;
+    }
+    const value = own(draft.value, field.name);
+    if (value === undefined || value === null) continue;
+    if (isOmitted(field, value)) draft.delete(field.name);
+    else draft.set(field.name, memberOf(field, value));
+  }
+  return draft.value;
+}
+
+function isOmitted({ optional, pointer, label }: Field, value: unknown): boolean {
+  if (!optional || (pointer && label === 'single')) return false;
+  if (label === 'list') return Array.isArray(value) && value.length === 0;
+  if (label === 'map') return isRecord(value) && Object.keys(value).length === 0;
+  return value === '' || value === 0 || value === false;
+}
+
+function memberOf({ label, type }: Field, value: unknown): unknown {
+  if (label === 'list') {
+    return Array.isArray(value) ? mapItems(value, (item) => valueOf(item, type)) : value;
+  }
+  if (label !== 'map' || !isRecord(value)) return valueOf(value, type);
+  const draft = new Draft(value);
+  for (const [key, member] of Object.entries(value)) {
+    draft.set(key, member === null && type === 'string' ? '' : valueOf(member, type));
+  }
+  return draft.value;
+}
+
+function valueOf(value: unknown, type: Field['type']): unknown {
+  return isRecord(value) ? withoutZeros(value, type) : value;
+}
+
+function withoutZeros(value: JsonObject, type: Field['type']): JsonObject {
+  if (typeof type === 'string' || hasCustomJson(type.message)) return value;
+  return withoutZeroValues(value, typeOf(type.message));
+}
