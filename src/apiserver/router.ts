@@ -181,7 +181,10 @@ function operationOf(
     case 'log':
       return verb === 'get' ? readLog : undefined;
     default:
-      return NOT_SERVED.has(subresource) ? rejectConnection : undefined;
+      if (!NOT_SERVED.has(subresource)) return undefined;
+      // Only a proxy has all verbs.
+      if (subresource !== 'proxy' && verb !== 'get' && verb !== 'create') return undefined;
+      return rejectConnection;
   }
 }
 
