@@ -28,9 +28,13 @@ const scalar = fc.oneof(
   fc.double({ noNaN: true, noDefaultInfinity: true }),
 );
 
+/**
+ * Without backslashes: after the name `\\`, V8's JSON.parse (24.21) reads the name `"\u0022"` as `\\`. It compares the
+ * escaped text with the name that followed in an earlier object.
+ */
 const name = fc.oneof(
   fc.constantFrom('spec', 'status', 'metadata', 'managedFields', 'name', 'kind', 'f:x', '.'),
-  text,
+  text.filter((each) => !each.includes('\\')),
 );
 
 const { value: tree } = fc.letrec<{ value: JsonTree }>((tie) => ({
