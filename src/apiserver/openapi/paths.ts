@@ -9,13 +9,13 @@ interface PathItem {
   readonly post?: Operation;
   readonly delete?: Operation;
   readonly patch?: Operation;
-  readonly parameters: readonly Parameter[];
+  readonly parameters?: readonly Parameter[] | undefined;
 }
 
 interface Operation {
   readonly operationId: string;
   readonly tags: readonly string[];
-  readonly parameters?: readonly Parameter[];
+  readonly parameters?: readonly Parameter[] | undefined;
   readonly requestBody?: { readonly content: Content; readonly required?: true };
   readonly responses: Readonly<Record<string, { description: string; content?: Content }>>;
   readonly 'x-kubernetes-action': Action;
@@ -114,7 +114,8 @@ class Operations {
         parameters: CREATE_PARAMETERS,
         body: this.#object,
       }),
-      parameters: this.#place,
+      // Go's decoder does not keep an empty list.
+      ...(this.#place.length > 0 && { parameters: this.#place }),
     };
   }
 
