@@ -1,6 +1,10 @@
 //! A controller of the benchmarks on kube-rs: keeps a Deployment for each Foo, emits an event, and writes
 //! the status.
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use crd_controller_bench::{Foo, FooStatus};
 use futures::StreamExt;
@@ -30,7 +34,11 @@ struct Context {
     client: Client,
     recorder: Recorder,
     deployments: Store<Deployment>,
+    /// Generation and available replicas of the last written status, by uid of the Foo.
+    written: Mutex<HashMap<String, Observed>>,
 }
+
+type Observed = (Option<i64>, i32);
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -53,6 +61,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         recorder: Recorder::new(client.clone(), COMPONENT.into()),
         client: client.clone(),
         deployments,
+        written: Mutex::default(),
     };
     Controller::new(Api::<Foo>::all(client), watcher::Config::default())
         .owns_stream(owned)
@@ -100,6 +109,18 @@ async fn sync(foo: &Foo, context: &Context) -> Result<Action, kube::Error> {
     {
         return Ok(Action::await_change());
     }
+    // The reflector may be behind: then the event of the new Deployment would cause a second event and status.
+    let uid = foo.uid().unwrap_or_default();
+    let observed = (foo.metadata.generation, available);
+    let written = || {
+        context
+            .written
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    };
+    if written().get(&uid) == Some(&observed) {
+        return Ok(Action::await_change());
+    }
     let event = Event {
         type_: EventType::Normal,
         reason: "Synced".into(),
@@ -121,6 +142,7 @@ async fn sync(foo: &Foo, context: &Context) -> Result<Action, kube::Error> {
     Api::<Foo>::namespaced(context.client.clone(), &namespace)
         .patch_status(&foo.name_any(), &params, &patch)
         .await?;
+    written().insert(uid, observed);
     Ok(Action::await_change())
 }
 
