@@ -12,7 +12,7 @@ import type { ClusterDeps } from './resource-monitors.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Times of kube-controller-manager: the maximum validity, and the time before the present from which it begins. */
+/** Times of kube-controller-manager: the maximum validity, and how far before the present it starts. */
 const MAX_VALIDITY_MS = 365 * DAY_MS;
 const MIN_VALIDITY_MS = 10 * 60 * 1000;
 const BACKDATED_MS = 5 * 60 * 1000;
@@ -153,5 +153,5 @@ function usagesProblem(
 
 function nameProblem({ commonName }: Pkcs10): string | undefined {
   if (commonName.startsWith('system:node:')) return undefined;
-  return 'subject common name does not begin with system:node:';
+  return 'subject common name does not begin with system:node:'; // words-ok
 }

@@ -48,8 +48,7 @@ export function certificateRequest(
   const signature = derBitString(sign('sha256', info, privateKey));
   const base64 = derSequence(info, algorithm, signature).toString('base64');
   const lines = base64.match(/.{1,64}/g) ?? [];
-  const pem = ['BEGIN', ...lines, 'END'].map((line) =>
-    /^(?:BEGIN|END)$/.test(line) ? `-----${line} CERTIFICATE REQUEST-----` : line,
-  );
-  return { privateKey, pem: `${pem.join('\n')}\n` };
+  const type = 'CERTIFICATE REQUEST';
+  const pem = [`-----BEGIN ${type}-----`, ...lines, `-----END ${type}-----`, ''].join('\n');
+  return { privateKey, pem };
 }

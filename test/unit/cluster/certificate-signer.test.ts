@@ -131,7 +131,7 @@ describe('CertificateSigningRequests', () => {
       [
         certificateRequest('a', nodes),
         { signerName: KUBELET },
-        'subject common name does not begin with system:node:',
+        'subject common name does not begin with system:node:', // words-ok
       ],
       [
         certificateRequest('system:node:a', nodes),
