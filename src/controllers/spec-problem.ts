@@ -4,6 +4,7 @@ export const MAX_NAME_LENGTH = 253;
 /** The type of a field of a spec. */
 export type FieldRule =
   | { readonly type: 'string'; readonly optional?: boolean }
+  | { readonly type: 'image'; readonly optional?: boolean }
   | {
       readonly type: 'integer';
       readonly minimum: number;
@@ -41,6 +42,9 @@ function fieldProblem(value: unknown, rule: FieldRule): string | undefined {
     case 'string':
       if (typeof value !== 'string') return `is ${shown(value)}, expected a string`;
       return value === '' ? 'is empty: set it' : undefined;
+    case 'image':
+      if (typeof value === 'string' && /^[!-~]+$/.test(value)) return undefined;
+      return `is ${shown(value)}, expected printable ASCII characters without white space`;
     case 'integer': {
       const { minimum, maximum } = rule;
       const fits = Number.isSafeInteger(value) && Number(value) >= minimum;

@@ -18,7 +18,7 @@ export type Named<T> = T & { metadata: { name: string } };
 const RULES: SpecRules<WebAppSpec> = {
   version: { type: 'string' },
   replicas: { type: 'integer', minimum: 0, maximum: 1000 },
-  image: { type: 'string', optional: true },
+  image: { type: 'image', optional: true },
 };
 
 /** Returns why the spec is invalid, or undefined. */

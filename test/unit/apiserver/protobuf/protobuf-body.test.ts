@@ -125,7 +125,7 @@ describe('a protobuf body', () => {
     const bytes = body('demo.mark8s.io/v1', 'Count', named('c'));
     const { status, body: answer } = await send(api, 'POST', COUNTS, bytes);
     assert.equal(status, 415);
-    assert.match(answer.message, /include: application\/json, application\/yaml$/);
+    assert.match(answer.message, /include: application\/json, application\/yaml/);
   });
 
   test('is rejected for a custom kind with the name of a built-in kind', () => {
