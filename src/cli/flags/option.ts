@@ -115,8 +115,10 @@ function textOptionOf<T>(parse: (text: string) => T) {
   });
 }
 
+/** Any text. */
 export const textOption = textOptionOf((text) => text);
 
+/** `true` or `false`, as Go spells them; the flag alone is true. */
 export function booleanOption(about: OptionFields<boolean>): UngroupedOption<boolean> {
   return {
     ...about,
@@ -144,6 +146,7 @@ export function listOption(about: OptionFields<string>): UngroupedOption<readonl
   };
 }
 
+/** One of `choices`. */
 export function choiceOption<const C extends string>(
   about: OptionFields<C> & { readonly choices: readonly C[]; readonly default: C },
 ): UngroupedOption<C> {
@@ -185,6 +188,7 @@ export function choicesOption<const C extends string>(
   };
 }
 
+/** A whole number from `min` to `max`. */
 export function integerOption(
   about: OptionFields<number> & {
     readonly default: number;
