@@ -82,14 +82,26 @@ test('a node port is in the range and belongs to one Service', async () => {
   const range = 'provided port is not in the valid range. The range of valid ports is 30000-32767';
   await refused({ nodePort: 1234 }, 1234, range);
   await refused({ nodePort }, nodePort, 'provided port is already allocated');
-  await api.made(
+  const udp = { nodePort, protocol: 'UDP' };
+  await refused(udp, nodePort, 'provided port is already allocated');
+});
+
+test('the protocols of one port share its node port', async () => {
+  const ports = ['TCP', 'UDP'].map((protocol) => ({
+    name: protocol.toLowerCase(),
+    port: 53,
+    protocol,
+  }));
+  const created = await api.made(
     api.post(path, {
       apiVersion: 'v1',
       kind: 'Service',
-      metadata: { name: 'second' },
-      spec: { type: 'NodePort', ports: [{ port: 80, protocol: 'UDP', nodePort }] },
+      metadata: { name: 'dns' },
+      spec: { type: 'NodePort', ports },
     }),
   );
+  const [tcp, other] = created.spec.ports;
+  assert.equal(tcp.nodePort, other.nodePort);
 });
 
 test('a condition in the status of a Service may lack its time', async () => {

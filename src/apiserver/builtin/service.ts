@@ -147,23 +147,19 @@ function allocate(service: ApiObject, spec: JsonObject, context: HookContext): v
 /** @throws {StatusError} 422 if a wanted port belongs to another Service */
 function allocateNodePorts(service: ApiObject, spec: JsonObject, { list }: HookContext): void {
   const { name, namespace, uid } = service.metadata;
-  // TCP and UDP may share a number.
-  const placeOf = (port: JsonObject, number: number) => `${textIn(port, 'protocol')}/${number}`;
   const taken = new Set(
     list({ group: '', plural: 'services' })
       .filter(({ metadata }) => metadata.uid !== uid)
       .flatMap((other) => objectsIn(objectIn(other, 'spec'), 'ports'))
-      .flatMap((port) => {
-        const number = numberIn(port, 'nodePort');
-        return number ? [placeOf(port, number)] : [];
-      }),
+      .map((port) => numberIn(port, 'nodePort')),
   );
   const { first, last } = NODE_PORTS;
   const count = last - first + 1;
-  for (const [index, port] of objectsIn(spec, 'ports').entries()) {
+  const ports = objectsIn(spec, 'ports');
+  for (const [index, port] of ports.entries()) {
     const wanted = numberIn(port, 'nodePort');
     if (wanted) {
-      if (!taken.has(placeOf(port, wanted))) continue;
+      if (!taken.has(wanted)) continue;
       throw invalid({ group: '', kind: 'Service' }, name, [
         fieldError.invalid(
           `spec.ports[${index}].nodePort`,
@@ -172,10 +168,16 @@ function allocateNodePorts(service: ApiObject, spec: JsonObject, { list }: HookC
         ),
       ]);
     }
+    // The protocols of one port of a Service share its node port.
+    const same = ports.find((each) => each['port'] === port['port'] && numberIn(each, 'nodePort'));
+    if (same) {
+      port['nodePort'] = same['nodePort'];
+      continue;
+    }
     let offset = hash(`${namespace}/${name}:${String(port['port'])}`) % count;
-    while (taken.has(placeOf(port, first + offset))) offset = (offset + 1) % count;
+    while (taken.has(first + offset)) offset = (offset + 1) % count;
     port['nodePort'] = first + offset;
-    taken.add(placeOf(port, first + offset));
+    taken.add(first + offset);
   }
 }
 
