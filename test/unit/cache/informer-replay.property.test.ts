@@ -51,6 +51,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 class Model {
   /** Last delivered state. A write creates a new one, also with an equal value. */
   #delivered: ReadonlyMap<string, { readonly value: number }> = new Map();
+  /** State of the server, in the order of its lists. */
+  readonly #listed = new Map<string, { readonly value: number }>();
   readonly registrations: { readonly expected: string[]; present: boolean }[] = [];
 
   join(): void {
@@ -64,10 +66,13 @@ class Model {
     const next = new Map(this.#delivered);
     if (what === 'remove') {
       if (!old) return;
+      this.#listed.delete(name);
       next.delete(name);
       this.#expect(`-${name}`);
     } else {
-      next.set(name, { value });
+      const object = { value };
+      this.#listed.set(name, object);
+      next.set(name, object);
       this.#expect(old ? `~${name}=${old.value}→${value}` : `+${name}=${value}`);
     }
     this.#delivered = next;
@@ -75,7 +80,7 @@ class Model {
 
   /** Several writes of which only the final state is visible. */
   seeState(writes: readonly Write[]): void {
-    const next = new Map(this.#delivered);
+    const next = this.#listed;
     for (const { do: what, name, value } of writes) {
       if (what === 'put') next.set(name, { value });
       else next.delete(name);
