@@ -1,3 +1,4 @@
+import { compareText } from '../util/values.ts';
 import { HistoryBudget } from './history-budget.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from './resource-definition.ts';
 import { expired, tooLargeResourceVersion } from './status-error.ts';
@@ -222,7 +223,7 @@ export class Collection {
   list(namespace?: string): StoredObject[] {
     if (namespace !== undefined) return this.#listBucket(namespace);
     // The order of keys in etcd: `a-b/x` precedes `a/x`.
-    const namespaces = [...this.#buckets.keys()].sort((a, b) => order(`${a}/`, `${b}/`));
+    const namespaces = [...this.#buckets.keys()].sort((a, b) => compareText(`${a}/`, `${b}/`));
     return namespaces.flatMap((each) => this.#listBucket(each));
   }
 
@@ -245,7 +246,7 @@ export class Collection {
       if (previous) then.set(storageKey(object), previous);
       else then.delete(storageKey(object));
     }
-    return [...then].sort(([a], [b]) => order(a, b)).map(([, object]) => object);
+    return [...then].sort(([a], [b]) => compareText(a, b)).map(([, object]) => object);
   }
 
   /** Creates or replaces an object. Its resourceVersion is the new revision. */
@@ -326,7 +327,7 @@ export class Collection {
     const bucket = this.#buckets.get(namespace);
     if (!bucket) return [];
     const { objects } = bucket;
-    bucket.sorted ??= [...objects.keys()].sort(order);
+    bucket.sorted ??= [...objects.keys()].sort(compareText);
     return bucket.sorted.flatMap((name) => objects.get(name) ?? []);
   }
 }
@@ -339,8 +340,4 @@ export function atRevision(object: StoredObject, revision: number): StoredObject
 /** Returns the key that orders the objects of a resource, as in etcd. */
 export function storageKey({ metadata }: StoredObject): string {
   return `${metadata.namespace ?? ''}/${metadata.name}`;
-}
-
-function order(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -6,6 +6,7 @@ import { keyOf } from '../api/object-key.ts';
 import { isReady } from '../api/workloads.ts';
 import { deleteChild } from '../manager/child.ts';
 import { Controller } from '../manager/controller.ts';
+import { compareText } from '../util/values.ts';
 import { done } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import {
@@ -99,7 +100,7 @@ function subsetsOf(served: readonly Served[]): Subset[] {
     JSON.stringify(group.map(({ address, ready }) => [address.ip, address.targetRef?.uid, ready])),
   );
   const list = Array.from(subsets.values(), (groups): Subset => {
-    const group = (groups[0] ?? []).toSorted((a, b) => order(a.address.ip, b.address.ip));
+    const group = (groups[0] ?? []).toSorted((a, b) => compareText(a.address.ip, b.address.ip));
     const [addresses, notReadyAddresses] = [true, false].map((wanted) =>
       group.filter(({ ready }) => ready === wanted).map(({ address }) => address),
     );
@@ -110,7 +111,7 @@ function subsetsOf(served: readonly Served[]): Subset[] {
       ...(ports.length > 0 && { ports }),
     };
   });
-  return list.toSorted((a, b) => order(JSON.stringify(a), JSON.stringify(b)));
+  return list.toSorted((a, b) => compareText(JSON.stringify(a), JSON.stringify(b)));
 }
 
 /** Endpoints omit an empty name. */
@@ -118,8 +119,4 @@ function nameless(port: EndpointPort | undefined): EndpointPort | undefined {
   if (!port || port.name) return port;
   const { name: _name, ...rest } = port;
   return rest;
-}
-
-function order(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -17,3 +17,8 @@ export function hasErrorCode(error: unknown, code: string): error is NodeJS.Errn
 export function assertNever(value: never): never {
   throw new TypeError(`Unexpected value: ${JSON.stringify(value)}`);
 }
+
+/** Compares texts by their UTF-16 code units, for `sort`. */
+export function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -48,7 +48,7 @@ function validate(node: StoredObject): readonly FieldError[] {
   return findings.errors;
 }
 
-/** What a node was told once of its network and its provider stays. */
+/** Rejects changes of the Pod networks and of the provider after they are set. */
 function validateUpdate(node: StoredObject, previous: StoredObject): readonly FieldError[] {
   const findings = new Findings();
   const next = objectIn(node, 'spec');

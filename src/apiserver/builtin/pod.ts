@@ -94,7 +94,7 @@ function prepareForUpdate(pod: ApiObject, previous: StoredObject): void {
   if (status && qosClass && !isSet(status, 'qosClass')) pod['status'] = { ...status, qosClass };
 }
 
-/** A Pod that runs nowhere, or has ended, goes at once; a negative wish is one second. */
+/** Returns 0 for a Pod that has no node or has ended, and one second instead of a negative period. */
 function gracePeriodSeconds(pod: StoredObject, requested: number | undefined): number {
   const spec = objectIn(pod, 'spec');
   const phase = textIn(objectIn(pod, 'status'), 'phase');

@@ -1,7 +1,7 @@
 import type { ManagedFieldsEntry } from '../../api/object.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { NestingError, own } from '../schema/json-value.ts';
-import { isRecord } from '../../util/values.ts';
+import { compareText, isRecord } from '../../util/values.ts';
 import { FieldSet } from './field-set.ts';
 
 /** A field manager and the fields that it owns. */
@@ -215,10 +215,6 @@ function compareManagers(a: FieldManager, b: FieldManager): number {
     compareText(a.apiVersion, b.apiVersion) ||
     compareText(a.subresource ?? '', b.subresource ?? '')
   );
-}
-
-function compareText(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
 }
 
 function secondsOf(manager: FieldManager): number {
