@@ -8,6 +8,7 @@ export { runDaemon } from './cli/run-daemon.ts';
 export { programCommand } from './cli/program.ts';
 export type {
   CommandContext,
+  ControllerBuilder,
   ControllerSettings,
   Flags,
   FlagValues,

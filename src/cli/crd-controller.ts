@@ -3,13 +3,7 @@ import { ATS } from '../api/generated/at.ts';
 import { COUNTS } from '../api/generated/count.ts';
 import { FOOS } from '../api/generated/foo.ts';
 import { WEB_APPS } from '../api/generated/web-app.ts';
-import { atController } from '../controllers/at/controller.ts';
-import { countController } from '../controllers/count/controller.ts';
-import { fooController } from '../controllers/foo/controller.ts';
-import { podCountController } from '../controllers/pod-count/controller.ts';
 import type { NamespacedControllerOptions } from '../controllers/options.ts';
-import { webAppController } from '../controllers/webapp/controller.ts';
-import type { Resource } from '../api/resource.ts';
 import type { Controller } from '../manager/controller.ts';
 import type { ControllerKit } from '../manager/run-controllers.ts';
 import { booleanOption } from './flags/option.ts';
@@ -22,7 +16,12 @@ import {
 } from './flags/options.ts';
 import { manifest, packageRoot } from './package.ts';
 import { programCommand } from './program.ts';
-import type { ProgramCommand, ProgramController, ProgramOptions } from './program.ts';
+import type {
+  ControllerBuilder,
+  ProgramCommand,
+  ProgramController,
+  ProgramOptions,
+} from './program.ts';
 import { runDaemon } from './run-daemon.ts';
 
 const FLAGS = {
@@ -34,14 +33,31 @@ const FLAGS = {
 
 /** The controllers by their names in `--controllers`. */
 const CONTROLLERS: Readonly<Record<string, ProgramController<typeof FLAGS>>> = {
-  count: namespaced(COUNTS, countController),
-  webapp: namespaced(WEB_APPS, webAppController),
-  at: namespaced(ATS, atController),
-  foo: namespaced(FOOS, fooController),
+  count: {
+    resource: COUNTS,
+    load: async () =>
+      namespaced((await import('../controllers/count/controller.ts')).countController),
+  },
+  webapp: {
+    resource: WEB_APPS,
+    load: async () =>
+      namespaced((await import('../controllers/webapp/controller.ts')).webAppController),
+  },
+  at: {
+    resource: ATS,
+    load: async () => namespaced((await import('../controllers/at/controller.ts')).atController),
+  },
+  foo: {
+    resource: FOOS,
+    load: async () => namespaced((await import('../controllers/foo/controller.ts')).fooController),
+  },
   'pod-count': {
     resource: NODES,
-    build: (kit, { concurrency, flags }) =>
-      podCountController(kit, { concurrency, podEvents: flags['pod-count-events'] }),
+    load: async () => {
+      const { podCountController } = await import('../controllers/pod-count/controller.ts');
+      return (kit, { concurrency, flags }) =>
+        podCountController(kit, { concurrency, podEvents: flags['pod-count-events'] });
+    },
     isClusterScoped: true,
     // It writes to cluster-scoped objects.
     isOnByDefault: false,
@@ -49,13 +65,9 @@ const CONTROLLERS: Readonly<Record<string, ProgramController<typeof FLAGS>>> = {
 };
 
 function namespaced(
-  resource: Resource,
   build: (kit: ControllerKit, options: NamespacedControllerOptions) => Controller,
-): ProgramController<typeof FLAGS> {
-  return {
-    resource,
-    build: (kit, { namespaces, concurrency }) => build(kit, { namespaces, concurrency }),
-  };
+): ControllerBuilder<typeof FLAGS> {
+  return (kit, { namespaces, concurrency }) => build(kit, { namespaces, concurrency });
 }
 
 /** The modules of a command are imported when it runs, so that `--help` and usage errors are fast. */

@@ -16,7 +16,7 @@ import type { Runnable } from '../util/runnable.ts';
 import type { LeadershipDeps, RunConfig } from './run-config.ts';
 import type { LogLevel } from './logs/log-level.ts';
 import { redactText } from './logs/redact.ts';
-import type { ProgramOptions } from './program.ts';
+import type { ControllerBuilder, ProgramOptions } from './program.ts';
 import { debugFlags, endpoints } from './endpoints.ts';
 import type { EndpointRoutes, SecureServing } from './endpoints.ts';
 import {
@@ -30,6 +30,8 @@ import { reportPage } from '../serving/debug-pages.ts';
 /** Dependencies of `daemon`. */
 export interface DaemonDeps {
   readonly program: ProgramOptions;
+  /** Those of the configured controllers, by name. */
+  readonly builders: ReadonlyMap<string, ControllerBuilder>;
   readonly client: Client;
   readonly clock: Clock;
   readonly log: Logger;
@@ -94,27 +96,27 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
       watchList: new WatchListSupport(clock, { enabled: config.features?.WatchListClient ?? true }),
       tweakListOptions: selectedOnly(deps.program, config),
     },
-    controllers: (kit) => buildControllers(deps.program, kit, config),
+    controllers: (kit) => buildControllers(deps, kit, config),
     servers: (program) => servers(deps, config, program, history),
   });
   return { name: 'daemon', run: (signal) => manager.run(signal) };
 }
 
 function buildControllers(
-  program: ProgramOptions,
+  { program, builders }: Pick<DaemonDeps, 'program' | 'builders'>,
   kit: ControllerKit,
   { controllers, namespaces, concurrentSyncs, flags }: DaemonConfig,
 ): Controller[] {
   return controllers.flatMap((name) => {
-    const controller = program.controllers[name];
-    if (!controller) throw new RangeError(`Unknown controller "${name}"`);
-    if (controller.isClusterScoped && namespaces.length > 0) {
+    const build = builders.get(name);
+    if (!build) throw new RangeError(`Unknown controller "${name}"`);
+    if (program.controllers[name]?.isClusterScoped && namespaces.length > 0) {
       kit.log.info('Skipping a cluster-scoped controller, because --namespaces is set', {
         controller: name,
       });
       return [];
     }
-    return controller.build(kit, { namespaces, concurrency: concurrentSyncs.get(name), flags });
+    return build(kit, { namespaces, concurrency: concurrentSyncs.get(name), flags });
   });
 }
 

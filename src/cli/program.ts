@@ -26,12 +26,19 @@ export interface ControllerSettings<F extends Flags = Flags> {
   readonly flags: FlagValues<F>;
 }
 
-/** Controller of a program. */
+/** Builds a controller. Called once, before any request is sent. */
+export type ControllerBuilder<F extends Flags = Flags> = {
+  // A method, because a builder that uses the program's own flags is one for any flags.
+  build(kit: ControllerKit, settings: ControllerSettings<F>): Controller;
+}['build'];
+
+/** Controller of a program: either `build` or `load` must be given. */
 export interface ProgramController<F extends Flags = Flags> {
   /** The reconciled kind. */
   readonly resource: Resource;
-  /** Builds the controller. Called once, before any request is sent. */
-  build(kit: ControllerKit, settings: ControllerSettings<F>): Controller;
+  readonly build?: ControllerBuilder<F>;
+  /** Imports the module with the builder when `run` starts, so that `--help` and `version` do not import it. */
+  readonly load?: () => Promise<ControllerBuilder<F>>;
   /**
    * Whether `--controllers=*` includes it.
    * @default true
@@ -159,6 +166,7 @@ const COMMAND_OPTIONS: OptionNames<ProgramCommand> = {
 const CONTROLLER_OPTIONS: OptionNames<ProgramController> = {
   resource: true,
   build: true,
+  load: true,
   isOnByDefault: true,
   isClusterScoped: true,
 };
@@ -169,15 +177,19 @@ const NAME = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
 /**
  * Checks the options of a program, which may come from plain JavaScript.
  *
- * @throws {TypeError} on an unknown option
+ * @throws {TypeError} on an unknown option, and for a controller without a builder
  * @throws {RangeError} on a malformed name
  */
 export function checkProgram(program: ProgramOptions): void {
   checkOptions(program, PROGRAM_OPTIONS, 'runDaemon');
   const { controllers, flags = {}, commands = [] } = program;
   for (const each of commands) checkOptions(each, COMMAND_OPTIONS, `command ${each.name}`);
-  for (const [name, each] of Object.entries(controllers))
+  for (const [name, each] of Object.entries(controllers)) {
     checkOptions(each, CONTROLLER_OPTIONS, `controller ${name}`);
+    if (!each.build === !each.load) {
+      throw new TypeError(`runDaemon: controller ${name}: give either build or load`);
+    }
+  }
   const names = {
     name: [program.name],
     controllers: Object.keys(controllers),
@@ -192,6 +204,21 @@ export function checkProgram(program: ProgramOptions): void {
     );
   }
   if (names.controllers.length === 0) throw new RangeError('runDaemon: controllers is empty');
+}
+
+/** Returns the builders of the controllers `names`, and imports those that are not loaded yet. */
+export async function loadBuilders(
+  { controllers }: Pick<ProgramOptions, 'controllers'>,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, ControllerBuilder>> {
+  const builders = new Map<string, ControllerBuilder>();
+  for (const name of names) {
+    const controller = controllers[name];
+    const builder = controller?.build ?? (await controller?.load?.());
+    if (!builder) throw new RangeError(`Unknown controller "${name}"`);
+    builders.set(name, builder);
+  }
+  return builders;
 }
 
 /** Returns the names that `*` includes. */

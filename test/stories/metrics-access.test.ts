@@ -20,7 +20,7 @@ import { manifestsOf } from '../support/roles.ts';
 import type { Manifest } from '../support/roles.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { DAEMON_CONFIG } from '../support/test-cluster.ts';
-import { PROGRAM } from '../support/own-program.ts';
+import { BUILDERS, PROGRAM } from '../support/own-program.ts';
 
 const SYSTEM = 'crd-controller-system';
 const AUTH_ROLE = manifestsOf('rbac/metrics/auth-role.yaml');
@@ -166,6 +166,7 @@ describe('A daemon with protected metrics', { skip: !isOurs }, () => {
     const whole = daemon(
       {
         program: PROGRAM,
+        builders: BUILDERS,
         client: new HttpClient({
           handler: () => Promise.reject(new Error('unexpected request')),
           server: 'https://nowhere',

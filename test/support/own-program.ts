@@ -2,7 +2,7 @@ import { commandsOf } from '../../src/cli/commands.ts';
 import { crdController } from '../../src/cli/crd-controller.ts';
 import type { Environment } from '../../src/cli/flags/flag-parser.ts';
 import { checkFlags, runOptions } from '../../src/cli/flags/options.ts';
-import { defaultControllers, environmentPrefix } from '../../src/cli/program.ts';
+import { defaultControllers, environmentPrefix, loadBuilders } from '../../src/cli/program.ts';
 
 /** The program of this package, with its commands and flags. */
 export const PROGRAM = crdController();
@@ -10,6 +10,7 @@ export const COMMANDS = commandsOf(PROGRAM);
 export const RUN_OPTIONS = runOptions(PROGRAM);
 export const CHECK_OPTIONS = checkFlags(PROGRAM);
 export const CONTROLLERS = Object.keys(PROGRAM.controllers);
+export const BUILDERS = await loadBuilders(PROGRAM, CONTROLLERS);
 export const DEFAULT_CONTROLLERS = defaultControllers(PROGRAM);
 
 /** Returns the environment of the program. */

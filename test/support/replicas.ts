@@ -9,7 +9,7 @@ import type { LocalClockOptions } from './local-clock.ts';
 import { recordingLogger } from './recording-logger.ts';
 import { Simulation } from './simulation.ts';
 import { DAEMON_CONFIG } from './test-cluster.ts';
-import { PROGRAM } from './own-program.ts';
+import { BUILDERS, PROGRAM } from './own-program.ts';
 
 /** A simulation with replicas that elect a leader, each on its own machine. */
 export class Replicas extends Simulation {
@@ -104,6 +104,7 @@ export class Replica {
     const whole = daemon(
       {
         program: PROGRAM,
+        builders: BUILDERS,
         client: connect(this.#fence.wrap(network), identity, 30_000),
         clock,
         log,

@@ -25,7 +25,7 @@ import type { Sample } from './exposition.ts';
 import { recordingLogger } from './recording-logger.ts';
 import { Simulation } from './simulation.ts';
 import { DAEMON_CONFIG } from './test-cluster.ts';
-import { CONTROLLERS, PROGRAM } from './own-program.ts';
+import { BUILDERS, CONTROLLERS, PROGRAM } from './own-program.ts';
 
 /** Labels that Prometheus adds to the samples of a target. */
 export interface TargetLabels {
@@ -167,6 +167,7 @@ export class ScrapedDaemons extends Simulation {
     return daemon(
       {
         program: PROGRAM,
+        builders: BUILDERS,
         client,
         clock,
         log: recordingLogger(this.lines).log,

@@ -18,7 +18,7 @@ import { recordingLogger } from './recording-logger.ts';
 import { CLUSTER_AGENT, TEST_AGENT } from './wire-rules.ts';
 import type { RateLimit, WireRules } from './wire-rules.ts';
 import { DAEMON_CONFIG, TestCluster } from './test-cluster.ts';
-import { PROGRAM } from './own-program.ts';
+import { BUILDERS, PROGRAM } from './own-program.ts';
 
 const WEEK_MS = 7 * 24 * 3_600_000;
 
@@ -112,7 +112,10 @@ export class Simulation extends TestCluster {
     const client = isDryRun ? dryRunClient(own, log) : own;
     const singlePass = new SinglePass({ clock, log }, { isDryRun });
     const deps = { client, clock, log, random, host: 'test', singlePass, freeze: true };
-    const whole = daemon({ ...deps, program: PROGRAM }, { ...DAEMON_CONFIG, ...config });
+    const whole = daemon(
+      { ...deps, program: PROGRAM, builders: BUILDERS },
+      { ...DAEMON_CONFIG, ...config },
+    );
     let isOver = false;
     this.start((signal) => whole.run(signal).finally(() => (isOver = true)));
     await this.until('the pass is over', () => Promise.resolve(isOver), { withinMs: 120_000 });

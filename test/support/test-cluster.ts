@@ -17,7 +17,7 @@ import type { Clock } from '../../src/util/clock.ts';
 import { recordingLogger } from './recording-logger.ts';
 import type { LogLine } from './recording-logger.ts';
 import { WireRules } from './wire-rules.ts';
-import { PROGRAM } from './own-program.ts';
+import { BUILDERS, PROGRAM } from './own-program.ts';
 
 export const NAME = 'test-count';
 
@@ -91,7 +91,7 @@ export abstract class TestCluster {
     const { log } = recordingLogger(this.lines);
     const deps = { client, clock: this.clock, log, random: this.random, host: 'test', leadership };
     const whole = daemon(
-      { ...deps, program: PROGRAM, freeze: true },
+      { ...deps, program: PROGRAM, builders: BUILDERS, freeze: true },
       { ...DAEMON_CONFIG, ...config },
     );
     return this.start((signal) => whole.run(signal));

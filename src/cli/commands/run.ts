@@ -13,6 +13,7 @@ import { servingCertificate } from '../endpoints.ts';
 import { EXIT_FAILURE, EXIT_OK } from '../errors.ts';
 import { leaseNamespace, leaseTimeoutMs } from '../run-config.ts';
 import { droppedLogLines } from '../logs/logging.ts';
+import { loadBuilders } from '../program.ts';
 import type { CommandContext, ProgramOptions } from '../program.ts';
 import type { RunConfig } from '../run-config.ts';
 import { collectStartGarbage } from '../start-garbage.ts';
@@ -88,6 +89,7 @@ export async function runController(
   const whole = daemon(
     {
       program,
+      builders: await loadBuilders(program, config.controllers),
       client,
       clock,
       // Lines such as "Created Pod" must show that nothing was stored.

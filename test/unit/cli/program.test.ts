@@ -7,7 +7,7 @@ import { EVENTS, LEASES, NAMESPACES } from '../../../src/api/builtin.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { commandLine } from '../../../src/cli/command-line.ts';
 import { integerOption, textOption } from '../../../src/cli/flags/option.ts';
-import { programCommand } from '../../../src/cli/program.ts';
+import { loadBuilders, programCommand } from '../../../src/cli/program.ts';
 import type { ProgramOptions } from '../../../src/cli/program.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { Controller } from '../../../src/manager/controller.ts';
@@ -156,6 +156,8 @@ test('rejects options that do not exist, names that are malformed, and names tha
   for (const [options, error] of [
     [{ controllerz: {} }, TypeError],
     [{ controllers: { greetings: controller } }, TypeError],
+    [{ controllers: { greetings: { resource: NAMESPACES } } }, TypeError],
+    [{ controllers: { greetings: { ...greetings, load: () => assert.fail() } } }, TypeError],
     [{ commands: [misspelled] }, TypeError],
     [{ name: 'Greeter' }, RangeError],
     [{ controllers: {} }, RangeError],
@@ -171,4 +173,19 @@ test('rejects options that do not exist, names that are malformed, and names tha
       JSON.stringify(options),
     );
   }
+});
+
+test('loads the enabled controllers when they run, and not for other commands', async () => {
+  const { program } = greeter();
+  const failure = new Error('not loaded');
+  const controller = { resource: NAMESPACES, load: () => Promise.reject(failure) };
+  const withLoad = { ...program, controllers: { greetings: controller } };
+  assert.equal((await run(withLoad, ['version'])).code, 0);
+  await assert.rejects(loadBuilders(withLoad, ['greetings']), failure);
+  await assert.rejects(loadBuilders(program, ['greetingz']), RangeError);
+  const build = program.controllers['greetings']?.build;
+  assert.ok(build);
+  const loaded = { ...controller, load: () => Promise.resolve(build) };
+  const builders = await loadBuilders({ controllers: { loaded, other: controller } }, ['loaded']);
+  assert.deepEqual([...builders], [['loaded', build]]);
 });

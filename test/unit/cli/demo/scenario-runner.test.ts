@@ -20,7 +20,7 @@ import type { ClusterOptions } from '../../../../src/cluster/cluster.ts';
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../../src/util/logger.ts';
 import { DAEMON_CONFIG } from '../../../support/test-cluster.ts';
-import { CONTROLLERS, PROGRAM } from '../../../support/own-program.ts';
+import { BUILDERS, CONTROLLERS, PROGRAM } from '../../../support/own-program.ts';
 
 /** Returns the parts of a demo without a cluster and a daemon. */
 function testDemo(scenarios: readonly Scenario[] = SCENARIOS) {
@@ -54,7 +54,7 @@ function testDemo(scenarios: readonly Scenario[] = SCENARIOS) {
       { controllers: ['-events'], ...options },
     );
     const config = { ...DAEMON_CONFIG, controllers: scenarios.map(({ name }) => name) };
-    const own = { program: PROGRAM, random: Math.random, host: 'test' };
+    const own = { program: PROGRAM, builders: BUILDERS, random: Math.random, host: 'test' };
     const deps = { ...own, client, clock, log: silentLogger };
     return [cluster.run(signal), daemon(deps, config).run(signal)];
   };

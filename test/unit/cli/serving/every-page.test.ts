@@ -13,7 +13,7 @@ import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
 import { Simulation } from '../../../support/simulation.ts';
 import { DAEMON_CONFIG } from '../../../support/test-cluster.ts';
-import { PROGRAM } from '../../../support/own-program.ts';
+import { BUILDERS, PROGRAM } from '../../../support/own-program.ts';
 
 const SRC = join(import.meta.dirname, '../../../../src');
 
@@ -45,6 +45,7 @@ describe('every page of a daemon on a loopback address', () => {
     const whole = daemon(
       {
         program: PROGRAM,
+        builders: BUILDERS,
         client: simulation.client,
         clock: new FakeClock(),
         log,
