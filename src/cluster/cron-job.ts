@@ -9,9 +9,9 @@ import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller-options.ts';
 import { OWNER_INDEX } from '../manager/enqueue.ts';
 import { StatusWriter } from '../manager/status-writer.ts';
+import { CronSchedule } from '../util/cron-schedule.ts';
 import { messageOf } from '../util/values.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
-import { CronSchedule } from './cron-schedule.ts';
 import { finishedCondition } from './job-decision.ts';
 import { byAge } from './pod-control.ts';
 import { claimable } from './claim.ts';
@@ -81,7 +81,7 @@ export function cronJobs(deps: ClusterDeps): Controller {
       try {
         const schedule = new CronSchedule(cron.spec.schedule, cron.spec.timeZone);
         if (!cron.spec.suspend) scheduledMs = schedule.last(nowMs, earliest(cron, nowMs));
-        nextMs = cron.spec.suspend ? undefined : schedule.after(nowMs);
+        nextMs = cron.spec.suspend ? undefined : schedule.next(nowMs);
       } catch (error) {
         if (!(error instanceof RangeError)) throw error;
         const message = `unparseable schedule: "${cron.spec.schedule}" : ${error.message}`;

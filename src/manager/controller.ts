@@ -36,6 +36,7 @@ import type { HotLoop } from './hot-loop/written-object.ts';
 import { observedClient } from './observed-client.ts';
 import { SyncLog } from './sync-log.ts';
 import type { Sharding } from './key-ownership.ts';
+import { WallClockKeys } from './clock-jumps.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 
@@ -79,6 +80,7 @@ export class Controller implements Runnable {
   readonly #syncLog: SyncLog;
   readonly #conflicts: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_BACKOFF);
   readonly #registrations: HandlerRegistration[] = [];
+  readonly #wallClock: WallClockKeys;
   readonly #sources: Source[] = [];
   readonly #ownership: KeyOwnership | undefined;
   readonly #observer: ControllerObserver | undefined;
@@ -106,6 +108,8 @@ export class Controller implements Runnable {
     this.#deps = { ...deps, log: log.with({ controller: name }) };
     this.#handler = sync;
     this.#queueLog = this.#deps.log.v(3);
+    this.#wallClock = new WallClockKeys(clock, this.#deps.log);
+    this.source(this.#wallClock.source);
     this.#keyName = lowerFirst(kind);
     this.#syncLog = new SyncLog({
       controller: name,
@@ -314,6 +318,7 @@ export class Controller implements Runnable {
     try {
       const outcome = await this.#handler(key, { signal, log, causes, client });
       this.#conflicts.forget(key);
+      this.#wallClock.record(key, outcome);
       return outcome;
     } catch (error) {
       if (!isApiError(error, 'conflict')) {

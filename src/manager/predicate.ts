@@ -36,6 +36,12 @@ export const predicates = {
   /** Accepts updates that change `metadata.resourceVersion`: all but resyncs. */
   resourceVersionChanged: onUpdate(({ metadata }) => metadata.resourceVersion),
 
+  /**
+   * Accepts updates that change the value that `valueOf` returns: `predicates.changed(({ spec }) => spec)`.
+   * Values are compared as JSON.
+   */
+  changed: onUpdate,
+
   /** Accepts the events that all `members` accept. */
   and<T extends KubernetesObject>(...members: readonly Predicate<T>[]): Required<Predicate<T>> {
     return combined('every', members);
@@ -57,7 +63,9 @@ export const predicates = {
   },
 };
 
-function onUpdate(valueOf: (object: DeepReadonly<KubernetesObject>) => unknown): Predicate {
+function onUpdate<T extends KubernetesObject>(
+  valueOf: (object: DeepReadonly<T>) => unknown,
+): Predicate<T> {
   return { update: (old, object) => !equalJson(valueOf(old), valueOf(object)) };
 }
 

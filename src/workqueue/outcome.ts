@@ -1,3 +1,8 @@
+import { jittered } from '../util/backoff.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+import type { Clock } from '../util/clock.ts';
+
 /** Result of a successful sync. A sync handler that fails throws and is retried. */
 export type Outcome =
   /** Not requeued until the key is added again. */
@@ -6,6 +11,15 @@ export type Outcome =
   | {
       readonly kind: 'requeueAfter';
       readonly ms: number;
+      /** For people: `the schedule is due`. */
+      readonly reason?: string | undefined;
+      /** Maximum random addition as a fraction of `ms`. */
+      readonly jitter?: number | undefined;
+    }
+  /** Requeued at the wall-clock time `atMs`, or earlier if the key is added. */
+  | {
+      readonly kind: 'requeueAt';
+      readonly atMs: number;
       /** For people: `the schedule is due`. */
       readonly reason?: string | undefined;
     }
@@ -29,12 +43,62 @@ export function done(): Outcome {
   return DONE;
 }
 
+/** Options of `requeueAfter`. */
+export interface RequeueOptions {
+  /**
+   * Maximum random addition as a fraction of the delay, so that keys that were synced together are not
+   * requeued together: with 0.1, a delay of 60 s becomes 60 s to 66 s. As client-go's `wait.Jitter`.
+   * @default 0
+   */
+  readonly jitter?: number | undefined;
+}
+
+const REQUEUE_OPTIONS: OptionNames<RequeueOptions> = { jitter: true };
+
 /**
+ * Ends a sync: the key is synced again after a delay, or earlier if something changes.
+ *
+ * @param ms delay in milliseconds
  * @param reason for people: why the key is requeued
- * @throws {RangeError} if `ms` is not a finite number; a negative one counts as 0
+ * @throws {RangeError} if `ms` is not a finite number, or the jitter is negative; a negative `ms` counts as 0
  */
-export function requeueAfter(ms: number, reason?: string): Outcome {
-  return { kind: 'requeueAfter', ms: delay('requeueAfter', ms), ...(reason && { reason }) };
+export function requeueAfter(ms: number, reason?: string, options: RequeueOptions = {}): Outcome {
+  checkOptions(options, REQUEUE_OPTIONS, 'requeueAfter');
+  const { jitter = 0 } = options;
+  if (!(jitter >= 0 && Number.isFinite(jitter))) {
+    throw new RangeError(`requeueAfter: jitter must not be negative: got ${jitter}`);
+  }
+  return {
+    kind: 'requeueAfter',
+    ms: delay('requeueAfter', ms),
+    ...(reason && { reason }),
+    ...(jitter > 0 && { jitter }),
+  };
+}
+
+/**
+ * Ends a sync: the key is synced again at a time of the wall clock, or earlier if something changes. Use it
+ * for schedules: a `Controller` notices within a second that the clock was set or the machine was suspended.
+ *
+ * @param atMs milliseconds since the epoch, as `CronSchedule.next` returns; a past time counts as now
+ * @param reason for people: why the key is requeued
+ * @throws {RangeError} if `atMs` is not a finite number
+ */
+export function requeueAt(atMs: number, reason?: string): Outcome {
+  if (!Number.isFinite(atMs)) {
+    throw new RangeError(`requeueAt: atMs must be a finite number: got ${atMs}`);
+  }
+  return { kind: 'requeueAt', atMs, ...(reason && { reason }) };
+}
+
+/** Returns the delay of an outcome that requeues its key, in milliseconds. */
+export function requeueDelayMs(
+  outcome: Extract<Outcome, { readonly kind: 'requeueAfter' | 'requeueAt' }>,
+  clock: Pick<Clock, 'now'>,
+  random: () => number,
+): number {
+  if (outcome.kind === 'requeueAt') return Math.max(0, outcome.atMs - clock.now());
+  return outcome.jitter ? jittered(outcome.ms, outcome.jitter, random) : outcome.ms;
 }
 
 /**

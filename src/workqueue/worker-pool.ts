@@ -10,7 +10,7 @@ import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
 import { AbruptStop } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { TerminalError } from './outcome.ts';
+import { requeueDelayMs, TerminalError } from './outcome.ts';
 import type { Outcome } from './outcome.ts';
 import { SLOW_KEY_BACKOFF } from './rate-limiter.ts';
 import { SyncErrorLog } from './sync-error-log.ts';
@@ -55,7 +55,7 @@ export interface WorkerPoolDeps<K> {
   readonly clock: Clock;
   readonly log: Logger;
   /**
-   * Returns numbers in [0, 1), for reconcileIDs.
+   * Returns numbers in [0, 1), for reconcileIDs and jitter.
    * @default Math.random
    */
   readonly random?: (() => number) | undefined;
@@ -276,9 +276,12 @@ export class WorkerPool<K> implements Runnable {
         this.#queue.forget(key);
         return { result: 'done' };
       case 'requeueAfter':
+      case 'requeueAt': {
+        const requeueAfterMs = requeueDelayMs(ending, this.#clock, this.#random);
         this.#queue.forget(key);
-        this.#queue.add(key, { afterMs: ending.ms, priority, cause: planned(ending.reason) });
-        return { result: 'requeueAfter', requeueAfterMs: ending.ms, reason: ending.reason };
+        this.#queue.add(key, { afterMs: requeueAfterMs, priority, cause: planned(ending.reason) });
+        return { result: 'requeueAfter', requeueAfterMs, reason: ending.reason };
+      }
       case 'postponed': {
         // The causes of this sync remain for the next one.
         const { ms, reason } = ending;
@@ -293,7 +296,7 @@ export class WorkerPool<K> implements Runnable {
           ...this.#retry(
             taken,
             new TypeError(
-              `The handler returned ${ending.got} instead of an Outcome: end it with return done(), requeueAfter(ms) or postpone(ms), or throw to retry with backoff`,
+              `The handler returned ${ending.got} instead of an Outcome: end it with return done(), requeueAfter(ms), requeueAt(ms) or postpone(ms), or throw to retry with backoff`,
             ),
             log,
           ),
@@ -360,6 +363,7 @@ function brief(error: unknown): string {
 function isOutcome(result: unknown): result is Outcome {
   if (typeof result !== 'object' || result === null || !('kind' in result)) return false;
   if (result.kind === 'done') return true;
+  if (result.kind === 'requeueAt') return 'atMs' in result && Number.isFinite(result.atMs);
   const isLater = result.kind === 'requeueAfter' || result.kind === 'postponed';
   return isLater && 'ms' in result && Number.isFinite(result.ms);
 }

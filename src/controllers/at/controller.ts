@@ -10,17 +10,16 @@ import type { DeepReadonly } from '../../api/object.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { nameCollision } from '../../manager/child.ts';
 import { Controller } from '../../manager/controller.ts';
-import type { Source, SyncContext, SyncHandler } from '../../manager/controller-options.ts';
+import type { SyncContext, SyncHandler } from '../../manager/controller-options.ts';
 import { allKeys, mapByChildName, mapToOwner } from '../../manager/enqueue.ts';
 import type { ControllerKit } from '../../manager/run-controllers.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
 import type { StatusEvent } from '../../manager/status-writer.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
-import { watchClockJumps } from '../../util/clock.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/values.ts';
-import { done, requeueAfter, TerminalError } from '../../workqueue/outcome.ts';
+import { done, requeueAt, TerminalError } from '../../workqueue/outcome.ts';
 import type { Outcome } from '../../workqueue/outcome.ts';
 import { checkNamespacedOptions } from '../options.ts';
 import type { NamespacedControllerOptions } from '../options.ts';
@@ -37,7 +36,7 @@ export function atController(
 ): Controller {
   checkNamespacedOptions(options, 'atController');
   const { namespaces, concurrency } = options;
-  const { clock, log } = kit;
+  const { clock } = kit;
   const ats = kit.informers.for(ATS, { namespaces });
   const pods = kit.informers.for(PODS, { namespaces });
   const toAt = mapToOwner(ATS);
@@ -52,21 +51,9 @@ export function atController(
     punctuality: new Punctuality(kit.metrics?.at),
     clock,
   });
-  const clockJumps: Source = (queue, signal) =>
-    watchClockJumps(
-      clock,
-      (byMs) => {
-        log.info('The clock jumped; syncing all Ats that have not started', { byMs });
-        for (const at of ats.lister.list()) {
-          if (at.status?.podUID === undefined) queue.add(keyOf(at), { cause: 'Clock jumped' });
-        }
-      },
-      signal,
-    );
   return new Controller(kit, { name: 'at', kind: ATS.kind, sync, concurrency })
     .for(ats)
-    .owns(pods, ATS, { orNamed: mapByChildName(ats, 'pod', podName) })
-    .source(clockJumps);
+    .owns(pods, ATS, { orNamed: mapByChildName(ats, 'pod', podName) });
 }
 
 /** Dependencies of `atSync`. */
@@ -174,12 +161,11 @@ class AtSync {
     if (spec.kind === 'invalid') {
       return this.#reportStalled('InvalidSpec', new TerminalError(spec.problem));
     }
-    const leftMs = spec.dueMs - clock.now();
-    if (leftMs > 0) {
+    if (spec.dueMs > clock.now()) {
       punctuality.forget(this.#key);
       const message = `Runs at ${this.#at.spec.schedule}`;
       await this.#report({ kind: 'pending', reason: 'Scheduled', message });
-      return requeueAfter(leftMs, 'its schedule is due');
+      return requeueAt(spec.dueMs, 'its schedule is due');
     }
     return this.#start(spec.words, spec.dueMs);
   }
@@ -193,8 +179,7 @@ class AtSync {
     if (!present) {
       await this.#requireCurrent();
       // The clock may have been set back during the reads.
-      const leftMs = dueMs - clock.now();
-      if (leftMs > 0) return requeueAfter(leftMs, 'its schedule is due');
+      if (dueMs > clock.now()) return requeueAt(dueMs, 'its schedule is due');
       try {
         present = await this.#create(words);
       } catch (cause) {

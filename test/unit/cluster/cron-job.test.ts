@@ -1,38 +1,9 @@
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, it, test } from 'node:test';
+import { afterEach, beforeEach, describe, it } from 'node:test';
 import { CRON_JOBS, JOBS, PODS } from '../../../src/api/builtin.ts';
-import { CronSchedule } from '../../../src/cluster/cron-schedule.ts';
 import { ClusterBench } from './cluster-bench.ts';
 
 const MINUTE_MS = 60_000;
-
-describe('A cron schedule', () => {
-  for (const [schedule, from, next, timeZone] of [
-    ['*/15 * * * *', '2026-01-01T00:00:00Z', '2026-01-01T00:15:00Z'],
-    ['0 9-17/4 * * mon-fri', '2026-01-02T17:30:00Z', '2026-01-05T09:00:00Z'],
-    ['30 4 1,15 * 5', '2026-01-03T00:00:00Z', '2026-01-09T04:30:00Z'],
-    ['@yearly', '2026-01-01T00:00:00Z', '2027-01-01T00:00:00Z'],
-    ['0 0 29 2 *', '2026-01-01T00:00:00Z', '2028-02-29T00:00:00Z'],
-    ['0 12 * * 7', '2026-01-01T00:00:00Z', '2026-01-04T12:00:00Z'],
-    ['0 8 * * *', '2026-07-01T00:00:00Z', '2026-07-01T06:00:00Z', 'Europe/Berlin'],
-    ['0 8 * * *', '2026-01-01T00:00:00Z', '2026-01-01T07:00:00Z', 'Europe/Berlin'],
-  ] as const) {
-    it(`${schedule} comes after ${from} at ${next}`, () => {
-      const cron = new CronSchedule(schedule, timeZone);
-      const nextMs = cron.after(Date.parse(from))!;
-      assert.equal(nextMs, Date.parse(next));
-      assert.equal(cron.last(nextMs + 30_000, Date.parse(from)), nextMs);
-      assert.equal(cron.last(nextMs - 1, Date.parse(from)), undefined);
-    });
-  }
-
-  test('is rejected if it is malformed', () => {
-    for (const schedule of ['* * * *', '60 * * * *', '*/0 * * * *', '5-1 * * * *', 'a * * * *']) {
-      assert.throws(() => new CronSchedule(schedule), RangeError, schedule);
-    }
-    assert.throws(() => new CronSchedule('* * * * *', 'Nowhere'), RangeError);
-  });
-});
 
 describe('A CronJob', () => {
   let bench: ClusterBench;

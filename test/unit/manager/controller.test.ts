@@ -19,7 +19,7 @@ import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { runAll } from '../../../src/util/runnable.ts';
 import { formatCause } from '../../../src/workqueue/queue-item.ts';
-import { done } from '../../../src/workqueue/outcome.ts';
+import { done, requeueAt } from '../../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
 const AT = { namespace: 'default', name: 'web' };
@@ -127,6 +127,33 @@ describe('a controller', () => {
     await clock.advance(60_000);
     assert.deepEqual(retries().slice(0, 3), ['1: 5ms', '2: 10ms', '3: 20ms']);
     assert.ok(runs < 30, String(runs));
+  });
+
+  it('syncs an object at a time of the wall clock, also if the clock jumps', async () => {
+    let dueMs = clock.now() + 3_600_000;
+    const runs: string[] = [];
+    await start(async (_, { causes }) => {
+      runs.push(formatCause(causes.at(-1)!));
+      return clock.now() < dueMs ? requeueAt(dueMs, 'it is due') : done();
+    });
+    await clock.advance(60_000);
+    clock.jump(-600_000);
+    await clock.advance(1000);
+    clock.jump(4_200_000);
+    await clock.advance(1000);
+    assert.deepEqual(runs.splice(0), ['Pod default/web added', 'Clock jumped', 'Clock jumped']);
+    // Nothing waits for a time any more.
+    clock.jump(86_400_000);
+    await clock.advance(10_000);
+    assert.deepEqual(runs, []);
+    dueMs = clock.now() + 1000;
+    const patch = { type: 'merge', body: { metadata: { labels: { a: 'b' } } } } as const;
+    await client.patch(PODS, AT, patch);
+    await clock.advance(2000);
+    assert.deepEqual(runs, [
+      'Pod default/web changed: .metadata.labels',
+      'requeued as planned: it is due',
+    ]);
   });
 
   it('logs causes, API calls and result of each sync in one line, and its reconcileID in all lines', async () => {

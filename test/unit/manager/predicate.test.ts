@@ -48,6 +48,13 @@ describe('the predicates', () => {
     assert.equal(accepts(labelsChanged, changed({ labels: { app: 'web' } }), LABELLED), false);
   });
 
+  it('changed compares the value of a function in the previous and the current object', () => {
+    const uidChanged = predicates.changed(({ metadata }) => ({ uid: metadata.uid }));
+    assert.equal(accepts(uidChanged, NEXT_GENERATION), false);
+    assert.equal(accepts(uidChanged, changed({ uid: 'other' })), true);
+    assert.equal(predicates.and(uidChanged).create(COUNT, true), true);
+  });
+
   it('and accepts what all members accept; without members, everything', () => {
     const both = predicates.and(predicates.labelsChanged, predicates.annotationsChanged);
     assert.equal(accepts(both, LABELLED), false);

@@ -196,6 +196,7 @@ test('requeues after the delay, resets the backoff and keeps the priority', asyn
     new Error('once'),
     requeueAfter(60_000),
     requeueAfter(40_000, 'its schedule is due'),
+    requeueAfter(10_000, 'it polls', { jitter: 0.5 }),
     done(),
   ];
   const runs: [at: number, causes: readonly string[]][] = [];
@@ -210,13 +211,16 @@ test('requeues after the delay, resets the backoff and keeps the priority', asyn
   assert.equal(pool.queue.retries('default/web'), 0);
   assert.equal(pool.queue.snapshot().delayed[0]?.priority, LOW_PRIORITY);
   await pool.clock.advance(100_000);
+  await pool.clock.advance(100_000);
+  const [polledMs = 0] = runs.pop() ?? [];
+  assert.ok(polledMs > 110_005, `the jitter extends the delay: ${polledMs}`);
   assert.deepEqual(runs, [
     [0, ['Count listed']],
     [5, ['retry after an error: once']],
     [60_005, ['requeued as planned']],
     [100_005, ['requeued as planned: its schedule is due']],
   ]);
-  assert.equal((await pool.metric('reconcile_total'))['requeue_after'], 2);
+  assert.equal((await pool.metric('reconcile_total'))['requeue_after'], 3);
   await pool.stop();
 });
 
@@ -229,6 +233,7 @@ test('treats a throw or a result without an outcome as an error of its key', asy
     },
     () => undefined,
     async () => ({ kind: 'requeueAfter', ms: 'soon' }),
+    async () => ({ kind: 'requeueAt', atMs: Number.NaN }),
     async () => null,
     () => new Promise((_resolve, reject) => reject()),
   ];
@@ -238,15 +243,15 @@ test('treats a throw or a result without an outcome as an error of its key', asy
   await pool.clock.advance(1000);
   pool.queue.add('good');
   await settle();
-  assert.equal(pool.failures().length, 5);
+  assert.equal(pool.failures().length, 6);
   assert.match(
     String(pool.failures()[1]?.error),
     /returned undefined instead of an Outcome: .*return done\(\)/,
   );
-  assert.deepEqual(await pool.metric('reconcile_panics_total'), { value: 3 });
+  assert.deepEqual(await pool.metric('reconcile_panics_total'), { value: 4 });
   assert.deepEqual(await pool.metric('reconcile_total'), {
     success: 2,
-    error: 5,
+    error: 6,
     requeue: 0,
     requeue_after: 0,
   });

@@ -83,7 +83,7 @@ describe('A sync of an At', () => {
   it('that is not due creates nothing, and is requeued for its schedule', async () => {
     const { bench, run, live, condition } = await setUp({ dueInMs: 60_000 });
     const outcome = await run();
-    assert.equal(outcome.kind === 'requeueAfter' && outcome.ms, 60_000);
+    assert.equal(outcome.kind === 'requeueAt' && outcome.atMs, bench.clock.now() + 60_000);
     assert.deepEqual(bench.taken(), ['patch ats/status task']);
     assert.equal((await live()).status?.phase, 'PENDING');
     assert.equal((await condition('Succeeded'))?.status, 'Unknown');
@@ -116,7 +116,7 @@ describe('A sync of an At', () => {
     const { bench, run } = await setUp({ dueInMs: 1000 });
     await bench.clock.advance(999);
     const outcome = await run();
-    assert.equal(outcome.kind === 'requeueAfter' && outcome.ms, 1);
+    assert.equal(outcome.kind === 'requeueAt' && outcome.atMs, bench.clock.now() + 1);
     await bench.clock.advance(1);
     bench.writes.length = 0;
     // The cache still contains the At without its status.

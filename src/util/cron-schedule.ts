@@ -24,7 +24,12 @@ interface Field {
   readonly isAny: boolean;
 }
 
-/** Schedule of a CronJob, in a time zone. */
+/**
+ * A schedule in cron format, with the rules of Kubernetes' CronJobs: five fields (minute, hour, day of the
+ * month, month, day of the week) or a macro such as `@daily`. If both day fields are restricted, one of
+ * them must match. A local time that a change of the clock skips is not scheduled on that day; one that
+ * occurs twice is scheduled twice.
+ */
 export class CronSchedule {
   readonly #minute: Field;
   readonly #hour: Field;
@@ -35,7 +40,8 @@ export class CronSchedule {
   readonly #offsets = new Map<number, number>();
 
   /**
-   * @param timeZone @default UTC
+   * @param schedule `30 3 * * mon-fri`: fields can have names, lists, ranges and steps
+   * @param timeZone name in the IANA database, as in `Europe/Berlin`; UTC by default
    * @throws {RangeError} if the schedule or the time zone is malformed
    */
   constructor(schedule: string, timeZone?: string) {
@@ -54,12 +60,19 @@ export class CronSchedule {
     }
   }
 
-  /** Returns the first scheduled time after `ms`, or undefined. */
-  after(ms: number): number | undefined {
+  /**
+   * Returns the first scheduled time after `ms`, in milliseconds since the epoch. Undefined if there is none
+   * in eight years, as with February 30.
+   */
+  next(ms: number): number | undefined {
     return this.#search(Math.floor(ms / MINUTE_MS) * MINUTE_MS + MINUTE_MS, 1, ms + LONGEST_MS);
   }
 
-  /** Returns the last scheduled time until `ms` and after `afterMs`, or undefined. */
+  /**
+   * Returns the last scheduled time that is not later than `ms` and is later than `afterMs`, or undefined.
+   * With `afterMs`, the time of the last start, it tells whether a start is missed; earlier missed starts
+   * are skipped.
+   */
   last(ms: number, afterMs: number): number | undefined {
     const found = this.#search(Math.floor(ms / MINUTE_MS) * MINUTE_MS, -1, afterMs);
     return found !== undefined && found > afterMs ? found : undefined;
@@ -69,9 +82,7 @@ export class CronSchedule {
     for (let ms = fromMs; direction * (endMs - ms) >= 0;) {
       const local = new Date(ms + this.#offset(ms));
       if (!this.#hasDay(local)) {
-        // Go to the next day, or to the last minute of the previous one.
-        const intoDay = local.getTime() % DAY_MS;
-        ms += direction === 1 ? DAY_MS - intoDay : -intoDay - MINUTE_MS;
+        ms = this.#otherDay(ms, direction);
       } else if (!this.#hour.values.has(local.getUTCHours())) {
         const intoHour = local.getTime() % HOUR_MS;
         ms += direction === 1 ? HOUR_MS - intoHour : -intoHour - MINUTE_MS;
@@ -81,7 +92,17 @@ export class CronSchedule {
     return undefined;
   }
 
-  /** If both day fields are restricted, one of them must match. */
+  /** Returns the first minute of the next day, or the last minute of the previous one. */
+  #otherDay(ms: number, direction: 1 | -1): number {
+    const offset = this.#offset(ms);
+    const intoDay = (ms + offset) % DAY_MS;
+    const far = ms + (direction === 1 ? DAY_MS - intoDay : -intoDay - MINUTE_MS);
+    // A change of the clock makes a day shorter or longer.
+    const exact = far + offset - this.#offset(far);
+    const isOtherDay = dayOf(exact + this.#offset(exact)) !== dayOf(ms + offset);
+    return isOtherDay ? exact : far;
+  }
+
   #hasDay(local: Date): boolean {
     if (!this.#month.values.has(local.getUTCMonth() + 1)) return false;
     const isDay = this.#day.values.has(local.getUTCDate());
@@ -106,6 +127,10 @@ export class CronSchedule {
     this.#offsets.set(hour, offset);
     return offset;
   }
+}
+
+function dayOf(localMs: number): number {
+  return Math.floor(localMs / DAY_MS);
 }
 
 /** Parses `*`, `5`, `1-5`, `0-59/10`, `mon-fri` and lists of these. */

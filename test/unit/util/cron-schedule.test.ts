@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CronSchedule } from '../../../src/util/cron-schedule.ts';
+
+describe('A cron schedule', () => {
+  for (const [schedule, from, next, timeZone] of [
+    ['*/15 * * * *', '2026-01-01T00:00:00Z', '2026-01-01T00:15:00Z'],
+    ['0 9-17/4 * * mon-fri', '2026-01-02T17:30:00Z', '2026-01-05T09:00:00Z'],
+    ['30 4 1,15 * 5', '2026-01-03T00:00:00Z', '2026-01-09T04:30:00Z'],
+    ['@yearly', '2026-01-01T00:00:00Z', '2027-01-01T00:00:00Z'],
+    ['0 0 29 2 *', '2026-01-01T00:00:00Z', '2028-02-29T00:00:00Z'],
+    ['0 12 * * 7', '2026-01-01T00:00:00Z', '2026-01-04T12:00:00Z'],
+    ['0 8 * * *', '2026-07-01T00:00:00Z', '2026-07-01T06:00:00Z', 'Europe/Berlin'],
+    ['0 8 * * *', '2026-01-01T00:00:00Z', '2026-01-01T07:00:00Z', 'Europe/Berlin'],
+    // The clock changes on March 8 and November 1 in New York.
+    ['30 0 9 3 *', '2026-03-07T00:00:00Z', '2026-03-09T04:30:00Z', 'America/New_York'],
+    ['30 2 * * *', '2026-03-08T00:00:00Z', '2026-03-09T06:30:00Z', 'America/New_York'],
+    ['15 0 2 11 *', '2026-10-31T00:00:00Z', '2026-11-02T05:15:00Z', 'America/New_York'],
+    ['0 0 8 9 *', '2026-09-01T00:00:00Z', '2026-09-08T03:00:00Z', 'America/Santiago'],
+  ] as const) {
+    it(`${schedule} comes after ${from} at ${next}`, () => {
+      const cron = new CronSchedule(schedule, timeZone);
+      const nextMs = cron.next(Date.parse(from))!;
+      assert.equal(nextMs, Date.parse(next));
+      assert.equal(cron.last(nextMs + 30_000, Date.parse(from)), nextMs);
+      assert.equal(cron.last(nextMs - 1, Date.parse(from)), undefined);
+    });
+  }
+
+  it('of the evening before a change of the clock is found from the day of the change', () => {
+    const cron = new CronSchedule('30 23 7 3 *', 'America/New_York');
+    const noon = Date.parse('2026-03-08T16:00:00Z');
+    assert.equal(cron.last(noon, noon - 86_400_000), Date.parse('2026-03-08T04:30:00Z'));
+  });
+
+  it('that never comes has no next time', () => {
+    // In Santiago, September 6 has no midnight.
+    const never = new CronSchedule('0 0 6 9 *', 'America/Santiago');
+    assert.equal(never.next(Date.parse('2026-01-01')), Date.parse('2027-09-06T03:00:00Z'));
+    assert.equal(new CronSchedule('0 0 30 2 *').next(0), undefined);
+  });
+
+  it('is rejected if it is malformed', () => {
+    for (const schedule of ['* * * *', '60 * * * *', '*/0 * * * *', '5-1 * * * *', 'a * * * *']) {
+      assert.throws(() => new CronSchedule(schedule), RangeError, schedule);
+    }
+    assert.throws(() => new CronSchedule('* * * * *', 'Nowhere'), RangeError);
+  });
+});
