@@ -37,6 +37,8 @@ export type { ControllerOptions, SyncContext, SyncHandler } from './manager/cont
 export { mapByChildName, mapToOwner, OWNER_INDEX, ownerIndexers } from './manager/enqueue.ts';
 export { Finalizer } from './manager/finalizer.ts';
 export type { FinalizedSync } from './manager/finalizer.ts';
+export { OwnedObjects } from './manager/owned-objects.ts';
+export type { OwnedDraft, OwnedKindOptions } from './manager/owned-objects.ts';
 export { predicates } from './manager/predicate.ts';
 export type { Predicate } from './manager/predicate.ts';
 export { controllerManager, runControllers } from './manager/run-controllers.ts';

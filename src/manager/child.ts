@@ -19,10 +19,16 @@ export interface ChildOptions<T extends KubernetesObject> {
   /** Name of the writer in managedFields. */
   readonly fieldManager: string;
   /**
-   * Whether a child that differs from `desired` is updated.
+   * Whether a child that differs from `desired` is updated. `'always'` applies a child that the cache shows in the
+   * desired state, too, which removes fields that were desired before.
    * @default true
    */
-  readonly update?: boolean | undefined;
+  readonly update?: boolean | 'always' | undefined;
+  /**
+   * Decides whether an object of this name without a controller is adopted: it becomes a child and is updated.
+   * @default never
+   */
+  readonly adopt?: ((object: DeepReadonly<T>) => boolean | Promise<boolean>) | undefined;
 }
 
 /** The result of `ensureChild`, with the object as it is now. */
@@ -50,6 +56,7 @@ const OPTIONS: OptionNames<ChildOptions<KubernetesObject>> = {
   cached: true,
   fieldManager: true,
   update: true,
+  adopt: true,
 };
 
 /**
@@ -67,7 +74,7 @@ export async function ensureChild<T extends KubernetesObject>(
   options: ChildOptions<T>,
 ): Promise<ChildOutcome<T>> {
   checkOptions(options, OPTIONS, 'ensureChild');
-  const { resource, owner, desired, fieldManager, update = true } = options;
+  const { resource, owner, desired, fieldManager, update = true, adopt } = options;
   const { client, signal } = context;
   let child = options.cached;
   if (!child) {
@@ -80,12 +87,20 @@ export async function ensureChild<T extends KubernetesObject>(
       child = await existing(context, options, error);
     }
   }
+  const isDeleting = child.metadata.deletionTimestamp !== undefined;
   if (!isControlledBy(child, owner)) {
-    return { kind: isOfPrevious(child, owner) ? 'terminating' : 'nameCollision', object: child };
+    if (isOfPrevious(child, owner)) return { kind: 'terminating', object: child };
+    const isFree = !isDeleting && controllerOf(child) === undefined;
+    if (!isFree || !(await adopt?.(child))) return { kind: 'nameCollision', object: child };
+    return { kind: 'updated', object: await change(context, options, child) };
   }
-  if (child.metadata.deletionTimestamp !== undefined) return { kind: 'terminating', object: child };
-  if (!update || covers(child, desired)) return { kind: 'unchanged', object: child };
-  return { kind: 'updated', object: await change(context, options, child) };
+  if (isDeleting) return { kind: 'terminating', object: child };
+  if (!update || (update !== 'always' && covers(child, desired))) {
+    return { kind: 'unchanged', object: child };
+  }
+  const object = await change(context, options, child);
+  const isChanged = object.metadata.resourceVersion !== child.metadata.resourceVersion;
+  return { kind: isChanged ? 'updated' : 'unchanged', object };
 }
 
 /**

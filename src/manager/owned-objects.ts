@@ -1,0 +1,216 @@
+import { createHash } from 'node:crypto';
+import { isApiError } from '../api/api-error.ts';
+import { controllerReference } from '../api/metadata.ts';
+import { objectKey } from '../api/object-key.ts';
+import type { DeepReadonly, Draft, KubernetesObject } from '../api/object.ts';
+import { apiVersionOf, groupResourceOf } from '../api/resource.ts';
+import type { Resource } from '../api/resource.ts';
+import type { SharedInformer } from '../cache/shared-informer.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+import { LruMap } from '../util/lru-map.ts';
+import { deleteChild, ensureChild } from './child.ts';
+import type { ChildContext, ChildOutcome } from './child.ts';
+import { OWNER_INDEX, ownerIndexers } from './enqueue.ts';
+
+/** Rules for the owned objects of one kind. */
+export interface OwnedKindOptions<T extends KubernetesObject> {
+  /**
+   * Whether objects that differ from the desired state are updated. Set it to false for kinds whose spec cannot be
+   * changed, such as Jobs.
+   * @default true
+   */
+  readonly update?: boolean | undefined;
+  /**
+   * Whether a field is removed from an object when it is no longer in the desired state. Each object is then applied
+   * once after the program has started, and again when its desired state changes. Otherwise fields are only removed
+   * together with another update.
+   * @default true
+   */
+  readonly removeFields?: boolean | undefined;
+  /**
+   * Whether objects that `ensure` no longer receives are deleted; a function selects them.
+   * @default false
+   */
+  readonly prune?: boolean | ((object: DeepReadonly<T>) => boolean) | undefined;
+  /**
+   * Decides whether an object with the name of a desired one and without a controller is adopted. It is then updated,
+   * and deleted with its owner.
+   * @default never: `ensure` reports a name collision
+   */
+  readonly adopt?: ((object: DeepReadonly<T>) => boolean) | undefined;
+}
+
+const OPTIONS: OptionNames<OwnedKindOptions<KubernetesObject>> = {
+  update: true,
+  removeFields: true,
+  prune: true,
+  adopt: true,
+};
+
+/** The desired state of an owned object. Namespace and owner reference are those of the owner by default. */
+export type OwnedDraft = Draft<KubernetesObject> & { readonly metadata: { readonly name: string } };
+
+/** Rules of one kind, independent of its type. */
+interface OwnedKind {
+  readonly resource: Resource;
+  ensure(
+    context: ChildContext,
+    owner: DeepReadonly<KubernetesObject>,
+    draft: OwnedDraft,
+  ): Promise<ChildOutcome<KubernetesObject>>;
+  /** Returns the owned objects that are pruned if they are not desired. */
+  prunable(owner: DeepReadonly<KubernetesObject>): DeepReadonly<KubernetesObject>[];
+}
+
+/** Number of objects whose last applied state is remembered; older ones are applied once more. */
+const MAX_APPLIED = 10_000;
+
+/**
+ * Keeps the owned objects of each object of one kind in their desired state, with one call for objects of several
+ * kinds. Objects are created by POST and updated by server-side apply, so fields that others added stay; see
+ * `ensureChild`. Call `Controller.owns` for each kind, so that changes of owned objects are reverted.
+ */
+export class OwnedObjects {
+  readonly #owner: Resource;
+  readonly #fieldManager: string;
+  readonly #kinds = new Map<string, OwnedKind>();
+  /** Hash of the state that was last applied, by uid. */
+  readonly #applied = new LruMap<string, string>(MAX_APPLIED);
+
+  /**
+   * @param owner resource of the owners
+   * @param fieldManager name of the writer in managedFields
+   */
+  constructor(owner: Resource, fieldManager: string) {
+    this.#owner = owner;
+    this.#fieldManager = fieldManager;
+  }
+
+  /** Adds the kind of `informer` to those that `ensure` writes. Call it before the controllers start. */
+  add<T extends KubernetesObject>(
+    informer: SharedInformer<T>,
+    options: OwnedKindOptions<T> = {},
+  ): this {
+    checkOptions(options, OPTIONS, 'OwnedObjects.add');
+    const { resource, lister } = informer;
+    const { update = true, removeFields = true, prune = false, adopt } = options;
+    if (!lister.hasIndex(OWNER_INDEX)) informer.addIndexers(ownerIndexers);
+    this.#kinds.set(kindId(apiVersionOf(resource), resource.kind), {
+      resource,
+      ensure: async (context, owner, draft) => {
+        const desired = this.#complete(draft, resource, owner);
+        const { name, namespace } = desired.metadata;
+        const cached = lister.get(objectKey(namespace, name));
+        const hash = createHash('sha256').update(JSON.stringify(desired)).digest('base64');
+        const isApplied = !removeFields || this.#applied.get(cached?.metadata.uid ?? '') === hash;
+        const outcome = await ensureChild<T>(context, {
+          resource,
+          owner,
+          // The kind of the draft is that of the informer.
+          desired: desired as Draft<T> & { metadata: { name: string } },
+          cached,
+          fieldManager: this.#fieldManager,
+          update: update && (isApplied || 'always'),
+          adopt: adopt && (async (object) => adopt(object) && this.#exists(context, owner)),
+        });
+        const { kind, object } = outcome;
+        if (kind !== 'nameCollision' && kind !== 'terminating') {
+          this.#applied.set(object.metadata.uid, hash);
+        }
+        return outcome as ChildOutcome<KubernetesObject>;
+      },
+      prunable: ({ metadata }) => {
+        if (prune === false) return [];
+        return lister
+          .byIndex(OWNER_INDEX, metadata.uid)
+          .filter(
+            (object) =>
+              object.metadata.deletionTimestamp === undefined && (prune === true || prune(object)),
+          );
+      },
+    });
+    return this;
+  }
+
+  /** Returns the cached objects of the kind of `informer` that `owner` controls. */
+  of<T extends KubernetesObject>(
+    informer: SharedInformer<T>,
+    owner: DeepReadonly<KubernetesObject>,
+  ): DeepReadonly<T>[] {
+    return informer.lister.byIndex(OWNER_INDEX, owner.metadata.uid);
+  }
+
+  /**
+   * Creates and updates the desired objects of `owner` one after another, then prunes. Sends no request if the caches
+   * show the desired state. Does nothing if `owner` is being deleted, because the garbage collector deletes its objects.
+   *
+   * @returns an outcome for each desired object, in order
+   * @throws {TypeError} if the kind of a desired object was not added, or the owner cannot own it
+   * @throws {ApiError} of the first request that failed; see `ensureChild`
+   */
+  async ensure<const D extends readonly OwnedDraft[]>(
+    context: ChildContext,
+    owner: DeepReadonly<KubernetesObject>,
+    desired: D,
+  ): Promise<ChildOutcome<KubernetesObject>[]> {
+    if (owner.metadata.deletionTimestamp !== undefined) return [];
+    const outcomes: ChildOutcome<KubernetesObject>[] = [];
+    for (const draft of desired) {
+      const kind = this.#kinds.get(kindId(draft.apiVersion, draft.kind));
+      if (!kind) {
+        throw new TypeError(
+          `OwnedObjects has no informer of ${draft.apiVersion} ${draft.kind}: call add(informer)`,
+        );
+      }
+      outcomes.push(await kind.ensure(context, owner, draft));
+    }
+    const wanted = new Set(outcomes.map(({ object }) => object.metadata.uid));
+    for (const kind of this.#kinds.values()) {
+      for (const object of kind.prunable(owner)) {
+        if (!wanted.has(object.metadata.uid)) await deleteChild(context, kind.resource, object);
+      }
+    }
+    return outcomes;
+  }
+
+  #complete(draft: OwnedDraft, resource: Resource, owner: DeepReadonly<KubernetesObject>) {
+    const { namespace } = owner.metadata;
+    const given = draft.metadata.namespace;
+    const hasOtherNamespace = namespace !== undefined && given !== undefined && given !== namespace;
+    if (hasOtherNamespace || (namespace !== undefined && !resource.namespaced)) {
+      throw new TypeError(
+        `${owner.kind} "${owner.metadata.name}" cannot own ${groupResourceOf(resource)} "${draft.metadata.name}": an owner in a namespace owns objects in the same namespace`,
+      );
+    }
+    return {
+      ...draft,
+      metadata: {
+        ...(namespace !== undefined && { namespace }),
+        ...draft.metadata,
+        ownerReferences: [...(draft.metadata.ownerReferences ?? []), controllerReference(owner)],
+      },
+    };
+  }
+
+  /**
+   * Returns whether the owner still exists. The cache may be stale, and the garbage collector deletes an object that
+   * refers to a deleted owner.
+   */
+  async #exists(
+    { client, signal }: ChildContext,
+    { metadata }: DeepReadonly<KubernetesObject>,
+  ): Promise<boolean> {
+    try {
+      const live = await client.get(this.#owner, metadata, { signal });
+      return live.metadata.uid === metadata.uid && live.metadata.deletionTimestamp === undefined;
+    } catch (error) {
+      if (isApiError(error, 'notFound')) return false;
+      throw error;
+    }
+  }
+}
+
+function kindId(apiVersion: string, kind: string): string {
+  return `${apiVersion} ${kind}`;
+}

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { CONFIG_MAPS, JOBS, NODES, SERVICES } from '../../../src/api/builtin.ts';
+import type { ConfigMap, Job, Service } from '../../../src/api/builtin.ts';
+import { controllerReference } from '../../../src/api/metadata.ts';
+import type { Draft } from '../../../src/api/object.ts';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { InformerSet } from '../../../src/cache/informer-set.ts';
+import type { SharedInformer } from '../../../src/cache/shared-informer.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { OwnedObjects } from '../../../src/manager/owned-objects.ts';
+import type { OwnedDraft, OwnedKindOptions } from '../../../src/manager/owned-objects.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+
+const NAMESPACE = 'default';
+
+function configMap(
+  name: string,
+  data: Record<string, string>,
+): Draft<ConfigMap> & { metadata: { name: string } } {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data };
+}
+
+function job(name: string, image: string): Draft<Job> & { metadata: { name: string } } {
+  const containers = [{ name: 'main', image }];
+  const template = { spec: { restartPolicy: 'Never', containers } };
+  return { apiVersion: 'batch/v1', kind: 'Job', metadata: { name }, spec: { template } };
+}
+
+describe('Owned objects', () => {
+  let clock: FakeClock;
+  let client: HttpClient;
+  let writes: string[];
+  let owner: Service;
+  let configMaps: SharedInformer<ConfigMap>;
+  let jobs: SharedInformer<Job>;
+  let stop: () => Promise<void>;
+
+  beforeEach(async () => {
+    clock = new FakeClock();
+    const server = new ApiServer({ clock });
+    writes = [];
+    client = new HttpClient({
+      clock,
+      server: 'https://test',
+      handler: (request) => {
+        if (request.method !== 'GET') writes.push(`${request.method} ${nameOf(request)}`);
+        return server.handler(request);
+      },
+    });
+    const informers = new InformerSet(client, { clock });
+    configMaps = informers.for(CONFIG_MAPS);
+    jobs = informers.for(JOBS);
+    const abort = new AbortController();
+    const running = informers.run(abort.signal);
+    stop = async () => {
+      abort.abort();
+      await clock.advance(1000);
+      await running;
+    };
+    owner = await client.create(SERVICES, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { namespace: NAMESPACE, name: 'shop' },
+      spec: { ports: [{ port: 80 }] },
+    });
+    writes.length = 0;
+  });
+  afterEach(() => stop());
+
+  const nameOf = ({ path, body }: { path: string; body?: string | Uint8Array }) => {
+    const [last = ''] = path.split('?')[0]?.split('/').slice(-1) ?? [];
+    const named: unknown = JSON.parse(String(body ?? '{}'));
+    return /s$/.test(last) ? (named as OwnedDraft).metadata.name : last;
+  };
+  const ownedBy = (options: OwnedKindOptions<ConfigMap> = {}) =>
+    new OwnedObjects(SERVICES, 'shop-controller').add(configMaps, options);
+  /** Waits until the caches are current, and ensures `desired`. */
+  const ensure = async (owned: OwnedObjects, ...desired: OwnedDraft[]) => {
+    await clock.advance(100);
+    const outcomes = await owned.ensure(
+      { client, signal: new AbortController().signal },
+      owner,
+      desired,
+    );
+    return outcomes.map(({ kind }) => kind);
+  };
+  const live = (name: string) => client.get(CONFIG_MAPS, { namespace: NAMESPACE, name });
+  const edit = (name: string, body: object) =>
+    client.patch(CONFIG_MAPS, { namespace: NAMESPACE, name }, { type: 'merge', body });
+
+  it('of several kinds are created with the reference to their owner, and listed', async () => {
+    const owned = ownedBy().add(jobs);
+    const desired = [configMap('a', { x: '1' }), job('b', 'busybox')];
+    assert.deepEqual(await ensure(owned, ...desired), ['created', 'created']);
+    assert.deepEqual((await live('a')).metadata.ownerReferences, [controllerReference(owner)]);
+    writes.length = 0;
+    assert.deepEqual(await ensure(owned, ...desired), ['unchanged', 'unchanged']);
+    assert.deepEqual(writes, []);
+    assert.deepEqual(
+      owned.of(jobs, owner).map(({ metadata }) => metadata.name),
+      ['b'],
+    );
+  });
+
+  it('that were changed are changed back, and keep what others added', async () => {
+    const owned = ownedBy();
+    await ensure(owned, configMap('a', { x: '1' }));
+    await edit('a', { data: { x: '2', y: '3' } });
+    assert.deepEqual(await ensure(owned, configMap('a', { x: '1' })), ['updated']);
+    assert.deepEqual((await live('a')).data, { x: '1', y: '3' });
+  });
+
+  it('lose fields that are no longer desired, also if the program was restarted', async () => {
+    const first = ownedBy();
+    await ensure(first, configMap('a', { x: '1', old: '1', older: '1' }));
+    assert.deepEqual(await ensure(first, configMap('a', { x: '1', old: '1' })), ['updated']);
+    assert.deepEqual((await live('a')).data, { x: '1', old: '1' });
+    const restarted = ownedBy();
+    assert.deepEqual(await ensure(restarted, configMap('a', { x: '1' })), ['updated']);
+    assert.deepEqual((await live('a')).data, { x: '1' });
+    assert.deepEqual(await ensure(ownedBy(), configMap('a', { x: '1' })), ['unchanged']);
+    writes.length = 0;
+    const keeping = ownedBy({ removeFields: false });
+    assert.deepEqual(await ensure(keeping, configMap('a', {})), ['unchanged']);
+    assert.deepEqual(writes, []);
+  });
+
+  it('that are no longer desired are deleted if they are pruned', async () => {
+    const all = [configMap('a', {}), configMap('b', {}), configMap('kept', {})];
+    await ensure(ownedBy(), ...all);
+    await client.create(CONFIG_MAPS, {
+      ...configMap('other', {}),
+      metadata: { namespace: NAMESPACE, name: 'other' },
+    });
+    await ensure(ownedBy(), configMap('a', {}));
+    writes.length = 0;
+    const prune = ownedBy({ prune: ({ metadata }) => metadata.name !== 'kept' });
+    await ensure(prune, configMap('a', {}));
+    assert.deepEqual(
+      writes.filter((write) => write.startsWith('DELETE')),
+      ['DELETE b'],
+    );
+    await ensure(ownedBy({ prune: true }));
+    const left = (await client.list(CONFIG_MAPS, { namespace: NAMESPACE })).items;
+    assert.deepEqual(
+      left.map(({ metadata }) => metadata.name).filter((name) => name !== 'kube-root-ca.crt'),
+      ['other'],
+    );
+  });
+
+  it('of a kind that is not updated are only created', async () => {
+    const owned = new OwnedObjects(SERVICES, 'shop-controller').add(jobs, { update: false });
+    await ensure(owned, job('b', 'busybox'));
+    writes.length = 0;
+    assert.deepEqual(await ensure(owned, job('b', 'alpine')), ['unchanged']);
+    assert.deepEqual(writes, []);
+  });
+
+  it('are adopted if they have no controller, the rule accepts them, and the owner exists', async () => {
+    const metadata = { namespace: NAMESPACE, name: 'a', labels: { app: 'shop' } };
+    await client.create(CONFIG_MAPS, { ...configMap('a', {}), metadata });
+    const desired = configMap('a', { x: '1' });
+    assert.deepEqual(await ensure(ownedBy(), desired), ['nameCollision']);
+    const rejecting = ownedBy({ adopt: ({ metadata }) => metadata.labels?.['app'] === 'store' });
+    assert.deepEqual(await ensure(rejecting, desired), ['nameCollision']);
+    const adopting = ownedBy({ adopt: ({ metadata }) => metadata.labels?.['app'] === 'shop' });
+    const { name } = owner.metadata;
+    await client.delete(SERVICES, { namespace: NAMESPACE, name });
+    assert.deepEqual(await ensure(adopting, desired), ['nameCollision']);
+    const { apiVersion, kind, spec } = owner;
+    const draft = { metadata: { namespace: NAMESPACE, name }, spec: { ports: spec?.ports ?? [] } };
+    owner = await client.create(SERVICES, { apiVersion, kind, ...draft });
+    assert.deepEqual(await ensure(adopting, desired), ['updated']);
+    const adopted = await live('a');
+    assert.deepEqual(adopted.metadata.ownerReferences, [controllerReference(owner)]);
+    assert.deepEqual([adopted.data, adopted.metadata.labels], [{ x: '1' }, { app: 'shop' }]);
+  });
+
+  it('are left to the garbage collector if their owner is being deleted', async () => {
+    owner = {
+      ...owner,
+      metadata: { ...owner.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+    };
+    assert.deepEqual(await ensure(ownedBy({ prune: true }), configMap('a', {})), []);
+    assert.deepEqual(writes, []);
+  });
+
+  it('are rejected if their kind was not added, or the owner cannot own them', async () => {
+    await assert.rejects(ensure(ownedBy(), job('b', 'busybox')), /no informer of batch\/v1 Job/);
+    const elsewhere = configMap('a', {});
+    elsewhere.metadata.namespace = 'kube-system';
+    await assert.rejects(ensure(ownedBy(), elsewhere), /"shop" cannot own configmaps "a"/);
+    const nodes = new InformerSet(client, { clock }).for(NODES);
+    const owned = new OwnedObjects(SERVICES, 'shop-controller').add(nodes);
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } };
+    await assert.rejects(ensure(owned, node), /cannot own nodes "n"/);
+  });
+});
