@@ -37,6 +37,13 @@ export type { ControllerOptions, SyncContext, SyncHandler } from './manager/cont
 export { mapByChildName, mapToOwner, OWNER_INDEX, ownerIndexers } from './manager/enqueue.ts';
 export { Finalizer } from './manager/finalizer.ts';
 export type { FinalizedSync } from './manager/finalizer.ts';
+export { KeyChannel } from './manager/key-channel.ts';
+export { objectTask, objectTimer } from './manager/object-tasks.ts';
+export type {
+  ObjectTaskContext,
+  ObjectTaskOptions,
+  ObjectTimerOptions,
+} from './manager/object-tasks.ts';
 export { OwnedObjects } from './manager/owned-objects.ts';
 export type { OwnedDraft, OwnedKindOptions } from './manager/owned-objects.ts';
 export { predicates } from './manager/predicate.ts';

@@ -9,6 +9,7 @@ export type {
   ControllerObserver,
   OwnsOptions,
   Source,
+  SourceOptions,
   WatchesOptions,
 } from './manager/controller-options.ts';
 export type { KeySink, MapFunction } from './manager/enqueue.ts';

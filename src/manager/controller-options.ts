@@ -162,5 +162,15 @@ export interface OwnsOptions<T extends KubernetesObject> extends WatchesOptions<
   readonly orNamed?: MapFunction<T> | undefined;
 }
 
+/** Options of `source`. */
+export interface SourceOptions {
+  /**
+   * Whether a source that rejects is logged and called again with backoff, 0.8 s to 30 s with up to 100 % jitter.
+   * Otherwise its error ends the program.
+   * @default false
+   */
+  readonly restarts?: boolean | undefined;
+}
+
 /** Adds keys to a controller's queue until the signal aborts, as controller-runtime's `source.Source`. */
 export type Source = (queue: KeySink, signal: AbortSignal) => Promise<void>;

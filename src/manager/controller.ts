@@ -7,6 +7,8 @@ import type { HandlerRegistration } from '../cache/event-handler.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
 import { noReconcileMetrics } from '../metrics/reconcile-metrics.ts';
 import { settledBeforeAbort } from '../util/abort.ts';
+import { Backoff } from '../util/backoff.ts';
+import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
 import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
@@ -23,6 +25,7 @@ import type {
   ControllerOptions,
   OwnsOptions,
   Source,
+  SourceOptions,
   SyncHandler,
   WatchesOptions,
 } from './controller-options.ts';
@@ -56,6 +59,11 @@ const OWNS_OPTIONS: OptionNames<OwnsOptions<KubernetesObject>> = {
   predicates: true,
   orNamed: true,
 };
+
+const SOURCE_OPTIONS: OptionNames<SourceOptions> = { restarts: true };
+
+/** Backoff of a source that is restarted. */
+const SOURCE_BACKOFF = { initialMs: 800, maxMs: 30_000, jitter: 1 };
 
 /** Number of consecutive conflicts of a key that are not reported as errors. */
 const QUIET_CONFLICTS = 5;
@@ -194,9 +202,30 @@ export class Controller implements Runnable {
   }
 
   /** Enqueues keys from another source than an informer, while the controller runs. */
-  source(source: Source): this {
-    this.#sources.push(source);
+  source(source: Source, options: SourceOptions = {}): this {
+    checkOptions(options, SOURCE_OPTIONS, 'source');
+    this.#sources.push(options.restarts ? this.#restarting(source) : source);
     return this;
+  }
+
+  #restarting(source: Source): Source {
+    const { clock, log, random } = this.#deps;
+    return async (queue, signal) => {
+      const backoff = new Backoff(SOURCE_BACKOFF, random);
+      while (!signal.aborted) {
+        const startedMs = clock.monotonic();
+        try {
+          await source(queue, signal);
+          return;
+        } catch (error) {
+          if (signal.aborted) return;
+          if (clock.monotonic() - startedMs > SOURCE_BACKOFF.maxMs) backoff.reset();
+          const delayMs = backoff.next();
+          log.error(error, 'Source failed; restarting it', { after: formatDuration(delayMs) });
+          await clock.sleep(delayMs, signal);
+        }
+      }
+    };
   }
 
   #watch<T extends KubernetesObject>(

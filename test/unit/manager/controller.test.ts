@@ -8,7 +8,8 @@ import { InformerSet } from '../../../src/cache/informer-set.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { Controller } from '../../../src/manager/controller.ts';
-import type { SyncHandler } from '../../../src/manager/controller-options.ts';
+import type { Source, SyncHandler } from '../../../src/manager/controller-options.ts';
+import { KeyChannel } from '../../../src/manager/key-channel.ts';
 import type { Sharding } from '../../../src/manager/key-ownership.ts';
 import { reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
 import { createRegistry } from '../../../src/metrics/registry.ts';
@@ -63,7 +64,10 @@ describe('a controller', () => {
   }
 
   /** Starts a controller of Pods, and creates a Pod. */
-  async function start(sync: SyncHandler): Promise<void> {
+  async function start(
+    sync: SyncHandler,
+    configure: (controller: Controller) => void = () => undefined,
+  ): Promise<void> {
     const informers = new InformerSet(client, { clock });
     const metrics = {
       workqueue: workqueueMetrics(registry),
@@ -74,6 +78,7 @@ describe('a controller', () => {
     const deps = { client, clock, log: log.log, random, metrics };
     const pods = informers.for(PODS);
     const controller = new Controller(deps, { name: 'test', kind: PODS.kind, sync }).for(pods);
+    configure(controller);
     const abort = new AbortController();
     const running = runAll(
       [(signal) => informers.run(signal), (signal) => controller.run(signal)],
@@ -154,6 +159,46 @@ describe('a controller', () => {
       'Pod default/web changed: .metadata.labels',
       'requeued as planned: it is due',
     ]);
+  });
+
+  it('syncs keys that a channel passes while it runs', async () => {
+    const channel = new KeyChannel();
+    const runs: string[] = [];
+    const sync: SyncHandler = async (key, { causes }) => {
+      runs.push(`${key}: ${causes.map(formatCause).join()}`);
+      return done();
+    };
+    channel.add(objectKey('default', 'early'));
+    await start(sync, (controller) => void controller.source(channel.source));
+    await clock.advance(1000);
+    channel.add(objectKey('default', 'pushed'), { cause: 'webhook' });
+    await clock.advance(1000);
+    assert.deepEqual(runs, ['default/web: Pod default/web added', 'default/pushed: webhook']);
+    await stop();
+    stop = () => Promise.resolve();
+    channel.add(objectKey('default', 'late'));
+    await clock.advance(1000);
+    assert.equal(runs.length, 2);
+  });
+
+  it('restarts a source that fails with backoff, if asked to', async () => {
+    const starts: number[] = [];
+    const source: Source = async (_, signal) => {
+      starts.push(clock.monotonic());
+      if (starts.length === 3) await clock.sleep(300_000, signal);
+      if (!signal.aborted) throw new Error('connection reset');
+    };
+    await start(
+      async () => done(),
+      (controller) => void controller.source(source, { restarts: true }),
+    );
+    await clock.advance(400_000);
+    const gaps = starts.slice(1).map((ms, index) => ms - (starts[index] ?? 0));
+    const [first = 0, second = 0, afterSleep = 0] = gaps;
+    assert.ok(first >= 800 && first < 1600, String(first));
+    assert.ok(second >= 1600 && second < 3200, String(second));
+    assert.ok(afterSleep < 301_600, 'a source that ran for long starts with the first delay');
+    assert.ok(log.lines.some(({ message }) => message === 'Source failed; restarting it'));
   });
 
   it('logs causes, API calls and result of each sync in one line, and its reconcileID in all lines', async () => {
