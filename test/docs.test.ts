@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { KUBERNETES_VERSIONS } from '../hack/envtest/binaries.ts';
 import { NEWEST_MINOR, OLDEST_MINOR } from '../src/api/supported-versions.ts';
 import { optionsTable } from '../src/cli/flags/help.ts';
@@ -53,6 +54,8 @@ test('every TypeScript block of the pages is compiled as a file of test/docs', (
 });
 
 describe('An example of the guides prints what its comments say', { concurrency: 2 }, () => {
+  const recipes: { readonly file: string; readonly printed: readonly (string | undefined)[] }[] =
+    [];
   for (const name of readdirSync(join(import.meta.dirname, 'docs'))) {
     const file = join(import.meta.dirname, 'docs', name);
     const printed = Array.from(
@@ -60,24 +63,38 @@ describe('An example of the guides prints what its comments say', { concurrency:
       ([, line]) => line,
     );
     if (printed.length === 0) continue;
+    // Recipes leave nothing behind, so one process can run all of them.
+    if (name.startsWith('recipe-')) {
+      recipes.push({ file, printed });
+      continue;
+    }
     test(name, async () => {
-      const { code, stdout, stderr } = await new Program(
-        process.execPath,
-        ['--import', join(ROOT, 'hack/import-from-source.ts'), file],
-        { NODE_COMPILE_CACHE: COMPILE_CACHE },
-      ).ended();
+      const { code, stdout, stderr } = await runScript(file);
       assert.deepEqual([code, stdout.trimEnd().split('\n'), stderr], [0, printed, '']);
     });
   }
+  test('recipes', async () => {
+    const script = recipes
+      .map(({ file }) => `await import(${JSON.stringify(pathToFileURL(file))});`)
+      .join('\n');
+    const { code, stdout, stderr } = await runScript('--input-type=module', '--eval', script);
+    const printed = recipes.flatMap((recipe) => recipe.printed);
+    assert.deepEqual([code, stdout.trimEnd().split('\n'), stderr], [0, printed, '']);
+  });
 });
+
+/** Runs a script that imports the package by its name. */
+async function runScript(...args: readonly string[]) {
+  return new Program(
+    process.execPath,
+    ['--import', join(ROOT, 'hack/import-from-source.ts'), ...args],
+    { NODE_COMPILE_CACHE: COMPILE_CACHE },
+  ).ended();
+}
 
 test('the test of the controller on one page passes', async () => {
   const file = join(import.meta.dirname, 'docs/greeting-controller.test.ts');
-  const { code, stdout, stderr } = await new Program(
-    process.execPath,
-    ['--import', join(ROOT, 'hack/import-from-source.ts'), file],
-    { NODE_COMPILE_CACHE: COMPILE_CACHE },
-  ).ended();
+  const { code, stdout, stderr } = await runScript(file);
   assert.deepEqual([code, stderr], [0, ''], stdout);
 });
 

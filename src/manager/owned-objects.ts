@@ -49,7 +49,9 @@ const OPTIONS: OptionNames<OwnedKindOptions<KubernetesObject>> = {
 };
 
 /** The desired state of an owned object. Namespace and owner reference are those of the owner by default. */
-export type OwnedDraft = Draft<KubernetesObject> & { readonly metadata: { readonly name: string } };
+export type OwnedDraft<T extends KubernetesObject = KubernetesObject> = Draft<T> & {
+  metadata: { name: string };
+};
 
 /** Rules of one kind, independent of its type. */
 interface OwnedKind {
@@ -108,7 +110,7 @@ export class OwnedObjects {
           resource,
           owner,
           // The kind of the draft is that of the informer.
-          desired: desired as Draft<T> & { metadata: { name: string } },
+          desired: desired as OwnedDraft<T>,
           cached,
           fieldManager: this.#fieldManager,
           update: update && (isApplied || 'always'),

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { CONFIG_MAPS, JOBS, NODES, SERVICES } from '../../../src/api/builtin.ts';
 import type { ConfigMap, Job, Service } from '../../../src/api/builtin.ts';
 import { controllerReference } from '../../../src/api/metadata.ts';
-import type { Draft } from '../../../src/api/object.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { InformerSet } from '../../../src/cache/informer-set.ts';
 import type { SharedInformer } from '../../../src/cache/shared-informer.ts';
@@ -14,14 +13,11 @@ import { FakeClock } from '../../../src/util/fake-clock.ts';
 
 const NAMESPACE = 'default';
 
-function configMap(
-  name: string,
-  data: Record<string, string>,
-): Draft<ConfigMap> & { metadata: { name: string } } {
+function configMap(name: string, data: Record<string, string>): OwnedDraft<ConfigMap> {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data };
 }
 
-function job(name: string, image: string): Draft<Job> & { metadata: { name: string } } {
+function job(name: string, image: string): OwnedDraft<Job> {
   const containers = [{ name: 'main', image }];
   const template = { spec: { restartPolicy: 'Never', containers } };
   return { apiVersion: 'batch/v1', kind: 'Job', metadata: { name }, spec: { template } };
