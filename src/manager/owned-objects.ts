@@ -120,7 +120,7 @@ export class OwnedObjects {
         if (kind !== 'nameCollision' && kind !== 'terminating') {
           this.#applied.set(object.metadata.uid, hash);
         }
-        return outcome as ChildOutcome<KubernetesObject>;
+        return outcome;
       },
       prunable: ({ metadata }) => {
         if (prune === false) return [];
@@ -151,10 +151,10 @@ export class OwnedObjects {
    * @throws {TypeError} if the kind of a desired object was not added, or the owner cannot own it
    * @throws {ApiError} of the first request that failed; see `ensureChild`
    */
-  async ensure<const D extends readonly OwnedDraft[]>(
+  async ensure(
     context: ChildContext,
     owner: DeepReadonly<KubernetesObject>,
-    desired: D,
+    desired: readonly (OwnedDraft & Readonly<Record<string, unknown>>)[],
   ): Promise<ChildOutcome<KubernetesObject>[]> {
     if (owner.metadata.deletionTimestamp !== undefined) return [];
     const outcomes: ChildOutcome<KubernetesObject>[] = [];

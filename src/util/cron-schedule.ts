@@ -70,7 +70,7 @@ export class CronSchedule {
 
   /**
    * Returns the last scheduled time that is not later than `ms` and is later than `afterMs`, or undefined.
-   * With `afterMs`, the time of the last start, it tells whether a start is missed; earlier missed starts
+   * With `afterMs`, the time of the last start, it shows whether a start was missed; earlier missed starts
    * are skipped.
    */
   last(ms: number, afterMs: number): number | undefined {

@@ -67,12 +67,12 @@ describe('Owned objects', () => {
   const nameOf = ({ path, body }: { path: string; body?: string | Uint8Array }) => {
     const [last = ''] = path.split('?')[0]?.split('/').slice(-1) ?? [];
     const named: unknown = JSON.parse(String(body ?? '{}'));
-    return /s$/.test(last) ? (named as OwnedDraft).metadata.name : last;
+    return last.endsWith('s') ? (named as OwnedDraft).metadata.name : last;
   };
   const ownedBy = (options: OwnedKindOptions<ConfigMap> = {}) =>
     new OwnedObjects(SERVICES, 'shop-controller').add(configMaps, options);
   /** Waits until the caches are current, and ensures `desired`. */
-  const ensure = async (owned: OwnedObjects, ...desired: OwnedDraft[]) => {
+  const ensure = async (owned: OwnedObjects, ...desired: Parameters<OwnedObjects['ensure']>[2]) => {
     await clock.advance(100);
     const outcomes = await owned.ensure(
       { client, signal: new AbortController().signal },
@@ -189,7 +189,7 @@ describe('Owned objects', () => {
     await assert.rejects(ensure(ownedBy(), elsewhere), /"shop" cannot own configmaps "a"/);
     const nodes = new InformerSet(client, { clock }).for(NODES);
     const owned = new OwnedObjects(SERVICES, 'shop-controller').add(nodes);
-    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } };
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, spec: {} };
     await assert.rejects(ensure(owned, node), /cannot own nodes "n"/);
   });
 });
