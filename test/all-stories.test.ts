@@ -1,8 +1,4 @@
-/**
- * Runs conformance tests and stories on the embedded server in one process; test:real runs one process
- * for each file.
- */
+/** Runs stories on the embedded server in one process; test:real runs one process for each file. */
 import { importAll } from './support/import-all.ts';
 
-await importAll('conformance');
 await importAll('stories');

@@ -7,7 +7,6 @@ import { FOOS } from '../../src/api/generated/foo.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import { Simulation } from '../support/simulation.ts';
 import type { TestCluster } from '../support/test-cluster.ts';
 import { inTestClusters } from '../support/test-clusters.ts';
 
@@ -70,23 +69,8 @@ const BINDINGS = admissionResource(
   'ValidatingAdmissionPolicyBinding',
 );
 
-/** Denies writes until the returned function is called. */
+/** Denies writes by an admission policy until the returned function is called. */
 async function deny(cluster: TestCluster, denial: Denial): Promise<() => Promise<void>> {
-  if (!(cluster instanceof Simulation)) return denyByPolicy(cluster, denial);
-  const { resource, subresource, reason } = denial;
-  const removePolicy = cluster.server.faults.beforeRequest(({ info }) => {
-    if (info?.resource !== resource.plural || info.subresource !== subresource) return undefined;
-    if (info.verb !== (subresource ? 'patch' : 'create')) return undefined;
-    return reason === 'Invalid' ? 422 : 403;
-  });
-  return () => {
-    removePolicy();
-    return Promise.resolve();
-  };
-}
-
-/** Denies writes with an admission policy on a real server; the embedded server fails requests instead. */
-async function denyByPolicy(cluster: TestCluster, denial: Denial): Promise<() => Promise<void>> {
   const { client, namespace } = cluster;
   const { resource, subresource, reason } = denial;
   const name = `deny-${namespace}`;
@@ -124,12 +108,8 @@ async function denyByPolicy(cluster: TestCluster, denial: Denial): Promise<() =>
   };
 }
 
-const skip =
-  process.env['CONTROL_PLANE'] === 'embedded' &&
-  'SKIPPED: the embedded server has no admission policies';
-
 inTestClusters((where, create) => {
-  describe(`${where}: an admission policy`, { skip, timeout: 300_000 }, () => {
+  describe(`${where}: an admission policy`, { timeout: 300_000 }, () => {
     let cluster: TestCluster;
     let removePolicy: () => Promise<void>;
 
@@ -205,7 +185,7 @@ inTestClusters((where, create) => {
         it(`${what} as forbidden is reconciled after the policy is removed`, async () => {
           await start(kind, { resource, reason: 'Forbidden' });
           await cluster.until('an attempt fails', async () => cluster.errors().length > 0);
-          await cluster.pass(cluster.isVirtual ? 3_600_000 : 1000);
+          await cluster.pass(cluster.isVirtual ? 1_800_000 : 1000);
           assert.ok(!(await isDone(kind)));
           await removePolicyAndConverge(kind);
         });
@@ -215,7 +195,7 @@ inTestClusters((where, create) => {
         it(`a ${kind.resource.kind} whose status is denied as ${reason.toLowerCase()} repeats no event, and gets its status after the policy is removed`, async () => {
           await start(kind, { resource: kind.resource, subresource: 'status', reason });
           await cluster.until('an attempt fails', async () => cluster.errors().length > 0);
-          await cluster.pass(cluster.isVirtual ? 3_600_000 : 1000);
+          await cluster.pass(cluster.isVirtual ? 1_800_000 : 1000);
           assert.ok(!(await isDone(kind)));
           await removePolicyAndConverge(kind);
           await cluster.settle();
@@ -248,7 +228,7 @@ inTestClusters((where, create) => {
         cluster.errors().some((line) => line.includes('not retrying a terminal error')),
       );
       const errors = cluster.errors().length;
-      await cluster.pass(cluster.isVirtual ? 3_600_000 : 1000);
+      await cluster.pass(cluster.isVirtual ? 1_800_000 : 1000);
       assert.equal(cluster.errors().length, errors);
     });
   });
