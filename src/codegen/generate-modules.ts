@@ -9,6 +9,8 @@ import type { GenerateTypesOptions } from './generate-types.ts';
 export interface Definitions {
   readonly source: string;
   readonly text: string;
+  /** Whether the text may have no definition. @default false */
+  readonly isOptional?: boolean;
 }
 
 /** A generated TypeScript module. */
@@ -20,33 +22,39 @@ export interface GeneratedModule {
 }
 
 /**
- * Generates a module for each kind and served version, in the order of the definitions.
+ * Generates a module for each kind and served version, in the order of the definitions. Kinds of the same name
+ * have their groups in the names of their files.
  *
  * @throws {SyntaxError} if a source is not YAML
  * @throws {TypeError} if a definition is invalid
- * @throws {Error} if two modules have the same file name, or a source has no definition
+ * @throws {Error} if two kinds of a group have the same file name, or a required source has no definition
  */
 export function generateModules(
   definitions: readonly Definitions[],
   options: Omit<GenerateTypesOptions, 'source'>,
 ): GeneratedModule[] {
-  const modules = new Map<string, GeneratedModule>();
-  for (const { source, text } of definitions) {
+  const found = definitions.flatMap(({ source, text, isOptional = false }) => {
     const resources = parsed(source, text);
-    if (resources.length === 0) throw new Error(`${source} contains no CustomResourceDefinition`);
-    for (const resource of resources) {
-      const fileName = `${moduleNameOf(resource)}.ts`;
-      const present = modules.get(fileName.toLowerCase());
-      if (present) {
-        throw new Error(
-          `${source}: ${groupResourceOf(resource)} and ${groupResourceOf(present.resource)} have the same file name ${fileName}: generate them into different folders`,
-        );
-      }
-      const module = generateTypes(resource, { ...options, source });
-      modules.set(fileName.toLowerCase(), { fileName, text: module, resource });
+    if (resources.length === 0 && !isOptional) {
+      throw new Error(`${source} contains no CustomResourceDefinition`);
     }
-  }
-  return [...modules.values()];
+    return resources.map((resource) => ({ source, resource, name: moduleNameOf(resource) }));
+  });
+  const namesakes = Map.groupBy(found, ({ name }) => name);
+  const present = new Map<string, CustomResource>();
+  return found.map(({ source, resource, name }) => {
+    const groups = new Set(namesakes.get(name)?.map((namesake) => namesake.resource.group));
+    const suffix = groups.size > 1 ? `-${resource.group.replaceAll('.', '-')}` : '';
+    const fileName = `${name}${suffix}.ts`;
+    const other = present.get(fileName);
+    if (other) {
+      throw new Error(
+        `${source}: ${groupResourceOf(resource)} and ${groupResourceOf(other)} have the same file name ${fileName}: generate them into different folders`,
+      );
+    }
+    present.set(fileName, resource);
+    return { fileName, text: generateTypes(resource, { ...options, source }), resource };
+  });
 }
 
 function parsed(source: string, text: string): CustomResource[] {

@@ -28,6 +28,9 @@ export async function generate(
   if (paths.length === 0)
     throw new UsageError('generate requires the path of a CRD: a file or folder');
   const modules = modulesOf(await definitionsIn(paths));
+  if (modules.length === 0) {
+    throw new UsageError(`No CustomResourceDefinition in ${paths.map(goQuote).join(', ')}`);
+  }
   const stale: GeneratedModule[] = [];
   const writing = <T>(action: () => Promise<T>) => onPath(`cannot use --out=${out}`, action);
   for (const module of modules) {
@@ -55,16 +58,19 @@ export async function generate(
   return EXIT_OK;
 }
 
+/** Files in folders are optional, because folders also have files such as `kustomization.yaml`. */
 async function definitionsIn(paths: readonly string[]): Promise<Definitions[]> {
-  const files: string[] = [];
+  const files: { file: string; isOptional: boolean }[] = [];
   for (const path of paths) {
-    const found = (await inspect(path)).isDirectory() ? await manifestsIn(path) : [path];
-    for (const file of found) files.push(file);
+    const isOptional = (await inspect(path)).isDirectory();
+    const found = isOptional ? await manifestsIn(path) : [path];
+    for (const file of found) files.push({ file, isOptional });
   }
   return Promise.all(
-    files.map(async (file) => ({
+    files.map(async ({ file, isOptional }) => ({
       source: sourceOf(file),
       text: await onPath(`cannot read ${file}`, () => readTextFile(file)),
+      isOptional,
     })),
   );
 }

@@ -69,6 +69,25 @@ test('writes a module for each kind and served version, from files and folders',
   assert.deepEqual(lines, [`${out} is up to date`]);
 });
 
+test('skips files of a folder that contain no CRD', async (context) => {
+  const { folder, out, write, run } = newProject(context);
+  mkdirSync(join(folder, 'crds'));
+  write('crds/a.yaml', crd('Backup'));
+  write('crds/kustomization.yaml', 'resources: [a.yaml]');
+  assert.equal(await run([join(folder, 'crds')]), 0);
+  assert.deepEqual(readdirSync(out), ['backup.ts']);
+});
+
+test('names the files of kinds with the same name after their groups', async (context) => {
+  const { out, write, run } = newProject(context);
+  const ours = write('x.yaml', `${crd('Policy')}\n---\n${crd('Rule')}`);
+  const theirs = write('y.yaml', crd('Policy', ['v1'], 'acme.org'));
+  assert.equal(await run([ours, theirs]), 0);
+  const names = ['policy-acme-org.ts', 'policy-example-com.ts', 'rule.ts'];
+  assert.deepEqual(readdirSync(out).toSorted(), names);
+  assert.match(readFileSync(join(out, names[0]!), 'utf8'), /group: 'acme\.org',/);
+});
+
 test('--check writes nothing, and fails if files are not up to date', async (context) => {
   const { out, lines, write, run } = newProject(context);
   const file = write('a.yaml', crd('Backup'));
@@ -97,6 +116,8 @@ test('writes nothing if a file exists that was not generated', async (context) =
 test('names the file of an invalid CRD', async (context) => {
   const { folder, write, run } = newProject(context);
   mkdirSync(join(folder, 'empty'));
+  mkdirSync(join(folder, 'other'));
+  write('other/kustomization.yaml', 'resources: []');
   const refusals: [paths: string[], message: RegExp][] = [
     [[], /^generate requires the path of a CRD/],
     [[join(folder, 'none.yaml')], /^File or folder ".*none\.yaml" does not exist$/],
@@ -105,9 +126,10 @@ test('names the file of an invalid CRD', async (context) => {
     [[write('bad.yaml', 'a: [')], /^bad\.yaml: /],
     [[write('old.yaml', crd('Old').replace('/v1', '/v1beta1'))], /^old\.yaml: apiVersion must be/],
     [
-      [write('x.yaml', crd('Same')), write('y.yaml', crd('Same', ['v1'], 'acme.org'))],
-      /^y\.yaml: sames\.acme\.org and sames\.example\.com have the same file name same\.ts/,
+      [write('x.yaml', crd('Same')), write('y.yaml', crd('SAME'))],
+      /^y\.yaml: sames\.example\.com and sames\.example\.com have the same file name same\.ts/,
     ],
+    [[join(folder, 'other')], /^No CustomResourceDefinition in ".*other"$/],
   ];
   for (const [paths, message] of refusals) {
     await assert.rejects(run(paths), (error) => {
