@@ -31,6 +31,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   apiserver: ['util', 'api', 'metrics'],
   codegen: ['util', 'api'],
+  crd: ['util', 'api'],
 };
 mayImport['index.ts'] = [...mayImport['manager']!, 'manager'];
 mayImport['controllers'] = mayImport['index.ts'];
@@ -38,11 +39,19 @@ mayImport['cluster'] = mayImport['index.ts'];
 mayImport['testing.ts'] = ['util', 'api', 'apiserver', 'cluster', 'client'];
 mayImport['controllers.ts'] = ['api', 'controllers'];
 mayImport['daemon.ts'] = ['cli'];
+mayImport['schema.ts'] = ['crd'];
 /** Topic entry points re-export parts of the library. */
 for (const name of globSync('*.ts', { cwd: src })) {
   mayImport[name] ??= mayImport['index.ts'];
 }
-mayImport['cli'] = [...mayImport['index.ts'], 'controllers', 'cluster', 'apiserver', 'codegen'];
+mayImport['cli'] = [
+  ...mayImport['index.ts'],
+  'controllers',
+  'cluster',
+  'apiserver',
+  'codegen',
+  'crd',
+];
 
 /** Packages with the folder or file that may import them. */
 const packageImporters: Record<string, readonly string[]> = {

@@ -119,14 +119,15 @@ const COMMANDS: readonly ProgramCommand[] = [
   }),
   programCommand({
     name: 'generate',
-    summary: 'Generate TypeScript from CustomResourceDefinitions',
+    summary: 'Generate TypeScript from CustomResourceDefinitions, or the reverse',
     description:
-      'Write a TypeScript module for each kind and served version in the given files, or in the .yaml, .yml and .json files of the given folders: its types, and the resource descriptor for typed informers, listers and clients.',
+      'Write a TypeScript module for each kind and served version in the given files, or in the .yaml, .yml and .json files of the given folders: its types, and the resource descriptor for typed informers, listers and clients. For a TypeScript or JavaScript module, write the CustomResourceDefinition of each kind that it defines with customResource of crd-controller/schema.',
     operands: 'CRD.yaml...',
     operandCompletion: 'file',
     flags: GENERATE_OPTIONS,
     examples: [
       ['generate crds --out=src/generated', 'Generate types for all CRDs in a folder'],
+      ['generate src/kinds.ts --out=crds', 'Generate the CRDs of the kinds that a module defines'],
       ['generate crds --check', 'Fail if the files are not up to date, as in CI'],
     ],
     run: async (flags, context, operands) => {

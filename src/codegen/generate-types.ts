@@ -21,9 +21,9 @@ const WIDTH = 100;
 
 const MARK = '// Generated from ';
 
-/** Reports whether the text is a generated module, which may be overwritten. */
+/** Reports whether the text is a generated module or manifest, which may be overwritten. */
 export function isGenerated(text: string): boolean {
-  return text.startsWith(MARK);
+  return text.startsWith(MARK) || text.startsWith(MARK.replace('//', '#'));
 }
 
 /**

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import * as s from '../../src/schema.ts';
 import { Api, assertRejected, JSON_PATCH } from './api.ts';
 import { CRDS, widget, widgetCrd, widgets } from './objects.ts';
 
@@ -240,4 +241,77 @@ test('a version that is not served is not found', async () => {
   assert.deepEqual([patched.apiVersion, patched.metadata.labels], [`${group}/v2`, { a: 'b' }]);
   assert.equal((await api.get(`${path('v1beta1')}/a`)).status, 404);
   assert.equal((await api.get(`${path('v3')}/a`)).status, 404);
+});
+
+test('the server stores a CRD from customResource, and applies its defaults and rules', async () => {
+  const group = 'from-code.example.com';
+  const names = { group, kind: 'Probe', plural: 'probes' };
+  const old = s.customResource({
+    ...names,
+    version: 'v1beta1',
+    deprecationWarning: 'use v1',
+    spec: s.object({ name: s.string() }),
+  });
+  const { definition } = s.customResource({
+    ...names,
+    version: 'v1',
+    shortNames: ['pb'],
+    categories: ['all'],
+    spec: s.object(
+      {
+        name: s.string({ maxLength: 10, rules: [{ rule: 'self == oldSelf' }] }),
+        mode: s.enumeration(['On', 'Off'], { default: 'On' }),
+        low: s.integer({ minimum: 0, format: 'int32' }),
+        high: s.integer({ maximum: 9 }),
+        factor: s.optional(s.number({ multipleOf: 0.5 })),
+        on: s.nullable(s.boolean()),
+        at: s.optional(s.dateTime()),
+        size: s.optional(s.quantity()),
+        ports: s.list(s.object({ name: s.string(), port: s.intOrString({ maxLength: 15 }) }), {
+          maxItems: 3,
+          mapKeys: ['name'],
+        }),
+        tags: s.optional(s.list(s.string(), { listType: 'set' })),
+        labels: s.optional(s.map(s.string(), { mapType: 'atomic', maxProperties: 2 })),
+        values: s.optional(s.anything()),
+        template: s.optional(s.embeddedResource()),
+        free: s.optional(s.object({ a: s.optional(s.string()) }, { preserveUnknownFields: true })),
+        raw: s.optional(s.jsonSchema<string>({ type: 'string', pattern: '^x' })),
+      },
+      {
+        rules: [{ rule: 'self.low <= self.high', message: 'low exceeds high', fieldPath: '.low' }],
+      },
+    ),
+    status: s.object({
+      replicas: s.optional(s.integer()),
+      conditions: s.optional(s.conditions()),
+    }),
+    rules: [{ rule: 'self.metadata.name.size() < 20', reason: 'FieldValueForbidden' }],
+    columns: [{ name: 'Mode', type: 'string', jsonPath: '.spec.mode', priority: 1 }],
+    scale: { specReplicasPath: '.spec.low', statusReplicasPath: '.status.replicas' },
+    selectableFields: ['.spec.mode'],
+    otherVersions: [old],
+  });
+  const { spec } = await api.made(
+    api.post(`${CRDS}?fieldValidation=Strict&dryRun=All`, definition),
+  );
+  assert.deepEqual(spec, { ...definition.spec, conversion: { strategy: 'None' } });
+  await api.install(definition);
+  const path = `/apis/${group}/v1/namespaces/default/probes?fieldValidation=Strict`;
+  const probe = {
+    apiVersion: `${group}/v1`,
+    kind: 'Probe',
+    metadata: { name: 'a' },
+    spec: { name: 'a', low: 1, high: 2, on: null, ports: [{ name: 'web', port: '80%' }] },
+  };
+  const stored = await api.made(api.post(path, probe));
+  assert.deepEqual(stored.spec, { ...probe.spec, mode: 'On' });
+  assertRejected(
+    await api.post(path, { ...probe, metadata: { name: 'b' }, spec: { ...probe.spec, low: 3 } }),
+    {
+      code: 422,
+      reason: 'Invalid',
+      message: /spec\.low: Invalid value: (?:.*: )?low exceeds high/,
+    },
+  );
 });

@@ -1,8 +1,12 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { basename, isAbsolute, join, relative, sep } from 'node:path';
+import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { stringify } from 'yaml';
 import { generateModules, LIBRARY_MODULES } from '../../codegen/generate-modules.ts';
 import type { Definitions, GeneratedModule } from '../../codegen/generate-modules.ts';
 import { isGenerated } from '../../codegen/generate-types.ts';
+import { isCustomResource } from '../../crd/custom-resource.ts';
+import type { CustomResource } from '../../crd/custom-resource.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { readTextFile } from '../../client/read-file.ts';
 import { hasErrorCode, messageOf } from '../../util/values.ts';
@@ -14,11 +18,18 @@ import type { GENERATE_OPTIONS } from '../flags/options.ts';
 /** Names of files that can contain CRDs. */
 const MANIFEST = /\.(?:ya?ml|json)$/;
 
+/** Names of modules, which define kinds by `customResource`. */
+const MODULE = /\.[cm]?[jt]s$/;
+
+const COMMAND = '`crd-controller generate`';
+
+type GeneratedFile = Pick<GeneratedModule, 'fileName' | 'text'>;
+
 /**
- * Generates TypeScript modules from the CRDs in files and folders. Files that were not generated are not
- * overwritten.
+ * Generates TypeScript modules from the CRDs in files and folders, and CRDs from modules with definitions of
+ * `customResource`. Files that were not generated are not overwritten.
  *
- * @throws {UsageError} if there is no input, or a CRD is invalid
+ * @throws {UsageError} if there is no input, a CRD is invalid, or a module cannot be imported
  */
 export async function generate(
   paths: readonly string[],
@@ -27,21 +38,25 @@ export async function generate(
 ): Promise<number> {
   if (paths.length === 0)
     throw new UsageError('generate requires the path of a CRD: a file or folder');
-  const modules = modulesOf(await definitionsIn(paths));
-  if (modules.length === 0) {
+  const definitions = await definitionsIn(paths.filter((path) => !MODULE.test(path)));
+  const files: GeneratedFile[] = modulesOf(definitions);
+  for (const path of paths.filter((file) => MODULE.test(file))) {
+    for (const file of await definedBy(path)) files.push(file);
+  }
+  if (files.length === 0) {
     throw new UsageError(`No CustomResourceDefinition in ${paths.map(goQuote).join(', ')}`);
   }
-  const stale: GeneratedModule[] = [];
+  const stale: GeneratedFile[] = [];
   const writing = <T>(action: () => Promise<T>) => onPath(`cannot use --out=${out}`, action);
-  for (const module of modules) {
-    const present = await writing(() => textAt(join(out, module.fileName)));
-    if (present === module.text) continue;
+  for (const file of files) {
+    const present = await writing(() => textAt(join(out, file.fileName)));
+    if (present === file.text) continue;
     if (present !== undefined && !isGenerated(present)) {
       throw new UsageError(
-        `${join(out, module.fileName)} exists and was not generated: move it, or choose another --out`,
+        `${join(out, file.fileName)} exists and was not generated: move it, or choose another --out`,
       );
     }
-    stale.push(module);
+    stale.push(file);
   }
   if (check) {
     for (const { fileName } of stale) {
@@ -102,12 +117,43 @@ function sourceOf(file: string): string {
 function modulesOf(definitions: readonly Definitions[]): GeneratedModule[] {
   try {
     return generateModules(definitions, {
-      command: '`crd-controller generate`',
+      command: COMMAND,
       modules: LIBRARY_MODULES,
     });
   } catch (error) {
     // The message is complete; a cause would repeat it.
     throw new UsageError(messageOf(error));
+  }
+}
+
+/** Returns the CRDs of the kinds that a module exports. */
+async function definedBy(path: string): Promise<GeneratedFile[]> {
+  const exported = Object.values(await importModule(path)).filter(isCustomResource);
+  const definitions = new Map<string, CustomResource['definition']>();
+  for (const { definition } of exported) {
+    const { name = '' } = definition.metadata;
+    const other = definitions.get(name);
+    // A version that is part of another definition of the kind has no CRD of its own.
+    if (other && other.spec.versions.length >= definition.spec.versions.length) continue;
+    definitions.set(name, definition);
+  }
+  if (definitions.size === 0) {
+    throw new UsageError(`${path} exports no kind that customResource defines`);
+  }
+  const head = `# Generated from ${sourceOf(path)} by ${COMMAND}. Do not edit.\n`;
+  return Array.from(definitions, ([name, definition]) => ({
+    fileName: `${name}.yaml`,
+    text: head + stringify(definition, { aliasDuplicateObjects: false, lineWidth: 100 }),
+  }));
+}
+
+async function importModule(path: string): Promise<object> {
+  await inspect(path);
+  try {
+    const module: unknown = await import(pathToFileURL(resolve(path)).href);
+    return typeof module === 'object' && module ? module : {};
+  } catch (error) {
+    throw new UsageError(`cannot import ${path}: ${messageOf(error)}`);
   }
 }
 

@@ -490,7 +490,7 @@ export const GENERATE_OPTIONS = {
     'Files',
     {
       out: textOption({
-        help: 'Folder to write the modules to',
+        help: 'Folder to write to',
         default: 'src/generated',
         completion: 'folder',
       }),

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
+import { parse } from 'yaml';
 import { generate } from '../../../../src/cli/commands/generate.ts';
 import { UsageError } from '../../../../src/cli/errors.ts';
 
@@ -113,6 +114,35 @@ test('writes nothing if a file exists that was not generated', async (context) =
   assert.deepEqual(readdirSync(out), ['backup.ts']);
 });
 
+test('writes the CRDs of the kinds that a module defines', async (context) => {
+  const { out, lines, write, run } = newProject(context);
+  const schema = JSON.stringify(new URL('../../../../src/schema.ts', import.meta.url).href);
+  const file = write(
+    'kinds.ts',
+    `import { customResource, object } from ${schema};
+    const names = { group: 'example.com', kind: 'Widget', plural: 'widgets', spec: object({}) };
+    export const OLD_WIDGETS = customResource({ ...names, version: 'v1beta1' });
+    export const WIDGETS = customResource({ ...names, version: 'v1', otherVersions: [OLD_WIDGETS] });
+    export const again: unknown = WIDGETS;
+    export const other = 1;`,
+  );
+  assert.equal(await run([file]), 0);
+  const path = join(out, 'widgets.example.com.yaml');
+  assert.deepEqual(lines, [path]);
+  const text = readFileSync(path, 'utf8');
+  assert.match(text, /^# Generated from kinds\.ts by `crd-controller generate`\. Do not edit\.\n/);
+  const { spec } = parse(text) as { spec: { versions: { name: string }[] } };
+  assert.deepEqual(
+    spec.versions.map(({ name }) => name),
+    ['v1', 'v1beta1'],
+  );
+  assert.equal(await run([file], true), 0);
+  writeFileSync(path, text.replace('v1beta1', 'v1beta2'));
+  assert.equal(await run([file], true), 1);
+  assert.equal(await run([file]), 0);
+  assert.equal(readFileSync(path, 'utf8'), text);
+});
+
 test('names the file of an invalid CRD', async (context) => {
   const { folder, write, run } = newProject(context);
   mkdirSync(join(folder, 'empty'));
@@ -129,6 +159,8 @@ test('names the file of an invalid CRD', async (context) => {
       [write('x.yaml', crd('Same')), write('y.yaml', crd('SAME'))],
       /^y\.yaml: sames\.example\.com and sames\.example\.com have the same file name same\.ts/,
     ],
+    [[write('none.ts', 'export {};')], /none\.ts exports no kind that customResource defines$/],
+    [[write('bad.ts', 'throw new Error("no");')], /^cannot import .*bad\.ts: no$/],
     [[join(folder, 'other')], /^No CustomResourceDefinition in ".*other"$/],
   ];
   for (const [paths, message] of refusals) {

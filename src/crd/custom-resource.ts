@@ -1,0 +1,197 @@
+import type { CustomResourceDefinition } from '../api/builtin.ts';
+import type { Draft, KubernetesObject } from '../api/object.ts';
+import { groupResourceOf } from '../api/resource.ts';
+import type { Resource } from '../api/resource.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+import { isRecord } from '../util/values.ts';
+import type { Schema, SchemaNode, ValidationRule, ValueOf } from './schema.ts';
+
+/** Column of `kubectl get`. */
+export interface PrinterColumn {
+  /** Heading. */
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
+  /** Path of the value: `.status.phase`, `.metadata.creationTimestamp`. */
+  readonly jsonPath: string;
+  readonly description?: string;
+  /**
+   * A column with a priority above 0 is shown by `-o wide` only.
+   * @default 0
+   */
+  readonly priority?: number;
+}
+
+/** Paths of the scale subresource, which `kubectl scale` and autoscalers use. */
+export interface ScalePaths {
+  /** `.spec.replicas` */
+  readonly specReplicasPath: string;
+  /** `.status.replicas` */
+  readonly statusReplicasPath: string;
+  /** Path of the label selector of the Pods in its string form, for the HorizontalPodAutoscaler. */
+  readonly labelSelectorPath?: string;
+}
+
+/** Options of `customResource`. */
+export interface CustomResourceOptions<Spec extends Schema, Status extends Schema> {
+  /** Domain of yours: `example.com`. */
+  readonly group: string;
+  /** `v1`, `v1beta1` */
+  readonly version: string;
+  /** PascalCase: `Backup`. */
+  readonly kind: string;
+  /** Lower case: `backups`. */
+  readonly plural: string;
+  /** @default the kind in lower case */
+  readonly singular?: string;
+  /** Names for `kubectl get`: `bk`. @default none */
+  readonly shortNames?: readonly string[];
+  /** Groups of kinds for `kubectl get`: `all`. @default none */
+  readonly categories?: readonly string[];
+  /** @default 'Namespaced' */
+  readonly scope?: 'Namespaced' | 'Cluster';
+  /** Text for `kubectl explain`. */
+  readonly description?: string;
+  /** Desired state. */
+  readonly spec: Spec;
+  /** Observed state. With it, the kind has the status subresource. @default none */
+  readonly status?: Status;
+  /** Rules in CEL about the whole object. @default none */
+  readonly rules?: readonly ValidationRule[];
+  /** Columns of `kubectl get` after the name. @default the age */
+  readonly columns?: readonly PrinterColumn[];
+  /** @default no scale subresource */
+  readonly scale?: ScalePaths;
+  /** Paths of fields for field selectors: `.spec.schedule`. @default none */
+  readonly selectableFields?: readonly string[];
+  /** Message for users of this version, which makes it deprecated. @default not deprecated */
+  readonly deprecationWarning?: string;
+  /** Annotations of the CRD. @default none */
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** Other served versions of the kind. The server stores objects in the version of this call. @default none */
+  readonly otherVersions?: readonly CustomResource[];
+}
+
+/** Resource descriptor of a kind, with its CustomResourceDefinition. */
+export interface CustomResource<T extends KubernetesObject = KubernetesObject> extends Resource<T> {
+  /** The CRD, for `client.create`, `applyManifests` and `crd-controller generate`. */
+  readonly definition: Draft<CustomResourceDefinition>;
+}
+
+/** The objects of a kind with this spec and status. */
+export type CustomObject<Spec extends Schema, Status extends Schema> = KubernetesObject & {
+  spec: ValueOf<Spec>;
+} & ([Status] extends [never] ? unknown : { status?: ValueOf<Status> });
+
+/** The type of the values of a schema, or of the objects of a resource: `Infer<typeof BACKUPS>`. */
+export type Infer<S extends Schema | Resource> =
+  S extends Resource<infer T> ? T : S extends Schema ? ValueOf<S> : never;
+
+const OPTIONS: OptionNames<CustomResourceOptions<Schema, Schema>> = {
+  group: true,
+  version: true,
+  kind: true,
+  plural: true,
+  singular: true,
+  shortNames: true,
+  categories: true,
+  scope: true,
+  description: true,
+  spec: true,
+  status: true,
+  rules: true,
+  columns: true,
+  scale: true,
+  selectableFields: true,
+  deprecationWarning: true,
+  annotations: true,
+  otherVersions: true,
+};
+
+/**
+ * Defines a kind: returns its resource descriptor, with the type of its objects, and its CRD.
+ *
+ * @throws {TypeError} if an option is unknown, or another version is of a different kind
+ */
+export function customResource<Spec extends Schema, Status extends Schema = never>(
+  options: CustomResourceOptions<Spec, Status>,
+): CustomResource<CustomObject<Spec, Status>> {
+  checkOptions(options, OPTIONS, 'customResource');
+  const { group, version, kind, plural, scope = 'Namespaced' } = options;
+  const name = groupResourceOf({ group, plural });
+  const others = (options.otherVersions ?? []).flatMap((other) => {
+    if (groupResourceOf(other) !== name || other.kind !== kind) {
+      throw new TypeError(
+        `customResource: otherVersions of ${kind}.${group} contains ${other.kind}.${other.group}`,
+      );
+    }
+    return other.definition.spec.versions.map((entry) => ({ ...entry, storage: false }));
+  });
+  return {
+    group,
+    version,
+    plural,
+    kind,
+    namespaced: scope === 'Namespaced',
+    definition: {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name, ...(options.annotations && { annotations: { ...options.annotations } }) },
+      spec: {
+        group,
+        scope,
+        names: {
+          kind,
+          listKind: `${kind}List`,
+          plural,
+          singular: options.singular ?? kind.toLowerCase(),
+          ...(options.shortNames && { shortNames: [...options.shortNames] }),
+          ...(options.categories && { categories: [...options.categories] }),
+        },
+        versions: [versionOf(options), ...others],
+      },
+    },
+  };
+}
+
+function versionOf(options: CustomResourceOptions<Schema, Schema>) {
+  const { version, status, columns, scale, selectableFields, deprecationWarning } = options;
+  const subresources = { ...(status && { status: {} }), ...(scale && { scale }) };
+  return {
+    name: version,
+    served: true,
+    storage: true,
+    ...(deprecationWarning !== undefined && { deprecated: true, deprecationWarning }),
+    ...(Object.keys(subresources).length > 0 && { subresources }),
+    ...(columns && { additionalPrinterColumns: [...columns] }),
+    ...(selectableFields && {
+      selectableFields: selectableFields.map((jsonPath) => ({ jsonPath })),
+    }),
+    schema: { openAPIV3Schema: rootOf(options) },
+  };
+}
+
+function rootOf({
+  description,
+  spec,
+  status,
+  rules,
+}: CustomResourceOptions<Schema, Schema>): SchemaNode {
+  return {
+    ...(description !== undefined && { description }),
+    type: 'object',
+    ...(!('isOptional' in spec) && { required: ['spec'] }),
+    properties: { spec: spec.node, ...(status && { status: status.node }) },
+    ...(rules && { 'x-kubernetes-validations': rules }),
+  };
+}
+
+/** Returns whether the value is a result of `customResource`. */
+export function isCustomResource(value: unknown): value is CustomResource {
+  return (
+    isRecord(value) &&
+    typeof value['plural'] === 'string' &&
+    isRecord(value['definition']) &&
+    value['definition']['kind'] === 'CustomResourceDefinition'
+  );
+}
