@@ -1,27 +1,10 @@
 /**
- * Built-in kinds: descriptors such as `PODS`, which give informers, listers and clients their types, and the types of the objects.
+ * All built-in kinds of the supported releases of Kubernetes: descriptors such as `PODS`, which give informers, listers and
+ * clients their types, and the types of the objects and of their parts, such as `PodSpec` and `Container`.
+ *
+ * A server of an older release does not serve the kinds that are newer than it. If two groups have a kind of the same name,
+ * the name of one has a prefix: `EVENTS` is v1, `EVENTS_V1_EVENTS` is events.k8s.io/v1.
  *
  * @module
  */
-export {
-  CUSTOM_RESOURCE_DEFINITIONS,
-  DEPLOYMENTS,
-  EVENTS,
-  LEASES,
-  NAMESPACES,
-  NODES,
-  PODS,
-  REPLICA_SETS,
-  SERVICES,
-} from './api/builtin.ts';
-export type {
-  CustomResourceDefinition,
-  Deployment,
-  Event,
-  Lease,
-  Namespace,
-  Node,
-  Pod,
-  ReplicaSet,
-  Service,
-} from './api/builtin.ts';
+export * from './api/builtin.ts';

@@ -9,12 +9,14 @@ export { covers, equalJson } from './api/equal.ts';
 export { formatLabelSelector, matchesLabels, parseLabelSelector } from './api/label-selector.ts';
 export type { LabelSelector } from './api/label-selector.ts';
 export type {
-  Builtin,
+  ApplyConfiguration,
+  MergePatch,
   ObjectList,
   ObjectMeta,
   OwnerReference,
+  StrategicMergePatch,
+  UnstructuredObject,
   WatchEvent,
-  Wire,
 } from './api/object.ts';
 export { isReadyAt } from './api/readiness.ts';
 export { compareResourceVersions } from './api/resource-version.ts';

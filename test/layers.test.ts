@@ -55,7 +55,7 @@ mayImport['cli'] = [
 
 /** Packages with the folder or file that may import them. */
 const packageImporters: Record<string, readonly string[]> = {
-  '@kubernetes/client-node': ['client/', 'api/'],
+  '@kubernetes/client-node': ['client/'],
   undici: ['client/'],
   'p-queue': ['workqueue/worker-pool.ts'],
   'prom-client': ['metrics/'],

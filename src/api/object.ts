@@ -52,6 +52,86 @@ export type Draft<T extends KubernetesObject> = Omit<T, 'metadata' | 'status'> &
   metadata: Partial<ObjectMeta>;
 } & (T extends { status?: infer S } ? { status?: S } : unknown);
 
+/** An object of a kind that is known only at run time. Its other fields have the type `unknown`. */
+export interface UnstructuredObject extends KubernetesObject {
+  [field: string]: unknown;
+}
+
+/** Whether the fields of `T` are not known, as those of `KubernetesObject`. */
+type IsUntyped<T> = [keyof T] extends [keyof KubernetesObject] ? true : false;
+
+/** Fields that identify the items of lists in server-side apply and in strategic merge patches. */
+type Identity =
+  | 'name'
+  | 'key'
+  | 'type'
+  | 'uid'
+  | 'ip'
+  | 'port'
+  | 'containerPort'
+  | 'mountPath'
+  | 'devicePath'
+  | 'topologyKey'
+  | 'whenUnsatisfiable'
+  | 'resourceClaimName'
+  | 'resourceID'
+  | 'driver'
+  | 'device'
+  | 'pool'
+  | 'rule';
+
+type Applied<T> = T extends readonly (infer E)[]
+  ? readonly (Applied<E> & IdentityOf<E>)[]
+  : T extends object
+    ? { [K in keyof T]?: Applied<T[K]> | undefined }
+    : T;
+
+type IdentityOf<E> = E extends object ? Readonly<Pick<E, keyof E & Identity>> : unknown;
+
+/**
+ * The fields of an object that a field manager sets by server-side apply. All fields of the kind are optional. Items of
+ * lists have the fields that identify them, such as the name of a container.
+ */
+export type ApplyConfiguration<T extends KubernetesObject> =
+  IsUntyped<T> extends true
+    ? object
+    : Applied<Omit<T, keyof KubernetesObject>> & {
+        readonly apiVersion: string;
+        readonly kind: string;
+        readonly metadata: Applied<ObjectMeta> & { readonly name: string };
+      };
+
+type Merged<T> = T extends readonly unknown[]
+  ? DeepReadonly<T>
+  : T extends object
+    ? { [K in keyof T]?: Merged<T[K]> | null | undefined }
+    : T;
+
+/** A JSON merge patch. It has the fields to change; `null` removes a field, and a list replaces the whole list. */
+export type MergePatch<T extends KubernetesObject> = IsUntyped<T> extends true ? object : Merged<T>;
+
+type ListDirectives<K extends string> = string extends K
+  ? never
+  : `$deleteFromPrimitiveList/${K}` | `$setElementOrder/${K}`;
+
+/** Directives of a strategic merge patch to an object with the fields of `T`. */
+type Directives<T> = {
+  readonly [K in keyof T & string as ListDirectives<K>]?: readonly unknown[];
+} & {
+  readonly $patch?: 'delete' | 'merge' | 'replace';
+  readonly $retainKeys?: readonly string[];
+};
+
+type StrategicallyMerged<T> = T extends readonly (infer E)[]
+  ? readonly StrategicallyMerged<E>[]
+  : T extends object
+    ? { [K in keyof T]?: StrategicallyMerged<T[K]> | null | undefined } & Directives<T>
+    : T;
+
+/** A strategic merge patch. It has the fields to change; items of lists are merged by the fields that identify them. */
+export type StrategicMergePatch<T extends KubernetesObject> =
+  IsUntyped<T> extends true ? object : StrategicallyMerged<T>;
+
 /** A list response. The items always have `apiVersion` and `kind`. */
 export interface ObjectList<T extends KubernetesObject> {
   readonly items: T[];
@@ -69,18 +149,6 @@ export type DeepReadonly<T> = T extends (infer E)[]
   : T extends object
     ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
     : T;
-
-/** A type of client-node with timestamps as strings, as in JSON, instead of `Date`. */
-export type Wire<T> = T extends Date
-  ? string
-  : T extends (infer E)[]
-    ? Wire<E>[]
-    : T extends object
-      ? { [K in keyof T]: Wire<T[K]> }
-      : T;
-
-/** A kind of client-node as a server sends it. */
-export type Builtin<T> = KubernetesObject & Omit<Wire<T>, 'apiVersion' | 'kind' | 'metadata'>;
 
 /** An event of a watch. */
 export type WatchEvent<T extends KubernetesObject> =

@@ -1,14 +1,12 @@
-import type { Pod, ResourceQuota, Service } from './builtin.ts';
-import type { Builtin, DeepReadonly, KubernetesObject } from './object.ts';
+import type { PersistentVolumeClaim, Pod, ResourceQuota, Service } from './builtin.ts';
+import type { DeepReadonly, KubernetesObject } from './object.ts';
 import type { ResourceList } from './resource-list.ts';
 import { isPodLevel, podResources } from './resource-list.ts';
 import { groupResourceOf } from './resource.ts';
 import type { Resource } from './resource.ts';
 import { isFinished } from './workloads.ts';
-import type { V1PersistentVolumeClaim } from '@kubernetes/client-node';
 
 type GroupResource = Pick<Resource, 'group' | 'plural'>;
-type Claim = Builtin<V1PersistentVolumeClaim>;
 
 /** A scope of a quota. */
 export type QuotaScope = NonNullable<
@@ -226,7 +224,7 @@ function serviceUsage({ spec }: DeepReadonly<Service>): ResourceList {
   };
 }
 
-function claimUsage({ metadata, spec }: DeepReadonly<Claim>): ResourceList {
+function claimUsage({ metadata, spec }: DeepReadonly<PersistentVolumeClaim>): ResourceList {
   const storage = spec?.resources?.requests?.['storage'];
   const legacy = metadata.annotations?.['volume.beta.kubernetes.io/storage-class'];
   const storageClass = legacy ?? spec?.storageClassName;

@@ -104,7 +104,7 @@ function buildRevision(
   }: {
     readonly hashLabel: string;
     readonly collisions: number;
-    readonly data: object;
+    readonly data: Record<string, unknown>;
     readonly revision: number;
   },
 ): Draft<ControllerRevision> & { metadata: { name: string; namespace: string } } {

@@ -204,7 +204,7 @@ export class DaemonRollout {
 }
 
 /** Taints that all Pods of DaemonSets tolerate, with their effects. */
-const TOLERATED: readonly (readonly [string, string])[] = [
+const TOLERATED: readonly (readonly [string, NonNullable<Toleration['effect']>])[] = [
   ['not-ready', 'NoExecute'],
   ['unreachable', 'NoExecute'],
   ['disk-pressure', 'NoSchedule'],
@@ -220,7 +220,7 @@ export function daemonTolerations(
   const tolerations = template?.tolerations ?? [];
   const network = template?.hostNetwork ? ([['network-unavailable', 'NoSchedule']] as const) : [];
   const added = [...TOLERATED, ...network].map(([name, effect]) => {
-    return { key: `node.kubernetes.io/${name}`, operator: 'Exists', effect };
+    return { key: `node.kubernetes.io/${name}`, operator: 'Exists' as const, effect };
   });
   const isAdded = ({ key, operator, effect, value = '' }: Toleration) =>
     value === '' &&

@@ -133,11 +133,11 @@ function buildDaemonPod(
   node: string,
   labels: Readonly<Record<string, string>>,
 ): Draft<Pod> {
-  const draft = buildPod(set, set.spec?.template as DeepReadonly<Pod> | undefined);
+  const draft = buildPod(set, set.spec?.template);
   draft.metadata.labels = { ...draft.metadata.labels, ...labels };
   if (!draft.spec) return draft;
   draft.spec.tolerations = structuredClone(daemonTolerations(draft.spec)) as Toleration[];
-  const matchFields = [{ key: 'metadata.name', operator: 'In', values: [node] }];
+  const matchFields = [{ key: 'metadata.name', operator: 'In' as const, values: [node] }];
   const { affinity } = draft.spec;
   draft.spec.affinity = {
     ...affinity,

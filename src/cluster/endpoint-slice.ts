@@ -21,7 +21,7 @@ import {
   portsOf,
   selectorOf,
 } from './service-endpoints.ts';
-import type { EndpointPort } from './service-endpoints.ts';
+import type { AddressType, EndpointPort } from './service-endpoints.ts';
 
 const SERVICE_NAME = 'kubernetes.io/service-name';
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
@@ -197,7 +197,7 @@ async function write(
   {
     plan: { slice, ports, endpoints },
     addressType,
-  }: { readonly plan: Plan; readonly addressType: string },
+  }: { readonly plan: Plan; readonly addressType: AddressType },
   labels: Record<string, string>,
 ): Promise<void> {
   const { name, namespace = '', deletionTimestamp } = service.metadata;

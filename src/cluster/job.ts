@@ -162,7 +162,7 @@ async function apply(
 }
 
 function buildJobPod(job: DeepReadonly<Job>, index: number | undefined): Draft<Pod> {
-  const draft = buildPod(job, job.spec?.template as DeepReadonly<Pod> | undefined);
+  const draft = buildPod(job, job.spec?.template);
   draft.metadata.finalizers = [...(draft.metadata.finalizers ?? []), TRACKING];
   if (index === undefined || !draft.spec) return draft;
   const { name } = job.metadata;

@@ -66,7 +66,7 @@ export function misfitOf(
 }
 
 function isSchedulable(pod: DeepReadonly<Pod>, { spec }: DeepReadonly<Node>): Misfit | undefined {
-  const taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
+  const taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' } as const;
   const isTolerated = pod.spec?.tolerations?.some((toleration) => tolerates(toleration, taint));
   return spec?.unschedulable && !isTolerated ? never('node(s) were unschedulable') : undefined;
 }

@@ -171,7 +171,7 @@ export function restartPolicyOf({ spec }: DeepReadonly<Pod>): RestartPolicy {
   return policy === 'Never' || policy === 'OnFailure' ? policy : 'Always';
 }
 
-function phaseOf(containers: readonly PodContainer[]): string {
+function phaseOf(containers: readonly PodContainer[]): NonNullable<Status['phase']> {
   const inits = containers.filter((each) => each.kind === 'init' && !isSuccess(each));
   if (inits.length > 0) {
     return inits.some(({ state }) => state?.kind === 'ended') ? 'Failed' : 'Pending';

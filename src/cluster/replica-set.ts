@@ -67,7 +67,7 @@ function replicaController(
       const missing = (set.spec?.replicas ?? 1) - active.length;
       let failure: unknown;
       if (set.metadata.deletionTimestamp === undefined && missing > 0) {
-        const draft = buildPod(set, set.spec?.template as DeepReadonly<Pod> | undefined);
+        const draft = buildPod(set, set.spec?.template);
         failure = await control.create(
           context,
           set,

@@ -19,7 +19,7 @@ type ServicePort = DeepReadonly<NonNullable<NonNullable<Service['spec']>['ports'
 export interface EndpointPort {
   name?: string;
   port: number;
-  protocol: string;
+  protocol: 'SCTP' | 'TCP' | 'UDP';
   appProtocol?: string;
 }
 

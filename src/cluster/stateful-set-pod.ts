@@ -48,7 +48,7 @@ export function buildMember(
   member: Member,
   template: PodTemplateSpec | undefined,
 ): Draft<Pod> {
-  const draft = buildPod(set, template as DeepReadonly<Pod> | undefined);
+  const draft = buildPod(set, template);
   const { name, ordinal, revision } = member;
   const { serviceName, volumeClaimTemplates = [] } = set.spec ?? {};
   delete draft.metadata.generateName;

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
+import * as builtin from '../../src/api/builtin.ts';
+import { apiVersionOf } from '../../src/api/resource.ts';
 import { parseExposition } from '../support/exposition.ts';
 import type { Json } from './api.ts';
 import { Api } from './api.ts';
@@ -77,6 +79,29 @@ test('a CRD is discovered with its names, verbs and subresources', async () => {
     kind: 'Scale',
     verbs: ['get', 'patch', 'update'],
   });
+});
+
+test('every built-in resource has a descriptor with its kind and scope', async () => {
+  const descriptors = new Map(
+    Object.values(builtin).map((each) => [`${apiVersionOf(each)} ${each.plural}`, each]),
+  );
+  const lists = await Promise.all(['/api', '/apis'].map((path) => api.get(path, AGGREGATED)));
+  const groups = lists.flatMap(({ body }) => body.items);
+  const resources = groups.flatMap(({ metadata, versions }: Json) =>
+    /^[a-z]*$|[.]k8s[.]io$/.test(metadata?.name ?? '')
+      ? versions.flatMap(({ version, resources }: Json) =>
+          resources.map((resource: Json) => {
+            const apiVersion = apiVersionOf({ group: metadata?.name ?? '', version });
+            return [`${apiVersion} ${resource.resource}`, resource];
+          }),
+        )
+      : [],
+  );
+  assert.ok(resources.length > 60);
+  for (const [name, { responseKind, scope }] of resources) {
+    const { kind, namespaced } = descriptors.get(name) ?? {};
+    assert.deepEqual([name, kind, namespaced], [name, responseKind.kind, scope === 'Namespaced']);
+  }
 });
 
 test('a resource has the hash of the version in which it is stored', async () => {

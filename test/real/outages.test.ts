@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { isApiError, isExpired } from '../../src/api/api-error.ts';
-import { NAMESPACES } from '../../src/api/builtin.ts';
+import { CONFIG_MAPS, NAMESPACES } from '../../src/api/builtin.ts';
 import type { DeepReadonly, KubernetesObject } from '../../src/api/object.ts';
 import { TcpProxy } from '../support/chaos/tcp-proxy.ts';
-import { CONFIG_MAPS } from '../support/config-maps.ts';
-import type { ConfigMap } from '../support/config-maps.ts';
+import type { ConfigMap } from '../../src/api/builtin.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { recordInformer } from '../support/recorded-informer.ts';

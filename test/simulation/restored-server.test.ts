@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { COUNTS } from '../../src/api/generated/count.ts';
-import { PODS } from '../../src/api/builtin.ts';
+import { CONFIG_MAPS, PODS } from '../../src/api/builtin.ts';
 import { Deferred } from '../../src/util/deferred.ts';
 import type { RequestRecord } from '../../src/apiserver/request-log.ts';
-import { CONFIG_MAPS } from '../support/config-maps.ts';
 import { Replicas } from '../support/replicas.ts';
 import { Simulation } from '../support/simulation.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { isApiError } from '../../src/api/api-error.ts';
-import { DEPLOYMENTS, PODS, SERVICES } from '../../src/api/builtin.ts';
+import { CONFIG_MAPS, DEPLOYMENTS, PODS, SERVICES } from '../../src/api/builtin.ts';
 import type { Condition } from '../../src/api/conditions.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import { webAppController } from '../../src/controllers/webapp/controller.ts';
@@ -10,7 +10,6 @@ import type { TaskCaches } from '../../src/controllers/webapp/standard-tasks.ts'
 import { checkTasks, HOOKS, TaskError } from '../../src/controllers/webapp/task.ts';
 import type { Hook, Task } from '../../src/controllers/webapp/task.ts';
 import '../../hack/import-from-source.ts';
-import { CONFIG_MAPS } from '../support/config-maps.ts';
 import { delayWatches } from '../support/disruptions.ts';
 import { Simulation } from '../support/simulation.ts';
 

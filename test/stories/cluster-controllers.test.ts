@@ -1,21 +1,22 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import {
+  CONFIG_MAPS,
   CONTROLLER_REVISIONS,
   DAEMON_SETS,
   DEPLOYMENTS,
-  ENDPOINT_SLICES,
   ENDPOINTS,
+  ENDPOINT_SLICES,
   EVENTS,
   JOBS,
   NAMESPACES,
   PERSISTENT_VOLUME_CLAIMS,
-  POD_DISRUPTION_BUDGETS,
   PODS,
+  POD_DISRUPTION_BUDGETS,
   REPLICA_SETS,
   RESOURCE_QUOTAS,
-  SERVICE_ACCOUNTS,
   SERVICES,
+  SERVICE_ACCOUNTS,
   STATEFUL_SETS,
 } from '../../src/api/builtin.ts';
 import type { ReplicaSet } from '../../src/api/builtin.ts';
@@ -23,7 +24,6 @@ import { controllerOf } from '../../src/api/metadata.ts';
 import type { Draft, KubernetesObject } from '../../src/api/object.ts';
 import { objectPath } from '../../src/api/resource.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import { CONFIG_MAPS } from '../support/config-maps.ts';
 import type { TestCluster } from '../support/test-cluster.ts';
 import { inTestClusters } from '../support/test-clusters.ts';
 

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { isApiError } from '../../src/api/api-error.ts';
-import { NAMESPACES, NODES, PODS } from '../../src/api/builtin.ts';
+import { CONFIG_MAPS, NAMESPACES, NODES, PODS } from '../../src/api/builtin.ts';
 import type { Pod } from '../../src/api/builtin.ts';
 import type { KubernetesObject, ObjectMeta, OwnerReference } from '../../src/api/object.ts';
 import type { ObjectName } from '../../src/api/object-key.ts';
-import { CONFIG_MAPS } from '../support/config-maps.ts';
 import { Simulation } from '../support/simulation.ts';
 import type { TestCluster } from '../support/test-cluster.ts';
 import { inTestClusters } from '../support/test-clusters.ts';

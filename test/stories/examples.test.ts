@@ -11,7 +11,7 @@ import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { Draft, KubernetesObject } from '../../src/api/object.ts';
 import { controllerReference } from '../../src/api/metadata.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import { CONFIG_MAPS } from '../support/config-maps.ts';
+import { CONFIG_MAPS } from '../../src/api/builtin.ts';
 import { consoleSteps, matchesOutput } from '../support/console-blocks.ts';
 import type { ConsoleStep } from '../support/console-blocks.ts';
 import { startControlPlane } from '../support/control-plane.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { NAMESPACES } from '../../src/api/builtin.ts';
-import { CONFIG_MAPS } from '../support/config-maps.ts';
+import { CONFIG_MAPS, NAMESPACES } from '../../src/api/builtin.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { crdController, killAll } from '../support/program.ts';

@@ -28,7 +28,7 @@ export interface PodTraits {
   readonly name?: string;
   readonly image?: string;
   readonly ready?: boolean;
-  readonly phase?: string;
+  readonly phase?: NonNullable<NonNullable<Pod['status']>['phase']>;
   readonly deleting?: boolean;
 }
 

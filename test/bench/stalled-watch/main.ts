@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { temporaryKubeconfig } from '../../../src/cli/kubeconfig-file.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
-import { CONFIG_MAPS } from '../../support/config-maps.ts';
+import { CONFIG_MAPS } from '../../../src/api/builtin.ts';
 import { TcpProxy } from '../../support/chaos/tcp-proxy.ts';
 import type { BenchmarkCall } from '../benchmark.ts';
 import { FAULTS } from './faults.ts';

@@ -3,7 +3,7 @@ import { Informer } from '../../../src/cache/informer.ts';
 import { listerWatcher } from '../../../src/cache/lister-watcher.ts';
 import { connectCluster } from '../../../src/client/cluster-connection.ts';
 import { loadClusterConfig } from '../../../src/client/kube-config/kube-config.ts';
-import { CONFIG_MAPS } from '../../support/config-maps.ts';
+import { CONFIG_MAPS } from '../../../src/api/builtin.ts';
 import { printReceived } from './print-received.ts';
 
 const { client } = connectCluster(await loadClusterConfig());

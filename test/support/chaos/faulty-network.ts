@@ -15,7 +15,7 @@ import { loadClusterConfig } from '../../../src/client/kube-config/kube-config.t
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
 import { TcpProxy } from './tcp-proxy.ts';
-import { CONFIG_MAPS } from '../config-maps.ts';
+import { CONFIG_MAPS } from '../../../src/api/builtin.ts';
 
 /** Number of turns of the event loop without a byte after which the network is idle. */
 const QUIET_TURNS = 20;

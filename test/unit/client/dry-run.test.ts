@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { isApiError } from '../../../src/api/api-error.ts';
-import { CONFIG_MAPS } from '../../support/config-maps.ts';
+import { CONFIG_MAPS } from '../../../src/api/builtin.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { dryRunClient } from '../../../src/client/dry-run.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';

@@ -7,7 +7,7 @@ import { connectCluster } from '../../../src/client/cluster-connection.ts';
 import type { CredentialSource } from '../../../src/client/kube-config/cluster-config.ts';
 import type { LogLine } from '../../support/recording-logger.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
-import { CONFIG_MAPS } from '../../support/config-maps.ts';
+import { CONFIG_MAPS } from '../../../src/api/builtin.ts';
 import { bodyOf, configMap, sendJson, sendStatus, serve } from './server.ts';
 
 const SECRETS: Resource = { ...CONFIG_MAPS, plural: 'secrets', kind: 'Secret' };

@@ -5,7 +5,7 @@ import type { ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { createCertificateAuthority } from '../../../src/util/x509.ts';
-import type { ConfigMap } from '../../support/config-maps.ts';
+import type { ConfigMap } from '../../../src/api/builtin.ts';
 
 /** A real server on a free port, closed at the end of the test. */
 export interface TestServer {

@@ -13,7 +13,7 @@ import type { ClusterConfig } from '../../../src/client/kube-config/cluster-conf
 import { loadClusterConfig } from '../../../src/client/kube-config/kube-config.ts';
 import { isConnectionRefused } from '../../../src/client/transport/connection-error.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
-import { CONFIG_MAPS } from '../../support/config-maps.ts';
+import { CONFIG_MAPS } from '../../../src/api/builtin.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 import { configMap, sendJson, sendStatus, serveTls } from './server.ts';
 

@@ -7,8 +7,8 @@ import { Decoder } from '../../../src/client/decoder.ts';
 import type { WatchStreamOptions } from '../../../src/client/watch-stream.ts';
 import { watchStream } from '../../../src/client/watch-stream.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
-import { CONFIG_MAPS } from '../../support/config-maps.ts';
-import type { ConfigMap } from '../../support/config-maps.ts';
+import { CONFIG_MAPS } from '../../../src/api/builtin.ts';
+import type { ConfigMap } from '../../../src/api/builtin.ts';
 import { configMap } from './server.ts';
 
 type Event = WatchEvent<ConfigMap>;

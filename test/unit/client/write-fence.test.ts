@@ -5,7 +5,7 @@ import { HttpClient } from '../../../src/client/http-client.ts';
 import { isWriteFenced, WriteFence } from '../../../src/client/write-fence.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler, HttpRequest } from '../../../src/util/http.ts';
-import { CONFIG_MAPS } from '../../support/config-maps.ts';
+import { CONFIG_MAPS } from '../../../src/api/builtin.ts';
 import { configMap } from './server.ts';
 
 function server(answers: readonly number[] = []) {

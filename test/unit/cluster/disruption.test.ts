@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { POD_DISRUPTION_BUDGETS, PODS } from '../../../src/api/builtin.ts';
+import { CONFIG_MAPS, PODS, POD_DISRUPTION_BUDGETS } from '../../../src/api/builtin.ts';
 import { controllerReference } from '../../../src/api/metadata.ts';
 import { objectPath } from '../../../src/api/resource.ts';
-import { CONFIG_MAPS } from '../../support/config-maps.ts';
 import { ClusterBench, NAMESPACE } from './cluster-bench.ts';
 
 describe('The disruption controller', () => {

@@ -151,7 +151,7 @@ describe('The endpoint controllers', () => {
 });
 
 describe('planSlices', () => {
-  const ports = [{ name: '', port: 80, protocol: 'TCP' }];
+  const ports = [{ name: '', port: 80, protocol: 'TCP' as const }];
   const served = (from: number, to: number) =>
     Array.from({ length: to - from }, (_, index) => {
       const uid = String(from + index);

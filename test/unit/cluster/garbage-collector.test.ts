@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isApiError } from '../../../src/api/api-error.ts';
-import { NODES, PODS, SERVICES } from '../../../src/api/builtin.ts';
-import type { Node } from '../../../src/api/builtin.ts';
+import { CONFIG_MAPS, NODES, PODS, SERVICES } from '../../../src/api/builtin.ts';
+import type { ConfigMap, Node } from '../../../src/api/builtin.ts';
 import type { KubernetesObject, OwnerReference } from '../../../src/api/object.ts';
 import type { Resource } from '../../../src/api/resource.ts';
 import { GarbageCollector } from '../../../src/cluster/garbage-collector.ts';
 import { done } from '../../../src/workqueue/outcome.ts';
-import { CONFIG_MAPS } from '../../support/config-maps.ts';
-import type { ConfigMap } from '../../support/config-maps.ts';
 import { NAMESPACE, SyncBench } from '../../support/sync-bench.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';

@@ -34,10 +34,12 @@ describe('Availability', () => {
   });
 });
 
+type PodPhase = NonNullable<NonNullable<Pod['status']>['phase']>;
+
 describe('Surplus Pods', () => {
   const make = (
     name: string,
-    traits: { node?: boolean; ready?: boolean; phase?: string; createdAt?: number },
+    traits: { node?: boolean; ready?: boolean; phase?: PodPhase; createdAt?: number },
   ): Pod => {
     const { node = true, ready = true, phase = 'Running', createdAt = 0 } = traits;
     const pod = aPodOf(owner, 0, { name, ready, phase });

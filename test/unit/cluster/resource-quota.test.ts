@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { PODS, RESOURCE_QUOTAS, SERVICES } from '../../../src/api/builtin.ts';
+import { CONFIG_MAPS, PODS, RESOURCE_QUOTAS, SERVICES } from '../../../src/api/builtin.ts';
 import { isApiError } from '../../../src/api/api-error.ts';
-import { CONFIG_MAPS } from '../../support/config-maps.ts';
 import { ClusterBench, NAMESPACE } from './cluster-bench.ts';
 
 describe('ResourceQuotas', () => {

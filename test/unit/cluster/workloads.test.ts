@@ -470,7 +470,7 @@ describe('A Deployment', () => {
     assert.equal(adopted?.metadata.uid, set?.metadata.uid);
     assert.equal(controllerOf(adopted!)?.uid, metadata.uid);
     const { name } = set!.metadata;
-    const { replicas } = set!.spec!;
+    const { replicas } = set!.spec;
     assert.deepEqual(await bench.events('Deployment'), [
       `ScalingReplicaSet Scaled down replica set ${name} from ${replicas} to 0`,
       `ScalingReplicaSet Scaled up replica set ${name} from 0 to ${replicas}`,

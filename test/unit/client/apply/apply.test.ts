@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import { CUSTOM_RESOURCE_DEFINITIONS } from '../../../../src/api/builtin.ts';
+import { CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS } from '../../../../src/api/builtin.ts';
 import type { CustomResourceDefinition } from '../../../../src/api/builtin.ts';
 import { COUNTS } from '../../../../src/api/generated/count.ts';
 import { isApiError } from '../../../../src/api/api-error.ts';
@@ -15,7 +15,6 @@ import type { Manifest } from '../../../../src/client/apply/manifest.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import type { HttpHandler, HttpRequest } from '../../../../src/util/http.ts';
 import { Access } from '../../../support/access.ts';
-import { CONFIG_MAPS } from '../../../support/config-maps.ts';
 import { countCrd } from '../../../support/test-cluster.ts';
 
 const DEFINITION = JSON.stringify(countCrd());

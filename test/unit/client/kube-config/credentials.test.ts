@@ -19,7 +19,7 @@ import { credentialsOf } from '../../../../src/client/kube-config/credentials.ts
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import { createCertificateAuthority } from '../../../../src/util/x509.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
-import { CONFIG_MAPS } from '../../../support/config-maps.ts';
+import { CONFIG_MAPS } from '../../../../src/api/builtin.ts';
 import { configMap, sendJson, sendStatus, serve, serveTls } from '../server.ts';
 
 const AT = { namespace: 'default', name: 'settings' };

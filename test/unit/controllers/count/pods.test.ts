@@ -56,7 +56,7 @@ describe('The plan for the Pods of a Count', () => {
     assert.deepEqual(planOf(count, [aPodOf(count, 0, { deleting: true })]).delete, []);
   });
 
-  for (const phase of ['Succeeded', 'Failed']) {
+  for (const phase of ['Succeeded', 'Failed'] as const) {
     it(`deletes a Pod whose phase is ${phase}, to replace it`, () => {
       const count = aCount({ spec: { count: 1 } });
       const plan = planOf(count, [aPodOf(count, 0, { phase, ready: false })]);

@@ -177,7 +177,7 @@ describe('The task of the rollout', () => {
   async function rolledOut(status: object, spec: object = {}) {
     const fixture = await setUp();
     const own = await fixture.bench.create(DEPLOYMENTS, buildDeployment(fixture.webapp));
-    fixture.deployments.show({ ...own, spec: { ...own.spec!, ...spec }, status });
+    fixture.deployments.show({ ...own, spec: { ...own.spec, ...spec }, status });
     return () => fixture.rollout.postCreate?.(fixture.context);
   }
 
