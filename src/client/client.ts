@@ -1,4 +1,12 @@
-import type { Draft, KubernetesObject, ObjectList, WatchEvent } from '../api/object.ts';
+import type {
+  ApplyConfiguration,
+  Draft,
+  KubernetesObject,
+  MergePatch,
+  ObjectList,
+  StrategicMergePatch,
+  WatchEvent,
+} from '../api/object.ts';
 import type { ObjectName } from '../api/object-key.ts';
 import type { Resource } from '../api/resource.ts';
 import type { ConnectionActivity } from '../util/http.ts';
@@ -54,11 +62,14 @@ export interface Client {
     options?: WriteOptions & { readonly subresource?: string },
   ): Promise<T>;
 
-  /** Patches an object or a subresource. */
+  /**
+   * Patches an object or a subresource. For a subresource with a kind of its own, such as `scale`, call
+   * `client.patch<KubernetesObject>`, whose patch can have any field.
+   */
   patch<T extends KubernetesObject>(
     resource: Resource<T>,
     at: ObjectName,
-    patch: Patch,
+    patch: Patch<NoInfer<T>>,
     options?: WriteOptions & { readonly subresource?: string },
   ): Promise<T>;
 
@@ -144,16 +155,20 @@ export interface WriteOptions extends CallOptions {
   readonly fieldValidation?: 'Ignore' | 'Warn' | 'Strict' | undefined;
 }
 
-/** A change to a stored object. */
-export type Patch =
+/** A change to a stored object. The body has fields of the kind `T`. */
+export type Patch<T extends KubernetesObject = KubernetesObject> =
   /** JSON merge patch, RFC 7386. */
-  | { readonly type: 'merge'; readonly body: object }
+  | { readonly type: 'merge'; readonly body: MergePatch<T> }
   /** JSON patch, RFC 6902. */
   | { readonly type: 'json'; readonly body: readonly JsonPatchOperation[] }
   /** Strategic merge patch; built-in kinds only. */
-  | { readonly type: 'strategic'; readonly body: object }
+  | { readonly type: 'strategic'; readonly body: StrategicMergePatch<T> }
   /** Server-side apply; `force` takes over the fields of other managers. */
-  | { readonly type: 'apply'; readonly body: object; readonly force?: boolean };
+  | {
+      readonly type: 'apply';
+      readonly body: ApplyConfiguration<T>;
+      readonly force?: boolean;
+    };
 
 /** An operation of a JSON patch (RFC 6902). */
 export interface JsonPatchOperation {

@@ -228,7 +228,7 @@ export class HttpClient implements Client {
   async patch<T extends KubernetesObject>(
     resource: Resource<T>,
     at: ObjectName,
-    patch: Patch,
+    patch: Patch<NoInfer<T>>,
     options: UpdateOptions = {},
   ): Promise<T> {
     checkOptions(options, UPDATE_OPTIONS, 'patch');

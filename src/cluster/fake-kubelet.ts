@@ -3,7 +3,7 @@ import { PODS } from '../api/builtin.ts';
 import type { Pod } from '../api/builtin.ts';
 import { objectKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
-import type { DeepReadonly } from '../api/object.ts';
+import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { isFinished } from '../api/workloads.ts';
 import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller-options.ts';
@@ -372,12 +372,12 @@ class FakeKubelet {
   ): Promise<void> {
     const { uid } = metadata;
     // A strategic merge keeps the fields of a condition that are absent.
-    const conditions = (status.conditions ?? []).map((condition) =>
-      Object.assign({ reason: null, message: null }, condition),
+    const conditions = (status.conditions ?? []).map(
+      (condition): object => Object.assign({ reason: null, message: null }, condition),
     );
     const body = { metadata: { uid }, status: { ...status, conditions } };
     try {
-      await client.patch(
+      await client.patch<KubernetesObject>(
         PODS,
         metadata,
         { type: 'strategic', body },

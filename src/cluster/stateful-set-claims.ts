@@ -104,7 +104,10 @@ export class StatefulSetClaims {
   #ownersOf(
     references: readonly DeepReadonly<OwnerReference>[],
     { name, pod, isCondemned }: Member,
-  ): { readonly wanted: readonly object[]; readonly hasOtherController: boolean } {
+  ): {
+    readonly wanted: readonly DeepReadonly<OwnerReference>[];
+    readonly hasOtherController: boolean;
+  } {
     const { whenScaled, whenDeleted } = this.#set.spec?.persistentVolumeClaimRetentionPolicy ?? {};
     const isSet = (reference: DeepReadonly<OwnerReference>) =>
       reference.kind === 'StatefulSet' &&

@@ -177,7 +177,9 @@ async function change<T extends KubernetesObject>(
   const patch = { type: 'apply', body, force: true } as const;
   try {
     await upgradeManagedFields(context, { resource, object: child, fieldManager });
-    return shared(await client.patch(resource, child.metadata, patch, { fieldManager, signal }));
+    const options = { fieldManager, signal };
+    const { metadata } = child;
+    return shared((await client.patch<KubernetesObject>(resource, metadata, patch, options)) as T);
   } catch (cause) {
     if (!isReplaced(cause)) throw cause;
     const { kind, metadata } = child;

@@ -71,7 +71,7 @@ export class Finalizer<T extends KubernetesObject> {
     const body = { metadata: { uid, resourceVersion, finalizers } };
     try {
       const patch = { type: 'merge', body } as const;
-      await client.patch(this.#resource, metadata, patch, {
+      await client.patch<KubernetesObject>(this.#resource, metadata, patch, {
         fieldManager: this.#fieldManager,
         signal,
       });

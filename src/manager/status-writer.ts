@@ -156,7 +156,7 @@ export class StatusWriter<T extends ObjectWithStatus> {
     const { name, namespace, uid, resourceVersion } = object.metadata;
     const body = { metadata: { uid, resourceVersion }, status: replacing(object.status, status) };
     try {
-      const answer = await client.patch(
+      const answer = await client.patch<ObjectWithStatus>(
         this.#resource,
         { namespace, name },
         { type: 'merge', body },

@@ -1,6 +1,7 @@
 import { ApiError, isApiError } from '../api/api-error.ts';
 import { EVENTS } from '../api/builtin.ts';
 import type { Event } from '../api/builtin.ts';
+import type { StrategicMergePatch } from '../api/object.ts';
 import { objectKey } from '../api/object-key.ts';
 import type { Client } from '../client/client.ts';
 import { LruMap } from '../util/lru-map.ts';
@@ -93,7 +94,7 @@ export class EventWriter {
   /** @returns undefined if there is nothing to patch */
   async #patch(
     event: RecordedEvent,
-    body: object,
+    body: StrategicMergePatch<Event>,
     signal: AbortSignal,
   ): Promise<Event | undefined> {
     const options = { fieldManager: fieldManagerOf(event), signal };

@@ -8,7 +8,7 @@ import { CUSTOM_RESOURCE_DEFINITIONS } from '../../src/api/builtin.ts';
 import type { CustomResourceDefinition } from '../../src/api/builtin.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import type { Count } from '../../src/api/generated/count.ts';
-import type { Draft } from '../../src/api/object.ts';
+import type { Draft, KubernetesObject } from '../../src/api/object.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 
@@ -125,10 +125,13 @@ test('scaling changes spec.count only', async () => {
   const at = { namespace: 'default', name: 'scaled' };
   await client.create(COUNTS, count(at.name, { name: 'nginx', count: 3 }));
   const scale = (replicas: number) => ({ type: 'merge', body: { spec: { replicas } } }) as const;
-  await client.patch(COUNTS, at, scale(5), { subresource: 'scale' });
+  await client.patch<KubernetesObject>(COUNTS, at, scale(5), { subresource: 'scale' });
   assert.deepEqual((await client.get(COUNTS, at)).spec, { name: 'nginx', count: 5 });
-  await assert.rejects(client.patch(COUNTS, at, scale(5000), { subresource: 'scale' }), {
-    kind: 'invalid',
-    message: /spec\.count: Invalid value: 5000/,
-  });
+  await assert.rejects(
+    client.patch<KubernetesObject>(COUNTS, at, scale(5000), { subresource: 'scale' }),
+    {
+      kind: 'invalid',
+      message: /spec\.count: Invalid value: 5000/,
+    },
+  );
 });

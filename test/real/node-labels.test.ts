@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { isApiError } from '../../src/api/api-error.ts';
 import { NODES } from '../../src/api/builtin.ts';
+import type { Node } from '../../src/api/builtin.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import type { ClusterConnection } from '../../src/client/cluster-connection.ts';
 import type { JsonPatchOperation, Patch } from '../../src/client/client.ts';
@@ -17,8 +18,8 @@ const SERVICE_ACCOUNT = { namespace: 'crd-controller-system', name: 'crd-control
 const USER = `system:serviceaccount:${SERVICE_ACCOUNT.namespace}:${SERVICE_ACCOUNT.name}`;
 const OWNER = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'a' };
 
-const merge = (body: object): Patch => ({ type: 'merge', body });
-const json = (...body: readonly JsonPatchOperation[]): Patch => ({ type: 'json', body });
+const merge = (body: object): Patch<Node> => ({ type: 'merge', body });
+const json = (...body: readonly JsonPatchOperation[]): Patch<Node> => ({ type: 'json', body });
 
 const skip = needsReal('which evaluates admission policies');
 
@@ -68,14 +69,14 @@ describe('The component rbac/pod-count', { skip, timeout: 120_000 }, () => {
     await plane.close();
   });
 
-  const patch = (what: Patch, subresource?: string) =>
+  const patch = (what: Patch<Node>, subresource?: string) =>
     controller.client.patch(NODES, NODE, what, {
       fieldManager: 'test',
       ...(subresource !== undefined && { subresource }),
     });
 
   /** Returns whether the policy denies the patch. */
-  const isDenied = async (what: Patch, subresource?: string): Promise<boolean> => {
+  const isDenied = async (what: Patch<Node>, subresource?: string): Promise<boolean> => {
     try {
       await patch(what, subresource);
       return false;
@@ -89,7 +90,7 @@ describe('The component rbac/pod-count', { skip, timeout: 120_000 }, () => {
 
   it('allows its ServiceAccount to change one label of a Node and nothing else', async () => {
     const before = await plane.client.get(NODES, NODE);
-    const denied: readonly (readonly [patch: Patch, subresource?: string])[] = [
+    const denied: readonly (readonly [patch: Patch<Node>, subresource?: string])[] = [
       [merge({ spec: { unschedulable: true } })],
       [merge({ spec: { taints: [{ key: 'a', effect: 'NoExecute' }] } })],
       [merge({ metadata: { labels: { zone: 'b' } } })],

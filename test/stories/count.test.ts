@@ -4,7 +4,7 @@ import { COUNTS } from '../../src/api/generated/count.ts';
 import { PODS } from '../../src/api/builtin.ts';
 import type { Pod } from '../../src/api/builtin.ts';
 import type { ObjectName } from '../../src/api/object-key.ts';
-import type { Draft } from '../../src/api/object.ts';
+import type { Draft, KubernetesObject } from '../../src/api/object.ts';
 import type { TestCluster } from '../support/test-cluster.ts';
 import { inTestClusters } from '../support/test-clusters.ts';
 
@@ -102,7 +102,7 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       await cluster.applyCount();
       await cluster.untilReady(3);
       const scale = (replicas: number) =>
-        cluster.client.patch(
+        cluster.client.patch<KubernetesObject>(
           COUNTS,
           cluster.at,
           { type: 'merge', body: { spec: { replicas } } },

@@ -4,7 +4,7 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { ApiError, isApiError } from '../../../src/api/api-error.ts';
-import { NODES, PODS } from '../../../src/api/builtin.ts';
+import { CONFIG_MAPS, NODES, PODS } from '../../../src/api/builtin.ts';
 import type { HttpClientOptions } from '../../../src/client/http-client.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { undiciTransport } from '../../../src/client/transport/transport.ts';
@@ -12,8 +12,8 @@ import type { RestClientMetrics, RestExchange } from '../../../src/metrics/rest-
 import { noRestClientMetrics } from '../../../src/metrics/rest-client-metrics.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
-import { CONFIG_MAPS } from '../../support/config-maps.ts';
-import type { ConfigMap } from '../../support/config-maps.ts';
+import type { ConfigMap } from '../../../src/api/builtin.ts';
+import type { KubernetesObject } from '../../../src/api/object.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 import { bodyOf, configMap, sendJson, sendStatus, serve } from './server.ts';
 
@@ -117,6 +117,7 @@ test('sends the request that Kubernetes expects for each verb', async (t) => {
   const json = 'application/json';
   const object = configMap('settings');
   const path = '/api/v1/namespaces/default/configmaps';
+  const applied = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings' } };
 
   await client.get(CONFIG_MAPS, AT, { resourceVersion: '0' });
   await client.list(CONFIG_MAPS, {
@@ -143,7 +144,7 @@ test('sends the request that Kubernetes expects for each verb', async (t) => {
   await client.patch(
     CONFIG_MAPS,
     AT,
-    { type: 'apply', body: {}, force: true },
+    { type: 'apply', body: applied, force: true },
     { fieldManager: 'me' },
   );
   await client.delete(CONFIG_MAPS, AT, {
@@ -171,7 +172,7 @@ test('sends the request that Kubernetes expects for each verb', async (t) => {
     [`PATCH ${path}/settings`, 'application/merge-patch+json', { data: {} }],
     [`PATCH ${path}/settings`, 'application/json-patch+json', [{ op: 'remove', path: '/data' }]],
     [`PATCH ${path}/settings/scale`, 'application/strategic-merge-patch+json', {}],
-    [`PATCH ${path}/settings?fieldManager=me&force=true`, 'application/apply-patch+yaml', {}],
+    [`PATCH ${path}/settings?fieldManager=me&force=true`, 'application/apply-patch+yaml', applied],
     [
       `DELETE ${path}/settings`,
       json,
@@ -200,7 +201,10 @@ test('rejects a name that would change the path before it sends the request', as
     client.get(PODS, { name: 'web' }),
     /pods: expected the namespace of one object/,
   );
-  await assert.rejects(client.patch(PODS, AT, { type: 'apply', body: {} }), /fieldManager/);
+  await assert.rejects(
+    client.patch<KubernetesObject>(PODS, AT, { type: 'apply', body: {} }),
+    /fieldManager/,
+  );
 });
 
 test('sets the kind of list items and removes managed fields', async (t) => {

@@ -77,12 +77,9 @@ export class ClusterBench {
     subresource?: string,
   ): Promise<T> {
     const at = { name, ...(resource.namespaced && { namespace: NAMESPACE }) };
-    return this.client.patch(
-      resource,
-      at,
-      { type: 'merge', body },
-      subresource ? { subresource } : {},
-    );
+    const options = subresource ? { subresource } : {};
+    const patch = { type: 'merge', body } as const;
+    return this.client.patch<KubernetesObject>(resource, at, patch, options) as Promise<T>;
   }
 
   createPod(name: string, spec: object = {}, metadata: object = {}): Promise<Pod> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { EVENTS, PODS } from '../../../src/api/builtin.ts';
-import { CONFIG_MAPS } from '../../support/config-maps.ts';
+import { CONFIG_MAPS, EVENTS, PODS } from '../../../src/api/builtin.ts';
+import type { KubernetesObject } from '../../../src/api/object.ts';
 import { ClusterBench, NAMESPACE } from './cluster-bench.ts';
 import { Simulation } from '../../support/simulation.ts';
 
@@ -252,7 +252,12 @@ describe('The events and states of a simulated kubelet', () => {
     await bench.pass(1000);
     const at = { namespace: NAMESPACE, name: 'web' };
     const patch = (subresource: string, spec: object) =>
-      bench.client.patch(PODS, at, { type: 'strategic', body: { spec } }, { subresource });
+      bench.client.patch<KubernetesObject>(
+        PODS,
+        at,
+        { type: 'strategic', body: { spec } },
+        { subresource },
+      );
     await patch('ephemeralcontainers', { ephemeralContainers: [{ name: 'debug', image: 'sh' }] });
     const resources = { requests: { cpu: '2' } };
     await patch('resize', { containers: [{ name: 'app', resources }] });

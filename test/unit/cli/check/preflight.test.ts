@@ -127,8 +127,8 @@ describe('preflight', () => {
     const crd = await admin.get(CUSTOM_RESOURCE_DEFINITIONS, at);
     const [v1] = crd.spec.versions;
     const versions = [
-      { ...v1, served: false },
-      { ...v1, name: 'v2', storage: false },
+      { ...v1!, served: false },
+      { ...v1!, name: 'v2', storage: false },
     ];
     await admin.patch(CUSTOM_RESOURCE_DEFINITIONS, at, {
       type: 'merge',

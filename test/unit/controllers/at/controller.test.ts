@@ -68,11 +68,11 @@ async function setUp({ dueInMs = 0, spec = {} }: Setting = {}) {
     pods.hide(...pods.lister.list().filter(({ metadata }) => !uids.has(metadata.uid)));
     pods.show(...alive);
   };
-  const end = (phase: string, exitCode: number) => {
+  const end = (phase: 'Failed' | 'Succeeded', exitCode: number) => {
     const terminated = { exitCode };
     const containerStatuses = [{ name: 'busybox', state: { terminated } }];
     const body = { status: { phase, containerStatuses } };
-    return bench.client.patch(PODS, POD, { type: 'merge', body }, { subresource: 'status' });
+    return bench.client.patch(PODS, POD, { type: 'strategic', body }, { subresource: 'status' });
   };
   const condition = async (type: string) =>
     (await live()).status?.conditions?.find((one) => one.type === type);
@@ -142,7 +142,7 @@ describe('A sync of an At', () => {
 
   it('creates nothing and is retried if the At has changed since the cache saw it', async () => {
     const { bench, run } = await setUp();
-    const body = { status: { phase: 'RUNNING', podUID: 'another' } };
+    const body = { status: { phase: 'RUNNING', podUID: 'another' } } as const;
     await bench.client.patch(ATS, AT, { type: 'merge', body }, { subresource: 'status' });
     await assert.rejects(run(), (error) => isApiError(error, 'conflict'));
     assert.deepEqual(bench.steps, []);

@@ -61,7 +61,7 @@ class Bench {
   async ready(name: string): Promise<void> {
     const body = {
       status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
-    };
+    } as const;
     const at = { namespace: NAMESPACE, name };
     await this.bench.client.patch(PODS, at, { type: 'merge', body }, { subresource: 'status' });
   }
@@ -380,7 +380,7 @@ describe('A sync of a Count', () => {
       reason: 'Nightly',
       message: 'fine',
       lastTransitionTime: '2026-01-01T00:00:00Z',
-    };
+    } as const;
     await bench.client.patch(
       COUNTS,
       { namespace: NAMESPACE, name: 'test-count' },

@@ -13,6 +13,8 @@ import { fooSync } from '../../../../src/controllers/foo/controller.ts';
 import { TerminalError } from '../../../../src/workqueue/outcome.ts';
 import { NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
 
+type Conditions = NonNullable<NonNullable<Deployment['status']>['conditions']>;
+
 const AT = { namespace: NAMESPACE, name: 'foo' };
 
 function fooDraft(spec: Partial<Foo['spec']> = {}, name = 'foo'): Draft<Foo> {
@@ -49,7 +51,7 @@ async function setUp(spec: Partial<Foo['spec']> = {}) {
   };
   const condition = async (type: string) =>
     (await bench.get(FOOS, 'foo')).status?.conditions?.find((one) => one.type === type);
-  const rollOut = (available: number, updated = available, conditions: object[] = []) =>
+  const rollOut = (available: number, updated = available, conditions: Conditions = []) =>
     bench.client.patch(
       DEPLOYMENTS,
       { namespace: NAMESPACE, name: 'web' },
@@ -309,7 +311,7 @@ describe('A sync of a Foo', () => {
       reason: 'Nightly',
       message: 'fine',
       lastTransitionTime: '2026-01-01T00:00:00Z',
-    };
+    } as const;
     const body = { status: { conditions: [unowned] } };
     await bench.client.patch(FOOS, AT, { type: 'merge', body }, { subresource: 'status' });
     await catchUp();
