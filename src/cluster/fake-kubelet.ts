@@ -372,8 +372,8 @@ class FakeKubelet {
   ): Promise<void> {
     const { uid } = metadata;
     // A strategic merge keeps the fields of a condition that are absent.
-    const conditions = (status.conditions ?? []).map(
-      (condition): object => Object.assign({ reason: null, message: null }, condition),
+    const conditions = (status.conditions ?? []).map((condition): object =>
+      Object.assign({ reason: null, message: null }, condition),
     );
     const body = { metadata: { uid }, status: { ...status, conditions } };
     try {

@@ -19,7 +19,7 @@ function configMap(name: string, data: Record<string, string>): OwnedDraft<Confi
 
 function job(name: string, image: string): OwnedDraft<Job> {
   const containers = [{ name: 'main', image }];
-  const template = { spec: { restartPolicy: 'Never', containers } };
+  const template = { spec: { restartPolicy: 'Never' as const, containers } };
   return { apiVersion: 'batch/v1', kind: 'Job', metadata: { name }, spec: { template } };
 }
 
