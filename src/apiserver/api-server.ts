@@ -18,6 +18,8 @@ import { BUILTIN_KINDS } from './builtin/kinds.ts';
 import type { Backend, Kubelets, WatchLimits, WriteObserver } from './call.ts';
 import { CrdConverter } from './crd-conversion.ts';
 import { CrdLifecycle, withCrdRules } from './crd-lifecycle.ts';
+import type { AuditOptions } from './audit.ts';
+import { Auditor } from './audit.ts';
 import { ClientCertificates } from './client-certificates.ts';
 import { ConnectionReset, Faults } from './faults.ts';
 import { listenHttps } from './https-listener.ts';
@@ -53,6 +55,7 @@ const SERVER_OPTIONS: OptionNames<ApiServerOptions> = {
   kubelets: true,
   users: true,
   webhooks: true,
+  audit: true,
   metrics: true,
   serviceAccounts: true,
   token: true,
@@ -132,6 +135,11 @@ export interface ApiServerOptions extends Partial<WatchLimits> {
    * @default none; webhooks are called over HTTPS
    */
   readonly webhooks?: Readonly<Record<string, WebhookFunction>>;
+  /**
+   * Policy of the audit events of requests, and their receiver.
+   * @default no events
+   */
+  readonly audit?: AuditOptions | undefined;
   /**
    * Records metrics, which `/metrics` shows: `apiServerMetrics(registry)` of `crd-controller/metrics`.
    * @default none; `/metrics` does not exist
@@ -244,6 +252,7 @@ export class ApiServer {
       kubelets = () => undefined,
       users = [],
       webhooks = {},
+      audit,
       serviceAccounts = false,
       metrics,
       bookmarkIntervalMs = 60_000,
@@ -344,6 +353,7 @@ export class ApiServer {
       observed: this.#observed,
       certificates: this.#certificates,
       streams: this.#streams,
+      auditor: audit && new Auditor(audit, now, uid),
       log: log.named('apiserver'),
       kubernetesVersion,
     });

@@ -10,6 +10,7 @@ import { authorizeImpersonation, impersonatedUser } from './impersonation.ts';
 import { DEFAULT_AUDIENCES } from './service-account-tokens.ts';
 import { ADMIN, ANONYMOUS } from './user.ts';
 import type { Notes } from './admission/attributes.ts';
+import type { AuditExchange, Auditor } from './audit.ts';
 import type { Backend } from './call.ts';
 import { discover } from './discovery.ts';
 import type { ClientCertificates } from './client-certificates.ts';
@@ -54,9 +55,16 @@ export interface RequestHandlerDeps {
   readonly observed: ObservedRbac;
   readonly certificates: ClientCertificates;
   readonly streams: OpenStreams;
+  readonly auditor: Auditor | undefined;
   readonly log: Logger;
   /** Version that `/version` shows. */
   readonly kubernetesVersion: KubernetesVersion;
+}
+
+/** What a request reports besides its response. */
+interface Reports {
+  readonly notes: Notes;
+  readonly audit: AuditExchange | undefined;
 }
 
 /**
@@ -108,6 +116,15 @@ export class RequestHandler {
     plan: FaultPlan | undefined,
   ): Promise<ServedResponse> {
     const notes: Notes = { warnings: [], annotations: new Map() };
+    const audit = this.#deps.auditor?.begin(request, record.info);
+    const completed = (response: ServedResponse) => {
+      audit?.completed(response.status, notes.annotations);
+      return response;
+    };
+    const failed = (error: StatusError) => {
+      audit?.failed(error);
+      return completed(errorResponse(error, request.headers['accept'], notes.warnings));
+    };
     try {
       if (plan?.failure === 'reset') throw new ConnectionReset();
       if (typeof plan?.failure === 'number') {
@@ -116,20 +133,17 @@ export class RequestHandler {
       if (target instanceof StatusError) throw target;
       requireTimeout(target, record.info);
       if (request.isHead && !this.#allowsHead(target)) throw methodNotAllowed();
-      const user = this.#admit(request, record, authenticate);
-      return (
-        this.#document(request, target) ??
-        (await this.#metrics(request, target)) ??
-        (await this.#operate(request, user, target, record.info, notes))
-      );
+      const user = this.#admit(request, record, authenticate, audit);
+      const document = this.#document(request, target) ?? (await this.#metrics(request, target));
+      if (document) return completed(document);
+      return await this.#operate(request, user, target, record.info, { notes, audit });
     } catch (error) {
-      if (error instanceof StatusError) {
-        return errorResponse(error, request.headers['accept'], notes.warnings);
-      }
+      if (error instanceof StatusError) return failed(error);
       if (error instanceof ConnectionReset || request.signal?.aborted) throw error;
       const { method, path } = record;
       this.#deps.log.error(error, 'Request failed', { method, path });
-      return errorResponse(internalError(messageOf(error)), undefined);
+      audit?.failed(internalError(messageOf(error)));
+      return completed(errorResponse(internalError(messageOf(error)), undefined));
     }
   }
 
@@ -138,15 +152,23 @@ export class RequestHandler {
    *
    * @throws {StatusError} 401 if the token is unknown, 403 if the request is not allowed
    */
-  #admit(request: IncomingRequest, record: RequestRecord, authenticate: boolean): User {
+  #admit(
+    request: IncomingRequest,
+    record: RequestRecord,
+    authenticate: boolean,
+    audit: AuditExchange | undefined,
+  ): User {
     const { access } = this.#deps.backend;
     const sender = this.#sender(request, authenticate);
     record.user = sender;
+    audit?.received(sender);
     const user = this.#impersonate(request, sender);
     record.user = user;
+    if (user !== sender) audit?.impersonated(user);
     const action = actionOf(request, record.info);
     this.#deps.observed.add(user, action);
     const { allowed, reason } = access.decide(user, action);
+    audit?.authorized(allowed, reason);
     if (allowed) return user;
     throw accessDenied(user, action, reason);
   }
@@ -228,11 +250,12 @@ export class RequestHandler {
     user: User,
     target: Target,
     info: RequestInfo | undefined,
-    notes: Notes,
+    { notes, audit }: Reports,
   ): Promise<ServedResponse> {
     const { backend } = this.#deps;
     // Before the resource is looked up, because its definition may change while the body arrives.
     const request = await withBody(incoming);
+    audit?.requested(request);
     const answered = info ? measureRequest(backend, request, info) : () => undefined;
     try {
       const rendered = info && (await answerCall(backend, request, user, info, notes));
@@ -241,11 +264,20 @@ export class RequestHandler {
           throw isWatchPath(target) ? methodNotAllowed() : noSuchPath();
         }
         answered(404);
+        audit?.completed(404, notes.annotations);
         return textResponse(404, '404 page not found\n');
       }
-      const onEnd = () => answered(200);
+      const onEnd = () => {
+        answered(200);
+        audit?.completed(200, notes.annotations);
+      };
+      if (rendered.answer.kind === 'json') audit?.answered(rendered.answer.value);
       const response = await this.#respond(request, rendered, notes.warnings, onEnd);
-      if (rendered.answer.kind !== 'watch') answered(response.status);
+      if (rendered.answer.kind === 'watch') audit?.started(response.status);
+      else {
+        answered(response.status);
+        audit?.completed(response.status, notes.annotations);
+      }
       return response;
     } catch (error) {
       answered(error instanceof StatusError ? error.status.code : 500);

@@ -41,6 +41,8 @@ export interface EmbeddedClusterOptions {
    * @default false
    */
   readonly serviceAccounts?: boolean;
+  /** @default no audit events */
+  readonly audit?: ApiServerOptions['audit'];
   /** @default none are recorded */
   readonly metrics?: ApiServerMetrics;
 }
@@ -74,13 +76,14 @@ export async function startEmbeddedCluster(
 ): Promise<EmbeddedCluster> {
   let running: Cluster | undefined;
   const kubelets = (node: string) => running?.kubelet(node);
-  const { dataDir, kubernetesVersion, identity, serviceAccounts = false, metrics } = options;
+  const { dataDir, kubernetesVersion, identity, serviceAccounts = false, metrics, audit } = options;
   const server = createServer({
     log,
     kubelets,
     dataDir,
     serviceAccounts,
     metrics,
+    audit,
     ...(kubernetesVersion && { kubernetesVersion }),
     ...identity,
   });

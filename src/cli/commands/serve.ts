@@ -6,6 +6,7 @@ import { startEmbeddedCluster } from '../embedded-cluster.ts';
 import { applyTo, manifestsOf } from './apply.ts';
 import { CLUSTER_CONTROLLERS } from '../../cluster/cluster.ts';
 import { selectControllers } from '../run-config.ts';
+import { auditOptions } from '../audit-log.ts';
 import { EXIT_OK, EXIT_USAGE } from '../errors.ts';
 import {
   newIdentity,
@@ -51,9 +52,20 @@ export async function serve(
   const previousPort = Number(previous?.server?.port) || undefined;
   const withoutControllers = flags['no-cluster-controllers'];
   const serviceAccounts = !withoutControllers && controllers.includes('serviceaccount');
+  const audit = await auditOptions(flags['audit-policy-file'], flags['audit-log-path'], log);
   const metrics = apiServerMetrics(createRegistry({ processMetrics: true }));
   const cluster = await startEmbeddedCluster(
-    { host, port, previousPort, identity, dataDir, kubernetesVersion, serviceAccounts, metrics },
+    {
+      host,
+      port,
+      previousPort,
+      identity,
+      dataDir,
+      kubernetesVersion,
+      serviceAccounts,
+      metrics,
+      audit,
+    },
     log,
   );
   const stop = new AbortController();

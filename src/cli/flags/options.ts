@@ -412,6 +412,14 @@ export const SERVE_OPTIONS = {
       default: '1.37',
       choices: KUBERNETES_VERSIONS,
     }),
+    'audit-policy-file': textOption({
+      help: 'File with a Policy of audit.k8s.io/v1, which selects the requests and the content of audit events',
+      completion: 'file',
+    }),
+    'audit-log-path': textOption({
+      help: 'File to append audit events to as lines of JSON, or "-" for standard output',
+      completion: 'file',
+    }),
     'no-cluster-controllers': booleanOption({
       help: 'Serve the API only, without garbage collector, scheduler and simulated kubelet',
     }),
