@@ -55,7 +55,7 @@ export class Auditor {
   }
 
   /** Starts the audit of a request. */
-  begin(request: HttpRequest, info: RequestInfo | undefined): AuditExchange {
+  start(request: HttpRequest, info: RequestInfo | undefined): AuditExchange {
     const { write, policy } = this.#options;
     const id = request.headers['audit-id'] || this.#uid();
     return new AuditExchange(request, info, id, policy, this.#now, write);

@@ -116,7 +116,7 @@ export class RequestHandler {
     plan: FaultPlan | undefined,
   ): Promise<ServedResponse> {
     const notes: Notes = { warnings: [], annotations: new Map() };
-    const audit = this.#deps.auditor?.begin(request, record.info);
+    const audit = this.#deps.auditor?.start(request, record.info);
     const completed = (response: ServedResponse) => {
       audit?.completed(response.status, notes.annotations);
       return response;

@@ -1,11 +1,10 @@
-import { createWriteStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import type { AuditOptions } from '../apiserver/audit.ts';
 import { auditPolicyProblem } from '../apiserver/audit.ts';
-import { parseYaml } from '../apiserver/yaml-text.ts';
+import { parseDocuments } from '../client/apply/manifest-yaml.ts';
 import type { Logger } from '../util/logger.ts';
-import { isRecord, messageOf } from '../util/values.ts';
+import { isRecord } from '../util/values.ts';
 import { onPath, UsageError } from './errors.ts';
 
 /** Maximum size of the events that wait for a slow disk or terminal, in bytes. Further events are dropped. */
@@ -34,7 +33,7 @@ export class AuditLog {
 /**
  * Returns the audit options of flags, or undefined if there are none.
  *
- * @throws {UsageError} if only one of the flags is set, or the policy cannot be read
+ * @throws {UsageError} if only one of the flags is set, the policy cannot be read, or the log not written
  */
 export async function auditOptions(
   policyFile: string,
@@ -48,21 +47,20 @@ export async function auditOptions(
   const what = `cannot read the audit policy ${policyFile}`;
   const text = await onPath(what, () => readFile(policyFile, 'utf8'));
   const policy = policyIn(text, what);
+  const file = `cannot write the audit log ${logPath}`;
   const sink =
-    logPath === '-' ? process.stdout : createWriteStream(logPath, { flags: 'a', mode: 0o600 });
+    logPath === '-'
+      ? process.stdout
+      : (await onPath(file, () => open(logPath, 'a', 0o600))).createWriteStream();
   const events = new AuditLog(sink, log);
   return { policy, write: (event) => events.write(event) };
 }
 
 /** @throws {UsageError} if the text is not an audit policy in YAML */
 function policyIn(text: string, what: string): Readonly<Record<string, unknown>> {
-  let value: unknown;
-  try {
-    [value] = parseYaml(text).documents;
-  } catch (error) {
-    throw new UsageError(`${what}: ${messageOf(error)}`);
-  }
-  const policy = isRecord(value) ? value : {};
+  const [document] = parseDocuments(text);
+  if (document?.kind === 'malformed') throw new UsageError(`${what}: ${document.message}`);
+  const policy = isRecord(document?.value) ? document.value : {};
   const problem = auditPolicyProblem(policy);
   if (problem !== undefined) throw new UsageError(`${what}: ${problem}`);
   return policy;

@@ -30,6 +30,7 @@ mkdirSync(at('folder'));
 writeFileSync(at('binary'), Buffer.from([0xff, 0xfe, 0x00, 0x01]));
 writeFileSync(at('not.yaml'), 'a: [');
 writeFileSync(at('list.yaml'), '- 1');
+writeFileSync(at('policy.yaml'), 'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: []\n');
 
 const ROOT = join(import.meta.dirname, '../../..');
 /** Kubeconfig of a server that cannot be reached. */
@@ -58,6 +59,8 @@ const UNREADABLE = [at('missing'), at('folder'), at('binary'), at('not.yaml'), a
 const WRONG: Readonly<Record<string, readonly string[]>> = {
   address: ['6060', 'example.com:6060', 'x:y'],
   'as-group': ['admins'],
+  'audit-log-path': [at('folder'), at('missing/below')],
+  'audit-policy-file': UNREADABLE,
   config: UNREADABLE,
   controllers: ['no-such', '*,no-such', '-no-such', '-count,-webapp,-at,-foo'],
   dir: [at('binary'), at('binary/below')],
@@ -86,6 +89,8 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
 
 /** Other flags that a flag requires. */
 const TOGETHER: Readonly<Record<string, readonly string[]>> = {
+  'audit-log-path': [`--audit-policy-file=${at('policy.yaml')}`],
+  'audit-policy-file': ['--audit-log-path=-'],
   'leader-elect-resource-name': ['--leader-elect'],
   'leader-elect-resource-namespace': ['--leader-elect'],
   'metrics-cert-path': [...CLUSTER, '--metrics-bind-address=127.0.0.1:0'],
