@@ -35,6 +35,10 @@ export function parseLabelSelector(text: string): Requirement[] {
     if (separator !== ',') {
       throw new SyntaxError(`found '${separator}', expected: ',' or 'end of string'`);
     }
+    const ahead = scanner.peek();
+    if (!isWord(ahead) && ahead !== '!') {
+      throw new SyntaxError(`found '${ahead}', expected: identifier after ','`);
+    }
   }
 }
 
@@ -161,7 +165,7 @@ function parseOperation(scanner: Scanner, key: string): Requirement {
       const value = parseInt64(text);
       if (value === undefined) {
         throw new SyntaxError(
-          `for 'Gt', 'Lt' operators, the value must be an integer: ${JSON.stringify(text)}`,
+          `unable to parse requirement: values[0]: Invalid value: ${JSON.stringify(text)}: for 'Gt', 'Lt' operators, the value must be an integer`,
         );
       }
       return { operator: operator === '>' ? 'gt' : 'lt', key, value };
@@ -189,7 +193,9 @@ function parseInt64(text: string): bigint | undefined {
 
 function parseValues(scanner: Scanner): string[] {
   const open = scanner.next();
-  if (open !== '(') throw scanner.unexpected(open, "'('");
+  if (open !== '(') {
+    throw new SyntaxError(`unable to parse requirement: found '${open}' expected: '('`);
+  }
   const values: string[] = [];
   let value = '';
   for (;;) {

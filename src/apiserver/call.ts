@@ -35,7 +35,7 @@ export interface Backend {
   readonly kubelets: Kubelets;
   /** Authentication and authorization. */
   readonly access: Authenticator & Authorizer;
-  readonly tokens: Pick<ServiceAccountTokens, 'issue'>;
+  readonly tokens: Pick<ServiceAccountTokens, 'discovery' | 'issue'>;
   /** Webhooks and policies. */
   readonly admission: AdmissionChain;
   /** Conversion between versions of CRDs. */

@@ -1,3 +1,4 @@
+import { base64Problem } from './schema/unmarshal-problem.ts';
 import { badRequest } from './status-error.ts';
 
 /** The position of the next page of a list. */
@@ -30,6 +31,9 @@ export function continueAt(token: string): ContinuePoint {
 }
 
 function decode(token: string): { v?: unknown; rv?: unknown; start?: unknown } {
+  if (/[^\w-]/.test(token) || token.length % 4 === 1) {
+    throw invalidToken(base64Problem(token.replace(/_/g, '/').replace(/-/g, '+')));
+  }
   try {
     const value: unknown = JSON.parse(Buffer.from(token, 'base64url').toString('utf8'));
     return typeof value === 'object' && value !== null ? value : {};

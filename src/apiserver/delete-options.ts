@@ -1,9 +1,13 @@
 import type { Call } from './call.ts';
 import { isDryRun } from './call.ts';
+import { numberIn, textIn } from './builtin/fields.ts';
+import { valueAt } from './field-path.ts';
+import { goTypeOf } from './go-json.ts';
 import { isTrue } from './request-info.ts';
 import { hasBody, readObject } from './request-body.ts';
 import { fieldError } from './schema/field-error.ts';
 import { isRecord } from '../util/values.ts';
+import { integer } from './selection.ts';
 import { badRequest, invalid } from './status-error.ts';
 import { dryRunErrors } from './write-options.ts';
 
@@ -20,23 +24,25 @@ const DELETE_OPTIONS = { group: 'meta.k8s.io', version: 'v1', kind: 'DeleteOptio
 const POLICIES: ReadonlySet<string> = new Set(['Orphan', 'Background', 'Foreground']);
 
 /**
- * Reads the options of a deletion from its body, or from its query if it has no body.
+ * Reads the options of a deletion from its body, or from its query if it has no body. As upstream, a body makes the
+ * query count for nothing, also `dryRun`.
  *
  * @throws {StatusError} 400 if they are malformed, 422 if they are invalid
  */
 export function deleteOptions(call: Call): DeleteOptions {
+  const { request, info } = call;
   return checked(
-    call,
-    hasBody(call.request) ? fromBody(readObject(call.request, DELETE_OPTIONS)) : fromQuery(call),
+    hasBody(request) ? fromBody(readObject(request, DELETE_OPTIONS)) : fromQuery(info.query),
   );
 }
 
-/** Reads the options of a deletion from a member of another body. */
+/** Reads the options of an eviction: a member of its body. A dry run may also be in the query. */
 export function deleteOptionsOf(call: Call, body: Record<string, unknown>): DeleteOptions {
-  return checked(call, fromBody(body));
+  const options = checked(fromBody(body));
+  return isDryRun(call) ? { ...options, dryRun: true } : options;
 }
 
-function checked(call: Call, given: DeleteOptions): DeleteOptions {
+function checked(given: DeleteOptions): DeleteOptions {
   const { propagationPolicy } = given;
   if (propagationPolicy !== undefined && !POLICIES.has(propagationPolicy)) {
     throw invalid(DELETE_OPTIONS, '', [
@@ -53,24 +59,45 @@ function checked(call: Call, given: DeleteOptions): DeleteOptions {
     ...given,
     gracePeriodSeconds:
       gracePeriodSeconds !== undefined && gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds,
-    dryRun: given.dryRun || isDryRun(call),
   };
 }
 
 function fromBody(body: Record<string, unknown>): DeleteOptions {
   requireKind(body);
+  requireTypes(body);
   const preconditions = isRecord(body['preconditions']) ? body['preconditions'] : {};
-  const { gracePeriodSeconds, dryRun } = body;
   return {
-    uid: text('preconditions.uid', preconditions['uid']),
-    resourceVersion: text('preconditions.resourceVersion', preconditions['resourceVersion']),
-    gracePeriodSeconds: seconds(gracePeriodSeconds),
-    propagationPolicy: policy(
-      text('propagationPolicy', body['propagationPolicy']),
-      body['orphanDependents'] ?? undefined,
-    ),
-    dryRun: dryRunOf(dryRun),
+    uid: textIn(preconditions, 'uid') || undefined,
+    resourceVersion: textIn(preconditions, 'resourceVersion') || undefined,
+    gracePeriodSeconds: numberIn(body, 'gracePeriodSeconds'),
+    propagationPolicy: policy(textIn(body, 'propagationPolicy'), body['orphanDependents']),
+    dryRun: dryRunOf(body['dryRun']),
   };
+}
+
+/** The fields, with the types of Go and of JSON. */
+const FIELDS: readonly (readonly [path: string, goType: string, type: string])[] = [
+  ['gracePeriodSeconds', 'int64', 'number'],
+  ['orphanDependents', 'bool', 'bool'],
+  ['propagationPolicy', 'v1.DeletionPropagation', 'string'],
+  ['preconditions', 'v1.Preconditions', 'object'],
+  ['preconditions.uid', 'types.UID', 'string'],
+  ['preconditions.resourceVersion', 'string', 'string'],
+  ['dryRun', '[]string', 'array'],
+];
+
+/** @throws {StatusError} 400 if a field has another type, with the message of Go's decoder */
+function requireTypes(body: Record<string, unknown>): void {
+  for (const [path, goType, type] of FIELDS) {
+    const value = valueAt(body, path.split('.'));
+    const found = goTypeOf(value);
+    if (value === undefined || found === 'null') continue;
+    if (found === type && (goType !== 'int64' || Number.isSafeInteger(value))) continue;
+    const shown = found === 'number' ? `number ${JSON.stringify(value)}` : found;
+    throw badRequest(
+      `json: cannot unmarshal ${goType === 'int64' ? shown : found} into Go struct field DeleteOptions.${path} of type ${goType}`,
+    );
+  }
 }
 
 /** Checks the kind. DeleteOptions exist in every group. */
@@ -81,15 +108,14 @@ function requireKind({ apiVersion, kind }: Record<string, unknown>): void {
   );
 }
 
-function fromQuery({ info: { query } }: Call): DeleteOptions {
-  const grace = query.get('gracePeriodSeconds');
+function fromQuery(query: URLSearchParams): DeleteOptions {
   const orphan = query.get('orphanDependents');
   return {
-    uid: undefined,
+    uid: query.get('uid') || undefined,
     resourceVersion: undefined,
-    gracePeriodSeconds: grace === null ? undefined : seconds(Number(grace)),
+    gracePeriodSeconds: integer(query.get('gracePeriodSeconds')),
     propagationPolicy: policy(
-      query.get('propagationPolicy') ?? undefined,
+      query.get('propagationPolicy') ?? '',
       orphan === null ? undefined : isTrue(orphan),
     ),
     dryRun: dryRunOf(query.getAll('dryRun')),
@@ -97,8 +123,9 @@ function fromQuery({ info: { query } }: Call): DeleteOptions {
 }
 
 /** Returns the propagation policy; `orphanDependents` is its deprecated form. */
-function policy(given: string | undefined, orphan: unknown): string | undefined {
-  if (given && orphan !== undefined) {
+function policy(given: string, orphan: unknown): string | undefined {
+  const isOld = orphan !== undefined && orphan !== null;
+  if (given && isOld) {
     throw invalid(DELETE_OPTIONS, '', [
       fieldError.invalid(
         'propagationPolicy',
@@ -108,7 +135,7 @@ function policy(given: string | undefined, orphan: unknown): string | undefined 
     ]);
   }
   if (given) return given;
-  return orphan === undefined ? undefined : orphan === true ? 'Orphan' : 'Background';
+  return !isOld ? undefined : orphan === true ? 'Orphan' : 'Background';
 }
 
 /** @throws {StatusError} 422 for any value except `All` */
@@ -117,18 +144,4 @@ function dryRunOf(given: unknown): boolean {
   const errors = dryRunErrors(stages);
   if (errors.length > 0) throw invalid(DELETE_OPTIONS, '', errors);
   return stages.length > 0;
-}
-
-function text(field: string, value: unknown): string | undefined {
-  if (value === undefined || value === null || value === '') return undefined;
-  if (typeof value === 'string') return value;
-  throw badRequest(`DeleteOptions: ${field} must be a string: got ${JSON.stringify(value)}`);
-}
-
-function seconds(value: unknown): number | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (Number.isSafeInteger(value)) return Number(value);
-  throw badRequest(
-    `DeleteOptions: gracePeriodSeconds must be an integer: got ${JSON.stringify(value)}`,
-  );
 }

@@ -52,12 +52,19 @@ const ENDPOINTS: ReadonlyMap<string, readonly string[]> = new Map([
  * that answers is healthy, so no check fails. As upstream, the method does not matter.
  */
 export function healthResponse({ segments, query }: Target): HttpResponse | undefined {
-  const [endpoint = '', check, ...rest] = segments;
+  const [endpoint = '', ...check] = segments;
   const checks = ENDPOINTS.get(endpoint);
-  if (!checks || rest.length > 0) return undefined;
-  if (check !== undefined) return checks.includes(check) ? textResponse(200, 'ok') : undefined;
+  if (!checks) return undefined;
+  if (check.length > 0) {
+    return checks.includes(check.join('/')) ? textResponse(200, 'ok') : undefined;
+  }
   if (!query.has('verbose')) return textResponse(200, 'ok');
   const excluded = new Set(query.getAll('exclude').flatMap((names) => names.split(',')));
   const lines = checks.map((name) => `[+]${name} ${excluded.has(name) ? 'excluded: ' : ''}ok`);
+  const unknown = [...excluded].filter((name) => name !== '' && !checks.includes(name));
+  if (unknown.length > 0) {
+    const names = unknown.map((name) => JSON.stringify(name)).join(',');
+    lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
+  }
   return textResponse(200, `${lines.join('\n')}\n${endpoint} check passed\n`);
 }

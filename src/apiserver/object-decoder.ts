@@ -6,12 +6,14 @@ import { apiVersionIn } from './negotiation.ts';
 import type { ApiObject, ResourceDefinition } from './resource-definition.ts';
 import { duplicateFields, readObject, strictDuplicates, unrecognized } from './request-body.ts';
 import { fieldError } from './schema/field-error.ts';
+import { hasFormat } from './schema/formats.ts';
 import { goJson } from './schema/go-format.ts';
 import { messageOfKind } from './protobuf/protobuf-body.ts';
 import { withoutZeroValues } from './protobuf/zero-values.ts';
 import { objectAt, own } from './schema/json-value.ts';
 import { isRecord } from '../util/values.ts';
 import { MAX_REPORTED, prune } from './schema/pruning.ts';
+import { timeProblem } from './schema/unmarshal-problem.ts';
 import { badRequest, invalid } from './status-error.ts';
 
 const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
@@ -19,7 +21,7 @@ const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
 /** The type of a metadata field. */
-type Shape = 'string' | 'integer' | 'strings' | 'map' | 'owners' | 'entries';
+type Shape = 'string' | 'time' | 'integer' | 'strings' | 'map' | 'owners' | 'entries';
 
 const METADATA_SHAPES: ReadonlyMap<string, Shape> = new Map<keyof ObjectMeta, Shape>([
   ['name', 'string'],
@@ -29,8 +31,8 @@ const METADATA_SHAPES: ReadonlyMap<string, Shape> = new Map<keyof ObjectMeta, Sh
   ['uid', 'string'],
   ['resourceVersion', 'string'],
   ['generation', 'integer'],
-  ['creationTimestamp', 'string'],
-  ['deletionTimestamp', 'string'],
+  ['creationTimestamp', 'time'],
+  ['deletionTimestamp', 'time'],
   ['deletionGracePeriodSeconds', 'integer'],
   ['labels', 'map'],
   ['annotations', 'map'],
@@ -269,6 +271,9 @@ function shapeProblem(path: string, value: unknown, shape: Shape): string | unde
   switch (shape) {
     case 'string':
       return typeof value === 'string' ? undefined : mismatch(path, value, 'string');
+    case 'time':
+      if (typeof value !== 'string') return mismatch(path, value, 'string');
+      return hasFormat('date-time', value) ? undefined : timeProblem(value);
     case 'integer':
       return Number.isSafeInteger(value) ? undefined : mismatch(path, value, 'int64');
     case 'strings':

@@ -65,11 +65,6 @@ export function validateMetadataUpdate(
       );
     }
   }
-  if (!next.resourceVersion) {
-    errors.push(
-      fieldError.invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
-    );
-  }
   for (const field of [
     'name',
     'namespace',

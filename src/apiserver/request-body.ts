@@ -90,7 +90,18 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
       ? jsonOf(text, (why) => refuse(`couldn't get version/kind; json parse error: ${why}`))
       : yamlOf(text, (why) => refuse(`yaml: ${why}`)),
   );
-  if (isRecord(value)) return value;
+  // As upstream, where null is an object without fields.
+  if (value === null) return {};
+  if (isRecord(value)) {
+    for (const [field, wrong] of Object.entries(value)) {
+      const type = goTypeOf(wrong);
+      if (!['apiVersion', 'kind'].includes(field) || type === 'string' || type === 'null') continue;
+      throw refuse(
+        `couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go struct field .${field} of type string`,
+      );
+    }
+    return value;
+  }
   throw refuse(
     `couldn't get version/kind; json parse error: json: cannot unmarshal ${goTypeOf(value)} into Go value of type ${IDENTITY}`,
   );

@@ -208,13 +208,13 @@ export class RequestHandler {
   #document(request: HttpRequest, target: Target): HttpResponse | undefined {
     const { segments } = target;
     const [first, ...rest] = segments;
-    const health = healthResponse(target);
+    const health = target.endsWithSlash ? undefined : healthResponse(target);
     if (health) return health;
     // As upstream, the method does not matter at the root and at the list of groups.
     const isPlain = first === undefined || (first === 'apis' && rest.length === 0);
     if (request.method !== 'GET' && !isPlain) {
-      const isVersion = first === 'version' && rest.length === 0;
-      if (!isVersion && !discover(this.#deps.backend.registry, segments, undefined)) {
+      const isOwn = (first === 'version' && rest.length === 0) || this.#openId(request, target);
+      if (!isOwn && !discover(this.#deps.backend.registry, segments, undefined)) {
         return undefined;
       }
       throw methodNotAllowed();
@@ -229,7 +229,14 @@ export class RequestHandler {
       return textResponse(200, yamlOfRole(role));
     }
     if (first === undefined) return jsonResponse(200, { paths: this.#paths() });
-    const openApi = openApiResponse(this.#openApi, request, target);
+    const openId = this.#openId(request, target);
+    if (openId) {
+      requireMediaType(accept, [openId.headers['content-type'] ?? '']);
+      return openId;
+    }
+    const openApi = target.endsWithSlash
+      ? undefined
+      : openApiResponse(this.#openApi, request, target);
     if (openApi) return openApi;
     const document = discover(this.#deps.backend.registry, segments, accept);
     if (!document) return undefined;
@@ -238,6 +245,23 @@ export class RequestHandler {
     if (parameters === undefined) return response;
     const headers = { ...response.headers, vary: 'Accept', 'cache-control': 'public' };
     return { ...response, headers };
+  }
+
+  /** Answers the paths of OpenID Connect discovery. */
+  #openId({ headers }: HttpRequest, { segments }: Target): HttpResponse | undefined {
+    const path = segments.join('/');
+    if (!/^(?:\.well-known|openid)\//.test(path)) return undefined;
+    const documents = this.#deps.backend.tokens.discovery(
+      headers['host'] ?? 'kubernetes.default.svc',
+    );
+    const document = Object.hasOwn(documents, path) ? documents[path] : undefined;
+    if (!document) return undefined;
+    const type = path.endsWith('jwks') ? 'application/jwk-set+json' : JSON_TYPE;
+    const response = jsonResponse(200, document, [], type);
+    return {
+      ...response,
+      headers: { ...response.headers, 'cache-control': 'public, max-age=3600' },
+    };
   }
 
   /** A kube-apiserver answers HEAD like GET, except at its own resources and its own discovery. */
@@ -261,7 +285,7 @@ export class RequestHandler {
       const rendered = info && (await answerCall(backend, request, user, info, notes));
       if (!rendered) {
         if (isOfTheServer(backend.registry, target)) {
-          throw isWatchPath(target) ? methodNotAllowed() : noSuchPath();
+          throw isWatchPath(target) && request.method !== 'GET' ? methodNotAllowed() : noSuchPath();
         }
         answered(404);
         audit?.completed(404, notes.annotations);
@@ -323,6 +347,7 @@ export class RequestHandler {
 
   #paths(): string[] {
     const paths = [
+      '/.well-known/openid-configuration',
       '/api',
       '/apis',
       '/healthz',
@@ -330,6 +355,7 @@ export class RequestHandler {
       ...(this.#deps.backend.metrics ? ['/metrics'] : []),
       '/openapi/v2',
       '/openapi/v3',
+      '/openid/v1/jwks',
       '/readyz',
       '/version',
     ];

@@ -23,6 +23,8 @@ export interface Target {
   /** Decoded segments: `['api', 'v1', 'pods']`. */
   readonly segments: readonly string[];
   readonly query: URLSearchParams;
+  /** The path ends with a slash, which matters for paths of the server itself. */
+  readonly endsWithSlash: boolean;
 }
 
 /** Subresources of a Namespace. Any other segment after its name is a resource in the namespace. */
@@ -36,6 +38,7 @@ export function parseTarget(path: string): Target {
     return {
       segments: segmentsOf(pathname).map(decodeURIComponent),
       query: new URLSearchParams(at < 0 ? '' : path.slice(at + 1)),
+      endsWithSlash: pathname.endsWith('/'),
     };
   } catch (cause) {
     if (!(cause instanceof URIError)) throw cause;

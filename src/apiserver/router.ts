@@ -112,7 +112,7 @@ function hasPath(
   if (namespace !== undefined && !namespaced) return false;
   if (namespaced && namespace === undefined) {
     // A list may span all namespaces; a single object is in one namespace.
-    if (name !== undefined) return false;
+    if (name !== undefined || definition.verbs?.includes('list') === false) return false;
     if (custom && verb !== 'list' && verb !== 'watch') return false;
   }
   // As upstream, an unknown subresource of a custom resource is a 404.

@@ -1,6 +1,8 @@
 import type { FieldRequirement } from '../api/field-selector.ts';
 import { matchesFields, parseFieldSelector } from '../api/field-selector.ts';
+import type { Requirement } from '../api/label-selector.ts';
 import { matchesLabels, parseLabelSelector } from '../api/label-selector.ts';
+import { continueAt } from './continue-token.ts';
 import type { RequestInfo, Verb } from './request-info.ts';
 import { isTrue } from './request-info.ts';
 import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
@@ -35,25 +37,36 @@ export interface Selection {
 /** @throws {StatusError} 400 or 422 with the name of the invalid option */
 export function listOptions(info: RequestInfo, definition: ResourceDefinition): ListOptions {
   const { query } = info;
+  // In the order of upstream: what can be parsed, then what fits together.
+  const limit = Math.max(0, integer(query.get('limit')) ?? 0);
+  const timeoutSeconds = integer(query.get('timeoutSeconds')) || undefined;
+  const selectors = {
+    labels: parsed(parseLabelSelector, query.get('labelSelector') ?? ''),
+    fields: parsed(parseFieldSelector, query.get('fieldSelector') ?? ''),
+  };
   requireConsistent(info);
   return {
-    selection: selectionOf(info, definition),
+    selection: selectionOf(info, definition, selectors),
     revision: revisionOf(query.get('resourceVersion'), info.verb),
     exact: query.get('resourceVersionMatch') === 'Exact',
-    limit: integer(query.get('limit')) ?? 0,
+    limit,
     continueToken: query.get('continue') || undefined,
     sendInitialEvents:
       query.get('sendInitialEvents') === null ? undefined : isTrue(query.get('sendInitialEvents')),
     allowBookmarks: isTrue(query.get('allowWatchBookmarks')),
-    timeoutSeconds: integer(query.get('timeoutSeconds')) || undefined,
+    timeoutSeconds,
   };
 }
 
-/** @throws {StatusError} 400 if a selector is malformed or has an unsupported field */
-function selectionOf(info: RequestInfo, definition: ResourceDefinition): Selection {
-  const { query, namespace } = info;
-  const labels = parsed(parseLabelSelector, query.get('labelSelector') ?? '');
-  const fields = parsed(parseFieldSelector, query.get('fieldSelector') ?? '');
+/** @throws {StatusError} 400 if a selector has an unsupported field */
+function selectionOf(
+  { namespace }: RequestInfo,
+  definition: ResourceDefinition,
+  {
+    labels,
+    fields,
+  }: { readonly labels: readonly Requirement[]; readonly fields: readonly FieldRequirement[] },
+): Selection {
   for (const { field } of fields) requireSelectable(field, definition);
   return {
     namespace: namespace ?? namespaceIn(fields),
@@ -99,6 +112,7 @@ function requireConsistent({ verb, query }: RequestInfo): void {
     throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
   }
   const version = query.get('resourceVersion');
+  if (query.get('continue')) continueAt(query.get('continue') ?? '');
   if (query.get('continue') && version && version !== '0') {
     throw badRequest('specifying resource version is not allowed when using continue');
   }
@@ -181,10 +195,11 @@ export function revisionOf(text: string | null, verb: Verb): number | undefined 
   throw StatusError.failure({ code: 500, message });
 }
 
-function integer(text: string | null): number | undefined {
+/** @throws {StatusError} 400 if `text` is not an integer */
+export function integer(text: string | null): number | undefined {
   if (text === null || text === '') return undefined;
   if (!/^-?\d{1,15}$/.test(text)) {
     throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
   }
-  return Math.max(0, Number(text));
+  return Number(text);
 }

@@ -1,5 +1,6 @@
 import {
   createECDH,
+  createHash,
   createPrivateKey,
   createPublicKey,
   hkdfSync,
@@ -52,6 +53,13 @@ interface Claims {
   readonly sub: string;
 }
 
+interface SigningKey {
+  readonly signing: KeyObject;
+  readonly verifying: KeyObject;
+  /** Derived from the public key. */
+  readonly id: string;
+}
+
 /** A token to issue. */
 export interface TokenOrder {
   readonly account: StoredObject;
@@ -74,7 +82,7 @@ export class ServiceAccountTokens {
   readonly #now: () => number;
   readonly #secret: string | Uint8Array;
   readonly #verified = new LruMap<string, Claims>(VERIFIED_TOKENS);
-  #key: { readonly signing: KeyObject; readonly verifying: KeyObject } | undefined;
+  #key: SigningKey | undefined;
 
   /** @param secret key material; random if it is undefined */
   constructor(store: ObjectStore, now: () => number, secret: string | undefined) {
@@ -97,12 +105,29 @@ export class ServiceAccountTokens {
       nbf: issued,
       sub: `system:serviceaccount:${namespace}:${name}`,
     };
-    const text = `${encoded({ alg: 'ES256', typ: 'JWT' })}.${encoded(claims)}`;
+    const text = `${encoded({ alg: 'ES256', kid: this.#keys().id, typ: 'JWT' })}.${encoded(claims)}`;
     const signature = sign('sha256', Buffer.from(text), {
       key: this.#keys().signing,
       dsaEncoding: 'ieee-p1363',
     });
     return `${text}.${signature.toString('base64url')}`;
+  }
+
+  /** Returns the documents of OpenID Connect discovery by their paths, for clients that verify tokens. */
+  discovery(host: string): Readonly<Record<string, object>> {
+    const { kty, crv, x, y } = this.#keys().verifying.export({ format: 'jwk' });
+    return {
+      '.well-known/openid-configuration': {
+        issuer: ISSUER,
+        jwks_uri: `https://${host}/openid/v1/jwks`,
+        response_types_supported: ['id_token'],
+        subject_types_supported: ['public'],
+        id_token_signing_alg_values_supported: ['ES256'],
+      },
+      'openid/v1/jwks': {
+        keys: [{ use: 'sig', kty, kid: this.#keys().id, crv, alg: 'ES256', x, y }],
+      },
+    };
   }
 
   /**
@@ -175,10 +200,13 @@ export class ServiceAccountTokens {
     );
   }
 
-  #keys(): { readonly signing: KeyObject; readonly verifying: KeyObject } {
+  #keys(): SigningKey {
     if (!this.#key) {
       const signing = derivedKey(this.#secret);
-      this.#key = { signing, verifying: createPublicKey(signing) };
+      const verifying = createPublicKey(signing);
+      const der = verifying.export({ format: 'der', type: 'spki' });
+      const id = createHash('sha256').update(der).digest('base64url');
+      this.#key = { signing, verifying, id };
     }
     return this.#key;
   }

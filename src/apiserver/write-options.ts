@@ -50,10 +50,12 @@ function managerErrors(manager: string): FieldError[] {
   if (Buffer.byteLength(manager) > LONGEST_MANAGER) {
     errors.push(fieldError.tooLong('fieldManager', LONGEST_MANAGER));
   }
-  if (/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(manager)) {
-    errors.push(
-      fieldError.invalid('fieldManager', manager, 'should only contain printable characters'),
-    );
+  const [found] = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.exec(manager) ?? [];
+  if (found !== undefined) {
+    const code = (found.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+    const at = Buffer.byteLength(manager.slice(0, manager.indexOf(found)));
+    const why = `invalid character U+${code} (at position ${at})`;
+    errors.push(fieldError.invalid('fieldManager', manager, why));
   }
   return errors;
 }

@@ -111,3 +111,26 @@ test('a condition in the status of a Service may lack its time', async () => {
     .status;
   assert.equal(conditions[0].lastTransitionTime ?? null, null);
 });
+
+test('an address of a Service is in the range, and a headless Service without selector has both families', async () => {
+  const send = (spec: Json) =>
+    api.post(`${path}?dryRun=All`, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'addressed' },
+      spec: { ports: [{ port: 80 }], ...spec },
+    });
+  const { spec } = await api.made(send({ clusterIP: 'None' }));
+  assert.deepEqual([spec.ipFamilyPolicy, spec.ipFamilies], ['RequireDualStack', ['IPv4', 'IPv6']]);
+  const refused: readonly (readonly [Json, RegExp])[] = [
+    [{ clusterIP: '1.2.3.4' }, /the provided IP \(1\.2\.3\.4\) is not in the valid range/],
+    [{ clusterIP: 'x' }, /spec\.clusterIPs\[0\]: .*must be a valid IP address/],
+    [{ ports: [{ port: 80, targetPort: 'x y' }] }, /spec\.ports\[0\]\.targetPort: .*alpha-numeric/],
+    [{ externalTrafficPolicy: 'Cluster' }, /may only be set for externally-accessible services$/],
+  ];
+  for (const [wrong, message] of refused) {
+    const { status, body } = await send(wrong);
+    assert.equal(status, 422);
+    assert.match(body.message, message);
+  }
+});

@@ -47,7 +47,8 @@ test('a create rejects a resourceVersion, except in a dry run', async () => {
     [status, body.message],
     [500, 'resourceVersion should not be set on objects to be created'],
   );
-  assert.equal((await api.post(`${path}?dryRun=All`, versioned('versioned', '5'))).status, 201);
+  const dry = await api.made(api.post(`${path}?dryRun=All`, versioned('versioned', '5')));
+  assert.equal(dry.metadata.resourceVersion, '5');
   assert.equal((await api.post(path, versioned('zero', '0'))).status, 201);
 });
 
@@ -272,4 +273,99 @@ test('other verbs of a legacy watch, of exec and of the version are not allowed'
     const { status } = await api.send(method, url, method === 'GET' ? undefined : {});
     assert.equal(status, code, `${method} ${url}`);
   }
+});
+
+test('the body of a deletion replaces the options of its query', async () => {
+  await api.made(api.post(path, configMap('both')));
+  assert.equal((await api.delete(`${path}/both?dryRun=All`, {})).status, 200);
+  assert.equal((await api.get(`${path}/both`)).status, 404);
+});
+
+test('options of a deletion in the query have a precondition and are parsed', async () => {
+  assert.equal((await api.delete(`${path}/a?uid=other`)).status, 409);
+  const reply = await api.delete(`${path}/a?gracePeriodSeconds=x`);
+  assert.equal(reply.body.message, 'strconv.ParseInt: parsing "x": invalid syntax');
+  const { body } = await api.delete(`${path}/a`, { orphanDependents: 'x' });
+  assert.equal(
+    body.message,
+    'json: cannot unmarshal string into Go struct field DeleteOptions.orphanDependents of type bool',
+  );
+});
+
+test('a deletion of a collection has a limit', async () => {
+  const home = configMaps(await api.namespace());
+  for (const name of ['a', 'b']) {
+    await api.made(api.post(home, configMap(name, {}, { labels: { of: 'us' } })));
+  }
+  const { items } = await api.made(api.delete(`${home}?limit=1&labelSelector=of`));
+  assert.deepEqual(
+    items.map(({ metadata }: Json) => metadata.name),
+    ['a'],
+  );
+  assert.equal((await api.get(`${home}/b`)).status, 200);
+});
+
+test('a path of the server itself does not end with a slash', async () => {
+  for (const url of ['/healthz/', '/readyz/?verbose', '/openapi/v3/']) {
+    assert.equal((await api.get(url)).status, 404, url);
+  }
+  assert.equal((await api.get('/readyz/poststarthook/rbac/bootstrap-roles')).status, 200);
+});
+
+test('a watch with a negative timeout ends at once', async () => {
+  const watching = await api.watch(`${path}?timeoutSeconds=-1`);
+  assert.equal(watching.status, 200);
+  await watching.rest();
+});
+
+test('clients find the key that signs tokens of ServiceAccounts', async () => {
+  const { body } = await api.get('/.well-known/openid-configuration');
+  assert.match(body.jwks_uri, /\/openid\/v1\/jwks$/);
+  const { keys } = JSON.parse((await api.get('/openid/v1/jwks', 'application/jwk-set+json')).text);
+  assert.deepEqual([keys.length, keys[0].use], [1, 'sig']);
+  assert.equal((await api.get('/openid/v1/jwks')).status, 406);
+  assert.equal((await api.post('/openid/v1/jwks', {})).status, 405);
+});
+
+test('the networks of a Node are those of its first one, and do not change', async () => {
+  const nodes = '/api/v1/nodes';
+  const node = (spec: Json) => ({
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'strict' },
+    spec,
+  });
+  const refused: readonly (readonly [Json, RegExp])[] = [
+    [{ podCIDR: 'x' }, /^spec\.podCIDRs\[0\]: .*must be a valid CIDR/],
+    [{ podCIDR: '10.1.2.3/24' }, /must not have bits set beyond the prefix length/],
+    [{ podCIDRs: ['10.1.0.0/24', '10.2.0.0/24'] }, /no more than one CIDR for each IP family/],
+  ];
+  for (const [spec, message] of refused) {
+    const { status, body } = await api.post(`${nodes}?dryRun=All`, node(spec));
+    assert.equal(status, 422);
+    assert.match(body.message.replace('Node "strict" is invalid: ', ''), message);
+  }
+  const { spec } = await api.made(api.post(nodes, node({ podCIDR: '10.1.0.0/24' })));
+  assert.deepEqual(spec.podCIDRs, ['10.1.0.0/24']);
+  const changed = await api.patch(`${nodes}/strict`, { spec: { podCIDR: '10.2.0.0/24' } });
+  assert.match(changed.body.message, /may not change podCIDR except from "" to valid$/);
+});
+
+test('a Secret has empty values, and values that are base64', async () => {
+  const secret = (data: Json) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'values' },
+    data,
+  });
+  const secrets = `/api/v1/namespaces/${space}/secrets?dryRun=All`;
+  assert.deepEqual((await api.made(api.post(secrets, secret({ a: '' })))).data, { a: '' });
+  const { body } = await api.post(secrets, secret({ a: 'x!' }));
+  assert.match(body.message, /cannot be handled as a Secret: illegal base64 data at input byte 1$/);
+});
+
+test('a time in metadata has the form of RFC 3339', async () => {
+  const { status, body } = await api.post(path, configMap('time', {}, { creationTimestamp: 'x' }));
+  assert.equal(status, 400);
+  assert.match(body.message, /parsing time "x" as .*: cannot parse "x" as "2006"$/);
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type { Json } from './api.ts';
 import { Api, assertRejected } from './api.ts';
 import { deployment, deployments, GROUP, widget, widgetCrd, widgets } from './objects.ts';
 
@@ -146,4 +147,55 @@ test('a Deployment scales in the same way', async () => {
     message:
       'Scale.autoscaling "d" is invalid: spec.replicas: Invalid value: -4: must be greater than or equal to 0',
   });
+});
+
+test('an apply of a scale shares the owners of the replicas of its object', async () => {
+  const space = await api.namespace();
+  await api.made(api.post(deployments(space), deployment('applied')));
+  const at = `${deployments(space)}/applied`;
+  const scale = (replicas: number, rest = {}) => ({
+    apiVersion: 'autoscaling/v1',
+    kind: 'Scale',
+    metadata: { name: 'applied' },
+    spec: { replicas },
+    ...rest,
+  });
+  const conflict = await api.apply(`${at}/scale`, 'one', scale(3));
+  assert.equal(conflict.status, 409);
+  assert.match(
+    conflict.body.message,
+    /conflict with "conformance" using autoscaling\/v1: \.spec\.replicas$/,
+  );
+  const forced = await api.made(api.apply(`${at}/scale`, 'one', scale(3), '&force=true'));
+  assert.deepEqual([forced.kind, forced.spec.replicas], ['Scale', 3]);
+  const { spec, metadata } = (await api.get(at)).body;
+  assert.equal(spec.replicas, 3);
+  const owners = metadata.managedFields.filter(
+    ({ fieldsV1 }: Json) => fieldsV1['f:spec']?.['f:replicas'] !== undefined,
+  );
+  assert.deepEqual(
+    owners.map(({ manager, operation, subresource, time }: Json) => [
+      manager,
+      operation,
+      subresource,
+      time,
+    ]),
+    [['one', 'Apply', 'scale', undefined]],
+  );
+  const other = await api.apply(`${at}/scale`, 'two', scale(4));
+  assert.match(
+    other.body.message,
+    /conflict with "one" with subresource "scale": \.spec\.replicas$/,
+  );
+  const wrong = await api.apply(`${at}/scale`, 'one', scale(1, { apiVersion: 'apps/v1' }));
+  assert.match(wrong.body.message, /^invalid object type: apps\/v1, Kind=Scale$/);
+});
+
+test('a scale of 0 replicas omits them', async () => {
+  const space = await api.namespace();
+  await api.made(api.post(deployments(space), deployment('none')));
+  const scaled = await api.made(
+    api.patch(`${deployments(space)}/none/scale`, { spec: { replicas: 0 } }),
+  );
+  assert.deepEqual(scaled.spec, {});
 });

@@ -80,7 +80,8 @@ function validateSecret(secret: StoredObject): readonly FieldError[] {
   if (decodedSizeOf(data) > MAX_BYTES) findings.errors.push(fieldError.tooLong('data', MAX_BYTES));
   const type = textIn(secret, 'type');
   for (const entry of SECRET_ENTRIES.get(type) ?? []) {
-    if (!Object.hasOwn(data, entry)) findings.required(`data[${entry}]`);
+    const isEmpty = entry === 'ssh-privatekey' && textIn(data, entry) === '';
+    if (isEmpty || !Object.hasOwn(data, entry)) findings.required(`data[${entry}]`);
     else if (entry.startsWith('.docker')) requireJson(entry, textIn(data, entry), findings);
   }
   if (type === 'kubernetes.io/basic-auth') {

@@ -24,7 +24,8 @@ export function validateContainer(
   findings.requireFormat(container, 'name', 'dns1123Label', path);
   findings.requireText(container, 'image', path);
   const image = textIn(container, 'image');
-  if (image !== image.trim()) {
+  // As upstream, Pods only: the Pods of other templates are refused later.
+  if (image !== image.trim() && /^spec\.(?:c|initC)ontainers/.test(path)) {
     findings.invalid(`${path}.image`, image, 'must not have leading or trailing whitespace');
   }
   findings.requireOneOf(

@@ -24,6 +24,7 @@ export interface KindTraits extends Partial<
     ResourceDefinition,
     | 'columns'
     | 'createOnUpdate'
+    | 'deprecationWarning'
     | 'hooks'
     | 'keepsStatus'
     | 'nameFormat'

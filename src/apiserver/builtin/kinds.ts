@@ -73,7 +73,10 @@ function defaultsAt(path: string, values: Readonly<Record<string, unknown>>): ob
 
 /** Differences of each kind from a plain object; kinds without an entry have none. */
 const TRAITS: Readonly<Record<string, KindTraits>> = {
-  componentstatuses: { columns: COMPONENT_STATUS_COLUMNS },
+  componentstatuses: {
+    columns: COMPONENT_STATUS_COLUMNS,
+    deprecationWarning: 'v1 ComponentStatus is deprecated in v1.19+',
+  },
   configmaps: CONFIG_MAP,
   endpoints: {
     columns: ENDPOINTS_COLUMNS,

@@ -1,6 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
+import { hasFormat } from '../schema/formats.ts';
 import { NODE_COLUMNS } from '../table/builtin-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, objectIn, objectsIn, textIn } from './fields.ts';
@@ -17,6 +18,12 @@ export const NODE: KindTraits = {
 };
 
 function applyDefaults(node: ApiObject): void {
+  const spec = objectIn(node, 'spec');
+  const first = textIn(spec, 'podCIDR');
+  const ranges = listIn(spec, 'podCIDRs');
+  // As upstream, whose conversion keeps the two fields equal.
+  if (spec && first !== '' && ranges[0] !== first) spec['podCIDRs'] = [first];
+  else if (spec && first === '' && ranges.length > 0) spec['podCIDR'] = ranges[0];
   const status = objectIn(node, 'status');
   if (!status) return;
   if (isSet(status, 'capacity') && !isSet(status, 'allocatable')) {
@@ -40,12 +47,35 @@ function prepareForCreate(node: ApiObject): void {
 
 function validate(node: StoredObject): readonly FieldError[] {
   const findings = new Findings();
+  const ranges = listIn(objectIn(node, 'spec'), 'podCIDRs');
+  for (const [index, range] of ranges.entries()) {
+    const problem = rangeProblem(String(range));
+    if (problem !== undefined) findings.invalid(`spec.podCIDRs[${index}]`, range, problem);
+  }
+  const families = new Set(ranges.map((range) => String(range).includes(':')));
+  if (findings.errors.length === 0 && ranges.length > families.size) {
+    const why = 'may specify no more than one CIDR for each IP family';
+    findings.invalid('spec.podCIDRs', ranges, why);
+  }
   for (const [index, taint] of objectsIn(objectIn(node, 'spec'), 'taints').entries()) {
     // A server calls it so, wherever it is.
     const path = `metadata.taints[${index}]`;
     findings.requireOneOf(taint, 'effect', ['NoSchedule', 'PreferNoSchedule', 'NoExecute'], path);
   }
   return findings.errors;
+}
+
+function rangeProblem(range: string): string | undefined {
+  const plain = range.replace(/(^|[.:/])0+(?=[0-9])/g, '$1');
+  if (!hasFormat('cidr', range.includes(':') ? range : plain)) {
+    return 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
+  }
+  if (range.includes(':')) return undefined;
+  if (plain !== range) return 'must not have leading 0s in IP or prefix length';
+  const [address = '', bits] = range.split('/');
+  const number = address.split('.').reduce((all, part) => all * 256 + Number(part), 0);
+  const isPlain = number % 2 ** (32 - Number(bits)) === 0;
+  return isPlain ? undefined : 'must not have bits set beyond the prefix length';
 }
 
 /** Rejects changes of the Pod networks and of the provider after they are set. */
@@ -62,10 +92,8 @@ function validateUpdate(node: StoredObject, previous: StoredObject): readonly Fi
   }
   const provider = textIn(before, 'providerID');
   if (provider !== '' && provider !== textIn(next, 'providerID')) {
-    findings.forbidden(
-      'spec.providerID',
-      'node updates may not change providerID except from "" to valid',
-    );
+    const value = next?.['providerID'] ?? null;
+    findings.invalid('spec.providerID', value, 'field cannot be modified once set');
   }
   return findings.errors;
 }

@@ -2,7 +2,7 @@ import type { StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { isRecord } from '../../util/values.ts';
-import { nameProblems } from '../object-names.ts';
+import { labelValueProblems, nameProblems } from '../object-names.ts';
 import { fieldError } from '../schema/field-error.ts';
 import { validateContainer } from './container-validation.ts';
 import { isSet, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
@@ -41,6 +41,45 @@ export function validatePodSpec(spec: JsonObject, path: string, findings: Findin
   findings.requireFormat(spec, 'hostname', 'dns1123Label', path);
   findings.requireFormat(spec, 'subdomain', 'dns1123Label', path);
   validateHostnameOverride(spec, path, findings);
+  for (const value of Object.values(objectIn(spec, 'nodeSelector') ?? {})) {
+    for (const problem of labelValueProblems(String(value))) {
+      findings.invalid(`${path}.nodeSelector`, value, problem);
+    }
+  }
+  validateTolerations(objectsIn(spec, 'tolerations'), `${path}.tolerations`, findings);
+}
+
+/** Reports what is wrong with the tolerations of a Pod or of a template. */
+export function validateTolerations(
+  tolerations: readonly JsonObject[],
+  path: string,
+  findings: Findings,
+): void {
+  for (const [index, toleration] of tolerations.entries()) {
+    const at = `${path}[${index}]`;
+    const [key, value] = [textIn(toleration, 'key'), textIn(toleration, 'value')];
+    const operator = textIn(toleration, 'operator');
+    if (key === '' && operator !== 'Exists') {
+      const why =
+        'operator must be Exists when `key` is empty, which means "match all values and all keys"';
+      findings.invalid(`${at}.operator`, operator, why);
+    }
+    if (operator === 'Exists' && value !== '') {
+      findings.invalid(`${at}.operator`, value, "value must be empty when `operator` is 'Exists'");
+    } else if (operator === 'Equal' || operator === '') {
+      for (const problem of labelValueProblems(value))
+        findings.invalid(`${at}.operator`, value, problem);
+    }
+    const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
+    const effect = textIn(toleration, 'effect');
+    if (isSet(toleration, 'tolerationSeconds') && effect !== 'NoExecute') {
+      const why = "effect must be 'NoExecute' when `tolerationSeconds` is set";
+      findings.invalid(`${at}.effect`, effect, why);
+    }
+    if (effect !== '' && !effects.includes(effect)) {
+      findings.errors.push(fieldError.notSupported(`${at}.effect`, effect, effects));
+    }
+  }
 }
 
 function validateHostnameOverride(spec: JsonObject, path: string, findings: Findings): void {
@@ -94,6 +133,14 @@ function validateInitContainers(
   }
 }
 
+/** Required fields of volume sources. */
+const VOLUME_SOURCES = [
+  ['configMap', 'name'],
+  ['hostPath', 'path'],
+  ['persistentVolumeClaim', 'claimName'],
+  ['secret', 'secretName'],
+] as const;
+
 /** @returns the names that containers may mount */
 function validateVolumes(spec: JsonObject, path: string, findings: Findings): ReadonlySet<string> {
   const names = new Set<string>();
@@ -103,6 +150,10 @@ function validateVolumes(spec: JsonObject, path: string, findings: Findings): Re
     findings.requireFormat(volume, 'name', 'dns1123Label', at);
     findings.requireUnique(volume, 'name', names, at);
     const [, ...superfluous] = Object.keys(volume).filter((key) => isRecord(volume[key]));
+    for (const [source, field] of VOLUME_SOURCES) {
+      const given = objectIn(volume, source);
+      if (given) findings.requireText(given, field, `${at}.${source}`);
+    }
     for (const source of superfluous) {
       findings.forbidden(`${at}.${source}`, 'may not specify more than 1 volume type');
     }

@@ -2,7 +2,7 @@ import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { REPLICA_SET_COLUMNS } from '../table/workload-columns.ts';
 import type { KindTraits } from './definition.ts';
-import { numberIn, objectIn, setDefault } from './fields.ts';
+import { objectIn, setDefault } from './fields.ts';
 import { Findings } from './findings.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
 import { validateTemplate } from './template-validation.ts';
@@ -12,9 +12,6 @@ export const REPLICA_SET: KindTraits = {
   columns: REPLICA_SET_COLUMNS,
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,
-  selectableFields: {
-    'status.replicas': (set) => String(numberIn(objectIn(set, 'status'), 'replicas') ?? 0),
-  },
   hooks: {
     applyDefaults,
     validate,

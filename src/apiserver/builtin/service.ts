@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isIP, isIPv4 } from 'node:net';
 import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
@@ -6,6 +7,7 @@ import { fieldError } from '../schema/field-error.ts';
 import { invalid } from '../status-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { SERVICE_COLUMNS } from '../table/builtin-columns.ts';
+import { portNameProblems } from './container-validation.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -139,8 +141,13 @@ function allocate(service: ApiObject, spec: JsonObject, context: HookContext): v
     spec['clusterIP'] = typeof given === 'string' ? given : addressOf(name);
   }
   if (listIn(spec, 'clusterIPs').length === 0) spec['clusterIPs'] = [spec['clusterIP']];
-  if (listIn(spec, 'ipFamilies').length === 0) spec['ipFamilies'] = ['IPv4'];
-  setDefault(spec, 'ipFamilyPolicy', 'SingleStack');
+  const isOpen =
+    spec['clusterIP'] === 'None' && Object.keys(objectIn(spec, 'selector') ?? {}).length === 0;
+  setDefault(spec, 'ipFamilyPolicy', isOpen ? 'RequireDualStack' : 'SingleStack');
+  if (listIn(spec, 'ipFamilies').length === 0) {
+    spec['ipFamilies'] =
+      spec['ipFamilyPolicy'] === 'RequireDualStack' ? ['IPv4', 'IPv6'] : ['IPv4'];
+  }
   if (takesNodePorts(spec)) allocateNodePorts(service, spec, context);
 }
 
@@ -204,9 +211,34 @@ function validate(service: StoredObject): readonly FieldError[] {
   if (isExternal) findings.requireText(spec, 'externalName', 'spec');
   else if (ports.length === 0 && spec['clusterIP'] !== 'None') findings.required('spec.ports');
   validatePorts(ports, findings);
+  validateAddresses(spec, findings);
+  const policy = textIn(spec, 'externalTrafficPolicy');
+  if (policy !== '' && !isExternallyAccessible(spec)) {
+    const why = 'may only be set for externally-accessible services';
+    findings.invalid('spec.externalTrafficPolicy', policy, why);
+  }
+  const ingress = listIn(objectIn(objectIn(service, 'status'), 'loadBalancer'), 'ingress');
+  if (ingress.length > 0 && textIn(spec, 'type') !== 'LoadBalancer') {
+    const why = "may only be used when `spec.type` is 'LoadBalancer'";
+    findings.forbidden('status.loadBalancer.ingress', why);
+  }
   findings.requireOneOf(spec, 'sessionAffinity', ['ClientIP', 'None'], 'spec');
   findings.requireOneOf(spec, 'type', TYPES, 'spec');
   return findings.errors;
+}
+
+function validateAddresses(spec: JsonObject, findings: Findings): void {
+  const addresses = listIn(spec, 'clusterIPs').map(String);
+  for (const [index, address] of addresses.entries()) {
+    if (address === 'None') continue;
+    if (isIP(address) === 0) {
+      const why = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
+      findings.invalid(`spec.clusterIPs[${index}]`, address, why);
+    } else if (isIPv4(address) && !/^10\.(?:9[6-9]|10\d|11[01])\./.test(address)) {
+      const why = `the provided IP (${address}) is not in the valid range. The range of valid IPs is 10.96.0.0/12`;
+      findings.invalid('spec.clusterIPs', addresses, `failed to allocate IP ${address}: ${why}`);
+    }
+  }
 }
 
 function validatePorts(ports: readonly JsonObject[], findings: Findings): void {
@@ -222,6 +254,9 @@ function validatePorts(ports: readonly JsonObject[], findings: Findings): void {
     findings.requireOneOf(port, 'protocol', ['SCTP', 'TCP', 'UDP'], path);
     const target = numberIn(port, 'targetPort');
     if (target !== undefined) findings.requirePort(target, `${path}.targetPort`);
+    for (const problem of portNameProblems(textIn(port, 'targetPort'))) {
+      findings.invalid(`${path}.targetPort`, port['targetPort'], problem);
+    }
     const nodePort = numberIn(port, 'nodePort') || NODE_PORTS.first;
     if (nodePort < NODE_PORTS.first || nodePort > NODE_PORTS.last) {
       findings.invalid(

@@ -26,9 +26,22 @@ interface Deletion {
   readonly gone: boolean;
 }
 
+/** Warning of a deletion of Jobs that does not say what happens to their Pods. */
+const JOB_WARNING =
+  'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning';
+
+/** Reads the options of a deletion, and warns of their defaults like upstream. */
+function optionsOf(call: Call): DeleteOptions {
+  const options = deleteOptions(call);
+  const { group, plural } = call.definition;
+  const isOfJobs = group === 'batch' && plural === 'jobs';
+  if (isOfJobs && options.propagationPolicy === undefined) call.warnings.push(JOB_WARNING);
+  return options;
+}
+
 export function remove(call: Call): MaybePromise<Answer> {
   const { definition } = call;
-  const options = deleteOptions(call);
+  const options = optionsOf(call);
   const stored = existing(call);
   return whenReady(requireDeletable(call, stored, options), () => {
     requireUnchanged(call, stored);
@@ -60,13 +73,14 @@ function requireDeletable(
 /** Deletes the selected objects and returns them. */
 export function removeCollection(call: Call): MaybePromise<Answer> {
   const { backend, definition, info, representation } = call;
-  const options = deleteOptions(call);
-  const { selection } = listOptions({ ...info, verb: 'list' }, definition);
+  const options = optionsOf(call);
+  const { selection, limit } = listOptions({ ...info, verb: 'list' }, definition);
   const { store, clock } = backend;
   const found = store
     .collection(definition)
     .list(selection.namespace)
-    .filter((object) => selection.matches(object));
+    .filter((object) => selection.matches(object))
+    .slice(0, limit || undefined);
   return whenReady(deleteAll(call, found, options), (objects) => {
     const { revision } = store;
     const metadata = { resourceVersion: String(revision) };

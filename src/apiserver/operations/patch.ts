@@ -26,6 +26,7 @@ import {
 } from '../request-body.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import { goValue } from '../schema/go-format.ts';
+import type { JsonObject } from '../schema/json-value.ts';
 import { NestingError, textAt } from '../schema/json-value.ts';
 import { conversionProblem } from '../schema/unmarshal-problem.ts';
 import { validateValues } from '../schema/validate.ts';
@@ -42,7 +43,7 @@ import {
 } from '../status-error.ts';
 import { createNamed, created } from './create.ts';
 import { existing } from './read.ts';
-import { storeChange } from './write.ts';
+import { isOfAnotherType, storeChange } from './write.ts';
 
 const JSON_PATCH = 'application/json-patch+json';
 const MERGE_PATCH = 'application/merge-patch+json';
@@ -65,9 +66,7 @@ function requireConvertible(
   refuse: (message: string) => Error,
 ): void {
   if (!isRecord(patched)) return;
-  const wrong = validateValues(patched, schema).find(
-    ({ reason }) => reason === 'FieldValueTypeInvalid',
-  );
+  const wrong = validateValues(patched, schema).find(isOfAnotherType);
   if (wrong) throw refuse(conversionProblem(wrong, schema));
 }
 
@@ -120,18 +119,14 @@ export function patchedBody(call: Call, type: string, live: StoredObject): unkno
 /** Server-side apply. Creates the object if it does not exist. */
 function apply(call: Call): MaybePromise<Answer> {
   const { backend, definition, info } = call;
-  const applied = patchObject(
-    readApplyPatch(call.request) ?? {},
-    'error decoding patch: error unmarshaling JSON: while decoding JSON',
-  );
-  requireSameKind(applied, definition);
+  const applied = appliedFields(call, definition);
   const live = backend.store.collection(definition).get(info.namespace, info.name ?? '');
   if (!live && info.subresource !== undefined) throw notFound(definition, info.name ?? '');
   const result = patching(() =>
     applyWithLastApplied({
       ...writeContext(call),
       live: live && inVersion(live, definition),
-      applied: withName(applied, info.name ?? ''),
+      applied,
       force: isTrue(info.query.get('force')),
     }),
   );
@@ -148,18 +143,19 @@ function apply(call: Call): MaybePromise<Answer> {
     return whenReady(storeChange(call, live, identified, 'applied'), changed);
   }
   const { uid, name } = object.metadata;
-  if (name !== info.name) throw otherName(name, info.name ?? '');
   if (uid) {
     throw conflict(
       definition,
-      object.metadata.name,
+      info.name ?? '',
       `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
     );
   }
+  if (name !== info.name) throw otherName(name, info.name ?? '');
   return whenReady(createNamed(call, object, 'applied'), (stored) => created(stored));
 }
 
-function appliedObject(result: ApplyResult): unknown {
+/** @throws {StatusError} 409 with the conflicts */
+export function appliedObject(result: ApplyResult): JsonObject {
   if (result.kind === 'applied') return result.object;
   const { message, causes } = describeConflicts(result.conflicts);
   throw applyConflict(message, causes);
@@ -198,18 +194,30 @@ function otherName(name: string, expected: string): StatusError {
   );
 }
 
-/** @throws {StatusError} 400 if the applied object has another kind or version */
+/**
+ * Reads the body of an apply.
+ *
+ * @throws {StatusError} 400 if it is malformed, or has another kind or version
+ */
+export function appliedFields(
+  { request, info }: Call,
+  definition: ResourceDefinition,
+): Record<string, unknown> {
+  const applied = patchObject(
+    readApplyPatch(request) ?? {},
+    'error decoding patch: error unmarshaling JSON: while decoding JSON',
+  );
+  requireSameKind(applied, definition);
+  const metadata = isRecord(applied['metadata']) ? applied['metadata'] : {};
+  return { ...applied, metadata: { name: info.name ?? '', ...metadata } };
+}
+
 function requireSameKind(applied: Record<string, unknown>, definition: ResourceDefinition): void {
   const apiVersion = textAt(applied, 'apiVersion');
   const kind = textAt(applied, 'kind');
   if (apiVersion === apiVersionIn(definition) && kind === definition.kind) return;
   const groupVersion = apiVersion.includes('/') ? apiVersion : `/${apiVersion}`;
   throw badRequest(`invalid object type: ${groupVersion}, Kind=${kind}`);
-}
-
-function withName(applied: Record<string, unknown>, name: string): Record<string, unknown> {
-  const metadata = isRecord(applied['metadata']) ? applied['metadata'] : {};
-  return { ...applied, metadata: { name, ...metadata } };
 }
 
 function patchObject(value: unknown, trying: string): Record<string, unknown> {
@@ -227,7 +235,7 @@ export function patchTypes({ custom }: ResourceDefinition): string[] {
 }
 
 /** Runs a pure patch function. Converts its errors to a Status. */
-function patching<T>(run: () => T): T {
+export function patching<T>(run: () => T): T {
   try {
     return run();
   } catch (error) {

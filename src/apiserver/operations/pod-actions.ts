@@ -33,9 +33,9 @@ export function bindNamed(call: Call): Answer {
 /** `POST /binding`: sets the node of a Pod, once. */
 export function bind(call: Call): Answer {
   const { backend, definition } = call;
+  const node = targetOf(readObject(call.request, BINDING));
   const pod = existing(call);
   const { name } = pod.metadata;
-  const node = targetOf(readObject(call.request, BINDING));
   if (pod.metadata.deletionTimestamp !== undefined) {
     throw conflict(definition, name, `pod ${name} is being deleted, cannot be assigned to a host`);
   }
@@ -81,12 +81,11 @@ function targetOf(binding: Record<string, unknown>): string {
 
 /** `POST /eviction`: a deletion that a PodDisruptionBudget may reject. */
 export function evict(call: Call): Answer {
-  const pod = existing(call);
   const eviction = readObject(call.request, EVICTION);
-  const name = valueAt(eviction, ['metadata', 'name']);
-  if (name !== undefined && name !== pod.metadata.name) {
+  if (valueAt(eviction, ['metadata', 'name']) !== call.info.name) {
     throw badRequest('name in URL does not match name in Eviction object');
   }
+  const pod = existing(call);
   const given = eviction['deleteOptions'];
   const options = deleteOptionsOf(call, isRecord(given) ? given : {});
   chargeBudget(call.backend, pod, options);

@@ -5,16 +5,30 @@ import type { Answer, Call } from '../call.ts';
 import { fieldPath, valueAt, withValueAt } from '../field-path.ts';
 import { inVersion } from '../negotiation.ts';
 import { decodeObject } from '../object-decoder.ts';
-import { contentType, readObject } from '../request-body.ts';
-import type { ResourceDefinition, ScalePaths, StoredObject } from '../resource-definition.ts';
+import { contentType, isApplyPatch, readObject } from '../request-body.ts';
+import { isTrue } from '../request-info.ts';
+import { applyPatch } from '../patch/apply.ts';
+import { FieldSet, fieldElement } from '../patch/field-set.ts';
+import { Managers, withManagers } from '../patch/managed-fields.ts';
+import { managerOf } from '../patch/track-update.ts';
+import { linkedSchema } from '../builtin/schemas.ts';
+import { writeContext } from '../field-manager.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import type {
+  ApiObject,
+  ResourceDefinition,
+  ScalePaths,
+  StoredObject,
+} from '../resource-definition.ts';
 import { fieldError } from '../schema/field-error.ts';
 import { isRecord } from '../../util/values.ts';
 import { badRequest, conflict, internalError, invalid, methodNotAllowed } from '../status-error.ts';
 import { SCALE_COLUMNS } from '../table/builtin-columns.ts';
-import { patchedBody } from './patch.ts';
+import { appliedFields, appliedObject, patchedBody, patching } from './patch.ts';
 import { attributesOf } from './admit.ts';
 import { existing } from './read.ts';
 import { mutable } from './successor.ts';
+import { requireName } from './update.ts';
 import { storeChange } from './write.ts';
 
 /** The kind that `/scale` represents every scalable kind as. */
@@ -37,28 +51,84 @@ export function getScale(call: Call): Answer {
 }
 
 export function updateScale(call: Call): MaybePromise<Answer> {
-  return whenReady(storeScale(call, existing(call), readObject(call.request, SCALE)), answer);
+  const scale = readObject(call.request, SCALE);
+  requireName(decodeObject(scale, SCALE).object, call.info.name ?? '');
+  return whenReady(storeScale(call, existing(call), scale), answer);
 }
 
 export function patchScale(call: Call): MaybePromise<Answer> {
   const stored = existing(call);
-  const scale = scaleOf(inVersion(stored, call.definition), call);
+  const live = inVersion(stored, call.definition);
+  const scale = scaleOf(live, call);
+  if (isApplyPatch(contentType(call.request))) {
+    const applied = applyScale(call, live, scale);
+    return whenReady(storeScale(call, stored, applied.scale, applied.managers), answer);
+  }
   const patched = patchedBody(call, contentType(call.request), scale);
   return whenReady(storeScale(call, stored, patched), answer);
 }
 
+/** The owner of the number of replicas of a Scale. */
+const REPLICAS = FieldSet.ofPaths([['f:spec', 'f:replicas']]);
+
+/** Applies a Scale. Owners of its replicas are the owners of the replicas of the scaled object. */
+function applyScale(
+  call: Call,
+  live: StoredObject,
+  scale: StoredObject,
+): { readonly scale: JsonObject; readonly managers: Managers } {
+  const { definition } = call;
+  const path = FieldSet.ofPaths([
+    fieldPath(pathsOf(definition).specReplicasPath).map(fieldElement),
+  ]);
+  const managers = Managers.of(live) ?? Managers.NONE;
+  const owners = [...managers].filter(({ fields }) => !fields.intersection(path).isEmpty);
+  const ofScale = owners.map((owner) => ({
+    ...owner,
+    apiVersion: 'autoscaling/v1',
+    fields: REPLICAS,
+  }));
+  const result = patching(() =>
+    applyPatch({
+      ...writeContext({ ...call, definition: SCALE }),
+      schema: linkedSchema('io.k8s.api.autoscaling.v1.Scale'),
+      live: withManagers(
+        scale,
+        ofScale.reduce((all, owner) => all.with(owner), Managers.NONE),
+      ),
+      applied: appliedFields(call, SCALE),
+      force: isTrue(call.info.query.get('force')),
+    }),
+  );
+  const applied = appliedObject(result);
+  const left = Managers.of(applied) ?? Managers.NONE;
+  const kept = managers.map((manager) =>
+    owners.includes(manager) && !left.find({ ...manager, apiVersion: 'autoscaling/v1' })
+      ? manager.fields.difference(path)
+      : manager.fields,
+  );
+  const self = managerOf(writeContext(call), 'Apply');
+  const owns = left.find(self) !== undefined && !kept.find(self);
+  return { scale: applied, managers: owns ? kept.with({ ...self, fields: path }) : kept };
+}
+
 /** Writes the desired number of replicas to the scaled object, and nothing else. */
-function storeScale(call: Call, stored: StoredObject, body: unknown): MaybePromise<StoredObject> {
+function storeScale(
+  call: Call,
+  stored: StoredObject,
+  body: unknown,
+  managers?: Managers,
+): MaybePromise<StoredObject> {
   if (!isRecord(body)) throw badRequest('the scale is not an object');
   const { object: draft } = decodeObject(body, SCALE);
   const { admission } = call.backend;
   if (!admission.mutates(call.definition) && !admission.validates)
-    return writeScale(call, stored, draft);
+    return writeScale(call, stored, draft, managers);
   const objects = { oldObject: scaleOf(inVersion(stored, call.definition), call), kind: SCALE };
   const attributes = attributesOf(call, 'UPDATE', { ...objects, object: draft });
   return whenReady(admission.mutate(attributes), (object = draft) =>
     whenReady(admission.validate({ ...attributes, object }), () =>
-      writeScale({ ...call, admitted: true }, stored, object),
+      writeScale({ ...call, admitted: true }, stored, object, managers),
     ),
   );
 }
@@ -67,6 +137,7 @@ function writeScale(
   call: Call,
   stored: StoredObject,
   scale: StoredObject,
+  managers: Managers | undefined,
 ): MaybePromise<StoredObject> {
   const { definition } = call;
   const { name, resourceVersion, uid } = scale.metadata;
@@ -101,7 +172,8 @@ function writeScale(
     replicas,
   );
   if (resourceVersion) next.metadata.resourceVersion = resourceVersion;
-  return whenReady(storeChange(call, stored, next), (object) =>
+  const owned = managers ? (withManagers(next, managers) as ApiObject) : next;
+  return whenReady(storeChange(call, stored, owned, managers && 'applied'), (object) =>
     whenReady(call.backend.converter.prepare([object], definition), () =>
       scaleOf(inVersion(object, definition), call),
     ),
@@ -129,7 +201,8 @@ function scaleOf(object: StoredObject, { definition }: Pick<Call, 'definition'>)
       resourceVersion,
       creationTimestamp,
     },
-    spec: { replicas },
+    // As upstream, a Scale omits 0 replicas.
+    spec: replicas === 0 ? {} : { replicas },
     status: {
       replicas: valueAt(object, fieldPath(statusReplicasPath)) ?? 0,
       ...(selector && { selector }),

@@ -69,7 +69,7 @@ function resized(before: JsonObject, after: JsonObject): readonly JsonObject[] {
 export function settledMetadata(
   draft: ApiObject,
   { metadata: previous }: StoredObject,
-  { tracksGeneration, unconditionalUpdate, custom }: ResourceDefinition,
+  { tracksGeneration }: ResourceDefinition,
 ): ApiObject['metadata'] {
   const metadata = { ...draft.metadata };
   metadata.uid ||= previous.uid;
@@ -83,11 +83,8 @@ export function settledMetadata(
   if (previous.deletionGracePeriodSeconds !== undefined) {
     metadata.deletionGracePeriodSeconds ??= previous.deletionGracePeriodSeconds;
   }
-  const unconditional = unconditionalUpdate ?? !custom;
-  if (!metadata.resourceVersion && unconditional) {
-    metadata.resourceVersion = previous.resourceVersion;
-  }
-  if (metadata.resourceVersion === '0') metadata.resourceVersion = previous.resourceVersion;
+  // Without one, kinds with conditional updates were refused before.
+  metadata.resourceVersion = previous.resourceVersion;
   return metadata;
 }
 

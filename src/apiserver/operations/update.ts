@@ -6,17 +6,21 @@ import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import { badRequest, conflict } from '../status-error.ts';
 import { createNamed, created, placeObject } from './create.ts';
 import { existing } from './read.ts';
-import { storeChange } from './write.ts';
+import { requireGoTypes, storeChange } from './write.ts';
 
 export function update(call: Call): MaybePromise<Answer> {
   const { definition, info, backend } = call;
   const { name = '' } = info;
   const object = decodeBody(call);
+  const isStored = backend.store.collection(definition).get(info.namespace, name) !== undefined;
+  // As upstream, types are checked first. Otherwise, they are checked with the values.
+  if (!definition.custom && (!isStored || object.metadata.name !== name)) {
+    requireGoTypes(call, object);
+  }
   requireName(object, name);
   placeObject(call, object);
   if (definition.createOnUpdate && info.subresource === undefined) {
-    const present = backend.store.collection(definition).get(info.namespace, name);
-    if (!present) {
+    if (!isStored) {
       requireSameObject(call, object, { name, uid: '' });
       return whenReady(createNamed(call, object), (stored) => created(stored));
     }
@@ -31,7 +35,7 @@ export function update(call: Call): MaybePromise<Answer> {
 }
 
 /** @throws {StatusError} 400 if the object has another name than the path */
-function requireName({ metadata }: ApiObject, name: string): void {
+export function requireName({ metadata }: ApiObject, name: string): void {
   if (!metadata.name) {
     throw badRequest(
       `the name of the object (${name} based on URL) was undeterminable: name must be provided`,

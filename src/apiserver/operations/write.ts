@@ -23,6 +23,7 @@ import type {
 import { validateRules } from '../schema/cel/validate-rules.ts';
 import { applyDefaults } from '../schema/defaulting.ts';
 import type { FieldError } from '../schema/field-error.ts';
+import { fieldError } from '../schema/field-error.ts';
 import { validateScaleValues } from '../schema/scale-values.ts';
 import { unmarshalProblem } from '../schema/unmarshal-problem.ts';
 import { validateStructure, validateValues } from '../schema/validate.ts';
@@ -52,7 +53,6 @@ export function prepareNew(call: Call, draft: ApiObject, applied?: AppliedFields
   const { clock, uid } = backend;
   const { hooks, tracksGeneration, nameFormat = 'dns1123Subdomain' } = definition;
   const {
-    resourceVersion: _version,
     deletionTimestamp: _timestamp,
     deletionGracePeriodSeconds: _grace,
     ...given
@@ -62,7 +62,6 @@ export function prepareNew(call: Call, draft: ApiObject, applied?: AppliedFields
       ...withoutStatus(draft, definition),
       metadata: {
         ...given,
-        resourceVersion: '',
         uid: uid(),
         creationTimestamp: timestamp(clock.now()),
       },
@@ -96,7 +95,7 @@ export function insertNew({ call, object }: PreparedObject): StoredObject {
   const { namespace, name } = object.metadata;
   const collection = backend.store.collection(definition);
   if (collection.get(namespace, name)) throw alreadyExists(definition, name);
-  if (isDryRun(call)) return withoutVersion(object);
+  if (isDryRun(call)) return object;
   const stored = collection.put(object);
   backend.observer.written(definition, stored);
   return stored;
@@ -333,6 +332,13 @@ function requireCurrent(
   { metadata }: StoredObject,
 ): void {
   const { resourceVersion } = draft.metadata;
+  const { group, plural, custom, unconditionalUpdate = !custom } = definition;
+  if ((!resourceVersion || resourceVersion === '0') && !unconditionalUpdate) {
+    // As upstream, which names the resource here instead of the kind.
+    throw invalid({ group, kind: plural }, metadata.name, [
+      fieldError.invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
+    ]);
+  }
   if (resourceVersion && !/^\d+$/.test(resourceVersion)) {
     throw StatusError.failure({
       code: 500,
@@ -389,6 +395,14 @@ function validateObject(
   return [...structural, ...validateRules(object, previous, schema, structural)];
 }
 
+/** Whether Go does not decode a value. It decodes an empty text to no bytes. */
+export function isOfAnotherType({ reason, badValue, detail }: FieldError): boolean {
+  return (
+    reason === 'FieldValueTypeInvalid' &&
+    !(badValue === '' && detail.includes('must be of type byte'))
+  );
+}
+
 /**
  * Built-in kinds are Go types, which do not decode values of other types.
  *
@@ -399,7 +413,7 @@ export function requireGoTypes(
   object: StoredObject,
   errors: readonly FieldError[] = validateValues(object, definition.schema ?? {}),
 ): void {
-  const wrong = errors.find(({ reason }) => reason === 'FieldValueTypeInvalid');
+  const wrong = errors.find(isOfAnotherType);
   if (!wrong) return;
   const why = unmarshalProblem(wrong, definition.kind, definition.schema ?? {});
   throw info.verb === 'patch' ? refusePatch(object, why) : cannotBeHandled(definition, why);
@@ -438,11 +452,4 @@ function isUnchanged(next: StoredObject, previous: StoredObject): boolean {
 function withoutTimes({ managedFields, ...metadata }: StoredObject['metadata']): object {
   if (!managedFields) return metadata;
   return { ...metadata, managedFields: managedFields.map(({ time: _time, ...entry }) => entry) };
-}
-
-/** Returns the response to a dry run of a create: without a resourceVersion, because nothing is stored. */
-function withoutVersion(object: ApiObject): StoredObject {
-  const metadata: Partial<ApiObject['metadata']> = { ...object.metadata };
-  delete metadata.resourceVersion;
-  return { ...object, metadata: metadata as ApiObject['metadata'] };
 }

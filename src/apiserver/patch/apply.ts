@@ -82,8 +82,8 @@ export function applyPatch(patch: ApplyPatch): ApplyResult {
       : manager.fields.difference(touched).difference(changes.removed),
   );
   const owned = fields.difference(UNMANAGED);
-  const unchanged = object === live && mine?.fields.equals(owned) === true;
-  const time = unchanged ? mine?.time : timestamp(patch.now);
+  // As upstream, an apply that changes no field does not change its time, so a new owner has none.
+  const time = object === live ? mine?.time : timestamp(patch.now);
   const result = left.with({ ...self, time, fields: owned });
   if (object === live && result.equalEntriesOf(live)) return { kind: 'applied', object: live };
   return { kind: 'applied', object: withManagers(object, result) };

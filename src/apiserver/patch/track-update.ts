@@ -77,7 +77,8 @@ export function trackChanges(
   if (written.isEmpty) return others;
   const self = managerOf(context, 'Update');
   const previous = others.find(self)?.fields ?? FieldSet.EMPTY;
-  const time = timestamp(context.now);
+  // As upstream, where owners by `/scale` have no time.
+  const time = context.subresource === 'scale' ? undefined : timestamp(context.now);
   return others.with({ ...self, time, fields: written.union(previous) });
 }
 

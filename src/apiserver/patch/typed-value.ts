@@ -213,7 +213,9 @@ function mismatch(value: unknown, schema: JsonSchema): string | undefined {
       if (schema.format && schema.format !== 'byte') {
         return typeof value === 'object' ? `expected any scalar, got ${show(value)}` : undefined;
       }
-      return typeof value === 'string' ? undefined : `expected string, got ${show(value)}`;
+      return typeof value === 'string'
+        ? undefined
+        : `expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`;
     default:
       return undefined;
   }
@@ -236,6 +238,15 @@ function unidentified(shape: Shape): string {
 
 function show(value: unknown): string {
   return `&{${typeof value === 'string' ? value : goJson(value)}}`;
+}
+
+/** Formats a value like `%#v` of Go. */
+function goSyntax(value: unknown): string {
+  if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`;
+  if (!isRecord(value)) return value === null ? 'interface {}(nil)' : goJson(value);
+  const members = Object.keys(value).sort();
+  const texts = members.map((name) => `${goJson(name)}:${goSyntax(value[name])}`);
+  return `map[string]interface {}{${texts.join(', ')}}`;
 }
 
 function goTypeOf(value: unknown): string {

@@ -1,4 +1,5 @@
 import type { FieldError } from './field-error.ts';
+import { goQuote } from '../../util/go-quote.ts';
 import type { JsonSchema } from './json-schema.ts';
 
 /**
@@ -8,8 +9,38 @@ import type { JsonSchema } from './json-schema.ts';
  * @param error the schema error of the value
  */
 export function unmarshalProblem(error: FieldError, kind: string, schema: JsonSchema): string {
+  const text = String(error.badValue);
+  if (error.detail.includes(' must be of type byte')) return base64Problem(text);
+  if (error.detail.includes(' must be of type date-time')) return timeProblem(text);
   const { path, type, value } = mismatchOf(error, schema);
   return `json: cannot unmarshal ${value} into Go struct field ${[kind, ...path].join('.')} of type ${type}`;
+}
+
+/** Returns the message of Go's decoder for text that is not base64. */
+export function base64Problem(text: string): string {
+  const padding = text.indexOf('=');
+  const end = padding < 0 ? text.length : padding;
+  const wrong =
+    /[^A-Za-z0-9+/]/.exec(text.slice(0, end))?.index ?? (padding < 0 ? end - (end % 4) : end);
+  return `illegal base64 data at input byte ${wrong}`;
+}
+
+/** The parts of a time, in Go's layout. */
+const TIME_PARTS = ['2006', '-', '01', '-', '02', 'T', '15', ':', '04', ':', '05', 'Z07:00'];
+
+/** Returns the message of Go's decoder for text that is not a time. */
+export function timeProblem(text: string): string {
+  let rest = text;
+  const failed = TIME_PARTS.find((part) => {
+    const form =
+      part === 'Z07:00' ? /^(?:Z|[-+]\d\d:\d\d)$/ : new RegExp(`^${part.replace(/\d/g, '\\d')}`);
+    const [found] = form.exec(rest) ?? [];
+    if (found !== undefined) rest = rest.slice(found.length);
+    return found === undefined;
+  });
+  const why =
+    failed === undefined ? 'out of range' : `cannot parse ${goQuote(rest)} as ${goQuote(failed)}`;
+  return `parsing time ${goQuote(text)}${failed === undefined ? '' : ` as "${TIME_PARTS.join('')}"`}: ${why}`;
 }
 
 /** Returns the message of Go's converter from maps, which strategic merge patches use, for such a value. */
