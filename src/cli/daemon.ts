@@ -66,7 +66,12 @@ export type DaemonConfig = Pick<
   | 'metricsBindAddress'
   | 'debugBindAddress'
 > &
-  Partial<Pick<RunConfig, 'labelSelector' | 'features' | 'profilerAddress' | 'serving'>>;
+  Partial<
+    Pick<
+      RunConfig,
+      'labelSelector' | 'features' | 'profilerAddress' | 'serving' | 'eventApiVersion'
+    >
+  >;
 
 /**
  * Returns the daemon: the configured controllers, with the endpoints of the flags. It is a program on
@@ -85,6 +90,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     log,
     random,
     host,
+    eventApiVersion: config.eventApiVersion,
     singlePass,
     history,
     freeze,

@@ -12,6 +12,7 @@ import { defaultControllers } from './program.ts';
 import type { ProgramOptions } from './program.ts';
 import type { ClusterConfig } from '../client/kube-config/cluster-config.ts';
 import type { WriteFence } from '../client/write-fence.ts';
+import type { EventApiVersion } from '../record/event-api.ts';
 import type { LeaseClient } from '../leaderelection/lease-lock.ts';
 import { join } from 'node:path';
 import { isLoopback } from '../serving/bind-address.ts';
@@ -37,6 +38,8 @@ export interface RunConfig {
   readonly flags: Readonly<Record<string, unknown>>;
   /** 0 disables resyncs. */
   readonly resyncPeriodMs: number;
+  /** API in which events are written. */
+  readonly eventApiVersion: EventApiVersion;
   /** Absent: leader election is disabled. */
   readonly leaderElection: LeaderElectionConfig | undefined;
   readonly requests: RequestLimits;
@@ -109,6 +112,7 @@ export function runConfig(
       Object.fromEntries(Object.keys(program.flags ?? {}).map((name) => [name, all[name]])),
     ),
     resyncPeriodMs: values['resync-period'],
+    eventApiVersion: values['event-api-version'],
     // A dry run must not write a Lease, and a standby would show nothing.
     leaderElection: values['dry-run'] ? undefined : leaderElection(values),
     requests: {

@@ -6,6 +6,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { ManagerMetrics } from '../metrics/reconcile-metrics.ts';
 import { createRegistry, expose } from '../metrics/registry.ts';
 import type { Exposition } from '../metrics/registry.ts';
+import type { EventApiVersion } from '../record/event-api.ts';
 import { EventBroadcaster } from '../record/event-broadcaster.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
@@ -37,6 +38,7 @@ const MANAGER_OPTIONS: OptionNames<ControllerManagerOptions> = {
   clock: true,
   random: true,
   host: true,
+  eventApiVersion: true,
   resyncPeriodMs: true,
   gracefulShutdownTimeoutMs: true,
   leaderElection: true,
@@ -121,6 +123,11 @@ export interface ControllerManagerOptions {
    */
   readonly host?: string | undefined;
   /**
+   * API in which Events are written: `v1` or `events.k8s.io/v1`, which has series instead of counts.
+   * @default 'v1'
+   */
+  readonly eventApiVersion?: EventApiVersion | undefined;
+  /**
    * Period after which every object is synced again without a change, in milliseconds; 0 disables resyncs.
    * @default 0
    */
@@ -177,7 +184,7 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
   checkOptions(options, MANAGER_OPTIONS, 'controllerManager');
   const { client, clock = systemClock, log = silentLogger, random = Math.random } = options;
   const { host, leaderElection, freeze = false, resyncPeriodMs = 0, singlePass } = options;
-  const { gracefulShutdownTimeoutMs = 30_000 } = options;
+  const { gracefulShutdownTimeoutMs = 30_000, eventApiVersion: apiVersion } = options;
   const { metrics, history, serveDebug } = debugging(options, clock, log);
   const flushTimeoutMs = Math.min(MAX_FLUSH_MS, FLUSH_SHARE * gracefulShutdownTimeoutMs);
   const informers = new InformerSet(client, {
@@ -190,7 +197,7 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
   });
   const events = new EventBroadcaster(
     { client, clock, log: log.named('events') },
-    { host, random, flushTimeoutMs, metrics: metrics?.events },
+    { host, random, flushTimeoutMs, apiVersion, metrics: metrics?.events },
   );
   const leases = new ObservedLeases(clock);
   const coordination =

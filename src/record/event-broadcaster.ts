@@ -1,4 +1,5 @@
 import { isApiError } from '../api/api-error.ts';
+import type { Event } from '../api/builtin.ts';
 import { objectKey } from '../api/object-key.ts';
 import type { Client } from '../client/client.ts';
 import type { EventDropReason, EventMetrics } from '../metrics/event-metrics.ts';
@@ -13,7 +14,10 @@ import { settledBeforeAbort, untilAborted } from '../util/abort.ts';
 import { EventBuffer } from './event-buffer.ts';
 import type { PendingEvent } from './event-buffer.ts';
 import { EventCorrelator } from './event-correlator.ts';
-import type { EventCorrelatorOptions } from './event-correlator.ts';
+import { EventSeries } from './event-series.ts';
+import { CORE_EVENTS, SERIES_EVENTS } from './event-api.ts';
+import type { EventApiVersion, SeriesEvent } from './event-api.ts';
+import type { Correlated, EventCorrelatorOptions } from './event-correlator.ts';
 import { eventRecorder, NOT_SENT } from './event-recorder.ts';
 import type { EventRecorder, RecordResult } from './event-recorder.ts';
 import { classifyFailure, EventWriter } from './event-writer.ts';
@@ -29,6 +33,7 @@ const OPTIONS: OptionNames<EventBroadcasterOptions> = {
   correlation: true,
   metrics: true,
   random: true,
+  apiVersion: true,
 };
 
 /** Dependencies of `EventBroadcaster`. */
@@ -69,6 +74,13 @@ export interface EventBroadcasterOptions {
    * @default Math.random
    */
   readonly random?: (() => number) | undefined;
+  /**
+   * API in which events are written. `kubectl describe` and `kubectl events` show both. The program needs the verbs
+   * create and patch on events of its group. With `events.k8s.io/v1`, repetitions are a series: the server has
+   * its first two occurrences at once, and its count 6 minutes after the last one.
+   * @default 'v1'
+   */
+  readonly apiVersion?: EventApiVersion | undefined;
 }
 
 /** Number of attempts before an event is dropped. */
@@ -108,7 +120,10 @@ export class EventBroadcaster implements Runnable {
   readonly #random: () => number;
   readonly #correlator: EventCorrelator;
   readonly #buffer: EventBuffer;
-  readonly #writer: EventWriter;
+  readonly #writer: EventWriter<Event> | EventWriter<SeriesEvent>;
+  readonly #timeOf: (ms: number) => string;
+  /** Undefined if every repetition is written. */
+  readonly #series: EventSeries | undefined;
   /** Aborts the requests in flight when the flush timeout expires. */
   readonly #flushDeadline = new AbortController();
   #isStopping = false;
@@ -126,6 +141,7 @@ export class EventBroadcaster implements Runnable {
       correlation = {},
       metrics,
       random = Math.random,
+      apiVersion = 'v1',
     } = options;
     requirePositive('capacity', capacity);
     requirePositive('concurrency', concurrency);
@@ -140,7 +156,18 @@ export class EventBroadcaster implements Runnable {
     this.#random = random;
     this.#correlator = new EventCorrelator({ clock }, correlation);
     this.#buffer = new EventBuffer(clock, capacity);
-    this.#writer = new EventWriter(client);
+    const isCore = apiVersion === 'v1';
+    if (!isCore && apiVersion !== 'events.k8s.io/v1') {
+      throw new RangeError(`apiVersion must be v1 or events.k8s.io/v1: got ${String(apiVersion)}`);
+    }
+    this.#writer = isCore
+      ? new EventWriter(client, CORE_EVENTS)
+      : new EventWriter(client, SERIES_EVENTS);
+    const { timeOf, hasSeries } = isCore ? CORE_EVENTS : SERIES_EVENTS;
+    this.#timeOf = timeOf;
+    this.#series = hasSeries
+      ? new EventSeries(clock, (occurrence) => void this.#send(occurrence))
+      : undefined;
   }
 
   /** Returns a recorder for `component`, usually a controller. */
@@ -150,12 +177,15 @@ export class EventBroadcaster implements Runnable {
       sink: (event) => this.#record(event),
       clock: this.#clock,
       log: this.#log,
+      timeOf: this.#timeOf,
     });
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const writers = Array.from({ length: this.#concurrency }, () => () => this.#write());
-    await runAll([...writers, (end) => this.#stop(end)], signal);
+    const series = this.#series;
+    const refresh = series ? [(end: AbortSignal) => series.run(end)] : [];
+    await runAll([...writers, ...refresh, (end) => this.#stop(end)], signal);
   }
 
   /**
@@ -163,6 +193,7 @@ export class EventBroadcaster implements Runnable {
    * @returns the number of events that are not written
    */
   async flush(timeoutMs: number): Promise<number> {
+    this.#series?.flush();
     if (this.#buffer.size === 0) return 0;
     const waited = new Deferred();
     const wake = () => waited.resolve();
@@ -180,12 +211,18 @@ export class EventBroadcaster implements Runnable {
       this.#drop('shutdown', event, 'Dropped event: the daemon is stopping');
       return NOT_SENT;
     }
-    const correlated = this.#correlator.correlate(event);
-    if (!correlated) {
+    const correlated = this.#correlator.count(event);
+    if (this.#series?.holds(correlated)) return NOT_SENT;
+    if (!this.#correlator.accepts(correlated)) {
       this.#metrics?.dropped('spam');
       return NOT_SENT;
     }
-    const pending = this.#buffer.put(correlated.key, correlated.object, correlated.event);
+    return this.#send(correlated);
+  }
+
+  #send(correlated: Correlated): RecordResult {
+    const { event } = correlated;
+    const pending = this.#buffer.put(correlated.key, correlated.object, event);
     if (!pending) {
       this.#drop('buffer_full', event, 'Dropped event: too many are waiting to be written');
       return NOT_SENT;
@@ -264,6 +301,7 @@ export class EventBroadcaster implements Runnable {
     await untilAborted(end);
     this.#isStopping = true;
     this.#buffer.endRetryDelays();
+    this.#series?.flush();
     const waiting = this.#buffer.size;
     await this.flush(this.#flushTimeoutMs);
     const lost = this.#lostAtStop + this.#buffer.close();

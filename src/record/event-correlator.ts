@@ -113,9 +113,13 @@ export class EventCorrelator {
 
   /** @returns undefined if the spam filter drops the event */
   correlate(event: RecordedEvent): Correlated | undefined {
-    const object = objectIdentity(event);
-    const counted = this.#count(this.#combine(event, object));
-    return this.#isSpam(event, object) ? undefined : counted;
+    const counted = this.count(event);
+    return this.accepts(counted) ? counted : undefined;
+  }
+
+  /** Aggregates and counts an event. */
+  count(event: RecordedEvent): Correlated {
+    return this.#count(this.#combine(event, objectIdentity(event)));
   }
 
   #combine(event: RecordedEvent, object: string): Correlated {
@@ -139,9 +143,10 @@ export class EventCorrelator {
         return { key, object, event: this.#combined(event) };
       group.messages.add(event.message);
     }
-    const { type, reason, message, involvedObject } = event;
+    const { type, reason, message, involvedObject, action, related } = event;
+    const { fieldPath } = involvedObject;
     return {
-      key: joinKey([object, involvedObject.fieldPath, type, reason, message]),
+      key: joinKey([object, fieldPath, type, reason, message, action, related?.uid, related?.name]),
       object,
       event,
     };
@@ -173,7 +178,8 @@ export class EventCorrelator {
     };
   }
 
-  #isSpam(event: RecordedEvent, object: string): boolean {
+  /** Takes a token for a counted event. Returns false if the spam filter drops it. */
+  accepts({ event, object }: Correlated): boolean {
     const { burst, refillMs } = this.#options;
     const key = joinKey([object, event.type]);
     let bucket = this.#buckets.get(key);
@@ -186,6 +192,6 @@ export class EventCorrelator {
     const kind = joinKey([object, event.type, event.reason]);
     const isFirst = !this.#known.get(kind);
     if (isFirst) this.#known.set(kind, true);
-    return !accepted && !isFirst;
+    return accepted || isFirst;
   }
 }

@@ -10,12 +10,12 @@ const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])
  * Returns the name of an event: `<involved object>.<16 hex digits>` as in client-go, or a UUID if that
  * is not a valid name.
  *
- * The digits are a hash of component, object, type, reason and message. Another process that emits the
+ * The digits are a hash of component, object, type, reason, message, action and related object. Another process that emits the
  * same event uses the same name. The resourceVersion of the object is not part of the hash, so that a
  * new process finds the event that a previous one has written, and increases its count.
  */
 export function eventName(event: Omit<RecordedEvent, 'metadata'>): string {
-  const { source, involvedObject, type, reason, message } = event;
+  const { source, involvedObject, type, reason, message, action, related } = event;
   const { apiVersion, kind, namespace, name, uid, fieldPath } = involvedObject;
   const content = joinKey([
     source.component,
@@ -28,6 +28,7 @@ export function eventName(event: Omit<RecordedEvent, 'metadata'>): string {
     type,
     reason,
     message,
+    ...(action || related ? [action, related?.uid, related?.name] : []),
   ]);
   const hash = hashOf('sha256', content, 'hex');
   const readable = `${name}.${hash.slice(0, 16)}`;

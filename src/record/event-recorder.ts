@@ -9,6 +9,8 @@ import type { OptionNames } from '../util/check-options.ts';
 const OPTIONS: OptionNames<EventOptions> = {
   annotations: true,
   fieldPath: true,
+  action: true,
+  related: true,
 };
 
 /** The fields of an object that an event refers to; every object has them. */
@@ -29,6 +31,16 @@ export interface EventOptions {
   readonly annotations?: Readonly<Record<string, string>> | undefined;
   /** Part of the object that the event refers to: `spec.containers{web}`. */
   readonly fieldPath?: string | undefined;
+  /**
+   * What the component did or failed to do, in CamelCase: `Scaling`.
+   * @default none; in events.k8s.io the reason
+   */
+  readonly action?: string | undefined;
+  /**
+   * Another object that the event concerns, such as the created one.
+   * @default none
+   */
+  readonly related?: EventSubject | undefined;
 }
 
 /**
@@ -77,6 +89,11 @@ export interface EventRecorderDeps {
   readonly sink: EventSink;
   readonly clock: Clock;
   readonly log: Logger;
+  /**
+   * Formats a time in milliseconds.
+   * @default whole seconds
+   */
+  readonly timeOf?: ((ms: number) => string) | undefined;
 }
 
 /** Result for an event that is not sent. */
@@ -105,17 +122,17 @@ export function eventRecorder(deps: EventRecorderDeps): EventRecorder {
 }
 
 function eventOf(
-  { source, clock }: EventRecorderDeps,
+  { source, clock, timeOf = timestamp }: EventRecorderDeps,
   subject: EventSubject,
   type: RecordedEvent['type'],
   reason: string,
   message: string,
   options: EventOptions,
 ): RecordedEvent {
-  const { annotations, fieldPath } = options;
+  const { annotations, fieldPath, action, related } = options;
   checkOptions(options, OPTIONS, 'event');
   const involvedObject = referenceTo(subject, fieldPath);
-  const now = timestamp(clock.now());
+  const now = timeOf(clock.now());
   const content = {
     apiVersion: 'v1',
     kind: 'Event',
@@ -123,6 +140,8 @@ function eventOf(
     type,
     reason,
     message: truncate(message),
+    ...(action && { action }),
+    ...(related && { related: referenceTo(related, undefined) }),
     count: 1,
     firstTimestamp: now,
     lastTimestamp: now,

@@ -1,10 +1,9 @@
 import { ApiError, isApiError } from '../api/api-error.ts';
-import { EVENTS } from '../api/builtin.ts';
-import type { Event } from '../api/builtin.ts';
-import type { StrategicMergePatch } from '../api/object.ts';
 import { objectKey } from '../api/object-key.ts';
+import type { KubernetesObject, StrategicMergePatch } from '../api/object.ts';
 import type { Client } from '../client/client.ts';
 import { LruMap } from '../util/lru-map.ts';
+import type { EventApi } from './event-api.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
 /** Maximum number of events that the writer remembers. */
@@ -28,13 +27,15 @@ interface StoredEvent {
  * occurrence with the resourceVersion of the event on the server is not counted again: it was repeated
  * after a crash.
  */
-export class EventWriter {
+export class EventWriter<T extends KubernetesObject> {
   readonly #client: Pick<Client, 'create' | 'patch'>;
+  readonly #api: EventApi<T>;
   /** Written events by key. */
   readonly #stored = new LruMap<string, StoredEvent>(REMEMBERED);
 
-  constructor(client: Pick<Client, 'create' | 'patch'>) {
+  constructor(client: Pick<Client, 'create' | 'patch'>, api: EventApi<T>) {
     this.#client = client;
+    this.#api = api;
   }
 
   /**
@@ -46,7 +47,9 @@ export class EventWriter {
     if (known && (await this.#update(event, known, signal))) return;
     try {
       const fieldManager = fieldManagerOf(event);
-      const stored = await this.#client.create(EVENTS, event, { fieldManager, signal });
+      const { resource } = this.#api;
+      const draft = this.#api.draft(event);
+      const stored = await this.#client.create(resource, draft, { fieldManager, signal });
       this.#remember(event, stored, 0);
     } catch (error) {
       if (!isApiError(error, 'alreadyExists') || !(await this.#continue(event, signal)))
@@ -56,15 +59,10 @@ export class EventWriter {
 
   /** @returns false if the server does not have the event */
   async #update(event: RecordedEvent, known: StoredEvent, signal: AbortSignal): Promise<boolean> {
-    const { count, lastTimestamp, message, involvedObject } = event;
     const { before, resourceVersion } = known;
-    const { resourceVersion: version } = involvedObject;
     const body = {
       ...(resourceVersion && { metadata: { resourceVersion } }),
-      ...(version && { involvedObject: { resourceVersion: version } }),
-      count: before + count,
-      lastTimestamp,
-      message,
+      ...this.#api.repetition(event, before + event.count),
     };
     try {
       const stored = await this.#patch(event, body, signal);
@@ -82,8 +80,8 @@ export class EventWriter {
     // An empty patch reads the event: emitters have no permission to get events.
     const stored = await this.#patch(event, {}, signal);
     if (!stored) return false;
-    const { count: total = 1, involvedObject } = stored;
-    const isSame = involvedObject.resourceVersion === event.involvedObject.resourceVersion;
+    const total = this.#api.countOf(stored);
+    const isSame = this.#api.subjectVersionOf(stored) === event.involvedObject.resourceVersion;
     const before = Math.max(0, total - event.count + (isSame ? 0 : 1));
     this.#remember(event, stored, before);
     if (before + event.count <= total) return true;
@@ -94,19 +92,20 @@ export class EventWriter {
   /** @returns undefined if there is nothing to patch */
   async #patch(
     event: RecordedEvent,
-    body: StrategicMergePatch<Event>,
+    body: StrategicMergePatch<T>,
     signal: AbortSignal,
-  ): Promise<Event | undefined> {
+  ): Promise<T | undefined> {
     const options = { fieldManager: fieldManagerOf(event), signal };
+    const patch = { type: 'strategic', body } as const;
     try {
-      return await this.#client.patch(EVENTS, event.metadata, { type: 'strategic', body }, options);
+      return await this.#client.patch(this.#api.resource, event.metadata, patch, options);
     } catch (error) {
       if (isApiError(error, 'notFound')) return undefined;
       throw error;
     }
   }
 
-  #remember(event: RecordedEvent, { metadata }: Event, before: number): void {
+  #remember(event: RecordedEvent, { metadata }: T, before: number): void {
     const { resourceVersion } = metadata;
     this.#stored.set(keyOf(event), { before, resourceVersion });
   }

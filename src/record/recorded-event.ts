@@ -1,4 +1,4 @@
-/** A core/v1 Event with all fields that a recorder sets. */
+/** A core/v1 Event with all fields that a recorder sets. `EventApi` converts it to another API. */
 export interface RecordedEvent {
   readonly apiVersion: 'v1';
   readonly kind: 'Event';
@@ -13,9 +13,13 @@ export interface RecordedEvent {
   readonly reason: string;
   /** Human-readable. */
   readonly message: string;
+  /** What the component did or failed to do: `Scaling`. */
+  readonly action?: string;
+  /** Another object that the event concerns. */
+  readonly related?: InvolvedObject;
   /** Number of occurrences from `firstTimestamp` to `lastTimestamp`. */
   readonly count: number;
-  /** RFC 3339, whole seconds. */
+  /** RFC 3339: whole seconds, or microseconds for events.k8s.io. */
   readonly firstTimestamp: string;
   readonly lastTimestamp: string;
   readonly source: EventSource;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Api, assertRejected, namesIn } from './api.ts';
+import { Api, assertRejected, namesIn, STRATEGIC } from './api.ts';
 import type { Json } from './api.ts';
 import { skipBefore } from '../support/skip.ts';
 import { pod, pods } from './objects.ts';
@@ -220,4 +220,52 @@ test('an event must be in the namespace of its involved object', async () => {
     message:
       'Event "elsewhere" is invalid: involvedObject.namespace: Invalid value: "default": does not match event.namespace',
   });
+});
+
+test('events.k8s.io accepts a series and rejects other changes of an event', async () => {
+  const events = `/apis/events.k8s.io/v1/namespaces/${space}/events`;
+  const eventTime = '2026-01-01T00:00:00.000000Z';
+  const event = (name: string, fields: object) => ({
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { name },
+    regarding: { kind: 'Pod', name: 'p', namespace: space, uid: 'u' },
+    eventTime,
+    reason: 'Tested',
+    action: 'Testing',
+    note: 'It was tested.',
+    type: 'Normal',
+    reportingController: 'tester',
+    reportingInstance: 'tester-1',
+    ...fields,
+  });
+  await api.made(api.post(events, event('series', {})));
+  for (const [fields, message] of [
+    [{ deprecatedCount: 1 }, 'count: Invalid value: "": needs to be unset'],
+    [{ eventTime: null }, 'eventTime: Required value'],
+    [
+      { series: { count: 1, lastObservedTime: eventTime } },
+      'series.count: Invalid value: "": should be at least 2',
+    ],
+  ] as const) {
+    const { status, body } = await api.post(events, event('wrong', fields));
+    assert.deepEqual([status, body.message], [422, `Event "wrong" is invalid: ${message}`]);
+  }
+  const patch = (body: object) => api.patch(`${events}/series`, body, STRATEGIC);
+  for (const [body, message] of [
+    [{ note: 'Changed' }, 'message: Invalid value: "Changed": field is immutable'],
+    [
+      { series: { count: 0, lastObservedTime: eventTime } },
+      'series.count: Invalid value: "": should be at least 2',
+    ],
+  ] as const) {
+    const { status, body: reply } = await patch(body);
+    assert.deepEqual([status, reply.message], [422, `Event "series" is invalid: ${message}`]);
+  }
+  assert.equal((await patch({ series: { count: 2, lastObservedTime: eventTime } })).status, 200);
+  const { body } = await api.get(`/api/v1/namespaces/${space}/events/series`);
+  assert.deepEqual(
+    [body.series, body.involvedObject.name, body.message, body.reportingComponent, body.count],
+    [{ count: 2, lastObservedTime: eventTime }, 'p', 'It was tested.', 'tester', undefined],
+  );
 });

@@ -39,7 +39,8 @@ const USERS: Readonly<Record<string, readonly PolicyRule[]>> = {
   'check-installed': INSTALLED,
   'check-poor': INSTALLED.flatMap((rule) => {
     const verbs = rule.verbs.filter((verb) => verb !== 'delete');
-    return verbs.length > 0 ? [{ ...rule, verbs }] : [];
+    const apiGroups = rule.apiGroups?.filter((group) => group !== 'events.k8s.io') ?? [];
+    return verbs.length > 0 ? [{ ...rule, apiGroups, verbs }] : [];
   }),
 };
 
@@ -102,6 +103,18 @@ describe('The check command, for users with complete and incomplete roles', { sk
     assert.match(text, /^Lease default\/crd-controller +ok +\S/m);
     assert.equal(lines.at(-1), 'All checks passed.');
     assert.match((await run()).text, /^CRD counts\.demo\.mark8s\.io +ok +Established, serves v1$/m);
+  });
+
+  it('requires the permissions for the API group of events that the flags select', async () => {
+    for (const [flags, granted] of [
+      [[], /^permissions of events +ok +2 of 2 granted$/m],
+      [
+        ['--event-api-version=events.k8s.io/v1'],
+        /^permissions of events +FAILED +cannot create, patch events of events\.k8s\.io in all namespaces$/m,
+      ],
+    ] as const) {
+      assert.match((await run('check-poor', ...flags)).text, granted);
+    }
   });
 
   it('names a missing verb with its rule, and the command that verifies it', async () => {

@@ -3,6 +3,9 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { COUNTS } from '../../src/api/generated/count.ts';
+import { EventBroadcaster } from '../../src/record/event-broadcaster.ts';
+import { silentLogger } from '../../src/util/logger.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { cellsOf, findKubectl, Kubectl } from '../support/kubectl.ts';
@@ -157,6 +160,35 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
         'Normal SuccessfulCreate count/test-count Created pod: test-count-2',
         'Normal Synced count/test-count Count synced successfully',
       ],
+    );
+  });
+
+  it('describe and events show events of events.k8s.io with their series', async () => {
+    const { client, clock, at } = cluster;
+    const abort = new AbortController();
+    const broadcaster = new EventBroadcaster(
+      { client, clock, log: silentLogger },
+      { apiVersion: 'events.k8s.io/v1' },
+    );
+    const running = broadcaster.run(abort.signal);
+    const recorder = broadcaster.recorder('series-controller');
+    const count = await client.get(COUNTS, at);
+    for (let i = 0; i < 3; i++) {
+      await recorder.normal(count, 'Repeated', 'It was repeated').attempted();
+    }
+    abort.abort();
+    await running;
+    const [described, events] = await Promise.all([
+      kubectl.run('describe', 'count', 'test-count'),
+      kubectl.run('events', '--for=count/test-count', '--no-headers'),
+    ]);
+    assert.match(
+      described,
+      /\n {2}Normal +Repeated +\S+ \(x3 over \S+\) +series-controller +It was repeated\n/,
+    );
+    assert.match(
+      events,
+      /\(x3 over \S+\) +Normal +Repeated +\S*count\S*\/test-count +It was repeated/i,
     );
   });
 

@@ -247,6 +247,8 @@ function stages(plane: () => ControlPlane | undefined) {
           controllers: [controller],
           leaderElection: LEADER_ELECTION,
           namespaces: isNamespaced ? [cluster.namespace] : [],
+          // So that the stories use both groups of events.
+          eventApiVersion: isNamespaced ? 'events.k8s.io/v1' : 'v1',
         },
         client,
         { client: leases, fence, identity: 'replica', namespace: system },
@@ -428,7 +430,9 @@ function stageOf(cluster: TestCluster, demand: Demand): Stage {
     untilRepeated: (reason) =>
       cluster.until(`${reason}, again`, async () => {
         const { items } = await client.list(EVENTS, { namespace: cluster.namespace });
-        return items.some((event) => event.reason === reason && (event.count ?? 1) > 1);
+        return items.some(
+          ({ reason: its, series, count = series?.count ?? 1 }) => its === reason && count > 1,
+        );
       }),
     vanishing(resource, name) {
       demand.before = async (info) => {

@@ -1,10 +1,11 @@
+import { equalJson } from '../../api/equal.ts';
 import { qualifiedNameProblems } from '../object-names.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { EVENT_COLUMNS } from '../table/builtin-columns.ts';
 import { columnsOfStored } from '../table/column.ts';
 import type { KindTraits } from './definition.ts';
-import { isSet, objectIn, textIn } from './fields.ts';
+import { isSet, numberIn, objectIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 
 export const EVENT: KindTraits = {
@@ -53,18 +54,51 @@ export const EVENTS_EVENT: KindTraits = {
     type: (event) => textIn(event, 'type'),
   },
   hooks: {
-    validate: (event) => {
+    validate: (event, previous) => {
       const findings = new Findings();
-      if (!isSet(event, 'eventTime')) findings.required('eventTime');
-      const type = textIn(event, 'type');
-      if (type !== 'Normal' && type !== 'Warning') {
-        findings.invalid('type', '', `has invalid value: ${type}`);
-      }
+      if (!equalJson(event['series'], previous?.['series'])) validateSeries(event, findings);
+      if (previous) requireImmutable(event, previous, findings);
+      else validateNew(event, findings);
       return findings.errors;
     },
   },
   storedAs: { kind: 'v1/events', toStored, fromStored },
 };
+
+const UNSET = RENAMED.filter(([own]) => own.startsWith('deprecated'));
+
+function validateNew(event: StoredObject, findings: Findings): void {
+  if (!isSet(event, 'eventTime')) findings.required('eventTime');
+  const type = textIn(event, 'type');
+  if (type !== 'Normal' && type !== 'Warning') {
+    findings.invalid('type', '', `has invalid value: ${type}`);
+  }
+  for (const [own, stored] of UNSET) {
+    // The default of the source is an empty one.
+    const isUnset = !isSet(event, own) || equalJson(event[own], {});
+    if (!isUnset) findings.invalid(stored, '', 'needs to be unset');
+  }
+}
+
+const IMMUTABLE = ['reason', 'type', 'eventTime', 'action', 'related', 'reportingInstance'];
+
+/** Only the series and the metadata of an event can change. */
+function requireImmutable(event: StoredObject, previous: StoredObject, findings: Findings): void {
+  for (const [own, stored] of [...RENAMED, ...IMMUTABLE.map((field) => [field, field] as const)]) {
+    const value = event[own];
+    if (equalJson(value, previous[own])) continue;
+    findings.invalid(stored, value ?? '', 'field is immutable');
+  }
+}
+
+function validateSeries(event: StoredObject, findings: Findings): void {
+  const series = objectIn(event, 'series');
+  if (!series) return;
+  if (numberIn(series, 'count') < 2) {
+    findings.invalid('series.count', '', 'should be at least 2');
+  }
+  if (!isSet(series, 'lastObservedTime')) findings.required('series.lastObservedTime');
+}
 
 function toStored<T extends StoredObject>(event: T): T {
   return renamed(event, 'v1', RENAMED);

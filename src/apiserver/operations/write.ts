@@ -230,7 +230,7 @@ function asStored(
   const defaulted = withDefaults(own, definition);
   requireValid(stored, defaulted, [
     ...validateObject(call, defaulted),
-    ...(definition.hooks?.validate?.(defaulted, undefined) ?? []),
+    ...(definition.hooks?.validate?.(defaulted, before) ?? []),
   ]);
   const tracked = applied ? defaulted : withTrackedFields(call, before, defaulted);
   return [{ ...call, definition: stored }, toStored(tracked)];

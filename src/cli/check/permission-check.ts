@@ -138,6 +138,11 @@ export interface PermissionPlan {
   /** Empty: all namespaces. */
   readonly namespaces: readonly string[];
   /**
+   * API group of events.
+   * @default the core group
+   */
+  readonly eventGroup?: string;
+  /**
    * Whether an endpoint authorizes its clients by the review APIs.
    * @default false
    */
@@ -154,13 +159,17 @@ export interface PermissionPlan {
  */
 export function requiredPermissions(read: ReadFile, plan: PermissionPlan): RequiredPermissions[] {
   const { controllers, namespaces, leases, hasProtectedEndpoints = false } = plan;
+  const { eventGroup = '' } = plan;
   const everywhere = namespaces.length > 0 ? namespaces : [undefined];
   const own = controllers.map(({ name, isOnByDefault }): RequiredPermissions => {
     const file = isOnByDefault ? `rbac/controllers/${name}.yaml` : `rbac/${name}/role.yaml`;
     return { part: name, permissions: permissionsOf(rulesIn(read(file)), everywhere) };
   });
   const events = permissionsOf(
-    rulesIn(read('rbac/events/events.yaml')),
+    rulesIn(read('rbac/events/events.yaml')).map((rule) => ({
+      ...rule,
+      apiGroups: rule.apiGroups.filter((group) => group === eventGroup),
+    })),
     // Events about a Lease are created in its namespace.
     [...new Set([...everywhere, ...(leases && namespaces.length > 0 ? [leases.namespace] : [])])],
   );

@@ -82,6 +82,7 @@ function planOf(
   {
     controllers,
     namespaces,
+    eventApiVersion,
     leaderElection,
     metricsBindAddress,
     debugBindAddress,
@@ -103,6 +104,7 @@ function planOf(
         isBuiltin: !resource.group.includes('.'),
       })),
     namespaces,
+    eventGroup: eventApiVersion === 'v1' ? '' : 'events.k8s.io',
     hasProtectedEndpoints:
       (metricsBindAddress !== undefined && serving.isMetricsSecure) ||
       [debugBindAddress, profilerAddress].some(isNonLoopback),

@@ -135,6 +135,11 @@ const RUN_OPTIONS = {
       help: 'Period after which every object is synced again without a change; 0 disables resyncs',
       default: '10h',
     }),
+    'event-api-version': choiceOption({
+      help: 'API of Events: "v1", or "events.k8s.io/v1" with series of repetitions',
+      default: 'v1',
+      choices: ['v1', 'events.k8s.io/v1'],
+    }),
   }),
   ...optionGroup('Leader election', {
     'leader-elect': booleanOption({
@@ -304,6 +309,7 @@ const SHOWN_BY_CHECK: readonly (keyof RunOptions)[] = [
   'config',
   'controllers',
   'namespaces',
+  'event-api-version',
   'leader-elect',
   'leader-elect-resource-name',
   'leader-elect-resource-namespace',

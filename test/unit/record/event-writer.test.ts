@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiError } from '../../../src/api/api-error.ts';
 import { EVENTS } from '../../../src/api/builtin.ts';
+import { CORE_EVENTS } from '../../../src/record/event-api.ts';
 import { classifyFailure, EventWriter } from '../../../src/record/event-writer.ts';
 import type { WriteFailure } from '../../../src/record/event-writer.ts';
 import type { RecordedEvent } from '../../../src/record/recorded-event.ts';
@@ -11,7 +12,7 @@ import { apiError, FakeEventServer } from './fake-event-server.ts';
 
 function newWriter() {
   const server = new FakeEventServer();
-  const writer = new EventWriter(server.client);
+  const writer = new EventWriter(server.client, CORE_EVENTS);
   const { signal } = new AbortController();
   const { event } = newCorrelator();
   const first = event('Synced', 'it is');
@@ -96,7 +97,8 @@ test('continues the count in each of two processes that emit the same event in t
     return { ...first, metadata, involvedObject, count };
   };
   const count = async () => (await simulation.client.list(EVENTS)).items.map((item) => item.count);
-  const [a, b] = [new EventWriter(simulation.client), new EventWriter(simulation.client)];
+  const newWriter = () => new EventWriter(simulation.client, CORE_EVENTS);
+  const [a, b] = [newWriter(), newWriter()];
   await a.write(occurrence(1, '10'), signal);
   await a.write(occurrence(2, '11'), signal);
   await b.write(occurrence(1, '11'), signal);

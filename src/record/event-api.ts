@@ -1,0 +1,107 @@
+import { EVENTS } from '../api/builtin.ts';
+import type { Event } from '../api/builtin.ts';
+import { microTimestamp, timestamp } from '../api/conditions.ts';
+import type { Draft, KubernetesObject } from '../api/object.ts';
+import type { Resource } from '../api/resource.ts';
+import type { InvolvedObject, RecordedEvent } from './recorded-event.ts';
+
+/** API in which events are written. The server stores and serves the same objects in both. */
+export type EventApiVersion = 'v1' | 'events.k8s.io/v1';
+
+/** How one API represents events. */
+export interface EventApi<T extends KubernetesObject> {
+  readonly resource: Resource<T>;
+  /** Formats a time in milliseconds. */
+  readonly timeOf: (ms: number) => string;
+  /** Whether repetitions are a series, most of which are only counted. */
+  readonly hasSeries: boolean;
+  /** Returns the event to create. */
+  draft(event: RecordedEvent): Draft<T>;
+  /** Returns the strategic merge patch of a repeated event with its total count. */
+  repetition(event: RecordedEvent, count: number): object;
+  /** Returns the number of occurrences of an event on the server. */
+  countOf(stored: T): number;
+  /** Returns the resourceVersion of the object at the last occurrence that the server knows. */
+  subjectVersionOf(stored: T): string | undefined;
+}
+
+/** Events of the core group, with a count. */
+export const CORE_EVENTS: EventApi<Event> = {
+  resource: EVENTS,
+  timeOf: timestamp,
+  hasSeries: false,
+  draft: (event) => event as Draft<Event>,
+  repetition: ({ lastTimestamp, message, involvedObject: { resourceVersion } }, count) => ({
+    ...(resourceVersion && { involvedObject: { resourceVersion } }),
+    count,
+    lastTimestamp,
+    message,
+  }),
+  countOf: ({ count = 1 }) => count,
+  subjectVersionOf: ({ involvedObject }) => involvedObject.resourceVersion,
+};
+
+/** An Event of events.k8s.io/v1. The server rejects changes of all fields but the series and the metadata. */
+export interface SeriesEvent extends KubernetesObject {
+  eventTime: string;
+  type: RecordedEvent['type'];
+  reason: string;
+  action: string;
+  note: string;
+  regarding: InvolvedObject;
+  related?: InvolvedObject;
+  reportingController: string;
+  reportingInstance: string;
+  /** Absent until the event is repeated. */
+  series?: { count: number; lastObservedTime: string };
+  /** Count of an event that was written in the core group. */
+  deprecatedCount?: number;
+}
+
+/** Limit of the server, in bytes. */
+const MAX_NOTE_BYTES = 1024;
+const MAX_FIELD_BYTES = 128;
+
+/** Events of events.k8s.io, whose repetitions are a series. */
+export const SERIES_EVENTS: EventApi<SeriesEvent> = {
+  resource: {
+    group: 'events.k8s.io',
+    version: 'v1',
+    plural: 'events',
+    kind: 'Event',
+    namespaced: true,
+  },
+  timeOf: microTimestamp,
+  hasSeries: true,
+  draft: (event) => {
+    const { metadata, type, reason, involvedObject, related, firstTimestamp, source } = event;
+    const { component, host } = source;
+    return {
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata,
+      eventTime: firstTimestamp,
+      type,
+      reason,
+      action: truncateBytes(event.action ?? reason, MAX_FIELD_BYTES),
+      note: truncateBytes(event.message, MAX_NOTE_BYTES),
+      regarding: involvedObject,
+      ...(related && { related }),
+      reportingController: component,
+      // As client-go: unique among the replicas.
+      reportingInstance: truncateBytes(host ? `${component}-${host}` : component, MAX_FIELD_BYTES),
+      ...SERIES_EVENTS.repetition(event, event.count),
+    };
+  },
+  repetition: ({ lastTimestamp }, count) =>
+    count < 2 ? {} : { series: { count, lastObservedTime: lastTimestamp } },
+  countOf: ({ series, deprecatedCount = 1 }) => series?.count ?? deprecatedCount,
+  subjectVersionOf: ({ regarding }) => regarding.resourceVersion,
+};
+
+/** Truncates a text to a number of bytes in UTF-8. Does not cut a character. */
+function truncateBytes(text: string, bytes: number): string {
+  if (Buffer.byteLength(text) <= bytes) return text;
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytes - 3));
+  return `${text.slice(0, read)}…`;
+}
