@@ -75,6 +75,11 @@ export interface LeaderElectionConfig {
    * @default 1
    */
   readonly shards?: number;
+  /**
+   * Whether the process stands by again after it lost the Lease.
+   * @default false
+   */
+  readonly stepDown?: boolean;
 }
 
 export interface RequestLimits {
@@ -142,6 +147,10 @@ function leaderElection(values: OptionValues<RunOptions>): LeaderElectionConfig 
       throw new UsageError('--shards requires --leader-elect: each shard has a Lease');
     return undefined;
   }
+  const stepDown = values['leader-elect-step-down'];
+  if (stepDown && shards > 1) {
+    throw new UsageError('--leader-elect-step-down=true requires --shards=1');
+  }
   const name = values['leader-elect-resource-name'];
   const namespace = values['leader-elect-resource-namespace'];
   const leaseDurationMs = values['leader-elect-lease-duration'];
@@ -175,6 +184,7 @@ function leaderElection(values: OptionValues<RunOptions>): LeaderElectionConfig 
     retryPeriodMs,
     releaseOnCancel: values['leader-elect-release-on-cancel'],
     ...(shards > 1 && { shards }),
+    ...(stepDown && { stepDown }),
   });
 }
 

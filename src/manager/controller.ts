@@ -78,22 +78,23 @@ const QUIET_CONFLICTS = 5;
  */
 export class Controller implements Runnable {
   readonly name: string;
-  readonly queue: WorkQueue<ObjectKey>;
+  #queue: WorkQueue<ObjectKey>;
   readonly #deps: ControllerDeps;
   readonly #handler: SyncHandler;
-  readonly #pool: WorkerPool<ObjectKey>;
+  #pool: WorkerPool<ObjectKey>;
+  readonly #options: ControllerOptions;
   readonly #queueLog: Logger;
   readonly #keyName: string;
   readonly #gate: RunGate;
   readonly #syncLog: SyncLog;
-  readonly #conflicts: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_BACKOFF);
+  #conflicts: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_BACKOFF);
   readonly #registrations: HandlerRegistration[] = [];
   readonly #wallClock: WallClockKeys;
   readonly #sources: Source[] = [];
   readonly #ownership: KeyOwnership | undefined;
   readonly #observer: ControllerObserver | undefined;
-  /** One function for each informer: enqueues the keys of a shard. */
-  readonly #requeues: ((shard: number) => void)[] = [];
+  /** One function for each informer: enqueues the selected keys of its objects. */
+  readonly #requeues: ((isWanted: (key: ObjectKey) => boolean, cause: string) => void)[] = [];
   /** Informer of the reconciled kind. */
   #reconciled: SharedInformer | undefined;
   /** Maps an object to its controller owner of the reconciled kind. */
@@ -102,17 +103,11 @@ export class Controller implements Runnable {
 
   constructor(deps: ControllerDeps, options: ControllerOptions) {
     checkOptions(options, CONTROLLER_OPTIONS, 'Controller');
-    const {
-      name,
-      kind,
-      sync,
-      concurrency = DEFAULT_CONCURRENCY,
-      syncTimeoutMs,
-      maxRetries,
-    } = options;
-    const { client, clock, log, random } = deps;
-    const { workqueue, reconcile = noReconcileMetrics } = deps.metrics ?? {};
+    const { name, kind, sync } = options;
+    const { client, clock, log } = deps;
+    const { reconcile = noReconcileMetrics } = deps.metrics ?? {};
     this.name = name;
+    this.#options = options;
     this.#deps = { ...deps, log: log.with({ controller: name }) };
     this.#handler = sync;
     this.#queueLog = this.#deps.log.v(3);
@@ -133,20 +128,39 @@ export class Controller implements Runnable {
       metrics: reconcile.postponed(name),
       recorder: deps.events?.recorder(`${kind.toLowerCase()}-controller`),
     });
-    this.queue = new WorkQueue<ObjectKey>(
+    this.#queue = this.#newQueue();
+    this.#pool = this.#newPool();
+    if (deps.sharding) this.#ownership = this.#serveShards(deps.sharding);
+    this.#observer = deps.observe?.(this);
+  }
+
+  /** The queue of the current term; another one after a lost lease, if the process stands by again. */
+  get queue(): WorkQueue<ObjectKey> {
+    return this.#queue;
+  }
+
+  #newQueue(): WorkQueue<ObjectKey> {
+    const { name, rateLimiter } = this.#options;
+    const { clock, metrics } = this.#deps;
+    return new WorkQueue<ObjectKey>(
       { name, clock },
       {
         tenantOf: (key) => splitKey(key).namespace ?? '',
-        metrics: workqueue,
-        rateLimiter: options.rateLimiter,
+        metrics: metrics?.workqueue,
+        rateLimiter,
       },
     );
-    this.#pool = new WorkerPool(
-      { name, queue: this.queue, clock, log, random, handler: this.#sync },
+  }
+
+  #newPool(): WorkerPool<ObjectKey> {
+    const { name, concurrency = DEFAULT_CONCURRENCY, syncTimeoutMs, maxRetries } = this.#options;
+    const { clock, log, random, drainTimeoutMs, metrics } = this.#deps;
+    return new WorkerPool(
+      { name, queue: this.#queue, clock, log, random, handler: this.#sync },
       {
         concurrency,
         keyName: this.#keyName,
-        drainTimeoutMs: deps.drainTimeoutMs,
+        drainTimeoutMs,
         syncTimeoutMs,
         maxRetries,
         isSlow: isCausedByInvalid,
@@ -154,11 +168,24 @@ export class Controller implements Runnable {
           this.#syncLog.finish(report, runLog);
           this.#observer?.ended(report);
         },
-        metrics: reconcile,
+        metrics: metrics?.reconcile,
       },
     );
-    if (deps.sharding) this.#ownership = this.#serveShards(deps.sharding);
-    this.#observer = deps.observe?.(this);
+  }
+
+  /**
+   * Replaces queue and workers, and enqueues the keys of all cached objects, so that `run` can be called again after it
+   * has ended. Call it when the signal of `run` aborts, before its other listeners: no event is then missed. Failures
+   * of keys are forgotten.
+   */
+  restart(): void {
+    const former = this.#queue;
+    const { ready, delayed, processing } = former.snapshot();
+    for (const { key } of [...ready, ...delayed, ...processing]) former.forget(key);
+    this.#queue = this.#newQueue();
+    this.#pool = this.#newPool();
+    this.#conflicts = exponentialLimiter(CATCH_UP_BACKOFF);
+    for (const requeue of this.#requeues) requeue(() => true, 'the lease was lost');
   }
 
   /** Enqueues the key of each changed object of the reconciled kind. Call it before `owns`. */
@@ -249,12 +276,11 @@ export class Controller implements Runnable {
         resyncPeriodMs: this.#deps.resyncPeriodMs ?? 0,
       }),
     );
-    this.#requeues.push((shard) => {
+    this.#requeues.push((isWanted, cause) => {
       for (const object of informer.lister.list()) {
         if (!predicate.create(object, true)) continue;
         for (const key of allKeys(map, object)) {
-          if (this.#deps.sharding?.shardOf(key) !== shard) continue;
-          this.#sink.add(key, { priority: LOW_PRIORITY, cause: 'its shard was taken over' });
+          if (isWanted(key)) this.#sink.add(key, { priority: LOW_PRIORITY, cause });
         }
       }
     });
@@ -267,7 +293,9 @@ export class Controller implements Runnable {
     const keys = {
       informers: () => this.#informers,
       requeue: (shard: number) => {
-        for (const requeue of this.#requeues) requeue(shard);
+        for (const requeue of this.#requeues) {
+          requeue((key) => sharding.shardOf(key) === shard, 'its shard was taken over');
+        }
       },
     };
     serveShards(sharding, ownership, keys, { clock, log, random });
@@ -294,8 +322,9 @@ export class Controller implements Runnable {
     log.info('Starting controller');
     if (!(await this.#synced(signal))) return;
     const sources = this.#sources.map((add) => (signal: AbortSignal) => add(this.#sink, signal));
+    const pool = this.#pool;
     try {
-      await runAll([(signal) => this.#pool.run(signal), ...sources], signal);
+      await runAll([(signal) => pool.run(signal), ...sources], signal);
     } finally {
       this.#gate.close();
       this.#syncLog.close();

@@ -1,5 +1,6 @@
 import type { WriteFence } from '../client/write-fence.ts';
 import { LeaderElector } from '../leaderelection/leader-elector.ts';
+import { LeaderTerms } from '../leaderelection/leader-terms.ts';
 import type { LeaderElectorDeps } from '../leaderelection/leader-elector.ts';
 import { ELECTOR_OPTIONS } from '../leaderelection/leader-elector-options.ts';
 import type { LeaderElectorOptions } from '../leaderelection/leader-elector-options.ts';
@@ -18,6 +19,7 @@ const OPTIONS: OptionNames<LeaderElectionOptions> = {
   client: true,
   fence: true,
   shards: true,
+  stepDown: true,
 };
 
 /** How replicas share the work: a single leader, or shards. */
@@ -32,6 +34,13 @@ export interface LeaderElectionOptions extends Omit<LeaderElectorOptions, 'defer
    * @default 1
    */
   readonly shards?: number | undefined;
+  /**
+   * Whether a process that lost its lease stops its controllers and stands by again. Otherwise the program ends with a
+   * `LeadershipLostError`. If the controllers do not stop within `gracefulShutdownTimeoutMs`, it ends, too. Not
+   * possible with shards.
+   * @default false
+   */
+  readonly stepDown?: boolean | undefined;
 }
 
 /** Dependencies of `newCoordination`. */
@@ -42,6 +51,8 @@ export interface CoordinationDeps extends Pick<
   readonly events: EventBroadcaster;
   /** Time to flush events before a Lease is released, in milliseconds. */
   readonly flushTimeoutMs: number;
+  /** Time for the controllers to stop after a lost lease, in milliseconds. */
+  readonly stepDownTimeoutMs: number;
 }
 
 /** The role of this replica among several. */
@@ -49,25 +60,35 @@ export interface Coordination {
   readonly leadership: Leadership & Pick<LeaderElector, 'mayWrite' | 'health'>;
   /** Decides which keys belong to this replica; undefined if the leader has all keys. */
   readonly sharding: Sharding | undefined;
+  /** The leadership, if the process stands by again after a lost lease. */
+  readonly terms: LeaderTerms | undefined;
 }
 
-/** Creates a leader elector, or shards with one Lease each, and lets it guard the fence. */
+/**
+ * Creates a leader elector, or shards with one Lease each, and lets it guard the fence.
+ *
+ * @throws {RangeError} on `stepDown` with shards
+ */
 export function newCoordination(
   deps: CoordinationDeps,
   options: LeaderElectionOptions,
 ): Coordination {
   checkOptions(options, OPTIONS, 'leaderElection');
-  const { client, fence, shards = 1, ...terms } = options;
-  const { events, flushTimeoutMs, log, ...rest } = deps;
+  const { client, fence, shards = 1, stepDown = false, ...election } = options;
+  const { events, flushTimeoutMs, stepDownTimeoutMs, log, ...rest } = deps;
+  if (stepDown && shards > 1) {
+    throw new RangeError('stepDown must be false with shards: a replica that lost a shard ends');
+  }
   const electorDeps: LeaderElectorDeps = {
     ...rest,
     client,
     log: log.named('leaderelection'),
-    recorder: events.recorder(terms.name),
+    recorder: events.recorder(election.name),
     flushEvents: () => events.flush(flushTimeoutMs),
   };
-  const sharding = shards > 1 ? new Shards(electorDeps, { ...terms, count: shards }) : undefined;
-  const leadership = sharding ?? new LeaderElector(electorDeps, terms);
+  const sharding = shards > 1 ? new Shards(electorDeps, { ...election, count: shards }) : undefined;
+  const terms = stepDown ? new LeaderTerms(electorDeps, election, stepDownTimeoutMs) : undefined;
+  const leadership = sharding ?? terms ?? new LeaderElector(electorDeps, election);
   fence.guardedBy(() => leadership.mayWrite());
-  return { leadership, sharding };
+  return { leadership, sharding, terms };
 }

@@ -20,7 +20,9 @@ import { newCoordination } from './coordination.ts';
 import type { Coordination, LeaderElectionOptions } from './coordination.ts';
 import { cachePage, ObservedLeases, statusPage } from '../serving/debug-pages.ts';
 import type { ObservedLease } from '../serving/debug-pages.ts';
+import type { LeaderTerms } from '../leaderelection/leader-terms.ts';
 import { Manager } from './manager.ts';
+import { termClient } from './term-client.ts';
 import { SyncHistory } from './sync-history.ts';
 import { isLoopback } from '../serving/bind-address.ts';
 import { queuePages } from '../serving/queue-pages.ts';
@@ -211,11 +213,13 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
         onLease: leases.observe,
         events,
         flushTimeoutMs,
+        stepDownTimeoutMs: gracefulShutdownTimeoutMs,
       },
       leaderElection,
     );
+  const terms = coordination?.terms;
   const controllers = options.controllers({
-    client,
+    client: terms ? termClient(client, () => terms.term) : client,
     clock,
     log,
     random,
@@ -249,7 +253,8 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
     const runnable = needsBarrier
       ? withSyncBarrier(controller, { clock, log, random })
       : controller;
-    manager.add('controllers', metrics ? withRunningMetric(runnable, metrics.manager) : runnable);
+    const measured = metrics ? withRunningMetric(runnable, metrics.manager) : runnable;
+    manager.add('controllers', terms ? inTerms(controller, measured, terms) : measured);
   }
   if (singlePass) manager.add('controllers', stopAfterPass(singlePass, manager));
   return manager;
@@ -269,6 +274,19 @@ function withRunningMetric(controller: Runnable, metrics: ManagerMetrics): Runna
         metrics.running(name, false);
       }
     },
+  };
+}
+
+/** Runs `runnable`, which is or wraps `controller`, in each term. */
+function inTerms(controller: Controller, runnable: Runnable, terms: LeaderTerms): Runnable {
+  return {
+    name: runnable.name,
+    run: (signal) =>
+      terms.during((end) => {
+        const restart = () => void (signal.aborted || controller.restart());
+        end.addEventListener('abort', restart, { once: true });
+        return runnable.run(end);
+      }, signal),
   };
 }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { LEASES } from '../../src/api/builtin.ts';
+import { LEASES, PODS } from '../../src/api/builtin.ts';
 import { LeadershipLostError } from '../../src/leaderelection/leader-elector.ts';
 import { Deferred } from '../../src/util/deferred.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
-import { Replicas } from '../support/replicas.ts';
+import { LEADER_ELECTION, Replicas } from '../support/replicas.ts';
 import type { Replica } from '../support/replicas.ts';
 import { seeded } from '../support/simulation.ts';
 
@@ -201,6 +201,120 @@ describe('A standby whose Pod cache lags behind', () => {
   });
 });
 
+describe('Replicas that step down when they lose the lease', () => {
+  let simulation: Replicas;
+  const stepDown = { leaderElection: { ...LEADER_ELECTION, stepDown: true } };
+  const start = (identity: string) => simulation.startReplica(identity, { config: stepDown });
+  const standsBy = (replica: Replica) =>
+    simulation.until(`${replica.identity} stands by`, async () =>
+      replica.hasLogged('Stopped the controllers; standing by'),
+    );
+  const leads = (replica: Replica) =>
+    simulation.until(
+      `${replica.identity} leads`,
+      async () => simulation.writers().join() === replica.identity,
+      { withinMs: LEASE_MS + POLL_MS },
+    );
+
+  beforeEach(async () => {
+    simulation = new Replicas();
+    simulation.startCluster();
+    await simulation.installCrd();
+    simulation.server.faults.beforeRequest(({ method, info, userAgent }) => {
+      const isWrite = method !== 'GET' && info?.resource === 'pods';
+      const isOwn = simulation.replicas.some(({ identity }) => identity === userAgent);
+      if (isWrite && isOwn) assert.deepEqual(simulation.writers(), [userAgent]);
+      return undefined;
+    });
+  });
+  afterEach(() => simulation.end());
+
+  it('alternate without a restart, and each reconciles what changed meanwhile', async () => {
+    const a = start('a');
+    await simulation.pass(100);
+    const b = start('b');
+    await simulation.applyCount({ count: 3 });
+    await simulation.untilReady(3);
+    for (const [leader, next, count] of [
+      [a, b, 5],
+      [b, a, 2],
+    ] as const) {
+      leader.network('without leases');
+      await standsBy(leader);
+      await leads(next);
+      await simulation.patchCount({ count });
+      await simulation.untilReady(count);
+      leader.network('up');
+      await simulation.pass(LEASE_MS);
+      assert.deepEqual(simulation.writers(), [next.identity]);
+    }
+    assert.deepEqual([a.ending, b.ending], [undefined, undefined]);
+    const listed = simulation.server.requests.recent.filter(
+      ({ info, path, userAgent }) =>
+        info?.resource === 'pods' && userAgent !== 'cluster' && path.includes('sendInitialEvents'),
+    );
+    assert.equal(listed.length, 2, 'the informers keep running');
+    a.stop();
+    await leads(b);
+    assert.equal(a.ending, 'ended');
+  });
+
+  it('lead again after an outage, and lose neither created nor deleted objects of that time', async () => {
+    const a = start('a');
+    await simulation.applyCount({ count: 2 });
+    await simulation.untilReady(2);
+    a.network('down');
+    await standsBy(a);
+    await simulation.applyCount({ count: 1 }, 'created-meanwhile');
+    const before = simulation.writesOf(a).length;
+    await simulation.pass(60_000);
+    assert.equal(simulation.writesOf(a).length, before);
+    await simulation.client.delete(PODS, {
+      namespace: simulation.namespace,
+      name: `${simulation.at.name}-0`,
+    });
+    a.network('up');
+    await leads(a);
+    await simulation.until('all Pods', async () => (await simulation.podNames()).length === 3);
+    assert.equal(a.ending, undefined);
+  });
+
+  it('send no write of a sync that the loss of the lease interrupted', async () => {
+    const a = start('a');
+    await simulation.applyCount({ count: 1 });
+    await simulation.untilReady(1);
+    // Longer than the lease lasts: the creations are in flight when it is lost.
+    simulation.server.faults.delayNext({ verb: 'create', resource: 'pods' }, 12_000, { times: 2 });
+    await simulation.patchCount({ count: 10 });
+    await simulation.pass(100);
+    a.network('without leases');
+    await standsBy(a);
+    const before = simulation.writesOf(a).length;
+    await simulation.pass(20_000);
+    assert.equal(simulation.writesOf(a).length, before);
+    a.network('up');
+    await leads(a);
+    await simulation.untilReady(10);
+    assert.equal((await simulation.pods()).length, 10);
+  });
+
+  it('keep leading if renewals are slow but in time, and step down if they are too slow', async () => {
+    const a = start('a');
+    await simulation.applyCount({ count: 1 });
+    await simulation.untilReady(1);
+    const slow = (ms: number, times: number) =>
+      simulation.server.faults.delayNext({ resource: 'leases' }, ms, { times });
+    slow(2500, 8);
+    await simulation.pass(40_000);
+    assert.ok(!a.hasLogged('Stopped the controllers; standing by'));
+    slow(6000, 6);
+    await standsBy(a);
+    await leads(a);
+    await simulation.patchCount({ count: 2 });
+    await simulation.untilReady(2);
+  });
+});
+
 describe('Three replicas under random disruptions', () => {
   const DISRUPTIONS = [
     'stop',
@@ -212,8 +326,12 @@ describe('Three replicas under random disruptions', () => {
     'network up',
   ] as const;
 
-  for (const seed of [1, 5]) {
-    it(`has at most one writer at a time and loses no work (seed ${seed})`, async () => {
+  for (const [seed, stepDown] of [
+    [1, false],
+    [2, true],
+  ] as const) {
+    const how = stepDown ? ', stepping down' : '';
+    it(`has at most one writer at a time and loses no work (seed ${seed}${how})`, async () => {
       const simulation = new Replicas(seed);
       const random = seeded(seed);
       const pick = <T>(from: readonly T[]): T | undefined =>
@@ -221,7 +339,8 @@ describe('Three replicas under random disruptions', () => {
       simulation.startCluster();
       await simulation.installCrd();
       let started = 0;
-      const start = () => simulation.startReplica(`replica-${started++}`);
+      const config = { leaderElection: { ...LEADER_ELECTION, stepDown } };
+      const start = () => simulation.startReplica(`replica-${started++}`, { config });
       const alive = () =>
         simulation.replicas.filter(({ ending, wasKilled }) => !ending && !wasKilled);
       await simulation.applyCount({ count: 1 });
@@ -265,6 +384,8 @@ describe('Three replicas under random disruptions', () => {
       start();
       await simulation.until('one leads', async () => simulation.writers().length === 1);
       await simulation.untilReady(desired);
+      const failed = simulation.replicas.filter(({ ending }) => ending instanceof Error);
+      if (stepDown) assert.deepEqual(failed, []);
       await simulation.end();
     });
   }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { EventBroadcaster } from '../../src/record/event-broadcaster.ts';
+import { systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/logger.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
@@ -164,10 +165,10 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
   });
 
   it('describe and events show events of events.k8s.io with their series', async () => {
-    const { client, clock, at } = cluster;
+    const { client, at } = cluster;
     const abort = new AbortController();
     const broadcaster = new EventBroadcaster(
-      { client, clock, log: silentLogger },
+      { client, clock: systemClock, log: silentLogger },
       { apiVersion: 'events.k8s.io/v1' },
     );
     const running = broadcaster.run(abort.signal);

@@ -94,7 +94,7 @@ function requireImmutable(event: StoredObject, previous: StoredObject, findings:
 function validateSeries(event: StoredObject, findings: Findings): void {
   const series = objectIn(event, 'series');
   if (!series) return;
-  if (numberIn(series, 'count') < 2) {
+  if ((numberIn(series, 'count') ?? 0) < 2) {
     findings.invalid('series.count', '', 'should be at least 2');
   }
   if (!isSet(series, 'lastObservedTime')) findings.required('series.lastObservedTime');

@@ -175,6 +175,9 @@ const RUN_OPTIONS = {
       help: 'Namespace of the Lease. Default: the namespace of the service account or of the kubeconfig context',
       environment: ['POD_NAMESPACE'],
     }),
+    'leader-elect-step-down': booleanOption({
+      help: 'After the Lease is lost, stop the controllers and stand by again instead of exiting; not with --shards',
+    }),
     shards: integerOption({
       help: 'Number of shards. The replica that holds the Lease of a shard reconciles its objects; more than 1 requires --leader-elect',
       default: 1,

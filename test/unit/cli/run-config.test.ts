@@ -33,6 +33,7 @@ test('has defaults for local runs', () => {
     ]),
     flags: { 'pod-count-events': true },
     resyncPeriodMs: 36_000_000,
+    eventApiVersion: 'v1',
     leaderElection: undefined,
     requests: { qps: undefined, burst: 30, timeoutMs: 30_000 },
     gracefulShutdownTimeoutMs: 30_000,
@@ -115,6 +116,7 @@ test('converts flags to the units of the program, and to text for the log', () =
     ]),
     flags: { 'pod-count-events': true },
     resyncPeriodMs: 5_400_000,
+    eventApiVersion: 'v1',
     leaderElection: {
       name: 'mine',
       namespace: 'ops',

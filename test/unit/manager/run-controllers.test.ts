@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
+import { ApiError } from '../../../src/api/api-error.ts';
 import { LEASES, PODS } from '../../../src/api/builtin.ts';
+import type { ObjectKey } from '../../../src/api/object-key.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { WriteFence } from '../../../src/client/write-fence.ts';
@@ -11,6 +13,9 @@ import type {
   ControllerKit,
   ControllerManagerOptions,
 } from '../../../src/manager/run-controllers.ts';
+import { metricsOf } from '../../../src/metrics/metrics.ts';
+import { createRegistry, expose } from '../../../src/metrics/registry.ts';
+import type { HttpHandler } from '../../../src/util/http.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { done } from '../../../src/workqueue/outcome.ts';
 
@@ -124,4 +129,80 @@ test('runs the controllers of one of two replicas, and those of the other after 
   assert.deepEqual(ran, ['a default/one', 'b default/two']);
   const lease = await client.get(LEASES, { namespace: 'default', name: 'labeller' });
   assert.equal(lease.spec?.holderIdentity, 'b');
+});
+
+test('steps down when the lease is lost: stops controllers, starts them with a clean queue when it leads again, and reports both', async (context) => {
+  const { clock, client, server, run, createPod } = newFixture(context);
+  const registry = createRegistry();
+  const fence = new WriteFence();
+  let isCut = false;
+  const cut: HttpHandler = (request) => {
+    if (isCut) throw new ApiError({ kind: 'unreachable', message: 'cut' });
+    return server.handler(request);
+  };
+  const lease = new HttpClient({ handler: cut, server: 'https://test', clock });
+  let controller: Controller | undefined;
+  let syncs = 0;
+  const late: Promise<unknown>[] = [];
+  run(
+    {
+      metrics: metricsOf(registry),
+      leaderElection: {
+        client: lease,
+        fence,
+        identity: 'a',
+        namespace: 'default',
+        name: 'test',
+        stepDown: true,
+      },
+      controllers: (kit) => {
+        const pods = kit.informers.for(PODS);
+        controller = new Controller(kit, {
+          name: 'test',
+          kind: PODS.kind,
+          sync: async (key, { client: own }) => {
+            syncs++;
+            const pod = pods.lister.get(key);
+            // Not awaited, without the signal of the sync: the server asks for a retry in the next term.
+            const body = { metadata: { labels: { sync: String(syncs) } } };
+            if (pod && syncs === 2) {
+              const patch = { type: 'merge', body } as const;
+              late.push(own.patch(PODS, pod.metadata, patch).catch((error: unknown) => error));
+            }
+            throw new Error('always');
+          },
+        });
+        return [controller.for(pods)];
+      },
+    },
+    new HttpClient({ handler: fence.wrap(server.handler), server: 'https://test', clock }),
+  );
+  const state = async () => {
+    const text = (await expose(registry)).text;
+    return ['leader_election_master_status', 'running_managed_controllers'].map((name) =>
+      Number(new RegExp(`^${name}\\{.*\\} (\\d)$`, 'm').exec(text)?.[1]),
+    );
+  };
+  await createPod('one');
+  server.faults.failNext({ verb: 'patch', resource: 'pods' }, 429, { retryAfterSeconds: 30 });
+  await clock.advance(2000);
+  assert.deepEqual(await state(), [1, 1]);
+  const [before, first] = [syncs, controller?.queue];
+  assert.ok(first && first.retries('default/one' as ObjectKey) > 3);
+  isCut = true;
+  await clock.advance(12_000);
+  assert.deepEqual(await state(), [0, 0]);
+  const inFirst = syncs;
+  assert.ok(inFirst >= before);
+  await clock.advance(5000);
+  assert.equal(syncs, inFirst, 'a standby syncs nothing');
+  isCut = false;
+  await clock.advance(5000);
+  assert.deepEqual(await state(), [1, 1]);
+  assert.ok(syncs > inFirst + 3, 'without the backoff of the former term');
+  await clock.advance(60_000);
+  const [error] = await Promise.all(late);
+  assert.match(String(error), /leader election lost/);
+  const pod = await client.get(PODS, { namespace: 'default', name: 'one' });
+  assert.equal(pod.metadata.labels?.['sync'], undefined);
 });

@@ -1,25 +1,30 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { EVENTS } from '../../../src/api/builtin.ts';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
 import { EventBroadcaster } from '../../../src/record/event-broadcaster.ts';
 import type { EventSubject } from '../../../src/record/event-recorder.ts';
-import { Simulation } from '../../support/simulation.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
 const MINUTE = 60_000;
 
 describe('Events of events.k8s.io', () => {
-  let simulation: Simulation;
+  let clock: FakeClock;
+  let server: ApiServer;
+  let client: HttpClient;
   let stop: () => Promise<void>;
   const { log, lines } = recordingLogger();
 
   beforeEach(() => {
-    simulation = new Simulation();
+    clock = new FakeClock();
+    server = new ApiServer({ clock });
+    client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
     lines.length = 0;
   });
   afterEach(async () => {
     await stop();
-    await simulation.end();
     assert.deepEqual(
       lines.filter(({ level }) => level === 'error'),
       [],
@@ -27,7 +32,6 @@ describe('Events of events.k8s.io', () => {
   });
 
   function start(host = 'pod-a') {
-    const { client, clock } = simulation;
     const abort = new AbortController();
     const apiVersion = 'events.k8s.io/v1';
     const broadcaster = new EventBroadcaster({ client, clock, log }, { host, apiVersion });
@@ -43,7 +47,7 @@ describe('Events of events.k8s.io', () => {
     const recorder = start(host);
     return async (message: string, version = '1') => {
       recorder.normal(subject('web', version), 'Synced', message);
-      await simulation.settle();
+      await settle();
     };
   }
 
@@ -60,12 +64,12 @@ describe('Events of events.k8s.io', () => {
 
   /** The events as kubectl reads them. */
   const stored = async () => {
-    const { items } = await simulation.client.list(EVENTS, { namespace: 'default' });
+    const { items } = await client.list(EVENTS, { namespace: 'default' });
     return items;
   };
   const series = async () => (await stored()).map((event) => event.series?.count);
   const writes = () =>
-    simulation.server.requests.recent.filter(
+    server.requests.recent.filter(
       ({ method, info }) => method !== 'GET' && info?.resource === 'events',
     ).length;
 
@@ -74,7 +78,7 @@ describe('Events of events.k8s.io', () => {
       action: 'Scaling',
       related: subject('db'),
     });
-    await simulation.settle();
+    await settle();
     const [event] = await stored();
     assert.ok(event);
     const { type, reason, action, message, source, reportingComponent, reportingInstance } = event;
@@ -113,12 +117,12 @@ describe('Events of events.k8s.io', () => {
   it('have the final count after 6 to 12 minutes without an occurrence', async () => {
     const record = startRecording();
     for (let i = 0; i < 5; i++) await record('fine');
-    await simulation.clock.advance(12 * MINUTE);
-    await simulation.settle();
+    await clock.advance(12 * MINUTE);
+    await settle();
     assert.deepEqual(await series(), [5]);
     await record('fine');
     assert.deepEqual(await series(), [6], 'the next occurrence is written at once');
-    await simulation.clock.advance(60 * MINUTE);
+    await clock.advance(60 * MINUTE);
     assert.equal(writes(), 4);
   });
 
@@ -126,9 +130,9 @@ describe('Events of events.k8s.io', () => {
     const record = startRecording();
     for (let minute = 0; minute < 37; minute++) {
       await record('fine');
-      await simulation.clock.advance(MINUTE);
+      await clock.advance(MINUTE);
     }
-    await simulation.settle();
+    await settle();
     const [count = 0] = await series();
     assert.ok(count >= 30, String(count));
     assert.equal(writes(), 3);
