@@ -30,7 +30,7 @@ export const CORE_EVENTS: EventApi<Event> = {
   resource: EVENTS,
   timeOf: timestamp,
   hasSeries: false,
-  draft: (event) => event as Draft<Event>,
+  draft: (event) => event,
   repetition: ({ lastTimestamp, message, involvedObject: { resourceVersion } }, count) => ({
     ...(resourceVersion && { involvedObject: { resourceVersion } }),
     count,

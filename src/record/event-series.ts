@@ -38,8 +38,8 @@ export class EventSeries {
     const nowMs = this.#clock.monotonic();
     const series = this.#series.get(occurrence.key);
     if (!series) {
-      const begun = { isRepeated: false, lastMs: nowMs, writtenMs: nowMs, held: undefined };
-      if (this.#series.size < CAPACITY) this.#series.set(occurrence.key, begun);
+      const first = { isRepeated: false, lastMs: nowMs, writtenMs: nowMs, held: undefined };
+      if (this.#series.size < CAPACITY) this.#series.set(occurrence.key, first);
       return false;
     }
     series.lastMs = nowMs;

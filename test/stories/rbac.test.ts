@@ -486,7 +486,7 @@ describe('The installed roles', { skip: process.env['CONTROL_PLANE'] === 'embedd
         assert.equal(demand.namespaces.has(''), !isNamespaced);
         const own = permissionsOf(rulesOf(manifestsOf(story.role)));
         const shared = permissionsOf(rulesOf([...EVENTS_ROLE, ...LEASE_ROLE]));
-        const [forEvents, others] = split(demand.permissions, (line) => line.endsWith(' /events'));
+        const [forEvents, others] = split(demand.permissions, (line) => / \S*\/events$/.test(line));
         for (const line of forEvents) events.add(line);
         const [forLease, forSelf] = split(others, (line) => shared.includes(line));
         assert.deepEqual(forLease, permissionsOf(rulesOf(LEASE_ROLE)));

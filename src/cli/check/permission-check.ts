@@ -166,13 +166,10 @@ export function requiredPermissions(read: ReadFile, plan: PermissionPlan): Requi
     return { part: name, permissions: permissionsOf(rulesIn(read(file)), everywhere) };
   });
   const events = permissionsOf(
-    rulesIn(read('rbac/events/events.yaml')).map((rule) => ({
-      ...rule,
-      apiGroups: rule.apiGroups.filter((group) => group === eventGroup),
-    })),
+    rulesIn(read('rbac/events/events.yaml')),
     // Events about a Lease are created in its namespace.
     [...new Set([...everywhere, ...(leases && namespaces.length > 0 ? [leases.namespace] : [])])],
-  );
+  ).filter(({ group }) => group === eventGroup);
   const reviews = hasProtectedEndpoints ? rulesIn(read('rbac/metrics/auth-role.yaml')) : [];
   const lease = rulesIn(read('rbac/identity/leader-election.yaml')).map((rule): Rule =>
     rule.resourceNames ? named(rule, leases?.names ?? []) : rule,
