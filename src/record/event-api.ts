@@ -1,7 +1,7 @@
 import { EVENTS } from '../api/builtin.ts';
 import type { Event } from '../api/builtin.ts';
 import { microTimestamp, timestamp } from '../api/conditions.ts';
-import type { Draft, KubernetesObject } from '../api/object.ts';
+import type { Draft, KubernetesObject, StrategicMergePatch } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import type { InvolvedObject, RecordedEvent } from './recorded-event.ts';
 
@@ -17,8 +17,18 @@ export interface EventApi<T extends KubernetesObject> {
   readonly hasSeries: boolean;
   /** Returns the event to create. */
   draft(event: RecordedEvent): Draft<T>;
-  /** Returns the strategic merge patch of a repeated event with its total count. */
-  repetition(event: RecordedEvent, count: number): object;
+  /**
+   * Returns the patch of a repeated event with its total count.
+   *
+   * @param resourceVersion of the event on the server; the patch fails if it has changed
+   */
+  repetition(
+    event: RecordedEvent,
+    count: number,
+    resourceVersion: string | undefined,
+  ): StrategicMergePatch<T>;
+  /** A patch without changes. */
+  readonly emptyPatch: StrategicMergePatch<T>;
   /** Returns the number of occurrences of an event on the server. */
   countOf(stored: T): number;
   /** Returns the resourceVersion of the object at the last occurrence that the server knows. */
@@ -31,12 +41,17 @@ export const CORE_EVENTS: EventApi<Event> = {
   timeOf: timestamp,
   hasSeries: false,
   draft: (event) => event,
-  repetition: ({ lastTimestamp, message, involvedObject: { resourceVersion } }, count) => ({
-    ...(resourceVersion && { involvedObject: { resourceVersion } }),
-    count,
-    lastTimestamp,
-    message,
-  }),
+  repetition: ({ lastTimestamp, message, involvedObject }, count, resourceVersion) => {
+    const { resourceVersion: version } = involvedObject;
+    return {
+      ...(resourceVersion && { metadata: { resourceVersion } }),
+      ...(version && { involvedObject: { resourceVersion: version } }),
+      count,
+      lastTimestamp,
+      message,
+    };
+  },
+  emptyPatch: {},
   countOf: ({ count = 1 }) => count,
   subjectVersionOf: ({ involvedObject }) => involvedObject.resourceVersion,
 };
@@ -90,14 +105,21 @@ export const SERIES_EVENTS: EventApi<SeriesEvent> = {
       reportingController: component,
       // As client-go: unique among the replicas.
       reportingInstance: truncateBytes(host ? `${component}-${host}` : component, MAX_FIELD_BYTES),
-      ...SERIES_EVENTS.repetition(event, event.count),
+      ...series(event, event.count),
     };
   },
-  repetition: ({ lastTimestamp }, count) =>
-    count < 2 ? {} : { series: { count, lastObservedTime: lastTimestamp } },
+  repetition: (event, count, resourceVersion) => ({
+    ...(resourceVersion && { metadata: { resourceVersion } }),
+    ...series(event, count),
+  }),
+  emptyPatch: {},
   countOf: ({ series, deprecatedCount = 1 }) => series?.count ?? deprecatedCount,
   subjectVersionOf: ({ regarding }) => regarding.resourceVersion,
 };
+
+function series({ lastTimestamp }: RecordedEvent, count: number): Pick<SeriesEvent, 'series'> {
+  return count < 2 ? {} : { series: { count, lastObservedTime: lastTimestamp } };
+}
 
 /** Truncates a text to a number of bytes in UTF-8. Does not cut a character. */
 function truncateBytes(text: string, bytes: number): string {

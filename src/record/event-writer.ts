@@ -60,10 +60,7 @@ export class EventWriter<T extends KubernetesObject> {
   /** @returns false if the server does not have the event */
   async #update(event: RecordedEvent, known: StoredEvent, signal: AbortSignal): Promise<boolean> {
     const { before, resourceVersion } = known;
-    const body = {
-      ...(resourceVersion && { metadata: { resourceVersion } }),
-      ...this.#api.repetition(event, before + event.count),
-    };
+    const body = this.#api.repetition(event, before + event.count, resourceVersion);
     try {
       const stored = await this.#patch(event, body, signal);
       if (stored) this.#remember(event, stored, before);
@@ -78,7 +75,7 @@ export class EventWriter<T extends KubernetesObject> {
   /** Continues the count of the event on the server. @returns false if there is none */
   async #continue(event: RecordedEvent, signal: AbortSignal): Promise<boolean> {
     // An empty patch reads the event: emitters have no permission to get events.
-    const stored = await this.#patch(event, {}, signal);
+    const stored = await this.#patch(event, this.#api.emptyPatch, signal);
     if (!stored) return false;
     const total = this.#api.countOf(stored);
     const isSame = this.#api.subjectVersionOf(stored) === event.involvedObject.resourceVersion;
