@@ -177,7 +177,9 @@ describe('Taint eviction', () => {
   const taint = (taints: object[] | null) => bench.merge(NODES, 'node-1', { spec: { taints } });
   const NO_EXECUTE = { key: 'maintenance', effect: 'NoExecute' };
   const tolerating = (tolerationSeconds?: number) => ({
-    tolerations: [{ key: 'maintenance', operator: 'Exists', tolerationSeconds }],
+    tolerations: [
+      { key: 'maintenance', operator: 'Exists', effect: 'NoExecute', tolerationSeconds },
+    ],
   });
 
   it('deletes Pods that do not tolerate a NoExecute taint, after their toleration', async () => {
