@@ -169,16 +169,19 @@ class Module {
   }
 
   #fields(schema: Schema, name: string): Field[] {
-    const declared = Object.entries(schema.properties ?? {}).map(([property, of]): Field => ({
+    const isEmbedded = schema['x-kubernetes-embedded-resource'];
+    const properties = Object.entries(schema.properties ?? {}).filter(
+      // The server keeps the metadata of an embedded resource, although the schema has no fields of it.
+      ([property, of]) => !(isEmbedded && property === 'metadata' && !of.properties),
+    );
+    const declared = properties.map(([property, of]): Field => ({
       name: property,
       type: this.#typeOf(of, name + pascalCase(property)),
       // The server sets defaults, so the field is present in all its objects.
       optional: of.default === undefined && !schema.required?.includes(property),
       doc: [...lines(of.description), ...defaultTag(of.default)],
     }));
-    return schema['x-kubernetes-embedded-resource']
-      ? [...this.#embeddedFields(declared), ...declared]
-      : declared;
+    return isEmbedded ? [...this.#embeddedFields(declared), ...declared] : declared;
   }
 
   #embeddedFields(declared: readonly Field[]): Field[] {

@@ -159,6 +159,18 @@ test('joins the enumerations of anyOf branches', () => {
   assert.match(text, /a\?: 'x' \| 'y';/);
 });
 
+test('an embedded resource has the metadata of objects, unless its schema has fields of it', () => {
+  const embedded = (metadata: Schema) =>
+    withSpec({
+      type: 'object',
+      'x-kubernetes-embedded-resource': true,
+      properties: { metadata, size: { type: 'integer' } },
+    });
+  assert.match(embedded({ type: 'object' }), /\n {2}metadata\?: Partial<ObjectMeta>;\n/);
+  const properties = { name: { type: 'string' } };
+  assert.match(embedded({ type: 'object', properties }), /metadata\?: WidgetSpecMetadata;\n/);
+});
+
 test('derives names of constants and files from the words of the kind', () => {
   const names = [
     ['WebApp', 'webapps', 'WEB_APPS', 'web-app'],
