@@ -1,5 +1,6 @@
 /**
- * Talking to an API server: requests, options, discovery, dry run, the write fence, and kubeconfig errors.
+ * Talking to an API server: requests, options, discovery, kinds that are known only at run time, dry run, the write fence,
+ * and kubeconfig errors.
  *
  * @module
  */
@@ -26,7 +27,10 @@ export type {
   PemSource,
 } from './client/kube-config/cluster-config.ts';
 export { KubeConfigError } from './client/kube-config/kube-config-file.ts';
+export { fromKubeConfig } from './client/kube-config/kube-config.ts';
 export type { ClusterConfigOptions } from './client/kube-config/kube-config.ts';
+export { NoMatchError, RestMapper } from './client/rest-mapper.ts';
+export type { RestMapperOptions, RestMapping } from './client/rest-mapper.ts';
 export type { RetryOnConflictOptions } from './client/retry-on-conflict.ts';
 export { isConnectionRefused } from './client/transport/connection-error.ts';
 export { isWriteFenced, WriteFence } from './client/write-fence.ts';

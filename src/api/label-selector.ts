@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
 
 /** `meta/v1` LabelSelector, the form in objects. */
 export interface LabelSelector {
@@ -8,6 +10,23 @@ export interface LabelSelector {
     readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
     readonly values?: readonly string[];
   }[];
+}
+
+const SELECTOR: OptionNames<LabelSelector> = { matchLabels: true, matchExpressions: true };
+
+/**
+ * Returns a selector in the form of URLs. Accepts that form, and the form in objects. An empty selector selects
+ * everything, as does an absent one.
+ *
+ * @throws {TypeError} if the selector has an unknown field
+ * @throws {SyntaxError} if a selector in the form of objects is malformed
+ */
+export function labelSelectorText(
+  selector: string | LabelSelector | undefined,
+): string | undefined {
+  if (selector === undefined || typeof selector === 'string') return selector;
+  checkOptions(selector, SELECTOR, 'labelSelector');
+  return formatLabelSelector(selector);
 }
 
 /** A requirement of a selector. A selector matches if all its requirements do. */

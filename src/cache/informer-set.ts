@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
-import type { Client, Selection } from '../client/client.ts';
+import type { Client } from '../client/client.ts';
 import type { ReflectorMetrics } from '../metrics/reflector-metrics.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
@@ -15,6 +15,7 @@ import { messageOf } from '../util/values.ts';
 import { FailureLog } from './failure-log.ts';
 import { Informer } from './informer.ts';
 import { describeSelection, identifySelection, selectionsOf } from './list-options.ts';
+import type { TextSelection } from './list-options.ts';
 import type {
   InformerRequest,
   MetadataRequest,
@@ -165,7 +166,7 @@ export class InformerSet implements Runnable {
 
   #informer<T extends KubernetesObject>(
     resource: Resource<T>,
-    selection: Selection,
+    selection: TextSelection,
     request: Details<T>,
   ): Informer<T> {
     const { metadataOnly = false, shard, transform, pageSize } = request;

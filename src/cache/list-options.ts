@@ -1,12 +1,11 @@
 import { parseFieldSelector } from '../api/field-selector.ts';
-import { parseLabelSelector } from '../api/label-selector.ts';
+import { labelSelectorText, parseLabelSelector } from '../api/label-selector.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import { apiVersionOf, groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import { requireShardRange } from '../api/shard-range.ts';
 import type { ShardRange } from '../api/shard-range.ts';
 import type { Selection } from '../client/client.ts';
-import { messageOf } from '../util/values.ts';
 import type { Transform } from './delta-queue.ts';
 
 /** Selectors of a list or watch. */
@@ -20,6 +19,11 @@ export type Selectors = Pick<Selection, 'labelSelector' | 'fieldSelector'>;
  * guarantees depend on them.
  */
 export type TweakListOptions = (options: Selectors, resource: Resource) => Selectors;
+
+/** A selection whose label selector has the form of URLs. */
+export type TextSelection = Omit<Selection, 'labelSelector'> & {
+  readonly labelSelector?: string | undefined;
+};
 
 /** Selects the objects of an informer. */
 export interface InformerScope extends Selectors {
@@ -86,13 +90,18 @@ export function selectionsOf(
   resource: Resource,
   scope: InformerScope,
   tweak: TweakListOptions = (options) => options,
-): readonly Selection[] {
+): readonly TextSelection[] {
   const given = { labelSelector: scope.labelSelector, fieldSelector: scope.fieldSelector };
   const tweaked = tweak(given, resource);
-  const { labelSelector, fieldSelector } = scope.tweakListOptions?.(tweaked, resource) ?? tweaked;
+  const selectors = scope.tweakListOptions?.(tweaked, resource) ?? tweaked;
+  const { fieldSelector } = selectors;
   if (scope.shard) requireShardRange(scope.shard);
-  requireSelector(resource, 'labelSelector', labelSelector, parseLabelSelector);
-  requireSelector(resource, 'fieldSelector', fieldSelector, parseFieldSelector);
+  const labelSelector = checked(resource, 'labelSelector', () => {
+    const text = labelSelectorText(selectors.labelSelector);
+    parseLabelSelector(text ?? '');
+    return text;
+  });
+  checked(resource, 'fieldSelector', () => parseFieldSelector(fieldSelector ?? ''));
   return namespacesOf(resource, scope).map((namespace) => ({
     namespace,
     labelSelector,
@@ -109,7 +118,7 @@ export interface SelectionForm {
 /** Returns a name for log lines: `pods`, or `pods in demo with labels app=web`. */
 export function describeSelection(
   resource: Resource,
-  { namespace, labelSelector, fieldSelector }: Selection,
+  { namespace, labelSelector, fieldSelector }: TextSelection,
   { metadataOnly = false, shard }: SelectionForm = {},
 ): string {
   return [
@@ -125,7 +134,7 @@ export function describeSelection(
 /** Returns an id that is equal for equal sets of objects. */
 export function identifySelection(
   resource: Resource,
-  selection: Selection,
+  selection: TextSelection,
   form: SelectionForm = {},
 ): string {
   return `${apiVersionOf(resource)} ${describeSelection(resource, selection, form)}`;
@@ -151,15 +160,12 @@ function namespacesOf(
   return [namespace || undefined];
 }
 
-function requireSelector(
-  resource: Resource,
-  field: keyof Selectors,
-  selector: string | undefined,
-  parse: (text: string) => unknown,
-): void {
+/** Names the resource and the field if a selector is malformed. */
+function checked<R>(resource: Resource, field: keyof Selectors, parse: () => R): R {
   try {
-    parse(selector ?? '');
+    return parse();
   } catch (cause) {
-    throw new SyntaxError(`${groupResourceOf(resource)}: ${field}: ${messageOf(cause)}`, { cause });
+    if (!(cause instanceof SyntaxError)) throw cause;
+    throw new SyntaxError(`${groupResourceOf(resource)}: ${field}: ${cause.message}`, { cause });
   }
 }

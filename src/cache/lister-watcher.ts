@@ -2,6 +2,8 @@ import type { KubernetesObject, ObjectList, WatchEvent } from '../api/object.ts'
 import type { Resource } from '../api/resource.ts';
 import { formatShardRange, isInShard } from '../api/shard-range.ts';
 import type { ShardRange } from '../api/shard-range.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
 import type {
   Client,
   ListOptions,
@@ -15,6 +17,12 @@ export type ListRequest = Omit<ListOptions, keyof Selection>;
 
 /** Options of a watch, without the selection, which belongs to the source. */
 export type WatchRequest = Omit<WatchOptions, keyof Selection | 'metadataOnly'>;
+
+const SELECTION: OptionNames<Selection> = {
+  namespace: true,
+  labelSelector: true,
+  fieldSelector: true,
+};
 
 /** List and watch of one resource and selection. */
 export interface ListerWatcher<T extends KubernetesObject> {
@@ -34,6 +42,7 @@ export function listerWatcher<T extends KubernetesObject>(
   selection: Selection = {},
   form: Pick<ListOptions, 'metadataOnly'> = {},
 ): ListerWatcher<T> {
+  checkOptions(selection, SELECTION, 'listerWatcher');
   const { namespace, labelSelector, fieldSelector } = selection;
   const { metadataOnly } = form;
   const bound = { namespace, labelSelector, fieldSelector, metadataOnly };

@@ -1,5 +1,5 @@
-import { matchesLabels, parseLabelSelector } from '../api/label-selector.ts';
-import type { Requirement } from '../api/label-selector.ts';
+import { labelSelectorText, matchesLabels, parseLabelSelector } from '../api/label-selector.ts';
+import type { LabelSelector, Requirement } from '../api/label-selector.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { namespaceOf } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
@@ -12,8 +12,11 @@ import type { Indexer } from './indexer.ts';
 export interface ListerQuery {
   /** @default all namespaces */
   readonly namespace?: string | undefined;
-  /** @default all labels */
-  readonly selector?: string | readonly Requirement[] | undefined;
+  /**
+   * `app=web`, `{ matchLabels, matchExpressions }`, or the result of `parseLabelSelector`.
+   * @default all labels
+   */
+  readonly selector?: string | LabelSelector | readonly Requirement[] | undefined;
 }
 
 const LISTER_QUERY: OptionNames<ListerQuery> = {
@@ -135,5 +138,11 @@ export class MultiNamespaceLister<T extends KubernetesObject> implements Lister<
 
 /** @throws {SyntaxError} if the selector is malformed */
 function requirementsOf(selector: ListerQuery['selector'] = []): readonly Requirement[] {
-  return typeof selector === 'string' ? parseLabelSelector(selector) : selector;
+  return isParsed(selector) ? selector : parseLabelSelector(labelSelectorText(selector) ?? '');
+}
+
+function isParsed(
+  selector: NonNullable<ListerQuery['selector']>,
+): selector is readonly Requirement[] {
+  return Array.isArray(selector);
 }

@@ -1,3 +1,4 @@
+import { labelSelectorText } from '../api/label-selector.ts';
 import type { TweakListOptions } from '../cache/list-options.ts';
 import { WatchListSupport } from '../cache/reflector-watch.ts';
 import type { Client } from '../client/client.ts';
@@ -183,8 +184,8 @@ function selectedOnly(
   const kinds = new Set(controllers.map((name) => program.controllers[name]?.resource));
   return (options, resource) => {
     if (labelSelector === '' || !kinds.has(resource)) return options;
-    const others = options.labelSelector ? [options.labelSelector] : [];
-    return { ...options, labelSelector: [labelSelector, ...others].join(',') };
+    const own = labelSelectorText(options.labelSelector);
+    return { ...options, labelSelector: own ? `${labelSelector},${own}` : labelSelector };
   };
 }
 

@@ -7,6 +7,7 @@ import type {
   StrategicMergePatch,
   WatchEvent,
 } from '../api/object.ts';
+import type { LabelSelector } from '../api/label-selector.ts';
 import type { ObjectName } from '../api/object-key.ts';
 import type { Resource } from '../api/resource.ts';
 import type { ConnectionActivity } from '../util/http.ts';
@@ -95,8 +96,8 @@ export interface GetOptions extends CallOptions {
 export interface Selection {
   /** Absent: all namespaces. */
   readonly namespace?: string | undefined;
-  /** `app=web,tier!=db` */
-  readonly labelSelector?: string | undefined;
+  /** `app=web,tier!=db`, or `{ matchLabels, matchExpressions }` as in objects. Absent or empty: all labels. */
+  readonly labelSelector?: string | LabelSelector | undefined;
   /** `metadata.name=web` */
   readonly fieldSelector?: string | undefined;
 }

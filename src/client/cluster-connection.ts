@@ -140,7 +140,7 @@ function requireClusterConfig(config: Partial<ClusterConfig> | null | undefined)
   if (typeof config?.server !== 'string' || typeof config.credentials?.kind !== 'string') {
     const got = config?.constructor.name ?? typeof config;
     throw new TypeError(
-      `connectCluster: expected a ClusterConfig, got ${got}. Read a kubeconfig with: connectCluster(await loadClusterConfig({ kubeconfig: 'FILE' }))`,
+      `connectCluster: expected a ClusterConfig, got ${got}. Read a kubeconfig with: connectCluster(await loadClusterConfig({ kubeconfig: 'FILE' })), or convert a KubeConfig of client-node with fromKubeConfig`,
     );
   }
   checkOptions(config, CONFIG, 'ClusterConfig');

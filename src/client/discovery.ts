@@ -1,11 +1,15 @@
+import type { UnstructuredObject } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import { isApiError } from '../api/api-error.ts';
 import type { Client } from './client.ts';
 import { malformed } from './json.ts';
 import { isRecord } from '../util/values.ts';
 
-/** A resource in the server's discovery document. */
-export interface DiscoveredResource extends Resource {
+/**
+ * A resource in the server's discovery document. It is a descriptor for clients, informers and listers, whose objects have
+ * fields of the type `unknown`.
+ */
+export interface DiscoveredResource extends Resource<UnstructuredObject> {
   readonly singular: string;
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
@@ -44,7 +48,10 @@ const AGGREGATED =
  * Requests the resources of a server: two requests if the server supports aggregated discovery, otherwise one
  * for each group version.
  */
-export async function discover(client: Client, signal?: AbortSignal): Promise<Discovery> {
+export async function discover(
+  client: Pick<Client, 'raw'>,
+  signal?: AbortSignal,
+): Promise<Discovery> {
   const parts = await Promise.all(
     ['/api', '/apis'].map(async (path): Promise<Part> => {
       const response = await client.raw({ path, accept: AGGREGATED, signal });
@@ -130,7 +137,7 @@ function aggregated(list: Record<string, unknown>): Part {
 }
 
 async function legacy(
-  client: Client,
+  client: Pick<Client, 'raw'>,
   root: string,
   response: unknown,
   signal: AbortSignal | undefined,

@@ -1,5 +1,6 @@
 import { isApiError } from '../api/api-error.ts';
 import type { ObjectName } from '../api/object-key.ts';
+import { labelSelectorText } from '../api/label-selector.ts';
 import type { Draft, KubernetesObject, ObjectList } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import { collectionPath, groupResourceOf, objectPath } from '../api/resource.ts';
@@ -98,6 +99,20 @@ const GET_OPTIONS: OptionNames<GetOptions> = {
   resourceVersion: true,
 };
 
+const RAW_REQUEST: OptionNames<RawRequest> = {
+  signal: true,
+  method: true,
+  path: true,
+  accept: true,
+  body: true,
+};
+
+const PATCH: OptionNames<Patch & { readonly type: 'apply' }> = {
+  type: true,
+  body: true,
+  force: true,
+};
+
 /** Options of `HttpClient`. */
 export interface HttpClientOptions extends RequestExecutorOptions, DecoderOptions {
   /** Maximum size of a watch event in bytes, as in `WatchStreamOptions`. */
@@ -156,9 +171,11 @@ export class HttpClient implements Client {
     options: ListOptions = {},
   ): Promise<ObjectList<T>> {
     checkOptions(options, LIST_OPTIONS, 'list');
-    const { signal, namespace, metadataOnly, continueToken, limit, ...query } = options;
+    const { signal, namespace, labelSelector, metadataOnly, continueToken, limit, ...query } =
+      options;
     if (namespace) requireNamespace(resource, namespace);
     const path = withQuery(collectionPath(resource, namespace), {
+      labelSelector: labelSelectorText(labelSelector),
       ...query,
       limit: limit || undefined,
       continue: continueToken,
@@ -178,9 +195,13 @@ export class HttpClient implements Client {
     options: WatchOptions = {},
   ): Promise<WatchStream<T>> {
     checkOptions(options, WATCH_OPTIONS, 'watch');
-    const { signal, namespace, metadataOnly, ...query } = options;
+    const { signal, namespace, labelSelector, metadataOnly, ...query } = options;
     if (namespace) requireNamespace(resource, namespace);
-    const path = withQuery(collectionPath(resource, namespace), { watch: true, ...query });
+    const path = withQuery(collectionPath(resource, namespace), {
+      watch: true,
+      labelSelector: labelSelectorText(labelSelector),
+      ...query,
+    });
     const form = metadataOnly ? 'PartialObjectMetadata' : undefined;
     const { call, body, activity } = await this.#negotiate(form, async (accept) => {
       const call = { ...httpCall({ method: 'GET', path, accept, signal }), longRunning: true };
@@ -232,6 +253,10 @@ export class HttpClient implements Client {
     options: UpdateOptions = {},
   ): Promise<T> {
     checkOptions(options, UPDATE_OPTIONS, 'patch');
+    checkOptions<Patch>(patch, PATCH, 'patch');
+    if (!Object.hasOwn(PATCH_HEADERS, patch.type)) {
+      throw new TypeError(`patch: unknown type; expected ${Object.keys(PATCH_HEADERS).join(', ')}`);
+    }
     if (patch.type === 'apply' && !options.fieldManager) {
       throw new TypeError('patch: fieldManager is required for apply; expected a name, got none');
     }
@@ -273,12 +298,16 @@ export class HttpClient implements Client {
     }
   }
 
-  async raw({ method = 'GET', path, accept, body, signal }: RawRequest): Promise<unknown> {
+  async raw(request: RawRequest): Promise<unknown> {
+    checkOptions(request, RAW_REQUEST, 'raw');
+    const { method = 'GET', path, accept, body, signal } = request;
     return this.#json({ method, path, accept, body, signal });
   }
 
   /** Sends a request whose response is text, such as a Pod's log or `/metrics`. */
-  async text({ method = 'GET', path, accept = '*/*', body, signal }: RawRequest): Promise<string> {
+  async text(request: RawRequest): Promise<string> {
+    checkOptions(request, RAW_REQUEST, 'text');
+    const { method = 'GET', path, accept = '*/*', body, signal } = request;
     const response = await this.#executor.send(httpCall({ method, path, accept, body, signal }));
     return response.body.toString('utf8');
   }

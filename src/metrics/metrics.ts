@@ -1,3 +1,5 @@
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
 import { atMetrics } from './at-metrics.ts';
 import type { AtMetrics } from './at-metrics.ts';
 import { eventMetrics } from './event-metrics.ts';
@@ -35,11 +37,12 @@ export interface MetricsOptions {
   readonly manager?: string;
 }
 
+const OPTIONS: OptionNames<MetricsOptions> = { manager: true };
+
 /** Registers all metrics. Called once per registry. */
-export function metricsOf(
-  registry: Registry,
-  { manager = 'crd-controller' }: MetricsOptions = {},
-): Metrics {
+export function metricsOf(registry: Registry, options: MetricsOptions = {}): Metrics {
+  checkOptions(options, OPTIONS, 'metricsOf');
+  const { manager = 'crd-controller' } = options;
   return {
     restClient: restClientMetrics(registry),
     reflector: reflectorMetrics(registry),

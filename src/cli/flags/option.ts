@@ -4,6 +4,8 @@ import { parseBindAddress } from '../../serving/bind-address.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { VModulePattern } from '../logs/log-level.ts';
 import { parseVModule } from '../logs/log-level.ts';
+import { checkOptions } from '../../util/check-options.ts';
+import type { OptionNames } from '../../util/check-options.ts';
 import { didYouMean } from '../../util/did-you-mean.ts';
 
 /** Headings of the flags, in their order. */
@@ -105,11 +107,27 @@ interface OptionFields<D> extends Pick<
   readonly default?: D;
 }
 
+const FIELDS: OptionNames<OptionFields<unknown>> = {
+  help: true,
+  aliases: true,
+  environment: true,
+  flagOnly: true,
+  hidden: true,
+  completion: true,
+  default: true,
+};
+
+/** @throws {TypeError} if `about` has an unknown field */
+function checked<A extends OptionFields<unknown>>(about: A): A {
+  checkOptions<OptionFields<unknown>>(about, FIELDS, 'flag');
+  return about;
+}
+
 /** Returns the constructor of text options whose values `parse` reads. */
 function textOptionOf<T>(parse: (text: string) => T) {
   return (about: OptionFields<string>): UngroupedOption<T> => ({
     default: '',
-    ...about,
+    ...checked(about),
     type: 'text',
     parse,
   });
@@ -121,7 +139,7 @@ export const textOption = textOptionOf((text) => text);
 /** `true` or `false`, as Go spells them; the flag alone is true. */
 export function booleanOption(about: OptionFields<boolean>): UngroupedOption<boolean> {
   return {
-    ...about,
+    ...checked(about),
     type: 'boolean',
     default: String(about.default ?? false),
     parse: (text) => {
@@ -136,7 +154,7 @@ export function booleanOption(about: OptionFields<boolean>): UngroupedOption<boo
 export function listOption(about: OptionFields<string>): UngroupedOption<readonly string[]> {
   return {
     default: '',
-    ...about,
+    ...checked(about),
     type: 'list',
     parse: (text) =>
       text
@@ -153,7 +171,7 @@ export function choiceOption<const C extends string>(
   const { choices, ...rest } = about;
   return {
     completion: choices,
-    ...rest,
+    ...checked(rest),
     type: 'text',
     parse: (text) => {
       const choice = choices.find((each) => each === text);
@@ -198,7 +216,7 @@ export function integerOption(
 ): UngroupedOption<number> {
   const { min, max = Number.MAX_SAFE_INTEGER, ...rest } = about;
   return {
-    ...rest,
+    ...checked(rest),
     type: 'integer',
     default: String(about.default),
     parse: (text) => {

@@ -6,7 +6,7 @@ import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import type { Client } from '../client.ts';
 import { isRecord } from '../../util/values.ts';
-import type { RestMapper } from './rest-mapper.ts';
+import type { RestMapper } from '../rest-mapper.ts';
 
 /** Dependencies of `AppliedCrds`. */
 export interface AppliedCrdsDeps {

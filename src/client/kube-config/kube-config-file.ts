@@ -47,6 +47,14 @@ export async function readKubeConfigFile(
       `The file ${file} is not a kubeconfig. Expected YAML with kind: Config.`,
     );
   }
+  return kubeConfigOf(parsed, file);
+}
+
+/** Returns the content of a parsed kubeconfig. */
+export function kubeConfigOf(
+  parsed: Readonly<Record<string, unknown>>,
+  file: string,
+): KubeConfigFile {
   const currentContext = parsed['current-context'];
   return {
     currentContext:

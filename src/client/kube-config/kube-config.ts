@@ -4,7 +4,13 @@ import { delimiter, join } from 'node:path';
 import { isIPv6 } from 'node:net';
 import type { ClusterConfig, Impersonation } from './cluster-config.ts';
 import { configOfContext } from './kube-config-context.ts';
-import { KubeConfigError, mergeKubeConfigFiles, readKubeConfigFile } from './kube-config-file.ts';
+import { isRecord } from '../../util/values.ts';
+import {
+  kubeConfigOf,
+  KubeConfigError,
+  mergeKubeConfigFiles,
+  readKubeConfigFile,
+} from './kube-config-file.ts';
 import type { KubeConfigFile } from './kube-config-file.ts';
 import { isLoopback, proxyFor } from './proxy-environment.ts';
 import { checkOptions } from '../../util/check-options.ts';
@@ -83,6 +89,35 @@ export async function loadClusterConfig(
     );
   }
   return config;
+}
+
+/**
+ * Returns the configuration of the current context of client-node's `KubeConfig`, for programs that already have one. Later
+ * changes of `kubeConfig` have no effect. Files of certificates and tokens are read again when they change.
+ *
+ * @throws {KubeConfigError} if the current context, its cluster or its user is missing or invalid
+ */
+export function fromKubeConfig(kubeConfig: { exportConfig(): string }): ClusterConfig {
+  requireVerification(process.env);
+  const exported = JSON.parse(kubeConfig.exportConfig()) as Record<string, unknown>;
+  const users = Array.isArray(exported['users']) ? (exported['users'] as unknown[]) : [];
+  const parsed = kubeConfigOf({ ...exported, users: users.map(withTokenFile) }, KUBE_CONFIG);
+  const choice = { source: KUBE_CONFIG, context: parsed.currentContext, environment: process.env };
+  const config = configOfContext(parsed, choice);
+  return withProxy({ ...config, server: serverOf({}, config) }, process.env);
+}
+
+/** Source of configurations that are not from a file, for messages. */
+const KUBE_CONFIG = 'KubeConfig';
+
+/** Converts client-node's form of a service account to the one of kubeconfig files. */
+function withTokenFile(entry: unknown): unknown {
+  const user = isRecord(entry) ? entry['user'] : undefined;
+  const provider = isRecord(user) ? user['auth-provider'] : undefined;
+  if (!isRecord(entry) || !isRecord(user) || !isRecord(provider)) return entry;
+  const { name, config } = provider;
+  if (name !== 'tokenFile' || !isRecord(config)) return entry;
+  return { ...entry, user: { ...user, 'auth-provider': null, ...config } };
 }
 
 /** Functions that read a configuration again. A changed copy of a configuration has none. */

@@ -21,6 +21,8 @@ import type { Task, TaskContext, Wait } from './task.ts';
 import { DEPLOYMENTS, SERVICES } from '../../api/builtin.ts';
 import type { Deployment, Service } from '../../api/builtin.ts';
 import { covers } from '../../api/equal.ts';
+import { checkOptions } from '../../util/check-options.ts';
+import type { OptionNames } from '../../util/check-options.ts';
 import { rolloutOf } from '../../api/workloads.ts';
 
 /** Options of `childTask`. */
@@ -35,8 +37,17 @@ export interface ChildTaskOptions<T extends KubernetesObject> {
   readonly build: (webapp: DeepReadonly<WebApp>) => Named<Draft<T>>;
 }
 
+const OPTIONS: OptionNames<ChildTaskOptions<KubernetesObject>> = {
+  name: true,
+  resource: true,
+  lister: true,
+  nameOf: true,
+  build: true,
+};
+
 /** Returns a task that creates, updates and deletes one child of a WebApp. */
 export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<T>): Task {
+  checkOptions(options, OPTIONS, 'childTask');
   const { name, resource, lister, nameOf, build } = options;
   const { kind } = resource;
   const cached = (webapp: DeepReadonly<WebApp>) =>

@@ -45,6 +45,21 @@ test('rejects a malformed selector by name, also one of a tweak function', () =>
 });
 
 // upstream: 74b
+test('accepts a label selector in the form of objects', () => {
+  const labelSelector = { matchLabels: { app: 'web' } };
+  const [selection] = selectionsOf(THINGS, { labelSelector });
+  assert.equal(selection?.labelSelector, 'app=web');
+  assert.throws(() => selectionsOf(THINGS, { labelSelector: { matchLabels: { app: 'a=b' } } }), {
+    name: 'SyntaxError',
+    message: /^things\.test\.example: labelSelector: /,
+  });
+  const misspelt = { matchLables: { app: 'web' } } as object;
+  assert.throws(
+    () => selectionsOf(THINGS, { labelSelector: misspelt }),
+    /did you mean matchLabels/,
+  );
+});
+
 test('calls a tweak function once for several namespaces', () => {
   const asked: unknown[] = [];
   const selections = selectionsOf(THINGS, {

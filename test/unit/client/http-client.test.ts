@@ -128,6 +128,11 @@ test('sends the request that Kubernetes expects for each verb', async (t) => {
     limit: 500,
     continueToken: 'next page',
   });
+  const labelSelector = {
+    matchLabels: { app: 'web' },
+    matchExpressions: [{ key: 'tier', operator: 'NotIn', values: ['db'] }],
+  } as const;
+  await client.list(CONFIG_MAPS, { labelSelector });
   await client.list(CONFIG_MAPS, { namespace: 'default', limit: 1, metadataOnly: true });
   await client.create(CONFIG_MAPS, object, {
     fieldManager: 'me',
@@ -159,6 +164,11 @@ test('sends the request that Kubernetes expects for each verb', async (t) => {
     [`GET ${path}/settings?resourceVersion=0`, json, ''],
     [
       'GET /api/v1/configmaps?labelSelector=app%3Dweb%2Ctier%21%3Ddb&fieldSelector=metadata.name%3Dweb&resourceVersion=5&resourceVersionMatch=NotOlderThan&limit=500&continue=next+page',
+      `${json};drop=metadata.managedFields`,
+      '',
+    ],
+    [
+      'GET /api/v1/configmaps?labelSelector=app%3Dweb%2Ctier+notin+%28db%29',
       `${json};drop=metadata.managedFields`,
       '',
     ],

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PODS } from '../../../src/api/builtin.ts';
+import { NODES, PODS } from '../../../src/api/builtin.ts';
+import { booleanOption, choiceOption, integerOption } from '../../../src/cli/flags/option.ts';
+import { listOption, textOption } from '../../../src/cli/flags/option.ts';
 import { loadClusterConfig } from '../../../src/client/kube-config/kube-config.ts';
 import * as apply from '../../../src/apply.ts';
 import * as cache from '../../../src/cache.ts';
+import * as controllerExports from '../../../src/controllers.ts';
 import * as clients from '../../../src/client.ts';
 import * as debug from '../../../src/debug.ts';
 import * as events from '../../../src/events.ts';
@@ -12,9 +15,10 @@ import * as kinds from '../../../src/kinds.ts';
 import * as leaderelection from '../../../src/leaderelection.ts';
 import * as manager from '../../../src/manager.ts';
 import * as metrics from '../../../src/metrics.ts';
+import * as schema from '../../../src/schema.ts';
 import * as serving from '../../../src/serving.ts';
 import * as workqueue from '../../../src/workqueue.ts';
-import * as kit from '../../../src/testing.ts';
+import * as kitExports from '../../../src/testing.ts';
 import { checkOptions } from '../../../src/util/check-options.ts';
 
 test('rejects an unknown option with a suggestion', () => {
@@ -32,8 +36,8 @@ test('rejects an unknown option with a suggestion', () => {
   }
 });
 
-const server = new kit.ApiServer();
-const clock = new kit.FakeClock();
+const server = new kitExports.ApiServer();
+const clock = new kitExports.FakeClock();
 const log = library.silentLogger;
 const client = new library.HttpClient({ handler: server.handler, server: 'https://test' });
 const source = cache.listerWatcher(client, PODS, {});
@@ -54,6 +58,12 @@ const election = {
   identity: 'me',
 };
 const controllers = () => [];
+const informers = () => new library.InformerSet(client);
+const kit = { client, clock, log, informers: informers() } as unknown as library.ControllerKit;
+const sync = async () => library.done();
+const controller = () =>
+  new library.Controller({ client, clock, log }, { name: 'web', kind: 'Pod', sync });
+const text = schema.string();
 const clusterDeps = { client, clock, log };
 
 /** Every function of the library and the test kit that takes options, called with `wrong` among them. */
@@ -65,6 +75,15 @@ const CALLS: Readonly<Record<string, (wrong: object) => unknown>> = {
   'client.create': (wrong) => client.create(PODS, pod, wrong),
   'client.update': (wrong) => client.update(PODS, pod as unknown as kinds.Pod, wrong),
   'client.patch': (wrong) => client.patch(PODS, at, { type: 'merge', body: {} }, wrong),
+  'client.patch: patch': (wrong) => client.patch(PODS, at, { type: 'merge', body: {}, ...wrong }),
+  'client.raw': (wrong) => client.raw({ path: '/version', ...wrong }),
+  'client.text': (wrong) => client.text({ path: '/version', ...wrong }),
+  'client.list: labelSelector': (wrong) => client.list(PODS, { labelSelector: wrong }),
+  'client.watch: labelSelector': (wrong) => client.watch(PODS, { labelSelector: wrong }),
+  'informers.for: labelSelector': (wrong) => informers().for(PODS, { labelSelector: wrong }),
+  'lister.list: selector': (wrong) => informers().for(PODS).lister.list({ selector: wrong }),
+  listerWatcher: (wrong) => cache.listerWatcher(client, PODS, wrong),
+  RestMapper: (wrong) => new clients.RestMapper(client, wrong),
   'client.delete': (wrong) => client.delete(PODS, at, wrong),
   connectCluster: (wrong) => library.connectCluster(config, wrong),
   ClusterConfig: (wrong) => library.connectCluster({ ...config, ...wrong }),
@@ -153,13 +172,50 @@ const CALLS: Readonly<Record<string, (wrong: object) => unknown>> = {
   statusPage: (wrong) => debug.statusPage({ clock, version: '', informers: () => [], ...wrong }),
   createRegistry: (wrong) => metrics.createRegistry(wrong),
   textLogger: (wrong) => library.textLogger(wrong),
-  ApiServer: (wrong) => new kit.ApiServer(wrong),
+  ApiServer: (wrong) => new kitExports.ApiServer(wrong),
   'server.listen': (wrong) => server.listen(wrong),
   'faults.failNext': (wrong) => server.faults.failNext('GET', 500, wrong),
   'faults.delayNext': (wrong) => server.faults.delayNext('GET', 1, wrong),
   'request matcher': (wrong) => server.faults.failNext(wrong, 500),
-  Cluster: (wrong) => new kit.Cluster(clusterDeps, wrong),
-  'Cluster: kubelet': (wrong) => new kit.Cluster(clusterDeps, { kubelet: wrong }),
+  Cluster: (wrong) => new kitExports.Cluster(clusterDeps, wrong),
+  ensureChild: (wrong) => library.ensureChild(kit as never, wrong as never),
+  'OwnedObjects.add': (wrong) =>
+    new library.OwnedObjects(PODS, 'test').add(informers().for(PODS), wrong),
+  objectTask: (wrong) => library.objectTask(kit, informers().for(PODS), wrong as never),
+  objectTimer: (wrong) => library.objectTimer(kit, informers().for(PODS), wrong as never),
+  requeueAfter: (wrong) => library.requeueAfter(1, 'waits', wrong),
+  'controller.owns': (wrong) => controller().owns(informers().for(PODS), NODES, wrong),
+  'controller.watches': (wrong) =>
+    controller().watches(informers().for(PODS), library.keyOf, wrong),
+  booleanOption: (wrong) => booleanOption({ help: '', ...wrong }),
+  choiceOption: (wrong) => choiceOption({ help: '', choices: ['a'], default: 'a', ...wrong }),
+  integerOption: (wrong) => integerOption({ help: '', default: 1, min: 0, ...wrong }),
+  listOption: (wrong) => listOption({ help: '', ...wrong }),
+  textOption: (wrong) => textOption({ help: '', ...wrong }),
+  metricsOf: (wrong) => metrics.metricsOf(metrics.createRegistry(), wrong),
+  atController: (wrong) => controllerExports.atController(kit, wrong),
+  countController: (wrong) => controllerExports.countController(kit, wrong),
+  fooController: (wrong) => controllerExports.fooController(kit, wrong),
+  podCountController: (wrong) => controllerExports.podCountController(kit, wrong),
+  webAppController: (wrong) => controllerExports.webAppController(kit, wrong),
+  childTask: (wrong) => controllerExports.childTask(wrong as never),
+  TaskError: (wrong) => new controllerExports.TaskError('Failed', 'failed', wrong),
+  anything: (wrong) => schema.anything(wrong),
+  boolean: (wrong) => schema.boolean(wrong),
+  conditions: (wrong) => schema.conditions(wrong),
+  customResource: (wrong) => schema.customResource(wrong as never),
+  dateTime: (wrong) => schema.dateTime(wrong),
+  embeddedResource: (wrong) => schema.embeddedResource(wrong),
+  enumeration: (wrong) => schema.enumeration(['a'], wrong),
+  intOrString: (wrong) => schema.intOrString(wrong),
+  integer: (wrong) => schema.integer(wrong),
+  list: (wrong) => schema.list(text, wrong),
+  map: (wrong) => schema.map(text, wrong),
+  number: (wrong) => schema.number(wrong),
+  object: (wrong) => schema.object({ text }, wrong),
+  quantity: (wrong) => schema.quantity(wrong),
+  string: (wrong) => schema.string(wrong),
+  'Cluster: kubelet': (wrong) => new kitExports.Cluster(clusterDeps, { kubelet: wrong }),
 };
 
 for (const [name, call] of Object.entries(CALLS)) {
@@ -169,6 +225,21 @@ for (const [name, call] of Object.entries(CALLS)) {
       message: /unknown option noSuchOption/,
     });
   });
+}
+
+test('each exported function and class with a parameter `options` is among them', () => {
+  const entryPoints = { ...apply, ...cache, ...clients, ...controllerExports, ...debug, ...events };
+  const others = { ...leaderelection, ...library, ...manager, ...metrics, ...schema, ...serving };
+  const missing = Object.entries({ ...entryPoints, ...others, ...workqueue, ...kitExports })
+    .filter(([, each]) => typeof each === 'function' && hasOptions(each.toString()))
+    .flatMap(([name]) => (Object.hasOwn(CALLS, name) ? [] : [name]));
+  assert.deepEqual(missing, []);
+});
+
+/** Whether the source of a function, or of the constructor of a class, has a parameter `options`. */
+function hasOptions(source: string): boolean {
+  const parameters = source.startsWith('class') ? /\n\s+constructor\(([^{]*)/ : /^[^(]*\(([^{]*)/;
+  return /\boptions\b/.test(parameters.exec(source)?.[1] ?? '');
 }
 
 test('rejects an invalid ClusterConfig and names the function that creates one', () => {

@@ -5,7 +5,10 @@ import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import type { ClusterConfigOptions } from '../../../../src/client/kube-config/kube-config.ts';
-import { loadClusterConfig } from '../../../../src/client/kube-config/kube-config.ts';
+import {
+  fromKubeConfig,
+  loadClusterConfig,
+} from '../../../../src/client/kube-config/kube-config.ts';
 import { KubeConfigError } from '../../../../src/client/kube-config/kube-config-file.ts';
 
 /** A home folder with files, and a loader that ignores the rest of this machine. */
@@ -352,5 +355,40 @@ test('reads the proxy from the file, or from the environment with its exceptions
     (await load({ kubeconfig: socks, environment })).proxyUrl,
     'socks5://me:secret@own',
     'the file wins, also over exceptions',
+  );
+});
+
+test('converts a KubeConfig of client-node to the same configuration as its file', async (t) => {
+  const { KubeConfig } = await import('@kubernetes/client-node');
+  const { write, load } = await machine(t);
+  const users = [
+    'token: abc, as: jane',
+    'client-certificate: cert.pem, client-key: key.pem',
+    'username: jane, password: secret',
+    'exec: {apiVersion: client.authentication.k8s.io/v1, command: login, args: [a]}',
+  ];
+  for (const user of users) {
+    const cluster = 'server: https://web:6443, tls-server-name: web, certificate-authority: ca.crt';
+    const file = await write('config', kubeconfig('web', user, cluster));
+    const kubeConfig = new KubeConfig();
+    kubeConfig.loadFromFile(file);
+    const expected = await load({ kubeconfig: file, environment: process.env });
+    assert.deepEqual(fromKubeConfig(kubeConfig), { ...expected, source: 'KubeConfig' });
+  }
+});
+
+test('converts the current context of a KubeConfig, and the service account of a Pod', async () => {
+  const { KubeConfig } = await import('@kubernetes/client-node');
+  const kubeConfig = new KubeConfig();
+  assert.throws(() => fromKubeConfig(kubeConfig), KubeConfigError);
+  const config = { name: 'tokenFile', config: { tokenFile: '/run/token' } };
+  kubeConfig.loadFromClusterAndUser(
+    { name: 'web', server: 'https://10.0.0.1:6443', skipTLSVerify: false },
+    { name: 'pod', authProvider: config },
+  );
+  const { server, credentials, namespaceIsAssumed } = fromKubeConfig(kubeConfig);
+  assert.deepEqual(
+    [server, credentials, namespaceIsAssumed],
+    ['https://10.0.0.1:6443', { kind: 'tokenFile', path: '/run/token' }, true],
   );
 });
