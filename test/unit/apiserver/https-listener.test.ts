@@ -114,6 +114,33 @@ test('the handler receives the same request over HTTP/2 and HTTP/1.1', async (t)
   assert.equal(seen.length, 2);
 });
 
+test('a complete body is sent with its length, and the headers of a body that waits are sent before it', async (t) => {
+  const { promise: event, resolve: sendEvent } = Promise.withResolvers<void>();
+  async function* events(): AsyncGenerator<Uint8Array, void> {
+    await event;
+    yield* textBody('late');
+  }
+  const { open, send } = await listen(t, async ({ path }) => ({
+    status: 200,
+    headers: {},
+    body: path === '/watch' ? events() : textBody('whole'),
+  }));
+  const session = open();
+  const [headers] = (await once(session.request({ ':path': '/' }), 'response')) as [
+    Record<string, unknown>,
+  ];
+  assert.equal(headers['content-length'], '5');
+  const [plain] = (await once(send({ path: '/' }).end(), 'response')) as [IncomingMessage];
+  assert.equal(plain.headers['content-length'], '5');
+  assert.equal(await textOf(plain), 'whole');
+  const stream = session.request({ ':path': '/watch' });
+  await once(stream, 'response');
+  const [watch] = (await once(send({ path: '/watch' }).end(), 'response')) as [IncomingMessage];
+  assert.equal(watch.headers['content-length'], undefined);
+  sendEvent();
+  assert.deepEqual(await Promise.all([textOf(stream), textOf(watch)]), ['late', 'late']);
+});
+
 test('a large response does not delay others on its connection', async (t) => {
   const large = 'x'.repeat(11 * 1024 * 1024);
   const { open } = await listen(t, async ({ path }) => ({
