@@ -5,6 +5,16 @@
  */
 export { apiServerMetrics } from './metrics/api-server-metrics.ts';
 export type { ApiServerMetrics, ObjectCount, RequestLabels } from './metrics/api-server-metrics.ts';
+export { customMetrics } from './metrics/custom-metrics.ts';
+export type {
+  CustomCounter,
+  CustomGauge,
+  CustomHistogram,
+  CustomHistogramOptions,
+  CustomMetricOptions,
+  CustomMetrics,
+  LabelArguments,
+} from './metrics/custom-metrics.ts';
 export { metricsOf } from './metrics/metrics.ts';
 export type { Metrics } from './metrics/metrics.ts';
 export { createRegistry, expose } from './metrics/registry.ts';

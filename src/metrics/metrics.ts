@@ -2,6 +2,8 @@ import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import { atMetrics } from './at-metrics.ts';
 import type { AtMetrics } from './at-metrics.ts';
+import { customMetrics } from './custom-metrics.ts';
+import type { CustomMetrics } from './custom-metrics.ts';
 import { eventMetrics } from './event-metrics.ts';
 import type { EventMetrics } from './event-metrics.ts';
 import { leaderElectionMetrics } from './leader-election-metrics.ts';
@@ -26,6 +28,8 @@ export interface Metrics {
   readonly leaderElection: LeaderElectionMetrics;
   readonly manager: ManagerMetrics;
   readonly at: AtMetrics;
+  /** Metrics that the program defines. */
+  readonly custom: CustomMetrics;
 }
 
 /** Options of `metricsOf`. */
@@ -52,5 +56,6 @@ export function metricsOf(registry: Registry, options: MetricsOptions = {}): Met
     leaderElection: leaderElectionMetrics(registry),
     manager: managerMetrics(registry, manager),
     at: atMetrics(registry),
+    custom: customMetrics(registry),
   };
 }
