@@ -19,7 +19,7 @@ export type { ClusterConnectionOptions } from './client/cluster-connection.ts';
 export { discover, serverVersion } from './client/discovery.ts';
 export type { DiscoveredResource, Discovery, ServerVersion } from './client/discovery.ts';
 export { dryRunClient } from './client/dry-run.ts';
-export type { HttpClientOptions } from './client/http-client.ts';
+export type { HttpClientOptions, SharedClientOptions } from './client/http-client.ts';
 export type {
   ClusterConfig,
   CredentialSource,

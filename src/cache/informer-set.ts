@@ -53,6 +53,11 @@ export interface InformerSetOptions extends ReflectorOptions {
    */
   readonly tweakListOptions?: TweakListOptions;
   /**
+   * Name of the cluster, before the names of informers in log lines and metrics.
+   * @default the program's own cluster, without a name
+   */
+  readonly cluster?: string;
+  /**
    * Freezes cached objects, so that code that modifies one throws. For tests.
    * @default false
    */
@@ -67,6 +72,7 @@ const SET_OPTIONS: OptionNames<InformerSetOptions> = {
   metrics: true,
   watchList: true,
   tweakListOptions: true,
+  cluster: true,
   freeze: true,
 };
 

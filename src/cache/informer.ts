@@ -52,6 +52,11 @@ export interface InformerOptions<
    * @default all namespaces
    */
   readonly namespace?: string | undefined;
+  /**
+   * Name of the cluster, before the name in log lines and metrics.
+   * @default the program's own cluster, without a name
+   */
+  readonly cluster?: string | undefined;
   /** @default systemClock */
   readonly clock?: Clock;
   /** @default silentLogger */
@@ -89,6 +94,7 @@ const INFORMER_OPTIONS: OptionNames<InformerOptions> = {
   ...REFLECTOR_OPTIONS,
   name: true,
   namespace: true,
+  cluster: true,
   clock: true,
   log: true,
   random: true,
@@ -116,6 +122,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
   implements Runnable, SharedInformer<T>, InformerView<T>
 {
   readonly name: string;
+  readonly cluster: string | undefined;
   readonly resource: Resource<T>;
   readonly lister: Lister<T>;
   readonly source: ListerWatcher<T>;
@@ -140,9 +147,12 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
 
   constructor(resource: Resource<T>, source: ListerWatcher<T>, options: InformerOptions<T> = {}) {
     checkOptions(options, INFORMER_OPTIONS, 'Informer');
-    const { name = groupResourceOf(resource), clock = systemClock, log = silentLogger } = options;
+    const { clock = systemClock, log = silentLogger, cluster } = options;
+    const { name: described = groupResourceOf(resource) } = options;
+    const name = cluster === undefined ? described : `${cluster}/${described}`;
     const { random, watchList, failureLog, yieldTurn, transform, freeze = false } = options;
     this.name = name;
+    this.cluster = cluster;
     this.resource = resource;
     this.source = source;
     this.#namespace = options.namespace;

@@ -31,6 +31,10 @@ export class MultiNamespaceInformer<T extends KubernetesObject> implements Share
     this.#parts = parts;
   }
 
+  get cluster(): string | undefined {
+    return this.parts[0]?.cluster;
+  }
+
   get hasSynced(): boolean {
     return this.parts.every(({ hasSynced }) => hasSynced);
   }

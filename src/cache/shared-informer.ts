@@ -14,6 +14,8 @@ export interface SharedInformer<T extends KubernetesObject = KubernetesObject> {
   /** Name in log lines: `pods in a, b`. */
   readonly name: string;
   readonly resource: Resource<T>;
+  /** Name of the cluster, if it is not the program's own. */
+  readonly cluster?: string | undefined;
   readonly lister: Lister<T>;
   /** The cache contains the initial state, and handlers have received it. Never reset. */
   readonly hasSynced: boolean;

@@ -62,7 +62,10 @@ export interface ClusterConnectionOptions
   extends
     CredentialsOptions,
     Pick<ClusterTransportOptions, 'headersTimeoutMs' | 'pingAfterMs' | 'pingTimeoutMs'>,
-    Omit<HttpClientOptions, keyof RequestTarget | 'replaceTarget' | 'clock' | 'log' | 'metrics'> {
+    Omit<
+      HttpClientOptions,
+      keyof RequestTarget | 'replaceTarget' | 'clock' | 'log' | 'metrics' | 'namespace'
+    > {
   readonly clock?: Clock | undefined;
   /** Resolves host names, as in `DialOptions`. */
   readonly lookup?: LookupFunction | undefined;
@@ -119,6 +122,7 @@ export function connectCluster(
     handler,
     server,
     credentials,
+    namespace: config.namespaceIsAssumed ? undefined : config.namespace,
     replaceTarget: () => reloader.refresh(),
   });
   return {

@@ -6,7 +6,7 @@ import type { Resource } from '../api/resource.ts';
 import { collectionPath, groupResourceOf, objectPath } from '../api/resource.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
-import type { HttpRequest } from '../util/http.ts';
+import type { HttpHandler, HttpRequest } from '../util/http.ts';
 import { parseResponse } from './response.ts';
 import type {
   Client,
@@ -44,6 +44,7 @@ const HTTP_CLIENT_OPTIONS: OptionNames<HttpClientOptions> = {
   metrics: true,
   keepManagedFields: true,
   maxLineBytes: true,
+  namespace: true,
 };
 
 const WRITE_OPTIONS: OptionNames<WriteOptions> = {
@@ -117,7 +118,32 @@ const PATCH: OptionNames<Patch & { readonly type: 'apply' }> = {
 export interface HttpClientOptions extends RequestExecutorOptions, DecoderOptions {
   /** Maximum size of a watch event in bytes, as in `WatchStreamOptions`. */
   readonly maxLineBytes?: number | undefined;
+  /**
+   * Namespace of the program, in which the Lease of its leader election is by default.
+   * @default unknown
+   */
+  readonly namespace?: string | undefined;
 }
+
+/** Options of `HttpClient.withOptions`. */
+export interface SharedClientOptions extends Pick<
+  HttpClientOptions,
+  'userAgent' | 'requestTimeoutMs' | 'qps' | 'burst'
+> {
+  /**
+   * Wraps the transport, for example with a write fence.
+   * @default the transport itself
+   */
+  readonly wrapTransport?: ((handler: HttpHandler) => HttpHandler) | undefined;
+}
+
+const SHARED_OPTIONS: OptionNames<SharedClientOptions> = {
+  userAgent: true,
+  requestTimeoutMs: true,
+  qps: true,
+  burst: true,
+  wrapTransport: true,
+};
 
 const JSON_TYPE = 'application/json';
 
@@ -139,6 +165,9 @@ type UpdateOptions = WriteOptions & { readonly subresource?: string };
  * Requests uncompressed responses, which cost less than gzip on the network of a cluster.
  */
 export class HttpClient implements Client {
+  /** Namespace of the program; undefined if it is unknown. */
+  readonly namespace: string | undefined;
+  readonly #options: HttpClientOptions;
   readonly #executor: RequestExecutor;
   readonly #decoder: Decoder;
   readonly #clock: Clock;
@@ -148,11 +177,41 @@ export class HttpClient implements Client {
 
   constructor(options: HttpClientOptions) {
     checkOptions(options, HTTP_CLIENT_OPTIONS, 'HttpClient');
+    this.namespace = options.namespace;
+    this.#options = options;
     this.#executor = new RequestExecutor(options);
     this.#decoder = new Decoder(options);
     this.#clock = options.clock ?? systemClock;
     this.#maxLineBytes = options.maxLineBytes;
     this.#dropsManagedFields = !options.keepManagedFields;
+  }
+
+  /**
+   * Returns a client with other options that shares connections and credentials with this one. Closing the connection
+   * closes both.
+   */
+  withOptions(options: SharedClientOptions): HttpClient {
+    checkOptions(options, SHARED_OPTIONS, 'withOptions');
+    const { wrapTransport = (handler) => handler, ...changes } = options;
+    const { handler, replaceTarget, ...rest } = this.#options;
+    // A target with the same handler is the same target, so each handler is wrapped once.
+    const wrapped = new WeakMap<HttpHandler, HttpHandler>();
+    const wrap = (inner: HttpHandler): HttpHandler => {
+      const outer = wrapped.get(inner) ?? wrapTransport(inner);
+      wrapped.set(inner, outer);
+      return outer;
+    };
+    return new HttpClient({
+      ...rest,
+      ...changes,
+      handler: wrap(handler),
+      replaceTarget:
+        replaceTarget &&
+        (async () => {
+          const target = await replaceTarget();
+          return target && { ...target, handler: wrap(target.handler) };
+        }),
+    });
   }
 
   async get<T extends KubernetesObject>(

@@ -79,6 +79,11 @@ export interface ControllerDeps {
    */
   readonly sharding?: Sharding | undefined;
   /**
+   * Name of the cluster of `client`, if it is not the program's own: part of the names of its controllers.
+   * @default the program's own cluster
+   */
+  readonly cluster?: string | undefined;
+  /**
    * Called once; the result observes the calls and syncs of the controller.
    * @default none
    */

@@ -103,11 +103,12 @@ export class Controller implements Runnable {
 
   constructor(deps: ControllerDeps, options: ControllerOptions) {
     checkOptions(options, CONTROLLER_OPTIONS, 'Controller');
-    const { name, kind, sync } = options;
-    const { client, clock, log } = deps;
+    const { kind, sync } = options;
+    const { client, clock, log, cluster } = deps;
+    const name = cluster === undefined ? options.name : `${options.name}-${cluster}`;
     const { reconcile = noReconcileMetrics } = deps.metrics ?? {};
     this.name = name;
-    this.#options = options;
+    this.#options = { ...options, name };
     this.#deps = { ...deps, log: log.with({ controller: name }) };
     this.#handler = sync;
     this.#queueLog = this.#deps.log.v(3);
@@ -190,7 +191,7 @@ export class Controller implements Runnable {
 
   /** Enqueues the key of each changed object of the reconciled kind. Call it before `owns`. */
   for<T extends KubernetesObject>(informer: SharedInformer<T>, options?: WatchesOptions<T>): this {
-    this.#gate.track(informer, true);
+    if (this.#isOwn(informer)) this.#gate.track(informer, true);
     this.#reconciled = informer;
     this.#ownerOf = mapToOwner(informer.resource);
     return this.#watch(informer, keyOf, options);
@@ -224,7 +225,7 @@ export class Controller implements Runnable {
     map: MapFunction<T>,
     options?: WatchesOptions<T>,
   ): this {
-    this.#gate.track(informer, false);
+    if (this.#isOwn(informer)) this.#gate.track(informer, false);
     return this.#watch(informer, map, options);
   }
 
@@ -255,6 +256,11 @@ export class Controller implements Runnable {
     };
   }
 
+  /** Returns whether the informer is of the cluster that syncs write to. */
+  #isOwn({ cluster }: Pick<SharedInformer, 'cluster'>): boolean {
+    return cluster === this.#deps.cluster;
+  }
+
   #watch<T extends KubernetesObject>(
     informer: SharedInformer<T>,
     map: MapFunction<T>,
@@ -268,7 +274,9 @@ export class Controller implements Runnable {
       predicates: [predicate],
       detailed: () => this.#syncLog.isDetailed,
       isChild: (key, object) => this.#ownerOf?.(object) === key,
-      onChange: (key, before, after) => this.#gate.observe(key, resource, before, after),
+      onChange: this.#isOwn(informer)
+        ? (key, before, after) => this.#gate.observe(key, resource, before, after)
+        : undefined,
     });
     this.#registrations.push(
       informer.addHandler(handler, {

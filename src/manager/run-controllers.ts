@@ -1,6 +1,8 @@
 import { InformerSet } from '../cache/informer-set.ts';
 import type { InformerSetOptions } from '../cache/informer-set.ts';
+import { WatchListSupport } from '../cache/reflector-watch.ts';
 import type { Client } from '../client/client.ts';
+import { customMetrics } from '../metrics/custom-metrics.ts';
 import { metricsOf } from '../metrics/metrics.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { ManagerMetrics } from '../metrics/reconcile-metrics.ts';
@@ -14,14 +16,16 @@ import { silentLogger } from '../util/logger.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { Controller } from './controller.ts';
-import type { ControllerDeps } from './controller-options.ts';
 import { withSyncBarrier } from './sync-barrier.ts';
 import { newCoordination } from './coordination.ts';
 import type { Coordination, LeaderElectionOptions } from './coordination.ts';
 import { cachePage, ObservedLeases, statusPage } from '../serving/debug-pages.ts';
 import type { ObservedLease } from '../serving/debug-pages.ts';
 import type { LeaderTerms } from '../leaderelection/leader-terms.ts';
+import { fenced, withElectionDefaults } from './leader-election-defaults.ts';
 import { Manager } from './manager.ts';
+import { RemoteClusters } from './controller-kit.ts';
+import type { ClusterParts, ControllerKit } from './controller-kit.ts';
 import { termClient } from './term-client.ts';
 import { SyncHistory } from './sync-history.ts';
 import { isLoopback } from '../serving/bind-address.ts';
@@ -35,6 +39,7 @@ import type { OptionNames } from '../util/check-options.ts';
 
 const MANAGER_OPTIONS: OptionNames<ControllerManagerOptions> = {
   client: true,
+  name: true,
   controllers: true,
   log: true,
   clock: true,
@@ -60,16 +65,7 @@ const DEBUG_OPTIONS: OptionNames<DebugOptions> = {
   redact: true,
 };
 
-/** Dependencies of controllers, for `new Controller`, with the shared informers. */
-export interface ControllerKit extends ControllerDeps {
-  /** Shared by all controllers: there is one informer for each kind and selection. */
-  readonly informers: InformerSet;
-  /** `events.recorder('web-controller')` returns a recorder of Events. */
-  readonly events: EventBroadcaster;
-  /** @default none */
-  readonly metrics?: Metrics | undefined;
-}
-
+export type { ControllerKit } from './controller-kit.ts';
 export type { LeaderElectionOptions } from './coordination.ts';
 
 /** Debug pages on a loopback address: the pages that `crd-controller top` reads. */
@@ -97,6 +93,8 @@ export interface DebugOptions {
 export interface ControllerProgram {
   readonly controllers: readonly Controller[];
   readonly informers: InformerSet;
+  /** The informers of the clusters of `kit.forCluster`. */
+  readonly remoteInformers: readonly InformerSet[];
   /** The leader elector or the shards; undefined without leader election. */
   readonly leadership: Coordination['leadership'] | undefined;
   /** The last observed state of each Lease; empty without leader election. */
@@ -108,6 +106,11 @@ export interface ControllerProgram {
 /** Options of `controllerManager`. */
 export interface ControllerManagerOptions {
   readonly client: Client;
+  /**
+   * Name of the program: `backup-operator`. It names the Lease.
+   * @default none; required by `leaderElection: true`
+   */
+  readonly name?: string | undefined;
   /** Builds the controllers. Called once, before any request is sent. */
   readonly controllers: (kit: ControllerKit) => readonly Controller[];
   /** @default silentLogger */
@@ -140,10 +143,12 @@ export interface ControllerManagerOptions {
    */
   readonly gracefulShutdownTimeoutMs?: number | undefined;
   /**
-   * Elects a leader, or distributes shards, among several replicas.
-   * @default none: this process is the only one
+   * Elects a leader, or distributes shards, among several replicas. `true` has these defaults, which an object can
+   * replace: a Lease with the name of the program in the namespace of the kubeconfig or Pod, an identity of its own,
+   * and the durations of `LeaderElectorOptions`. Writes of the kit's clients are fenced, and `client` itself is not.
+   * @default false: this process is the only one
    */
-  readonly leaderElection?: LeaderElectionOptions | undefined;
+  readonly leaderElection?: boolean | Partial<LeaderElectionOptions> | undefined;
   /** @default none */
   readonly metrics?: Metrics | undefined;
   /** @default none, unless `debug` is set */
@@ -182,25 +187,31 @@ const MAX_FLUSH_MS = 5000;
  * registered, an event broadcaster, leader election or shards, and servers. The daemon is built by this
  * function too.
  */
-export function controllerManager(options: ControllerManagerOptions): Manager {
-  checkOptions(options, MANAGER_OPTIONS, 'controllerManager');
+export function controllerManager(given: ControllerManagerOptions): Manager {
+  checkOptions(given, MANAGER_OPTIONS, 'controllerManager');
+  const options = { ...given, ...withElectionDefaults(given) };
   const { client, clock = systemClock, log = silentLogger, random = Math.random } = options;
   const { host, leaderElection, freeze = false, resyncPeriodMs = 0, singlePass } = options;
   const { gracefulShutdownTimeoutMs = 30_000, eventApiVersion: apiVersion } = options;
   const { metrics, history, serveDebug } = debugging(options, clock, log);
   const flushTimeoutMs = Math.min(MAX_FLUSH_MS, FLUSH_SHARE * gracefulShutdownTimeoutMs);
-  const informers = new InformerSet(client, {
-    ...options.informers,
-    clock,
-    log: log.named('cache'),
-    random,
-    freeze,
-    ...(metrics && { metrics: metrics.reflector }),
+  const open = (client: Client, cluster?: string): ClusterParts => ({
+    client,
+    informers: new InformerSet(client, {
+      ...options.informers,
+      ...(cluster !== undefined && { cluster, watchList: new WatchListSupport(clock) }),
+      clock,
+      log: log.named('cache'),
+      random,
+      freeze,
+      ...(metrics && { metrics: metrics.reflector }),
+    }),
+    events: new EventBroadcaster(
+      { client, clock, log: log.named('events') },
+      { host, random, flushTimeoutMs, apiVersion, metrics: metrics?.events },
+    ),
   });
-  const events = new EventBroadcaster(
-    { client, clock, log: log.named('events') },
-    { host, random, flushTimeoutMs, apiVersion, metrics: metrics?.events },
-  );
+  const { informers, events } = open(client);
   const leases = new ObservedLeases(clock);
   const coordination =
     leaderElection &&
@@ -218,8 +229,13 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
       leaderElection,
     );
   const terms = coordination?.terms;
-  const controllers = options.controllers({
-    client: terms ? termClient(client, () => terms.term) : client,
+  const guarded = (one: Client) => (terms ? termClient(one, () => terms.term) : one);
+  const remotes = new RemoteClusters((name, remote) => {
+    const parts = open(leaderElection ? fenced(remote, leaderElection.fence) : remote, name);
+    return { ...parts, client: guarded(parts.client) };
+  });
+  const kit: ControllerKit = {
+    client: guarded(client),
     clock,
     log,
     random,
@@ -231,12 +247,17 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
     sharding: coordination?.sharding,
     resyncPeriodMs,
     drainTimeoutMs: DRAIN_SHARE * gracefulShutdownTimeoutMs,
-  });
+    customMetrics: metrics?.custom ?? customMetrics(),
+    forCluster: (name, remote) => remotes.kit(kit, name, remote),
+  };
+  const controllers = options.controllers(kit);
+  const clusters = remotes.close();
   const leadership = coordination?.leadership;
   const manager = new Manager({ clock, log }, { gracefulShutdownTimeoutMs, leadership });
   const program: ControllerProgram = {
     controllers,
     informers,
+    remoteInformers: clusters.map((cluster) => cluster.informers),
     leadership,
     get leases() {
       return leases.all;
@@ -247,8 +268,8 @@ export function controllerManager(options: ControllerManagerOptions): Manager {
   const needsBarrier = coordination && !coordination.sharding;
   manager
     .add('servers', ...(options.servers?.(program) ?? []), ...serveDebug(program))
-    .add('caches', informers)
-    .add('events', events);
+    .add('caches', informers, ...clusters.map((cluster) => cluster.informers))
+    .add('events', events, ...clusters.map((cluster) => cluster.events));
   for (const controller of controllers) {
     const runnable = needsBarrier
       ? withSyncBarrier(controller, { clock, log, random })
@@ -305,7 +326,8 @@ export function programPages(
   program: ControllerProgram,
   { clock, history, identity, version, redact }: ProgramPagesOptions,
 ): Pages {
-  const informers = () => program.informers.informers;
+  const informers = () =>
+    [program.informers, ...program.remoteInformers].flatMap((set) => set.informers);
   return new Map([
     ...queuePages({ controllers: () => program.controllers, history, clock, redact }),
     ...statusPage({
@@ -337,7 +359,13 @@ interface Debugging {
 
 /** The data of debug pages is collected from the start, and served when the program is built. */
 function debugging(
-  { debug, leaderElection, ...given }: ControllerManagerOptions,
+  {
+    debug,
+    leaderElection,
+    ...given
+  }: Pick<ControllerManagerOptions, 'debug' | 'metrics' | 'history'> & {
+    readonly leaderElection: LeaderElectionOptions | undefined;
+  },
   clock: Clock,
   log: Logger,
 ): Debugging {

@@ -158,7 +158,7 @@ function checkName(type: Type, name: string): void {
   };
   if (!NAME.test(name)) fail('must be lower-case words with "_", as in backup_runs_total');
   const [prefix = ''] = name.split('_');
-  if (RESERVED.has(prefix)) fail(`must not begin with ${prefix}_, which other metrics use`);
+  if (RESERVED.has(prefix)) fail(`must not start with ${prefix}_, which other metrics use`);
   if ((type === 'counter') !== name.endsWith('_total')) {
     fail(type === 'counter' ? 'must end with _total' : 'must not end with _total');
   }

@@ -233,3 +233,23 @@ test('does not reload a changed copy of a configuration', async (t) => {
   await assert.rejects(connection.client.get(CONFIG_MAPS, AT), /Unauthorized/);
   assert.deepEqual(server.seen, ['Bearer guest']);
 });
+
+test('a client with other options shares the connection, also after the server moved', async (t) => {
+  const [before, after] = [await guardedServer(t, 'before'), await guardedServer(t, 'after')];
+  const { kubeconfig, connection } = connected(t, before.config);
+  const agents: (string | undefined)[] = [];
+  const client = connection.client.withOptions({
+    userAgent: 'other',
+    wrapTransport: (handler) => (request) => {
+      agents.push(request.headers['user-agent']);
+      return handler(request);
+    },
+  });
+  const found = async () => (await client.get(CONFIG_MAPS, AT)).metadata.name;
+  assert.equal(await found(), 'before');
+  assert.equal(client.namespace, 'default');
+  await before.stop();
+  kubeconfig.now = after.config;
+  assert.equal(await found(), 'after');
+  assert.deepEqual(agents, ['other', 'other', 'other']);
+});

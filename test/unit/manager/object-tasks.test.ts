@@ -206,6 +206,29 @@ describe('A task of each object', () => {
     assert.equal(lease.spec?.holderIdentity, 'one');
   });
 
+  it('starts again when a process that stepped down leads again', async () => {
+    let isCut = false;
+    const lease = new HttpClient({
+      handler: (request) =>
+        isCut ? Promise.reject(new Error('connection reset')) : server.handler(request),
+      server: 'https://test',
+      clock,
+    });
+    const leaderElection = { identity: 'one', namespace: NAMESPACE, name: 'test', stepDown: true };
+    await create('a');
+    const { stop } = await run(tasks(untilStopped), {
+      leaderElection: { ...leaderElection, client: lease, fence: new WriteFence() },
+    });
+    await clock.advance(5000);
+    isCut = true;
+    await clock.advance(20_000);
+    assert.deepEqual(events, ['start a', 'end a']);
+    isCut = false;
+    await clock.advance(20_000);
+    assert.deepEqual(events, ['start a', 'end a', 'start a']);
+    await stop();
+  });
+
   it('stops before its shard is released', async () => {
     const handlers: ShardHandler[] = [];
     const sharding = {

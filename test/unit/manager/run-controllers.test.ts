@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { ApiError } from '../../../src/api/api-error.ts';
-import { LEASES, PODS } from '../../../src/api/builtin.ts';
+import { CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, PODS } from '../../../src/api/builtin.ts';
+import { keyOf } from '../../../src/api/object-key.ts';
 import type { ObjectKey } from '../../../src/api/object-key.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
-import { WriteFence } from '../../../src/client/write-fence.ts';
+import { isWriteFenced, WriteFence } from '../../../src/client/write-fence.ts';
 import { Controller } from '../../../src/manager/controller.ts';
+import { predicates } from '../../../src/manager/predicate.ts';
 import { runControllers } from '../../../src/manager/run-controllers.ts';
 import type {
   ControllerKit,
@@ -205,4 +207,152 @@ test('steps down when the lease is lost: stops controllers, starts them with a c
   assert.match(String(error), /leader election lost/);
   const pod = await client.get(PODS, { namespace: 'default', name: 'one' });
   assert.equal(pod.metadata.labels?.['sync'], undefined);
+});
+
+test('elects a leader with a Lease and a fence of its own by leaderElection: true', async (context) => {
+  const { clock, server, client, run, createPod } = newFixture(context);
+  const programClient = () =>
+    new HttpClient({ handler: server.handler, server: 'https://test', clock, namespace: 'apps' });
+  const ran: string[] = [];
+  const kits: ControllerKit[] = [];
+  const start = (by: string) =>
+    run(
+      {
+        name: 'labeller',
+        host: by,
+        leaderElection: true,
+        controllers: (kit) => {
+          kits.push(kit);
+          return [labeller(kit, by, ran)];
+        },
+      },
+      programClient(),
+    );
+  await client.create(NAMESPACES, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'apps' },
+  });
+  const stopFirst = start('a');
+  await clock.advance(3000);
+  start('b');
+  await createPod('one');
+  await clock.advance(5000);
+  assert.deepEqual(ran, ['a default/one']);
+  const write = kits[1]?.client.delete(PODS, { namespace: 'default', name: 'one' });
+  await assert.rejects(write ?? Promise.resolve(), (error) => isWriteFenced(error));
+  await stopFirst();
+  await createPod('two');
+  await clock.advance(20_000);
+  assert.deepEqual(ran, ['a default/one', 'b default/two']);
+  const lease = await client.get(LEASES, { namespace: 'apps', name: 'labeller' });
+  assert.match(lease.spec?.holderIdentity ?? '', /^b_[0-9a-f-]{36}$/);
+});
+
+test('rejects a leader election without a name, a namespace, or a client that it can fence', async (context) => {
+  const { client } = newFixture(context);
+  const attempt = (options: Partial<ControllerManagerOptions>) =>
+    runControllers({ client, controllers: () => [], leaderElection: true, ...options });
+  await assert.rejects(attempt({}), /^RangeError: .*set the option name$/);
+  await assert.rejects(attempt({ name: 'a' }), /^RangeError: .*set leaderElection.namespace$/);
+  const leaderElection = { namespace: 'apps', fence: new WriteFence() };
+  await assert.rejects(
+    attempt({ name: 'a', leaderElection }),
+    /^TypeError: .*both client and fence/,
+  );
+});
+
+test('watches one cluster and writes to another', async (context) => {
+  const { clock, client, run } = newFixture(context);
+  const other = new ApiServer({ clock });
+  const source = new HttpClient({ handler: other.handler, server: 'https://b', clock });
+  const configMap = (name: string, data: Record<string, string>) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { namespace: 'default', name },
+    data,
+  });
+  // The resourceVersions of the clusters differ.
+  for (let at = 0; at < 20; at++) await client.create(CONFIG_MAPS, configMap(`other-${at}`, {}));
+  let syncs = 0;
+  run({
+    controllers: (kit) => {
+      const theirs = kit.forCluster('b', source).informers.for(CONFIG_MAPS, {
+        fieldSelector: 'metadata.name=settings',
+      });
+      const ours = kit.informers.for(CONFIG_MAPS);
+      return [
+        new Controller(kit, {
+          name: 'copy',
+          kind: 'ConfigMap',
+          sync: async (key, { client, signal }) => {
+            syncs++;
+            const { data = {} } = theirs.lister.get(key) ?? {};
+            const body = configMap('settings', { ...data });
+            const at = body.metadata;
+            if (!ours.lister.get(key)) await client.create(CONFIG_MAPS, body, { signal });
+            else await client.patch(CONFIG_MAPS, at, { type: 'merge', body: { data } }, { signal });
+            return done();
+          },
+        })
+          .for(ours, { predicates: [predicates.not({})] })
+          .watches(theirs, keyOf),
+      ];
+    },
+  });
+  await source.create(CONFIG_MAPS, configMap('settings', { n: '1' }));
+  await clock.advance(1000);
+  const at = { namespace: 'default', name: 'settings' };
+  assert.deepEqual((await client.get(CONFIG_MAPS, at)).data, { n: '1' });
+  const patch = { type: 'merge', body: { data: { n: '2' } } } as const;
+  await source.patch(CONFIG_MAPS, at, patch);
+  await clock.advance(1000);
+  assert.deepEqual((await client.get(CONFIG_MAPS, at)).data, { n: '2' });
+  assert.equal(syncs, 2);
+});
+
+test('runs the same controller for several clusters, with names, events and metrics of their own', async (context) => {
+  const { clock, run, client, createPod } = newFixture(context);
+  const registry = createRegistry();
+  const ran: string[] = [];
+  const remotes = ['b', 'c'].map((name) => {
+    const { handler } = new ApiServer({ clock });
+    return { name, client: new HttpClient({ handler, server: `https://${name}`, clock }) };
+  });
+  let kits: ControllerKit[] = [];
+  run({
+    metrics: metricsOf(registry),
+    controllers: (kit) => {
+      kits = [kit, ...remotes.map((remote) => kit.forCluster(remote.name, remote.client))];
+      assert.equal(kit.forCluster('b', remotes[0]!.client), kits[1]);
+      assert.throws(() => kit.forCluster('b', client), /the cluster b has another client/);
+      assert.throws(() => kit.forCluster('B!', client), RangeError);
+      const counter = { name: 'test_syncs_total', help: 'Syncs', labels: ['cluster'] } as const;
+      return kits.map((each) => {
+        each.customMetrics.counter(counter).inc({ cluster: each.cluster ?? 'own' });
+        return labeller(each, each.cluster ?? 'own', ran);
+      });
+    },
+  });
+  await createPod('web');
+  for (const remote of remotes) {
+    await remote.client.create(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'web', namespace: 'default' },
+      spec: { containers: [{ name: 'app', image: 'nginx' }] },
+    });
+  }
+  await clock.advance(5000);
+  assert.deepEqual(ran.toSorted(), ['b default/web', 'c default/web', 'own default/web']);
+  const { items } = await remotes[1]!.client.list(EVENTS, { namespace: 'default' });
+  assert.deepEqual(
+    items.map(({ message }) => message),
+    ['Labelled by c'],
+  );
+  const { text } = await expose(registry);
+  assert.match(text, /reconcile_total\{controller="labeller-b",result="success"\} 2/);
+  assert.match(text, /informer_queued_items\{name="c\/pods",/);
+  assert.match(text, /^test_syncs_total\{cluster="c"\} 1$/m);
+  assert.throws(() => kits[0]?.forCluster('d', client), /call it in the option controllers/);
 });

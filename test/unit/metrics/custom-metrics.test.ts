@@ -52,8 +52,8 @@ describe('Custom metrics', () => {
     for (const [name, message] of [
       ['Backup_runs_total', /lower-case words/],
       ['runs', /lower-case words/],
-      ['workqueue_runs_total', /must not begin with workqueue_/],
-      ['process_runs_total', /must not begin with process_/],
+      ['workqueue_runs_total', /must not start with workqueue_/],
+      ['process_runs_total', /must not start with process_/],
       ['backup_runs', /must end with _total/],
     ] as const) {
       assert.throws(() => customMetrics().counter({ name, help }), message, name);
