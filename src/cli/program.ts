@@ -29,6 +29,7 @@ export interface ControllerSettings<F extends Flags = Flags> {
 /** Builds a controller. Called once, before any request is sent. */
 export type ControllerBuilder<F extends Flags = Flags> = {
   // A method, because a builder that uses the program's own flags is one for any flags.
+  /** Returns the controller of the kit with these settings. */
   build(kit: ControllerKit, settings: ControllerSettings<F>): Controller;
 }['build'];
 
@@ -36,6 +37,7 @@ export type ControllerBuilder<F extends Flags = Flags> = {
 export interface ProgramController<F extends Flags = Flags> {
   /** The reconciled kind. */
   readonly resource: Resource;
+  /** Builds the controller when `run` starts. */
   readonly build?: ControllerBuilder<F>;
   /** Imports the module with the builder when `run` starts, so that `--help` and `version` do not import it. */
   readonly load?: () => Promise<ControllerBuilder<F>>;
