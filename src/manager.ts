@@ -19,6 +19,11 @@ export { SinglePass } from './manager/single-pass.ts';
 export type { SinglePassDeps, SinglePassOptions } from './manager/single-pass.ts';
 export type { DebugOptions } from './manager/run-controllers.ts';
 export type { StatusEvent, StatusReport, ObjectWithStatus } from './manager/status-writer.ts';
+export type {
+  OpenTelemetryApi,
+  OpenTelemetrySpan,
+  OpenTelemetryTracer,
+} from './manager/tracing.ts';
 export { withSyncBarrier } from './manager/sync-barrier.ts';
 export type { LogFields } from './util/logger.ts';
 export { AbruptStop } from './util/runnable.ts';

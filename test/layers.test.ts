@@ -59,6 +59,7 @@ const packageImporters: Record<string, readonly string[]> = {
   undici: ['client/'],
   'p-queue': ['workqueue/worker-pool.ts'],
   'prom-client': ['metrics/'],
+  '@opentelemetry/api': ['cli/commands/run.ts'],
   yargs: ['cli/'],
   pino: ['cli/logs/logging.ts'],
   yaml: ['client/', 'codegen/', 'cli/'],

@@ -6,6 +6,7 @@ import { serverVersion } from '../client/discovery.ts';
 import type { Controller } from '../manager/controller.ts';
 import { SyncHistory } from '../manager/sync-history.ts';
 import type { SinglePass } from '../manager/single-pass.ts';
+import type { OpenTelemetryApi } from '../manager/tracing.ts';
 import { controllerManager, programPages } from '../manager/run-controllers.ts';
 import type { ControllerKit, ControllerProgram } from '../manager/run-controllers.ts';
 import type { HealthCheck } from '../serving/health-checks.ts';
@@ -44,6 +45,8 @@ export interface DaemonDeps {
   readonly host: string;
   /** Required if `config.leaderElection` is set; `client` must then be fenced. */
   readonly leadership?: LeadershipDeps | undefined;
+  /** Creates spans of syncs. */
+  readonly tracing?: OpenTelemetryApi | undefined;
   /** Stops the daemon when every object has been synced once. */
   readonly singlePass?: SinglePass | undefined;
   /** Required if `config` has an endpoint with authentication. */
@@ -92,6 +95,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     random,
     host,
     eventApiVersion: config.eventApiVersion,
+    tracing: deps.tracing,
     singlePass,
     history,
     freeze,

@@ -1,5 +1,6 @@
 import type { Resource } from '../api/resource.ts';
 import type { Controller } from '../manager/controller.ts';
+import type { OpenTelemetryApi } from '../manager/tracing.ts';
 import type { ControllerKit } from '../manager/run-controllers.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
@@ -141,6 +142,11 @@ export interface ProgramOptions<F extends Flags = Flags> {
   readonly flags?: F;
   /** @default none */
   readonly commands?: readonly ProgramCommand[];
+  /**
+   * Creates an OpenTelemetry span for each sync and each of its requests: the module `@opentelemetry/api`.
+   * @default none; the flag `--tracing` loads the module
+   */
+  readonly tracing?: OpenTelemetryApi | undefined;
 }
 
 const PROGRAM_OPTIONS: OptionNames<ProgramOptions> = {
@@ -152,6 +158,7 @@ const PROGRAM_OPTIONS: OptionNames<ProgramOptions> = {
   deploy: true,
   flags: true,
   commands: true,
+  tracing: true,
 };
 
 const COMMAND_OPTIONS: OptionNames<ProgramCommand> = {

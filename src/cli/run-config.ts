@@ -53,6 +53,8 @@ export interface RunConfig {
   /** `HOST:PORT` or `:PORT`; absent: no server and no profiler. */
   readonly profilerAddress?: string | undefined;
   readonly serving: ServingConfig;
+  /** Whether spans are created by the module `@opentelemetry/api`. */
+  readonly isTraced: boolean;
   /** Flags that differ from their defaults, as text, with secrets masked, for the log. */
   readonly changedFlags: Readonly<Record<string, string>>;
 }
@@ -131,6 +133,7 @@ export function runConfig(
     debugBindAddress: values['debug-bind-address'],
     profilerAddress: profilerAddress(values),
     serving: servingConfig(values),
+    isTraced: values.tracing,
     changedFlags: changed,
   };
   for (const part of [config.requests, config.controllers, config.namespaces]) {

@@ -10,7 +10,7 @@ import type {
 import type { LabelSelector } from '../api/label-selector.ts';
 import type { ObjectName } from '../api/object-key.ts';
 import type { Resource } from '../api/resource.ts';
-import type { ConnectionActivity } from '../util/http.ts';
+import type { CallTrace, ConnectionActivity } from '../util/http.ts';
 
 /**
  * The Kubernetes API as an interface. `HttpClient` implements it.
@@ -84,6 +84,11 @@ export interface Client {
 /** Options of every request. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Records the requests of the call. Clients of syncs set it if tracing is enabled.
+   * @default none
+   */
+  readonly trace?: CallTrace | undefined;
 }
 
 /** Options of `Client.get`. */

@@ -6,7 +6,7 @@ import type { Resource } from '../api/resource.ts';
 import { collectionPath, groupResourceOf, objectPath } from '../api/resource.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
-import type { HttpHandler, HttpRequest } from '../util/http.ts';
+import type { CallTrace, HttpHandler, HttpRequest } from '../util/http.ts';
 import { parseResponse } from './response.ts';
 import type {
   Client,
@@ -49,6 +49,7 @@ const HTTP_CLIENT_OPTIONS: OptionNames<HttpClientOptions> = {
 
 const WRITE_OPTIONS: OptionNames<WriteOptions> = {
   signal: true,
+  trace: true,
   fieldManager: true,
   dryRun: true,
   fieldValidation: true,
@@ -61,6 +62,7 @@ const UPDATE_OPTIONS: OptionNames<UpdateOptions> = {
 
 const DELETE_OPTIONS: OptionNames<DeleteOptions> = {
   signal: true,
+  trace: true,
   uid: true,
   resourceVersion: true,
   propagationPolicy: true,
@@ -70,6 +72,7 @@ const DELETE_OPTIONS: OptionNames<DeleteOptions> = {
 
 const WATCH_OPTIONS: OptionNames<WatchOptions> = {
   signal: true,
+  trace: true,
   namespace: true,
   labelSelector: true,
   fieldSelector: true,
@@ -84,6 +87,7 @@ const WATCH_OPTIONS: OptionNames<WatchOptions> = {
 
 const LIST_OPTIONS: OptionNames<ListOptions> = {
   signal: true,
+  trace: true,
   namespace: true,
   labelSelector: true,
   fieldSelector: true,
@@ -97,11 +101,13 @@ const LIST_OPTIONS: OptionNames<ListOptions> = {
 
 const GET_OPTIONS: OptionNames<GetOptions> = {
   signal: true,
+  trace: true,
   resourceVersion: true,
 };
 
 const RAW_REQUEST: OptionNames<RawRequest> = {
   signal: true,
+  trace: true,
   method: true,
   path: true,
   accept: true,
@@ -219,10 +225,10 @@ export class HttpClient implements Client {
     at: ObjectName,
     options: GetOptions = {},
   ): Promise<T> {
-    const { signal, resourceVersion } = options;
+    const { signal, trace, resourceVersion } = options;
     checkOptions(options, GET_OPTIONS, 'get');
     const path = withQuery(pathOf(resource, at), { resourceVersion });
-    return this.#object(resource, { method: 'GET', path, signal });
+    return this.#object(resource, { method: 'GET', path, signal, trace });
   }
 
   async list<T extends KubernetesObject>(
@@ -230,8 +236,8 @@ export class HttpClient implements Client {
     options: ListOptions = {},
   ): Promise<ObjectList<T>> {
     checkOptions(options, LIST_OPTIONS, 'list');
-    const { signal, namespace, labelSelector, metadataOnly, continueToken, limit, ...query } =
-      options;
+    const { signal, trace, namespace, labelSelector, metadataOnly, ...rest } = options;
+    const { continueToken, limit, ...query } = rest;
     if (namespace) requireNamespace(resource, namespace);
     const path = withQuery(collectionPath(resource, namespace), {
       labelSelector: labelSelectorText(labelSelector),
@@ -241,7 +247,7 @@ export class HttpClient implements Client {
     });
     const form = metadataOnly ? 'PartialObjectMetadataList' : undefined;
     const { call, response, body } = await this.#negotiate(form, async (accept) => {
-      const call = httpCall({ method: 'GET', path, accept, signal });
+      const call = httpCall({ method: 'GET', path, accept, signal, trace });
       return { call, ...(await this.#executor.send(call)) };
     });
     return parseResponse(response, body, this.#executor.describe(call), (bytes, what) =>
@@ -254,7 +260,7 @@ export class HttpClient implements Client {
     options: WatchOptions = {},
   ): Promise<WatchStream<T>> {
     checkOptions(options, WATCH_OPTIONS, 'watch');
-    const { signal, namespace, labelSelector, metadataOnly, ...query } = options;
+    const { signal, trace, namespace, labelSelector, metadataOnly, ...query } = options;
     if (namespace) requireNamespace(resource, namespace);
     const path = withQuery(collectionPath(resource, namespace), {
       watch: true,
@@ -263,7 +269,10 @@ export class HttpClient implements Client {
     });
     const form = metadataOnly ? 'PartialObjectMetadata' : undefined;
     const { call, body, activity } = await this.#negotiate(form, async (accept) => {
-      const call = { ...httpCall({ method: 'GET', path, accept, signal }), longRunning: true };
+      const call = {
+        ...httpCall({ method: 'GET', path, accept, signal, trace }),
+        longRunning: true,
+      };
       const { body, activity } = await this.#executor.open(call);
       return { call, body, activity };
     });
@@ -291,7 +300,8 @@ export class HttpClient implements Client {
       collectionPath(resource, object.metadata.namespace),
       writeQuery(options),
     );
-    return this.#object(resource, { method: 'POST', path, body: object, signal: options.signal });
+    const { signal, trace } = options;
+    return this.#object(resource, { method: 'POST', path, body: object, signal, trace });
   }
 
   async update<T extends KubernetesObject>(
@@ -302,7 +312,8 @@ export class HttpClient implements Client {
     checkOptions(options, UPDATE_OPTIONS, 'update');
     const at = pathOf(resource, object.metadata, options.subresource);
     const path = withQuery(at, writeQuery(options));
-    return this.#object(resource, { method: 'PUT', path, body: object, signal: options.signal });
+    const { signal, trace } = options;
+    return this.#object(resource, { method: 'PUT', path, body: object, signal, trace });
   }
 
   async patch<T extends KubernetesObject>(
@@ -329,12 +340,13 @@ export class HttpClient implements Client {
       body: patch.body,
       headers: PATCH_HEADERS[patch.type],
       signal: options.signal,
+      trace: options.trace,
     });
   }
 
   async delete(resource: Resource, at: ObjectName, options: DeleteOptions = {}): Promise<void> {
     checkOptions(options, DELETE_OPTIONS, 'delete');
-    const { signal, uid, resourceVersion, dryRun, ...rest } = options;
+    const { signal, trace, uid, resourceVersion, dryRun, ...rest } = options;
     const preconditions =
       uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
     const response = await this.#json({
@@ -348,6 +360,7 @@ export class HttpClient implements Client {
         ...rest,
       },
       signal,
+      trace,
     });
     // An API server responds with the object or a Status.
     if (!isRecord(response) || typeof response['kind'] !== 'string') {
@@ -359,8 +372,8 @@ export class HttpClient implements Client {
 
   async raw(request: RawRequest): Promise<unknown> {
     checkOptions(request, RAW_REQUEST, 'raw');
-    const { method = 'GET', path, accept, body, signal } = request;
-    return this.#json({ method, path, accept, body, signal });
+    const { method = 'GET', path, accept, body, signal, trace } = request;
+    return this.#json({ method, path, accept, body, signal, trace });
   }
 
   /** Sends a request whose response is text, such as a Pod's log or `/metrics`. */
@@ -413,9 +426,11 @@ interface JsonCall {
   readonly headers?: HttpRequest['headers'];
   readonly body?: unknown;
   readonly signal?: AbortSignal | undefined;
+  readonly trace?: CallTrace | undefined;
 }
 
-function httpCall({ method, path, accept = JSON_TYPE, headers, body, signal }: JsonCall): Call {
+function httpCall(json: JsonCall): Call {
+  const { method, path, accept = JSON_TYPE, headers, body, signal, trace } = json;
   const shared = headers ?? (body === undefined ? READ_HEADERS : WRITE_HEADERS);
   return {
     method,
@@ -423,6 +438,7 @@ function httpCall({ method, path, accept = JSON_TYPE, headers, body, signal }: J
     headers: accept === JSON_TYPE ? shared : { ...shared, accept },
     ...(body !== undefined && { body: JSON.stringify(body) }),
     ...(signal && { signal }),
+    ...(trace && { trace }),
   };
 }
 

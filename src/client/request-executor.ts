@@ -3,7 +3,7 @@ import type { RestClientMetrics } from '../metrics/rest-client-metrics.ts';
 import { noRestClientMetrics } from '../metrics/rest-client-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
-import type { HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
+import type { CallTrace, HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
 import type { Logger } from '../util/logger.ts';
 import { silentLogger } from '../util/logger.ts';
 import { errorFromResponse, isSuccess, readBody, retryAfterOf } from './response.ts';
@@ -79,7 +79,10 @@ export interface RequestExecutorOptions extends RequestTarget {
   readonly metrics?: RestClientMetrics | undefined;
 }
 
-export type Call = Omit<HttpRequest, 'body'> & { readonly body?: string };
+export type Call = Omit<HttpRequest, 'body'> & {
+  readonly body?: string;
+  readonly trace?: CallTrace;
+};
 
 const NO_HEADERS: Headers = {};
 const NO_BODY = Buffer.alloc(0);
@@ -267,7 +270,10 @@ export class RequestExecutor {
     requestLog?.request(this.#logged(call), headers, call.body);
     const startedMs = this.#clock.monotonic();
     try {
-      const response = await target.handler({ ...call, headers, ...(signal && { signal }) });
+      const request = { ...call, headers, ...(signal && { signal }) };
+      const response = await (call.trace
+        ? call.trace.send(target.handler, request, target.server)
+        : target.handler(request));
       requestLog?.response(this.#logged(call), response, this.#roundedSince(startedMs));
       this.#warn(response);
       if (isSuccess(response)) {

@@ -16,6 +16,7 @@ import type { KeySink, MapFunction } from './enqueue.ts';
 import type { HotLoop } from './hot-loop/written-object.ts';
 import type { FinishedCall } from './observed-client.ts';
 import type { Predicate } from './predicate.ts';
+import type { OpenTelemetryApi } from './tracing.ts';
 import type { SyncHistory } from './sync-history.ts';
 import type { Sharding } from './key-ownership.ts';
 
@@ -83,6 +84,11 @@ export interface ControllerDeps {
    * @default the program's own cluster
    */
   readonly cluster?: string | undefined;
+  /**
+   * Creates an OpenTelemetry span for each sync and each of its requests: the module `@opentelemetry/api`.
+   * @default none
+   */
+  readonly tracing?: OpenTelemetryApi | undefined;
   /**
    * Called once; the result observes the calls and syncs of the controller.
    * @default none

@@ -38,6 +38,7 @@ import { predicates } from './predicate.ts';
 import type { HotLoop } from './hot-loop/written-object.ts';
 import { observedClient } from './observed-client.ts';
 import { SyncLog } from './sync-log.ts';
+import { SyncTracer } from './tracing.ts';
 import type { Sharding } from './key-ownership.ts';
 import { WallClockKeys } from './clock-jumps.ts';
 import { checkOptions } from '../util/check-options.ts';
@@ -87,6 +88,7 @@ export class Controller implements Runnable {
   readonly #keyName: string;
   readonly #gate: RunGate;
   readonly #syncLog: SyncLog;
+  readonly #tracer: SyncTracer | undefined;
   #conflicts: RateLimiter<ObjectKey> = exponentialLimiter(CATCH_UP_BACKOFF);
   readonly #registrations: HandlerRegistration[] = [];
   readonly #wallClock: WallClockKeys;
@@ -121,6 +123,7 @@ export class Controller implements Runnable {
       log: this.#deps.log,
       history: deps.history,
     });
+    this.#tracer = deps.tracing && new SyncTracer(deps.tracing, name, kind);
     this.#gate = new RunGate({
       client,
       clock,
@@ -167,6 +170,7 @@ export class Controller implements Runnable {
         isSlow: isCausedByInvalid,
         onSyncEnd: (report, runLog) => {
           this.#syncLog.finish(report, runLog);
+          this.#tracer?.finish(report);
           this.#observer?.ended(report);
         },
         metrics: metrics?.reconcile,
@@ -272,7 +276,7 @@ export class Controller implements Runnable {
     this.#informers.add(informer);
     const handler = enqueue(resource, this.#sink, map, {
       predicates: [predicate],
-      detailed: () => this.#syncLog.isDetailed,
+      detailed: () => this.#tracer !== undefined || this.#syncLog.isDetailed,
       isChild: (key, object) => this.#ownerOf?.(object) === key,
       onChange: this.#isOwn(informer)
         ? (key, before, after) => this.#gate.observe(key, resource, before, after)
@@ -376,13 +380,18 @@ export class Controller implements Runnable {
       return postponed;
     }
     const recorder = this.#syncLog.start(key, context);
-    const client = observedClient(this.#deps.client, this.#deps.clock, (call) => {
+    const trace = this.#tracer?.start(key, context);
+    const { client: own, clock } = this.#deps;
+    const client = observedClient(trace ? trace.client(own) : own, clock, (call) => {
       this.#gate.called(key, call);
       recorder?.recordCall(call);
       this.#observer?.called(key, call);
     });
     try {
-      const outcome = await this.#handler(key, { signal, log, causes, client });
+      const sync = { signal, log, causes, client };
+      const outcome = await (trace
+        ? trace.run(() => this.#handler(key, sync))
+        : this.#handler(key, sync));
       this.#conflicts.forget(key);
       this.#wallClock.record(key, outcome);
       return outcome;

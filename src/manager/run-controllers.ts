@@ -33,6 +33,7 @@ import { queuePages } from '../serving/queue-pages.ts';
 import { HttpServer } from '../serving/http-server.ts';
 import type { Pages } from '../serving/routes.ts';
 import type { SinglePass } from './single-pass.ts';
+import type { OpenTelemetryApi } from './tracing.ts';
 import { terminationSignal } from './signals.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
@@ -52,6 +53,7 @@ const MANAGER_OPTIONS: OptionNames<ControllerManagerOptions> = {
   metrics: true,
   history: true,
   informers: true,
+  tracing: true,
   singlePass: true,
   servers: true,
   debug: true,
@@ -156,6 +158,12 @@ export interface ControllerManagerOptions {
   /** Options of all informers. */
   readonly informers?: Pick<InformerSetOptions, 'tweakListOptions' | 'watchList'> | undefined;
   /**
+   * Creates an OpenTelemetry span for each sync and each of its requests. Pass the module:
+   * `import * as opentelemetry from '@opentelemetry/api'`.
+   * @default none
+   */
+  readonly tracing?: OpenTelemetryApi | undefined;
+  /**
    * Stops the program when every object has been synced once.
    * @default the program runs until its signal aborts
    */
@@ -243,6 +251,7 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
     events,
     metrics,
     history,
+    tracing: options.tracing,
     observe: singlePass?.observe,
     sharding: coordination?.sharding,
     resyncPeriodMs,

@@ -54,5 +54,15 @@ export interface HttpResponse {
   readonly activity?: ConnectionActivity;
 }
 
+/** Records the HTTP requests of one API call. */
+export interface CallTrace {
+  /**
+   * Sends a request by `handler`, and records it.
+   *
+   * @param server address of the server: `https://10.0.0.1:6443`
+   */
+  send(handler: HttpHandler, request: HttpRequest, server: string): Promise<HttpResponse>;
+}
+
 /** Resolves when the response headers have arrived. Rejects if there is no response. */
 export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse>;

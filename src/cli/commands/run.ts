@@ -6,11 +6,12 @@ import { WriteFence } from '../../client/write-fence.ts';
 import { metricsOf } from '../../metrics/metrics.ts';
 import { buildMetrics, createRegistry, expose, logMetrics } from '../../metrics/registry.ts';
 import { systemClock } from '../../util/clock.ts';
+import type { OpenTelemetryApi } from '../../manager/tracing.ts';
 import { SinglePass } from '../../manager/single-pass.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
 import { daemon } from '../daemon.ts';
 import { servingCertificate } from '../endpoints.ts';
-import { EXIT_FAILURE, EXIT_OK } from '../errors.ts';
+import { EXIT_FAILURE, EXIT_OK, UsageError } from '../errors.ts';
 import { leaseNamespace, leaseTimeoutMs } from '../run-config.ts';
 import { droppedLogLines } from '../logs/logging.ts';
 import { loadBuilders } from '../program.ts';
@@ -20,6 +21,22 @@ import { collectStartGarbage } from '../start-garbage.ts';
 
 /** Time after which the start is over, in milliseconds. */
 const START_MS = 10_000;
+
+/**
+ * Loads the API of OpenTelemetry, which has no effect without an SDK.
+ *
+ * @throws {UsageError} if the package is not installed
+ */
+async function openTelemetry(): Promise<OpenTelemetryApi> {
+  try {
+    return await import('@opentelemetry/api');
+  } catch (error) {
+    throw new UsageError(
+      '--tracing needs the package @opentelemetry/api: run npm install @opentelemetry/api',
+      { cause: error },
+    );
+  }
+}
 
 /**
  * Runs the daemon until the signal of the context aborts, or until a single pass has ended. All parts of the
@@ -103,6 +120,7 @@ export async function runController(
         certificate,
       },
       singlePass,
+      tracing: program.tracing ?? (config.isTraced ? await openTelemetry() : undefined),
       leadership: lease && {
         client: lease.connection.client,
         fence,

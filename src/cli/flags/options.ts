@@ -109,6 +109,9 @@ const RUN_OPTIONS = {
     'dry-run': booleanOption({
       help: 'Send every write as a server-side dry run, and log it. No Lease is acquired',
     }),
+    tracing: booleanOption({
+      help: 'Create OpenTelemetry spans of syncs and their requests. Needs the package @opentelemetry/api, and an SDK in a module loaded by node --import',
+    }),
     once: booleanOption({
       help: 'Sync every object once and exit: 0 if nothing is left to do, 1 if something failed or, with --dry-run, would be written',
     }),

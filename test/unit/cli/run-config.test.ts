@@ -48,6 +48,7 @@ test('has defaults for local runs', () => {
       ciphers: undefined,
       http2: false,
     },
+    isTraced: false,
     changedFlags: {},
   });
 });
@@ -132,6 +133,7 @@ test('converts flags to the units of the program, and to text for the log', () =
     metricsBindAddress: '[::1]:8080',
     debugBindAddress: 'localhost:6060',
     profilerAddress: ':6061',
+    isTraced: false,
     serving: {
       isMetricsSecure: false,
       certificate: { certificatePath: '/certs/tls.crt', privateKeyPath: '/certs/key.pem' },
