@@ -55,13 +55,16 @@ mkdir project
 cd project
 PATH="$tools:$PATH"
 "$crd_controller" init Website --group=acme.org >/dev/null
+"$crd_controller" init --add HTTPPolicy >/dev/null
 npm install --no-audit --no-fund --loglevel=error >/dev/null
 npm test 2>&1 | grep -E '^ℹ (pass|fail)'
 npm run --silent types && echo "init: types ok"
-./node_modules/.bin/crd-controller generate crds --check && echo "init: generated modules are fresh"
+npm run --silent generate -- --check && echo "init: generated modules are fresh"
+npm run --silent rbac -- --check && echo "init: roles are exact"
+npm run --silent manifests | grep -c '^kind: ' | sed 's/^/init: manifests: /'
 
 # `npm start` runs until it is stopped, when the sample is ready.
-expected='Website default/example: 2 of 2 replicas are available'
+expected='Website default/website-sample: 2 of 2 replicas are available'
 set -m
 npm start >start.out 2>start.log &
 started=$!

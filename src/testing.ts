@@ -22,3 +22,5 @@ export { Cluster } from './cluster/cluster.ts';
 export type { ClusterKubeletOptions, ClusterOptions } from './cluster/cluster.ts';
 export type { Certificate, CertificateAuthority, CertificateRequest } from './util/x509.ts';
 export { FakeClock, settle } from './util/fake-clock.ts';
+export { TestedRole } from './codegen/tested-role.ts';
+export type { RecordingServer } from './codegen/tested-role.ts';

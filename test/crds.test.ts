@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { manifestsOf } from './support/roles.ts';
 
 /** Our CRDs, and the CRD in the project template of `init`. */
-const FOLDERS = ['crds', 'examples/06-library/static-site/crds'];
+const FOLDERS = ['crds', 'examples/06-library/static-site/deploy/crds'];
 
 /** The tested fields of a schema. */
 interface Schema {

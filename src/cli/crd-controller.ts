@@ -14,6 +14,7 @@ import {
   INIT_OPTIONS,
   SERVE_OPTIONS,
 } from './flags/options.ts';
+import { UsageError } from './errors.ts';
 import { manifest, packageRoot } from './package.ts';
 import { programCommand } from './program.ts';
 import type {
@@ -119,18 +120,35 @@ const COMMANDS: readonly ProgramCommand[] = [
   }),
   programCommand({
     name: 'generate',
-    summary: 'Generate TypeScript from CustomResourceDefinitions, or the reverse',
+    summary: 'Generate types of CRDs, CRDs of types, roles and manifests',
     description:
-      'Write a TypeScript module for each kind and served version in the given files, or in the .yaml, .yml and .json files of the given folders: its types, and the resource descriptor for typed informers, listers and clients. For a TypeScript or JavaScript module, write the CustomResourceDefinition of each kind that it defines with customResource of crd-controller/schema.',
-    operands: 'CRD.yaml...',
+      'Write a TypeScript module for each kind and served version in the given files, or in the .yaml, .yml and .json files of the given folders: its types, and the resource descriptor for typed informers, listers and clients. For a TypeScript or JavaScript module, write the CustomResourceDefinition of each kind that it defines with customResource of crd-controller/schema. "generate rbac" runs the tests (npm test) and writes the ClusterRoles that their TestedRoles needed. "generate manifests" prints the manifests of a program for CRDs.',
+    operands: '[rbac|manifests] CRD.yaml...',
     operandCompletion: 'file',
     flags: GENERATE_OPTIONS,
     examples: [
       ['generate crds --out=src/generated', 'Generate types for all CRDs in a folder'],
       ['generate src/kinds.ts --out=crds', 'Generate the CRDs of the kinds that a module defines'],
       ['generate crds --check', 'Fail if the files are not up to date, as in CI'],
+      ['generate rbac', 'Write the ClusterRoles of a project from the requests of its tests'],
+      [
+        'generate manifests crds --name=my-program --deploy=deploy',
+        'Write the kustomization of a program',
+      ],
     ],
     run: async (flags, context, operands) => {
+      const [what, ...rest] = operands;
+      const unused = (['deploy', 'name'] as const).find((flag) => flags[flag] !== '');
+      if (unused !== undefined && what !== 'manifests')
+        throw new UsageError(`--${unused}=${flags[unused]} requires: generate manifests`);
+      if (what === 'rbac') {
+        const { generateRbac } = await import('./commands/generate-rbac.ts');
+        return generateRbac(rest, flags, context);
+      }
+      if (what === 'manifests') {
+        const { generateManifests } = await import('./commands/generate-manifests.ts');
+        return generateManifests(rest, flags, context);
+      }
       const { generate } = await import('./commands/generate.ts');
       return generate(operands, flags, context);
     },
@@ -139,10 +157,13 @@ const COMMANDS: readonly ProgramCommand[] = [
     name: 'init',
     summary: 'Create a project for a controller of your own',
     description:
-      'Write a project for a controller of a new kind: CRD, types, controller, sample object, a test in virtual time, and an embedded cluster to run it on.',
+      'Write a project for a controller of a new kind: CRD, types, controller, sample object, tests in virtual time, an embedded cluster to run it on, and what production needs: image, manifests with exact roles, CI. With --add, add a kind to such a project.',
     operands: 'KIND',
     flags: INIT_OPTIONS,
-    examples: [['init Website --group=acme.org --dir=website', 'Create a project in a new folder']],
+    examples: [
+      ['init Website --group=acme.org --dir=website', 'Create a project in a new folder'],
+      ['init --add Domain', 'Add a kind to the project in this folder'],
+    ],
     run: async (flags, context, operands) => {
       const { init } = await import('./commands/init.ts');
       return init(operands, flags, context);

@@ -70,9 +70,10 @@ export function kindNames(
     );
   }
   const words = wordsOf(kind);
+  const [first = ''] = words;
   return {
     kind,
-    camel: kind.charAt(0).toLowerCase() + kind.slice(1),
+    camel: first.toLowerCase() + kind.slice(first.length),
     kebab: words.join('-').toLowerCase(),
     constant: constantOf(kind, plural),
     singular,
@@ -83,7 +84,7 @@ export function kindNames(
 
 /** Returns the regular English plural: gateways, policies, proxies, switches, analyses. */
 function pluralOf(singular: string): string {
-  if (/[^aeiou]y$/.test(singular)) return `${singular.slice(0, -1)}ies`;
+  if (/(?:[^aeiou]|qu)y$/.test(singular)) return `${singular.slice(0, -1)}ies`;
   if (/[sx]is$/.test(singular)) return `${singular.slice(0, -2)}es`;
   return /(?:s|x|z|ch|sh)$/.test(singular) ? `${singular}es` : `${singular}s`;
 }

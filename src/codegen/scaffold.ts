@@ -1,11 +1,20 @@
 import { generateModules, LIBRARY_MODULES } from './generate-modules.ts';
 import type { KindNames } from './kind-names.ts';
+import { permissionOf, withPermissions } from './role-rules.ts';
 
 /** The files of a project by their paths. */
 export type ProjectFiles = ReadonlyMap<string, string>;
 
+/** The names of a program and of its ServiceAccount. */
+export interface ProgramNames {
+  /** `static-site-controller`: the program, its image and its ServiceAccount. */
+  readonly program: string;
+  /** `static-site-controller-system`: the namespace of the installation. */
+  readonly namespace: string;
+}
+
 /** The names in the template. They are all different, so that each can be replaced separately. */
-const TEMPLATE_NAMES: KindNames = {
+const TEMPLATE_NAMES: KindNames & ProgramNames = {
   kind: 'StaticSite',
   camel: 'staticSite',
   kebab: 'static-site',
@@ -13,64 +22,211 @@ const TEMPLATE_NAMES: KindNames = {
   singular: 'staticsite',
   plural: 'staticsites',
   group: 'example.com',
+  program: 'static-site-controller',
+  namespace: 'static-site-controller-system',
 };
 
-const FORMS = ['kind', 'camel', 'kebab', 'constant', 'singular', 'plural', 'group'] as const;
+const CRD_PATH = 'deploy/crds/staticsites.example.com.yaml';
+const ROLE_PATH = 'deploy/rbac/controllers/static-site.yaml';
 
-const CRD_PATH = 'crds/staticsites.example.com.yaml';
-
-/** Files of the template, without the types, which are generated. */
-export const TEMPLATE_PATHS: readonly string[] = [
-  'README.md',
+/** Files of the template for each kind, without the types, which are generated. */
+const KIND_PATHS: readonly string[] = [
   CRD_PATH,
-  'package.json',
+  ROLE_PATH,
   'samples/static-site.yaml',
-  'src/controller.ts',
+  'src/controllers/static-site.ts',
+  'test/static-site.test.ts',
+];
+
+/** File that lists the manifests. */
+export const KUSTOMIZATION = 'deploy/kustomization.yaml';
+/** File that lists the controllers. */
+export const PROGRAM = 'src/program.ts';
+/** File with the names of the ServiceAccount. */
+export const SERVICE_ACCOUNT = 'deploy/rbac/identity/service-account.yaml';
+/** File with the functions that the tests of all controllers use. */
+export const TEST_CLUSTER = 'test/cluster.ts';
+
+/** Manifests that do not depend on the kinds of the program. */
+const MANIFEST_PATHS: readonly string[] = [
+  'deploy/manager/deployment.yaml',
+  'deploy/manager/disruption-budget.yaml',
+  'deploy/manager/metrics-service.yaml',
+  'deploy/namespace/namespace.yaml',
+  'deploy/rbac/events/events.yaml',
+  'deploy/rbac/identity/leader-election.yaml',
+  SERVICE_ACCOUNT,
+  'deploy/rbac/metrics/auth-role.yaml',
+  'deploy/rbac/metrics/reader.yaml',
+];
+
+/** Files of the template. */
+export const TEMPLATE_PATHS: readonly string[] = [
+  '.dockerignore',
+  '.github/workflows/ci.yaml',
+  'AGENTS.md',
+  'Dockerfile',
+  'README.md',
+  ...MANIFEST_PATHS,
+  KUSTOMIZATION,
+  ...KIND_PATHS,
+  'package.json',
   'src/dev.ts',
   'src/main.ts',
-  'test/controller.test.ts',
+  PROGRAM,
+  TEST_CLUSTER,
   'tsconfig.json',
 ];
 
 /** Not part of the template, because npm packages cannot contain a file with this name. */
 const GIT_IGNORE = 'node_modules/\ndev.kubeconfig\n';
 
+/** Maximum length of the name of a namespace. */
+const LONGEST_NAMESPACE = 63;
+
+/**
+ * Returns the names of a program with a namespace of its own.
+ *
+ * @throws {RangeError} if the name is malformed or too long
+ */
+export function programNames(program: string): ProgramNames {
+  if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(program)) {
+    throw new RangeError(
+      `--name must consist of lower-case letters, digits and single "-" between them: got ${JSON.stringify(program)}`,
+    );
+  }
+  const namespace = `${program}-system`;
+  if (namespace.length > LONGEST_NAMESPACE) {
+    throw new RangeError(
+      `the namespace ${namespace} exceeds ${LONGEST_NAMESPACE} characters: choose a shorter --name`,
+    );
+  }
+  return { program, namespace };
+}
+
 /**
  * Creates the project for a new kind from the template, which is a tested example, by replacing its names.
  *
  * @param template the files at `TEMPLATE_PATHS`
- * @param dependency the version of this package: `^0.1.0`, `file:/tmp/package.tgz`
+ * @param dependency the version of this package: `^0.1.0`, `file:package.tgz`
  * @throws {RangeError} if the kind has the name of another identifier in the project
  */
 export function scaffold(
   template: ProjectFiles,
-  names: KindNames,
+  names: KindNames & ProgramNames,
   dependency: string,
 ): ProjectFiles {
   requireFreeNames(template, names);
-  const files = new Map<string, string>();
-  for (const path of TEMPLATE_PATHS) {
-    const text = template.get(path);
-    if (text === undefined) throw new Error(`The template does not contain ${path}`);
-    files.set(renamed(path, names), renamed(text, names));
-  }
-  const source = renamed(CRD_PATH, names);
-  const modules = generateModules([{ source, text: files.get(source) ?? '' }], {
-    command: '`crd-controller generate`',
-    modules: LIBRARY_MODULES,
-  });
-  for (const { fileName, text } of modules) files.set(`src/generated/${fileName}`, text);
+  const files = new Map(renamedFiles(template, TEMPLATE_PATHS, names));
+  const program = files.get(PROGRAM) ?? '';
+  files.set(PROGRAM, program.replaceAll(/^( +)'([a-z0-9]+)': \{/gm, '$1$2: {'));
+  for (const [path, text] of generatedTypes(files, names)) files.set(path, text);
   files.set('package.json', withDependency(files.get('package.json') ?? '', dependency));
   files.set('.gitignore', GIT_IGNORE);
   return files;
 }
 
-function renamed(text: string, names: KindNames): string {
-  const replacements = new Map<string, string>(
-    FORMS.map((form) => [TEMPLATE_NAMES[form], names[form]] as const),
+/** The changes of a project for a further kind. */
+export interface Addition {
+  readonly created: ProjectFiles;
+  /** Existing files with their new texts. */
+  readonly changed: ProjectFiles;
+}
+
+/**
+ * Returns the changes that add a kind and its controller to a project.
+ *
+ * @param present the texts of `KUSTOMIZATION` and `PROGRAM` in the project
+ * @throws {RangeError} if a text has no place for the kind, or the kind has the name of another identifier
+ */
+export function addition(
+  template: ProjectFiles,
+  present: ProjectFiles,
+  names: KindNames & ProgramNames,
+): Addition {
+  requireFreeNames(template, names);
+  const files = new Map(renamedFiles(template, KIND_PATHS, names));
+  for (const [path, text] of generatedTypes(files, names)) files.set(path, text);
+  const manifests = [CRD_PATH, ROLE_PATH].map((path) => renamed(path, names));
+  return {
+    created: files,
+    changed: new Map([
+      [KUSTOMIZATION, withResources(present.get(KUSTOMIZATION) ?? '', manifests)],
+      [PROGRAM, withController(present.get(PROGRAM) ?? '', names)],
+    ]),
+  };
+}
+
+/** A CRD, and the names of its kind. */
+export interface Definition {
+  readonly names: KindNames;
+  readonly text: string;
+}
+
+/**
+ * Returns the manifests of a program with the given kinds. The role of each controller permits to read the kind
+ * and to write its status.
+ *
+ * @param template the files at `TEMPLATE_PATHS`
+ * @throws {RangeError} if there is no definition
+ */
+export function manifestFiles(
+  template: ProjectFiles,
+  program: ProgramNames,
+  definitions: readonly Definition[],
+): ProjectFiles {
+  const [first] = definitions;
+  if (!first) throw new RangeError('There is no CustomResourceDefinition in the files');
+  const files = new Map<string, string>();
+  for (const { names, text } of definitions) {
+    const all = { ...names, ...program };
+    const [[path, role] = ['', '']] = renamedFiles(template, [ROLE_PATH], all);
+    const { plural, group } = names;
+    const permissions = [
+      ...['get', 'list', 'watch'].map((verb) => permissionOf(verb, group, plural)),
+      permissionOf('patch', group, `${plural}/status`),
+    ];
+    files.set(renamed(CRD_PATH, all), text);
+    files.set(path, withPermissions(role, new Set(permissions)));
+  }
+  const names = { ...first.names, ...program };
+  const kustomization = renamed(template.get(KUSTOMIZATION) ?? '', names);
+  return new Map([
+    [KUSTOMIZATION, withResources(kustomization, [...files.keys()])],
+    ...renamedFiles(template, MANIFEST_PATHS, names),
+    ...files,
+  ]);
+}
+
+function generatedTypes(files: ProjectFiles, names: KindNames): [path: string, text: string][] {
+  const source = renamed(CRD_PATH, { ...TEMPLATE_NAMES, ...names });
+  const modules = generateModules([{ source, text: files.get(source) ?? '' }], {
+    command: '`crd-controller generate`',
+    modules: LIBRARY_MODULES,
+  });
+  return modules.map(({ fileName, text }) => [`src/generated/${fileName}`, text]);
+}
+
+function renamedFiles(
+  template: ProjectFiles,
+  paths: readonly string[],
+  names: KindNames & ProgramNames,
+): [path: string, text: string][] {
+  return paths.map((path) => {
+    const text = template.get(path);
+    if (text === undefined) throw new Error(`The template does not contain ${path}`);
+    // The component of a controller, for events and field managers, has the name of the kind.
+    const component = path.startsWith('src/controllers/') ? `${names.kebab}-controller` : undefined;
+    return [renamed(path, names), renamed(text, { ...names, program: component ?? names.program })];
+  });
+}
+
+function renamed(text: string, names: KindNames & ProgramNames): string {
+  const replacements = new Map(
+    Object.entries(TEMPLATE_NAMES).map(([form, name]) => [name, names[form as keyof typeof names]]),
   );
   return text.replaceAll(
-    /StaticSite|staticSite|static-site|STATIC_SITES|staticsites|staticsite|example\.com/g,
+    /static-site-controller-system|static-site-controller|StaticSite|staticSite|static-site|STATIC_SITES|staticsites|staticsite|example\.com/g,
     (name) => replacements.get(name) ?? name,
   );
 }
@@ -78,6 +234,56 @@ function renamed(text: string, names: KindNames): string {
 function withDependency(manifest: string, dependency: string): string {
   const line = `"crd-controller": ${JSON.stringify(dependency)}`;
   return manifest.replace(/"crd-controller": "[^"]*"/, () => line);
+}
+
+/**
+ * Returns a kustomization with the manifests at `paths`, each after the last one of its folder.
+ *
+ * @throws {RangeError} if the kustomization lists no file of a folder
+ */
+export function withResources(kustomization: string, paths: readonly string[]): string {
+  const lines = kustomization.split('\n');
+  for (const path of paths) {
+    const resource = path.replace(/^deploy\//, '');
+    const folder = resource.slice(0, resource.lastIndexOf('/') + 1);
+    if (!folder || lines.some((line) => line.trim() === `- ${resource}`)) continue;
+    const last = lines.findLastIndex((line) => line.trimStart().startsWith(`- ${folder}`));
+    if (last < 0)
+      throw new RangeError(`${KUSTOMIZATION} lists no file of ${folder}: add ${resource} by hand`);
+    const [indent] = /^ */.exec(lines[last] ?? '') ?? [''];
+    lines.splice(last + 1, 0, `${indent}- ${resource}`);
+  }
+  return lines.join('\n');
+}
+
+/** Returns the module of a program with a further controller. */
+function withController(text: string, { kebab, camel, constant }: KindNames): string {
+  const places = [...text.matchAll(/^([ \t]*)controllers: \{/gm)];
+  const [place] = places;
+  if (!place || places.length > 1) {
+    throw new RangeError(
+      `${PROGRAM} has ${places.length} lines with "controllers: {" instead of one: add the controller by hand`,
+    );
+  }
+  const taken = [constant, `${camel}Controller`].find((name) =>
+    new RegExp(`\\b${name}\\b`).test(text),
+  );
+  if (taken !== undefined) throw new RangeError(`${PROGRAM} uses the name ${taken} already`);
+  const [opening, indent] = place;
+  const name = kebab.includes('-') ? `'${kebab}'` : kebab;
+  const entry = `\n${indent}  ${name}: { resource: ${constant}, build: ${camel}Controller },`;
+  // At the end if the object has a line for its closing brace, otherwise at the start.
+  const start = place.index + opening.length;
+  const length = text.slice(start).search(new RegExp(`\n${indent}\\}`));
+  const end = start + Math.max(length, 0);
+  const body = `${text.slice(0, end)}${entry}${text.slice(end)}`;
+  const imports = [...body.matchAll(/^import\b[^;]*;/gm)].at(-1);
+  const at = imports ? imports.index + imports[0].length : 0;
+  const added = [
+    `import { ${camel}Controller } from './controllers/${kebab}.ts';`,
+    `import { ${constant} } from './generated/${kebab}.ts';`,
+  ].join('\n');
+  return imports ? `${body.slice(0, at)}\n${added}${body.slice(at)}` : `${added}\n${body}`;
 }
 
 /** @throws {RangeError} if the code of the template uses a name of the kind for something else */

@@ -73,8 +73,8 @@ export async function generate(
   return EXIT_OK;
 }
 
-/** Files in folders are optional, because folders also have files such as `kustomization.yaml`. */
-async function definitionsIn(paths: readonly string[]): Promise<Definitions[]> {
+/** Reads the files that can contain CRDs. Files in folders are optional, because folders also have files such as `kustomization.yaml`. */
+export async function definitionsIn(paths: readonly string[]): Promise<Definitions[]> {
   const files: { file: string; isOptional: boolean }[] = [];
   for (const path of paths) {
     const isOptional = (await inspect(path)).isDirectory();

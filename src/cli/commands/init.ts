@@ -1,14 +1,23 @@
 import { existsSync } from 'node:fs';
-import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join, relative, resolve } from 'node:path';
+import { copyFile, lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
 import { kindNames } from '../../codegen/kind-names.ts';
-import type { KindNames } from '../../codegen/kind-names.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { hasErrorCode, isRecord } from '../../util/values.ts';
 import { asRecord } from '../../codegen/schema.ts';
-import { scaffold, TEMPLATE_PATHS } from '../../codegen/scaffold.ts';
-import type { ProjectFiles } from '../../codegen/scaffold.ts';
+import {
+  addition,
+  KUSTOMIZATION,
+  PROGRAM,
+  programNames,
+  scaffold,
+  SERVICE_ACCOUNT,
+  TEMPLATE_PATHS,
+  TEST_CLUSTER,
+} from '../../codegen/scaffold.ts';
+import type { ProgramNames, ProjectFiles } from '../../codegen/scaffold.ts';
 import type { CommandContext } from '../program.ts';
 import { EXIT_OK, onPath, UsageError } from '../errors.ts';
 import type { OptionValues } from '../flags/option.ts';
@@ -19,43 +28,127 @@ const PACKAGE = 'package.json';
 
 const TEMPLATE = new URL('examples/06-library/static-site/', packageRoot());
 
+const DEFAULT_GROUP = 'example.com';
+
+type InitFlags = OptionValues<typeof INIT_OPTIONS>;
+
 /**
- * Creates the project of a controller for a new kind. No existing file is overwritten, and nothing is
- * written if a file exists. A `package.json` with dependencies only, as `npm install` writes it, is
- * completed.
+ * Creates the project of a controller for a new kind, or adds a kind to such a project. No existing file is
+ * overwritten, and nothing is written if a file exists. A `package.json` with dependencies only, as
+ * `npm install` writes it, is completed.
  *
- * @throws {UsageError} if a name is invalid, or a file exists
+ * @throws {UsageError} if a name is invalid, a file exists, or the project has no place for a further kind
  */
 export async function init(
   operands: readonly string[],
-  { group, plural, dir }: OptionValues<typeof INIT_OPTIONS>,
+  flags: InitFlags,
   { print }: Pick<CommandContext, 'print'>,
 ): Promise<number> {
   const [kind, stray] = operands;
   if (kind === undefined) throw new UsageError('init requires a KIND, as in: init StaticSite');
   if (stray !== undefined)
     throw new UsageError(`init takes one KIND: unexpected argument ${goQuote(stray)}`);
-  const options = { kind, group, plural: plural || undefined, dependency: await dependency() };
-  const files = new Map(project(await template(), options));
-  const writing = <T>(action: () => Promise<T>) => onPath(`cannot use --dir=${dir}`, action);
+  return flags.add ? add(kind, flags, print) : create(kind, flags, print);
+}
+
+async function create(
+  kind: string,
+  { group, plural, dir, name }: InitFlags,
+  print: (text: string) => void,
+): Promise<number> {
+  const { range, file } = await dependency();
+  // Copied, so that the project can be built elsewhere.
+  const isCopied = file !== undefined && resolve(file) !== resolve(dir, basename(file));
+  const template = await readTemplate();
+  const files = new Map(
+    asUsageError(() => {
+      const names = kindNames(kind, group || DEFAULT_GROUP, plural || undefined);
+      const program = programNames(name || `${names.kebab}-controller`);
+      return scaffold(template, { ...names, ...program }, range);
+    }),
+  );
+  const writing = writingTo(dir);
   const installed = await writing(() => installedIn(join(dir, PACKAGE)));
-  if (installed) files.set(PACKAGE, withDependencies(files.get(PACKAGE) ?? '', installed));
-  const own = [...files.keys()].filter((path) => path !== PACKAGE || !installed);
-  const existing = await writing(() => present(own.map((path) => join(dir, path))));
-  if (existing.length > 0) {
-    throw new UsageError(
-      `Existing files are not overwritten: ${existing.join(', ')}. Choose an empty folder with --dir`,
+  if (installed)
+    files.set(
+      PACKAGE,
+      withDependencies(files.get(PACKAGE) ?? '', installed, file ? range : undefined),
     );
-  }
-  for (const [path, text] of files) {
-    const target = join(dir, path);
-    await writing(() => mkdir(dirname(target), { recursive: true }));
-    const flag = own.includes(path) ? 'wx' : 'w';
-    await writing(() => writeFile(target, text, { flag }));
-    print(target);
+  const own = [...files.keys()].filter((path) => path !== PACKAGE || !installed);
+  if (isCopied) own.push(basename(file));
+  await requireAbsent(dir, own);
+  await writeFiles(dir, files, installed ? new Set([PACKAGE]) : new Set(), print);
+  if (isCopied) {
+    await writing(() => copyFile(file, join(dir, basename(file))));
+    print(join(dir, basename(file)));
   }
   print(nextSteps(dir));
   return EXIT_OK;
+}
+
+async function add(
+  kind: string,
+  { group, plural, dir, name }: InitFlags,
+  print: (text: string) => void,
+): Promise<number> {
+  if (name) throw new UsageError('--name cannot be combined with --add: the program has a name');
+  const present = new Map<string, string>();
+  const required = [KUSTOMIZATION, PROGRAM, SERVICE_ACCOUNT, TEST_CLUSTER];
+  const missing = required.filter((path) => !existsSync(join(dir, path)));
+  if (missing.length > 0) {
+    throw new UsageError(
+      `--add requires a project that init created: ${missing.map((path) => join(dir, path)).join(', ')} does not exist`,
+    );
+  }
+  for (const path of required)
+    present.set(path, await writingTo(dir)(() => readFile(join(dir, path), 'utf8')));
+  const program = serviceAccountIn(join(dir, SERVICE_ACCOUNT), present.get(SERVICE_ACCOUNT) ?? '');
+  const template = await readTemplate();
+  const groupOfKind = group || (await groupIn(join(dir, 'deploy/crds')));
+  const { created, changed } = asUsageError(() => {
+    const names = kindNames(kind, groupOfKind, plural || undefined);
+    return addition(template, present, { ...names, ...program });
+  });
+  await requireAbsent(dir, [...created.keys()]);
+  await writeFiles(dir, new Map([...created, ...changed]), new Set(changed.keys()), print);
+  print('\nNext:\n\n  npm test');
+  return EXIT_OK;
+}
+
+function asUsageError<T>(action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    if (error instanceof RangeError) throw new UsageError(error.message);
+    throw error;
+  }
+}
+
+function writingTo(dir: string) {
+  return <T>(action: () => Promise<T>) => onPath(`cannot use --dir=${dir}`, action);
+}
+
+async function requireAbsent(dir: string, paths: readonly string[]): Promise<void> {
+  const existing = await writingTo(dir)(() => existingOf(paths.map((path) => join(dir, path))));
+  if (existing.length === 0) return;
+  throw new UsageError(
+    `Existing files are not overwritten: ${existing.join(', ')}. Choose an empty folder with --dir`,
+  );
+}
+
+async function writeFiles(
+  dir: string,
+  files: ProjectFiles,
+  changed: ReadonlySet<string>,
+  print: (text: string) => void,
+): Promise<void> {
+  const writing = writingTo(dir);
+  for (const [path, text] of files) {
+    const target = join(dir, path);
+    await writing(() => mkdir(dirname(target), { recursive: true }));
+    await writing(() => writeFile(target, text, { flag: changed.has(path) ? 'w' : 'wx' }));
+    print(target);
+  }
 }
 
 /** Returns the dependencies of a `package.json` that has nothing else, or undefined. */
@@ -73,33 +166,23 @@ async function installedIn(path: string): Promise<Readonly<Record<string, unknow
   return isRecord(dependencies) ? dependencies : undefined;
 }
 
-function withDependencies(text: string, installed: Readonly<Record<string, unknown>>): string {
+/** @param own the version of this package, if it has precedence over the installed one */
+function withDependencies(
+  text: string,
+  installed: Readonly<Record<string, unknown>>,
+  own: string | undefined,
+): string {
   const manifest: { readonly dependencies: object } = JSON.parse(text);
-  const dependencies = { ...manifest.dependencies, ...installed };
+  const dependencies = {
+    ...manifest.dependencies,
+    ...installed,
+    ...(own !== undefined && { 'crd-controller': own }),
+  };
   return `${JSON.stringify({ ...manifest, dependencies }, null, 2)}\n`;
 }
 
-interface ProjectOptions {
-  readonly kind: string;
-  readonly group: string;
-  readonly plural: string | undefined;
-  readonly dependency: string;
-}
-
-function project(
-  files: ProjectFiles,
-  { kind, group, plural, dependency }: ProjectOptions,
-): ProjectFiles {
-  try {
-    const names: KindNames = kindNames(kind, group, plural);
-    return scaffold(files, names, dependency);
-  } catch (error) {
-    if (error instanceof RangeError) throw new UsageError(error.message);
-    throw error;
-  }
-}
-
-async function template(): Promise<ProjectFiles> {
+/** Reads the files from which projects are created. */
+export async function readTemplate(): Promise<ProjectFiles> {
   return new Map(
     await Promise.all(
       TEMPLATE_PATHS.map(
@@ -109,11 +192,34 @@ async function template(): Promise<ProjectFiles> {
   );
 }
 
-/**
- * Returns the version range by which the project depends on this package. If this package was installed from
- * a file, returns the path of that file.
- */
-export async function dependency(root: URL = packageRoot()): Promise<string> {
+/** Returns the names of a program from the manifest of its ServiceAccount. */
+function serviceAccountIn(path: string, text: string): ProgramNames {
+  const object: unknown = parse(text);
+  const metadata = isRecord(object) ? object['metadata'] : undefined;
+  const { name, namespace } = isRecord(metadata) ? metadata : {};
+  if (typeof name !== 'string' || typeof namespace !== 'string') {
+    throw new UsageError(`${path} has no ServiceAccount with a name and a namespace`);
+  }
+  return { program: name, namespace };
+}
+
+/** Returns the API group of the CRDs in a folder, from the names of the files. */
+async function groupIn(folder: string): Promise<string> {
+  const names = existsSync(folder) ? await readdir(folder) : [];
+  const [first = ''] = names.filter((name) => /^[^.]+\..+\.yaml$/.test(name)).toSorted();
+  return /^[^.]+\.(.+)\.yaml$/.exec(first)?.[1] ?? DEFAULT_GROUP;
+}
+
+/** The version of this package for a `package.json`. */
+export interface Dependency {
+  /** `^0.1.0`, or `file:crd-controller-0.1.0.tgz` */
+  readonly range: string;
+  /** Path of the file that the package was installed from, if it was. */
+  readonly file?: string;
+}
+
+/** Returns how a project depends on this package. */
+export async function dependency(root: URL = packageRoot()): Promise<Dependency> {
   const lock = new URL('../.package-lock.json', root);
   if (existsSync(lock)) {
     const { packages } = asRecord(JSON.parse(await readFile(lock, 'utf8')), lock.pathname);
@@ -121,13 +227,13 @@ export async function dependency(root: URL = packageRoot()): Promise<string> {
     const { resolved } = asRecord(own ?? {}, 'node_modules/crd-controller');
     if (typeof resolved === 'string' && resolved.startsWith('file:')) {
       const file = resolve(fileURLToPath(new URL('../../', root)), resolved.slice('file:'.length));
-      if (existsSync(file)) return `file:${file}`;
+      if (existsSync(file)) return { range: `file:${basename(file)}`, file };
     }
   }
-  return `^${manifest(root).version}`;
+  return { range: `^${manifest(root).version}` };
 }
 
-async function present(paths: readonly string[]): Promise<string[]> {
+async function existingOf(paths: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const path of paths) {
     try {

@@ -515,6 +515,13 @@ export const GENERATE_OPTIONS = {
         completion: 'folder',
       }),
       check: booleanOption({ help: 'Write nothing; fail if the files are not up to date' }),
+      deploy: textOption({
+        help: 'Folder to write manifests to; existing files are kept. Default: print them',
+        completion: 'folder',
+      }),
+      name: textOption({
+        help: 'Name of the program in manifests. Default: the name in package.json',
+      }),
     },
     { flagOnly: true },
   ),
@@ -526,9 +533,14 @@ export const INIT_OPTIONS = {
   ...optionGroup(
     'Files',
     {
+      add: booleanOption({
+        help: 'Add the kind to a project that init created: files that exist stay as they are, except the lists of controllers and manifests',
+      }),
       group: textOption({
-        help: 'API group of the kind: a domain that you own',
-        default: 'example.com',
+        help: 'API group of the kind: a domain that you own. Default: example.com, with --add the group of the first CRD',
+      }),
+      name: textOption({
+        help: 'Name of the program, its image and its ServiceAccount. Default: KIND-controller',
       }),
       plural: textOption({
         help: 'Plural of the kind, as in URLs and commands. Default: the English plural',

@@ -1,8 +1,9 @@
 /**
- * Runs a cluster in this process with the CRD, the sample and the controller, until Ctrl-C. Prints the
- * status of the sample. Use dev.kubeconfig for kubectl. The data is lost when the process ends.
+ * Runs a cluster in this process with the CRDs, the samples and the controllers, until Ctrl-C. Prints the status
+ * of the samples. Takes the flags of `src/main.ts`. Use dev.kubeconfig for kubectl. The data is lost when the process
+ * ends.
  */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import {
   Controller,
@@ -12,64 +13,67 @@ import {
   runControllers,
   silentLogger,
   systemClock,
-  terminationSignal,
-  textLogger,
 } from 'crd-controller';
-import { CUSTOM_RESOURCE_DEFINITIONS } from 'crd-controller/kinds';
-import type { ControllerKit } from 'crd-controller';
+import { applyManifests, parseManifests, readManifests } from 'crd-controller/apply';
+import { runDaemon } from 'crd-controller/daemon';
+import type { Condition, ControllerKit, KubernetesObject, Resource } from 'crd-controller';
 import { ApiServer, Cluster } from 'crd-controller/testing';
-import { parse } from 'yaml';
-import { staticSiteController } from './controller.ts';
-import { STATIC_SITES } from './generated/static-site.ts';
+import { program } from './program.ts';
 
-const kubeconfig = fileURLToPath(new URL('../dev.kubeconfig', import.meta.url));
-const log = textLogger();
-const server = new ApiServer({ log });
+const server = new ApiServer();
 const listening = await server.listen();
 const client = new HttpClient({ handler: server.handler, server: listening.url });
-await client.create(CUSTOM_RESOURCE_DEFINITIONS, load('crds/staticsites.example.com.yaml'));
-await client.create(STATIC_SITES, load('samples/static-site.yaml'));
+const texts = await readManifests([pathOf('deploy/crds'), pathOf('samples')]);
+for await (const result of applyManifests(client, parseManifests(texts))) {
+  if (result.kind === 'rejected') throw new Error(result.rejection.message);
+}
+const kubeconfig = pathOf('dev.kubeconfig');
 writeFileSync(kubeconfig, JSON.stringify(listening.kubeconfig()), { mode: 0o600 });
 process.stdout.write(
   `Cluster running in this process. To use kubectl:\n\n  export KUBECONFIG=${kubeconfig}\n\n`,
 );
 
-const { signal } = terminationSignal(process, log);
+const stop = new AbortController();
+const others = runAll(
+  [
+    (signal) => new Cluster({ client, clock: systemClock, log: silentLogger }).run(signal),
+    (signal) => runControllers({ client, controllers: statusPrinters }, signal),
+  ],
+  stop.signal,
+);
 try {
-  await runAll(
-    [
-      (signal) => new Cluster({ client, clock: systemClock, log: silentLogger }).run(signal),
-      (signal) => runControllers({ client, log, controllers }, signal),
-    ],
-    signal,
-  );
+  await runDaemon(program, [`--kubeconfig=${kubeconfig}`, ...process.argv.slice(2)]);
 } finally {
+  stop.abort();
+  await others;
   rmSync(kubeconfig, { force: true });
   await server.close();
 }
 
-function controllers(kit: ControllerKit): Controller[] {
-  return [staticSiteController(kit), statusPrinter(kit)];
+/** Returns controllers that print the status of each object of a reconciled kind when it changes. */
+function statusPrinters(kit: ControllerKit): Controller[] {
+  return Object.entries(program.controllers).map(([name, { resource }]) => {
+    const objects = kit.informers.for(resource as Resource<WithConditions>);
+    const printed = new Map<string, string>();
+    return new Controller(kit, {
+      name: `${name}-status`,
+      kind: resource.kind,
+      sync: async (key) => {
+        const object = objects.lister.get(key);
+        const ready = object?.status?.conditions?.find(({ type }) => type === 'Ready');
+        const state = object ? (ready?.message ?? 'created') : 'deleted';
+        if (printed.get(key) !== state) process.stdout.write(`${resource.kind} ${key}: ${state}\n`);
+        printed.set(key, state);
+        return done();
+      },
+    }).for(objects);
+  });
 }
 
-/** Prints the status of each StaticSite when it changes. */
-function statusPrinter(kit: ControllerKit): Controller {
-  const owners = kit.informers.for(STATIC_SITES);
-  const printed = new Map<string, string>();
-  return new Controller(kit, {
-    name: 'status-printer',
-    kind: STATIC_SITES.kind,
-    sync: async (key) => {
-      const owner = owners.lister.get(key);
-      const ready = owner?.status?.conditions?.find(({ type }) => type === 'Ready');
-      const state = owner ? (ready?.message ?? 'created') : 'deleted';
-      if (printed.get(key) !== state) process.stdout.write(`StaticSite ${key}: ${state}\n`);
-      printed.set(key, state);
-      return done();
-    },
-  }).for(owners);
+interface WithConditions extends KubernetesObject {
+  readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
-function load(path: string) {
-  return parse(readFileSync(new URL(`../${path}`, import.meta.url), 'utf8'));
+function pathOf(path: string): string {
+  return fileURLToPath(new URL(`../${path}`, import.meta.url));
 }

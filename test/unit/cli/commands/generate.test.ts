@@ -6,6 +6,8 @@ import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { parse } from 'yaml';
 import { generate } from '../../../../src/cli/commands/generate.ts';
+import { generateManifests } from '../../../../src/cli/commands/generate-manifests.ts';
+import { generateRbac } from '../../../../src/cli/commands/generate-rbac.ts';
 import { UsageError } from '../../../../src/cli/errors.ts';
 
 function crd(kind: string, versions: readonly string[] = ['v1'], group = 'example.com'): string {
@@ -170,4 +172,105 @@ test('names the file of an invalid CRD', async (context) => {
       return true;
     });
   }
+});
+
+const ROLE = `# Mine.
+kind: ClusterRole
+metadata: { name: a }
+rules: []
+---
+kind: ClusterRoleBinding
+metadata: { name: a }
+`;
+
+function newRoles(context: TestContext) {
+  const { folder, write } = newProject(context);
+  const lines: string[] = [];
+  const print = (line: string) => lines.push(line);
+  return {
+    lines,
+    file: write('role.yaml', ROLE),
+    /** Runs the command with a script as the tests. */
+    run: (script: string, check = false) =>
+      generateRbac(
+        [],
+        { check },
+        { print, warn: print, environment: process.env, signal: new AbortController().signal },
+        [process.execPath, '-e', script],
+      ),
+    /** Returns a script that records permissions as the tests of one process do. */
+    observing: (name: string, permissions: readonly string[]) =>
+      `require('fs').writeFileSync(process.env.CRD_CONTROLLER_OBSERVED_ROLES + '/${name}.json', ${JSON.stringify(
+        JSON.stringify({ file: join(folder, 'role.yaml'), permissions }),
+      )});`,
+  };
+}
+
+test('generate rbac writes the permissions that all tests needed', async (context) => {
+  const { file, lines, observing, run } = newRoles(context);
+  const script = observing('a', ['get pods']) + observing('b', ['list pods', 'get pods']);
+  assert.equal(await run(script, true), 1);
+  assert.match(lines.join(), /role\.yaml is stale: run crd-controller generate rbac/);
+  assert.equal(readFileSync(file, 'utf8'), ROLE);
+  assert.equal(await run(script), 0);
+  assert.match(readFileSync(file, 'utf8'), /^# Mine\.[^]* {4}verbs: \[get, list\]\n---\n/);
+  assert.equal(await run(script, true), 0);
+});
+
+test('generate rbac writes nothing if a test fails, or no test verifies a role', async (context) => {
+  const { file, lines, observing, run } = newRoles(context);
+  assert.equal(await run(`${observing('a', ['get pods'])} console.log('why'); process.exit(1)`), 1);
+  assert.match(lines.join('\n'), /^why\nThe tests failed/);
+  assert.equal(readFileSync(file, 'utf8'), ROLE);
+  await assert.rejects(run(''), /^UsageError: No test called verify\(\)/);
+});
+
+test('generate manifests prints or writes the kustomization of a program', async (context) => {
+  const { folder, write, lines } = newProject(context);
+  const deploy = join(folder, 'deploy');
+  const run = (paths: readonly string[], flags: object = {}) =>
+    generateManifests(
+      paths,
+      { name: 'network-operator', deploy: '', check: false, ...flags },
+      { print: (line) => lines.push(line) },
+    );
+  const crds = [
+    write('a.yaml', crd('Gateway')),
+    write('b.yaml', `${crd('Route')}\n---\n${crd('Zone')}`),
+  ];
+  assert.equal(await run(crds), 0);
+  const [printed = ''] = lines;
+  assert.match(printed, /^# Installation of network-operator/);
+  const kinds = Array.from(printed.matchAll(/^kind: (\w+)$/gm), ([, kind]) => kind);
+  assert.equal(kinds[0], 'Namespace');
+  assert.equal(kinds.filter((kind) => kind === 'ClusterRole').length, 6);
+  assert.doesNotMatch(printed, /static.?site/i);
+
+  assert.equal(await run(crds.slice(0, 1), { deploy }), 0);
+  const read = (path: string) => readFileSync(join(deploy, path), 'utf8');
+  assert.match(
+    read('rbac/controllers/gateway.yaml'),
+    /resources: \[gateways\]\n {4}verbs: \[get, list, watch\]\n[^]*gateways\/status\]\n {4}verbs: \[patch\]\n/,
+  );
+  const mine = read('manager/deployment.yaml').replace('replicas: 2', 'replicas: 3');
+  writeFileSync(join(deploy, 'manager/deployment.yaml'), mine);
+  lines.length = 0;
+  assert.equal(await run(crds, { deploy }), 0);
+  assert.equal(read('manager/deployment.yaml'), mine);
+  assert.deepEqual(
+    lines.map((line) => line.slice(deploy.length + 1)),
+    [
+      'kustomization.yaml',
+      'manager/deployment.yaml exists and is kept',
+      'crds/routes.example.com.yaml',
+      'rbac/controllers/route.yaml',
+      'crds/zones.example.com.yaml',
+      'rbac/controllers/zone.yaml',
+    ],
+  );
+  assert.match(read('kustomization.yaml'), /crds\/gateways.*\n.*crds\/routes.*\n.*crds\/zones/);
+
+  await assert.rejects(run([]), /^UsageError: generate manifests requires the path of a CRD/);
+  await assert.rejects(run(crds, { name: 'A' }), /^UsageError: --name must consist of/);
+  await assert.rejects(run([write('c.yaml', 'kind: Pod')]), /^UsageError: There is no CustomRes/);
 });

@@ -26,10 +26,17 @@ function newProject(context: TestContext) {
   return {
     dir,
     lines,
-    run: (operands: readonly string[], group = 'example.com', into = dir, plural = '') =>
-      init(operands, { group, plural, dir: into } as Parameters<typeof init>[1], {
-        print: (line) => lines.push(line),
-      }),
+    run: (
+      operands: readonly string[],
+      flags: { group?: string; plural?: string; dir?: string; name?: string; add?: boolean } = {},
+    ) =>
+      init(
+        operands,
+        { group: '', plural: '', name: '', add: false, dir, ...flags } as Parameters<
+          typeof init
+        >[1],
+        { print: (line) => lines.push(line) },
+      ),
     files: () =>
       readdirSync(dir, { recursive: true, withFileTypes: true })
         .filter((entry) => entry.isFile())
@@ -47,28 +54,30 @@ test('creates the example for the kind of the example', async (context) => {
     own.map((path) => [path, read(path)]),
     own.map((path) => [path, readFileSync(join(EXAMPLE, path), 'utf8')]),
   );
-  assert.equal(own.length, 10);
+  assert.equal(own.length, 27);
   assert.match(read('.gitignore'), /^node_modules\/$/m);
 });
 
 test('replaces all names of the example for another kind', async (context) => {
   const { files, lines, read, run } = newProject(context);
-  assert.equal(await run(['HTTPPolicy'], 'net.acme.org'), 0);
-  assert.deepEqual(files(), [
-    '.gitignore',
-    'README.md',
-    'crds/httppolicies.net.acme.org.yaml',
-    'package.json',
-    'samples/http-policy.yaml',
-    'src/controller.ts',
-    'src/dev.ts',
-    'src/generated/http-policy.ts',
-    'src/main.ts',
-    'test/controller.test.ts',
-    'tsconfig.json',
-  ]);
+  assert.equal(await run(['HTTPPolicy'], { group: 'net.acme.org' }), 0);
+  assert.deepEqual(
+    files().filter((path) => path.includes('polic')),
+    [
+      'deploy/crds/httppolicies.net.acme.org.yaml',
+      'deploy/rbac/controllers/http-policy.yaml',
+      'samples/http-policy.yaml',
+      'src/controllers/http-policy.ts',
+      'src/generated/http-policy.ts',
+      'test/http-policy.test.ts',
+    ],
+  );
   for (const path of files()) assert.doesNotMatch(read(path), /static.?site|example\.com/i, path);
-  assert.match(read('src/controller.ts'), /import \{ HTTP_POLICIES \} from/);
+  assert.match(read('src/controllers/http-policy.ts'), /import \{ HTTP_POLICIES \} from/);
+  assert.match(
+    read('src/program.ts'),
+    /'http-policy': \{ resource: .*, build: httpPolicyController/,
+  );
   assert.match(read('src/generated/http-policy.ts'), /HTTP_POLICIES: Resource<HTTPPolicy>/);
   assert.match(read('samples/http-policy.yaml'), /^apiVersion: net\.acme\.org\/v1alpha1$/m);
   const { name, dependencies } = JSON.parse(read('package.json'));
@@ -78,11 +87,10 @@ test('replaces all names of the example for another kind', async (context) => {
 });
 
 test('uses the plural of --plural', async (context) => {
-  const { dir, files, read, run } = newProject(context);
-  assert.equal(await run(['Person'], 'example.com', dir, 'people'), 0);
-  assert.ok(files().includes('crds/people.example.com.yaml'));
-  assert.match(read('crds/people.example.com.yaml'), /plural: people\n/);
-  assert.match(read('src/controller.ts'), /import \{ PEOPLE \} from/);
+  const { read, run } = newProject(context);
+  assert.equal(await run(['Person'], { plural: 'people' }), 0);
+  assert.match(read('deploy/crds/people.example.com.yaml'), /plural: people\n/);
+  assert.match(read('src/controllers/person.ts'), /import \{ PEOPLE \} from/);
 });
 
 test('writes nothing if one file exists', async (context) => {
@@ -130,13 +138,16 @@ test('depends on the file if the package was installed from a file', async (cont
       join(modules, '.package-lock.json'),
       JSON.stringify({ packages: { 'node_modules/crd-controller': { resolved } } }),
     );
-  assert.equal(await dependency(root), '^1.2.3');
+  assert.deepEqual(await dependency(root), { range: '^1.2.3' });
   lock('https://example.com/crd-controller-1.2.3.tgz');
-  assert.equal(await dependency(root), '^1.2.3');
+  assert.deepEqual(await dependency(root), { range: '^1.2.3' });
   lock('file:packed.tgz');
-  assert.equal(await dependency(root), '^1.2.3', 'the file is no longer there');
+  assert.deepEqual(await dependency(root), { range: '^1.2.3' }, 'the file is no longer there');
   writeFileSync(join(dir, 'packed.tgz'), '');
-  assert.equal(await dependency(root), `file:${join(dir, 'packed.tgz')}`);
+  assert.deepEqual(await dependency(root), {
+    range: 'file:packed.tgz',
+    file: join(dir, 'packed.tgz'),
+  });
 });
 
 test('rejects invalid names, with the valid form', async (context) => {
@@ -163,13 +174,118 @@ test('rejects invalid names, with the valid form', async (context) => {
     [['Site'], `${'a'.repeat(64)}.com`, /DNS name/],
     [['Site'], 'apps.k8s.io', /belongs to the Kubernetes project/],
     [['Site'], 'kubernetes.io', /belongs to the Kubernetes project/],
+    [
+      ['A'.repeat(50)],
+      'example.com',
+      /namespace .* exceeds 63 characters: choose a shorter --name/,
+    ],
   ];
   for (const [operands, group, message] of refusals) {
-    await assert.rejects(run(operands, group, into), (error) => {
+    await assert.rejects(run(operands, { group, dir: into }), (error) => {
       assert.ok(error instanceof UsageError, String(error));
       assert.match(error.message, message);
       return true;
     });
   }
   assert.equal(existsSync(into), false);
+});
+
+test('names the program by --name in its manifests, and the component of a controller after its kind', async (context) => {
+  const { read, run } = newProject(context);
+  assert.equal(await run(['Gateway'], { name: 'network-operator' }), 0);
+  assert.match(read('src/program.ts'), /name: 'network-operator'/);
+  assert.match(read('src/program.ts'), /^ {4}gateway: \{ resource: GATEWAYS/m);
+  assert.match(read('deploy/namespace/namespace.yaml'), /name: network-operator-system\n/);
+  assert.match(read('deploy/rbac/controllers/gateway.yaml'), /name: network-operator-gateway\n/);
+  assert.match(read('src/controllers/gateway.ts'), /COMPONENT = 'gateway-controller'/);
+});
+
+test('--add adds a kind, and keeps all other text that the user changed', async (context) => {
+  const { dir, files, lines, read, run } = newProject(context);
+  assert.equal(await run(['Gateway'], { group: 'acme.org', name: 'network-operator' }), 0);
+  const edit = (path: string, change: (text: string) => string) =>
+    writeFileSync(join(dir, path), change(read(path)));
+  edit('src/program.ts', (text) =>
+    text.replace(/^ {4}gateway: .*$/m, '$& // mine\n    // { mine }'),
+  );
+  edit('deploy/kustomization.yaml', (text) => `${text}  - mine.yaml # mine\n`);
+  edit('deploy/rbac/identity/service-account.yaml', (text) => text.replace(/-system/, '-mine'));
+  edit('src/controllers/gateway.ts', (text) => `${text}// mine\n`);
+  const before = new Map(files().map((path) => [path, read(path)]));
+  lines.length = 0;
+  assert.equal(await run(['HTTPPolicy'], { add: true }), 0);
+  const changed = files().filter((path) => before.get(path) !== read(path));
+  assert.deepEqual(changed, [
+    'deploy/crds/httppolicies.acme.org.yaml',
+    'deploy/kustomization.yaml',
+    'deploy/rbac/controllers/http-policy.yaml',
+    'samples/http-policy.yaml',
+    'src/controllers/http-policy.ts',
+    'src/generated/http-policy.ts',
+    'src/program.ts',
+    'test/http-policy.test.ts',
+  ]);
+  assert.deepEqual(
+    lines.slice(0, -1).toSorted(),
+    changed.map((path) => join(dir, path)),
+  );
+  const added = (path: string) => {
+    const old = new Set(before.get(path)?.split('\n'));
+    const lines = read(path).split('\n');
+    assert.deepEqual(
+      lines.filter((line) => old.has(line)),
+      before.get(path)?.split('\n'),
+      'the lines of the user and their order',
+    );
+    return lines.filter((line) => !old.has(line));
+  };
+  assert.deepEqual(added('src/program.ts'), [
+    "import { httpPolicyController } from './controllers/http-policy.ts';",
+    "import { HTTP_POLICIES } from './generated/http-policy.ts';",
+    "    'http-policy': { resource: HTTP_POLICIES, build: httpPolicyController },",
+  ]);
+  assert.deepEqual(added('deploy/kustomization.yaml'), [
+    '  - crds/httppolicies.acme.org.yaml',
+    '  - rbac/controllers/http-policy.yaml',
+  ]);
+  const role = read('deploy/rbac/controllers/http-policy.yaml');
+  assert.match(role, /name: network-operator-http-policy\n/);
+  assert.match(role, /name: network-operator\n {4}namespace: network-operator-mine\n/);
+});
+
+test('--add changes nothing if the project has no place for the kind', async (context) => {
+  const { dir, files, read, run } = newProject(context);
+  await assert.rejects(
+    run(['Route'], { add: true }),
+    /^UsageError: --add requires a project.*program\.ts/,
+  );
+  assert.deepEqual(files(), []);
+  assert.equal(await run(['Gateway']), 0);
+  const cases: [path: string, from: RegExp, to: string, message: RegExp][] = [
+    ['src/program.ts', /controllers: \{/, 'controllers: mine({', /add the controller by hand/],
+    ['src/program.ts', /^/, '// ROUTES\n', /uses the name ROUTES already/],
+    [
+      'deploy/kustomization.yaml',
+      /- crds.*/,
+      '- mine.yaml',
+      /add crds\/routes.example.com.yaml by hand/,
+    ],
+    ['deploy/rbac/identity/service-account.yaml', /namespace: .*/, '', /no ServiceAccount with/],
+  ];
+  for (const [path, from, to, message] of cases) {
+    const text = read(path);
+    writeFileSync(join(dir, path), text.replace(from, to));
+    await assert.rejects(run(['Route'], { add: true }), message);
+    writeFileSync(join(dir, path), text);
+  }
+  await assert.rejects(run(['Gateway'], { add: true }), /uses the name GATEWAYS already/);
+  await assert.rejects(run(['Route'], { add: true, name: 'mine' }), /--name cannot be combined/);
+  assert.equal(
+    files().some((path) => path.includes('route')),
+    false,
+  );
+  mkdirSync(join(dir, 'samples'), { recursive: true });
+  writeFileSync(join(dir, 'samples/route.yaml'), 'mine');
+  await assert.rejects(run(['Route'], { add: true }), /Existing files are not overwritten.*route/);
+  assert.equal(read('src/program.ts').includes('route'), false);
 });

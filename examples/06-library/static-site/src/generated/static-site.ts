@@ -1,4 +1,4 @@
-// Generated from crds/staticsites.example.com.yaml by `crd-controller generate`. Do not edit.
+// Generated from deploy/crds/staticsites.example.com.yaml by `crd-controller generate`. Do not edit.
 
 import type { Condition, KubernetesObject, Resource } from 'crd-controller';
 

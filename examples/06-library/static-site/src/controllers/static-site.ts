@@ -18,16 +18,26 @@ import type {
   SyncHandler,
 } from 'crd-controller';
 import type { Deployment } from 'crd-controller/kinds';
-import { STATIC_SITES } from './generated/static-site.ts';
-import type { StaticSite } from './generated/static-site.ts';
+import { STATIC_SITES } from '../generated/static-site.ts';
+import type { StaticSite } from '../generated/static-site.ts';
 
-/** Field manager, and value of the label `app.kubernetes.io/managed-by`. */
+/** Field manager, source of events, and value of the label `app.kubernetes.io/managed-by`. */
 const COMPONENT = 'static-site-controller';
 
+/** The settings of the command line that the controller uses. */
+export interface StaticSiteControllerOptions {
+  /** @default all namespaces */
+  readonly namespaces?: readonly string[] | undefined;
+  readonly concurrency?: number | undefined;
+}
+
 /** Reconciles each StaticSite into a Deployment with `spec.replicas` Pods that run `spec.image`. */
-export function staticSiteController(kit: ControllerKit): Controller {
-  const owners = kit.informers.for(STATIC_SITES);
-  const deployments = kit.informers.for(DEPLOYMENTS);
+export function staticSiteController(
+  kit: ControllerKit,
+  { namespaces, concurrency }: StaticSiteControllerOptions = {},
+): Controller {
+  const owners = kit.informers.for(STATIC_SITES, { namespaces });
+  const deployments = kit.informers.for(DEPLOYMENTS, { namespaces });
   const recorder = kit.events.recorder(COMPONENT);
   const statuses = new StatusWriter(STATIC_SITES, COMPONENT, recorder);
 
@@ -60,7 +70,7 @@ export function staticSiteController(kit: ControllerKit): Controller {
   };
 
   return (
-    new Controller(kit, { name: 'static-site', kind: STATIC_SITES.kind, sync })
+    new Controller(kit, { name: 'static-site', kind: STATIC_SITES.kind, concurrency, sync })
       .for(owners)
       // An unowned Deployment of the same name enqueues the owner too, when it is deleted.
       .owns(deployments, STATIC_SITES, { orNamed: keyOf })

@@ -1,40 +1,21 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
-import { HttpClient, isApiError, runControllers, silentLogger } from 'crd-controller';
-import { CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, EVENTS, PODS } from 'crd-controller/kinds';
-import { ApiServer, Cluster, FakeClock } from 'crd-controller/testing';
-import { parse } from 'yaml';
-import { staticSiteController } from '../src/controller.ts';
+import { isApiError } from 'crd-controller';
+import { DEPLOYMENTS, EVENTS, PODS } from 'crd-controller/kinds';
+import { staticSiteController } from '../src/controllers/static-site.ts';
 import { STATIC_SITES } from '../src/generated/static-site.ts';
+import { load, roleOf, startCluster } from './cluster.ts';
 
-const AT = { namespace: 'default', name: 'example' };
+const AT = { namespace: 'default', name: 'static-site-sample' };
+const ROLE = roleOf('static-site');
 
-/** Starts an API server, cluster controllers and the controller, in virtual time. */
-async function startCluster(context: TestContext) {
-  const clock = new FakeClock();
-  const server = new ApiServer({ clock });
-  const client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
-  await client.create(CUSTOM_RESOURCE_DEFINITIONS, load('crds/staticsites.example.com.yaml'));
-  const stop = new AbortController();
-  const running = [
-    new Cluster({ client, clock, log: silentLogger }).run(stop.signal),
-    runControllers(
-      { client, clock, freeze: true, controllers: (kit) => [staticSiteController(kit)] },
-      stop.signal,
-    ),
-  ];
-  context.after(async () => {
-    stop.abort();
-    await clock.advance(60_000);
-    await Promise.all(running);
-  });
+async function start(context: TestContext) {
+  const cluster = await startCluster(context, ROLE, (kit) => [staticSiteController(kit)]);
+  const { client } = cluster;
   const sample = load('samples/static-site.yaml');
   return {
-    clock,
-    server,
-    client,
+    ...cluster,
     create: (spec: object = {}) =>
       client.create(STATIC_SITES, { ...sample, spec: { ...sample.spec, ...spec } }),
     change: (spec: object) => client.patch(STATIC_SITES, AT, { type: 'merge', body: { spec } }),
@@ -47,12 +28,8 @@ async function startCluster(context: TestContext) {
   };
 }
 
-function load(path: string) {
-  return parse(readFileSync(new URL(`../${path}`, import.meta.url), 'utf8'));
-}
-
 test('is ready when its Pods are ready', async (context) => {
-  const { client, clock, create, ready } = await startCluster(context);
+  const { client, clock, create, ready } = await start(context);
   await create({ replicas: 2 });
   await clock.advance(10_000);
   assert.equal(await ready(), 'True: 2 of 2 replicas are available');
@@ -64,7 +41,7 @@ test('is ready when its Pods are ready', async (context) => {
 });
 
 test('updates its Deployment after changes and creates it again after a deletion', async (context) => {
-  const { client, clock, create, change, ready } = await startCluster(context);
+  const { client, clock, create, change, ready } = await start(context);
   await create({ replicas: 2 });
   await clock.advance(10_000);
   await change({ replicas: 3, image: 'nginx:1.30' });
@@ -78,7 +55,7 @@ test('updates its Deployment after changes and creates it again after a deletion
 });
 
 test('does not change an existing Deployment of another owner', async (context) => {
-  const { client, clock, create, ready } = await startCluster(context);
+  const { client, clock, create, ready } = await start(context);
   const labels = { app: 'other' };
   const existing = await client.create(DEPLOYMENTS, {
     apiVersion: 'apps/v1',
@@ -93,7 +70,7 @@ test('does not change an existing Deployment of another owner', async (context) 
   await clock.advance(10_000);
   assert.equal(
     await ready(),
-    'False: Deployment "example" already exists and is not managed by StaticSite',
+    'False: Deployment "static-site-sample" already exists and is not managed by StaticSite',
   );
   assert.deepEqual((await client.get(DEPLOYMENTS, AT)).spec, existing.spec);
   const { items } = await client.list(EVENTS);
@@ -104,7 +81,7 @@ test('does not change an existing Deployment of another owner', async (context) 
 });
 
 test('deletes its Deployment when it is deleted', async (context) => {
-  const { client, clock, create } = await startCluster(context);
+  const { client, clock, create } = await start(context);
   await create();
   await clock.advance(10_000);
   await client.delete(STATIC_SITES, AT);
@@ -113,8 +90,24 @@ test('deletes its Deployment when it is deleted', async (context) => {
   assert.deepEqual((await client.list(PODS)).items, []);
 });
 
+test('is ready after failed requests, lost responses and broken watches', async (context) => {
+  const { clock, server, create, change, ready } = await start(context);
+  const { faults } = server;
+  faults.failNext({ verb: 'create', resource: 'deployments' }, 503, { times: 3 });
+  faults.failNext({ verb: 'create', resource: 'deployments' }, 'lostResponse');
+  faults.failNext({ verb: 'patch', resource: 'staticsites' }, 'reset', { times: 2 });
+  await create({ replicas: 2 });
+  await clock.advance(60_000);
+  assert.equal(await ready(), 'True: 2 of 2 replicas are available');
+  await change({ replicas: 3 });
+  faults.dropWatches();
+  faults.expireHistory();
+  await clock.advance(120_000);
+  assert.equal(await ready(), 'True: 3 of 3 replicas are available');
+});
+
 test('writes nothing while nothing changes', async (context) => {
-  const { clock, server, create } = await startCluster(context);
+  const { clock, server, create } = await start(context);
   await create();
   await clock.advance(60_000);
   const { revision } = server;
@@ -123,8 +116,11 @@ test('writes nothing while nothing changes', async (context) => {
 });
 
 test('rejects invalid specs', async (context) => {
-  const { create } = await startCluster(context);
+  const { create } = await start(context);
   for (const spec of [{ replicas: -1 }, { replicas: 101 }, { image: '' }, { image: null }]) {
     await assert.rejects(create(spec), (error) => isApiError(error, 'invalid'));
   }
 });
+
+// The last test: it compares the role with the requests of all tests above. `npm run rbac` writes the role.
+test('has a role with exactly the permissions that it needs', () => ROLE.verify());

@@ -1,0 +1,104 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { parseCustomResources } from '../../codegen/crd-parser.ts';
+import { kindNames } from '../../codegen/kind-names.ts';
+import {
+  KUSTOMIZATION,
+  manifestFiles,
+  programNames,
+  withResources,
+} from '../../codegen/scaffold.ts';
+import type { Definition } from '../../codegen/scaffold.ts';
+import { messageOf } from '../../util/values.ts';
+import { EXIT_OK, onPath, UsageError } from '../errors.ts';
+import { installation } from '../installation.ts';
+import type { OptionValues } from '../flags/option.ts';
+import type { GENERATE_OPTIONS } from '../flags/options.ts';
+import type { CommandContext } from '../program.ts';
+import { definitionsIn } from './generate.ts';
+import { readTemplate } from './init.ts';
+
+type Flags = Pick<OptionValues<typeof GENERATE_OPTIONS>, 'name' | 'deploy' | 'check'>;
+
+/** Where a project of `init` has its CRDs. */
+const CRDS = 'deploy/crds';
+
+/**
+ * Prints the manifests of a program that reconciles the kinds in files and folders, or writes them as a kustomization.
+ * Existing files are kept, but the kustomization gets the lines of further kinds.
+ *
+ * @throws {UsageError} if there is no CRD, or a CRD or name is invalid
+ */
+export async function generateManifests(
+  paths: readonly string[],
+  { name, deploy, check }: Flags,
+  { print }: Pick<CommandContext, 'print'>,
+): Promise<number> {
+  if (check) throw new UsageError('--check cannot be combined with generate manifests');
+  if (paths.length === 0 && !existsSync(CRDS))
+    throw new UsageError('generate manifests requires the path of a CRD: a file or folder');
+  const texts = await definitionsIn(paths.length > 0 ? paths : [CRDS]);
+  const template = await readTemplate();
+  const program = name || (await packageName());
+  const files = new Map(
+    valid(() => {
+      const definitions = texts.flatMap(({ source, text }) => customResourcesIn(source, text));
+      return manifestFiles(template, programNames(program), definitions);
+    }),
+  );
+  if (!deploy) {
+    print(installation(program, (path) => files.get(`deploy/${path}`) ?? '').trimEnd());
+    return EXIT_OK;
+  }
+  const writing = <T>(action: () => Promise<T>) => onPath(`cannot use --deploy=${deploy}`, action);
+  for (const [path, text] of files) {
+    const target = join(deploy, relative('deploy', path));
+    const present = existsSync(target) ? await writing(() => readFile(target, 'utf8')) : undefined;
+    const wanted =
+      present !== undefined && path === KUSTOMIZATION
+        ? valid(() => withResources(present, [...files.keys()].filter(isOfKind)))
+        : text;
+    if (present === wanted) continue;
+    if (present !== undefined && path !== KUSTOMIZATION) {
+      print(`${target} exists and is kept`);
+      continue;
+    }
+    await writing(() => mkdir(dirname(target), { recursive: true }));
+    await writing(() => writeFile(target, wanted));
+    print(target);
+  }
+  return EXIT_OK;
+}
+
+function isOfKind(path: string): boolean {
+  return /^deploy\/(crds|rbac\/controllers)\//.test(path);
+}
+
+/** Returns the definitions in a text, with their comments. */
+function customResourcesIn(source: string, text: string): Definition[] {
+  return text.split(/^---\n/m).flatMap((document) => {
+    const [resource, another] = parseCustomResources(document).filter(({ isMain }) => isMain);
+    if (!resource) return [];
+    if (another) throw new TypeError(`${source} has a list: write each CRD as a document`);
+    const { kind, group, plural } = resource;
+    return [{ names: kindNames(kind, group, plural), text: document }];
+  });
+}
+
+/** Returns the name of the package in this folder, without its scope. */
+async function packageName(): Promise<string> {
+  if (!existsSync('package.json'))
+    throw new UsageError('There is no package.json here: give the program a name by --name');
+  const { name = '' } = JSON.parse(await readFile('package.json', 'utf8')) as { name?: string };
+  return name.replace(/^@[^/]*\//, '');
+}
+
+/** The messages of errors in CRDs and names are complete; a cause would repeat them. */
+function valid<T>(action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    throw new UsageError(messageOf(error));
+  }
+}

@@ -1,0 +1,213 @@
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseAllDocuments } from 'yaml';
+import type { HttpHandler, HttpRequest } from '../util/http.ts';
+import { isRecord } from '../util/values.ts';
+import { permissionOf, permissionsOf } from './role-rules.ts';
+import type { RoleRule } from './role-rules.ts';
+
+/** Environment variable with the folder for the observed permissions, which `generate rbac` sets. */
+export const OBSERVED_ROLES = 'CRD_CONTROLLER_OBSERVED_ROLES';
+
+/** The permissions that the tests of one process needed in one file. */
+export interface ObservedPermissions {
+  readonly file: string;
+  readonly permissions: readonly string[];
+}
+
+/** Server that records the permissions of requests: `ApiServer`. */
+export interface RecordingServer {
+  readonly handler: HttpHandler;
+  observedRole(user: string): { readonly rules: readonly RoleRule[] };
+}
+
+interface RoleManifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly rules?: readonly RoleRule[];
+  readonly subjects?: readonly {
+    readonly kind: string;
+    readonly namespace?: string;
+    readonly name: string;
+  }[];
+}
+
+/**
+ * The ClusterRole that a controller is installed with, in tests of the controller. The controller's requests are
+ * those of its ServiceAccount, with the permissions of the manifests and no others. `verify` fails if the role
+ * grants more or less than the tests needed. `crd-controller generate rbac` writes the role.
+ */
+export class TestedRole {
+  readonly #file: string;
+  readonly #granted: ReadonlySet<string>;
+  readonly #grantedByOthers: ReadonlySet<string>;
+  readonly #manifests: readonly RoleManifest[];
+  readonly #user: string;
+  readonly #recording: string | undefined;
+  readonly #servers = new Set<RecordingServer>();
+  /** Owners of created objects: `apps/v1 Deployment`. */
+  readonly #owners = new Set<string>();
+
+  /**
+   * @param file manifests with the ClusterRole, and its binding to a ServiceAccount
+   * @param others files with the other ClusterRoles and bindings of the ServiceAccount
+   * @throws {Error} if the file does not have exactly one ClusterRole, or no binding to a ServiceAccount
+   */
+  constructor(file: string | URL, others: readonly (string | URL)[] = []) {
+    this.#file = pathOf(file);
+    const own = manifestsIn(this.#file);
+    const further = others.flatMap((other) => manifestsIn(pathOf(other)));
+    const roles = own.filter(({ kind }) => kind === 'ClusterRole');
+    if (roles.length !== 1)
+      throw new Error(`${this.#file} has ${roles.length} ClusterRoles instead of one`);
+    const account = own
+      .flatMap(({ subjects = [] }) => subjects)
+      .find(({ kind }) => kind === 'ServiceAccount');
+    if (!account) throw new Error(`${this.#file} binds no ServiceAccount`);
+    this.#user = `system:serviceaccount:${account.namespace}:${account.name}`;
+    this.#manifests = [...own, ...further];
+    this.#granted = permissionsOf(roles.flatMap(({ rules }) => rules ?? []));
+    this.#grantedByOthers = permissionsOf(further.flatMap(({ rules }) => rules ?? []));
+    this.#recording = process.env[OBSERVED_ROLES];
+  }
+
+  /**
+   * Creates the roles and bindings on the server of a test, and returns a handler for the client of the
+   * controller. A request without permission is rejected with 403, except while `generate rbac` runs the tests.
+   *
+   * @throws {Error} if the server rejects a manifest
+   */
+  async handler(server: RecordingServer): Promise<HttpHandler> {
+    this.#servers.add(server);
+    const manifests = this.#recording === undefined ? this.#manifests : everythingFor(this.#user);
+    for (const manifest of manifests) await create(server, manifest);
+    return (request) => {
+      if (request.method !== 'GET' && request.method !== 'DELETE') this.#noteOwners(request);
+      const headers = { ...request.headers, 'impersonate-user': this.#user };
+      return server.handler({ ...request, headers });
+    };
+  }
+
+  /**
+   * Compares the role with the requests of all tests so far. Call it in the last test of a file. A `watch` needs
+   * `list` too, because an informer lists again if it cannot resume. An owner reference that blocks deletion needs
+   * `update` of the owner's `finalizers`, which OpenShift checks.
+   *
+   * @throws {Error} that lists the missing and the superfluous permissions
+   */
+  async verify(): Promise<void> {
+    const needed = (await this.#needed()).difference(this.#grantedByOthers);
+    if (this.#recording !== undefined) {
+      mkdirSync(this.#recording, { recursive: true });
+      const observed: ObservedPermissions = { file: this.#file, permissions: [...needed] };
+      writeFileSync(join(this.#recording, `${randomUUID()}.json`), JSON.stringify(observed));
+      return;
+    }
+    const missing = needed.difference(this.#granted);
+    const superfluous = this.#granted.difference(needed);
+    if (missing.size + superfluous.size === 0) return;
+    const lines = [
+      `The ClusterRole in ${relative('.', this.#file)} is not the one that the tests need.`,
+      ...[...missing].map((permission) => `  missing: ${permission}`),
+      ...[...superfluous].map((permission) => `  not needed: ${permission}`),
+      'To write its rules from the requests of the tests: crd-controller generate rbac',
+    ];
+    throw new Error(lines.join('\n'));
+  }
+
+  async #needed(): Promise<Set<string>> {
+    const needed = new Set<string>();
+    for (const server of this.#servers) {
+      for (const permission of permissionsOf(server.observedRole(this.#user).rules)) {
+        needed.add(permission);
+        if (permission.startsWith('watch ')) needed.add(permission.replace('watch', 'list'));
+      }
+      for (const owner of this.#owners) {
+        const [apiVersion = '', kind = ''] = owner.split(' ');
+        const plural = await pluralOf(server, apiVersion, kind);
+        if (plural === undefined) continue;
+        const [group = ''] = apiVersion.includes('/') ? apiVersion.split('/') : [];
+        needed.add(permissionOf('update', group, `${plural}/finalizers`));
+      }
+    }
+    return needed;
+  }
+
+  #noteOwners({ body }: HttpRequest): void {
+    if (body === undefined) return;
+    const object: unknown = JSON.parse(
+      typeof body === 'string' ? body : Buffer.from(body).toString(),
+    );
+    const { ownerReferences } =
+      isRecord(object) && isRecord(object['metadata']) ? object['metadata'] : {};
+    if (!Array.isArray(ownerReferences)) return;
+    for (const { apiVersion, kind, blockOwnerDeletion } of ownerReferences)
+      if (blockOwnerDeletion) this.#owners.add(`${apiVersion} ${kind}`);
+  }
+}
+
+function pathOf(file: string | URL): string {
+  return file instanceof URL ? fileURLToPath(file) : file;
+}
+
+function manifestsIn(file: string): RoleManifest[] {
+  return parseAllDocuments(readFileSync(file, 'utf8')).map((each) => each.toJS() as RoleManifest);
+}
+
+const RBAC = 'rbac.authorization.k8s.io';
+
+/** Returns a role with all permissions, and its binding to a user. */
+function everythingFor(user: string): RoleManifest[] {
+  const common = { apiVersion: `${RBAC}/v1`, metadata: { name: 'tested-role-everything' } };
+  const rules = [
+    { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
+    { nonResourceURLs: ['*'], verbs: ['*'] },
+  ];
+  const roleRef = { apiGroup: RBAC, kind: 'ClusterRole', name: common.metadata.name };
+  const subjects = [{ apiGroup: RBAC, kind: 'User', name: user }];
+  return [
+    { ...common, kind: 'ClusterRole', rules },
+    Object.assign({ ...common, kind: 'ClusterRoleBinding', subjects }, { roleRef }),
+  ];
+}
+
+async function create(server: RecordingServer, manifest: RoleManifest): Promise<void> {
+  const { kind } = manifest;
+  const plural = `${kind.toLowerCase()}s`;
+  const { status, text } = await exchange(server, {
+    method: 'POST',
+    path: `/apis/${manifest.apiVersion}/${plural}`,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(manifest),
+  });
+  // Another role of the same test has created it.
+  if (status === 409) return;
+  if (status !== 201) throw new Error(`The server rejected a ${kind}: ${text}`);
+}
+
+/** Returns the plural of a kind, or undefined if the server does not have it. */
+async function pluralOf(
+  server: RecordingServer,
+  apiVersion: string,
+  kind: string,
+): Promise<string | undefined> {
+  const path = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const { status, text } = await exchange(server, { method: 'GET', path, headers: {} });
+  if (status !== 200) return undefined;
+  const { resources } = JSON.parse(text) as {
+    readonly resources: readonly { readonly kind: string; readonly name: string }[];
+  };
+  return resources.find((each) => each.kind === kind && !each.name.includes('/'))?.name;
+}
+
+async function exchange(
+  { handler }: RecordingServer,
+  request: HttpRequest,
+): Promise<{ readonly status: number; readonly text: string }> {
+  const { status, body } = await handler(request);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return { status, text: Buffer.concat(chunks).toString() };
+}

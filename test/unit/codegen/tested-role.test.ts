@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { TestContext } from 'node:test';
+import { isApiError } from '../../../src/api/api-error.ts';
+import { DEPLOYMENTS, EVENTS, PODS } from '../../../src/api/builtin.ts';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { permissionsOf, withPermissions } from '../../../src/codegen/role-rules.ts';
+import { TestedRole } from '../../../src/codegen/tested-role.ts';
+
+/** Returns the text of a ClusterRole with its binding. */
+function roleText(name: string, rules: readonly string[]): string {
+  return [
+    `# Comment of ${name}.`,
+    'apiVersion: rbac.authorization.k8s.io/v1',
+    'kind: ClusterRole',
+    `metadata: { name: ${name} }`,
+    'rules:',
+    ...rules.map((rule) => `  - ${rule} # mine`),
+    '---',
+    '# Comment of the binding.',
+    'apiVersion: rbac.authorization.k8s.io/v1',
+    'kind: ClusterRoleBinding',
+    `metadata: { name: ${name} }`,
+    `roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ${name} }`,
+    'subjects: [{ kind: ServiceAccount, name: operator, namespace: operator-system }]',
+    '',
+  ].join('\n');
+}
+
+/** Returns a role in a file, and a client with its permissions. */
+async function start(context: TestContext, ...rules: string[]) {
+  const folder = mkdtempSync(join(tmpdir(), 'tested-role-'));
+  context.after(() => rmSync(folder, { recursive: true }));
+  const write = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const events = '{ apiGroups: [""], resources: [events], verbs: [create, patch] }';
+  const role = new TestedRole(write('role.yaml', roleText('operator', rules)), [
+    write('events.yaml', roleText('events', [events])),
+  ]);
+  const server = new ApiServer();
+  const handler = await role.handler(server);
+  return { role, write, client: new HttpClient({ handler, server: 'https://test' }) };
+}
+
+const POD = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { namespace: 'default', name: 'a' },
+  spec: { containers: [{ name: 'app', image: 'nginx' }] },
+};
+
+test('permits what the manifests grant, and reports missing and superfluous permissions', async (context) => {
+  const { client, role } = await start(
+    context,
+    '{ apiGroups: [""], resources: [pods], verbs: [create, delete] }',
+  );
+  await client.create(PODS, POD);
+  await assert.rejects(client.list(DEPLOYMENTS), (error) => isApiError(error, 'forbidden'));
+  await assert.rejects(role.verify(), (error: Error) => {
+    assert.match(error.message, /missing: list deployments\.apps\n {2}not needed: delete pods\n/);
+    return true;
+  });
+});
+
+test('accepts a role with exactly the permissions that the requests need', async (context) => {
+  const { client, role } = await start(
+    context,
+    '{ apiGroups: [apps], resources: [deployments], verbs: [create] }',
+    '{ apiGroups: [""], resources: [pods], verbs: [create, list, watch] }',
+    '{ apiGroups: [apps], resources: [deployments/finalizers], verbs: [update] }',
+  );
+  const template = { metadata: { labels: { a: 'b' } }, spec: POD.spec };
+  const { metadata } = await client.create(DEPLOYMENTS, {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: POD.metadata,
+    spec: { selector: { matchLabels: { a: 'b' } }, template },
+  });
+  const { uid } = metadata;
+  const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'a', uid };
+  await client.create(PODS, {
+    ...POD,
+    metadata: { ...POD.metadata, ownerReferences: [{ ...owner, blockOwnerDeletion: true }] },
+  });
+  const involvedObject = { kind: 'Pod', namespace: 'default', name: 'a' };
+  await client.create(EVENTS, { ...POD, kind: 'Event', spec: undefined, involvedObject } as never);
+  const end = new AbortController();
+  await client.watch(PODS, { signal: end.signal });
+  end.abort();
+  await role.verify();
+});
+
+test('does not accept a file without a ClusterRole, or without a ServiceAccount', async (context) => {
+  const { write } = await start(context);
+  const [role = '', binding = ''] = roleText('a', []).split('---\n');
+  assert.throws(
+    () => new TestedRole(write('a.yaml', binding)),
+    /has 0 ClusterRoles instead of one/,
+  );
+  assert.throws(() => new TestedRole(write('b.yaml', role)), /binds no ServiceAccount/);
+});
+
+test('writes the rules of a role, and keeps all other text', () => {
+  const text = roleText('operator', ['{ apiGroups: [""], resources: [pods], verbs: [get, list] }']);
+  const same = new Set(['list pods', 'get pods']);
+  assert.equal(withPermissions(text, same), text, 'with comments in the rules');
+  const wanted = new Set([
+    'list pods',
+    'get pods',
+    'get services',
+    'list services',
+    'get /metrics',
+  ]);
+  for (const verb of ['watch', 'patch', 'get']) wanted.add(`${verb} deployments.apps/status`);
+  const written = withPermissions(text, wanted);
+  assert.equal(
+    written.slice(written.indexOf('rules:'), written.indexOf('---')),
+    [
+      'rules:',
+      "  - apiGroups: ['']",
+      '    resources: [pods, services]',
+      '    verbs: [get, list]',
+      '  - apiGroups: [apps]',
+      '    resources: [deployments/status]',
+      '    verbs: [get, watch, patch]',
+      '  - nonResourceURLs: [/metrics]',
+      '    verbs: [get]',
+      '',
+    ].join('\n'),
+  );
+  assert.equal(written.split('---\n')[1], text.split('---\n')[1]);
+  assert.match(written, /^# Comment of operator\.\n/);
+  assert.equal(withPermissions(written, wanted), written);
+  assert.deepEqual(permissionsOf([]), new Set());
+});
