@@ -23,6 +23,7 @@ import {
   badRequest,
   methodNotAllowed,
   noConsumer,
+  unsupportedMediaType,
   notFound,
   verbNotSupported,
 } from './status-error.ts';
@@ -50,13 +51,14 @@ export async function answerCall(
   const operation = operationOf(info, definition);
   if (!operation) throw refuseVerb(info, definition);
   const { accept } = request.headers;
+  const types = patchTypes(definition);
+  if (info.verb === 'patch' && !types.includes(contentType(request))) {
+    throw definition.custom ? unsupportedMediaType(types) : noConsumer();
+  }
   const isStream = info.verb === 'watch';
   if (!definition.custom) {
-    if (info.verb === 'patch' && !patchTypes(definition).includes(contentType(request))) {
-      throw noConsumer();
-    }
-    const types = info.subresource === 'log' ? ['text/plain'] : [];
-    requireMediaType(accept, [...types, ...OBJECT_TYPES], isStream || info.verb === 'list');
+    const texts = info.subresource === 'log' ? ['text/plain'] : [];
+    requireMediaType(accept, [...texts, ...OBJECT_TYPES], isStream || info.verb === 'list');
   }
   const representation = negotiate(accept, info.query.get('includeObject'), definition, isStream);
   const call = { backend, request, user, info, definition, representation, ...notes };

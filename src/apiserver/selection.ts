@@ -45,8 +45,10 @@ export function listOptions(info: RequestInfo, definition: ResourceDefinition): 
     fields: parsed(parseFieldSelector, query.get('fieldSelector') ?? ''),
   };
   requireConsistent(info);
+  const selection = selectionOf(info, definition, selectors);
+  requireContinuable(query);
   return {
-    selection: selectionOf(info, definition, selectors),
+    selection,
     revision: revisionOf(query.get('resourceVersion'), info.verb),
     exact: query.get('resourceVersionMatch') === 'Exact',
     limit,
@@ -89,6 +91,9 @@ function requireSelectable(field: string, definition: ResourceDefinition): void 
   if (field === 'metadata.name' || field === 'metadata.namespace') return;
   const { selectableFields = {}, custom } = definition;
   if (Object.hasOwn(selectableFields, field)) return;
+  if (definition.group === 'batch') {
+    throw badRequest(`field label ${JSON.stringify(field)} not supported for ${definition.kind}`);
+  }
   throw badRequest(
     custom || Object.keys(selectableFields).length > 0
       ? `field label not supported: ${field}`
@@ -111,9 +116,14 @@ function requireConsistent({ verb, query }: RequestInfo): void {
   if (errors.length > 0) {
     throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
   }
+}
+
+function requireContinuable(query: URLSearchParams): void {
+  const token = query.get('continue');
+  if (!token) return;
+  continueAt(token);
   const version = query.get('resourceVersion');
-  if (query.get('continue')) continueAt(query.get('continue') ?? '');
-  if (query.get('continue') && version && version !== '0') {
+  if (version && version !== '0') {
     throw badRequest('specifying resource version is not allowed when using continue');
   }
 }

@@ -175,3 +175,14 @@ test('an unscheduled pod is deleted at once', async () => {
   const watch = await api.watch(`${at}?resourceVersion=${resourceVersion}`);
   assert.deepEqual(await watch.nextInShort(3), ['ADDED p', 'MODIFIED p', 'DELETED p']);
 });
+
+test('deletecollection returns the objects as they were before', async () => {
+  const home = configMaps(await api.namespace());
+  const held = configMap('held', {}, { finalizers: ['example.com/hold'] });
+  const { metadata } = await api.made(api.post(home, held));
+  const { items } = await api.made(api.delete(home));
+  assert.deepEqual(
+    [items[0].metadata.resourceVersion, items[0].metadata.deletionTimestamp],
+    [metadata.resourceVersion, undefined],
+  );
+});

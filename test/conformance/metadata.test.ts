@@ -305,3 +305,15 @@ test('immutable fields of a kind cannot change', async () => {
     message: /^Pod "p" is invalid: spec: Forbidden: pod updates may not change fields other than /,
   });
 });
+
+test('a kind without generations keeps the one that it was created with', async () => {
+  const path = configMaps(await api.namespace());
+  const { metadata } = await api.made(api.post(path, configMap('old', {}, { generation: 7 })));
+  assert.equal(metadata.generation, 7);
+});
+
+test('an invalid object is refused for its values before its resourceVersion', async () => {
+  const path = configMaps(await api.namespace());
+  const { status } = await api.post(path, configMap('Upper', {}, { resourceVersion: '5' }));
+  assert.equal(status, 422);
+});

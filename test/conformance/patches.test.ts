@@ -173,3 +173,15 @@ test('force is rejected for other patches than apply', async () => {
       'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch',
   });
 });
+
+test('a JSON patch replaces an absent member', async () => {
+  const at = `${configMaps(space)}/replaced`;
+  await api.made(api.post(configMaps(space), configMap('replaced')));
+  const patch = [{ op: 'replace', path: '/data/new', value: 'x' }];
+  assert.equal((await api.made(api.patch(at, patch, JSON_PATCH))).data.new, 'x');
+});
+
+test('the type of a patch is checked first', async () => {
+  const reply = await api.patch(`${widgets(space)}/missing?dryRun=x`, {}, STRATEGIC);
+  assert.equal(reply.status, 415);
+});

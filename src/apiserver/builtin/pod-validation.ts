@@ -41,6 +41,12 @@ export function validatePodSpec(spec: JsonObject, path: string, findings: Findin
   findings.requireFormat(spec, 'hostname', 'dns1123Label', path);
   findings.requireFormat(spec, 'subdomain', 'dns1123Label', path);
   validateHostnameOverride(spec, path, findings);
+  for (const field of ['runAsUser', 'runAsGroup', 'fsGroup']) {
+    const id = numberIn(objectIn(spec, 'securityContext'), field) ?? 0;
+    if (id >= 0 && id <= MAX_INT32) continue;
+    const why = `must be between 0 and ${MAX_INT32}, inclusive`;
+    findings.invalid(`${path}.securityContext.${field}`, id, why);
+  }
   for (const value of Object.values(objectIn(spec, 'nodeSelector') ?? {})) {
     for (const problem of labelValueProblems(String(value))) {
       findings.invalid(`${path}.nodeSelector`, value, problem);

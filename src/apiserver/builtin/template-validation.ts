@@ -18,8 +18,15 @@ export function validateTemplate(
   kind: 'DaemonSet' | 'Deployment' | 'ReplicaSet' | 'StatefulSet',
 ): void {
   const selector = objectIn(spec, 'selector');
-  if (!selector) findings.required('spec.selector');
   const template = objectIn(spec, 'template') ?? {};
+  if (!selector) {
+    findings.required('spec.selector');
+    const labels = objectIn(objectIn(template, 'metadata'), 'labels') ?? null;
+    if (kind !== 'DaemonSet') {
+      const why = '`selector` does not match template `labels`';
+      findings.invalid('spec.template.metadata.labels', labels, why);
+    }
+  }
   if (selector) {
     validateSelector(selector, objectIn(template, 'metadata') ?? {}, findings, kind);
   }

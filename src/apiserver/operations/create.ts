@@ -1,7 +1,6 @@
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
-import { isDryRun } from '../call.ts';
 import { decodeBody } from '../object-decoder.ts';
 import { generatedName } from '../object-names.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
@@ -12,15 +11,7 @@ import { admittedDraft, storeNew } from './write.ts';
 const NAME_ATTEMPTS = 8;
 
 export function create(call: Call): MaybePromise<Answer> {
-  const object = decodeBody(call);
-  // As upstream: the storage rejects a valid version, and a dry run does not reach it.
-  if (!isDryRun(call) && Number(object.metadata.resourceVersion) > 0) {
-    throw StatusError.failure({
-      code: 500,
-      message: 'resourceVersion should not be set on objects to be created',
-    });
-  }
-  return whenReady(createNamed(call, object), (stored) => created(stored));
+  return whenReady(createNamed(call, decodeBody(call)), (stored) => created(stored));
 }
 
 /**

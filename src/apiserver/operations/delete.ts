@@ -70,7 +70,7 @@ function requireDeletable(
   return admission.admit({ ...attributesOf(call, 'DELETE', { oldObject, options }), dryRun });
 }
 
-/** Deletes the selected objects and returns them. */
+/** Deletes the selected objects. As upstream, returns them as they were before. */
 export function removeCollection(call: Call): MaybePromise<Answer> {
   const { backend, definition, info, representation } = call;
   const options = optionsOf(call);
@@ -81,13 +81,13 @@ export function removeCollection(call: Call): MaybePromise<Answer> {
     .list(selection.namespace)
     .filter((object) => selection.matches(object))
     .slice(0, limit || undefined);
-  return whenReady(deleteAll(call, found, options), (objects) => {
+  return whenReady(deleteAll(call, found, options), () => {
     const { revision } = store;
     const metadata = { resourceVersion: String(revision) };
     return {
       kind: 'list',
       rendering: renderList(metadata, definition, representation, clock.now()),
-      state: { objects, revision, history: store.collection(definition).history },
+      state: { objects: found, revision, history: store.collection(definition).history },
     };
   });
 }
@@ -96,21 +96,20 @@ function deleteAll(
   call: Call,
   found: readonly StoredObject[],
   options: DeleteOptions,
-): MaybePromise<readonly StoredObject[]> {
+): MaybePromise<void> {
   const { admission, store } = call.backend;
   if (!admission.mutates(call.definition) && !admission.validates) {
-    return found.map((object) => deleteObject(call, object, options).object);
+    for (const object of found) deleteObject(call, object, options);
+    return undefined;
   }
   const collection = store.collection(call.definition);
   return (async () => {
-    const deleted: StoredObject[] = [];
     for (const object of found) {
       await requireDeletable(call, object, options);
       const { namespace, name } = object.metadata;
       const current = collection.get(namespace, name);
-      if (current) deleted.push(deleteObject(call, current, options).object);
+      if (current) deleteObject(call, current, options);
     }
-    return deleted;
   })();
 }
 

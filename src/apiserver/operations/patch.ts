@@ -75,8 +75,6 @@ function changed(object: StoredObject): Answer {
 }
 
 function change(call: Call, type: string): MaybePromise<StoredObject> {
-  const types = patchTypes(call.definition);
-  if (!types.includes(type)) throw unsupportedMediaType(types);
   const live = existing(call);
   const patched = patchedBody(call, type, inVersion(live, call.definition));
   const refuse = (message: string) =>

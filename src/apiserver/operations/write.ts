@@ -25,6 +25,7 @@ import { applyDefaults } from '../schema/defaulting.ts';
 import type { FieldError } from '../schema/field-error.ts';
 import { fieldError } from '../schema/field-error.ts';
 import { validateScaleValues } from '../schema/scale-values.ts';
+import { messageOfKind } from '../protobuf/protobuf-body.ts';
 import { unmarshalProblem } from '../schema/unmarshal-problem.ts';
 import { validateStructure, validateValues } from '../schema/validate.ts';
 import { StatusError, alreadyExists, conflict, invalid } from '../status-error.ts';
@@ -68,7 +69,6 @@ export function prepareNew(call: Call, draft: ApiObject, applied?: AppliedFields
     },
     definition,
   );
-  delete defaulted.metadata.generation;
   if (tracksGeneration) defaulted.metadata.generation = 1;
   // Fields that the server adds after this belong to no field manager.
   const object = applied ? defaulted : withTrackedFields(call, undefined, defaulted);
@@ -94,6 +94,17 @@ export function insertNew({ call, object }: PreparedObject): StoredObject {
   const { backend, definition } = call;
   const { namespace, name } = object.metadata;
   const collection = backend.store.collection(definition);
+  // As upstream: the storage rejects a valid version, and a dry run does not reach it.
+  if (
+    call.info.verb === 'create' &&
+    !isDryRun(call) &&
+    Number(object.metadata.resourceVersion) > 0
+  ) {
+    throw StatusError.failure({
+      code: 500,
+      message: 'resourceVersion should not be set on objects to be created',
+    });
+  }
   if (collection.get(namespace, name)) throw alreadyExists(definition, name);
   if (isDryRun(call)) return object;
   const stored = collection.put(object);
@@ -415,7 +426,8 @@ export function requireGoTypes(
 ): void {
   const wrong = errors.find(isOfAnotherType);
   if (!wrong) return;
-  const why = unmarshalProblem(wrong, definition.kind, definition.schema ?? {});
+  const { kind, schema = {} } = definition;
+  const why = unmarshalProblem(wrong, kind, schema, messageOfKind(definition));
   throw info.verb === 'patch' ? refusePatch(object, why) : cannotBeHandled(definition, why);
 }
 

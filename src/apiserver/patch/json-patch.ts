@@ -106,9 +106,8 @@ export class PatchedDocument {
       this.#root = value;
       return;
     }
-    const parent = this.#writableParent(path, operation);
-    if (isRecord(parent) && !Object.hasOwn(parent, token)) throw missing(operation);
-    setMember(parent, token, value, operation);
+    // As upstream, which also replaces an absent member.
+    setMember(this.#writableParent(path, operation), token, value, operation);
   }
 
   /** Compares an absent member as `null`. */

@@ -1,3 +1,5 @@
+import type { Field, MessageType } from '../protobuf/decode-message.ts';
+import { typeOf } from '../protobuf/decode-message.ts';
 import type { FieldError } from './field-error.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { JsonSchema } from './json-schema.ts';
@@ -7,13 +9,61 @@ import type { JsonSchema } from './json-schema.ts';
  * it has field names, but neither map keys nor list indices.
  *
  * @param error the schema error of the value
+ * @param message the message of the kind, which has the names of Go's structs
  */
-export function unmarshalProblem(error: FieldError, kind: string, schema: JsonSchema): string {
-  const text = String(error.badValue);
-  if (error.detail.includes(' must be of type byte')) return base64Problem(text);
-  if (error.detail.includes(' must be of type date-time')) return timeProblem(text);
+export function unmarshalProblem(
+  error: FieldError,
+  kind: string,
+  schema: JsonSchema,
+  message: MessageType | undefined,
+): string {
+  const problem = textProblem(error);
+  if (problem !== undefined) return problem;
   const { path, type, value } = mismatchOf(error, schema);
-  return `json: cannot unmarshal ${value} into Go struct field ${[kind, ...path].join('.')} of type ${type}`;
+  let struct: Struct = { name: kind, type: message };
+  let field: Field | undefined;
+  for (const name of path) {
+    if (field) struct = structOf(field) ?? struct;
+    field = struct.type && fieldOf(struct.type, name);
+  }
+  const member = field && structOf(field);
+  // As in Go, where a struct has the package of its version: `v1.PodSpec`.
+  const goType = member?.type ? type.replace('struct', packaged(member.type.name)) : type;
+  return `json: cannot unmarshal ${value} into Go struct field ${[struct.name, ...path].join('.')} of type ${goType}`;
+}
+
+/** Returns the message for a text that is neither base64 nor a time, and undefined for values of other types. */
+function textProblem({ badValue, detail }: FieldError): string | undefined {
+  const text = String(badValue);
+  if (['integer', 'number', 'boolean', 'array', 'object'].includes(text)) return undefined;
+  if (detail.includes(' must be of type byte')) return base64Problem(text);
+  return detail.includes(' must be of type date-time') ? timeProblem(text) : undefined;
+}
+
+interface Struct {
+  readonly name: string;
+  readonly type: MessageType | undefined;
+}
+
+function structOf({ type }: Field): Struct | undefined {
+  if (typeof type === 'string') return undefined;
+  return { name: type.message.split('.').at(-1) ?? '', type: typeOf(type.message) };
+}
+
+/** Returns the field of a message, or of a message whose members are inlined. */
+function fieldOf({ fields }: MessageType, name: string): Field | undefined {
+  for (const field of fields.values()) {
+    if (field.name === name) return field;
+    const inlined = field.name === undefined ? structOf(field)?.type : undefined;
+    const found = inlined && fieldOf(inlined, name);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** `core.v1.PodSpec` as `v1.PodSpec`. */
+function packaged(name: string): string {
+  return name.split('.').slice(-2).join('.');
 }
 
 /** Returns the message of Go's decoder for text that is not base64. */
@@ -45,6 +95,8 @@ export function timeProblem(text: string): string {
 
 /** Returns the message of Go's converter from maps, which strategic merge patches use, for such a value. */
 export function conversionProblem(error: FieldError, schema: JsonSchema): string {
+  const problem = textProblem(error);
+  if (problem !== undefined) return problem;
   const { type, value } = mismatchOf(error, schema);
   const from = KINDS.get(value) ?? value;
   if (type.startsWith('map[')) return `cannot restore map from ${from}`;
@@ -110,6 +162,6 @@ function goType(schema: JsonSchema): string {
       return values ? `map[string]${goType(values)}` : 'struct';
     }
     default:
-      return schema.type ?? 'interface {}';
+      return schema.format === 'byte' ? '[]uint8' : (schema.type ?? 'interface {}');
   }
 }

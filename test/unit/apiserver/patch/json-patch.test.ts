@@ -43,6 +43,7 @@ test('applies the operations of RFC 6902', () => {
   });
   assert.deepEqual(apply({ a: 1 }, { op: 'copy', from: '/a', path: '/b' }), { a: 1, b: 1 });
   assert.deepEqual(apply({ a: 1 }, { op: 'replace', path: '', value: 5 }), 5);
+  assert.deepEqual(apply({}, { op: 'replace', path: '/a', value: 1 }), { a: 1 });
   assert.deepEqual(apply({ 'a/b~c': 1 }, { op: 'test', path: '/a~1b~0c', value: 1 }), {
     'a/b~c': 1,
   });
@@ -66,7 +67,7 @@ test('an operation that does not fit the object is a 422', () => {
     422,
     /^remove operation does not apply: doc is missing path: "\/a"/,
   );
-  refuses({}, [{ op: 'replace', path: '/a', value: 1 }], 422, /^replace operation/);
+  refuses({}, [{ op: 'replace', path: '/a/b', value: 1 }], 422, /^replace operation/);
   refuses({}, [{ op: 'add', path: '/a/b', value: 1 }], 422, /missing path: "\/a\/b"/);
   refuses({}, [{ op: 'copy', from: '/x/y', path: '/y' }], 422, /missing path: "\/x\/y"/);
   refuses({ a: [] }, [{ op: 'add', path: '/a/1', value: 1 }], 422, /invalid index/);
