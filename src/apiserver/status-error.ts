@@ -155,11 +155,12 @@ export function noConsumer(): StatusError {
   });
 }
 
-export function alreadyExists(resource: Names, name: string): StatusError {
+/** @param prefix start of the message */
+export function alreadyExists(resource: Names, name: string, prefix: string = ''): StatusError {
   return StatusError.failure({
     code: 409,
     reason: 'AlreadyExists',
-    message: `${groupResourceOf(resource)} ${goQuote(name)} already exists`,
+    message: `${prefix}${groupResourceOf(resource)} ${goQuote(name)} already exists`,
     details: detailsOf(resource, name),
   });
 }

@@ -186,3 +186,12 @@ test('deletecollection returns the objects as they were before', async () => {
     [metadata.resourceVersion, undefined],
   );
 });
+
+test('a name is taken until its object is deleted', async () => {
+  const home = configMaps(await api.namespace());
+  const held = configMap('held', {}, { finalizers: ['example.com/hold'] });
+  await api.made(api.post(home, held));
+  await api.made(api.delete(`${home}/held`));
+  const { body } = await api.post(home, held);
+  assert.equal(body.message, 'object is being deleted: configmaps "held" already exists');
+});

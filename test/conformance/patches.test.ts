@@ -185,3 +185,9 @@ test('the type of a patch is checked first', async () => {
   const reply = await api.patch(`${widgets(space)}/missing?dryRun=x`, {}, STRATEGIC);
   assert.equal(reply.status, 415);
 });
+
+test('a strategic merge patch does not change the kind', async () => {
+  const at = `${configMaps(space)}/kind`;
+  await api.made(api.post(configMaps(space), configMap('kind')));
+  assert.equal((await api.made(api.patch(at, { kind: 'Other' }, STRATEGIC))).kind, 'ConfigMap');
+});

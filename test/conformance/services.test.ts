@@ -124,6 +124,7 @@ test('an address of a Service is in the range, and a headless Service without se
   assert.deepEqual([spec.ipFamilyPolicy, spec.ipFamilies], ['RequireDualStack', ['IPv4', 'IPv6']]);
   const refused: readonly (readonly [Json, RegExp])[] = [
     [{ clusterIP: '1.2.3.4' }, /the provided IP \(1\.2\.3\.4\) is not in the valid range/],
+    [{ type: 'ExternalName', externalName: '-' }, /spec\.externalName: .*RFC 1123 subdomain/],
     [{ clusterIP: 'x' }, /spec\.clusterIPs\[0\]: .*must be a valid IP address/],
     [{ ports: [{ port: 80, targetPort: 'x y' }] }, /spec\.ports\[0\]\.targetPort: .*alpha-numeric/],
     [{ externalTrafficPolicy: 'Cluster' }, /may only be set for externally-accessible services$/],

@@ -362,6 +362,9 @@ test('a Secret has empty values, and values that are base64', async () => {
   assert.deepEqual((await api.made(api.post(secrets, secret({ a: '' })))).data, { a: '' });
   const { body } = await api.post(secrets, secret({ a: 'x!' }));
   assert.match(body.message, /cannot be handled as a Secret: illegal base64 data at input byte 1$/);
+  const number = await api.post(secrets, { ...secret({ a: 5 }), unknown: 1 });
+  assert.match(number.body.message, /number into Go struct field Secret\.data of type \[\]uint8$/);
+  assert.equal(number.headers['warning'], undefined);
 });
 
 test('a time in metadata has the form of RFC 3339', async () => {

@@ -66,6 +66,10 @@ function prepareForUpdate(
   const spec = objectIn(service, 'spec');
   const before = objectIn(previous, 'spec');
   if (!spec || !before) return;
+  const isChanged = isSet(spec, 'clusterIP') && spec['clusterIP'] !== before['clusterIP'];
+  if (isChanged && equalJson(spec['clusterIPs'], before['clusterIPs'])) {
+    spec['clusterIPs'] = [spec['clusterIP']];
+  }
   for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'] as const) {
     if (textIn(spec, 'type') !== 'ExternalName' && isSet(before, field)) {
       setDefault(spec, field, before[field]);
@@ -208,8 +212,10 @@ function validate(service: StoredObject): readonly FieldError[] {
   const spec = objectIn(service, 'spec') ?? {};
   const ports = objectsIn(spec, 'ports');
   const isExternal = textIn(spec, 'type') === 'ExternalName';
-  if (isExternal) findings.requireText(spec, 'externalName', 'spec');
-  else if (ports.length === 0 && spec['clusterIP'] !== 'None') findings.required('spec.ports');
+  if (isExternal) {
+    findings.requireText(spec, 'externalName', 'spec');
+    findings.requireFormat(spec, 'externalName', 'dns1123Subdomain', 'spec');
+  } else if (ports.length === 0 && spec['clusterIP'] !== 'None') findings.required('spec.ports');
   validatePorts(ports, findings);
   validateAddresses(spec, findings);
   const policy = textIn(spec, 'externalTrafficPolicy');

@@ -76,7 +76,13 @@ function changed(object: StoredObject): Answer {
 
 function change(call: Call, type: string): MaybePromise<StoredObject> {
   const live = existing(call);
-  const patched = patchedBody(call, type, inVersion(live, call.definition));
+  const result = patchedBody(call, type, inVersion(live, call.definition));
+  const { definition } = call;
+  // As upstream, a strategic merge patch does not change the kind.
+  const patched =
+    type === STRATEGIC_PATCH && isRecord(result)
+      ? { ...result, apiVersion: apiVersionIn(definition), kind: definition.kind }
+      : result;
   const refuse = (message: string) =>
     type === STRATEGIC_PATCH
       ? invalidPatch(goValue(readJsonPatch(call.request)), message)

@@ -105,7 +105,11 @@ export function insertNew({ call, object }: PreparedObject): StoredObject {
       message: 'resourceVersion should not be set on objects to be created',
     });
   }
-  if (collection.get(namespace, name)) throw alreadyExists(definition, name);
+  const present = collection.get(namespace, name);
+  if (present) {
+    const isDeleted = present.metadata.deletionTimestamp !== undefined;
+    throw alreadyExists(definition, name, isDeleted ? 'object is being deleted: ' : '');
+  }
   if (isDryRun(call)) return object;
   const stored = collection.put(object);
   backend.observer.written(definition, stored);
@@ -383,7 +387,7 @@ function withSchemaErrors(
 }
 
 function validateObject(
-  { definition, info }: Pick<Call, 'definition' | 'info'>,
+  { definition, info, warnings }: Pick<Call, 'definition' | 'info' | 'warnings'>,
   object: StoredObject,
   previous?: StoredObject,
 ): FieldError[] {
@@ -391,7 +395,7 @@ function validateObject(
   if (!schema) return [];
   if (!custom) {
     const errors = validateValues(object, schema);
-    requireGoTypes({ definition, info }, object, errors);
+    requireGoTypes({ definition, info, warnings }, object, errors);
     // Enums and list keys are left to the rules of the kind. In a status, an absent field has Go's zero value.
     const byOwnRules = definition.hooks?.validate !== undefined;
     return errors.filter(({ reason, field }) =>
@@ -420,12 +424,14 @@ export function isOfAnotherType({ reason, badValue, detail }: FieldError): boole
  * @throws {StatusError} 400, or 422 of a patch
  */
 export function requireGoTypes(
-  { definition, info }: Pick<Call, 'definition' | 'info'>,
+  { definition, info, warnings }: Pick<Call, 'definition' | 'info' | 'warnings'>,
   object: StoredObject,
   errors: readonly FieldError[] = validateValues(object, definition.schema ?? {}),
 ): void {
   const wrong = errors.find(isOfAnotherType);
   if (!wrong) return;
+  // As upstream, an object that cannot be decoded has no unknown fields.
+  warnings.length = 0;
   const { kind, schema = {} } = definition;
   const why = unmarshalProblem(wrong, kind, schema, messageOfKind(definition));
   throw info.verb === 'patch' ? refusePatch(object, why) : cannotBeHandled(definition, why);

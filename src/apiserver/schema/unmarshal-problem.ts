@@ -35,7 +35,8 @@ export function unmarshalProblem(
 /** Returns the message for a text that is neither base64 nor a time, and undefined for values of other types. */
 function textProblem({ badValue, detail }: FieldError): string | undefined {
   const text = String(badValue);
-  if (['integer', 'number', 'boolean', 'array', 'object'].includes(text)) return undefined;
+  // A value of another type is reported by the name of its type or format.
+  if (/^(?:integer|number|boolean|array|object|int64|float64)$/.test(text)) return undefined;
   if (detail.includes(' must be of type byte')) return base64Problem(text);
   return detail.includes(' must be of type date-time') ? timeProblem(text) : undefined;
 }
@@ -140,6 +141,8 @@ function mismatchOf({ field, badValue }: FieldError, schema: JsonSchema): Mismat
 /** The names of JSON types in Go's decoder that differ from the schema's. */
 const VALUES: ReadonlyMap<string, string> = new Map([
   ['integer', 'number'],
+  ['int64', 'number'],
+  ['float64', 'number'],
   ['boolean', 'bool'],
 ]);
 
