@@ -25,6 +25,26 @@ const ACCEPTED: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/a valid label key must consist of/, 'malformed keys of label selectors have a shorter message'],
   [/associative list with keys has an element/, 'keys of lists have no default'],
   [/evaluating rule: |accessor error/, 'rules are not evaluated on invalid objects'],
+  [
+    /^## \S+ jobs.*(?:status|restartPolicy)/s,
+    'the status and the restart policy of a Job are not validated further',
+  ],
+  [/\/scale.*managedFields/s, 'owners of 0 replicas, and of an apply of a Scale'],
+  [/^## PUT widgets scale .*warning/, 'unknown fields of a Scale of a missing object'],
+  [
+    /request to convert CR to an invalid/,
+    'an apply of a Scale of an object without owners succeeds',
+  ],
+  [/^## \S+ widgets.*(?:\/status|"status":\{).*managedFields/s, 'owners after a malformed status'],
+  [/^## PATCH .* apply 20\d.*generation$/m, 'an apply ignores metadata.generation'],
+  [/^## PATCH .* apply 201\/500/, 'a malformed resourceVersion in an apply that creates'],
+  [/error decoding from json/, 'malformed base64 in a strategic merge patch has a shorter message'],
+  [/cpu":"x"/, 'a malformed quantity in a patch is reported by its field'],
+  [
+    /expected any scalar/,
+    'a value that is neither integer nor string does not fit the schema of an apply',
+  ],
+  [/^## PATCH \S+ {2}json 400\/422/, 'a patch that removes the name and has malformed values'],
   [/x{64}/, 'names that are too long are reported without their labels'],
 ];
 

@@ -193,11 +193,13 @@ class Session {
     if (field === 'clusterIP' || field === 'clusterIPs') return text.replace(/^10\..*/, 'ADDRESS');
     return text
       .replaceAll(this.namespace, 'NAMESPACE')
-      .replace(/\bmade-[a-z0-9]{5}\b/g, (name) => this.#named(this.#names, name, 'made-'))
+      .replace(/\bmade\d+-[a-z0-9]{5}\b/g, (name) => this.#named(this.#names, name, 'made-'))
       .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g, 'UID')
       .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, (time) =>
         time.startsWith('2020') ? time : 'TIME',
       )
+      .replace(/Invalid value: "(?:\{|map\[).*[}\]]": (?=\w)/gs, 'Invalid value: OBJECT: ')
+      .replace(/Key: [^,]*/, 'Key: KEY')
       .replace(/(previously negative\)).*/s, '$1')
       .replace(/(record \(|"resourceVersion\\*":\\*")\d+/g, '$1VERSION');
   }

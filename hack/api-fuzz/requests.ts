@@ -475,7 +475,7 @@ class Generator {
     const body = this.#object(kind, name, '');
     if (this.#chance(0.05)) {
       delete body.metadata?.name;
-      body.metadata = { ...body.metadata, generateName: 'made-' };
+      body.metadata = { ...body.metadata, generateName: `made${this.#below(1000)}-` };
     }
     return {
       method: 'POST',
