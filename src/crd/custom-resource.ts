@@ -5,7 +5,7 @@ import type { Resource } from '../api/resource.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import { isRecord } from '../util/values.ts';
-import type { Schema, SchemaNode, ValidationRule, ValueOf } from './schema.ts';
+import type { Schema, SchemaNode, ValidationRule, ValueOf, ValueOfFields } from './schema.ts';
 
 /** Column of `kubectl get`. */
 export interface PrinterColumn {
@@ -79,9 +79,9 @@ export interface CustomResource<T extends KubernetesObject = KubernetesObject> e
 }
 
 /** The objects of a kind with this spec and status. */
-export type CustomObject<Spec extends Schema, Status extends Schema> = KubernetesObject & {
-  spec: ValueOf<Spec>;
-} & ([Status] extends [never] ? unknown : { status?: ValueOf<Status> });
+export type CustomObject<Spec extends Schema, Status extends Schema> = KubernetesObject &
+  ValueOfFields<{ spec: Spec }> &
+  ([Status] extends [never] ? unknown : { status?: ValueOf<Status> });
 
 /** The type of the values of a schema, or of the objects of a resource: `Infer<typeof BACKUPS>`. */
 export type Infer<S extends Schema | Resource> =

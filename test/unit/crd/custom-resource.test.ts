@@ -142,6 +142,18 @@ test('a kind has the names, subresources and columns of its options', () => {
   });
 });
 
+test('objects can omit an optional spec', () => {
+  const kind = customResource({ ...names, version: 'v1', spec: s.optional(SPEC) });
+  const widget: Draft<Infer<typeof kind>> = {
+    apiVersion: 'example.com/v1',
+    kind: 'Widget',
+    metadata: { name: 'a' },
+  };
+  assert.equal(widget.spec, undefined);
+  const [version] = kind.definition.spec.versions;
+  assert.equal(version?.schema?.openAPIV3Schema?.required, undefined);
+});
+
 test('a kind with two versions stores the version of its own call', () => {
   const old = customResource({
     ...names,
