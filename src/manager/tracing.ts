@@ -11,14 +11,24 @@ type Attributes = Record<string, string | number | boolean | string[]>;
 
 /** The part of a span of OpenTelemetry that tracing uses. */
 export interface OpenTelemetrySpan {
+  /** Sets attributes by name. */
   setAttributes(attributes: Attributes): unknown;
+  /** Sets the status, a `SpanStatusCode`. */
   setStatus(status: { code: number; message?: string }): unknown;
+  /** Records an error as an event of the span. */
   recordException(exception: Error | string): void;
+  /** Ends the span. */
   end(): void;
 }
 
 /** The part of a tracer of OpenTelemetry that tracing uses. */
 export interface OpenTelemetryTracer {
+  /**
+   * Starts a span.
+   *
+   * @param options.kind a `SpanKind`
+   * @param context has the parent
+   */
   startSpan(
     name: string,
     options: { kind: number; attributes: Attributes },
@@ -31,13 +41,25 @@ export interface OpenTelemetryTracer {
  * `import * as opentelemetry from '@opentelemetry/api'`. The library does not import the package.
  */
 export interface OpenTelemetryApi {
+  /** The context without a span. */
   readonly ROOT_CONTEXT: object;
+  /** Tracers and spans. */
   readonly trace: {
+    /** Returns the tracer of a library. */
     getTracer(name: string): OpenTelemetryTracer;
+    /** Returns a context with `span`. */
     setSpan(context: object, span: OpenTelemetrySpan): object;
   };
-  readonly context: { with<R>(context: object, call: () => R): R };
-  readonly propagation: { inject(context: object, carrier: Record<string, string>): void };
+  /** The current context. */
+  readonly context: {
+    /** Calls `call` in a context. */
+    with<R>(context: object, call: () => R): R;
+  };
+  /** Propagation to other processes. */
+  readonly propagation: {
+    /** Writes the context to headers. */
+    inject(context: object, carrier: Record<string, string>): void;
+  };
 }
 
 /** Name of the tracer. */
