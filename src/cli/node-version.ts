@@ -12,5 +12,5 @@ export function unsupportedNodeMessage(version: string, execPath: string): strin
   if (major > MINIMUM_MAJOR || (major === MINIMUM_MAJOR && minor >= MINIMUM_MINOR)) {
     return undefined;
   }
-  return `crd-controller needs Node.js ${MINIMUM_MAJOR}.${MINIMUM_MINOR} or newer; this is v${version} (${execPath})`;
+  return `crd-controller needs Node.js ${MINIMUM_MAJOR}.${MINIMUM_MINOR} or newer; this is v${version} (${execPath}). For npx and npm scripts in this folder: npm install node@24`;
 }

@@ -20,6 +20,7 @@ export interface ObservedPermissions {
 /** Server that records the permissions of requests: `ApiServer`. */
 export interface RecordingServer {
   readonly handler: HttpHandler;
+  /** Returns the rules that permit all requests of a user so far. */
   observedRole(user: string): { readonly rules: readonly RoleRule[] };
 }
 

@@ -150,10 +150,7 @@ describe('The library examples on a control plane', () => {
     };
     await run('manifests');
     const manifests = parseAllDocuments(printed.join('\n')).map((each) => each.toJS() as Manifest);
-    await applyObjects(
-      cluster.client,
-      manifests.filter(({ kind }) => kind !== 'Deployment'),
-    );
+    await applyObjects(cluster.client, manifests);
     const kubeconfig = parse(readFileSync(plane.kubeconfigPath, 'utf8'));
     const account = { namespace: 'static-site-controller-system', name: 'static-site-controller' };
     kubeconfig.users[0].user = { token: await serviceAccountToken(cluster.client, account) };

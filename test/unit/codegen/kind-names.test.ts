@@ -14,12 +14,25 @@ test('the plural of a kind is the English one', () => {
     ['Mesh', 'meshes'],
     ['Bus', 'buses'],
     ['Ingress', 'ingresses'],
+    ['Class', 'classes'],
+    ['Status', 'statuses'],
+    ['Soliloquy', 'soliloquies'],
     ['Blitz', 'blitzes'],
     ['Analysis', 'analyses'],
     ['Axis', 'axes'],
     ['HTTPRoute', 'httproutes'],
   ] as const) {
     assert.equal(kindNames(kind, 'example.com').plural, plural);
+  }
+});
+
+test('identifiers start with the first word in lower case', () => {
+  for (const [kind, camel] of [
+    ['StaticSite', 'staticSite'],
+    ['HTTPRoute', 'httpRoute'],
+    ['Gateway', 'gateway'],
+  ] as const) {
+    assert.equal(kindNames(kind, 'example.com').camel, camel);
   }
 });
 

@@ -196,11 +196,11 @@ function newRoles(context: TestContext) {
         [],
         { check },
         { print, warn: print, environment: process.env, signal: new AbortController().signal },
-        [process.execPath, '-e', script],
+        [process.execPath, '--input-type=module', '-e', script],
       ),
     /** Returns a script that records permissions as the tests of one process do. */
     observing: (name: string, permissions: readonly string[]) =>
-      `require('fs').writeFileSync(process.env.CRD_CONTROLLER_OBSERVED_ROLES + '/${name}.json', ${JSON.stringify(
+      `process.getBuiltinModule('fs').writeFileSync(process.env.CRD_CONTROLLER_OBSERVED_ROLES + '/${name}.json', ${JSON.stringify(
         JSON.stringify({ file: join(folder, 'role.yaml'), permissions }),
       )});`,
   };
@@ -215,6 +215,28 @@ test('generate rbac writes the permissions that all tests needed', async (contex
   assert.equal(await run(script), 0);
   assert.match(readFileSync(file, 'utf8'), /^# Mine\.[^]* {4}verbs: \[get, list\]\n---\n/);
   assert.equal(await run(script, true), 0);
+});
+
+test('generate rbac runs the tests with all permissions', async (context) => {
+  const { file, run } = newRoles(context);
+  writeFileSync(file, `${ROLE}subjects: [{ kind: ServiceAccount, namespace: a, name: b }]\n`);
+  // The server of the test answers every request with 201, and prints it.
+  const script = `
+    import { TestedRole } from ${JSON.stringify(new URL('../../../../src/codegen/tested-role.ts', import.meta.url).href)};
+    const bodies = [];
+    const role = new TestedRole(${JSON.stringify(file)});
+    await role.handler({
+      handler: async ({ body }) => (bodies.push(JSON.parse(body)), { status: 201, headers: {}, body: [] }),
+      observedRole: (user) => ({ rules: [{ apiGroups: [''], resources: ['pods'], verbs: [user] }] }),
+    });
+    await role.verify();
+    const [{ rules }, { subjects }] = bodies;
+    if (rules[0].verbs[0] !== '*' || subjects[0].name !== 'system:serviceaccount:a:b') process.exit(1);`;
+  assert.equal(await run(script), 0);
+  assert.match(
+    readFileSync(file, 'utf8'),
+    /resources: \[pods\]\n {4}verbs: \[system:serviceaccount:a:b\]/,
+  );
 });
 
 test('generate rbac writes nothing if a test fails, or no test verifies a role', async (context) => {
