@@ -205,10 +205,13 @@ class ObjectTasks<T extends KubernetesObject> {
     }
     if (task?.state === 'completed' && isOwn) return done();
     this.#tasks.delete(key);
-    if (task && isOwn && task.state !== 'completed') {
+    if (task && task.state !== 'completed') {
       const { failure } = task.state;
-      if (failure instanceof TerminalError) this.#tasks.set(key, { ...task, state: 'completed' });
-      throw failure;
+      if (isOwn) {
+        if (failure instanceof TerminalError) this.#tasks.set(key, { ...task, state: 'completed' });
+        throw failure;
+      }
+      log.v(2).info('Task of a deleted object had failed', { err: failure });
     }
     if (!object || !this.#queue || this.#isClosing(key)) return done();
     this.#start(key, object, log);

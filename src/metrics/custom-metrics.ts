@@ -44,6 +44,7 @@ export interface CustomCounter<L extends string = never> {
 
 /** A value that changes. */
 export interface CustomGauge<L extends string = never> {
+  /** Replaces the value of the series of the labels. */
   set(value: number, ...labels: LabelArguments<L>): void;
   /** Removes the series of the labels: call it when its object is deleted. */
   remove(...labels: LabelArguments<L>): void;
@@ -51,6 +52,7 @@ export interface CustomGauge<L extends string = never> {
 
 /** A distribution of values. */
 export interface CustomHistogram<L extends string = never> {
+  /** Adds a value to the series of the labels. */
   observe(value: number, ...labels: LabelArguments<L>): void;
 }
 
@@ -61,8 +63,11 @@ export interface CustomHistogram<L extends string = never> {
  * Each function throws a `RangeError` on an invalid name, and an `Error` if the name has another type or other labels.
  */
 export interface CustomMetrics {
+  /** Returns a counter, which is exposed from its first increment, or from the start if it has no labels. */
   counter<L extends string = never>(options: CustomMetricOptions<L>): CustomCounter<L>;
+  /** Returns a gauge. */
   gauge<L extends string = never>(options: CustomMetricOptions<L>): CustomGauge<L>;
+  /** Returns a histogram. */
   histogram<L extends string = never>(options: CustomHistogramOptions<L>): CustomHistogram<L>;
 }
 
