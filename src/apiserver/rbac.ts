@@ -188,18 +188,30 @@ function aggregatedRules(
   { metadata, aggregationRule }: Role,
   roles: readonly Role[],
 ): PolicyRule[] {
-  const all: PolicyRule[] = [];
+  const all = new Map<string, PolicyRule>();
   for (const selector of aggregationRule?.clusterRoleSelectors ?? []) {
     const requirements = parseLabelSelector(formatLabelSelector(selector));
     for (const role of roles) {
       if (role.metadata.name === metadata.name) continue;
       if (!matchesLabels(requirements, role.metadata.labels)) continue;
       for (const rule of role.rules ?? []) {
-        if (!all.some((other) => equalJson(other, rule))) all.push(rule);
+        const text = textOf(rule);
+        if (!all.has(text)) all.set(text, rule);
       }
     }
   }
-  return all;
+  return [...all.values()];
+}
+
+const texts = new WeakMap<PolicyRule, string>();
+
+/** Returns the same text for equal rules. */
+function textOf(rule: PolicyRule): string {
+  const known = texts.get(rule);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(rule, Object.keys(rule).toSorted());
+  texts.set(rule, text);
+  return text;
 }
 
 function described({ binding, subject }: Grant): string {
