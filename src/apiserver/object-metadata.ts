@@ -1,6 +1,6 @@
 import type { DeepReadonly, ObjectMeta, OwnerReference } from '../api/object.ts';
 import { labelValueProblems, nameProblems, qualifiedNameProblems } from './object-names.ts';
-import type { NameFormat, StoredObject } from './resource-definition.ts';
+import type { NameFormat, ResourceDefinition, StoredObject } from './resource-definition.ts';
 import type { FieldError } from './schema/field-error.ts';
 import { fieldError } from './schema/field-error.ts';
 
@@ -168,10 +168,12 @@ function validateOwners(owners: readonly DeepReadonly<OwnerReference>[] = []): F
   return errors;
 }
 
-/** Validates finalizers of a built-in kind, which are standard names or have a domain. */
-export function validateKubeFinalizers({
-  finalizers = [],
-}: DeepReadonly<ObjectMeta>): FieldError[] {
+/** Validates finalizers of a built-in kind, which are standard names or have a domain. As upstream, Leases may have others. */
+export function validateKubeFinalizers(
+  { finalizers = [] }: DeepReadonly<ObjectMeta>,
+  { custom, group }: Pick<ResourceDefinition, 'custom' | 'group'>,
+): FieldError[] {
+  if (custom || group === 'coordination.k8s.io') return [];
   return finalizers.flatMap((finalizer, index) =>
     finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer)
       ? []

@@ -387,3 +387,32 @@ test('a mutating policy with reinvocationPolicy IfNeeded runs again after later 
   const { body } = await probe(namespace, (reply) => reply.body.data.b && reply.body.data.c);
   assert.deepEqual(body.data, { a: '1', b: '++', c: '+', seen: '+' });
 });
+
+test('a policy whose expressions do not compile is refused', async () => {
+  const refused = async (spec: Json): Promise<string[]> => {
+    const { status, body } = await api.post(`${GROUP}/validatingadmissionpolicies?dryRun=All`, {
+      apiVersion: API_VERSION,
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name: 'refused.example.com' },
+      spec: { matchConstraints: CONSTRAINTS, ...spec },
+    });
+    assert.equal(status, 422, JSON.stringify(body));
+    return body.details.causes.map(({ field, message }: Json) => `${field} ${message}`).sort();
+  };
+  const [syntax = ''] = await refused({ validations: [{ expression: 'object.' }] });
+  assert.match(
+    syntax,
+    /^spec\.validations\[0\]\.expression Invalid value: "object\.": compilation failed: ERROR/,
+  );
+  const [type = ''] = await refused({ validations: [{ expression: "'x'" }] });
+  assert.match(type, /must evaluate to bool/);
+  const [variable = ''] = await refused({
+    variables: [{ name: 'a', expression: 'nothing' }],
+    validations: [{ expression: 'true' }],
+  });
+  assert.match(variable, /^spec\.variables\[0\]\.expression .*undeclared reference to 'nothing'/);
+  assert.deepEqual(
+    (await refused({})).map((cause) => cause.split(' ', 1)[0]),
+    ['spec.auditAnnotations', 'spec.validations'],
+  );
+});

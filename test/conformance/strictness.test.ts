@@ -297,7 +297,8 @@ test('a deletion of a collection has a limit', async () => {
   for (const name of ['a', 'b']) {
     await api.made(api.post(home, configMap(name, {}, { labels: { of: 'us' } })));
   }
-  const { items } = await api.made(api.delete(`${home}?limit=1&labelSelector=of`));
+  const { items, metadata } = await api.made(api.delete(`${home}?limit=1&labelSelector=of`));
+  assert.ok(metadata.continue);
   assert.deepEqual(
     items.map(({ metadata }: Json) => metadata.name),
     ['a'],

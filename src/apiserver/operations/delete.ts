@@ -12,7 +12,7 @@ import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-de
 import { listOptions } from '../selection.ts';
 import { conflict, forbidden } from '../status-error.ts';
 import { attributesOf } from './admit.ts';
-import { existing } from './read.ts';
+import { existing, pageOf } from './read.ts';
 import { mutable } from './successor.ts';
 import { removeObject, requireUnchanged } from './write.ts';
 
@@ -74,20 +74,14 @@ function requireDeletable(
 export function removeCollection(call: Call): MaybePromise<Answer> {
   const { backend, definition, info, representation } = call;
   const options = optionsOf(call);
-  const { selection, limit } = listOptions({ ...info, verb: 'list' }, definition);
-  const { store, clock } = backend;
-  const found = store
-    .collection(definition)
-    .list(selection.namespace)
-    .filter((object) => selection.matches(object))
-    .slice(0, limit || undefined);
-  return whenReady(deleteAll(call, found, options), () => {
-    const { revision } = store;
-    const metadata = { resourceVersion: String(revision) };
+  const page = pageOf(call, listOptions({ ...info, verb: 'list' }, definition));
+  return whenReady(deleteAll(call, page.objects, options), () => {
+    const { objects, revision, metadata } = page;
+    const { history } = backend.store.collection(definition);
     return {
       kind: 'list',
-      rendering: renderList(metadata, definition, representation, clock.now()),
-      state: { objects: found, revision, history: store.collection(definition).history },
+      rendering: renderList(metadata, definition, representation, backend.clock.now()),
+      state: { objects, revision, history },
     };
   });
 }

@@ -76,7 +76,8 @@ interface Page {
   readonly metadata: ListMeta;
 }
 
-function pageOf({ backend, definition }: Call, options: ListOptions): Page {
+/** Returns the selected objects, at most as many as the limit. */
+export function pageOf({ backend, definition }: Call, options: ListOptions): Page {
   const { store } = backend;
   const { selection } = options;
   const from = options.continueToken === undefined ? undefined : continueAt(options.continueToken);

@@ -78,7 +78,7 @@ export function prepareNew(call: Call, draft: ApiObject, applied?: AppliedFields
     object,
     withSchemaErrors(validateObject(call, object), [
       ...validateMetadata(object.metadata, definition.namespaced, nameFormat),
-      ...(definition.custom ? [] : validateKubeFinalizers(object.metadata)),
+      ...validateKubeFinalizers(object.metadata, definition),
       ...(hooks?.validate?.(object, undefined) ?? []),
     ]),
   );
@@ -199,7 +199,7 @@ function prepareChange(
       ...(hooks?.validateUpdate?.(object, previous, info.subresource) ?? []),
       // The name was validated by the create.
       ...validateMetadata(object.metadata, definition.namespaced, 'pathSegment'),
-      ...(definition.custom ? [] : validateKubeFinalizers(object.metadata)),
+      ...validateKubeFinalizers(object.metadata, definition),
       ...validateMetadataUpdate(object.metadata, previous.metadata),
     ]),
   );
