@@ -37,10 +37,12 @@ describe('The apply command on an empty cluster', () => {
     assert.equal(code, 0, stderr);
     const lines = stdout.trimEnd().split('\n');
     for (const line of lines) assert.match(line, /^[-a-z.0-9]+\/[-a-z.0-9]+ created$/);
-    const isDefinition = lines.map((line) => line.startsWith('customresourcedefinition.'));
+    const comesFirst = lines.map((line) =>
+      /^(?:namespace\/|customresourcedefinition\.)/.test(line),
+    );
     assert.deepEqual(
-      isDefinition,
-      isDefinition.toSorted((a, b) => Number(b) - Number(a)),
+      comesFirst,
+      comesFirst.toSorted((a, b) => Number(b) - Number(a)),
     );
     for (const name of [
       'customresourcedefinition.apiextensions.k8s.io/counts.demo.mark8s.io',

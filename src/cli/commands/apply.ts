@@ -65,8 +65,7 @@ export async function manifestsOf(
       recursive,
       environment: context.environment,
       signal: context.signal,
-      onSkipped: (file) =>
-        warnUser(context, 'Note', `skipped ${file}: it has neither apiVersion nor kind`),
+      onSkipped: (file, reason) => warnUser(context, 'Note', `skipped ${file}: ${reason}`),
     });
     const manifests = parseManifests(texts);
     if (manifests.length > 0) return manifests;

@@ -1,5 +1,5 @@
 import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { addAbortSignal } from 'node:stream';
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../util/clock.ts';
@@ -51,8 +51,8 @@ export interface ReadManifestsOptions {
   /** @default the machine's clock */
   readonly clock?: Pick<Clock, 'after'> | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called for each `.json` file of a folder that is skipped because it is not a manifest. */
-  readonly onSkipped?: ((path: string) => void) | undefined;
+  /** Called for each file of a folder that is skipped because it is not a manifest, with the reason. */
+  readonly onSkipped?: ((path: string, reason: string) => void) | undefined;
 }
 
 const MAX_BYTES = 32 * 1024 * 1024;
@@ -119,8 +119,9 @@ async function textsAt(
   const texts: ManifestText[] = [];
   for (const path of paths) {
     const text = await read(path);
-    if (isOtherJson(text)) options.onSkipped?.(path);
-    else texts.push(text);
+    const reason = reasonToSkip(text);
+    if (reason === undefined) texts.push(text);
+    else options.onSkipped?.(path, reason);
   }
   return texts;
 }
@@ -144,9 +145,16 @@ async function manifestsIn(folder: string, recursive: boolean): Promise<string[]
   return paths;
 }
 
-/** Reports whether a JSON file is not a manifest, such as `package.json`. */
-function isOtherJson({ source, text }: ManifestText): boolean {
-  return source.endsWith('.json') && !/"(?:apiVersion|kind)"\s*:/.test(text);
+/** Names of the files that kustomize reads. */
+const KUSTOMIZATION = /^kustomization\.ya?ml$/;
+
+/** Returns why a file of a folder is not a manifest, such as `package.json`; undefined for a manifest. */
+function reasonToSkip({ source, text }: ManifestText): string | undefined {
+  if (KUSTOMIZATION.test(basename(source))) {
+    return 'it is a kustomization, for kubectl apply -k';
+  }
+  const isOtherJson = source.endsWith('.json') && !/"(?:apiVersion|kind)"\s*:/.test(text);
+  return isOtherJson ? 'it has neither apiVersion nor kind' : undefined;
 }
 
 function problemsOf(error: unknown, location: string): readonly ManifestProblem[] {

@@ -43,6 +43,7 @@ describe('readManifests for files and folders', () => {
     'notes.txt': 'x',
     '.hidden.yaml': 'x',
     'in/d.yaml': 'd',
+    'kustomization.yaml': 'kind: Kustomization',
     'in/node_modules/x/e.yaml': 'x',
     '.git/f.yaml': 'x',
   };
@@ -63,7 +64,7 @@ describe('readManifests for files and folders', () => {
       ['c.json', '{"kind": "C"}'],
     ];
     assert.deepEqual(await read({ onSkipped: (path) => skipped.push(path) }), own);
-    assert.deepEqual(skipped, [join(folder, 'package.json')]);
+    assert.deepEqual(skipped, [join(folder, 'kustomization.yaml'), join(folder, 'package.json')]);
     assert.deepEqual(await read({ recursive: true }), [
       ...own,
       ['in/d.yaml', 'd'],
