@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { labelSelectorText } from '../../../src/api/label-selector.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import type { Resource } from '../../../src/api/resource.ts';
 import { formatShardRange } from '../../../src/api/shard-range.ts';
@@ -90,7 +91,7 @@ test('sends the selection with every list and watch', async () => {
 
 test('applies the set’s function and then the request’s function to the selectors', async () => {
   const tweakListOptions: TweakListOptions = ({ labelSelector }, { plural }) => ({
-    labelSelector: [labelSelector, `plural=${plural}`].join(),
+    labelSelector: [labelSelectorText(labelSelector), `plural=${plural}`].join(),
     fieldSelector: 'metadata.name!=boring',
   });
   const { client, set, start, stop } = newFixture({ tweakListOptions });
@@ -98,7 +99,10 @@ test('applies the set’s function and then the request’s function to the sele
   const things = set.for(THINGS, {
     labelSelector: 'app=web',
     tweakListOptions: ({ labelSelector, fieldSelector }) => {
-      const selectors = { labelSelector: `${labelSelector},tier`, fieldSelector };
+      const selectors = {
+        labelSelector: `${labelSelectorText(labelSelector)},tier`,
+        fieldSelector,
+      };
       // Options that a tweak function must not change are ignored.
       const more = { resourceVersion: '1', limit: 1, continueToken: 'x', namespace: 'elsewhere' };
       return { ...selectors, ...more };
