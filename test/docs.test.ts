@@ -53,32 +53,33 @@ test('every TypeScript block of the pages is compiled as a file of test/docs', (
   assert.deepEqual([...used].toSorted(), [...files.values()].toSorted());
 });
 
+/** Ends its process. */
+const ENDS_PROCESS = new Set(['library-daemon.ts']);
+
 describe('An example of the guides prints what its comments say', { concurrency: 2 }, () => {
-  const recipes: { readonly file: string; readonly printed: readonly (string | undefined)[] }[] =
-    [];
-  for (const name of readdirSync(join(import.meta.dirname, 'docs'))) {
-    const file = join(import.meta.dirname, 'docs', name);
-    const printed = Array.from(
-      readFileSync(file, 'utf8').matchAll(/; \/\/ prints: (.*)$/gm),
-      ([, line]) => line,
-    );
-    if (printed.length === 0) continue;
-    // Recipes leave nothing behind, so one process can run all of them.
-    if (name.startsWith('recipe-')) {
-      recipes.push({ file, printed });
-      continue;
-    }
+  const folder = join(import.meta.dirname, 'docs');
+  const examples = readdirSync(folder).flatMap((name) => {
+    const file = join(folder, name);
+    const lines = readFileSync(file, 'utf8').matchAll(/; \/\/ prints: (.*)$/gm);
+    const printed = Array.from(lines, ([, line = '']) => line);
+    return printed.length === 0 ? [] : [{ name, file, printed }];
+  });
+  const [alone, together] = [true, false].map((ends) =>
+    examples.filter(({ name }) => ENDS_PROCESS.has(name) === ends),
+  );
+  for (const { name, file, printed } of alone ?? []) {
     test(name, async () => {
       const { code, stdout, stderr } = await runScript(file);
       assert.deepEqual([code, stdout.trimEnd().split('\n'), stderr], [0, printed, '']);
     });
   }
-  test('recipes', async () => {
-    const script = recipes
-      .map(({ file }) => `await import(${JSON.stringify(pathToFileURL(file))});`)
+  // A process for each would spend most of its time on imports.
+  test('all others, one after another in a process', async () => {
+    const script = (together ?? [])
+      .map(({ name, file }) => `console.log('${name}'); await import('${pathToFileURL(file)}');`)
       .join('\n');
     const { code, stdout, stderr } = await runScript('--input-type=module', '--eval', script);
-    const printed = recipes.flatMap((recipe) => recipe.printed);
+    const printed = (together ?? []).flatMap((example) => [example.name, ...example.printed]);
     assert.deepEqual([code, stdout.trimEnd().split('\n'), stderr], [0, printed, '']);
   });
 });

@@ -165,7 +165,7 @@ test('creates exactly one Pod for an At, not before its schedule, under random d
       );
     }
   };
-  await fc.assert(fc.asyncProperty(scenario, play), { numRuns: 20, seed: 20_260_101 });
+  await fc.assert(fc.asyncProperty(scenario, play), { numRuns: 12, seed: 20_260_101 });
 });
 
 interface Scenario {

@@ -7,7 +7,7 @@ import { shardOf } from '../../src/sharding/assignment.ts';
 import { Replicas } from '../support/replicas.ts';
 import type { Replica } from '../support/replicas.ts';
 
-const OBJECTS = 1500;
+const OBJECTS = 900;
 /** Number of Counts that are changed while replicas join and leave. */
 const TOUCHED = 300;
 const SHARDS = 3;
