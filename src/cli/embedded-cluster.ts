@@ -1,8 +1,9 @@
 import { ApiServer } from '../apiserver/api-server.ts';
 import type { ApiServerOptions } from '../apiserver/api-server.ts';
 import type { KubernetesVersion } from '../apiserver/version.ts';
-import type { ClusterConnection, ClusterConnectionOptions } from '../client/cluster-connection.ts';
+import type { ClusterConnection } from '../client/cluster-connection.ts';
 import { connectCluster } from '../client/cluster-connection.ts';
+import { HttpClient } from '../client/http-client.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import type { ClusterOptions } from '../cluster/cluster.ts';
 import type { HttpHandler } from '../util/http.ts';
@@ -88,7 +89,7 @@ export async function startEmbeddedCluster(
     ...identity,
   });
   const endpoint = await listening(server, options);
-  const connect = (userAgent: string, options: ClusterConnectionOptions = {}) =>
+  const connect = (userAgent: string) =>
     connectCluster(
       {
         source: 'embedded',
@@ -98,7 +99,7 @@ export async function startEmbeddedCluster(
         credentials: { kind: 'token', token: endpoint.token },
         namespace: 'default',
       },
-      { userAgent, log, ...options },
+      { userAgent, log },
     );
   return {
     url: endpoint.url,
@@ -109,18 +110,24 @@ export async function startEmbeddedCluster(
     get revision() {
       return server.revision;
     },
-    connect: (userAgent) => connect(userAgent),
+    connect,
     runControllers: async (signal, options) => {
-      const connection = connect('cluster-controllers', { wrapTransport: delayWrites });
+      // Without a connection: as a client of its own network address the server would encrypt and decrypt all
+      // events of its controllers.
+      const client = new HttpClient({
+        handler: delayWrites(server.handler),
+        server: endpoint.url,
+        userAgent: 'cluster-controllers',
+        clock: systemClock,
+        log,
+      });
+      const authority = await server.authority();
+      const all = { rootCaPem: endpoint.caPem, authority, ...options };
+      running = new Cluster({ client, clock: systemClock, log }, all);
       try {
-        const { client } = connection;
-        const authority = await server.authority();
-        const all = { rootCaPem: endpoint.caPem, authority, ...options };
-        running = new Cluster({ client, clock: systemClock, log }, all);
         await running.run(signal);
       } finally {
         running = undefined;
-        await connection.close();
       }
     },
     close: async () => {
