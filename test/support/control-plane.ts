@@ -4,6 +4,7 @@ import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
 import type { Client } from '../../src/client/client.ts';
 import type { ClusterConfig } from '../../src/client/kube-config/cluster-config.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
+import { HttpClient } from '../../src/client/http-client.ts';
 import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
 import { Cluster } from '../../src/cluster/cluster.ts';
 import type { ClusterOptions } from '../../src/cluster/cluster.ts';
@@ -16,6 +17,7 @@ import { startRealCluster } from '../../hack/envtest/real-cluster.ts';
 import { startRealControlPlane } from '../../hack/envtest/real-control-plane.ts';
 import type { RealControlPlane } from '../../hack/envtest/real-control-plane.ts';
 import type { ClusterConnection } from '../../src/client/cluster-connection.ts';
+import type { HttpHandler } from '../../src/util/http.ts';
 import type { Runnable } from '../../src/util/runnable.ts';
 
 export interface ControlPlaneOptions {
@@ -97,11 +99,11 @@ export async function startControlPlane({
     serviceAccounts,
     kubelets: (node) => attached?.cluster.kubelet(node),
   });
-  const { kind, kubeconfigPath, expireHistory, etcd, processes } = started;
+  const { kind, kubeconfigPath, expireHistory, etcd, processes, handler } = started;
   const config = await loadClusterConfig({ kubeconfig: kubeconfigPath });
   const connection = connectCluster(config);
   const isBare = kind === 'embedded' || kind === 'real';
-  if (cluster && isBare) attached = runCluster(config, cluster, log);
+  if (cluster && isBare) attached = runCluster({ config, handler }, cluster, log);
   return {
     kind,
     kubeconfigPath,
@@ -121,7 +123,10 @@ export async function startControlPlane({
 type Started = Pick<
   ControlPlane,
   'kind' | 'kubeconfigPath' | 'expireHistory' | 'etcd' | 'processes' | 'close'
->;
+> & {
+  /** Of a server in this process. */
+  readonly handler?: HttpHandler | undefined;
+};
 
 async function start(
   wanted: string,
@@ -149,6 +154,7 @@ async function start(
       return {
         kind: 'embedded',
         kubeconfigPath: file.path,
+        handler: server.handler,
         expireHistory: async () => server.faults.expireHistory(),
         etcd: {
           async backUp() {
@@ -183,8 +189,18 @@ async function start(
   }
 }
 
-function runCluster(config: ClusterConfig, options: ClusterOptions, log: Logger) {
-  const connection = connectCluster(config);
+/** Runs the controllers of a cluster; without a connection if the server is in this process. */
+function runCluster(
+  { config, handler }: Pick<Started, 'handler'> & { readonly config: ClusterConfig },
+  options: ClusterOptions,
+  log: Logger,
+) {
+  const connection: Pick<ClusterConnection, 'client' | 'close'> = handler
+    ? {
+        client: new HttpClient({ handler, server: config.server, clock: systemClock, log }),
+        close: () => Promise.resolve(),
+      }
+    : connectCluster(config);
   const { ca } = config;
   const cluster = new Cluster(
     { client: connection.client, clock: systemClock, log },
@@ -198,7 +214,7 @@ function runCluster(config: ClusterConfig, options: ClusterOptions, log: Logger)
  * failed.
  */
 export function runOver(
-  connection: ClusterConnection,
+  connection: Pick<ClusterConnection, 'close'>,
   runnable: Pick<Runnable, 'run'>,
 ): () => Promise<void> {
   const stopping = new AbortController();
