@@ -207,7 +207,11 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       await cluster.until('the collision is reported', async () =>
         (await cluster.events()).includes(`ErrResourceExists ${message}`),
       );
-      assert.equal(conditionsOf(await cluster.count())['Stalled'], 'True ErrResourceExists');
+      // The status is written after the event was recorded.
+      await cluster.until(
+        'the condition',
+        async () => conditionsOf(await cluster.count())['Stalled'] === 'True ErrResourceExists',
+      );
       assert.deepEqual(
         await cluster.podNames(),
         ['test-count-0', 'test-count-1', 'test-count-2'],
