@@ -133,6 +133,14 @@ inTestClusters((where, createCluster) => {
         });
       const [first, second] = await cluster.podNames();
       await evict(first!);
+      const body = { spec: { maxUnavailable: 0 } };
+      await cluster.client.patch(POD_DISRUPTION_BUDGETS, at('web'), { type: 'merge', body });
+      await cluster.until('the budget allows no disruption', async () => {
+        const { metadata, status } = await cluster.client.get(POD_DISRUPTION_BUDGETS, at('web'));
+        return (
+          status?.observedGeneration === metadata.generation && status?.disruptionsAllowed === 0
+        );
+      });
       await assert.rejects(evict(second!), { kind: 'tooManyRequests' });
       // Controllers record events asynchronously.
       await cluster.until('the event of the Deployment', async () =>
