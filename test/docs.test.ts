@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -117,9 +117,7 @@ describe('Links', () => {
     ...PAGES,
     'src/README.md',
     ...['.github', '.github/decisions'].flatMap((folder) => pagesIn(folder)),
-    ...readdirSync(join(ROOT, 'examples'))
-      .map((name) => `examples/${name}/README.md`)
-      .filter((path) => existsSync(join(ROOT, path))),
+    ...globSync('examples/**/README.md', { cwd: ROOT }),
   ];
   for (const path of linked) {
     test(`in ${path} have existing files and headings as targets`, () => {

@@ -2,18 +2,22 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import '../../hack/import-from-source.ts';
 import { PODS } from '../../src/api/builtin.ts';
 import { commandLine } from '../../src/cli/command-line.ts';
+import { generate } from '../../src/cli/commands/generate.ts';
+import { parseFlags } from '../../src/cli/flags/flag-parser.ts';
+import { GENERATE_OPTIONS } from '../../src/cli/flags/options.ts';
 import { runControllers } from '../../src/manager/run-controllers.ts';
 import type { ControllerKit } from '../../src/manager/run-controllers.ts';
 import { silentLogger } from '../../src/util/logger.ts';
 import type { Logger } from '../../src/util/logger.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
+import { environmentOf } from '../support/own-program.ts';
 import { Program } from '../support/program.ts';
 import { applyObjects, serviceAccountToken } from '../support/roles.ts';
 import type { Manifest } from '../support/roles.ts';
@@ -25,9 +29,12 @@ const { podController } = await import('../../examples/06-library/pod-controller
 const { STATIC_SITES } =
   await import('../../examples/06-library/static-site/src/generated/static-site.ts');
 const { program } = await import('../../examples/06-library/static-site/src/program.ts');
-// Also runs the tests of the example, which are part of every project that `init` creates.
+// Also runs the tests of the examples. Those of static-site are part of every project that `init` creates.
 if (process.env['CONTROL_PLANE'] === undefined) {
   await import('../../examples/06-library/static-site/test/static-site.test.ts');
+  await import('../../examples/06-library/dns-records/test/dns-record.test.ts');
+  await import('../../examples/06-library/backups/test/backups.test.ts');
+  await import('../../examples/06-library/secret-copies/test/secret-copier.test.ts');
 }
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/06-library');
@@ -40,6 +47,17 @@ function example(file: string, args: readonly string[]): Program {
     PATH: process.env['PATH'] ?? '',
     HOME: '/nonexistent',
     ...(cache && { NODE_COMPILE_CACHE: cache }),
+  });
+}
+
+for (const module of ['dns-records/dns-record.ts', 'backups/kinds.ts']) {
+  it(`the CRDs of ${module} are generated from it`, async () => {
+    const file = join(EXAMPLES, module);
+    const args = ['--check', `--out=${join(dirname(file), 'crds')}`];
+    const { values } = parseFlags(GENERATE_OPTIONS, args, environmentOf());
+    const printed: string[] = [];
+    const print = (line: string) => printed.push(line);
+    assert.equal(await generate([file], values, { print }), 0, printed.join());
   });
 }
 

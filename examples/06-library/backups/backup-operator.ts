@@ -1,0 +1,170 @@
+import { Controller, CronSchedule, done, mapByChildName, objectKey } from 'crd-controller';
+import { OwnedObjects, requeueAt, StatusWriter, withReadiness } from 'crd-controller';
+import { CONFIG_MAPS, JOBS } from 'crd-controller/kinds';
+import { isReadyAt } from 'crd-controller/objects';
+import type { ChildOutcome, ControllerKit, DeepReadonly } from 'crd-controller';
+import type { KubernetesObject, OwnedDraft, Readiness } from 'crd-controller';
+import type { Job } from 'crd-controller/kinds';
+import { BACKUPS, RESTORES } from './kinds.ts';
+import type { Backup } from './kinds.ts';
+
+/** Field manager, source of events and value of the label of owned objects. */
+const COMPONENT = 'backup-operator';
+const LABELS = { 'app.kubernetes.io/managed-by': COMPONENT };
+const OWNED = { labelSelector: { matchLabels: LABELS } };
+
+/** Starts a Job at each scheduled time of a Backup, and deletes old Jobs. */
+export function backupController(kit: ControllerKit): Controller {
+  const backups = kit.informers.for(BACKUPS);
+  const configMaps = kit.informers.for(CONFIG_MAPS, OWNED);
+  const jobs = kit.informers.for(JOBS, OWNED);
+  const owned = new OwnedObjects(BACKUPS, COMPONENT).add(configMaps).add(jobs, { update: false });
+  const statuses = new StatusWriter(BACKUPS, COMPONENT, kit.events.recorder(COMPONENT));
+
+  return new Controller(kit, {
+    name: 'backup',
+    kind: BACKUPS.kind,
+    sync: async (key, context) => {
+      const backup = backups.lister.get(key);
+      if (!backup || backup.metadata.deletionTimestamp) return done();
+      const { metadata, spec, status = {} } = backup;
+      const { name, generation = 0, creationTimestamp } = metadata;
+      const now = kit.clock.now();
+      const schedule = scheduleOf(spec.schedule);
+      const timeOf = (job: DeepReadonly<Job>) => Date.parse(job.metadata.creationTimestamp);
+      const runs = owned.of(jobs, backup).toSorted((a, b) => timeOf(a) - timeOf(b));
+
+      // A run that is due while another one runs starts afterwards. Of several missed runs, the last one starts.
+      const lastMs = Date.parse(status.lastScheduled ?? creationTimestamp);
+      const dueMs = runs.every(endOf) ? schedule?.last(now, lastMs) : undefined;
+      const run = dueMs === undefined ? undefined : `${name}-${dueMs / 60_000}`;
+      const data = { ...spec.settings };
+      const outcomes = await owned.ensure(context, backup, [
+        { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels: LABELS }, data },
+        ...(run === undefined ? [] : [jobOf(run, run, spec.backupCommand, backup)]),
+      ]);
+      refuseCollisions(outcomes);
+      for (const { metadata: old } of runs.filter(endOf).slice(0, -spec.keep)) {
+        // By default, the Pods of a deleted Job stay.
+        const options = { uid: old.uid, propagationPolicy: 'Background' } as const;
+        await context.client.delete(JOBS, old, { ...options, signal: context.signal });
+      }
+
+      const last = runs.findLast((job) => endOf(job) === 'Complete')?.metadata.name;
+      const lastSuccessful = last ?? status.lastSuccessful;
+      const readiness = backupReadiness(schedule, runs.findLast(endOf));
+      const { kind, reason, message } = readiness;
+      await statuses.report(context, {
+        object: backup,
+        status: {
+          ...status,
+          ...(dueMs !== undefined && { lastScheduled: new Date(dueMs).toISOString() }),
+          ...(lastSuccessful !== undefined && { lastSuccessful }),
+          conditions: withReadiness(status.conditions, readiness, generation, now),
+        },
+        event: { type: kind === 'ready' ? 'Normal' : 'Warning', reason, message },
+      });
+      const nextMs = schedule?.next(now);
+      return nextMs === undefined ? done() : requeueAt(nextMs, 'its schedule is due');
+    },
+  })
+    .for(backups)
+    .owns(configMaps, BACKUPS)
+    .owns(jobs, BACKUPS);
+}
+
+/** Starts a Job for each Restore, as soon as its Backup has a run that succeeded. */
+export function restoreController(kit: ControllerKit): Controller {
+  const restores = kit.informers.for(RESTORES);
+  const backups = kit.informers.for(BACKUPS);
+  const jobs = kit.informers.for(JOBS, OWNED);
+  const owned = new OwnedObjects(RESTORES, COMPONENT).add(jobs, { update: false });
+  const statuses = new StatusWriter(RESTORES, COMPONENT, kit.events.recorder(COMPONENT));
+  // A Restore names its Backup.
+  const restoresOf = mapByChildName(restores, 'backup', ({ spec }) => spec.backup);
+
+  return new Controller(kit, {
+    name: 'restore',
+    kind: RESTORES.kind,
+    sync: async (key, context) => {
+      const restore = restores.lister.get(key);
+      if (!restore || restore.metadata.deletionTimestamp) return done();
+      const { metadata, spec, status = {} } = restore;
+      const { name, generation = 0 } = metadata;
+      // It is not started again if its Job is deleted.
+      if (isReadyAt(status.conditions, generation)) return done();
+      const backup = backups.lister.get(objectKey(metadata.namespace, spec.backup));
+      const [job] = owned.of(jobs, restore);
+      // The run is stored before the Job is created: a later one does not replace it.
+      if (!job && backup && status.run !== undefined) {
+        const draft = jobOf(`${name}-restore`, status.run, backup.spec.restoreCommand, backup);
+        refuseCollisions(await owned.ensure(context, restore, [draft]));
+      }
+      const run = status.run ?? spec.run ?? backup?.status?.lastSuccessful;
+      const readiness = restoreReadiness(run, endOf(job));
+      const { kind, reason, message } = readiness;
+      const now = kit.clock.now();
+      const conditions = withReadiness(status.conditions, readiness, generation, now);
+      await statuses.report(context, {
+        object: restore,
+        status: run === undefined ? { conditions } : { run, conditions },
+        event: { type: kind === 'stalled' ? 'Warning' : 'Normal', reason, message },
+      });
+      return done();
+    },
+  })
+    .for(restores)
+    .owns(jobs, RESTORES)
+    .watches(backups, restoresOf);
+}
+
+function backupReadiness(schedule?: CronSchedule, lastEnded?: DeepReadonly<Job>): Readiness {
+  if (!schedule) return { kind: 'stalled', reason: 'BadSchedule', message: 'Malformed schedule' };
+  const message = lastEnded ? `The last run is ${lastEnded.metadata.name}` : 'No run has ended';
+  if (endOf(lastEnded) === 'Failed') return { kind: 'reconciling', reason: 'RunFailed', message };
+  return { kind: 'ready', reason: 'Scheduled', message };
+}
+
+function restoreReadiness(run?: string, end?: string): Readiness {
+  if (end === 'Complete') return { kind: 'ready', reason: end, message: `Restored ${run}` };
+  if (end === 'Failed') return { kind: 'stalled', reason: end, message: `${run} is not restored` };
+  const message = run ? `Restoring ${run}` : 'No run of the Backup has succeeded';
+  return { kind: 'reconciling', reason: run ? 'Restoring' : 'WaitingForRun', message };
+}
+
+/** Throws, and so starts a retry with backoff, if another object has the name of a desired one. */
+function refuseCollisions(outcomes: readonly ChildOutcome<KubernetesObject>[]): void {
+  const taken = outcomes.find(({ kind }) => kind === 'nameCollision')?.object;
+  if (taken) throw new Error(`${taken.kind} ${taken.metadata.name} exists and is not owned`);
+}
+
+/** Returns a Job that runs a command with the settings of a Backup. */
+function jobOf(
+  name: string,
+  run: string,
+  command: readonly string[],
+  { metadata, spec: { image } }: DeepReadonly<Backup>,
+): OwnedDraft<Job> {
+  const env = [{ name: 'RUN', value: run }];
+  const envFrom = [{ configMapRef: { name: metadata.name } }];
+  const containers = [{ name: 'run', image, command: [...command], env, envFrom }];
+  const template = { spec: { restartPolicy: 'Never' as const, containers } };
+  const spec = { backoffLimit: 0, template };
+  return { apiVersion: 'batch/v1', kind: 'Job', metadata: { name, labels: LABELS }, spec };
+}
+
+/** Returns `Complete` or `Failed`; undefined while the Job runs, and without a Job. */
+function endOf(job?: DeepReadonly<Job>): string | undefined {
+  const ends = job?.status?.conditions?.filter(({ type }) => /^(Complete|Failed)$/.test(type));
+  return ends?.find((condition) => condition.status === 'True')?.type;
+}
+
+/** Returns undefined if the schedule is malformed. */
+function scheduleOf(text: string): CronSchedule | undefined {
+  try {
+    return new CronSchedule(text);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}

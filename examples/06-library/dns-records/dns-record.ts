@@ -1,0 +1,148 @@
+import { Controller, done, Finalizer, predicates, requeueAfter } from 'crd-controller';
+import { StatusWriter, withReadiness } from 'crd-controller';
+import { covers, isReadyAt } from 'crd-controller/objects';
+import * as s from 'crd-controller/schema';
+import { exponentialLimiter } from 'crd-controller/workqueue';
+import type { ControllerKit, DeepReadonly, Readiness, SyncContext } from 'crd-controller';
+import type { StatusReport } from 'crd-controller/manager';
+import { RecordService, ServiceError } from './record-service.ts';
+
+/** Field manager and source of events. */
+const COMPONENT = 'dns-record-operator';
+
+/** Period after which a record is compared with the service again, because no event reports its changes. */
+const CHECK_PERIOD_MS = 300_000;
+
+export const DNS_RECORDS = s.customResource({
+  group: 'example.com',
+  version: 'v1',
+  kind: 'DnsRecord',
+  plural: 'dnsrecords',
+  description: 'DnsRecord is a record at a DNS service.',
+  spec: s.object({
+    hostname: s.string({ description: 'Name of the record.', minLength: 1, maxLength: 253 }),
+    type: s.enumeration(['A', 'AAAA', 'CNAME', 'TXT'], { description: 'DNS type.', default: 'A' }),
+    values: s.list(s.string({ description: 'Address, name or text.', maxLength: 255 }), {
+      description: 'Values of the record.',
+      minItems: 1,
+      maxItems: 20,
+    }),
+    ttlSeconds: s.integer({ description: 'Time to live.', minimum: 30, default: 300 }),
+  }),
+  status: s.object({
+    observedGeneration: s.optional(s.integer({ description: 'Last synced generation.' })),
+    conditions: s.optional(s.conditions({ description: 'State of the record.' })),
+  }),
+  columns: [
+    { name: 'Hostname', type: 'string', jsonPath: '.spec.hostname' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+  ],
+});
+
+export type DnsRecord = s.Infer<typeof DNS_RECORDS>;
+
+type Spec = DnsRecord['spec'];
+
+export interface DnsRecordControllerOptions {
+  /** URL of the service, with a final slash. */
+  readonly service: string;
+  /** @default the global `fetch` */
+  readonly fetch?: typeof fetch | undefined;
+  /** @default all namespaces */
+  readonly namespaces?: readonly string[] | undefined;
+  readonly concurrency?: number | undefined;
+}
+
+type Result = Pick<StatusReport<DnsRecord>, 'event' | 'error'> & { readonly readiness: Readiness };
+
+/** Keeps a record at the service for each DnsRecord. Its id there is the uid of the DnsRecord. */
+export function dnsRecordController(
+  kit: ControllerKit,
+  { namespaces, concurrency, ...options }: DnsRecordControllerOptions,
+): Controller {
+  const service = new RecordService<Spec>(options.service, kit.clock, options.fetch);
+  const records = kit.informers.for(DNS_RECORDS, { namespaces });
+  const finalizer = new Finalizer(DNS_RECORDS, 'example.com/dns-record', COMPONENT);
+  const statuses = new StatusWriter(DNS_RECORDS, COMPONENT, kit.events.recorder(COMPONENT));
+
+  const report = (
+    context: SyncContext,
+    object: DeepReadonly<DnsRecord>,
+    { readiness, ...result }: Result,
+  ) => {
+    const { generation = 0 } = object.metadata;
+    const conditions = withReadiness(
+      object.status?.conditions,
+      readiness,
+      generation,
+      kit.clock.now(),
+    );
+    const status = { observedGeneration: generation, conditions };
+    return statuses.report(context, { object, status, ...result });
+  };
+
+  return new Controller(kit, {
+    name: 'dns-record',
+    kind: DNS_RECORDS.kind,
+    concurrency,
+    // The first retry is after 1 s, because the service is shared.
+    rateLimiter: exponentialLimiter({ initialMs: 1000, maxMs: 300_000, jitter: 0.1 }),
+    sync: async (key, context) => {
+      const record = records.lister.get(key);
+      if (!record) return done();
+      try {
+        return await finalizer.sync(record, context, {
+          apply: async () => {
+            await report(context, record, await applyRecord(service, record, context.signal));
+            return requeueAfter(CHECK_PERIOD_MS, 'checks its record', { jitter: 0.1 });
+          },
+          cleanUp: async () => {
+            await service.delete(record.metadata.uid, context.signal);
+            return undefined;
+          },
+        });
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error;
+        await report(context, record, failureOf(error));
+        return requeueAfter(CHECK_PERIOD_MS, 'its record was rejected', { jitter: 0.1 });
+      }
+    },
+  }).for(records, {
+    // A write of the status does not start a sync, which would retry a failed key before its delay.
+    predicates: [
+      predicates.or(
+        predicates.generationChanged,
+        predicates.changed(({ metadata }) => metadata.finalizers),
+      ),
+    ],
+  });
+}
+
+/** Changes the record at the service to the spec. */
+async function applyRecord(
+  service: RecordService<Spec>,
+  { metadata, spec, status }: DeepReadonly<DnsRecord>,
+  signal: AbortSignal,
+): Promise<Result> {
+  const message = `${spec.type} record ${spec.hostname} is at the service`;
+  const readiness = { kind: 'ready', reason: 'RecordSynced', message } as const;
+  // The service may add fields, such as the ID.
+  if (covers(await service.get(metadata.uid, signal), spec)) return { readiness };
+  await service.put(metadata.uid, spec, signal);
+  const isDrift = isReadyAt(status?.conditions, metadata.generation);
+  const [type, reason] = isDrift
+    ? (['Warning', 'DriftCorrected'] as const)
+    : (['Normal', 'RecordSynced'] as const);
+  return { readiness, event: { type, reason, message, repeats: isDrift } };
+}
+
+/** Returns what is reported about a failed request. A rejected record is not retried with backoff. */
+function failureOf(error: ServiceError): Result {
+  const { message, isRejection } = error;
+  const reason = isRejection ? 'RecordRejected' : 'ServiceUnavailable';
+  return {
+    readiness: { kind: isRejection ? 'stalled' : 'reconciling', reason, message },
+    event: { type: 'Warning', reason, message, repeats: true },
+    error: isRejection ? undefined : error,
+  };
+}
