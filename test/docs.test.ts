@@ -76,10 +76,12 @@ describe('An example of the guides prints what its comments say', { concurrency:
   // A process for each would spend most of its time on imports.
   test('all others, one after another in a process', async () => {
     const script = (together ?? [])
-      .map(({ name, file }) => `console.log('${name}'); await import('${pathToFileURL(file)}');`)
+      .map(
+        ({ name, file }) => `console.log('${name}'); await import('${pathToFileURL(file).href}');`,
+      )
       .join('\n');
     const { code, stdout, stderr } = await runScript('--input-type=module', '--eval', script);
-    const printed = (together ?? []).flatMap((example) => [example.name, ...example.printed]);
+    const printed = (together ?? []).flatMap(({ name, printed }) => [name].concat(printed));
     assert.deepEqual([code, stdout.trimEnd().split('\n'), stderr], [0, printed, '']);
   });
 });
