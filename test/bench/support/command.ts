@@ -11,10 +11,22 @@ import type { Options, Workload } from './workload.ts';
 
 const ROUNDS = 5;
 
+/** Workloads with other options, which have tables of their own. */
+const VARIANTS: Readonly<Record<string, { readonly workload: string; readonly options: Options }>> =
+  {
+    'main-job-large': {
+      workload: 'main-job',
+      options: { objects: '10000', workers: '0', start: 'existing' },
+    },
+    'main-job-embedded': { workload: 'main-job', options: { server: 'embedded' } },
+  };
+
 /** In the order of the chart. */
 const PAGES: Readonly<Record<string, readonly string[]>> = {
   benchmarks: [
     'main-job',
+    'main-job-large',
+    'main-job-embedded',
     'watch-storm',
     'sync',
     'latency',
@@ -51,11 +63,16 @@ export const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Prom
 
 export function workloadNames(): string[] {
   const folder = join(import.meta.dirname, '../workloads');
-  return globSync('*.ts', { cwd: folder }).map((file) => basename(file, '.ts'));
+  const files = globSync('*.ts', { cwd: folder }).map((file) => basename(file, '.ts'));
+  return [...files, ...Object.keys(VARIANTS)];
 }
 
 async function workloadOf(name: string): Promise<Workload> {
-  const { workload } = (await import(`../workloads/${name}.ts`)) as { workload: Workload };
+  const { workload: base, options } = VARIANTS[name] ?? { workload: name, options: {} };
+  const { workload } = (await import(`../workloads/${base}.ts`)) as { workload: Workload };
+  // Without a chart: it would repeat that of the base.
+  if (base !== name)
+    return { ...workload, options: { ...workload.options, ...options }, chart: [] };
   return workload;
 }
 
