@@ -33,6 +33,7 @@ const PAGES: Readonly<Record<string, readonly string[]>> = {
     'relist',
     'queue',
     'start',
+    'weight',
     'apiserver',
   ],
   scaling: ['scale'],
