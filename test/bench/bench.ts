@@ -22,7 +22,11 @@ installPackages();
 // The harness needs the packages.
 const { COMMANDS, runCommand, workloadNames } = await import('./support/command.ts');
 const workloads = workloadNames();
-if (name in COMMANDS) {
+const known = [...Object.keys(COMMANDS), ...workloads, ...programs].toSorted().join(', ');
+if (process.argv.includes('--help')) {
+  console.log(`Usage: npm run bench -- [NAME] [--option=value...]\n\nNAME: ${known}`);
+  console.log('Options: test/bench/README.md');
+} else if (name in COMMANDS) {
   await COMMANDS[name]?.(args);
 } else if (workloads.includes(name)) {
   await runCommand(name, args);
@@ -30,8 +34,7 @@ if (name in COMMANDS) {
   const { main } = (await import(`./${name}/main.ts`)) as { main: Benchmark };
   await main({ args: args.filter((arg) => arg !== '--json'), json: args.includes('--json') });
 } else {
-  const known = [...Object.keys(COMMANDS), ...workloads, ...programs].sort();
-  console.error(`bench: unknown benchmark ${name}; known: ${known.join(', ')}`);
+  console.error(`bench: unknown benchmark ${name}; known: ${known}`);
   process.exitCode = 2;
 }
 
