@@ -2,15 +2,12 @@ import { isApiError } from '../api/api-error.ts';
 import { hasFinalizer, withFinalizer, withoutFinalizer } from '../api/metadata.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
-import { done, requeueAfter } from '../workqueue/outcome.ts';
+import { done } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import type { SyncContext } from './controller-options.ts';
 
 /** Finalizer of a deletion with `--cascade=orphan`: the garbage collector removes owner references first. */
 const ORPHAN = 'orphan';
-
-/** Time after which an object is synced whose new finalizer caused no sync, in milliseconds. */
-const WITHOUT_EVENT_MS = 100;
 
 /** The two halves of a sync of an object with a finalizer. Both must be idempotent. */
 export interface FinalizedSync {
@@ -52,10 +49,9 @@ export class Finalizer<T extends KubernetesObject> {
   ): Promise<Outcome> {
     const isDeleting = object.metadata.deletionTimestamp !== undefined;
     if (!hasFinalizer(object, this.#name)) {
-      if (isDeleting) return done();
-      await this.#write(object, withFinalizer(object, this.#name), context);
-      // The event of this write enqueues the key, unless a predicate rejects it.
-      return requeueAfter(WITHOUT_EVENT_MS, 'the finalizer was added');
+      // The event of this write enqueues the key again.
+      if (!isDeleting) await this.#write(object, withFinalizer(object, this.#name), context);
+      return done();
     }
     if (!isDeleting) return apply();
     if (hasFinalizer(object, ORPHAN)) return done();
