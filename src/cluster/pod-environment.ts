@@ -1,22 +1,12 @@
 import { isApiError } from '../api/api-error.ts';
-import type { Pod } from '../api/builtin.ts';
-import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import { CONFIG_MAPS, SECRETS } from '../api/builtin.ts';
+import type { ConfigMap, Pod, Secret } from '../api/builtin.ts';
+import type { DeepReadonly } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import type { ChildContext } from '../manager/child.ts';
 import { expandReferences } from './fake-container.ts';
 
-interface DataObject extends KubernetesObject {
-  data?: Record<string, string>;
-}
-
-const CONFIG_MAPS: Resource<DataObject> = {
-  group: '',
-  version: 'v1',
-  plural: 'configmaps',
-  kind: 'ConfigMap',
-  namespaced: true,
-};
-const SECRETS: Resource<DataObject> = { ...CONFIG_MAPS, plural: 'secrets', kind: 'Secret' };
+type DataObject = ConfigMap | Secret;
 
 type Container = NonNullable<DeepReadonly<Pod>['spec']>['containers'][number];
 

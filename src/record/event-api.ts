@@ -1,9 +1,9 @@
-import { EVENTS } from '../api/builtin.ts';
-import type { Event } from '../api/builtin.ts';
+import { EVENTS, EVENTS_V1_EVENTS } from '../api/builtin.ts';
+import type { Event, EventsV1Event } from '../api/builtin.ts';
 import { microTimestamp, timestamp } from '../api/conditions.ts';
 import type { Draft, KubernetesObject, StrategicMergePatch } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
-import type { InvolvedObject, RecordedEvent } from './recorded-event.ts';
+import type { RecordedEvent } from './recorded-event.ts';
 
 /** API in which events are written. The server stores and serves the same objects in both. */
 export type EventApiVersion = 'v1' | 'events.k8s.io/v1';
@@ -56,36 +56,16 @@ export const CORE_EVENTS: EventApi<Event> = {
   subjectVersionOf: ({ involvedObject }) => involvedObject.resourceVersion,
 };
 
-/** An Event of events.k8s.io/v1. The server rejects changes of all fields but the series and the metadata. */
-export interface SeriesEvent extends KubernetesObject {
-  eventTime: string;
-  type: RecordedEvent['type'];
-  reason: string;
-  action: string;
-  note: string;
-  regarding: InvolvedObject;
-  related?: InvolvedObject;
-  reportingController: string;
-  reportingInstance: string;
-  /** Absent until the event is repeated. */
-  series?: { count: number; lastObservedTime: string };
-  /** Count of an event that was written in the core group. */
-  deprecatedCount?: number;
-}
-
 /** Limit of the server, in bytes. */
 const MAX_NOTE_BYTES = 1024;
 const MAX_FIELD_BYTES = 128;
 
-/** Events of events.k8s.io, whose repetitions are a series. */
-export const SERIES_EVENTS: EventApi<SeriesEvent> = {
-  resource: {
-    group: 'events.k8s.io',
-    version: 'v1',
-    plural: 'events',
-    kind: 'Event',
-    namespaced: true,
-  },
+/**
+ * Events of events.k8s.io, whose repetitions are a series. The server rejects changes of all fields but the series and
+ * the metadata.
+ */
+export const SERIES_EVENTS: EventApi<EventsV1Event> = {
+  resource: EVENTS_V1_EVENTS,
   timeOf: microTimestamp,
   hasSeries: true,
   draft: (event) => {
@@ -114,10 +94,10 @@ export const SERIES_EVENTS: EventApi<SeriesEvent> = {
   }),
   emptyPatch: {},
   countOf: ({ series, deprecatedCount = 1 }) => series?.count ?? deprecatedCount,
-  subjectVersionOf: ({ regarding }) => regarding.resourceVersion,
+  subjectVersionOf: ({ regarding }) => regarding?.resourceVersion,
 };
 
-function series({ lastTimestamp }: RecordedEvent, count: number): Pick<SeriesEvent, 'series'> {
+function series({ lastTimestamp }: RecordedEvent, count: number): Pick<EventsV1Event, 'series'> {
   return count < 2 ? {} : { series: { count, lastObservedTime: lastTimestamp } };
 }
 

@@ -1,5 +1,5 @@
 import { isApiError } from '../api/api-error.ts';
-import type { Event } from '../api/builtin.ts';
+import type { Event, EventsV1Event } from '../api/builtin.ts';
 import { objectKey } from '../api/object-key.ts';
 import type { Client } from '../client/client.ts';
 import type { EventDropReason, EventMetrics } from '../metrics/event-metrics.ts';
@@ -16,7 +16,7 @@ import type { PendingEvent } from './event-buffer.ts';
 import { EventCorrelator } from './event-correlator.ts';
 import { EventSeries } from './event-series.ts';
 import { CORE_EVENTS, SERIES_EVENTS } from './event-api.ts';
-import type { EventApiVersion, SeriesEvent } from './event-api.ts';
+import type { EventApiVersion } from './event-api.ts';
 import type { Correlated, EventCorrelatorOptions } from './event-correlator.ts';
 import { eventRecorder, NOT_SENT } from './event-recorder.ts';
 import type { EventRecorder, RecordResult } from './event-recorder.ts';
@@ -120,7 +120,7 @@ export class EventBroadcaster implements Runnable {
   readonly #random: () => number;
   readonly #correlator: EventCorrelator;
   readonly #buffer: EventBuffer;
-  readonly #writer: EventWriter<Event> | EventWriter<SeriesEvent>;
+  readonly #writer: EventWriter<Event> | EventWriter<EventsV1Event>;
   readonly #timeOf: (ms: number) => string;
   /** Undefined if every repetition is written. */
   readonly #series: EventSeries | undefined;

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { DEPLOYMENTS, EVENTS, PODS, SERVICES } from '../../src/api/builtin.ts';
+import {
+  DEPLOYMENTS,
+  EVENTS,
+  PODS,
+  SERVICES,
+  VALIDATING_ADMISSION_POLICIES,
+  VALIDATING_ADMISSION_POLICY_BINDINGS,
+} from '../../src/api/builtin.ts';
 import { ATS } from '../../src/api/generated/at.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { FOOS } from '../../src/api/generated/foo.ts';
@@ -56,19 +63,6 @@ type Subject = KubernetesObject & {
 /** Longest delay between two attempts. */
 const BACKOFF_MS = 300_000;
 
-const admissionResource = (plural: string, kind: string): Resource => ({
-  group: 'admissionregistration.k8s.io',
-  version: 'v1',
-  plural,
-  kind,
-  namespaced: false,
-});
-const POLICIES = admissionResource('validatingadmissionpolicies', 'ValidatingAdmissionPolicy');
-const BINDINGS = admissionResource(
-  'validatingadmissionpolicybindings',
-  'ValidatingAdmissionPolicyBinding',
-);
-
 /** Denies writes by an admission policy until the returned function is called. */
 async function deny(cluster: TestCluster, denial: Denial): Promise<() => Promise<void>> {
   const { client, namespace } = cluster;
@@ -78,33 +72,33 @@ async function deny(cluster: TestCluster, denial: Denial): Promise<() => Promise
   const rule = {
     apiGroups: [resource.group],
     apiVersions: [resource.version],
-    operations: [subresource ? 'UPDATE' : 'CREATE'],
+    operations: [subresource ? ('UPDATE' as const) : ('CREATE' as const)],
     resources: [plural],
   };
   const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': namespace } };
   const policy = {
     apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: POLICIES.kind,
+    kind: VALIDATING_ADMISSION_POLICIES.kind,
     metadata: { name },
     spec: {
-      failurePolicy: 'Fail',
+      failurePolicy: 'Fail' as const,
       matchConstraints: { resourceRules: [rule], namespaceSelector },
       validations: [{ expression: 'false', message: 'not now', reason }],
     },
   };
   const binding = {
     apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: BINDINGS.kind,
+    kind: VALIDATING_ADMISSION_POLICY_BINDINGS.kind,
     metadata: { name },
-    spec: { policyName: name, validationActions: ['Deny'] },
+    spec: { policyName: name, validationActions: ['Deny' as const] },
   };
-  await client.create(POLICIES, policy);
-  await client.create(BINDINGS, binding);
+  await client.create(VALIDATING_ADMISSION_POLICIES, policy);
+  await client.create(VALIDATING_ADMISSION_POLICY_BINDINGS, binding);
   // The server applies a new policy, and its removal, with a short delay.
   await cluster.pass(3000);
   return async () => {
-    await client.delete(BINDINGS, { name });
-    await client.delete(POLICIES, { name });
+    await client.delete(VALIDATING_ADMISSION_POLICY_BINDINGS, { name });
+    await client.delete(VALIDATING_ADMISSION_POLICIES, { name });
   };
 }
 

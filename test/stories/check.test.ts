@@ -3,7 +3,11 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { isApiError } from '../../src/api/api-error.ts';
-import { CUSTOM_RESOURCE_DEFINITIONS } from '../../src/api/builtin.ts';
+import {
+  CLUSTER_ROLE_BINDINGS,
+  CLUSTER_ROLES,
+  CUSTOM_RESOURCE_DEFINITIONS,
+} from '../../src/api/builtin.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { ApiServer } from '../../src/apiserver/api-server.ts';
@@ -35,7 +39,7 @@ const INSTALLED = [
   'rbac/identity/leader-election.yaml',
 ].flatMap((file) => rulesOf(manifestsOf(file)));
 
-const USERS: Readonly<Record<string, readonly PolicyRule[]>> = {
+const USERS: Readonly<Record<string, PolicyRule[]>> = {
   'check-installed': INSTALLED,
   'check-poor': INSTALLED.flatMap((rule) => {
     const verbs = rule.verbs.filter((verb) => verb !== 'delete');
@@ -43,10 +47,6 @@ const USERS: Readonly<Record<string, readonly PolicyRule[]>> = {
     return verbs.length > 0 ? [{ ...rule, apiGroups, verbs }] : [];
   }),
 };
-
-const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1', namespaced: false } as const;
-const ROLES: Resource = { ...RBAC, plural: 'clusterroles', kind: 'ClusterRole' };
-const BINDINGS: Resource = { ...RBAC, plural: 'clusterrolebindings', kind: 'ClusterRoleBinding' };
 
 /** Roles are not created in a cluster that the user provides. */
 const skip = process.env['CONTROL_PLANE']?.includes('/') && 'needs a cluster of its own';
@@ -200,23 +200,23 @@ async function given(): Promise<TestServer> {
   const plane = await startControlPlane();
   for (const [user, rules] of Object.entries(USERS)) {
     const metadata = { name: user };
-    const role = { ...of(ROLES), metadata, rules };
+    const role = { ...of(CLUSTER_ROLES), metadata, rules };
     const binding = {
-      ...of(BINDINGS),
+      ...of(CLUSTER_ROLE_BINDINGS),
       metadata,
-      roleRef: { apiGroup: RBAC.group, kind: ROLES.kind, name: user },
-      subjects: [{ apiGroup: RBAC.group, kind: 'User', name: user }],
+      roleRef: { apiGroup: CLUSTER_ROLES.group, kind: CLUSTER_ROLES.kind, name: user },
+      subjects: [{ apiGroup: CLUSTER_ROLES.group, kind: 'User', name: user }],
     };
-    await plane.client.create(ROLES, role);
-    await plane.client.create(BINDINGS, binding);
+    await plane.client.create(CLUSTER_ROLES, role);
+    await plane.client.create(CLUSTER_ROLE_BINDINGS, binding);
   }
   return {
     kubeconfigPath: plane.kubeconfigPath,
     client: plane.client,
     async close() {
       for (const name of Object.keys(USERS)) {
-        await plane.client.delete(BINDINGS, { name });
-        await plane.client.delete(ROLES, { name });
+        await plane.client.delete(CLUSTER_ROLE_BINDINGS, { name });
+        await plane.client.delete(CLUSTER_ROLES, { name });
       }
       await plane.close();
     },

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { isApiError } from '../../src/api/api-error.ts';
-import { PODS } from '../../src/api/builtin.ts';
-import type { Resource } from '../../src/api/resource.ts';
+import { PODS, ROLE_BINDINGS, SECRETS, SERVICE_ACCOUNTS } from '../../src/api/builtin.ts';
 import type { Client } from '../../src/client/client.ts';
 import type { ClusterConfig } from '../../src/client/kube-config/cluster-config.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
@@ -312,33 +311,17 @@ describe(
   },
 );
 
-const SECRETS: Resource = {
-  group: '',
-  version: 'v1',
-  plural: 'secrets',
-  kind: 'Secret',
-  namespaced: true,
-};
-
 /** Grants a ServiceAccount all permissions; the story does not depend on RBAC. */
 async function grant(client: Client, namespace: string): Promise<void> {
   const metadata = { namespace, name: 'daemon' };
-  const core = { group: '', version: 'v1', namespaced: true } as const;
-  await client.create(
-    { ...core, plural: 'serviceaccounts', kind: 'ServiceAccount' },
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
-  );
-  const group = 'rbac.authorization.k8s.io';
+  await client.create(SERVICE_ACCOUNTS, { apiVersion: 'v1', kind: 'ServiceAccount', metadata });
+  const { group, kind } = ROLE_BINDINGS;
   const binding = {
     apiVersion: `${group}/v1`,
-    kind: 'RoleBinding',
+    kind,
     metadata,
     roleRef: { apiGroup: group, kind: 'ClusterRole', name: 'cluster-admin' },
     subjects: [{ kind: 'ServiceAccount', ...metadata }],
   };
-  const kind = 'RoleBinding';
-  await client.create(
-    { group, version: 'v1', plural: 'rolebindings', kind, namespaced: true },
-    binding,
-  );
+  await client.create(ROLE_BINDINGS, binding);
 }

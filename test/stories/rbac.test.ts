@@ -6,12 +6,17 @@ import { FOOS } from '../../src/api/generated/foo.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import { isApiError } from '../../src/api/api-error.ts';
 import {
+  CLUSTER_ROLE_BINDINGS,
+  CLUSTER_ROLES,
   DEPLOYMENTS,
   EVENTS,
   LEASES,
   NAMESPACES,
   NODES,
   PODS,
+  ROLE_BINDINGS,
+  ROLES,
+  SERVICE_ACCOUNTS,
   SERVICES,
 } from '../../src/api/builtin.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
@@ -314,25 +319,9 @@ function withAuthorizer(cluster: TestCluster) {
   };
 }
 
-const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1' } as const;
-const RBAC_RESOURCES: Readonly<Record<string, Resource>> = {
-  ClusterRole: { ...RBAC, plural: 'clusterroles', kind: 'ClusterRole', namespaced: false },
-  ClusterRoleBinding: {
-    ...RBAC,
-    plural: 'clusterrolebindings',
-    kind: 'ClusterRoleBinding',
-    namespaced: false,
-  },
-  Role: { ...RBAC, plural: 'roles', kind: 'Role', namespaced: true },
-  RoleBinding: { ...RBAC, plural: 'rolebindings', kind: 'RoleBinding', namespaced: true },
-};
-const SERVICE_ACCOUNTS: Resource = {
-  group: '',
-  version: 'v1',
-  plural: 'serviceaccounts',
-  kind: 'ServiceAccount',
-  namespaced: true,
-};
+const RBAC_RESOURCES: Readonly<Record<string, Resource>> = Object.fromEntries(
+  [CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, ROLES, ROLE_BINDINGS].map((each) => [each.kind, each]),
+);
 
 /** Returns connections with the token of a ServiceAccount, with roles bound as in the manifests. */
 function withToken(plane: ControlPlane) {

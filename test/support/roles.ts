@@ -10,10 +10,10 @@ import type { RequestInfo } from '../../src/apiserver/request-info.ts';
 import type { HttpHandler, HttpResponse } from '../../src/util/http.ts';
 
 export interface PolicyRule {
-  readonly apiGroups: readonly string[];
-  readonly resources: readonly string[];
-  readonly resourceNames?: readonly string[];
-  readonly verbs: readonly string[];
+  readonly apiGroups: string[];
+  readonly resources: string[];
+  readonly resourceNames?: string[];
+  readonly verbs: string[];
 }
 
 export interface Grant {

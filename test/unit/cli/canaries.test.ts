@@ -8,9 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { ATS } from '../../../src/api/generated/at.ts';
-import { PODS } from '../../../src/api/builtin.ts';
-import type { KubernetesObject } from '../../../src/api/object.ts';
-import type { Resource } from '../../../src/api/resource.ts';
+import { PODS, SECRETS } from '../../../src/api/builtin.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { createLogging } from '../../../src/cli/logs/logging.ts';
 import type { LoggingOptions } from '../../../src/cli/logs/logging.ts';
@@ -25,19 +23,6 @@ import type { Logger } from '../../../src/util/logger.ts';
 /** Parts of every secret in this test, and texts that bodies may contain from -v=8. */
 const CANARY = 'c4n4ry';
 const COMMAND = 'c0mm4nd';
-
-interface Secret extends KubernetesObject {
-  readonly data?: Readonly<Record<string, string>>;
-  readonly stringData?: Readonly<Record<string, string>>;
-}
-
-const SECRETS: Resource<Secret> = {
-  group: '',
-  version: 'v1',
-  kind: 'Secret',
-  plural: 'secrets',
-  namespaced: true,
-};
 
 const encoded = Buffer.from(`${CANARY}-data-of-a-secret`).toString('base64');
 const PEM = `-----BEGIN PRIVATE KEY-----\n${CANARY}AAAA\n-----END PRIVATE KEY-----\n`;
