@@ -1,4 +1,4 @@
-import { observedSince, quantile } from './snapshot.ts';
+import { observedSince, quantile } from '../../util/exposition.ts';
 import type { ProcessStatus } from '../../serving/debug-pages.ts';
 import type { DaemonSnapshot, QueuesPage } from './snapshot.ts';
 

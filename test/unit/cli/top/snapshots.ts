@@ -1,4 +1,4 @@
-import { Exposition } from '../../../../src/cli/top/snapshot.ts';
+import { Exposition } from '../../../../src/util/exposition.ts';
 import type { DaemonSnapshot, QueuesPage } from '../../../../src/cli/top/snapshot.ts';
 import type { ProcessStatus } from '../../../../src/serving/debug-pages.ts';
 

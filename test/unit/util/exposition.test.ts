@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Exposition, observedSince, quantile } from '../../../../src/cli/top/snapshot.ts';
-import { createRegistry, expose } from '../../../../src/metrics/registry.ts';
-import { workqueueMetrics } from '../../../../src/metrics/workqueue-metrics.ts';
+import { Exposition, observedSince, quantile } from '../../../src/util/exposition.ts';
+import { createRegistry, expose } from '../../../src/metrics/registry.ts';
+import { workqueueMetrics } from '../../../src/metrics/workqueue-metrics.ts';
 
 test('sums samples by name and labels', () => {
   const metrics = new Exposition(
