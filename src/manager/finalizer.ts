@@ -2,12 +2,21 @@ import { isApiError } from '../api/api-error.ts';
 import { hasFinalizer, withFinalizer, withoutFinalizer } from '../api/metadata.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
-import { done } from '../workqueue/outcome.ts';
+import { done, requeueAfter } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import type { SyncContext } from './controller-options.ts';
 
 /** Finalizer of a deletion with `--cascade=orphan`: the garbage collector removes owner references first. */
 const ORPHAN = 'orphan';
+
+/**
+ * Time after which an object is synced whose new finalizer caused no event that a predicate accepts, in
+ * milliseconds. The sync then starts when the cache contains the finalizer.
+ */
+const WITHOUT_EVENT_MS = 100;
+
+/** Period in which an object is synced that waits for the garbage collector, in milliseconds. */
+const ORPHANING_POLL_MS = 5000;
 
 /** The two halves of a sync of an object with a finalizer. Both must be idempotent. */
 export interface FinalizedSync {
@@ -41,7 +50,12 @@ export class Finalizer<T extends KubernetesObject> {
     this.#fieldManager = fieldManager;
   }
 
-  /** Runs the half of the sync that `object` needs, and writes the finalizer. */
+  /**
+   * Runs the half of the sync that `object` needs, and writes the finalizer. A new object is applied in the sync after
+   * that write; in a dry run, which does not store the finalizer, in the same sync.
+   *
+   * @throws {Error} if the server does not store the finalizer
+   */
   async sync(
     object: DeepReadonly<T>,
     context: SyncContext,
@@ -49,35 +63,50 @@ export class Finalizer<T extends KubernetesObject> {
   ): Promise<Outcome> {
     const isDeleting = object.metadata.deletionTimestamp !== undefined;
     if (!hasFinalizer(object, this.#name)) {
-      // The event of this write enqueues the key again.
-      if (!isDeleting) await this.#write(object, withFinalizer(object, this.#name), context);
-      return done();
+      if (isDeleting) return done();
+      const stored = await this.#write(object, withFinalizer(object, this.#name), context);
+      if (!stored) return done();
+      if (!hasFinalizer(stored, this.#name)) {
+        const { kind, metadata } = object;
+        throw new Error(
+          `The server did not store the finalizer "${this.#name}" of ${kind} "${metadata.name}": change the admission webhook or policy that removes it`,
+        );
+      }
+      return context.client.isDryRun
+        ? apply()
+        : requeueAfter(WITHOUT_EVENT_MS, 'the finalizer was added');
     }
     if (!isDeleting) return apply();
-    if (hasFinalizer(object, ORPHAN)) return done();
+    if (hasFinalizer(object, ORPHAN)) {
+      // A predicate may reject the event that removes this finalizer.
+      return requeueAfter(ORPHANING_POLL_MS, 'the dependents are orphaned first', { jitter: 0.1 });
+    }
     const outcome = await cleanUp();
     if (outcome) return outcome;
     await this.#write(object, withoutFinalizer(object, this.#name), context);
     return done();
   }
 
-  /** The resourceVersion rejects the write if another client has changed the list. */
+  /**
+   * Returns the stored object, or undefined if it is gone. The resourceVersion rejects the write if another client
+   * has changed the list.
+   */
   async #write(
     { metadata }: DeepReadonly<T>,
     finalizers: readonly string[],
     { client, signal }: SyncContext,
-  ): Promise<void> {
+  ): Promise<KubernetesObject | undefined> {
     const { uid, resourceVersion } = metadata;
     const body = { metadata: { uid, resourceVersion, finalizers } };
     try {
       const patch = { type: 'merge', body } as const;
-      await client.patch<KubernetesObject>(this.#resource, metadata, patch, {
+      return await client.patch<KubernetesObject>(this.#resource, metadata, patch, {
         fieldManager: this.#fieldManager,
         signal,
       });
     } catch (error) {
-      // The object is gone.
-      if (!isApiError(error, 'notFound')) throw error;
+      if (isApiError(error, 'notFound')) return undefined;
+      throw error;
     }
   }
 }

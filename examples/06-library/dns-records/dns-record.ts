@@ -109,12 +109,7 @@ export function dnsRecordController(
     },
   }).for(records, {
     // A write of the status does not start a sync, which would retry a failed key before its delay.
-    predicates: [
-      predicates.or(
-        predicates.generationChanged,
-        predicates.changed(({ metadata }) => metadata.finalizers),
-      ),
-    ],
+    predicates: [predicates.generationChanged],
   });
 }
 

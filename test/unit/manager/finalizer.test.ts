@@ -1,9 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isApiError } from '../../../src/api/api-error.ts';
+import { NAMESPACES } from '../../../src/api/builtin.ts';
 import { COUNTS } from '../../../src/api/generated/count.ts';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import type { Client } from '../../../src/client/client.ts';
+import { dryRunClient } from '../../../src/client/dry-run.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { Controller } from '../../../src/manager/controller.ts';
 import { Finalizer } from '../../../src/manager/finalizer.ts';
 import type { FinalizedSync } from '../../../src/manager/finalizer.ts';
+import { predicates } from '../../../src/manager/predicate.ts';
+import { runControllers } from '../../../src/manager/run-controllers.ts';
+import type { ControllerKit } from '../../../src/manager/run-controllers.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import { done, requeueAfter } from '../../../src/workqueue/outcome.ts';
 import { NAMESPACE, SyncBench } from '../../support/sync-bench.ts';
 import { countDraft } from '../../support/test-cluster.ts';
@@ -42,11 +53,99 @@ async function setUp() {
 }
 
 test('writes the finalizer before the first apply', async () => {
-  const { calls, sync, finalizers } = await setUp();
-  assert.deepEqual(await sync(), done());
+  const { bench, calls, sync, finalizers } = await setUp();
+  assert.equal((await sync()).kind, 'requeueAfter');
   assert.deepEqual([calls, await finalizers()], [[], [NAME]]);
   assert.deepEqual(await sync(), requeueAfter(1000));
   assert.deepEqual(calls, ['apply']);
+  assert.equal(bench.writes.length, 1);
+});
+
+test('does not apply an object if the server does not store the finalizer', async () => {
+  const { bench, finalizer } = await setUp();
+  const client = new HttpClient({
+    handler: (request) => bench.server.handler({ ...request, method: 'GET' }),
+    server: 'https://test',
+  });
+  const object = await bench.get(COUNTS, AT.name);
+  const steps = { apply: () => assert.fail(), cleanUp: () => assert.fail() };
+  const sync = finalizer.sync(object, { ...bench.context, client }, steps);
+  await assert.rejects(sync, /did not store the finalizer "test.example\/cleanup" of Count/);
+});
+
+/** Starts a controller that applies Namespaces, and ignores updates that do not change the generation. */
+function startController(client: Client, clock: FakeClock, applied: string[]) {
+  const finalizer = new Finalizer(NAMESPACES, NAME, 'test');
+  const controllers = (kit: ControllerKit) => {
+    const namespaces = kit.informers.for(NAMESPACES, { labelSelector: 'team=a' });
+    const controller = new Controller(kit, {
+      name: 'test',
+      kind: 'Namespace',
+      sync: async (key, context) => {
+        const namespace = namespaces.lister.get(key);
+        if (!namespace) return done();
+        const apply = async () => {
+          applied.push(`${key} ${namespace.metadata.finalizers?.join()}`);
+          return done();
+        };
+        return finalizer.sync(namespace, context, { apply, cleanUp: async () => undefined });
+      },
+    });
+    return [controller.for(namespaces, { predicates: [predicates.generationChanged] })];
+  };
+  const stop = new AbortController();
+  const running = runControllers({ client, clock, controllers }, stop.signal);
+  return async () => {
+    stop.abort();
+    await clock.advance(30_000);
+    await running;
+  };
+}
+
+const NEW_NAMESPACE = {
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: { name: 'shop', labels: { team: 'a' } },
+};
+
+function server() {
+  const clock = new FakeClock();
+  const { handler } = new ApiServer({ clock });
+  return { clock, client: new HttpClient({ handler, server: 'https://test', clock }) };
+}
+
+test('applies a new object whose updates a predicate rejects', async () => {
+  const { clock, client } = server();
+  const applied: string[] = [];
+  const stop = startController(client, clock, applied);
+  await client.create(NAMESPACES, NEW_NAMESPACE);
+  await clock.advance(60_000);
+  await stop();
+  assert.deepEqual(applied, [`shop ${NAME}`]);
+});
+
+test('applies an object after a restart if the program ended after the write of the finalizer', async () => {
+  const { clock, client } = server();
+  const { metadata } = NEW_NAMESPACE;
+  const object = { ...NEW_NAMESPACE, metadata: { ...metadata, finalizers: [NAME] } };
+  await client.create(NAMESPACES, object);
+  const applied: string[] = [];
+  const stop = startController(client, clock, applied);
+  await clock.advance(60_000);
+  await stop();
+  assert.deepEqual(applied, [`shop ${NAME}`]);
+});
+
+test('a dry run logs the new finalizer once, and applies the object', async () => {
+  const { clock, client } = server();
+  const { log, lines } = recordingLogger();
+  const applied: string[] = [];
+  const stop = startController(dryRunClient(client, log), clock, applied);
+  await client.create(NAMESPACES, NEW_NAMESPACE);
+  await clock.advance(60_000);
+  await stop();
+  assert.deepEqual([applied, lines.length], [['shop undefined'], 1]);
+  assert.equal((await client.get(NAMESPACES, { name: 'shop' })).metadata.finalizers, undefined);
 });
 
 test('keeps the finalizer until nothing is left to clean up', async () => {
@@ -79,7 +178,7 @@ test('waits for the garbage collector when dependents are orphaned', async () =>
   const { calls, sync, remove, finalizers } = await setUp();
   await sync();
   await remove('Orphan');
-  assert.deepEqual(await sync(), done());
+  assert.equal((await sync()).kind, 'requeueAfter');
   assert.deepEqual(calls, []);
   assert.deepEqual((await finalizers())?.toSorted(), ['orphan', NAME].toSorted());
 });

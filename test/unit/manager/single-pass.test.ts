@@ -94,13 +94,16 @@ describe('with one new object of each kind', () => {
     assert.deepEqual(await allObjects(), before);
     assert.deepEqual(dryRunWrites(), [
       'create deployments.apps default/web',
+      'create deployments.apps default/x',
       'create pods default/x-0',
       'create pods default/x-1',
       'create pods default/x-pod',
+      'create services default/x',
       'patch ats.cnat.programming-kubernetes.info/status default/x',
       'patch counts.demo.mark8s.io/status default/x',
       'patch foos.samplecontroller.k8s.io/status default/x',
       'patch webapps.jiajunhuang.com default/x',
+      'patch webapps.jiajunhuang.com/status default/x',
     ]);
     assert.deepEqual(simulation.errors(), []);
   });
