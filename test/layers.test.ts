@@ -17,6 +17,7 @@ const mayImport: Record<string, readonly string[]> = {
   leaderelection: ['util', 'metrics', 'api', 'client'],
   sharding: ['util', 'metrics', 'api', 'client', 'leaderelection'],
   serving: ['util', 'metrics', 'api', 'workqueue', 'client', 'cache'],
+  webhook: ['util', 'metrics', 'api', 'client', 'cache', 'serving'],
   manager: [
     'util',
     'metrics',
@@ -28,6 +29,7 @@ const mayImport: Record<string, readonly string[]> = {
     'leaderelection',
     'sharding',
     'serving',
+    'webhook',
   ],
   apiserver: ['util', 'api', 'metrics'],
   codegen: ['util', 'api'],

@@ -5,7 +5,7 @@ import { valueAt } from './field-path.ts';
 import { goTypeOf } from './go-json.ts';
 import { isTrue } from './request-info.ts';
 import { hasBody, readObject } from './request-body.ts';
-import { fieldError } from './schema/field-error.ts';
+import { fieldError } from '../api/field-error.ts';
 import { isRecord } from '../util/values.ts';
 import { integer } from './selection.ts';
 import { badRequest, invalid } from './status-error.ts';

@@ -1,8 +1,8 @@
 import type { DeepReadonly, ObjectMeta, OwnerReference } from '../api/object.ts';
 import { labelValueProblems, nameProblems, qualifiedNameProblems } from './object-names.ts';
 import type { NameFormat, ResourceDefinition, StoredObject } from './resource-definition.ts';
-import type { FieldError } from './schema/field-error.ts';
-import { fieldError } from './schema/field-error.ts';
+import type { FieldError } from '../api/field-error.ts';
+import { fieldError } from '../api/field-error.ts';
 
 /** Maximum total size of the keys and values of all annotations. */
 const MAX_ANNOTATIONS_BYTES = 256 * 1024;

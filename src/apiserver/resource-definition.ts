@@ -1,7 +1,7 @@
 import type { DeepReadonly, ObjectMeta } from '../api/object.ts';
 import type { Authorizer } from './policy-rule.ts';
 import type { Authenticator, User } from './user.ts';
-import type { FieldError } from './schema/field-error.ts';
+import type { FieldError } from '../api/field-error.ts';
 import type { JsonSchema } from './schema/json-schema.ts';
 import type { JsonObject } from './schema/json-value.ts';
 

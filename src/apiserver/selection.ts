@@ -6,8 +6,8 @@ import { continueAt } from './continue-token.ts';
 import type { RequestInfo, Verb } from './request-info.ts';
 import { isTrue } from './request-info.ts';
 import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
-import type { FieldError } from './schema/field-error.ts';
-import { fieldError } from './schema/field-error.ts';
+import type { FieldError } from '../api/field-error.ts';
+import { fieldError } from '../api/field-error.ts';
 import { StatusError, badRequest, invalid } from './status-error.ts';
 
 /** The query of a list, a watch or a collection's deletion. */

@@ -4,8 +4,8 @@ import type { Action } from './policy-rule.ts';
 import type { User } from './user.ts';
 import type { Status, StatusCause, StatusDetails } from '../api/status.ts';
 import { goQuote } from '../util/go-quote.ts';
-import type { FieldError } from './schema/field-error.ts';
-import { invalidStatus } from './schema/field-error.ts';
+import type { FieldError } from '../api/field-error.ts';
+import { invalidStatus } from '../api/field-error.ts';
 
 type Names = Pick<Resource, 'group' | 'plural'>;
 type Kind = Pick<Resource, 'group' | 'kind'>;

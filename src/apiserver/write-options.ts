@@ -1,8 +1,8 @@
 import type { Call } from './call.ts';
 import { contentType, isApplyPatch } from './request-body.ts';
 import { isTrue } from './request-info.ts';
-import type { FieldError } from './schema/field-error.ts';
-import { fieldError } from './schema/field-error.ts';
+import type { FieldError } from '../api/field-error.ts';
+import { fieldError } from '../api/field-error.ts';
 import { invalid } from './status-error.ts';
 
 /** In bytes. */

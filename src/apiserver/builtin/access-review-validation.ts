@@ -1,7 +1,7 @@
 import { qualifiedNameProblems } from '../object-names.ts';
 import type { StoredObject } from '../resource-definition.ts';
-import { Verbatim } from '../schema/field-error.ts';
-import { goJson } from '../schema/go-format.ts';
+import { Verbatim } from '../../api/field-error.ts';
+import { goJson } from '../../util/go-format.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { isSet, listIn, objectIn, objectsIn, textIn } from './fields.ts';
 import type { Findings } from './findings.ts';

@@ -7,7 +7,7 @@ import { equalJson } from '../../api/equal.ts';
 import type { Expression } from '../admission/expressions.ts';
 import { Environment } from '../admission/expressions.ts';
 import type { StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, objectIn, objectsIn, textIn } from './fields.ts';

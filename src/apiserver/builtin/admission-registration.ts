@@ -1,6 +1,6 @@
 import type { StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../schema/field-error.ts';
-import { fieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { nameProblems } from '../object-names.ts';
 import { WEBHOOK_CONFIGURATION_COLUMNS } from '../table/kind-columns.ts';

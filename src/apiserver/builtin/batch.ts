@@ -1,7 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../schema/field-error.ts';
-import { fieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { CRON_JOB_COLUMNS, JOB_COLUMNS } from '../table/kind-columns.ts';
 import { cronProblem } from './cron-schedule.ts';

@@ -1,8 +1,8 @@
 import { equalJson } from '../../api/equal.ts';
 import { goTypeOf, inspectJson } from '../go-json.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../schema/field-error.ts';
-import { fieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
 import { isRecord } from '../../util/values.ts';
 import { CONFIG_MAP_COLUMNS, SECRET_COLUMNS } from '../table/builtin-columns.ts';
 import { NAME_AND_AGE_COLUMNS } from '../table/kind-columns.ts';

@@ -9,7 +9,7 @@ import type {
   StoredAs,
   Subresources,
 } from '../resource-definition.ts';
-import { fieldError } from '../schema/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import { DEFAULT_COLUMNS } from '../table/column.ts';
 import { goSchema } from './go-schema.ts';

@@ -1,6 +1,6 @@
 import type { StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../schema/field-error.ts';
-import { Verbatim } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { Verbatim } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { DISRUPTION_BUDGET_COLUMNS } from '../table/builtin-columns.ts';
 import type { KindTraits } from './definition.ts';

@@ -1,7 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import { qualifiedNameProblems } from '../object-names.ts';
 import type { StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
 import { EVENT_COLUMNS } from '../table/builtin-columns.ts';
 import { columnsOfStored } from '../table/column.ts';
 import type { KindTraits } from './definition.ts';

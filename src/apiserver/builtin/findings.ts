@@ -1,7 +1,7 @@
 import { nameProblems } from '../object-names.ts';
 import type { NameFormat } from '../resource-definition.ts';
-import type { FieldError } from '../schema/field-error.ts';
-import { fieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { numberIn, textIn } from './fields.ts';
 

@@ -1,6 +1,6 @@
 import { equalJson } from '../../api/equal.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
-import { fieldError } from '../schema/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
 import {
   API_SERVICE_COLUMNS,
   CLUSTER_TRUST_BUNDLE_COLUMNS,

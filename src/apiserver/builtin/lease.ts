@@ -1,5 +1,5 @@
 import type { StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
 import { LEASE_COLUMNS } from '../table/builtin-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { numberIn, objectIn, textIn } from './fields.ts';

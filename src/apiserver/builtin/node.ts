@@ -1,6 +1,6 @@
 import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
 import { hasFormat } from '../schema/formats.ts';
 import { NODE_COLUMNS } from '../table/builtin-columns.ts';
 import type { KindTraits } from './definition.ts';

@@ -1,6 +1,6 @@
 import { equalJson } from '../../api/equal.ts';
 import type { StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { isSet, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';

@@ -1,9 +1,9 @@
 import type { StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import { labelValueProblems, nameProblems } from '../object-names.ts';
-import { fieldError } from '../schema/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
 import { validateContainer } from './container-validation.ts';
 import { isSet, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';

@@ -1,6 +1,6 @@
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../schema/field-error.ts';
-import { fieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
 import { PRIORITY_CLASS_COLUMNS } from '../table/builtin-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { numberIn, textIn } from './fields.ts';

@@ -1,5 +1,5 @@
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
 import { REPLICA_SET_COLUMNS } from '../table/workload-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { objectIn, setDefault } from './fields.ts';

@@ -1,8 +1,8 @@
 import { equalJson } from '../../api/equal.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../schema/field-error.ts';
-import { fieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { PERSISTENT_VOLUME_COLUMNS, VOLUME_CLAIM_COLUMNS } from '../table/kind-columns.ts';
 import type { KindTraits } from './definition.ts';

@@ -1,7 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../schema/field-error.ts';
-import { fieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
 import {
   DAEMON_SET_COLUMNS,
   POD_TEMPLATE_COLUMNS,

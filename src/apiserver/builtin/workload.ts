@@ -1,6 +1,6 @@
 import { equalJson } from '../../api/equal.ts';
 import type { ScalePaths, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
 import { numberIn, objectIn } from './fields.ts';
 import { Findings } from './findings.ts';
 

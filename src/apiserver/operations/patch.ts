@@ -25,7 +25,7 @@ import {
   readJsonPatch,
 } from '../request-body.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
-import { goValue } from '../schema/go-format.ts';
+import { goValue } from '../../util/go-format.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { NestingError, textAt } from '../schema/json-value.ts';
 import { conversionProblem } from '../schema/unmarshal-problem.ts';

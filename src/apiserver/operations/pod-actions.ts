@@ -4,7 +4,7 @@ import { isDryRun } from '../call.ts';
 import { deleteOptionsOf } from '../delete-options.ts';
 import { valueAt, withValueAt } from '../field-path.ts';
 import { readObject } from '../request-body.ts';
-import { fieldError, formatFieldError } from '../schema/field-error.ts';
+import { fieldError, formatFieldError } from '../../api/field-error.ts';
 import { isRecord } from '../../util/values.ts';
 import { StatusError, badRequest, conflict } from '../status-error.ts';
 import type { StoredObject } from '../resource-definition.ts';

@@ -1,6 +1,6 @@
 import { isTrue } from '../request-info.ts';
-import { fieldError } from '../schema/field-error.ts';
-import type { FieldError } from '../schema/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
 import { badRequest, invalid } from '../status-error.ts';
 
 const KIND = { group: '', kind: 'PodLogOptions' };

@@ -20,7 +20,7 @@ import type {
   ScalePaths,
   StoredObject,
 } from '../resource-definition.ts';
-import { fieldError } from '../schema/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
 import { isRecord } from '../../util/values.ts';
 import { badRequest, conflict, internalError, invalid, methodNotAllowed } from '../status-error.ts';
 import { SCALE_COLUMNS } from '../table/builtin-columns.ts';

@@ -22,8 +22,8 @@ import type {
 } from '../resource-definition.ts';
 import { validateRules } from '../schema/cel/validate-rules.ts';
 import { applyDefaults } from '../schema/defaulting.ts';
-import type { FieldError } from '../schema/field-error.ts';
-import { fieldError } from '../schema/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
 import { validateScaleValues } from '../schema/scale-values.ts';
 import { messageOfKind } from '../protobuf/protobuf-body.ts';
 import { unmarshalProblem } from '../schema/unmarshal-problem.ts';

@@ -26,7 +26,7 @@ import type { WriteContext } from './track-update.ts';
 import { requireTyped } from './typed-value.ts';
 import type { StatusCause } from '../../api/status.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import { andMore, listed } from '../schema/go-format.ts';
+import { andMore, listed } from '../../util/go-format.ts';
 import type { FieldPath } from './field-set.ts';
 
 export interface ApplyPatch extends WriteContext {

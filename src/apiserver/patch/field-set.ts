@@ -1,7 +1,7 @@
 import type { JsonObject } from '../schema/json-value.ts';
 import { requireDepth } from '../schema/json-value.ts';
 import { isRecord } from '../../util/values.ts';
-import { goJson, goNumber } from '../schema/go-format.ts';
+import { goJson, goNumber } from '../../util/go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
 
 /** The path from an object to one of its fields. */

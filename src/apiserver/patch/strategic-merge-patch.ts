@@ -1,5 +1,5 @@
 import { goTypeOf } from '../go-json.ts';
-import { goJson, goValue } from '../schema/go-format.ts';
+import { goJson, goValue } from '../../util/go-format.ts';
 import { fieldSchema } from '../schema/json-schema.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';

@@ -5,7 +5,7 @@ import { own, requireDepth, setOwn } from '../schema/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import type { PathElement } from './field-set.ts';
 import { displayElement, fieldElement, keyElement, valueElement } from './field-set.ts';
-import { andMore, goJson, listed } from '../schema/go-format.ts';
+import { andMore, goJson, listed } from '../../util/go-format.ts';
 import { PatchError } from './json-patch.ts';
 
 /** How the parts of a value are owned and merged, by its schema. */

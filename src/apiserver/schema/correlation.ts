@@ -1,6 +1,6 @@
 import { equalJson } from '../../api/equal.ts';
 import { isRecord } from '../../util/values.ts';
-import { goJson } from './go-format.ts';
+import { goJson } from '../../util/go-format.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { fieldSchema } from './json-schema.ts';
 import { own } from './json-value.ts';

@@ -1,13 +1,13 @@
 import { compileRules, fieldPathOf, maxCardinality } from './cel/rule.ts';
-import type { FieldError } from './field-error.ts';
-import { fieldError, Verbatim } from './field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError, Verbatim } from '../../api/field-error.ts';
 import { own, textAt } from './json-value.ts';
 import type { JsonObject } from './json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import type { Declared } from './cel/schema-type.ts';
 import { declare, isEmbedded } from './cel/schema-type.ts';
 import type { Rule, RuleError } from './cel/rule.ts';
-import { goJson } from './go-format.ts';
+import { goJson } from '../../util/go-format.ts';
 import type { JsonSchema, ValidationRule } from './json-schema.ts';
 import { propertyPath } from './structural-schema.ts';
 

@@ -1,5 +1,5 @@
-import type { FieldError } from './field-error.ts';
-import { fieldError } from './field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
 import type { JsonSchema } from './json-schema.ts';
 import type { JsonObject } from './json-value.ts';
 import { own, requireDepth } from './json-value.ts';

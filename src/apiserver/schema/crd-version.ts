@@ -1,5 +1,5 @@
-import type { FieldError } from './field-error.ts';
-import { fieldError } from './field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
 import { own, textAt } from './json-value.ts';
 import type { JsonObject } from './json-value.ts';
 import { isRecord } from '../../util/values.ts';

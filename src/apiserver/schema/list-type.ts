@@ -1,6 +1,6 @@
-import type { FieldError } from './field-error.ts';
-import { fieldError } from './field-error.ts';
-import { goJson } from './go-format.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
+import { goJson } from '../../util/go-format.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { declaredField } from './json-schema.ts';
 import type { JsonObject } from './json-value.ts';

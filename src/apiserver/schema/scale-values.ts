@@ -1,8 +1,8 @@
 import type { ScalePaths, StoredObject } from '../resource-definition.ts';
 import { fieldPath } from '../field-path.ts';
-import type { FieldError } from './field-error.ts';
-import { fieldError } from './field-error.ts';
-import { goJson, goNumber } from './go-format.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
+import { goJson, goNumber } from '../../util/go-format.ts';
 import { own } from './json-value.ts';
 import { isRecord } from '../../util/values.ts';
 

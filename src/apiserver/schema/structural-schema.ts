@@ -1,6 +1,6 @@
 import { equalJson } from '../../api/equal.ts';
-import type { FieldError } from './field-error.ts';
-import { fieldError, formatFieldError } from './field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError, formatFieldError } from '../../api/field-error.ts';
 import type { JsonObject } from './json-value.ts';
 import { own, requireDepth } from './json-value.ts';
 import { pattern } from './pattern.ts';

@@ -1,6 +1,6 @@
 import type { Field, MessageType } from '../protobuf/decode-message.ts';
 import { typeOf } from '../protobuf/decode-message.ts';
-import type { FieldError } from './field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { JsonSchema } from './json-schema.ts';
 

@@ -1,7 +1,7 @@
-import type { FieldError } from './field-error.ts';
-import { fieldError } from './field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
 import { checkedFormat, hasFormat } from './formats.ts';
-import { goNumber } from './go-format.ts';
+import { goNumber } from '../../util/go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { pattern } from './pattern.ts';

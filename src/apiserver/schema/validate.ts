@@ -1,9 +1,9 @@
 import { equalJson } from '../../api/equal.ts';
 import { Correlation } from './correlation.ts';
-import type { FieldError } from './field-error.ts';
-import { fieldError } from './field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
 import { checkedFormat } from './formats.ts';
-import { goJson } from './go-format.ts';
+import { goJson } from '../../util/go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { declaredField, fieldSchema } from './json-schema.ts';

@@ -4,7 +4,7 @@ import type { Reply } from './api-client.ts';
 import { Api, CONFIG_MAPS } from './api-client.ts';
 import { validateMetadata } from '../../../src/apiserver/object-metadata.ts';
 import { checkCrdSchema } from '../../../src/apiserver/schema/crd-schema.ts';
-import { fieldError, invalidStatus } from '../../../src/apiserver/schema/field-error.ts';
+import { fieldError, invalidStatus } from '../../../src/api/field-error.ts';
 import { prune } from '../../../src/apiserver/schema/pruning.ts';
 import { validateStructure } from '../../../src/apiserver/schema/validate.ts';
 import type { JsonObject } from '../../../src/apiserver/schema/json-value.ts';

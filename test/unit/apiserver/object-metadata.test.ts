@@ -6,7 +6,7 @@ import {
   validateMetadataUpdate,
 } from '../../../src/apiserver/object-metadata.ts';
 import { nameProblems } from '../../../src/apiserver/object-names.ts';
-import { formatFieldError } from '../../../src/apiserver/schema/field-error.ts';
+import { formatFieldError } from '../../../src/api/field-error.ts';
 import type { ObjectMeta } from '../../../src/api/object.ts';
 
 const META: ObjectMeta = {

@@ -1,6 +1,6 @@
 import { Correlation, itemsByKey, keyOf } from '../correlation.ts';
-import type { FieldError, FieldErrorReason } from '../field-error.ts';
-import { OMITTED, fieldError } from '../field-error.ts';
+import type { FieldError, FieldErrorReason } from '../../../api/field-error.ts';
+import { OMITTED, fieldError } from '../../../api/field-error.ts';
 import { goQuote } from '../../../util/go-quote.ts';
 import type { JsonSchema, ValidationRule } from '../json-schema.ts';
 import { own, requireDepth } from '../json-value.ts';

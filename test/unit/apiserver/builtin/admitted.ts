@@ -8,7 +8,7 @@ import type {
   HookContext,
   ResourceDefinition,
 } from '../../../../src/apiserver/resource-definition.ts';
-import { formatFieldError } from '../../../../src/apiserver/schema/field-error.ts';
+import { formatFieldError } from '../../../../src/api/field-error.ts';
 
 export const context: HookContext = {
   now: Date.UTC(2026, 0, 1),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { validateRules } from '../../../../src/apiserver/schema/cel/validate-rules.ts';
 import { checkRuleExpressions } from '../../../../src/apiserver/schema/crd-rules.ts';
-import { formatFieldError } from '../../../../src/apiserver/schema/field-error.ts';
+import { formatFieldError } from '../../../../src/api/field-error.ts';
 import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
 
 /** Limit of CPU time in milliseconds. Without a cost limit these rules take hours. */

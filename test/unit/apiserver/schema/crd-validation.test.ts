@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { checkCrd } from '../../../../src/apiserver/schema/crd-validation.ts';
-import { formatFieldError } from '../../../../src/apiserver/schema/field-error.ts';
+import { formatFieldError } from '../../../../src/api/field-error.ts';
 import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
 import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';
 import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';

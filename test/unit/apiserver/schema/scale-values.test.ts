@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StoredObject } from '../../../../src/apiserver/resource-definition.ts';
-import { formatFieldError } from '../../../../src/apiserver/schema/field-error.ts';
+import { formatFieldError } from '../../../../src/api/field-error.ts';
 import { validateScaleValues } from '../../../../src/apiserver/schema/scale-values.ts';
 
 const PATHS = {

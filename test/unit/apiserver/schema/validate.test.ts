@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatFieldError, toCauses } from '../../../../src/apiserver/schema/field-error.ts';
+import { formatFieldError, toCauses } from '../../../../src/api/field-error.ts';
 import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
 import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
 import { validateStructure } from '../../../../src/apiserver/schema/validate.ts';

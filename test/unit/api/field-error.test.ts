@@ -5,9 +5,9 @@ import {
   formatFieldError,
   invalidMessage,
   invalidStatus,
-} from '../../../../src/apiserver/schema/field-error.ts';
-import { goJson, goNumber } from '../../../../src/apiserver/schema/go-format.ts';
-import { goQuote } from '../../../../src/util/go-quote.ts';
+} from '../../../src/api/field-error.ts';
+import { goJson, goNumber } from '../../../src/util/go-format.ts';
+import { goQuote } from '../../../src/util/go-quote.ts';
 
 const count = { kind: 'Count', group: 'demo.mark8s.io', name: 'x' };
 const one = fieldError.required('spec.name');

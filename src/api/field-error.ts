@@ -1,6 +1,6 @@
-import type { Status, StatusCause } from '../../api/status.ts';
-import { andMore, goJson, goNumber, listed } from './go-format.ts';
-import { goQuote } from '../../util/go-quote.ts';
+import type { Status, StatusCause } from './status.ts';
+import { andMore, goJson, goNumber, listed } from '../util/go-format.ts';
+import { goQuote } from '../util/go-quote.ts';
 
 /** Reason of a field error, `Status.details.causes[].reason`. */
 export type FieldErrorReason =

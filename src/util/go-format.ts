@@ -1,4 +1,4 @@
-import { isRecord } from '../../util/values.ts';
+import { isRecord } from './values.ts';
 
 /** Formats a number like Go's `%v`. */
 export function goNumber(value: number): string {
