@@ -1,11 +1,16 @@
 /** Compiles src/ to dist/ for publication. */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, rmSync } from 'node:fs';
+import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ASSETS_MODULE, builtAssets } from './page-assets.ts';
 
 const root = join(import.meta.dirname, '..');
 
 rmSync(join(root, 'dist'), { recursive: true, force: true });
 const tsc = spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', root], { stdio: 'inherit' });
-if (tsc.status === 0) chmodSync(join(root, 'dist/cli/main.js'), 0o755);
-else process.exitCode = 1;
+if (tsc.status === 0) {
+  chmodSync(join(root, 'dist/cli/main.js'), 0o755);
+  const assets = join(root, 'dist', `${ASSETS_MODULE}.js`);
+  writeFileSync(assets, builtAssets());
+  rmSync(`${assets}.map`);
+} else process.exitCode = 1;

@@ -14,6 +14,7 @@ import type { SourceMapPayload } from 'node:module';
 import { join, resolve } from 'node:path';
 import { CALLERS_SUFFIX } from '../src/cli/logs/caller.ts';
 import { callersIn } from './callers.ts';
+import { ASSETS_MODULE, builtAssets } from './page-assets.ts';
 import { licences } from './image/licences.ts';
 import { PROGRAM_ENCODING, PROGRAM_FILE, WRAPPER } from './image/program.ts';
 import { bundledPackages } from './image/packages.ts';
@@ -32,6 +33,14 @@ const partsOfUndici: Plugin = {
   setup: (builder) =>
     builder.onResolve({ filter: /^undici$/ }, () => ({
       path: join(root, 'hack/image/undici.cjs'),
+    })),
+};
+const debugPage: Plugin = {
+  name: 'debug-page',
+  setup: (builder) =>
+    builder.onLoad({ filter: new RegExp(String.raw`/${ASSETS_MODULE}\.ts$`) }, () => ({
+      contents: builtAssets(),
+      loader: 'js',
     })),
 };
 const common = {
@@ -61,7 +70,7 @@ const { metafile } = await build({
   sourcemap: 'external',
   sourcesContent: false,
   metafile: true,
-  plugins: [partsOfUndici],
+  plugins: [partsOfUndici, debugPage],
   define: { 'import.meta.url': 'importMetaUrl' },
   banner: { js: WRAPPER.start },
   footer: { js: WRAPPER.end },

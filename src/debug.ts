@@ -24,6 +24,7 @@ export { statusPage } from './serving/debug-pages.ts';
 export type {
   InformerStatus,
   ProcessStatus,
+  ProcessUsage,
   ShownInformer,
   StatusPageDeps,
 } from './serving/debug-pages.ts';

@@ -29,6 +29,7 @@ import type { ClusterParts, ControllerKit } from './controller-kit.ts';
 import { termClient } from './term-client.ts';
 import { SyncHistory } from './sync-history.ts';
 import { isLoopback } from '../serving/bind-address.ts';
+import { debugPage } from '../serving/page/debug-page.ts';
 import { queuePages } from '../serving/queue-pages.ts';
 import { HttpServer } from '../serving/http-server.ts';
 import type { Pages } from '../serving/routes.ts';
@@ -174,7 +175,8 @@ export interface ControllerManagerOptions {
    */
   readonly servers?: ((program: ControllerProgram) => readonly Runnable[]) | undefined;
   /**
-   * Serves `/debug/queues`, `/debug/why`, `/debug/status`, `/debug/cache` and `/metrics`.
+   * Serves the page `/debug/` for a browser, `/debug/queues`, `/debug/keys`, `/debug/why`, `/debug/status`,
+   * `/debug/cache` and `/metrics`.
    * @default none
    */
   readonly debug?: DebugOptions | undefined;
@@ -347,6 +349,7 @@ export function programPages(
       redact,
     }),
     ...cachePage(informers),
+    ...debugPage(['controllers']),
   ]);
 }
 

@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
 import type { Lease } from '../api/builtin.ts';
 import { keyOf, objectKey } from '../api/object-key.ts';
 import type { InformerView } from '../cache/shared-informer.ts';
@@ -51,6 +53,19 @@ export interface ProcessStatus {
   /** Absent without leader election. */
   readonly election?: { readonly identity: string; readonly leases: readonly ObservedLease[] };
   readonly informers: readonly InformerStatus[];
+  readonly process: ProcessUsage;
+}
+
+/** Memory and time that the process uses. Times are totals since the start, in milliseconds. */
+export interface ProcessUsage {
+  readonly residentBytes: number;
+  readonly heapBytes: number;
+  /** Heap size at which the process ends. */
+  readonly heapLimitBytes: number;
+  readonly cpuMs: number;
+  /** Time in which the event loop ran code, and time in which it waited. */
+  readonly loopActiveMs: number;
+  readonly loopIdleMs: number;
 }
 
 /** The status of an informer on `/debug/status`. */
@@ -87,6 +102,21 @@ function processStatus(
     upMs: nowMs - startedMs,
     ...(election && { election: { identity: election.identity, leases: election.leases() } }),
     informers: informers().map((informer) => informerStatus(informer, nowMs)),
+    process: processUsage(),
+  };
+}
+
+function processUsage(): ProcessUsage {
+  const { user, system } = process.cpuUsage();
+  const { used_heap_size: heapBytes, heap_size_limit: heapLimitBytes } = getHeapStatistics();
+  const { active, idle } = performance.eventLoopUtilization();
+  return {
+    residentBytes: process.memoryUsage.rss(),
+    heapBytes,
+    heapLimitBytes,
+    cpuMs: (user + system) / 1000,
+    loopActiveMs: active,
+    loopIdleMs: idle,
   };
 }
 

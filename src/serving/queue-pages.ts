@@ -47,6 +47,9 @@ export interface HotLoopView {
 export interface KeyHistoryView {
   readonly controller: string;
   readonly key: ObjectKey;
+  /** Number of syncs since the key was first remembered. */
+  readonly syncs: number;
+  readonly failures: number;
   /** Total duration of the key's syncs, in milliseconds. */
   readonly busyMs: number;
   /** The last syncs, oldest first. The last one may be running. */
@@ -59,7 +62,7 @@ export interface SyncView {
   readonly startedAt: string;
   readonly causes: readonly Cause[];
   /** Absent while the sync is running. */
-  readonly end?: { readonly tookMs: number; readonly result: string };
+  readonly end?: { readonly tookMs: number; readonly result: string; readonly error?: string };
 }
 
 /** Dependencies of `queuePages`. */
@@ -83,32 +86,26 @@ export interface QueuePagesDeps {
 const MAX_KEYS = 100;
 const MAX_RANKED = 20;
 
+/** Maximum number of keys in a list of all keys. */
+const MAX_LISTED = 10_000;
+
 /**
  * JSON pages that show why a key is synced, or why it is not. Each request costs time proportional to
  * the length of the queues. The pages contain object names and error messages, so restrict access.
  *
  * - `/debug/queues`: waiting keys with their causes, running syncs, hot loops, and rankings of keys by
- *   total time, by slowest sync and by syncs per minute.
+ *   total time, by slowest sync, by syncs per minute and by failures.
+ * - `/debug/keys`: all waiting, running and remembered keys with their last results, without causes.
  * - `/debug/why?key=NAMESPACE/NAME`: state of a key and its last syncs with causes, API calls and
  *   results; `&controller=NAME` selects a controller.
  */
 export function queuePages(deps: QueuePagesDeps): Pages {
   checkOptions(deps, DEPS, 'queuePages');
-  const { controllers, history, clock, redact } = deps;
+  const { controllers, redact } = deps;
   const json = jsonPages(redact);
   return new Map<string, (query: URLSearchParams) => Page>([
-    [
-      '/debug/queues',
-      () => {
-        const keys = history.all();
-        return json(200, {
-          controllers: controllers().map((controller) => queueOf(controller, deps)),
-          busiest: busiest(keys),
-          slowest: slowest(keys, MAX_RANKED),
-          hottest: hottest(keys, MAX_RANKED, clock.now()),
-        });
-      },
-    ],
+    ['/debug/queues', () => json(200, queuesReport(deps))],
+    ['/debug/keys', () => json(200, keysReport(deps))],
     [
       '/debug/why',
       (query) => {
@@ -129,11 +126,28 @@ export function queuePages(deps: QueuePagesDeps): Pages {
   ]);
 }
 
+/** Response of `/debug/queues`. */
+export type QueuesReport = ReturnType<typeof queuesReport>;
+
+function queuesReport(deps: QueuePagesDeps) {
+  const keys = deps.history.all();
+  return {
+    controllers: deps.controllers().map((controller) => queueOf(controller, deps)),
+    busiest: busiest(keys),
+    slowest: slowest(keys, MAX_RANKED),
+    hottest: hottest(keys, MAX_RANKED, deps.clock.now()),
+    failing: failing(keys),
+  };
+}
+
 function queueOf({ name, queue, hotLoops }: ControllerView, { history }: QueuePagesDeps) {
   const { ready, delayed, processing } = queue.snapshot();
   return {
     controller: name,
-    ready: bounded(ready),
+    ready: {
+      ...bounded(ready),
+      oldestMs: ready.reduce((most, { queuedMs }) => Math.max(most, queuedMs), 0),
+    },
     delayed: bounded(delayed.toSorted((a, b) => a.dueInMs - b.dueInMs)),
     processing: bounded(
       processing.map(({ key, forMs, again }) => {
@@ -147,6 +161,53 @@ function queueOf({ name, queue, hotLoops }: ControllerView, { history }: QueuePa
 
 function bounded<T>(all: readonly T[]): { readonly count: number; readonly keys: readonly T[] } {
   return { count: all.length, keys: all.slice(0, MAX_KEYS) };
+}
+
+/** Response of `/debug/keys`. */
+export type KeysReport = ReturnType<typeof keysReport>;
+
+/** State of one key in a list of all keys. */
+export interface ListedKey {
+  readonly controller: string;
+  readonly key: string;
+  readonly state: 'running' | 'ready' | 'delayed' | 'idle';
+  /** Milliseconds for which it runs, is ready, or is delayed; absent if it is idle. */
+  readonly stateMs?: number;
+  readonly syncs: number;
+  readonly failures: number;
+  readonly busyMs: number;
+  /** Start of the last sync, RFC 3339; absent if none is remembered. */
+  readonly startedAt?: string;
+  /** Result of the last finished sync. */
+  readonly result?: string;
+  readonly tookMs?: number;
+}
+
+function keysReport({ controllers, history }: QueuePagesDeps) {
+  const keys = new Map<string, ListedKey>();
+  const add = (controller: string, key: string, state: Partial<ListedKey>) => {
+    const id = `${controller} ${key}`;
+    const unknown = { controller, key, state: 'idle', syncs: 0, failures: 0, busyMs: 0 } as const;
+    keys.set(id, { ...unknown, ...keys.get(id), ...state });
+  };
+  for (const { controller, key, syncs, failures, busyMs, last } of history.all()) {
+    const startedAt = last.at(-1)?.startedAt;
+    const end = last.findLast((sync) => sync.end)?.end;
+    add(controller, key, {
+      syncs,
+      failures,
+      busyMs,
+      ...(startedAt !== undefined && { startedAt }),
+      ...(end && { result: end.result, tookMs: end.tookMs }),
+    });
+  }
+  for (const { name, queue } of controllers()) {
+    const { ready, delayed, processing } = queue.snapshot();
+    for (const { key, dueInMs } of delayed) add(name, key, { state: 'delayed', stateMs: dueInMs });
+    for (const { key, queuedMs } of ready) add(name, key, { state: 'ready', stateMs: queuedMs });
+    for (const { key, forMs } of processing) add(name, key, { state: 'running', stateMs: forMs });
+  }
+  return { count: keys.size, keys: [...keys.values()].slice(0, MAX_LISTED) };
 }
 
 function keyState(
@@ -190,6 +251,18 @@ function busiest(keys: readonly KeyHistoryView[]) {
     .toSorted((a, b) => b.busyMs - a.busyMs)
     .slice(0, MAX_RANKED)
     .map(({ last: _, ...totals }) => totals);
+}
+
+/** Ranks keys by failures since they were first remembered. */
+function failing(keys: readonly KeyHistoryView[]) {
+  return keys
+    .filter(({ failures }) => failures > 0)
+    .toSorted((a, b) => b.failures - a.failures)
+    .slice(0, MAX_RANKED)
+    .map(({ controller, key, syncs, failures, last }) => {
+      const failed = last.findLast(({ end }) => end?.error !== undefined);
+      return { controller, key, syncs, failures, error: failed?.end?.error };
+    });
 }
 
 /** Ranks keys by their slowest remembered sync. */

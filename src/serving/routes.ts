@@ -23,6 +23,8 @@ export interface Page {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
+  /** @default none, apart from those of every response */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Pages by path. */

@@ -30,6 +30,12 @@ export class Exposition {
     return found.reduce((sum, { value }) => sum + value, 0);
   }
 
+  /** Returns the different values of a label. */
+  valuesOf(name: string, label: string): string[] {
+    const samples = this.#samples.get(name) ?? [];
+    return [...new Set(samples.map(({ labels }) => labels.get(label) ?? ''))].toSorted();
+  }
+
   /** Returns the cumulative counts of a histogram, by upper bound. */
   buckets(name: string, labels: Readonly<Record<string, string>>): Buckets {
     const counts = new Map<number, number>();

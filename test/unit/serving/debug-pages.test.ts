@@ -49,7 +49,9 @@ describe('the status page', () => {
     pods.listed();
     pods.enter('watching');
     await clock.advance(2500);
-    const { now, ...rest } = status();
+    const { now, process: usage, ...rest } = status();
+    const { residentBytes = 0, heapBytes = 0 } = usage as Record<string, number>;
+    assert.ok(residentBytes > heapBytes && heapBytes > 0);
     assert.equal(now, new Date(clock.now()).toISOString());
     assert.deepEqual(rest, {
       version: 'v1',

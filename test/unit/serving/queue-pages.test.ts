@@ -102,6 +102,7 @@ describe('the queue pages', () => {
                 queuedMs: 1000,
               },
             ],
+            oldestMs: 1000,
           },
           delayed: {
             count: 2,
@@ -137,6 +138,36 @@ describe('the queue pages', () => {
         { ...ran, key: 'default/quick', tookMs: 1 },
       ],
       hottest: [],
+      failing: ['slow', 'quick'].map((name) => ({
+        controller: 'count',
+        key: key(name),
+        syncs: 1,
+        failures: 1,
+        error: 'password is ***',
+      })),
+    });
+  });
+
+  it('list all keys with their states and last results', async () => {
+    queue.add(key('running'));
+    queue.tryTake();
+    startSync('running');
+    run('failed', 7);
+    queue.add(key('failed'), { afterMs: 9000 });
+    queue.add(key('new'));
+    run('idle', 5);
+    await clock.advance(1000);
+    const none = { controller: 'count', syncs: 0, failures: 0, busyMs: 0 };
+    const startedAt = new Date(clock.now() - 1000).toISOString();
+    const failed = { ...none, syncs: 1, failures: 1, startedAt, result: 'error' };
+    assert.deepEqual(get('/debug/keys').body, {
+      count: 4,
+      keys: [
+        { ...failed, key: key('idle'), state: 'idle', busyMs: 5, tookMs: 5 },
+        { ...failed, key: key('failed'), state: 'delayed', stateMs: 8000, busyMs: 7, tookMs: 7 },
+        { ...none, key: key('running'), state: 'running', stateMs: 1000, startedAt },
+        { ...none, key: key('new'), state: 'ready', stateMs: 1000 },
+      ],
     });
   });
 

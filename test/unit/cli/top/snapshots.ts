@@ -24,6 +24,14 @@ export function snapshotOf({
       version: 'v1.2.3',
       now: '2026-09-01T00:01:00.000Z',
       upMs,
+      process: {
+        residentBytes: 0,
+        heapBytes: 0,
+        heapLimitBytes: 0,
+        cpuMs: 0,
+        loopActiveMs: 0,
+        loopIdleMs: 0,
+      },
       informers: [
         {
           name: 'pods',

@@ -1,0 +1,213 @@
+import type { KeysReport } from '../../queue-pages.ts';
+import { h, render } from './dom.ts';
+import type { Content, Element_ } from './dom.ts';
+import { duration } from './format.ts';
+import { keysOf } from './keys.ts';
+import { Monitor } from './monitor.ts';
+import { overviewOf, roleOf } from './overview.ts';
+import { linkTo, parseRoute } from './route.ts';
+import type { Route } from './route.ts';
+import { fetchJson, fetchSnapshot, StatusError } from './source.ts';
+import { badge } from './table.ts';
+
+/** Time between two updates, and the longest one while the program does not respond, in milliseconds. */
+const INTERVAL_MS = 2000;
+const MAX_INTERVAL_MS = 10_000;
+
+/** Whether the data is current. */
+type Connection =
+  | { readonly state: 'loading' | 'live' }
+  | { readonly state: 'lost' | 'forbidden'; readonly sinceMs: number; readonly reason: string };
+
+const monitor = new Monitor();
+let route: Route = parseRoute(location.hash);
+let connection: Connection = { state: 'loading' };
+let isPaused = false;
+let notice = '';
+let keys: KeysReport | undefined;
+let failures = 0;
+let timer: number | undefined;
+
+async function update(): Promise<void> {
+  window.clearTimeout(timer);
+  if (!isPaused && !document.hidden) {
+    try {
+      const snapshot = await fetchSnapshot();
+      if (route.view === 'keys') keys = await fetchJson<KeysReport>('keys');
+      if (monitor.record(snapshot)) notice = 'The program restarted.';
+      else if (connection.state === 'lost') notice = 'The program responds again.';
+      connection = { state: 'live' };
+      failures = 0;
+    } catch (error) {
+      failures++;
+      connection = lost(error);
+    }
+    draw();
+  }
+  window.clearTimeout(timer);
+  timer = window.setTimeout(
+    () => void update(),
+    Math.min(MAX_INTERVAL_MS, INTERVAL_MS * 2 ** Math.max(0, failures - 1)),
+  );
+}
+
+function lost(error: unknown): Connection {
+  const sinceMs = 'sinceMs' in connection ? connection.sinceMs : performance.now();
+  if (error instanceof StatusError) {
+    const reason = `${error.status}: ${error.message}`;
+    return { state: error.isForbidden ? 'forbidden' : 'lost', sinceMs, reason };
+  }
+  return {
+    state: 'lost',
+    sinceMs,
+    reason: error instanceof TypeError ? 'no connection' : String(error),
+  };
+}
+
+function connectionBadge(): Element_ {
+  if (isPaused) return badge('warning', 'Paused');
+  switch (connection.state) {
+    case 'loading':
+      return badge('neutral', 'Loading');
+    case 'live':
+      return badge('good', 'Live');
+    case 'lost':
+      return badge(
+        'bad',
+        `No response for ${duration(performance.now() - connection.sinceMs)}`,
+        connection.reason,
+      );
+    case 'forbidden':
+      return badge('bad', 'Access denied', connection.reason);
+  }
+}
+
+function header(): Element_ {
+  const latest = monitor.latest;
+  const role = latest && roleOf(latest.status);
+  return h(
+    'header',
+    { key: 'header' },
+    h('a', { class: 'skip', href: '#main', onclick: focusMain }, 'Skip to content'),
+    h('h1', {}, 'Controllers', latest && h('small', {}, ` ${latest.status.version}`)),
+    h(
+      'div',
+      { class: 'badges', role: 'status' },
+      connectionBadge(),
+      ' ',
+      role && badge(role.tone, role.text, role.note),
+    ),
+    h(
+      'form',
+      { role: 'search', 'aria-label': 'Find a key', class: 'find', onsubmit: find },
+      h('input', {
+        type: 'search',
+        name: 'key',
+        placeholder: 'namespace/name',
+        'aria-label': 'Key as namespace/name',
+        autocomplete: 'off',
+        spellcheck: 'false',
+      }),
+      h('button', { type: 'submit' }, 'Find'),
+    ),
+    h(
+      'button',
+      { type: 'button', 'aria-pressed': String(isPaused), onclick: pause },
+      isPaused ? 'Resume' : 'Pause',
+    ),
+    h(
+      'nav',
+      { 'aria-label': 'Views' },
+      [
+        ['', 'Overview'],
+        ['keys', 'Keys'],
+      ].map(([view = '', title = '']) =>
+        h(
+          'a',
+          { href: linkTo(view), 'aria-current': route.view === view ? 'page' : undefined },
+          title,
+        ),
+      ),
+    ),
+  );
+}
+
+function focusMain(event: Event): void {
+  event.preventDefault();
+  document.querySelector<HTMLElement>('main')?.focus();
+}
+
+function find(event: Event): void {
+  event.preventDefault();
+  if (!(event.target instanceof HTMLFormElement)) return;
+  const key = new FormData(event.target).get('key');
+  if (typeof key === 'string' && key.trim() !== '')
+    location.hash = linkTo('keys', { text: key.trim() });
+}
+
+function pause(): void {
+  isPaused = !isPaused;
+  draw();
+  if (!isPaused) void update();
+}
+
+function banner(): Content {
+  if (connection.state === 'forbidden') {
+    return h(
+      'p',
+      { class: 'banner bad', role: 'alert', key: 'banner' },
+      `The program denies access to its debug pages. ${connection.reason}`,
+    );
+  }
+  if (connection.state === 'lost') {
+    const old = monitor.latest ? ' The page shows the last values.' : '';
+    return h(
+      'p',
+      { class: 'banner bad', role: 'alert', key: 'banner' },
+      `The program does not respond (${connection.reason}).${old}`,
+    );
+  }
+  return notice !== '' && h('p', { class: 'banner', role: 'status', key: 'banner' }, notice);
+}
+
+function content(): Content {
+  const overview = monitor.overview();
+  if (!overview) {
+    return h(
+      'p',
+      { class: 'state', key: 'loading' },
+      connection.state === 'loading' ? 'Loading…' : 'No data was received yet.',
+    );
+  }
+  if (route.view === 'keys') return keysOf(keys, route, go, draw);
+  return h('div', { class: 'cards', key: 'overview' }, overviewOf(overview));
+}
+
+/** Shows another route without an entry in the history, for filters. */
+function go(link: string): void {
+  history.replaceState(null, '', link);
+  route = parseRoute(location.hash);
+  draw();
+}
+
+function draw(): void {
+  const root = document.querySelector('#page');
+  const main = h('main', { id: 'main', key: 'main', tabindex: -1 }, banner(), content());
+  if (root) render(root, [header(), main]);
+}
+
+window.addEventListener('hashchange', () => {
+  const before = route.view;
+  route = parseRoute(location.hash);
+  notice = '';
+  draw();
+  if (route.view !== before) {
+    window.scrollTo(0, 0);
+    void update();
+  }
+});
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden) void update();
+});
+draw();
+void update();

@@ -1,0 +1,63 @@
+import { Exposition } from '../../../util/exposition.ts';
+import type { Snapshot } from './monitor.ts';
+
+/** Timeout of a request, in milliseconds. */
+const TIMEOUT_MS = 8000;
+
+/** Response with a status other than 200. */
+export class StatusError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+
+  /** Whether the server asks for other credentials. */
+  get isForbidden(): boolean {
+    return this.status === 401 || this.status === 403;
+  }
+}
+
+/**
+ * Returns the text at a path relative to the page.
+ *
+ * @throws {StatusError} if the status is not 200
+ */
+async function text(path: string, init: RequestInit = {}): Promise<string> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await fetch(path, { ...init, signal, cache: 'no-store', redirect: 'error' });
+  const body = await response.text();
+  if (!response.ok) throw new StatusError(response.status, body.trim().slice(0, 500));
+  return body;
+}
+
+/** Returns the JSON at a path, or undefined if the server has no such page. */
+export async function fetchJson<T>(path: string): Promise<T | undefined> {
+  try {
+    return JSON.parse(await text(path)) as T;
+  } catch (error) {
+    if (error instanceof StatusError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+/** Changes a setting of the server. */
+export async function put(path: string, value: string): Promise<string> {
+  return text(path, { method: 'PUT', body: value });
+}
+
+/** Reads the state of the controllers. */
+export async function fetchSnapshot(): Promise<Snapshot> {
+  const [status, queues, metrics] = await Promise.all([
+    fetchJson<Snapshot['status']>('status'),
+    fetchJson<Snapshot['queues']>('queues'),
+    // A program without metrics has no such page.
+    text('../metrics').catch((error: unknown) => {
+      if (error instanceof StatusError && error.status === 404) return '';
+      throw error;
+    }),
+  ]);
+  if (!status || !queues) throw new Error('The server has no pages about controllers');
+  return { atMs: performance.now(), status, queues, metrics: new Exposition(metrics) };
+}
