@@ -10,7 +10,9 @@ export { formatLabelSelector, matchesLabels, parseLabelSelector } from './api/la
 export type { LabelSelector } from './api/label-selector.ts';
 export type {
   ApplyConfiguration,
+  ChangedObject,
   MergePatch,
+  NewObject,
   ObjectList,
   ObjectMeta,
   OwnerReference,
@@ -18,7 +20,6 @@ export type {
   UnstructuredObject,
   WatchEvent,
 } from './api/object.ts';
-export { isReadyAt } from './api/readiness.ts';
 export { compareResourceVersions } from './api/resource-version.ts';
 export { apiVersionOf, groupResourceOf } from './api/resource.ts';
 export type { ShardRange } from './api/shard-range.ts';

@@ -48,9 +48,27 @@ export interface KubernetesObject {
 }
 
 /** An object, or a part of one, in a create or apply request. The server sets the missing fields. */
-export type Draft<T extends KubernetesObject> = Omit<T, 'metadata' | 'status'> & {
+export type Draft<T extends KubernetesObject> = DraftFields<T> & {
   metadata: Partial<ObjectMeta>;
-} & (T extends { status?: infer S } ? { status?: S } : unknown);
+};
+
+/** The object of a create request: a draft. Parts can be read-only, such as constants and parts of cached objects. */
+export type NewObject<T extends KubernetesObject> = ReadonlyDraft<T> & {
+  readonly metadata: DeepReadonly<Partial<ObjectMeta>>;
+};
+
+/**
+ * The object of an update request. The server keeps or sets the missing metadata. An update with the resourceVersion
+ * `''` replaces the object also if it has changed.
+ */
+export type ChangedObject<T extends KubernetesObject> = NewObject<T> & {
+  readonly metadata: Readonly<Pick<ObjectMeta, 'name' | 'resourceVersion'>>;
+};
+
+type DraftFields<T extends KubernetesObject> = Omit<T, 'metadata' | 'status'> &
+  (T extends { status?: infer S } ? { status?: S } : unknown);
+
+type ReadonlyDraft<T extends KubernetesObject> = DraftFields<T> | DeepReadonly<DraftFields<T>>;
 
 /** An object of a kind that is known only at run time. Its other fields have the type `unknown`. */
 export interface UnstructuredObject extends KubernetesObject {

@@ -1,6 +1,7 @@
 import type {
   ApplyConfiguration,
-  Draft,
+  ChangedObject,
+  NewObject,
   KubernetesObject,
   MergePatch,
   ObjectList,
@@ -52,14 +53,14 @@ export interface Client {
   /** Creates an object. @throws {ApiError} of kind alreadyExists if the name is taken */
   create<T extends KubernetesObject>(
     resource: Resource<T>,
-    object: Draft<T>,
+    object: NewObject<T>,
     options?: WriteOptions,
   ): Promise<T>;
 
   /** Replaces the object; rejects with a `conflict` if `metadata.resourceVersion` is not current. */
   update<T extends KubernetesObject>(
     resource: Resource<T>,
-    object: T,
+    object: ChangedObject<T>,
     options?: WriteOptions & { readonly subresource?: string },
   ): Promise<T>;
 

@@ -1,7 +1,7 @@
 import { isApiError } from '../api/api-error.ts';
 import type { ObjectName } from '../api/object-key.ts';
 import { labelSelectorText } from '../api/label-selector.ts';
-import type { Draft, KubernetesObject, ObjectList } from '../api/object.ts';
+import type { ChangedObject, KubernetesObject, NewObject, ObjectList } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import { collectionPath, groupResourceOf, objectPath } from '../api/resource.ts';
 import { systemClock } from '../util/clock.ts';
@@ -291,7 +291,7 @@ export class HttpClient implements Client {
 
   async create<T extends KubernetesObject>(
     resource: Resource<T>,
-    object: Draft<T>,
+    object: NewObject<T>,
     options: WriteOptions = {},
   ): Promise<T> {
     checkOptions(options, WRITE_OPTIONS, 'create');
@@ -306,7 +306,7 @@ export class HttpClient implements Client {
 
   async update<T extends KubernetesObject>(
     resource: Resource<T>,
-    object: T,
+    object: ChangedObject<T>,
     options: UpdateOptions = {},
   ): Promise<T> {
     checkOptions(options, UPDATE_OPTIONS, 'update');

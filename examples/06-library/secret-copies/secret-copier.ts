@@ -68,8 +68,8 @@ function secretCopier(hub: ControllerKit, member: ControllerKit): Controller {
         await remove(copy);
         return done();
       }
-      const { uid, resourceVersion, creationTimestamp } = copy.metadata;
-      const metadata = { ...desired.metadata, uid, resourceVersion, creationTimestamp };
+      const { uid, resourceVersion } = copy.metadata;
+      const metadata = { ...desired.metadata, uid, resourceVersion };
       await client.update(SECRETS, { ...desired, metadata }, { fieldManager: COMPONENT, signal });
       return done();
     },

@@ -1,13 +1,18 @@
 import { test } from 'node:test';
-import type { ConfigMap, Deployment, Pod } from '../../../src/api/builtin.ts';
-import type { ApplyConfiguration, KubernetesObject } from '../../../src/api/object.ts';
+import type { ClusterRole, ConfigMap, Deployment, Pod } from '../../../src/api/builtin.ts';
+import type {
+  ApplyConfiguration,
+  ChangedObject,
+  KubernetesObject,
+  NewObject,
+} from '../../../src/api/object.ts';
 import type {
   MergePatch,
   StrategicMergePatch,
   UnstructuredObject,
 } from '../../../src/api/object.ts';
 
-/** `tsc` checks the test: each `@ts-expect-error` fails if the line below compiles. */
+/** `tsc` checks the tests: each `@ts-expect-error` fails if the line below compiles. */
 test('the compiler rejects fields of patches that a kind does not have', () => {
   const identity = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web' } };
   const applied: ApplyConfiguration<Deployment> = {
@@ -46,4 +51,20 @@ test('the compiler rejects fields of patches that a kind does not have', () => {
   const unstructured: MergePatch<UnstructuredObject> = { spec: { anything: 1 } };
   void [applied, contaners, nameless, anonymous, dato, removed, text, partial];
   void [retained, item, ordered, misspelt, untyped, unstructured];
+});
+
+test('a request to create or update an object accepts constants, and only the metadata that a client sets', () => {
+  const rules = [{ apiGroups: [''], resources: ['pods'], verbs: ['get', 'list'] }] as const;
+  const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', rules };
+  const created: NewObject<ClusterRole> = { ...role, metadata: { name: 'a' } };
+  const metadata = { name: 'a', resourceVersion: '1' };
+  const updated: ChangedObject<ClusterRole> = { ...role, metadata };
+  // @ts-expect-error an update without a resourceVersion, which would overwrite other changes
+  const blind: ChangedObject<ClusterRole> = { ...role, metadata: { name: 'a' } };
+  // @ts-expect-error a misspelt field
+  const misspelt: NewObject<ClusterRole> = { ...role, metadata: { name: 'a' }, rulez: [] };
+  const wrong = { ...role, metadata: { name: 'a' }, rules: ['get'] as const };
+  // @ts-expect-error a value of another type in a constant
+  const text: NewObject<ClusterRole> = wrong;
+  void [created, updated, blind, misspelt, text];
 });
