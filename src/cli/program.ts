@@ -27,18 +27,21 @@ export interface ControllerSettings<F extends Flags = Flags> {
   readonly flags: FlagValues<F>;
 }
 
-/** Builds a controller. Called once, before any request is sent. */
+/** Builds the controller of a name, or several. Called once, before any request is sent. */
 export type ControllerBuilder<F extends Flags = Flags> = {
   // A method, because a builder that uses the program's own flags is one for any flags.
-  /** Returns the controller of the kit with these settings. */
-  build(kit: ControllerKit, settings: ControllerSettings<F>): Controller;
+  /** Returns the controllers of the kit with these settings. */
+  build(kit: ControllerKit, settings: ControllerSettings<F>): Controller | readonly Controller[];
 }['build'];
 
 /** Controller of a program: either `build` or `load` must be given. */
 export interface ProgramController<F extends Flags = Flags> {
   /** The reconciled kind. */
   readonly resource: Resource;
-  /** Builds the controller when `run` starts. */
+  /**
+   * Builds the controller when `run` starts. It may return several controllers, which `--controllers` enables
+   * together: with an `objectTimer`, or one for each cluster.
+   */
   readonly build?: ControllerBuilder<F>;
   /** Imports the module with the builder when `run` starts, so that `--help` and `version` do not import it. */
   readonly load?: () => Promise<ControllerBuilder<F>>;

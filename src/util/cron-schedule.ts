@@ -60,6 +60,17 @@ export class CronSchedule {
     }
   }
 
+  /** Returns why the arguments of the constructor are malformed, or undefined. */
+  static problemOf(schedule: string, timeZone?: string): string | undefined {
+    try {
+      void new CronSchedule(schedule, timeZone);
+      return undefined;
+    } catch (error) {
+      if (error instanceof RangeError) return error.message;
+      throw error;
+    }
+  }
+
   /**
    * Returns the first scheduled time after `ms`, in milliseconds since the epoch. Undefined if there is none
    * in eight years, as with February 30.

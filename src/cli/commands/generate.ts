@@ -21,6 +21,9 @@ const MANIFEST = /\.(?:ya?ml|json)$/;
 /** Names of modules, which define kinds by `customResource`. */
 const MODULE = /\.[cm]?[jt]s$/;
 
+/** Value of `--out` for standard output, as in kubectl. */
+const STDOUT = '-';
+
 const COMMAND = '`crd-controller generate`';
 
 type GeneratedFile = Pick<GeneratedModule, 'fileName' | 'text'>;
@@ -45,6 +48,15 @@ export async function generate(
   }
   if (files.length === 0) {
     throw new UsageError(`No CustomResourceDefinition in ${paths.map(goQuote).join(', ')}`);
+  }
+  if (out === STDOUT) {
+    if (check || definitions.length > 0) {
+      throw new UsageError(
+        `--out=- prints the CRDs of modules: do not use it with ${check ? '--check' : 'CRDs'}`,
+      );
+    }
+    print(files.map(({ text }) => text.trimEnd()).join('\n---\n'));
+    return EXIT_OK;
   }
   const stale: GeneratedFile[] = [];
   const writing = <T>(action: () => Promise<T>) => onPath(`cannot use --out=${out}`, action);

@@ -510,7 +510,7 @@ export const GENERATE_OPTIONS = {
     'Files',
     {
       out: textOption({
-        help: 'Folder to write to',
+        help: 'Folder to write to, or "-" to print CRDs to standard output',
         default: 'src/generated',
         completion: 'folder',
       }),

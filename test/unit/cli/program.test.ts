@@ -34,7 +34,15 @@ function greeter(): { program: ProgramOptions; greetings: string[]; settings: ob
           settings.push(others);
           const namespaces = kit.informers.for(NAMESPACES);
           const recorder = kit.events.recorder('greeter');
-          return new Controller(kit, {
+          const other = new Controller(kit, {
+            name: 'other',
+            kind: 'Namespace',
+            sync: async (key) => {
+              greetings.push(`other ${key}`);
+              return done();
+            },
+          }).for(namespaces);
+          const greeting = new Controller(kit, {
             name: 'greetings',
             kind: 'Namespace',
             sync: async (key) => {
@@ -44,6 +52,7 @@ function greeter(): { program: ProgramOptions; greetings: string[]; settings: ob
               return done();
             },
           }).for(namespaces);
+          return [greeting, other];
         },
       },
     },
@@ -126,6 +135,7 @@ describe('A program of a user', () => {
       );
       assert.equal(code, 0, output);
       assert.ok(greetings.includes('Hi default 3'), greetings.join());
+      assert.ok(greetings.includes('other default'), greetings.join());
       assert.deepEqual(settings, [{ namespaces: [], concurrency: 4 }]);
       const agents = server.requests.recent.map(({ userAgent }) => userAgent);
       assert.deepEqual(

@@ -43,7 +43,10 @@ describe('A cron schedule', () => {
   it('is rejected if it is malformed', () => {
     for (const schedule of ['* * * *', '60 * * * *', '*/0 * * * *', '5-1 * * * *', 'a * * * *']) {
       assert.throws(() => new CronSchedule(schedule), RangeError, schedule);
+      assert.ok(CronSchedule.problemOf(schedule), schedule);
     }
     assert.throws(() => new CronSchedule('* * * * *', 'Nowhere'), RangeError);
+    assert.match(CronSchedule.problemOf('* * * * *', 'Nowhere') ?? '', /Nowhere/);
+    assert.equal(CronSchedule.problemOf('@daily', 'Europe/Berlin'), undefined);
   });
 });

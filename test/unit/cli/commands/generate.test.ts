@@ -43,8 +43,8 @@ function newProject(context: TestContext) {
       writeFileSync(join(folder, name), text);
       return join(folder, name);
     },
-    run: (paths: readonly string[], check = false) =>
-      generate(paths, { out, check } as Parameters<typeof generate>[1], {
+    run: (paths: readonly string[], check = false, to = out) =>
+      generate(paths, { out: to, check } as Parameters<typeof generate>[1], {
         print: (line) => lines.push(line),
       }),
   };
@@ -139,6 +139,9 @@ test('writes the CRDs of the kinds that a module defines', async (context) => {
     ['v1', 'v1beta1'],
   );
   assert.equal(await run([file], true), 0);
+  lines.length = 0;
+  assert.equal(await run([file, file], false, '-'), 0);
+  assert.equal(`${lines.join()}\n`, `${text}---\n${text}`);
   writeFileSync(path, text.replace('v1beta1', 'v1beta2'));
   assert.equal(await run([file], true), 1);
   assert.equal(await run([file]), 0);
@@ -165,6 +168,7 @@ test('names the file of an invalid CRD', async (context) => {
     [[write('bad.ts', 'throw new Error("no");')], /^cannot import .*bad\.ts: no$/],
     [[join(folder, 'other')], /^No CustomResourceDefinition in ".*other"$/],
   ];
+  await assert.rejects(run([write('a.yaml', crd('A'))], false, '-'), /^UsageError: --out=- prints/);
   for (const [paths, message] of refusals) {
     await assert.rejects(run(paths), (error) => {
       assert.ok(error instanceof UsageError);
