@@ -18,7 +18,13 @@ export type { Leadership, ManagerOptions, Stage } from './manager/manager.ts';
 export { SinglePass } from './manager/single-pass.ts';
 export type { SinglePassDeps, SinglePassOptions } from './manager/single-pass.ts';
 export type { DebugOptions } from './manager/run-controllers.ts';
-export type { StatusEvent, StatusReport, ObjectWithStatus } from './manager/status-writer.ts';
+export type {
+  ObjectWithStatus,
+  ReadinessEvent,
+  StatusEvent,
+  StatusReport,
+  StatusWriterDeps,
+} from './manager/status-writer.ts';
 export type {
   OpenTelemetryApi,
   OpenTelemetrySpan,

@@ -68,7 +68,8 @@ export type ChangedObject<T extends KubernetesObject> = NewObject<T> & {
 type DraftFields<T extends KubernetesObject> = Omit<T, 'metadata' | 'status'> &
   (T extends { status?: infer S } ? { status?: S } : unknown);
 
-type ReadonlyDraft<T extends KubernetesObject> = DraftFields<T> | DeepReadonly<DraftFields<T>>;
+type ReadonlyDraft<T extends KubernetesObject> =
+  DraftFields<T> | { readonly [K in keyof DraftFields<T>]: DeepReadonly<DraftFields<T>[K]> };
 
 /** An object of a kind that is known only at run time. Its other fields have the type `unknown`. */
 export interface UnstructuredObject extends KubernetesObject {

@@ -1,6 +1,6 @@
 import { ApiError, isApiError } from '../api/api-error.ts';
 import { covers } from '../api/equal.ts';
-import type { DeepReadonly, Draft, KubernetesObject } from '../api/object.ts';
+import type { DeepReadonly, KubernetesObject, NewObject } from '../api/object.ts';
 import { controllerOf, isControlledBy } from '../api/metadata.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
@@ -13,7 +13,7 @@ export interface ChildOptions<T extends KubernetesObject> {
   readonly resource: Resource<T>;
   readonly owner: DeepReadonly<KubernetesObject>;
   /** Complete, with the controller reference to `owner`. */
-  readonly desired: Draft<T> & { metadata: { name: string } };
+  readonly desired: NewObject<T> & { readonly metadata: { readonly name: string } };
   /** The object of this name in the cache. */
   readonly cached: DeepReadonly<T> | undefined;
   /** Name of the writer in managedFields. */

@@ -167,7 +167,7 @@ export interface OwnsOptions<T extends KubernetesObject> extends WatchesOptions<
   /**
    * Maps an object without an owner of the kind to the owners that want a child of its name: they wait
    * until the name is free. Keys that are not in the cache of the owners are ignored. Use `keyOf` if
-   * children have the name of their owner, `mapByChildName` if an index knows the names.
+   * children have the name of their owner, `mapByName` if an index knows the names.
    * @default changes of such objects enqueue nothing
    */
   readonly orNamed?: MapFunction<T> | undefined;

@@ -179,24 +179,25 @@ export function mapToOwner(
 }
 
 /**
- * Returns the function that maps an object to the owners that want a child of its name, for
- * `owns(informer, kind, { orNamed })`. Adds an index to `owners`.
+ * Returns the function that maps an object to the objects of `informer` that refer to it by name, in the same
+ * namespace. For `watches(configMaps, map)`, if the spec names a ConfigMap, and for `owns(informer, kind, { orNamed:
+ * map })`, if the spec names the owned object. Adds an index to `informer`.
  *
  * @param index name of the index, unique in the informer
- * @param childName returns the name of the child that an owner wants, or undefined
+ * @param nameIn returns the name that an object of `informer` refers to, or undefined
  */
-export function mapByChildName<O extends KubernetesObject>(
-  owners: SharedInformer<O>,
+export function mapByName<T extends KubernetesObject>(
+  informer: SharedInformer<T>,
   index: string,
-  childName: (owner: DeepReadonly<O>) => string | undefined,
+  nameIn: (object: DeepReadonly<T>) => string | undefined,
 ): MapFunction {
-  owners.addIndexers({
-    [index]: (owner: DeepReadonly<O>) => {
-      const name = childName(owner);
-      return name === undefined ? [] : [objectKey(owner.metadata.namespace, name)];
+  informer.addIndexers({
+    [index]: (object: DeepReadonly<T>) => {
+      const name = nameIn(object);
+      return name === undefined ? [] : [objectKey(object.metadata.namespace, name)];
     },
   });
-  return (object) => owners.lister.indexKeys(index, keyOf(object));
+  return (object) => informer.lister.indexKeys(index, keyOf(object));
 }
 
 /** Name of the index of `ownerIndexers`. */

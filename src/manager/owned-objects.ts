@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isApiError } from '../api/api-error.ts';
 import { controllerReference } from '../api/metadata.ts';
 import { objectKey } from '../api/object-key.ts';
-import type { DeepReadonly, Draft, KubernetesObject } from '../api/object.ts';
+import type { DeepReadonly, KubernetesObject, NewObject } from '../api/object.ts';
 import { apiVersionOf, groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
@@ -14,7 +14,10 @@ import type { ChildContext, ChildOutcome } from './child.ts';
 import { OWNER_INDEX, ownerIndexers } from './enqueue.ts';
 
 /** Rules for the owned objects of one kind. */
-export interface OwnedKindOptions<T extends KubernetesObject> {
+export interface OwnedKindOptions<
+  T extends KubernetesObject,
+  O extends KubernetesObject = KubernetesObject,
+> {
   /**
    * Whether objects that differ from the desired state are updated. Set it to false for kinds whose spec cannot be
    * changed, such as Jobs.
@@ -32,13 +35,14 @@ export interface OwnedKindOptions<T extends KubernetesObject> {
    * Whether objects that `ensure` no longer receives are deleted; a function selects them.
    * @default false
    */
-  readonly prune?: boolean | ((object: DeepReadonly<T>) => boolean) | undefined;
+  readonly prune?:
+    boolean | ((object: DeepReadonly<T>, owner: DeepReadonly<O>) => boolean) | undefined;
   /**
    * Decides whether an object with the name of a desired one and without a controller is adopted. It is then updated,
    * and deleted with its owner.
    * @default never: `ensure` reports a name collision
    */
-  readonly adopt?: ((object: DeepReadonly<T>) => boolean) | undefined;
+  readonly adopt?: ((object: DeepReadonly<T>, owner: DeepReadonly<O>) => boolean) | undefined;
 }
 
 const OPTIONS: OptionNames<OwnedKindOptions<KubernetesObject>> = {
@@ -49,20 +53,20 @@ const OPTIONS: OptionNames<OwnedKindOptions<KubernetesObject>> = {
 };
 
 /** The desired state of an owned object. Namespace and owner reference are those of the owner by default. */
-export type OwnedDraft<T extends KubernetesObject = KubernetesObject> = Draft<T> & {
-  metadata: { name: string };
+export type OwnedDraft<T extends KubernetesObject = KubernetesObject> = NewObject<T> & {
+  readonly metadata: { readonly name: string };
 };
 
 /** Rules of one kind, independent of its type. */
-interface OwnedKind {
+interface OwnedKind<O extends KubernetesObject> {
   readonly resource: Resource;
   ensure(
     context: ChildContext,
-    owner: DeepReadonly<KubernetesObject>,
+    owner: DeepReadonly<O>,
     draft: OwnedDraft,
   ): Promise<ChildOutcome<KubernetesObject>>;
   /** Returns the owned objects that are pruned if they are not desired. */
-  prunable(owner: DeepReadonly<KubernetesObject>): DeepReadonly<KubernetesObject>[];
+  prunable(owner: DeepReadonly<O>): DeepReadonly<KubernetesObject>[];
 }
 
 /** Number of objects whose last applied state is remembered; older ones are applied once more. */
@@ -73,10 +77,10 @@ const MAX_APPLIED = 10_000;
  * kinds. Objects are created by POST and updated by server-side apply, so fields that others added stay; see
  * `ensureChild`. Call `Controller.owns` for each kind, so that changes of owned objects are reverted.
  */
-export class OwnedObjects {
-  readonly #owner: Resource;
+export class OwnedObjects<O extends KubernetesObject = KubernetesObject> {
+  readonly #owner: Resource<O>;
   readonly #fieldManager: string;
-  readonly #kinds = new Map<string, OwnedKind>();
+  readonly #kinds = new Map<string, OwnedKind<O>>();
   /** Hash of the state that was last applied, by uid. */
   readonly #applied = new LruMap<string, string>(MAX_APPLIED);
 
@@ -84,7 +88,7 @@ export class OwnedObjects {
    * @param owner resource of the owners
    * @param fieldManager name of the writer in managedFields
    */
-  constructor(owner: Resource, fieldManager: string) {
+  constructor(owner: Resource<O>, fieldManager: string) {
     this.#owner = owner;
     this.#fieldManager = fieldManager;
   }
@@ -92,7 +96,7 @@ export class OwnedObjects {
   /** Adds the kind of `informer` to those that `ensure` writes. Call it before the controllers start. */
   add<T extends KubernetesObject>(
     informer: SharedInformer<T>,
-    options: OwnedKindOptions<T> = {},
+    options: OwnedKindOptions<T, O> = {},
   ): this {
     checkOptions(options, OPTIONS, 'OwnedObjects.add');
     const { resource, lister } = informer;
@@ -104,8 +108,8 @@ export class OwnedObjects {
         const desired = this.#complete(draft, resource, owner);
         const { name, namespace } = desired.metadata;
         const cached = lister.get(objectKey(namespace, name));
-        const hash = createHash('sha256').update(JSON.stringify(desired)).digest('base64');
-        const isApplied = !removeFields || this.#applied.get(cached?.metadata.uid ?? '') === hash;
+        const hash = update && removeFields ? hashOf(desired) : undefined;
+        const isApplied = this.#applied.get(cached?.metadata.uid ?? '') === hash;
         const outcome = await ensureChild<T>(context, {
           resource,
           owner,
@@ -113,23 +117,22 @@ export class OwnedObjects {
           desired: desired as OwnedDraft<T>,
           cached,
           fieldManager: this.#fieldManager,
-          update: update && (isApplied || 'always'),
-          adopt: adopt && (async (object) => adopt(object) && this.#exists(context, owner)),
+          update: hash === undefined || isApplied ? update : 'always',
+          adopt: adopt && (async (object) => adopt(object, owner) && this.#exists(context, owner)),
         });
         const { kind, object } = outcome;
-        if (kind !== 'nameCollision' && kind !== 'terminating') {
+        if (hash !== undefined && kind !== 'nameCollision' && kind !== 'terminating') {
           this.#applied.set(object.metadata.uid, hash);
         }
         return outcome;
       },
-      prunable: ({ metadata }) => {
+      prunable: (owner) => {
         if (prune === false) return [];
-        return lister
-          .byIndex(OWNER_INDEX, metadata.uid)
-          .filter(
-            (object) =>
-              object.metadata.deletionTimestamp === undefined && (prune === true || prune(object)),
-          );
+        return this.of(informer, owner).filter(
+          (object) =>
+            object.metadata.deletionTimestamp === undefined &&
+            (prune === true || prune(object, owner)),
+        );
       },
     });
     return this;
@@ -138,7 +141,7 @@ export class OwnedObjects {
   /** Returns the cached objects of the kind of `informer` that `owner` controls. */
   of<T extends KubernetesObject>(
     informer: SharedInformer<T>,
-    owner: DeepReadonly<KubernetesObject>,
+    owner: DeepReadonly<O>,
   ): DeepReadonly<T>[] {
     return informer.lister.byIndex(OWNER_INDEX, owner.metadata.uid);
   }
@@ -153,7 +156,7 @@ export class OwnedObjects {
    */
   async ensure(
     context: ChildContext,
-    owner: DeepReadonly<KubernetesObject>,
+    owner: DeepReadonly<O>,
     desired: readonly (OwnedDraft & Readonly<Record<string, unknown>>)[],
   ): Promise<ChildOutcome<KubernetesObject>[]> {
     if (owner.metadata.deletionTimestamp !== undefined) return [];
@@ -211,6 +214,10 @@ export class OwnedObjects {
       throw error;
     }
   }
+}
+
+function hashOf(draft: OwnedDraft): string {
+  return createHash('sha256').update(JSON.stringify(draft)).digest('base64');
 }
 
 function kindId(apiVersion: string, kind: string): string {

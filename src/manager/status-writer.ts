@@ -1,14 +1,20 @@
 import { ApiError, isApiError } from '../api/api-error.ts';
+import type { Condition } from '../api/conditions.ts';
 import { equalJson } from '../api/equal.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import type { ObjectName } from '../api/object-key.ts';
+import { withReadiness } from '../api/readiness.ts';
+import type { Readiness } from '../api/readiness.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
+import type { EventBroadcaster } from '../record/event-broadcaster.ts';
 import type { EventRecorder, RecordResult } from '../record/event-recorder.ts';
 import { checkOptions } from '../util/check-options.ts';
 import { isRecord } from '../util/values.ts';
 import type { OptionNames } from '../util/check-options.ts';
+import { systemClock } from '../util/clock.ts';
+import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { LruMap } from '../util/lru-map.ts';
 import { TerminalError } from '../workqueue/outcome.ts';
@@ -36,17 +42,25 @@ export interface StatusEvent {
   readonly repeats?: boolean | undefined;
 }
 
-/** The result of a sync. */
-export interface StatusReport<T extends ObjectWithStatus> {
+/** An event with the reason and message of a readiness, unless it has its own. */
+export type ReadinessEvent = Pick<StatusEvent, 'type'> & Partial<StatusEvent>;
+
+/**
+ * The result of a sync: a complete status; or a readiness, if the status of the kind has the fields `conditions`
+ * and `observedGeneration`.
+ */
+export type StatusReport<T extends ObjectWithStatus> =
+  | CompleteReport<T>
+  | (keyof StatusWithReadiness extends keyof NonNullable<T['status']> ? ReadinessReport<T> : never);
+
+interface ReportOf<T extends ObjectWithStatus, E> {
   readonly object: DeepReadonly<T>;
-  /** The complete status. */
-  readonly status: NonNullable<T['status']>;
   /**
    * Recorded before the status is written, so that a crash in between repeats the event and does not
    * lose it. Recorded once, if the same write is retried.
    * @default none
    */
-  readonly event?: StatusEvent | undefined;
+  readonly event?: E | undefined;
   /**
    * Thrown after the status is written; a `TerminalError` only if the status changed.
    * @default undefined: the sync succeeded
@@ -54,12 +68,51 @@ export interface StatusReport<T extends ObjectWithStatus> {
   readonly error?: Error | undefined;
 }
 
+interface CompleteReport<T extends ObjectWithStatus> extends ReportOf<T, StatusEvent> {
+  readonly readiness?: undefined;
+  readonly status: NonNullable<T['status']>;
+}
+
+interface ReadinessReport<T extends ObjectWithStatus> extends ReportOf<T, ReadinessEvent> {
+  /** Sets the conditions, as `withReadiness`, and `observedGeneration`. */
+  readonly readiness: Readiness;
+  /**
+   * Other fields to set; undefined removes a field. Fields that are not given are unchanged.
+   * @default none
+   */
+  readonly status?: OtherFields<NonNullable<T['status']>> | undefined;
+}
+
+type OtherFields<S> = {
+  readonly [K in Exclude<keyof S, keyof StatusWithReadiness>]?: S[K] | undefined;
+};
+
+interface StatusWithReadiness {
+  readonly observedGeneration?: number;
+  readonly conditions?: readonly Condition[];
+}
+
 const REPORT: OptionNames<StatusReport<ObjectWithStatus>> = {
   object: true,
+  readiness: true,
   status: true,
   event: true,
   error: true,
 };
+
+/** Dependencies of `StatusWriter`: a `ControllerKit`. */
+export interface StatusWriterDeps {
+  /**
+   * Returns the recorder of the events of `report`.
+   * @default none: `report` throws if it gets an event
+   */
+  readonly events?: Pick<EventBroadcaster, 'recorder'> | undefined;
+  /**
+   * Provides the transition times of conditions.
+   * @default systemClock
+   */
+  readonly clock?: Pick<Clock, 'now'> | undefined;
+}
 
 /** Number of failed writes that are remembered; the events of older ones may be recorded again. */
 const MAX_FAILURES = 1000;
@@ -78,19 +131,25 @@ export class StatusWriter<T extends ObjectWithStatus> {
   readonly #resource: Resource<T>;
   readonly #fieldManager: string;
   readonly #recorder: EventRecorder | undefined;
+  readonly #clock: Pick<Clock, 'now'>;
   readonly #pruned = new Set<string>();
   /** By uid. */
   readonly #failed = new LruMap<string, FailedWrite>(MAX_FAILURES);
   #hasSubresource = true;
 
   /**
-   * @param fieldManager name of the writer in managedFields
-   * @param recorder records the events of `report`: `kit.events.recorder(fieldManager)`
+   * @param fieldManager name of the writer in managedFields, and component of its events
+   * @param deps the kit of the controller
    */
-  constructor(resource: Resource<T>, fieldManager: string, recorder?: EventRecorder) {
+  constructor(
+    resource: Resource<T>,
+    fieldManager: string,
+    { events, clock = systemClock }: StatusWriterDeps = {},
+  ) {
     this.#resource = resource;
     this.#fieldManager = fieldManager;
-    this.#recorder = recorder;
+    this.#recorder = events?.recorder(fieldManager);
+    this.#clock = clock;
   }
 
   /** False after the server answered that the resource has no status subresource. */
@@ -112,7 +171,7 @@ export class StatusWriter<T extends ObjectWithStatus> {
    */
   async report(context: StatusContext, report: StatusReport<T>): Promise<boolean> {
     checkOptions(report, REPORT, 'report');
-    const { object, status, event, error } = report;
+    const { object, status, event, error } = this.#complete(report);
     const isNew = this.differs(object, status);
     if (event && (event.repeats || (isNew && !this.#hasFailed(object, status)))) {
       await this.#record(object, event).attempted(context.signal);
@@ -122,10 +181,26 @@ export class StatusWriter<T extends ObjectWithStatus> {
     return isNew;
   }
 
+  #complete(report: CompleteReport<T> | ReadinessReport<T>): CompleteReport<T> {
+    if (!report.readiness) return report;
+    const { object, readiness, status, error, event } = report;
+    const present: DeepReadonly<StatusWithReadiness> = object.status ?? {};
+    const { generation: observedGeneration = 0 } = object.metadata;
+    const now = this.#clock.now();
+    const conditions = withReadiness(present.conditions, readiness, observedGeneration, now);
+    const { reason, message } = readiness;
+    return {
+      object,
+      status: { ...present, ...status, observedGeneration, conditions },
+      event: event && { reason, message, ...event },
+      error,
+    };
+  }
+
   #record(object: DeepReadonly<T>, { type, reason, message }: StatusEvent): RecordResult {
     if (!this.#recorder) {
       throw new TypeError(
-        `StatusWriter has no recorder for the event ${reason}: pass it to new StatusWriter()`,
+        `StatusWriter has no recorder for the event ${reason}: pass the kit to new StatusWriter()`,
       );
     }
     return type === 'Normal'

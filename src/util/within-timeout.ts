@@ -47,8 +47,11 @@ function timeUp(timeoutMs: number): TimeoutError {
   return new TimeoutError(`not done within ${timeoutMs / 1000} s`);
 }
 
+/** Limit of an operation. */
 export interface TimeLimit {
   readonly clock: Pick<Clock, 'after'>;
+  /** In milliseconds. */
   readonly timeoutMs: number;
+  /** The signal of the caller. */
   readonly signal?: AbortSignal | undefined;
 }

@@ -6,7 +6,6 @@ import {
   keyOf,
   predicates,
   StatusWriter,
-  withReadiness,
 } from 'crd-controller';
 import type {
   Condition,
@@ -56,7 +55,7 @@ export function greetingController(
 ): Controller {
   const greetings = kit.informers.for(GREETINGS, { namespaces });
   const configMaps = kit.informers.for(CONFIG_MAPS, { namespaces });
-  const statuses = new StatusWriter(GREETINGS, COMPONENT, kit.events.recorder(COMPONENT));
+  const statuses = new StatusWriter(GREETINGS, COMPONENT, kit);
   return new Controller(kit, {
     name: 'greeting',
     kind: GREETINGS.kind,
@@ -64,7 +63,7 @@ export function greetingController(
       const greeting = greetings.lister.get(key);
       // The garbage collector deletes the ConfigMap of a deleted Greeting.
       if (!greeting || greeting.metadata.deletionTimestamp) return done();
-      const { name, namespace = '', generation = 0 } = greeting.metadata;
+      const { name, namespace = '' } = greeting.metadata;
       const { kind } = await ensureChild(context, {
         resource: CONFIG_MAPS,
         owner: greeting,
@@ -78,15 +77,10 @@ export function greetingController(
         fieldManager: COMPONENT,
       });
       const readiness = readinessOf(kind, name);
-      const { reason, message } = readiness;
-      const { conditions } = greeting.status ?? {};
       await statuses.report(context, {
         object: greeting,
-        status: {
-          observedGeneration: generation,
-          conditions: withReadiness(conditions, readiness, generation, kit.clock.now()),
-        },
-        event: { type: readiness.kind === 'ready' ? 'Normal' : 'Warning', reason, message },
+        readiness,
+        event: { type: readiness.kind === 'ready' ? 'Normal' : 'Warning' },
       });
       return done();
     },

@@ -1,7 +1,6 @@
-import { Controller, CronSchedule, done, mapByChildName, objectKey } from 'crd-controller';
-import { OwnedObjects, requeueAt, StatusWriter, withReadiness } from 'crd-controller';
+import { Controller, CronSchedule, done, mapByName, objectKey } from 'crd-controller';
+import { isReadyAt, OwnedObjects, requeueAt, StatusWriter } from 'crd-controller';
 import { CONFIG_MAPS, JOBS } from 'crd-controller/kinds';
-import { isReadyAt } from 'crd-controller/objects';
 import type { ChildOutcome, ControllerKit, DeepReadonly } from 'crd-controller';
 import type { KubernetesObject, OwnedDraft, Readiness } from 'crd-controller';
 import type { Job } from 'crd-controller/kinds';
@@ -19,7 +18,7 @@ export function backupController(kit: ControllerKit): Controller {
   const configMaps = kit.informers.for(CONFIG_MAPS, OWNED);
   const jobs = kit.informers.for(JOBS, OWNED);
   const owned = new OwnedObjects(BACKUPS, COMPONENT).add(configMaps).add(jobs, { update: false });
-  const statuses = new StatusWriter(BACKUPS, COMPONENT, kit.events.recorder(COMPONENT));
+  const statuses = new StatusWriter(BACKUPS, COMPONENT, kit);
 
   return new Controller(kit, {
     name: 'backup',
@@ -28,9 +27,10 @@ export function backupController(kit: ControllerKit): Controller {
       const backup = backups.lister.get(key);
       if (!backup || backup.metadata.deletionTimestamp) return done();
       const { metadata, spec, status = {} } = backup;
-      const { name, generation = 0, creationTimestamp } = metadata;
+      const { name, creationTimestamp } = metadata;
       const now = kit.clock.now();
-      const schedule = scheduleOf(spec.schedule);
+      const problem = CronSchedule.problemOf(spec.schedule);
+      const schedule = problem === undefined ? new CronSchedule(spec.schedule) : undefined;
       const timeOf = (job: DeepReadonly<Job>) => Date.parse(job.metadata.creationTimestamp);
       const runs = owned.of(jobs, backup).toSorted((a, b) => timeOf(a) - timeOf(b));
 
@@ -51,18 +51,15 @@ export function backupController(kit: ControllerKit): Controller {
       }
 
       const last = runs.findLast((job) => endOf(job) === 'Complete')?.metadata.name;
-      const lastSuccessful = last ?? status.lastSuccessful;
-      const readiness = backupReadiness(schedule, runs.findLast(endOf));
-      const { kind, reason, message } = readiness;
+      const readiness = backupReadiness(problem, runs.findLast(endOf));
       await statuses.report(context, {
         object: backup,
+        readiness,
         status: {
-          ...status,
           ...(dueMs !== undefined && { lastScheduled: new Date(dueMs).toISOString() }),
-          ...(lastSuccessful !== undefined && { lastSuccessful }),
-          conditions: withReadiness(status.conditions, readiness, generation, now),
+          ...(last !== undefined && { lastSuccessful: last }),
         },
-        event: { type: kind === 'ready' ? 'Normal' : 'Warning', reason, message },
+        event: { type: readiness.kind === 'ready' ? 'Normal' : 'Warning' },
       });
       const nextMs = schedule?.next(now);
       return nextMs === undefined ? done() : requeueAt(nextMs, 'its schedule is due');
@@ -79,9 +76,9 @@ export function restoreController(kit: ControllerKit): Controller {
   const backups = kit.informers.for(BACKUPS);
   const jobs = kit.informers.for(JOBS, OWNED);
   const owned = new OwnedObjects(RESTORES, COMPONENT).add(jobs, { update: false });
-  const statuses = new StatusWriter(RESTORES, COMPONENT, kit.events.recorder(COMPONENT));
+  const statuses = new StatusWriter(RESTORES, COMPONENT, kit);
   // A Restore names its Backup.
-  const restoresOf = mapByChildName(restores, 'backup', ({ spec }) => spec.backup);
+  const restoresOf = mapByName(restores, 'backup', ({ spec }) => spec.backup);
 
   return new Controller(kit, {
     name: 'restore',
@@ -90,7 +87,7 @@ export function restoreController(kit: ControllerKit): Controller {
       const restore = restores.lister.get(key);
       if (!restore || restore.metadata.deletionTimestamp) return done();
       const { metadata, spec, status = {} } = restore;
-      const { name, generation = 0 } = metadata;
+      const { name, generation } = metadata;
       // It is not started again if its Job is deleted.
       if (isReadyAt(status.conditions, generation)) return done();
       const backup = backups.lister.get(objectKey(metadata.namespace, spec.backup));
@@ -102,13 +99,11 @@ export function restoreController(kit: ControllerKit): Controller {
       }
       const run = status.run ?? spec.run ?? backup?.status?.lastSuccessful;
       const readiness = restoreReadiness(run, endOf(job));
-      const { kind, reason, message } = readiness;
-      const now = kit.clock.now();
-      const conditions = withReadiness(status.conditions, readiness, generation, now);
       await statuses.report(context, {
         object: restore,
-        status: run === undefined ? { conditions } : { run, conditions },
-        event: { type: kind === 'stalled' ? 'Warning' : 'Normal', reason, message },
+        readiness,
+        status: { run },
+        event: { type: readiness.kind === 'stalled' ? 'Warning' : 'Normal' },
       });
       return done();
     },
@@ -118,8 +113,8 @@ export function restoreController(kit: ControllerKit): Controller {
     .watches(backups, restoresOf);
 }
 
-function backupReadiness(schedule?: CronSchedule, lastEnded?: DeepReadonly<Job>): Readiness {
-  if (!schedule) return { kind: 'stalled', reason: 'BadSchedule', message: 'Malformed schedule' };
+function backupReadiness(problem?: string, lastEnded?: DeepReadonly<Job>): Readiness {
+  if (problem) return { kind: 'stalled', reason: 'BadSchedule', message: problem };
   const message = lastEnded ? `The last run is ${lastEnded.metadata.name}` : 'No run has ended';
   if (endOf(lastEnded) === 'Failed') return { kind: 'reconciling', reason: 'RunFailed', message };
   return { kind: 'ready', reason: 'Scheduled', message };
@@ -157,14 +152,4 @@ function jobOf(
 function endOf(job?: DeepReadonly<Job>): string | undefined {
   const ends = job?.status?.conditions?.filter(({ type }) => /^(Complete|Failed)$/.test(type));
   return ends?.find((condition) => condition.status === 'True')?.type;
-}
-
-/** Returns undefined if the schedule is malformed. */
-function scheduleOf(text: string): CronSchedule | undefined {
-  try {
-    return new CronSchedule(text);
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
 }

@@ -4,7 +4,10 @@ const NAMES = { group: 'example.com', version: 'v1' };
 const text = (description: string) => s.string({ description, minLength: 1, maxLength: 255 });
 const command = (description: string) =>
   s.list(text('Word of the command.'), { description, minItems: 1, maxItems: 64 });
-const conditions = s.optional(s.conditions({ description: 'State of the object.' }));
+const state = {
+  observedGeneration: s.optional(s.integer({ description: 'Last synced generation.' })),
+  conditions: s.optional(s.conditions({ description: 'State of the object.' })),
+};
 // Names of Jobs have a suffix.
 const RULES = [{ rule: 'self.metadata.name.size() <= 50', message: 'name exceeds 50 characters' }];
 
@@ -25,7 +28,7 @@ export const BACKUPS = s.customResource({
   status: s.object({
     lastScheduled: s.optional(s.dateTime({ description: 'Scheduled time of the last run.' })),
     lastSuccessful: s.optional(text('Last run that succeeded.')),
-    conditions,
+    ...state,
   }),
   columns: [{ name: 'Last', type: 'string', jsonPath: '.status.lastSuccessful' }],
 });
@@ -40,7 +43,7 @@ export const RESTORES = s.customResource({
     backup: text('Name of the Backup.'),
     run: s.optional(text('Run to restore; by default the last one that succeeded.')),
   }),
-  status: s.object({ run: s.optional(text('Run that is restored.')), conditions }),
+  status: s.object({ run: s.optional(text('Run that is restored.')), ...state }),
   columns: [{ name: 'Run', type: 'string', jsonPath: '.status.run' }],
 });
 

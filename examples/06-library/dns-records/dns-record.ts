@@ -1,10 +1,10 @@
 import { Controller, done, Finalizer, predicates, requeueAfter } from 'crd-controller';
-import { StatusWriter, withReadiness } from 'crd-controller';
-import { covers, isReadyAt } from 'crd-controller/objects';
+import { isReadyAt, StatusWriter } from 'crd-controller';
+import { covers } from 'crd-controller/objects';
 import * as s from 'crd-controller/schema';
 import { exponentialLimiter } from 'crd-controller/workqueue';
-import type { ControllerKit, DeepReadonly, Readiness, SyncContext } from 'crd-controller';
-import type { StatusReport } from 'crd-controller/manager';
+import type { ControllerKit, DeepReadonly } from 'crd-controller';
+import type { ReadinessEvent, StatusReport } from 'crd-controller/manager';
 import { RecordService, ServiceError } from './record-service.ts';
 
 /** Field manager and source of events. */
@@ -53,8 +53,6 @@ export interface DnsRecordControllerOptions {
   readonly concurrency?: number | undefined;
 }
 
-type Result = Pick<StatusReport<DnsRecord>, 'event' | 'error'> & { readonly readiness: Readiness };
-
 /** Keeps a record at the service for each DnsRecord. Its id there is the uid of the DnsRecord. */
 export function dnsRecordController(
   kit: ControllerKit,
@@ -63,23 +61,7 @@ export function dnsRecordController(
   const service = new RecordService<Spec>(options.service, kit.clock, options.fetch);
   const records = kit.informers.for(DNS_RECORDS, { namespaces });
   const finalizer = new Finalizer(DNS_RECORDS, 'example.com/dns-record', COMPONENT);
-  const statuses = new StatusWriter(DNS_RECORDS, COMPONENT, kit.events.recorder(COMPONENT));
-
-  const report = (
-    context: SyncContext,
-    object: DeepReadonly<DnsRecord>,
-    { readiness, ...result }: Result,
-  ) => {
-    const { generation = 0 } = object.metadata;
-    const conditions = withReadiness(
-      object.status?.conditions,
-      readiness,
-      generation,
-      kit.clock.now(),
-    );
-    const status = { observedGeneration: generation, conditions };
-    return statuses.report(context, { object, status, ...result });
-  };
+  const statuses = new StatusWriter(DNS_RECORDS, COMPONENT, kit);
 
   return new Controller(kit, {
     name: 'dns-record',
@@ -93,7 +75,7 @@ export function dnsRecordController(
       try {
         return await finalizer.sync(record, context, {
           apply: async () => {
-            await report(context, record, await applyRecord(service, record, context.signal));
+            await statuses.report(context, await applyRecord(service, record, context.signal));
             return requeueAfter(CHECK_PERIOD_MS, 'checks its record', { jitter: 0.1 });
           },
           cleanUp: async () => {
@@ -103,7 +85,7 @@ export function dnsRecordController(
         });
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
-        await report(context, record, failureOf(error));
+        await statuses.report(context, failureOf(record, error));
         return requeueAfter(CHECK_PERIOD_MS, 'its record was rejected', { jitter: 0.1 });
       }
     },
@@ -116,28 +98,31 @@ export function dnsRecordController(
 /** Changes the record at the service to the spec. */
 async function applyRecord(
   service: RecordService<Spec>,
-  { metadata, spec, status }: DeepReadonly<DnsRecord>,
+  object: DeepReadonly<DnsRecord>,
   signal: AbortSignal,
-): Promise<Result> {
+): Promise<StatusReport<DnsRecord>> {
+  const { metadata, spec, status } = object;
   const message = `${spec.type} record ${spec.hostname} is at the service`;
   const readiness = { kind: 'ready', reason: 'RecordSynced', message } as const;
   // The service may add fields, such as the ID.
-  if (covers(await service.get(metadata.uid, signal), spec)) return { readiness };
+  if (covers(await service.get(metadata.uid, signal), spec)) return { object, readiness };
   await service.put(metadata.uid, spec, signal);
   const isDrift = isReadyAt(status?.conditions, metadata.generation);
-  const [type, reason] = isDrift
-    ? (['Warning', 'DriftCorrected'] as const)
-    : (['Normal', 'RecordSynced'] as const);
-  return { readiness, event: { type, reason, message, repeats: isDrift } };
+  const event: ReadinessEvent = isDrift
+    ? { type: 'Warning', reason: 'DriftCorrected', repeats: true }
+    : { type: 'Normal' };
+  return { object, readiness, event };
 }
 
 /** Returns what is reported about a failed request. A rejected record is not retried with backoff. */
-function failureOf(error: ServiceError): Result {
+function failureOf(object: DeepReadonly<DnsRecord>, error: ServiceError): StatusReport<DnsRecord> {
   const { message, isRejection } = error;
-  const reason = isRejection ? 'RecordRejected' : 'ServiceUnavailable';
   return {
-    readiness: { kind: isRejection ? 'stalled' : 'reconciling', reason, message },
-    event: { type: 'Warning', reason, message, repeats: true },
+    object,
+    readiness: isRejection
+      ? { kind: 'stalled', reason: 'RecordRejected', message }
+      : { kind: 'reconciling', reason: 'ServiceUnavailable', message },
+    event: { type: 'Warning', repeats: true },
     error: isRejection ? undefined : error,
   };
 }

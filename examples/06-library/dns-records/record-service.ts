@@ -1,3 +1,4 @@
+import { withinTimeout } from 'crd-controller';
 import type { Clock } from 'crd-controller';
 
 /** Time to wait for a response, in milliseconds. */
@@ -46,22 +47,20 @@ export class RecordService<T> {
 
   /** Returns the body of the response, or undefined if the service answered 404. */
   async #request(method: string, id: string, signal: AbortSignal, body?: string) {
-    const timeout = new AbortController();
-    const cancel = this.#clock.after(TIMEOUT_MS, () => timeout.abort());
-    const aborted = AbortSignal.any([signal, timeout.signal]);
-    const headers = { 'content-type': 'application/json' };
+    const url = new URL(`records/${id}`, this.#url);
+    const request = { method, headers: { 'content-type': 'application/json' }, body: body ?? null };
+    const limit = { clock: this.#clock, timeoutMs: TIMEOUT_MS, signal };
     let response: Response;
     let text: string;
     try {
-      const url = new URL(`records/${id}`, this.#url);
-      response = await this.#fetch(url, { method, headers, signal: aborted, body: body ?? null });
-      text = await response.text();
+      [response, text] = await withinTimeout(limit, async (limited) => {
+        const answer = await this.#fetch(url, { ...request, signal: limited });
+        return [answer, await answer.text()];
+      });
     } catch (error) {
       // The program stops.
       if (signal.aborted) throw error;
       throw new ServiceError('the service did not answer', false, error);
-    } finally {
-      cancel();
     }
     const { status } = response;
     if (response.ok) return text;

@@ -11,7 +11,7 @@ import type { Lister } from '../../cache/lister.ts';
 import { nameCollision } from '../../manager/child.ts';
 import { Controller } from '../../manager/controller.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller-options.ts';
-import { allKeys, mapByChildName, mapToOwner } from '../../manager/enqueue.ts';
+import { allKeys, mapByName, mapToOwner } from '../../manager/enqueue.ts';
 import type { ControllerKit } from '../../manager/run-controllers.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
 import type { StatusEvent } from '../../manager/status-writer.ts';
@@ -53,7 +53,7 @@ export function atController(
   });
   return new Controller(kit, { name: 'at', kind: ATS.kind, sync, concurrency })
     .for(ats)
-    .owns(pods, ATS, { orNamed: mapByChildName(ats, 'pod', podName) });
+    .owns(pods, ATS, { orNamed: mapByName(ats, 'pod', podName) });
 }
 
 /** Dependencies of `atSync`. */
@@ -77,7 +77,7 @@ export const UNRECORDED_INDEX = 'unrecorded';
  * At has at most one Pod, after any crash, with any stale cache, and if the Pod is deleted.
  */
 export function atSync(deps: AtSyncDeps): SyncHandler {
-  const statuses = new StatusWriter(ATS, COMPONENT, deps.recorder);
+  const statuses = new StatusWriter(ATS, COMPONENT, { events: { recorder: () => deps.recorder } });
   return async (key, context) => {
     const at = deps.ats.get(key);
     await removeFinalizers(deps.pods.byIndex(UNRECORDED_INDEX, key), at, context);

@@ -59,7 +59,7 @@ export interface CountSyncDeps {
 
 /** Creates and deletes the Pods of a Count, and writes its status. */
 export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): SyncHandler {
-  const statuses = new StatusWriter(COUNTS, COMPONENT, recorder);
+  const statuses = new StatusWriter(COUNTS, COMPONENT, { events: { recorder: () => recorder } });
 
   const deletePod = async (
     context: SyncContext,

@@ -11,7 +11,7 @@ import { deleteChild, ensureChild, nameCollision } from '../../manager/child.ts'
 import type { ChildOutcome } from '../../manager/child.ts';
 import { Controller } from '../../manager/controller.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller-options.ts';
-import { mapByChildName, OWNER_INDEX, ownerIndexers } from '../../manager/enqueue.ts';
+import { mapByName, OWNER_INDEX, ownerIndexers } from '../../manager/enqueue.ts';
 import type { ControllerKit } from '../../manager/run-controllers.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
 import type { StatusEvent } from '../../manager/status-writer.ts';
@@ -33,7 +33,7 @@ export function fooController(
   const foos = kit.informers.for(FOOS, { namespaces });
   const deployments = kit.informers.for(DEPLOYMENTS, { namespaces });
   deployments.addIndexers(ownerIndexers);
-  const orNamed = mapByChildName(foos, 'deployment', (foo) =>
+  const orNamed = mapByName(foos, 'deployment', (foo) =>
     problemOf(foo) === undefined ? foo.spec.deploymentName : undefined,
   );
   const sync = fooSync({
@@ -61,7 +61,7 @@ export interface FooSyncDeps {
  * its status.
  */
 export function fooSync({ foos, deployments, recorder, clock }: FooSyncDeps): SyncHandler {
-  const statuses = new StatusWriter(FOOS, COMPONENT, recorder);
+  const statuses = new StatusWriter(FOOS, COMPONENT, { events: { recorder: () => recorder } });
 
   return async (key, context) => {
     const foo = foos.get(key);

@@ -10,7 +10,7 @@ import { becomesReady } from '../../api/readiness.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { Controller } from '../../manager/controller.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller-options.ts';
-import { mapByChildName } from '../../manager/enqueue.ts';
+import { mapByName } from '../../manager/enqueue.ts';
 import { Finalizer } from '../../manager/finalizer.ts';
 import type { ControllerKit } from '../../manager/run-controllers.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
@@ -71,9 +71,9 @@ export function webAppController(
   return new Controller(kit, { name: 'webapp', kind: WEB_APPS.kind, sync, concurrency })
     .for(webapps)
     .owns(deployments, WEB_APPS, {
-      orNamed: mapByChildName(webapps, 'deployment', deploymentName),
+      orNamed: mapByName(webapps, 'deployment', deploymentName),
     })
-    .owns(services, WEB_APPS, { orNamed: mapByChildName(webapps, 'service', serviceName) });
+    .owns(services, WEB_APPS, { orNamed: mapByName(webapps, 'service', serviceName) });
 }
 
 /** Dependencies of `webAppSync`. */
@@ -93,7 +93,7 @@ export interface WebAppSyncDeps {
  */
 export function webAppSync(deps: WebAppSyncDeps): SyncHandler {
   const { webapps, deployments, tasks, recorder, clock } = deps;
-  const statuses = new StatusWriter(WEB_APPS, COMPONENT, recorder);
+  const statuses = new StatusWriter(WEB_APPS, COMPONENT, { events: { recorder: () => recorder } });
   const finalizer = new Finalizer(WEB_APPS, FINALIZER, COMPONENT);
 
   return async (key, context) => {

@@ -11,7 +11,7 @@ import { InformerSet } from '../../../src/cache/informer-set.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { Controller } from '../../../src/manager/controller.ts';
 import type { ControllerOptions } from '../../../src/manager/controller-options.ts';
-import { mapByChildName } from '../../../src/manager/enqueue.ts';
+import { mapByName } from '../../../src/manager/enqueue.ts';
 import { predicates } from '../../../src/manager/predicate.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
@@ -116,12 +116,12 @@ test('owns with orNamed enqueues the owner that waits for the name of an unowned
   assert.deepEqual(await synced(), ['default/other'], 'an owned object enqueues only its owner');
 });
 
-test('mapByChildName finds the owners whose desired child has the name', async (t) => {
+test('mapByName finds the owners whose desired child has the name', async (t) => {
   const { client, synced } = startController(t, (controller, informers) => {
     const sets = informers.for(REPLICA_SETS);
     const childName = ({ metadata }: { metadata: { name: string } }) =>
       metadata.name === 'none' ? undefined : `${metadata.name}-pod`;
-    const orNamed = mapByChildName(sets, 'pod', childName);
+    const orNamed = mapByName(sets, 'pod', childName);
     return controller.for(sets).owns(informers.for(PODS), REPLICA_SETS, { orNamed });
   });
   for (const name of ['web', 'none']) await client.create(REPLICA_SETS, replicaSet(name));

@@ -69,10 +69,13 @@ describe('Owned objects', () => {
     const named: unknown = JSON.parse(String(body ?? '{}'));
     return last.endsWith('s') ? (named as OwnedDraft).metadata.name : last;
   };
-  const ownedBy = (options: OwnedKindOptions<ConfigMap> = {}) =>
+  const ownedBy = (options: OwnedKindOptions<ConfigMap, Service> = {}) =>
     new OwnedObjects(SERVICES, 'shop-controller').add(configMaps, options);
   /** Waits until the caches are current, and ensures `desired`. */
-  const ensure = async (owned: OwnedObjects, ...desired: Parameters<OwnedObjects['ensure']>[2]) => {
+  const ensure = async (
+    owned: OwnedObjects<Service>,
+    ...desired: Parameters<OwnedObjects['ensure']>[2]
+  ) => {
     await clock.advance(100);
     const outcomes = await owned.ensure(
       { client, signal: new AbortController().signal },
@@ -131,7 +134,9 @@ describe('Owned objects', () => {
     });
     await ensure(ownedBy(), configMap('a', {}));
     writes.length = 0;
-    const prune = ownedBy({ prune: ({ metadata }) => metadata.name !== 'kept' });
+    const prune = ownedBy({
+      prune: ({ metadata }, { spec }) => metadata.name !== 'kept' && spec?.ports?.[0]?.port === 80,
+    });
     await ensure(prune, configMap('a', {}));
     assert.deepEqual(
       writes.filter((write) => write.startsWith('DELETE')),
@@ -184,8 +189,8 @@ describe('Owned objects', () => {
 
   it('are rejected if their kind was not added, or the owner cannot own them', async () => {
     await assert.rejects(ensure(ownedBy(), job('b', 'busybox')), /no informer of batch\/v1 Job/);
-    const elsewhere = configMap('a', {});
-    elsewhere.metadata.namespace = 'kube-system';
+    const metadata = { name: 'a', namespace: 'kube-system' };
+    const elsewhere = { ...configMap('a', {}), metadata };
     await assert.rejects(ensure(ownedBy(), elsewhere), /"shop" cannot own configmaps "a"/);
     const nodes = new InformerSet(client, { clock }).for(NODES);
     const owned = new OwnedObjects(SERVICES, 'shop-controller').add(nodes);

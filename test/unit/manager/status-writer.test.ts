@@ -4,14 +4,18 @@ import { isApiError, isCausedByInvalid } from '../../../src/api/api-error.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '../../../src/api/builtin.ts';
 import { COUNTS } from '../../../src/api/generated/count.ts';
 import type { Count, CountStatus } from '../../../src/api/generated/count.ts';
+import { timestamp } from '../../../src/api/conditions.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
+import { withReadiness } from '../../../src/api/readiness.ts';
 import { groupResourceOf } from '../../../src/api/resource.ts';
 import type { Resource } from '../../../src/api/resource.ts';
 import { StatusWriter } from '../../../src/manager/status-writer.ts';
-import type { StatusEvent } from '../../../src/manager/status-writer.ts';
+import type { StatusEvent, StatusReport } from '../../../src/manager/status-writer.ts';
 import { TerminalError } from '../../../src/workqueue/outcome.ts';
 import { NAMESPACE, SyncBench } from '../../support/sync-bench.ts';
 import { countDraft, crdOf } from '../../support/test-cluster.ts';
+
+const READY = { kind: 'ready', reason: 'Done', message: '' } as const;
 
 const AT = { namespace: NAMESPACE, name: 'test-count' };
 
@@ -31,7 +35,10 @@ const BALANCED: Resource<Balanced> = {
 async function setUp() {
   const bench = await SyncBench.with(COUNTS);
   const count = await bench.create(COUNTS, countDraft(NAMESPACE));
-  const writer = new StatusWriter(COUNTS, 'test', bench.recorder);
+  const writer = new StatusWriter(COUNTS, 'test', {
+    events: { recorder: () => bench.recorder },
+    clock: bench.clock,
+  });
   const write = (object: Count, status: CountStatus) => writer.write(bench.context, object, status);
   const live = () => bench.get(COUNTS, 'test-count');
   /** Changes the schema of the resource. */
@@ -190,6 +197,32 @@ test('report records an event once for each resourceVersion and status if the wr
   await bench.client.patch(COUNTS, AT, { type: 'merge', body });
   assert.equal(await report(await live(), 2), true);
   assert.equal(bench.events.length, 3, 'another version of the object');
+});
+
+test('report computes observedGeneration and conditions from a readiness, and keeps other fields', async () => {
+  const { bench, count, writer, write, live } = await setUp();
+  await write(count, { replicas: 3, readyReplicas: 1, healthy: false });
+  const readiness = { kind: 'stalled', reason: 'NoQuota', message: 'no Pod is left' } as const;
+  const event = { type: 'Warning' } as const;
+  const status = { healthy: true, readyReplicas: undefined };
+  const report = async () =>
+    writer.report(bench.context, { object: await live(), readiness, status, event });
+  assert.equal(await report(), true);
+  const now = timestamp(bench.clock.now());
+  const { conditions, ...rest } = (await live()).status ?? {};
+  assert.deepEqual(rest, { replicas: 3, healthy: true, observedGeneration: 1 });
+  assert.deepEqual(conditions, withReadiness([], readiness, 1, Date.parse(now)));
+  assert.deepEqual(bench.events, ['Warning NoQuota: no Pod is left']);
+  await bench.clock.advance(5000);
+  assert.equal(await report(), false);
+  assert.equal(bench.events.length, 1);
+});
+
+test('a readiness does not compile for a kind without conditions', () => {
+  const report: StatusReport<Count> = { object: {} as Count, readiness: READY };
+  // @ts-expect-error the status has neither conditions nor observedGeneration
+  const none: StatusReport<Balanced> = { object: {} as Balanced, readiness: READY };
+  void [report, none];
 });
 
 test('report rejects an event if there is no recorder', async () => {

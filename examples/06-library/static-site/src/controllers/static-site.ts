@@ -6,7 +6,6 @@ import {
   keyOf,
   labelValue,
   StatusWriter,
-  withReadiness,
 } from 'crd-controller';
 import { DEPLOYMENTS } from 'crd-controller/kinds';
 import type {
@@ -38,8 +37,7 @@ export function staticSiteController(
 ): Controller {
   const owners = kit.informers.for(STATIC_SITES, { namespaces });
   const deployments = kit.informers.for(DEPLOYMENTS, { namespaces });
-  const recorder = kit.events.recorder(COMPONENT);
-  const statuses = new StatusWriter(STATIC_SITES, COMPONENT, recorder);
+  const statuses = new StatusWriter(STATIC_SITES, COMPONENT, kit);
 
   const sync: SyncHandler = async (key, context) => {
     const owner = owners.lister.get(key);
@@ -53,18 +51,13 @@ export function staticSiteController(
       fieldManager: COMPONENT,
     });
     const readiness = readinessOf(owner, child);
-    const { kind, reason, message } = readiness;
-    const { generation = 0 } = owner.metadata;
-    const { conditions } = owner.status ?? {};
+    const { availableReplicas = 0 } =
+      child.kind === 'nameCollision' ? {} : (child.object.status ?? {});
     await statuses.report(context, {
       object: owner,
-      status: {
-        observedGeneration: generation,
-        availableReplicas:
-          child.kind === 'nameCollision' ? 0 : (child.object.status?.availableReplicas ?? 0),
-        conditions: withReadiness(conditions, readiness, generation, kit.clock.now()),
-      },
-      event: kind === 'stalled' ? { type: 'Warning', reason, message } : undefined,
+      readiness,
+      status: { availableReplicas },
+      event: readiness.kind === 'stalled' ? { type: 'Warning' } : undefined,
     });
     return done();
   };
