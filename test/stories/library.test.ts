@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import '../../hack/import-from-source.ts';
-import { PODS } from '../../src/api/builtin.ts';
+import { CONFIG_MAPS, PODS } from '../../src/api/builtin.ts';
 import { commandLine } from '../../src/cli/command-line.ts';
 import { generate } from '../../src/cli/commands/generate.ts';
 import { parseFlags } from '../../src/cli/flags/flag-parser.ts';
 import { GENERATE_OPTIONS } from '../../src/cli/flags/options.ts';
+import { OBSERVED_ROLES } from '../../src/codegen/tested-role.ts';
+import { Controller } from '../../src/manager/controller.ts';
+import { OwnedObjects } from '../../src/manager/owned-objects.ts';
+import { done } from '../../src/workqueue/outcome.ts';
 import { runControllers } from '../../src/manager/run-controllers.ts';
 import type { ControllerKit } from '../../src/manager/run-controllers.ts';
 import { silentLogger } from '../../src/util/logger.ts';
@@ -29,6 +33,8 @@ const { podController } = await import('../../examples/06-library/pod-controller
 const { STATIC_SITES } =
   await import('../../examples/06-library/static-site/src/generated/static-site.ts');
 const { program } = await import('../../examples/06-library/static-site/src/program.ts');
+const { load, roleOf, startCluster } =
+  await import('../../examples/06-library/static-site/test/cluster.ts');
 // Also runs the tests of the examples. Those of static-site are part of every project that `init` creates.
 if (process.env['CONTROL_PLANE'] === undefined) {
   await import('../../examples/06-library/static-site/test/static-site.test.ts');
@@ -48,6 +54,42 @@ function example(file: string, args: readonly string[]): Program {
     HOME: '/nonexistent',
     ...(cache && { NODE_COMPILE_CACHE: cache }),
   });
+}
+
+it('the tests of a new project find the permissions that only a restart needs', async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'observed-roles-'));
+  context.after(() => rmSync(folder, { recursive: true }));
+  process.env[OBSERVED_ROLES] = folder;
+  const role = roleOf('static-site');
+  delete process.env[OBSERVED_ROLES];
+  await context.test('a test that only creates an object', async (inner) => {
+    const { client, clock } = await startCluster(inner, role, (kit) => [settingsKeeper(kit)]);
+    await client.create(STATIC_SITES, load('samples/static-site.yaml'));
+    await clock.advance(10_000);
+  });
+  await role.verify();
+  const [file = ''] = readdirSync(folder);
+  const { permissions } = JSON.parse(readFileSync(join(folder, file), 'utf8'));
+  // Owned objects are applied once by each new leader.
+  const needed = ['create', 'get', 'patch'].map((verb) => `${verb} configmaps`);
+  assert.deepEqual(new Set(needed).difference(new Set(permissions)), new Set());
+});
+
+/** Keeps a ConfigMap for each StaticSite. */
+function settingsKeeper(kit: ControllerKit): Controller {
+  const sites = kit.informers.for(STATIC_SITES);
+  const configMaps = kit.informers.for(CONFIG_MAPS);
+  const owned = new OwnedObjects(STATIC_SITES, 'settings').add(configMaps);
+  return new Controller(kit, {
+    name: 'settings',
+    kind: STATIC_SITES.kind,
+    sync: async (key, context) => {
+      const site = sites.lister.get(key);
+      const settings = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings' } };
+      if (site) await owned.ensure(context, site, [settings]);
+      return done();
+    },
+  }).for(sites);
 }
 
 for (const module of ['dns-records/dns-record.ts', 'backups/kinds.ts']) {

@@ -17,7 +17,8 @@ export function roleOf(controller: string): TestedRole {
 
 /**
  * Starts an API server with the CRDs, cluster controllers, and the controllers with their role, in virtual time.
- * They stop at the end of the test.
+ * `restart` replaces the controllers, as a new leader does. At the end of the test they are restarted once more,
+ * because the first syncs of a new leader may need other permissions, and stop.
  */
 export async function startCluster(
   context: TestContext,
@@ -33,19 +34,34 @@ export async function startCluster(
     await client.create(CUSTOM_RESOURCE_DEFINITIONS, load(path));
   }
   const stop = new AbortController();
-  const running = [
-    new Cluster({ client, clock, log: silentLogger }).run(stop.signal),
-    runControllers(
-      { client: connect(await role.handler(server)), clock, freeze: true, controllers },
-      stop.signal,
-    ),
-  ];
+  const running = new Cluster({ client, clock, log: silentLogger }).run(stop.signal);
+  const handler = await role.handler(server);
+  const run = () => {
+    const term = new AbortController();
+    const ended = runControllers(
+      { client: connect(handler), clock, freeze: true, controllers },
+      term.signal,
+    );
+    return async () => {
+      term.abort();
+      await clock.advance(60_000);
+      await ended;
+    };
+  };
+  let stopControllers = run();
+  const restart = async () => {
+    await stopControllers();
+    stopControllers = run();
+    await clock.advance(10_000);
+  };
   context.after(async () => {
+    await restart();
+    await stopControllers();
     stop.abort();
     await clock.advance(60_000);
-    await Promise.all(running);
+    await running;
   });
-  return { clock, server, client };
+  return { clock, server, client, restart };
 }
 
 /** Returns the object in a YAML file. */

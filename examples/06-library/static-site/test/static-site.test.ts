@@ -106,12 +106,14 @@ test('is ready after failed requests, lost responses and broken watches', async 
   assert.equal(await ready(), 'True: 3 of 3 replicas are available');
 });
 
-test('writes nothing while nothing changes', async (context) => {
-  const { clock, server, create } = await start(context);
+test('writes nothing while nothing changes, also after a restart', async (context) => {
+  const { clock, server, create, restart } = await start(context);
   await create();
   await clock.advance(60_000);
   const { revision } = server;
   await clock.advance(60_000);
+  assert.equal(server.revision, revision);
+  await restart();
   assert.equal(server.revision, revision);
 });
 
