@@ -180,7 +180,11 @@ function dropsManagedFields({ parameters }: MediaRange): boolean {
   return parameters.get('drop')?.split('+').includes('metadata.managedFields') ?? false;
 }
 
-function trimmed(object: StoredObject, { drop }: { readonly drop?: boolean }): StoredObject {
+/** Drops fields after the conversion, because converted objects are found by the identity of the stored ones. */
+function trimmed<T extends Pick<StoredObject, 'metadata'>>(
+  object: T,
+  { drop }: { readonly drop?: boolean },
+): T {
   if (!drop) return object;
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
@@ -195,10 +199,13 @@ export function represent(
 ): object {
   switch (representation.form) {
     case 'object':
-      return inVersion(trimmed(object, representation), definition);
+      return trimmed(inVersion(object, definition), representation);
     case 'metadata':
       if (representation.list) throw notAList();
-      return partialMetadata(trimmed(object, representation), representation.version);
+      return partialMetadata(
+        trimmed(inVersion(object, definition), representation),
+        representation.version,
+      );
     case 'table':
       return renderTable(definition, [inVersion(object, definition)], {
         version: representation.version,
@@ -241,7 +248,7 @@ export function renderList(
         field: 'items',
         encoding,
         message: messageOfKind(definition),
-        item: (object) => listItem(trimmed(object, representation), definition),
+        item: (object) => trimmed(listItem(object, definition), representation),
       };
     case 'metadata': {
       const { list, version } = representation;
@@ -255,7 +262,8 @@ export function renderList(
         field: 'items',
         encoding,
         message: typeOf('meta.v1.PartialObjectMetadata'),
-        item: (object) => partialMetadata(trimmed(object, representation), version),
+        item: (object) =>
+          partialMetadata(trimmed(inVersion(object, definition), representation), version),
       };
     }
     case 'table': {
@@ -295,7 +303,10 @@ export function apiVersionIn({ group, version }: ResourceDefinition): string {
 }
 
 /** Items of built-in kinds have no apiVersion and kind in lists. */
-function listItem(object: StoredObject, definition: ResourceDefinition): object {
+function listItem(
+  object: StoredObject,
+  definition: ResourceDefinition,
+): Pick<StoredObject, 'metadata'> {
   if (definition.custom) return inVersion(object, definition);
   const { apiVersion: _version, kind: _kind, ...item } = inVersion(object, definition);
   return item;

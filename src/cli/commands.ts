@@ -6,9 +6,11 @@ import {
   checkFlags,
   COMMON_OPTIONS,
   MANIFESTS_OPTIONS,
+  MIGRATE_OPTIONS,
   runOptions,
   TOP_OPTIONS,
 } from './flags/options.ts';
+import { groupResourceOf } from '../api/resource.ts';
 import { optionGroup } from './flags/option.ts';
 import type { ProgramCommand, ProgramOptions } from './program.ts';
 
@@ -19,6 +21,8 @@ import type { ProgramCommand, ProgramOptions } from './program.ts';
 export function commandsOf(program: ProgramOptions): readonly [Command, ...Command[]] {
   const { name, controllers, commands = [], deploy } = program;
   const [first = ''] = Object.keys(controllers);
+  const customResources = customResourcesOf(program);
+  const [kind = 'websites.example.com'] = customResources;
   const all: readonly [Command, ...Command[]] = [
     command({
       name: 'run',
@@ -76,6 +80,23 @@ export function commandsOf(program: ProgramOptions): readonly [Command, ...Comma
         return top(flags.values, context);
       },
     }),
+    command({
+      name: 'migrate',
+      summary: 'Rewrite the objects of a custom resource in its storage version',
+      description:
+        'Rewrite the stored objects of a custom resource in the storage version of its CustomResourceDefinition, and remove the other versions from status.storedVersions. Then a version that is no longer served can be removed from the definition. If an object cannot be rewritten, the definition is unchanged. The command can be run again at any time.',
+      operands: 'KIND',
+      operandCompletion: customResources,
+      options: MIGRATE_OPTIONS,
+      examples: [
+        [`migrate ${kind} --dry-run`, 'Check that every object can be rewritten'],
+        [`migrate ${kind}`, 'Rewrite the objects'],
+      ],
+      run: async (flags, context, operands) => {
+        const { migrate } = await import('./commands/migrate.ts');
+        return migrate(operands, flags.values, context);
+      },
+    }),
     ...(deploy ? [manifestsCommand(program, deploy, first)] : []),
     command({
       name: 'completion',
@@ -131,6 +152,12 @@ function manifestsCommand(program: ProgramOptions, deploy: URL, controller: stri
       return manifests(program, deploy, flags.values, context);
     },
   });
+}
+
+/** Returns the names of the custom resources that the program reconciles. */
+function customResourcesOf({ controllers }: ProgramOptions): string[] {
+  const names = Object.values(controllers).map(({ resource }) => groupResourceOf(resource));
+  return [...new Set(names)].filter((name) => /\..*\./.test(name));
 }
 
 /** Returns a command of the program, with the flags of every command. */

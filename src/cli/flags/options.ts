@@ -402,6 +402,21 @@ export const APPLY_OPTIONS = {
   ),
 } as const;
 
+/** Flags of `migrate`. */
+export const MIGRATE_OPTIONS = {
+  ...COMMON_OPTIONS,
+  ...CLUSTER_OPTIONS,
+  ...optionGroup(
+    'Other',
+    {
+      'dry-run': booleanOption({
+        help: 'Send every write as a server-side dry run, and print what would be written',
+      }),
+    },
+    { flagOnly: true },
+  ),
+} as const;
+
 /** Flags of `serve`. */
 export const SERVE_OPTIONS = {
   ...COMMON_OPTIONS,

@@ -118,6 +118,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   completion: ['bash'],
   generate: [join(ROOT, 'crds')],
   init: ['Website'],
+  migrate: ['counts'],
 };
 
 interface RunResult {
