@@ -20,6 +20,15 @@ export type { StoreSnapshot } from './apiserver/store-log.ts';
 export type { RequestLog, RequestRecord } from './apiserver/request-log.ts';
 export { Cluster } from './cluster/cluster.ts';
 export type { ClusterKubeletOptions, ClusterOptions } from './cluster/cluster.ts';
+export { checkConversion } from './property/check-conversion.ts';
+export type { ConversionCheckOptions } from './property/check-conversion.ts';
+export type {
+  FastCheck,
+  FastCheckArbitrary,
+  FastCheckDetails,
+  FastCheckParameters,
+  FastCheckProperty,
+} from './property/fast-check.ts';
 export type { Certificate, CertificateAuthority, CertificateRequest } from './util/x509.ts';
 export { FakeClock, settle } from './util/fake-clock.ts';
 export { TestedRole } from './codegen/tested-role.ts';

@@ -32,13 +32,14 @@ const mayImport: Record<string, readonly string[]> = {
     'webhook',
   ],
   apiserver: ['util', 'api', 'metrics'],
+  property: ['util', 'api', 'apiserver', 'webhook'],
   codegen: ['util', 'api'],
   crd: ['util', 'api'],
 };
 mayImport['index.ts'] = [...mayImport['manager']!, 'manager'];
 mayImport['controllers'] = mayImport['index.ts'];
 mayImport['cluster'] = mayImport['index.ts'];
-mayImport['testing.ts'] = ['util', 'api', 'apiserver', 'cluster', 'client', 'codegen'];
+mayImport['testing.ts'] = ['util', 'api', 'apiserver', 'cluster', 'client', 'codegen', 'property'];
 mayImport['controllers.ts'] = ['api', 'controllers'];
 mayImport['daemon.ts'] = ['cli'];
 mayImport['schema.ts'] = ['crd'];

@@ -55,7 +55,7 @@ function crd(storage: string, scope: 'Cluster' | 'Namespaced'): Draft<CustomReso
 /** A server with objects that are stored in v1, and a CRD that stores v2. */
 async function boxes({
   names = ['a', 'b', 'c'],
-  scope = 'Cluster' as 'Cluster' | 'Namespaced',
+  scope = 'Cluster',
   ...options
 }: { names?: string[]; scope?: 'Cluster' | 'Namespaced' } & ApiServerOptions = {}) {
   const clock = new FakeClock();
@@ -67,11 +67,12 @@ async function boxes({
         const annotations = { 'converted-to': String(desiredAPIVersion) };
         return {
           result: { status: 'Success' },
-          convertedObjects: (objects as UnstructuredObject[]).map(({ metadata, ...rest }) => ({
-            ...rest,
-            apiVersion: desiredAPIVersion,
-            metadata: { ...metadata, annotations },
-          })),
+          convertedObjects: (objects as UnstructuredObject[]).map((object) =>
+            Object.assign({}, object, {
+              apiVersion: desiredAPIVersion,
+              metadata: { ...object.metadata, annotations },
+            }),
+          ),
         };
       },
     },
@@ -118,7 +119,7 @@ async function boxes({
     storedVersions: async () =>
       (await client.get(CUSTOM_RESOURCE_DEFINITIONS, { name: NAME })).status?.storedVersions,
     /** Returns the names of the objects that are not stored in v2. */
-    async outdated() {
+    outdated: async () => {
       const { items } = await client.list(box('v1', namespaced));
       return items
         .filter(({ metadata }) => metadata.annotations?.['converted-to'] !== 'example.com/v1')
