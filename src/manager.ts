@@ -29,7 +29,7 @@ export type {
   OpenTelemetryApi,
   OpenTelemetrySpan,
   OpenTelemetryTracer,
-} from './manager/tracing.ts';
+} from './util/open-telemetry.ts';
 export { withSyncBarrier } from './manager/sync-barrier.ts';
 export type { LogFields } from './util/logger.ts';
 export { AbruptStop } from './util/runnable.ts';

@@ -3,6 +3,7 @@
  *
  * @module
  */
+export type { FieldError, FieldErrorReason } from './api/field-error.ts';
 export type {
   AdmissionEntry,
   AdmissionOperation,
@@ -23,4 +24,15 @@ export type {
   Validator,
   WebhookEntries,
 } from './webhook/declaration.ts';
+export {
+  AdmissionDenied,
+  duplicate,
+  forbidden,
+  invalid,
+  notFound,
+  notSupported,
+  required,
+} from './webhook/field-errors.ts';
+export type { AdmissionDeniedOptions } from './webhook/field-errors.ts';
+export type { ReviewerDeps, WebhookFunction } from './webhook/reviewer.ts';
 export { Webhooks } from './webhook/webhooks.ts';

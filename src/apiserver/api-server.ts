@@ -390,6 +390,14 @@ export class ApiServer {
   }
 
   /**
+   * Adds functions that the server calls instead of webhooks, as the option `webhooks`, or replaces them. For functions
+   * that need a client of this server.
+   */
+  registerWebhooks(functions: Readonly<Record<string, WebhookFunction>>): void {
+    this.#webhooks.register(functions);
+  }
+
+  /**
    * Returns the authority that signs the certificates of listeners. Clients can authenticate with certificates
    * of it.
    */

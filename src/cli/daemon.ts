@@ -6,7 +6,7 @@ import { serverVersion } from '../client/discovery.ts';
 import type { Controller } from '../manager/controller.ts';
 import { SyncHistory } from '../manager/sync-history.ts';
 import type { SinglePass } from '../manager/single-pass.ts';
-import type { OpenTelemetryApi } from '../manager/tracing.ts';
+import type { OpenTelemetryApi } from '../util/open-telemetry.ts';
 import { controllerManager, programPages } from '../manager/run-controllers.ts';
 import type { ControllerKit, ControllerProgram } from '../manager/run-controllers.ts';
 import type { HealthCheck } from '../serving/health-checks.ts';

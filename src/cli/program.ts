@@ -1,6 +1,6 @@
 import type { Resource } from '../api/resource.ts';
 import type { Controller } from '../manager/controller.ts';
-import type { OpenTelemetryApi } from '../manager/tracing.ts';
+import type { OpenTelemetryApi } from '../util/open-telemetry.ts';
 import type { ControllerKit } from '../manager/run-controllers.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';

@@ -16,7 +16,7 @@ import type { KeySink, MapFunction } from './enqueue.ts';
 import type { HotLoop } from './hot-loop/written-object.ts';
 import type { FinishedCall } from './observed-client.ts';
 import type { Predicate } from './predicate.ts';
-import type { OpenTelemetryApi } from './tracing.ts';
+import type { OpenTelemetryApi } from '../util/open-telemetry.ts';
 import type { SyncHistory } from './sync-history.ts';
 import type { Sharding } from './key-ownership.ts';
 

@@ -34,7 +34,7 @@ import { queuePages } from '../serving/queue-pages.ts';
 import { HttpServer } from '../serving/http-server.ts';
 import type { Pages } from '../serving/routes.ts';
 import type { SinglePass } from './single-pass.ts';
-import type { OpenTelemetryApi } from './tracing.ts';
+import type { OpenTelemetryApi } from '../util/open-telemetry.ts';
 import { terminationSignal } from './signals.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';

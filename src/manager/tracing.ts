@@ -3,72 +3,15 @@ import type { ObjectKey } from '../api/object-key.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { CallOptions, Client } from '../client/client.ts';
+import { failSpan, SPAN_KIND, STATUS_ERROR, TRACER } from '../util/open-telemetry.ts';
+import type {
+  OpenTelemetryApi,
+  OpenTelemetrySpan,
+  OpenTelemetryTracer,
+} from '../util/open-telemetry.ts';
 import type { CallTrace, HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
 import { formatCause } from '../workqueue/queue-item.ts';
 import type { SyncReport, SyncRun } from '../workqueue/sync-report.ts';
-
-type Attributes = Record<string, string | number | boolean | string[]>;
-
-/** The part of a span of OpenTelemetry that tracing uses. */
-export interface OpenTelemetrySpan {
-  /** Sets attributes by name. */
-  setAttributes(attributes: Attributes): unknown;
-  /** Sets the status, a `SpanStatusCode`. */
-  setStatus(status: { code: number; message?: string }): unknown;
-  /** Records an error as an event of the span. */
-  recordException(exception: Error | string): void;
-  /** Ends the span. */
-  end(): void;
-}
-
-/** The part of a tracer of OpenTelemetry that tracing uses. */
-export interface OpenTelemetryTracer {
-  /**
-   * Starts a span.
-   *
-   * @param options.kind a `SpanKind`
-   * @param context has the parent
-   */
-  startSpan(
-    name: string,
-    options: { kind: number; attributes: Attributes },
-    context?: object,
-  ): OpenTelemetrySpan;
-}
-
-/**
- * The part of the package `@opentelemetry/api` that tracing uses. Pass the module itself:
- * `import * as opentelemetry from '@opentelemetry/api'`. The library does not import the package.
- */
-export interface OpenTelemetryApi {
-  /** The context without a span. */
-  readonly ROOT_CONTEXT: object;
-  /** Tracers and spans. */
-  readonly trace: {
-    /** Returns the tracer of a library. */
-    getTracer(name: string): OpenTelemetryTracer;
-    /** Returns a context with `span`. */
-    setSpan(context: object, span: OpenTelemetrySpan): object;
-  };
-  /** The current context. */
-  readonly context: {
-    /** Calls `call` in a context. */
-    with<R>(context: object, call: () => R): R;
-  };
-  /** Propagation to other processes. */
-  readonly propagation: {
-    /** Writes the context to headers. */
-    inject(context: object, carrier: Record<string, string>): void;
-  };
-}
-
-/** Name of the tracer. */
-const TRACER = 'crd-controller';
-
-/** Values of the enums `SpanKind` and `SpanStatusCode`. */
-const INTERNAL = 0;
-const CLIENT = 2;
-const ERROR = 2;
 
 /**
  * Creates a span for each sync of a controller, with a child span for each HTTP request of its API calls. The sync
@@ -104,7 +47,7 @@ export class SyncTracer {
       'reconcile.queued_ms': run.queuedMs,
     };
     const { ROOT_CONTEXT, trace } = this.#api;
-    const options = { kind: INTERNAL, attributes };
+    const options = { kind: SPAN_KIND.internal, attributes };
     const span = this.#tracer.startSpan(`sync ${this.#controller}`, options, ROOT_CONTEXT);
     this.#spans.set(key, span);
     return new SyncTrace(this.#api, this.#tracer, trace.setSpan(ROOT_CONTEXT, span));
@@ -120,7 +63,7 @@ export class SyncTracer {
       ...(requeueAfterMs !== undefined && { 'reconcile.requeue_after_ms': requeueAfterMs }),
       ...(reason !== undefined && { 'reconcile.reason': reason }),
     });
-    if (error !== undefined) fail(span, error);
+    if (error !== undefined) failSpan(span, error);
     span.end();
   }
 }
@@ -194,7 +137,11 @@ export class SyncTrace {
       ...(resends > 0 && { 'http.request.resend_count': resends }),
     };
     const name = target === '' ? method : `${method} ${target}`;
-    const span = this.#tracer.startSpan(name, { kind: CLIENT, attributes }, this.#context);
+    const span = this.#tracer.startSpan(
+      name,
+      { kind: SPAN_KIND.client, attributes },
+      this.#context,
+    );
     const headers = { ...request.headers };
     this.#api.propagation.inject(this.#api.trace.setSpan(this.#context, span), headers);
     try {
@@ -203,24 +150,15 @@ export class SyncTrace {
       span.setAttributes({ 'http.response.status_code': status });
       if (status >= 400) {
         span.setAttributes({ 'error.type': String(status) });
-        span.setStatus({ code: ERROR });
+        span.setStatus({ code: STATUS_ERROR });
       }
       return response;
     } catch (error) {
       span.setAttributes({ 'error.type': error instanceof Error ? error.name : '_OTHER' });
-      fail(span, error);
+      failSpan(span, error);
       throw error;
     } finally {
       span.end();
     }
   }
-}
-
-function fail(span: OpenTelemetrySpan, error: unknown): void {
-  const exception = error instanceof Error ? error : String(error);
-  span.recordException(exception);
-  span.setStatus({
-    code: ERROR,
-    message: typeof exception === 'string' ? exception : exception.message,
-  });
 }

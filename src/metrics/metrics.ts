@@ -15,6 +15,8 @@ import type { ReflectorMetrics } from './reflector-metrics.ts';
 import type { Registry } from './registry.ts';
 import { restClientMetrics } from './rest-client-metrics.ts';
 import type { RestClientMetrics } from './rest-client-metrics.ts';
+import { webhookMetrics } from './webhook-metrics.ts';
+import type { WebhookMetrics } from './webhook-metrics.ts';
 import { workqueueMetrics } from './workqueue-metrics.ts';
 import type { WorkqueueMetrics } from './workqueue-metrics.ts';
 
@@ -28,6 +30,7 @@ export interface Metrics {
   readonly leaderElection: LeaderElectionMetrics;
   readonly manager: ManagerMetrics;
   readonly at: AtMetrics;
+  readonly webhook: WebhookMetrics;
   /** Metrics that the program defines. */
   readonly custom: CustomMetrics;
 }
@@ -56,6 +59,7 @@ export function metricsOf(registry: Registry, options: MetricsOptions = {}): Met
     leaderElection: leaderElectionMetrics(registry),
     manager: managerMetrics(registry, manager),
     at: atMetrics(registry),
+    webhook: webhookMetrics(registry),
     custom: customMetrics(registry),
   };
 }

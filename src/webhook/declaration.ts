@@ -43,7 +43,7 @@ export interface AdmissionRequest<T extends KubernetesObject = KubernetesObject>
    * Adds a warning to the response, which kubectl prints. The API server truncates long warnings: use at most 120
    * characters.
    */
-  warn(text: string): void;
+  readonly warn: (text: string) => void;
 }
 
 /** Changes a draft of an object. The server validates the object afterwards: required fields can be missing. */

@@ -16,6 +16,9 @@ import type {
   WebhookEntries,
 } from './declaration.ts';
 
+import { Reviewer } from './reviewer.ts';
+import type { ReviewerDeps, WebhookFunction } from './reviewer.ts';
+
 const OPTIONS: OptionNames<AdmissionOptions> = {
   name: true,
   operations: true,
@@ -126,6 +129,15 @@ export class Webhooks {
       ({ hub, spokes }) => ({ hub, spokes: [...spokes] }),
     );
     return { admission: [...this.#admission.values()], conversions };
+  }
+
+  /**
+   * Returns the functions by URL, for the embedded API server, which then calls them in this process.
+   *
+   * @param baseUrl start of the URLs in webhook configurations: `https://NAME.NAMESPACE.svc` for a Service
+   */
+  functions(baseUrl: string, deps: ReviewerDeps = {}): Readonly<Record<string, WebhookFunction>> {
+    return new Reviewer(this.entries(), deps).functions(baseUrl);
   }
 
   #add(entry: AdmissionEntry): this {

@@ -58,15 +58,20 @@ const HTTPS_PORT = 443;
 /** Calls webhooks over HTTPS or in this process. */
 export class WebhookClient {
   readonly #deps: WebhookClientDeps;
-  readonly #functions: ReadonlyMap<string, WebhookFunction>;
+  readonly #functions = new Map<string, WebhookFunction>();
   /** Idle connections do not keep the process alive. */
   readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: 4 });
 
   constructor(deps: WebhookClientDeps) {
     this.#deps = deps;
-    this.#functions = new Map(
-      Object.entries(deps.functions).map(([url, run]) => [new URL(url).href, run]),
-    );
+    this.register(deps.functions);
+  }
+
+  /** Adds functions by URL, or replaces them. */
+  register(functions: WebhookClientDeps['functions']): void {
+    for (const [url, run] of Object.entries(functions)) {
+      this.#functions.set(new URL(url).href, run);
+    }
   }
 
   /**

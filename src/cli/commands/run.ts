@@ -6,7 +6,7 @@ import { WriteFence } from '../../client/write-fence.ts';
 import { metricsOf } from '../../metrics/metrics.ts';
 import { buildMetrics, createRegistry, expose, logMetrics } from '../../metrics/registry.ts';
 import { systemClock } from '../../util/clock.ts';
-import type { OpenTelemetryApi } from '../../manager/tracing.ts';
+import type { OpenTelemetryApi } from '../../util/open-telemetry.ts';
 import { SinglePass } from '../../manager/single-pass.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
 import { daemon } from '../daemon.ts';

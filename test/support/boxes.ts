@@ -1,0 +1,113 @@
+import * as s from '../../src/schema.ts';
+import { required } from '../../src/webhook/field-errors.ts';
+import { invalid } from '../../src/webhook/field-errors.ts';
+import type { Webhooks } from '../../src/webhook/webhooks.ts';
+
+const BOX = { group: 'boxes.example.com', kind: 'Box', plural: 'boxes' } as const;
+
+/** `spec.size` is `WIDTHxHEIGHT`. */
+export const BOXES_V1 = s.customResource({
+  ...BOX,
+  version: 'v1',
+  spec: s.object({ size: s.string(), owner: s.optional(s.string()) }),
+  status: s.object({ phase: s.optional(s.string()) }),
+});
+
+/** The stored version. */
+export const BOXES_V2 = s.customResource({
+  ...BOX,
+  version: 'v2',
+  spec: s.object({ width: s.integer(), height: s.integer(), owner: s.optional(s.string()) }),
+  status: s.object({ phase: s.optional(s.string()) }),
+  otherVersions: [BOXES_V1],
+});
+
+/** Declares the webhooks of boxes, which convert, set the owner, and reject flat boxes. */
+export function declareBoxes(webhooks: Webhooks): Webhooks {
+  return webhooks
+    .converts(BOXES_V1, BOXES_V2, {
+      up: ({ spec, status }) => {
+        const { size, ...same } = spec ?? {};
+        const [width, height] = size?.split('x').map(Number) ?? [];
+        return { spec: spec && { ...same, width, height }, status };
+      },
+      down: ({ spec, status }) => {
+        const { width, height, ...same } = spec ?? {};
+        const isKnown = width !== undefined || height !== undefined;
+        const size = isKnown ? `${width ?? 0}x${height ?? 0}` : undefined;
+        return { spec: spec && { ...same, size }, status };
+      },
+    })
+    .defaults(BOXES_V2, (draft, { user }) => {
+      draft.spec.owner ??= user.username;
+    })
+    .validates(BOXES_V2, ({ spec }, { warn, old }) => {
+      if (old && old.spec.owner !== spec.owner) warn('The owner changes');
+      return [
+        ...(spec.height === 0 ? [invalid('spec.height', 'must not be flat')] : []),
+        ...(spec.owner === '' ? [required('spec.owner')] : []),
+      ];
+    });
+}
+
+/** Returns the configurations for the API server and the CRD, for webhooks whose URLs start with `baseUrl`. */
+export function boxConfiguration(webhooks: Webhooks, baseUrl: string, caBundle?: string) {
+  const clientConfig = (path: string) => ({ url: baseUrl + path, ...(caBundle && { caBundle }) });
+  const configuration = (type: 'mutating' | 'validating') =>
+    webhooks
+      .entries()
+      .admission.filter((entry) => entry.type === type)
+      .map(({ path, resource: { group, version, plural }, options }) => ({
+        name: `${path.slice(1)}.example.com`,
+        clientConfig: clientConfig(path),
+        rules: [
+          {
+            apiGroups: [group],
+            apiVersions: [version],
+            resources: [plural],
+            operations: [...options.operations],
+          },
+        ],
+        failurePolicy: options.failurePolicy,
+        timeoutSeconds: options.timeoutSeconds,
+        sideEffects: options.sideEffects,
+        admissionReviewVersions: ['v1'],
+      }));
+  const apiVersion = 'admissionregistration.k8s.io/v1';
+  const metadata = { name: 'boxes' };
+  const { definition } = BOXES_V2;
+  const webhook = { clientConfig: clientConfig('/convert'), conversionReviewVersions: ['v1'] };
+  return {
+    mutating: {
+      apiVersion,
+      kind: 'MutatingWebhookConfiguration',
+      metadata,
+      webhooks: configuration('mutating'),
+    },
+    validating: {
+      apiVersion,
+      kind: 'ValidatingWebhookConfiguration',
+      metadata,
+      webhooks: configuration('validating'),
+    },
+    crd: {
+      ...definition,
+      spec: { ...definition.spec, conversion: { strategy: 'Webhook' as const, webhook } },
+    },
+  };
+}
+
+/** Returns a box in v1. */
+export function boxV1(name: string, spec: { size: string; owner?: string }) {
+  return {
+    apiVersion: 'boxes.example.com/v1',
+    kind: 'Box',
+    metadata: { namespace: 'default', name },
+    spec,
+  };
+}
+
+/** Returns a box in v2. */
+export function boxV2(name: string, spec: { width: number; height: number; owner?: string }) {
+  return { ...boxV1(name, { size: '' }), apiVersion: 'boxes.example.com/v2', spec };
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { jsonPatch } from '../../../src/apiserver/patch/json-patch.ts';
+import { jsonPatchOf } from '../../../src/webhook/json-patch.ts';
+
+const json = fc.letrec((self) => ({
+  value: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.constantFrom(null, true, 0, 1, 'a', 'b'),
+    fc.array(self('value'), { maxLength: 6 }),
+    fc.dictionary(
+      fc.constantFrom('a', 'b', 'a/b', 'm~n', '~1', '', '__proto__', '0'),
+      self('value'),
+    ),
+  ),
+})).value;
+
+/** As a request has it: own members of ordinary objects, also one named `__proto__`. */
+const parsed = json.map((value): unknown => JSON.parse(JSON.stringify(value)));
+
+test('applying the patch gives the changed object', () => {
+  fc.assert(
+    fc.property(parsed, parsed, (a, b) => {
+      assert.deepEqual(jsonPatch(a, jsonPatchOf(a, b)), b);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('equal values have an empty patch', () => {
+  fc.assert(
+    fc.property(parsed, (a) => {
+      assert.deepEqual(jsonPatchOf(a, JSON.parse(JSON.stringify(a))), []);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('the patch has only what changed', () => {
+  const patch = (a: unknown, b: unknown) =>
+    jsonPatchOf(a, b).map((each) =>
+      'value' in each ? [each.op, each.path, each.value] : [each.op, each.path],
+    );
+  assert.deepEqual(patch({ a: { b: 1, c: 2 }, 'd/e~f': 1 }, { a: { b: 1, c: 3 }, g: null }), [
+    ['replace', '/a/c', 3],
+    ['remove', '/d~1e~0f'],
+    ['add', '/g', null],
+  ]);
+  assert.deepEqual(patch([1, 2, 3, 4, 5], [1, 3, 5, 6]), [
+    ['remove', '/1'],
+    ['remove', '/2'],
+    ['add', '/3', 6],
+  ]);
+  assert.deepEqual(patch([{ a: 1 }, { b: 1 }], [{ n: 0 }, { a: 1 }, { b: 2 }]), [
+    ['add', '/0', { n: 0 }],
+    ['replace', '/2/b', 2],
+  ]);
+});
+
+test('long lists are compared in bounded time', () => {
+  const before = Array.from({ length: 5000 }, (_, at) => at);
+  const after = before.map((at) => at + 1);
+  const operations = jsonPatchOf(before, after);
+  assert.deepEqual(jsonPatch(before, operations), after);
+});

@@ -1,0 +1,469 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ApiError } from '../../../src/api/api-error.ts';
+import type { Status } from '../../../src/api/status.ts';
+import { jsonPatch } from '../../../src/apiserver/patch/json-patch.ts';
+import { metricsOf } from '../../../src/metrics/metrics.ts';
+import { createRegistry, expose } from '../../../src/metrics/registry.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import {
+  AdmissionDenied,
+  duplicate,
+  invalid,
+  required,
+} from '../../../src/webhook/field-errors.ts';
+import type { AdmissionRequest } from '../../../src/webhook/declaration.ts';
+import { Reviewer } from '../../../src/webhook/reviewer.ts';
+import { Webhooks } from '../../../src/webhook/webhooks.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+import { BOXES_V1, BOXES_V2, BOXES_V3 } from './kinds.ts';
+import type { BoxV1 } from './kinds.ts';
+
+const GROUP = 'test.example.com';
+const VALIDATE = '/validate-test-example-com-v1-box';
+const MUTATE = '/mutate-test-example-com-v1-box';
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly response: {
+    readonly allowed?: boolean;
+    readonly status?: Status;
+    readonly warnings?: readonly string[];
+    readonly patch?: string;
+    readonly result?: { readonly status: string; readonly message?: string };
+    readonly convertedObjects?: readonly object[];
+  };
+}
+
+/** A reviewer on virtual time, with its log and metrics. */
+function reviewerOf(webhooks: Webhooks) {
+  const clock = new FakeClock();
+  const { log, lines } = recordingLogger([], 4);
+  const registry = createRegistry();
+  const reviewer = new Reviewer(webhooks.entries(), {
+    clock,
+    log,
+    metrics: metricsOf(registry).webhook,
+  });
+  const send = async (
+    path: string,
+    body: string | object,
+    {
+      timeout,
+      signal = new AbortController().signal,
+    }: { timeout?: string; signal?: AbortSignal } = {},
+  ): Promise<Answer> => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const request = { path, body: Buffer.from(text), timeout, headers: {}, signal };
+    const reply = await reviewer.review(request);
+    const response = reply.status === 200 ? JSON.parse(reply.body).response : {};
+    return { status: reply.status, text: reply.body, response };
+  };
+  const metrics = async () => (await expose(registry)).text;
+  return { clock, lines, send, metrics };
+}
+
+function box(size: string | undefined, metadata: object = {}): object {
+  return {
+    apiVersion: `${GROUP}/v1`,
+    kind: 'Box',
+    metadata: { name: 'x', namespace: 'default', ...metadata },
+    ...(size !== undefined && { spec: { size } }),
+  };
+}
+
+function review(request: object = {}): object {
+  return {
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    request: {
+      uid: 'u1',
+      kind: { group: GROUP, version: 'v1', kind: 'Box' },
+      resource: { group: GROUP, version: 'v1', resource: 'boxes' },
+      operation: 'CREATE',
+      name: 'x',
+      namespace: 'default',
+      userInfo: { username: 'alice', groups: ['team'], extra: { scope: ['a'] } },
+      object: box('2x3'),
+      oldObject: null,
+      dryRun: false,
+      options: { kind: 'CreateOptions' },
+      ...request,
+    },
+  };
+}
+
+describe('validators', () => {
+  test('errors in fields are answered as kube-apiserver answers its own, with the values', async () => {
+    const { send, lines } = reviewerOf(
+      new Webhooks().validates(BOXES_V1, (_, { warn }) => {
+        warn('size is deprecated');
+        return [
+          invalid('spec.size', 'must be a square'),
+          invalid('metadata.labels[example.com/a.b]', 'must be short'),
+          required('spec.tags', 'name at least one'),
+          duplicate('spec.tags[1]', 'a'),
+        ];
+      }),
+    );
+    const object = box('2x3', { labels: { 'example.com/a.b': 'long' } });
+    const { status, response } = await send(VALIDATE, review({ object }));
+    assert.equal(status, 200);
+    assert.equal(response.allowed, false);
+    assert.deepEqual(response.warnings, ['size is deprecated']);
+    assert.equal(response.status?.code, 422);
+    assert.equal(response.status.reason, 'Invalid');
+    assert.equal(
+      response.status.message,
+      'Box.test.example.com "x" is invalid: [spec.size: Invalid value: "2x3": must be a square, ' +
+        'metadata.labels[example.com/a.b]: Invalid value: "long": must be short, ' +
+        'spec.tags: Required value: name at least one, spec.tags[1]: Duplicate value: "a"]',
+    );
+    assert.deepEqual(response.status.details?.causes?.[0], {
+      reason: 'FieldValueInvalid',
+      field: 'spec.size',
+      message: 'Invalid value: "2x3": must be a square',
+    });
+    assert.deepEqual(
+      lines.map(({ level, fields }) => [level, fields['user'], fields['allowed'], fields['uid']]),
+      [[4, 'alice', false, 'u1']],
+    );
+  });
+
+  test('the function gets the object, the old object, the user and the request', async () => {
+    const seen: AdmissionRequest<BoxV1>[] = [];
+    const see = (_: unknown, request: AdmissionRequest<BoxV1>) => void seen.push(request);
+    const { send } = reviewerOf(
+      new Webhooks().validates(BOXES_V1, see, { operations: ['CREATE', 'UPDATE', 'DELETE'] }),
+    );
+    const [old, dryRun] = [box('1x1'), true];
+    for (const request of [
+      {},
+      { operation: 'UPDATE', oldObject: old, dryRun },
+      { operation: 'DELETE', object: null, oldObject: old },
+      { operation: 'CONNECT', object: null },
+    ]) {
+      const { response } = await send(VALIDATE, review(request));
+      assert.deepEqual(response, { uid: 'u1', allowed: true });
+    }
+    assert.deepEqual(
+      seen.map((one) => [one.operation, one.object.spec.size, one.old?.spec.size, one.isDryRun]),
+      [
+        ['CREATE', '2x3', undefined, false],
+        ['UPDATE', '2x3', '1x1', true],
+        ['DELETE', '1x1', undefined, false],
+      ],
+    );
+    const { user, namespace, name, subresource, options } = seen[0]!;
+    assert.deepEqual(user, {
+      username: 'alice',
+      uid: undefined,
+      groups: ['team'],
+      extra: { scope: ['a'] },
+    });
+    assert.deepEqual([namespace, name, subresource], ['default', 'x', undefined]);
+    assert.deepEqual(options, { kind: 'CreateOptions' });
+  });
+
+  test('an object that is being deleted is only validated on request', async () => {
+    const reject = () => [required('spec.size')];
+    const { send } = reviewerOf(
+      new Webhooks()
+        .validates(BOXES_V1, reject)
+        .validates(BOXES_V1, reject, { name: 'always', whileDeleting: true }),
+    );
+    const oldObject = box('1x1', { deletionTimestamp: '2026-01-01T00:00:00Z' });
+    const update = review({ operation: 'UPDATE', oldObject });
+    assert.equal((await send(VALIDATE, update)).response.allowed, true);
+    assert.equal((await send(`${VALIDATE}-always`, update)).response.allowed, false);
+    // A client cannot evade the validation with a timestamp in the new object.
+    const object = oldObject;
+    const forged = review({ operation: 'UPDATE', object, oldObject: box('1x1') });
+    assert.equal((await send(VALIDATE, forged)).response.allowed, false);
+  });
+
+  test('a rejection has the code, the reason and the message of the error', async () => {
+    const errors = [
+      new AdmissionDenied('not today'),
+      new AdmissionDenied('later', { code: 409, reason: 'Conflict' }),
+      new ApiError({ kind: 'notFound', code: 404, reason: 'NotFound', message: 'no class' }),
+    ];
+    const { send, lines } = reviewerOf(
+      new Webhooks().validates(BOXES_V1, () => {
+        throw errors.shift()!;
+      }),
+    );
+    const statuses = [];
+    while (errors.length > 0) statuses.push((await send(VALIDATE, review())).response.status);
+    assert.deepEqual(
+      statuses.map((status) => [status?.code, status?.reason, status?.message]),
+      [
+        [403, 'Forbidden', 'not today'],
+        [409, 'Conflict', 'later'],
+        [404, 'NotFound', 'no class'],
+      ],
+    );
+    assert.ok(lines.every(({ level }) => level === 4));
+  });
+});
+
+describe('defaulters', () => {
+  test('the patch is what the function changed', async () => {
+    const { send } = reviewerOf(
+      new Webhooks().defaults(BOXES_V1, (draft) => {
+        draft.spec.tags ??= ['new'];
+        draft.metadata.labels = { ...draft.metadata.labels, 'a/b': 'c' };
+      }),
+    );
+    const { response } = await send(MUTATE, review());
+    assert.equal(response.allowed, true);
+    const patch = JSON.parse(Buffer.from(response.patch!, 'base64').toString());
+    assert.deepEqual(jsonPatch(box('2x3'), patch), {
+      ...box('2x3', { labels: { 'a/b': 'c' } }),
+      spec: { size: '2x3', tags: ['new'] },
+    });
+    const { response: unchanged } = await send(
+      MUTATE,
+      review({
+        object: { ...box('2x3', { labels: { 'a/b': 'c' } }), spec: { size: '1x1', tags: [] } },
+      }),
+    );
+    assert.deepEqual(unchanged, { uid: 'u1', allowed: true });
+  });
+});
+
+describe('failures', () => {
+  const failing: Record<string, () => unknown> = {
+    'an error': () => {
+      throw new TypeError('no such property');
+    },
+    'a rejected promise': () => Promise.reject(new Error('lost')),
+    'an error of the API server that is not about the request': () => {
+      throw new ApiError({ kind: 'unavailable', code: 503, message: 'try later' });
+    },
+    'a text instead of errors': () => 'wrong',
+    'a list of texts': () => ['wrong'],
+    'a boolean': () => false,
+  };
+  for (const [what, run] of Object.entries(failing)) {
+    test(`${what} is a failure, which the failure policy decides about`, async () => {
+      const { send, lines, metrics } = reviewerOf(
+        new Webhooks().validates(BOXES_V1, run as () => undefined),
+      );
+      const { status, text } = await send(VALIDATE, review({ object: box('secret') }));
+      assert.equal(status, 500);
+      assert.match(text, /u1/);
+      assert.equal(lines[0]?.level, 'error');
+      assert.doesNotMatch(JSON.stringify(lines) + text, /secret/);
+      const exposed = await metrics();
+      assert.match(exposed, /^controller_runtime_webhook_panics_total 1$/m);
+      assert.match(
+        exposed,
+        /^controller_runtime_webhook_requests_total\{webhook="\/validate-test-example-com-v1-box",code="500"\} 1$/m,
+      );
+    });
+  }
+
+  test('a draft that is not JSON is a failure', async () => {
+    const { send } = reviewerOf(
+      new Webhooks().defaults(BOXES_V1, (draft) => {
+        Object.assign(draft, { self: draft });
+      }),
+    );
+    assert.equal((await send(MUTATE, review())).status, 500);
+  });
+
+  test('a function has less time than the API server waits', async () => {
+    const signals: AbortSignal[] = [];
+    const { send, clock, lines } = reviewerOf(
+      new Webhooks().validates(BOXES_V1, (_, { signal }) => {
+        signals.push(signal);
+        return new Promise(() => undefined);
+      }),
+    );
+    for (const [timeout, ms] of [
+      ['10s', 9000],
+      ['1s', 900],
+      ['30s', 29_000],
+      ['9999s', 29_000],
+      ['soon', 9000],
+      [undefined, 9000],
+    ] as const) {
+      const answers: Answer[] = [];
+      void send(VALIDATE, review(), timeout === undefined ? {} : { timeout }).then((one) =>
+        answers.push(one),
+      );
+      await clock.advance(ms - 1);
+      assert.equal(answers.length, 0);
+      await clock.advance(1);
+      assert.equal(answers.at(0)?.status, 504);
+      assert.ok(signals.at(-1)?.aborted);
+    }
+    assert.equal(lines.length, 6);
+    assert.equal(clock.pending, 0);
+  });
+
+  test('the signal of a function aborts when the API server closes the connection', async () => {
+    const client = new AbortController();
+    const { send, metrics } = reviewerOf(
+      new Webhooks().validates(BOXES_V1, () => new Promise(() => undefined)),
+    );
+    const answer = send(VALIDATE, review(), { signal: client.signal });
+    await settle();
+    client.abort();
+    assert.equal((await answer).status, 499);
+    assert.match(await metrics(), /^controller_runtime_webhook_panics_total 0$/m);
+  });
+});
+
+describe('hostile requests', () => {
+  const object = box('2x3');
+  const bad: Record<string, string | object> = {
+    'an empty body': '',
+    'no JSON': '{"request":',
+    'a list': '[]',
+    'another kind': { ...review(), kind: 'ConversionReview' },
+    'another version': { ...review(), apiVersion: 'admission.k8s.io/v1beta1' },
+    'no request': { ...review(), request: null },
+    'deep nesting': `{"request":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
+    'no uid': review({ uid: '' }),
+    'no object': review({ object: null }),
+    'an object without metadata': review({ object: { kind: 'Box', metadata: 'x' } }),
+    'no old object': review({ operation: 'UPDATE', object, oldObject: [] }),
+    'an unknown operation': review({ operation: 'DROP' }),
+    'another resource': review({ resource: { group: '', version: 'v1', resource: 'pods' } }),
+    'another version of the resource': review({
+      resource: { group: GROUP, version: 'v2', resource: 'boxes' },
+    }),
+    'a subresource that is not declared': review({ subResource: 'status' }),
+  };
+  for (const [what, body] of Object.entries(bad)) {
+    test(`${what} is refused`, async () => {
+      const { send, lines } = reviewerOf(
+        new Webhooks().validates(BOXES_V1, () => assert.fail('called')),
+      );
+      const { status } = await send(VALIDATE, body);
+      assert.equal(status, 400);
+      assert.deepEqual(
+        lines.map(({ level }) => level),
+        [1],
+      );
+    });
+  }
+
+  test('of duplicate keys the last one counts, and __proto__ is data', async () => {
+    const seen: unknown[] = [];
+    const { send } = reviewerOf(
+      new Webhooks().validates(BOXES_V1, (one) => void seen.push(one.spec)),
+    );
+    const text = JSON.stringify(review()).replace(
+      '"spec":{',
+      '"spec":null,"spec":{"__proto__":{"size":"9x9","admin":true},"size":"1x1",',
+    );
+    assert.equal((await send(VALIDATE, text)).status, 200);
+    assert.deepEqual(
+      JSON.stringify(seen),
+      '[{"__proto__":{"size":"9x9","admin":true},"size":"2x3"}]',
+    );
+    assert.equal((seen[0] as { admin?: boolean }).admin, undefined);
+  });
+
+  test('members with wrong types count as absent', async () => {
+    const seen: AdmissionRequest[] = [];
+    const { send } = reviewerOf(
+      new Webhooks().validates(BOXES_V1, (_, request) => void seen.push(request)),
+    );
+    const wrong = { userInfo: [], options: 'x', name: 7, namespace: {}, dryRun: 'yes' };
+    assert.equal((await send(VALIDATE, review(wrong))).status, 200);
+    const { user, options, name, namespace, isDryRun } = seen[0]!;
+    assert.deepEqual(
+      [user.groups, options, name, namespace, isDryRun],
+      [[], {}, '', undefined, false],
+    );
+  });
+});
+
+describe('conversion', () => {
+  const webhooks = new Webhooks()
+    .converts(BOXES_V1, BOXES_V2, {
+      up: ({ spec }) => {
+        const [width, height] = (spec?.size ?? '').split('x').map(Number);
+        return { spec: { width, height, tags: spec?.tags } };
+      },
+      down: ({ spec, metadata }) => ({
+        spec: { size: `${spec?.width}x${spec?.height}`, tags: spec?.tags },
+        metadata: { labels: { ...metadata.labels, converted: 'yes' } },
+      }),
+    })
+    .converts(BOXES_V3, BOXES_V2, {
+      up: ({ spec }) => ({ spec }),
+      down: ({ spec }) => ({ spec }),
+    });
+  const convert = (version: string, objects: unknown) => ({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'ConversionReview',
+    request: { uid: 'u2', desiredAPIVersion: `${GROUP}/${version}`, objects },
+  });
+  const v2 = {
+    ...box(undefined, { uid: 'a', annotations: { b: 'c' } }),
+    apiVersion: `${GROUP}/v2`,
+  };
+
+  test('objects are converted through the hub, and keep their metadata', async () => {
+    const { send } = reviewerOf(webhooks);
+    const v1 = box('2x3', { uid: 'a', annotations: { b: 'c' } });
+    const { response } = await send('/convert', convert('v3', [v1, v2]));
+    assert.equal(response.result?.status, 'Success');
+    assert.deepEqual(response.convertedObjects, [
+      { ...v1, apiVersion: `${GROUP}/v3`, spec: { width: 2, height: 3 } },
+      { ...v2, apiVersion: `${GROUP}/v3` },
+    ]);
+    const down = await send('/convert', convert('v1', [{ ...v2, spec: { width: 4, height: 5 } }]));
+    assert.deepEqual(down.response.convertedObjects, [
+      {
+        ...box('4x5', { uid: 'a', annotations: { b: 'c' }, labels: { converted: 'yes' } }),
+      },
+    ]);
+  });
+
+  test('an object that cannot be converted fails the review, which names it', async () => {
+    const throwing = new Webhooks().converts(BOXES_V1, BOXES_V2, {
+      up: () => {
+        throw new Error('no size');
+      },
+      down: (() => Promise.resolve({})) as unknown as () => object,
+    });
+    const { send, lines, metrics } = reviewerOf(throwing);
+    const messages = [];
+    for (const [version, object] of [
+      ['v2', box('secret')],
+      ['v1', { ...v2 }],
+      ['v4', box('2x3')],
+      ['v2', { ...box('2x3'), kind: 'Crate' }],
+      ['v2', 7],
+    ] as const) {
+      const { status, response } = await send('/convert', convert(version, [object]));
+      assert.equal(status, 200);
+      assert.deepEqual(response.convertedObjects, []);
+      assert.equal(response.result?.status, 'Failure');
+      messages.push(response.result.message);
+    }
+    assert.deepEqual(messages, [
+      `cannot convert Box "default/x" from ${GROUP}/v1 to ${GROUP}/v2: no size`,
+      `cannot convert Box "default/x" from ${GROUP}/v2 to ${GROUP}/v1: the conversion did not return an object`,
+      `cannot convert Box "default/x" from ${GROUP}/v1 to ${GROUP}/v4: the version v4 is not declared`,
+      `cannot convert Crate "default/x" from ${GROUP}/v1 to ${GROUP}/v2: no conversion is declared`,
+      `cannot convert a value that is not an object to ${GROUP}/v2: it is not an object`,
+    ]);
+    assert.match(await metrics(), /^controller_runtime_conversion_webhook_panics_total 5$/m);
+    assert.doesNotMatch(JSON.stringify(lines), /secret/);
+  });
+
+  test('a request without objects or version is refused', async () => {
+    const { send } = reviewerOf(webhooks);
+    assert.equal((await send('/convert', convert('v1', {}))).status, 400);
+    assert.equal((await send('/convert', review())).status, 400);
+    assert.equal((await send('/other', convert('v1', []))).status, 404);
+  });
+});
