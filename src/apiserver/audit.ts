@@ -1,3 +1,4 @@
+import { microTimestamp } from '../api/conditions.ts';
 import type { HttpRequest } from '../util/http.ts';
 import { isRecord } from '../util/values.ts';
 import { listIn, objectsIn, textIn } from './builtin/fields.ts';
@@ -6,6 +7,7 @@ import type { Action } from './policy-rule.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { JsonObject } from './schema/json-value.ts';
 import type { StatusError } from './status-error.ts';
+import { userInfo } from './user.ts';
 import type { User } from './user.ts';
 
 /** Options of `ApiServer.audit`. */
@@ -96,7 +98,7 @@ export class AuditExchange {
       user: {},
       ...(userAgent && { userAgent }),
       ...(info && { objectRef: referenceOf(info) }),
-      requestReceivedTimestamp: microTime(now()),
+      requestReceivedTimestamp: microTimestamp(now()),
     };
   }
 
@@ -174,7 +176,7 @@ export class AuditExchange {
       level: config.level,
       stage,
       ...rest,
-      stageTimestamp: microTime(this.#now()),
+      stageTimestamp: microTimestamp(this.#now()),
       ...(Object.keys(annotations).length > 0 && { annotations }),
     });
   }
@@ -246,15 +248,6 @@ function referenceOf(info: RequestInfo): JsonObject {
   };
 }
 
-function userInfo({ name, uid, groups, extra }: User): JsonObject {
-  return {
-    username: name,
-    ...(uid && { uid }),
-    ...(groups.length > 0 && { groups }),
-    ...(extra && { extra }),
-  };
-}
-
 function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -262,9 +255,4 @@ function jsonIn(text: string): unknown {
     // Events contain no bodies of other formats.
     return undefined;
   }
-}
-
-/** Formats a time like a MicroTime of Kubernetes. */
-function microTime(ms: number): string {
-  return new Date(ms).toISOString().replace('Z', '000Z');
 }

@@ -8,6 +8,16 @@ export interface User {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
+/** Returns a user as a `UserInfo` of authentication.k8s.io/v1. Empty fields are omitted, as in Go. */
+export function userInfo({ name, uid, groups, extra = {} }: User): Record<string, unknown> {
+  return {
+    username: name,
+    ...(uid && { uid }),
+    ...(groups.length > 0 && { groups }),
+    ...(Object.keys(extra).length > 0 && { extra }),
+  };
+}
+
 /** The user of a valid token. */
 export interface Authentication {
   readonly user: User;

@@ -232,11 +232,6 @@ export interface LeadershipDeps {
   readonly namespace: string;
 }
 
-/** Half of the renew deadline in milliseconds, so that one hanging request does not lose the Lease. */
-export function leaseTimeoutMs({ renewDeadlineMs }: LeaderElectionConfig): number {
-  return Math.max(1000, renewDeadlineMs / 2);
-}
-
 /**
  * Returns the namespace of the Lease.
  *

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Lease } from '../api/builtin.ts';
 import type { LeaseLockOptions } from './lease-lock.ts';
 import { checkOptions } from '../util/check-options.ts';
@@ -65,6 +66,18 @@ export interface LeaderElectorOptions extends LeaseLockOptions {
   readonly healthToleranceMs?: number | undefined;
 }
 
+const RENEW_DEADLINE_MS = 10_000;
+
+/** Returns a timeout of requests for a Lease, in milliseconds: a single one without a response must not lose it. */
+export function leaseTimeoutMs(renewDeadlineMs: number = RENEW_DEADLINE_MS): number {
+  return Math.max(1000, renewDeadlineMs / 2);
+}
+
+/** Returns a new identity of a process, with the name of its host or Pod. */
+export function newIdentity(host: string): string {
+  return `${host}_${randomUUID()}`;
+}
+
 export type ElectionTerms = {
   readonly [K in keyof Omit<LeaderElectorOptions, keyof LeaseLockOptions>]-?: NonNullable<
     LeaderElectorOptions[K]
@@ -81,7 +94,7 @@ export function electionTerms(options: LeaderElectorOptions): ElectionTerms {
   const {
     identity,
     leaseDurationMs = 15_000,
-    renewDeadlineMs = 10_000,
+    renewDeadlineMs = RENEW_DEADLINE_MS,
     retryPeriodMs = 2_000,
     jitter = 1.2,
     releaseOnCancel = true,

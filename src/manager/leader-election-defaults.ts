@@ -1,12 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Client } from '../client/client.ts';
 import { HttpClient } from '../client/http-client.ts';
 import { WriteFence } from '../client/write-fence.ts';
+import { leaseTimeoutMs, newIdentity } from '../leaderelection/leader-elector-options.ts';
 import type { LeaderElectionOptions } from './coordination.ts';
-
-/** Default time without a renewal after which a lease is lost, in milliseconds. */
-const RENEW_DEADLINE_MS = 10_000;
 
 /** The part of the options of a program from which the defaults of its leader election come. */
 export interface ElectingProgram {
@@ -45,7 +42,7 @@ export function withElectionDefaults({ client, name, host, leaderElection }: Ele
     ...given,
     name: leaseName,
     namespace,
-    identity: given.identity ?? `${host ?? hostname()}_${randomUUID()}`,
+    identity: given.identity ?? newIdentity(host ?? hostname()),
   };
   if (given.client && given.fence) {
     return { client, leaderElection: { ...common, client: given.client, fence: given.fence } };
@@ -56,11 +53,9 @@ export function withElectionDefaults({ client, name, host, leaderElection }: Ele
     );
   }
   const fence = new WriteFence();
-  const { renewDeadlineMs = RENEW_DEADLINE_MS } = given;
   const leaseClient = client.withOptions({
     userAgent: `${leaseName}/leader-election`,
-    // One request without a response must not lose the Lease.
-    requestTimeoutMs: Math.max(1000, renewDeadlineMs / 2),
+    requestTimeoutMs: leaseTimeoutMs(given.renewDeadlineMs),
     qps: undefined,
   });
   return {

@@ -2,7 +2,7 @@ import type { KubernetesObject } from '../api/object.ts';
 import { objectKey } from '../api/object-key.ts';
 import type { ObjectKey, ObjectName } from '../api/object-key.ts';
 import type { Resource } from '../api/resource.ts';
-import type { Client, DeleteOptions, WriteOptions } from '../client/client.ts';
+import type { CallOptions, Client, DeleteOptions, WriteOptions } from '../client/client.ts';
 import type { Clock } from '../util/clock.ts';
 
 /** API call. */
@@ -92,6 +92,53 @@ export function observedClient(
         withDryRun({ verb: 'delete', resource, at: keyAt(at), options }),
         client.delete(resource, at, options),
       ),
+  };
+}
+
+/** The call whose options `withCallOptions` rewrites. */
+export interface RewrittenCall {
+  /** Undefined for `raw`. */
+  readonly resource?: Resource;
+  readonly subresource?: string | undefined;
+  readonly isWrite: boolean;
+}
+
+/** Returns a client that passes the options of each call through `rewrite`. */
+export function withCallOptions(
+  client: Client,
+  rewrite: <O extends CallOptions>(options: O, call: RewrittenCall) => O,
+): Client {
+  const { isDryRun = false } = client;
+  return {
+    isDryRun,
+    get: (resource, at, options = {}) =>
+      client.get(resource, at, rewrite(options, { resource, isWrite: false })),
+    list: (resource, options = {}) =>
+      client.list(resource, rewrite(options, { resource, isWrite: false })),
+    watch: (resource, options = {}) =>
+      client.watch(resource, rewrite(options, { resource, isWrite: false })),
+    create: (resource, object, options = {}) =>
+      client.create(resource, object, rewrite(options, { resource, isWrite: true })),
+    update: (resource, object, options = {}) => {
+      const { subresource } = options;
+      return client.update(
+        resource,
+        object,
+        rewrite(options, { resource, subresource, isWrite: true }),
+      );
+    },
+    patch: (resource, at, patch, options = {}) => {
+      const { subresource } = options;
+      return client.patch(
+        resource,
+        at,
+        patch,
+        rewrite(options, { resource, subresource, isWrite: true }),
+      );
+    },
+    delete: (resource, at, options = {}) =>
+      client.delete(resource, at, rewrite(options, { resource, isWrite: true })),
+    raw: (request) => client.raw(rewrite(request, { isWrite: request.method === 'POST' })),
   };
 }
 

@@ -1,8 +1,7 @@
 import { splitKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { groupResourceOf } from '../api/resource.ts';
-import type { Resource } from '../api/resource.ts';
-import type { CallOptions, Client } from '../client/client.ts';
+import type { Client } from '../client/client.ts';
 import { failSpan, SPAN_KIND, STATUS_ERROR, TRACER } from '../util/open-telemetry.ts';
 import type {
   OpenTelemetryApi,
@@ -11,6 +10,7 @@ import type {
 } from '../util/open-telemetry.ts';
 import type { CallTrace, HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
 import { formatCause } from '../workqueue/queue-item.ts';
+import { withCallOptions } from './observed-client.ts';
 import type { SyncReport, SyncRun } from '../workqueue/sync-report.ts';
 
 /**
@@ -87,29 +87,10 @@ export class SyncTrace {
 
   /** Returns a client whose calls are children of the span. */
   client(client: Client): Client {
-    const traced = <O extends CallOptions>(
-      options: O | undefined,
-      resource?: Resource,
-      subresource?: string,
-    ): O & CallOptions => ({
-      ...(options as O),
+    return withCallOptions(client, (options, { resource, subresource }) => ({
+      ...options,
       trace: this.#call(resource && groupResourceOf(resource), subresource),
-    });
-    const { isDryRun = false } = client;
-    return {
-      isDryRun,
-      get: (resource, at, options) => client.get(resource, at, traced(options, resource)),
-      list: (resource, options) => client.list(resource, traced(options, resource)),
-      watch: (resource, options) => client.watch(resource, traced(options, resource)),
-      create: (resource, object, options) =>
-        client.create(resource, object, traced(options, resource)),
-      update: (resource, object, options) =>
-        client.update(resource, object, traced(options, resource, options?.subresource)),
-      patch: (resource, at, patch, options) =>
-        client.patch(resource, at, patch, traced(options, resource, options?.subresource)),
-      delete: (resource, at, options) => client.delete(resource, at, traced(options, resource)),
-      raw: (request) => client.raw(traced(request)),
-    };
+    }));
   }
 
   /** @param resource `counts.demo.mark8s.io`; undefined for other paths */

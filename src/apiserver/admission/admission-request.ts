@@ -1,6 +1,7 @@
 import type { ResourceDefinition } from '../resource-definition.ts';
 import type { Attributes } from './attributes.ts';
 import type { Match } from './matching.ts';
+import { userInfo } from '../user.ts';
 
 /** Returns the fields of an AdmissionRequest, without its uid and its objects. */
 export function admissionRequest(attributes: Attributes, match: Match): Record<string, unknown> {
@@ -16,12 +17,7 @@ export function admissionRequest(attributes: Attributes, match: Match): Record<s
     ...(name && { name }),
     ...(namespace && { namespace }),
     operation,
-    userInfo: {
-      username: user.name,
-      ...(user.uid && { uid: user.uid }),
-      groups: user.groups,
-      ...(user.extra && { extra: user.extra }),
-    },
+    userInfo: userInfo(user),
     dryRun,
     options,
   };

@@ -1,6 +1,5 @@
 import { timestamp } from '../../api/conditions.ts';
-import type { User } from '../user.ts';
-import { API_AUDIENCE } from '../user.ts';
+import { API_AUDIENCE, userInfo } from '../user.ts';
 import type { ReviewContext, StoredObject } from '../resource-definition.ts';
 import { badRequest } from '../status-error.ts';
 import type { KindTraits } from './definition.ts';
@@ -31,13 +30,4 @@ function reviewToken(review: StoredObject, { access }: ReviewContext): StoredObj
       ? { authenticated: true, user: userInfo(result.user), audiences: result.audiences }
       : { user: {}, error: result };
   return { ...review, status };
-}
-
-function userInfo({ name, uid, groups, extra = {} }: User): object {
-  return {
-    username: name,
-    ...(uid && { uid }),
-    groups,
-    ...(Object.keys(extra).length > 0 && { extra }),
-  };
 }

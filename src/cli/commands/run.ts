@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { connectCluster } from '../../client/cluster-connection.ts';
 import { dryRunClient } from '../../client/dry-run.ts';
@@ -12,7 +11,8 @@ import { loadCluster, userAgent } from '../cluster-access.ts';
 import { daemon } from '../daemon.ts';
 import { servingCertificate } from '../endpoints.ts';
 import { EXIT_FAILURE, EXIT_OK, UsageError } from '../errors.ts';
-import { leaseNamespace, leaseTimeoutMs } from '../run-config.ts';
+import { leaseTimeoutMs, newIdentity } from '../../leaderelection/leader-elector-options.ts';
+import { leaseNamespace } from '../run-config.ts';
 import { droppedLogLines } from '../logs/logging.ts';
 import { loadBuilders } from '../program.ts';
 import type { CommandContext, ProgramOptions } from '../program.ts';
@@ -84,7 +84,7 @@ export async function runController(
     connection: connectCluster(cluster, {
       ...common,
       userAgent: `${agent}/leader-election`,
-      requestTimeoutMs: leaseTimeoutMs(leaderElection),
+      requestTimeoutMs: leaseTimeoutMs(leaderElection.renewDeadlineMs),
     }),
   };
   const { server } = connection;
@@ -124,7 +124,7 @@ export async function runController(
       leadership: lease && {
         client: lease.connection.client,
         fence,
-        identity: `${host}_${randomUUID()}`,
+        identity: newIdentity(host),
         namespace: lease.namespace,
       },
     },

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { leaseNamespace, leaseTimeoutMs, runConfig } from '../../../src/cli/run-config.ts';
+import { leaseNamespace, runConfig } from '../../../src/cli/run-config.ts';
 import { parseFlags } from '../../../src/cli/flags/flag-parser.ts';
+import { leaseTimeoutMs } from '../../../src/leaderelection/leader-elector-options.ts';
 import { PROGRAM, RUN_OPTIONS, environmentOf } from '../../support/own-program.ts';
 
 function configOf(...flags: readonly string[]) {
@@ -28,7 +29,7 @@ test('requires a namespace for the Lease instead of assuming one', () => {
 });
 
 test('sets the timeout of Lease requests to half of the renew deadline, and at least 1 s', () => {
-  assert.equal(leaseTimeoutMs(configOf()), 5000);
+  assert.equal(leaseTimeoutMs(configOf().renewDeadlineMs), 5000);
   const short = ['--leader-elect-renew-deadline=1500ms', '--leader-elect-retry-period=500ms'];
-  assert.equal(leaseTimeoutMs(configOf(...short)), 1000);
+  assert.equal(leaseTimeoutMs(configOf(...short).renewDeadlineMs), 1000);
 });
