@@ -13,7 +13,16 @@ export type {
 export type { HealthCheck } from './serving/health-checks.ts';
 export { HttpServer } from './serving/http-server.ts';
 export type { HttpServerOptions, ServerTls } from './serving/http-server.ts';
-export type { HttpServerRoutes, Page, Pages, Setting, Settings } from './serving/routes.ts';
+export type {
+  Call,
+  CallRequest,
+  Calls,
+  HttpServerRoutes,
+  Page,
+  Pages,
+  Setting,
+  Settings,
+} from './serving/routes.ts';
 export { CertificateFiles, selfSignedCertificate } from './serving/serving-certificate.ts';
 export type {
   CertificateFilesDeps,

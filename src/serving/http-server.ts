@@ -12,6 +12,7 @@ import type { Server as HttpsServer } from 'node:https';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { SecureContextOptions, SecureVersion } from 'node:tls';
+import { settledBeforeAbort } from '../util/abort.ts';
 import { Deferred } from '../util/deferred.ts';
 import type { Logger } from '../util/logger.ts';
 import { runAll } from '../util/runnable.ts';
@@ -23,7 +24,8 @@ import type { RequestAuthorizer } from './delegated-access.ts';
 import type { HealthCheck } from './health-checks.ts';
 import { probeResponse } from './health-checks.ts';
 import { changeSetting, MAX_SETTING_BYTES } from './routes.ts';
-import type { HttpServerRoutes } from './routes.ts';
+import type { Call, HttpServerRoutes } from './routes.ts';
+import { RequestBodies } from './request-body.ts';
 import type { CertificateSource } from './serving-certificate.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
@@ -36,6 +38,7 @@ const SERVER_OPTIONS: OptionNames<HttpServerOptions> = {
   authorizer: true,
   maxConnections: true,
   requestTimeoutMs: true,
+  drainTimeoutMs: true,
 };
 
 const ROUTES: OptionNames<HttpServerRoutes> = {
@@ -45,6 +48,7 @@ const ROUTES: OptionNames<HttpServerRoutes> = {
   pages: true,
   downloads: true,
   settings: true,
+  calls: true,
 };
 
 const TLS_OPTIONS: OptionNames<ServerTls> = {
@@ -77,6 +81,11 @@ export interface HttpServerOptions {
    * @default 10_000
    */
   readonly requestTimeoutMs?: number;
+  /**
+   * Time for requests in progress to end when the server stops, in milliseconds.
+   * @default 0
+   */
+  readonly drainTimeoutMs?: number;
 }
 
 /** The certificate and the TLS settings of a server. */
@@ -169,6 +178,7 @@ export class HttpServer implements Runnable {
   readonly #log: Logger;
   readonly #origin: ServerOrigin;
   readonly #listening = new Deferred<string>();
+  readonly #bodies = new RequestBodies();
 
   constructor(deps: { log: Logger }, options: HttpServerOptions) {
     checkOptions(options, SERVER_OPTIONS, 'HttpServer');
@@ -202,7 +212,7 @@ export class HttpServer implements Runnable {
   }
 
   async #serve(server: AnyServer, signal: AbortSignal): Promise<void> {
-    const { maxConnections = 1000, requestTimeoutMs = 10_000 } = this.#options;
+    const { maxConnections = 1000, requestTimeoutMs = 10_000, drainTimeoutMs = 0 } = this.#options;
     const connections = new ServerConnections(server, {
       maxConnections,
       firstRequestMs: requestTimeoutMs,
@@ -215,8 +225,9 @@ export class HttpServer implements Runnable {
       void responding.finally(() => responses.delete(responding));
     });
     await new Promise<void>((resolve, reject) => {
-      const close = () => {
+      const close = async () => {
         server.close(() => resolve());
+        await drained(responses, drainTimeoutMs);
         connections.destroy();
       };
       server.once('error', (cause) => {
@@ -228,8 +239,8 @@ export class HttpServer implements Runnable {
         const address = formatAddress(server.address());
         this.#log.v(1).info('Listening', { server: this.name, address });
         this.#listening.resolve(address);
-        if (signal.aborted) close();
-        signal.addEventListener('abort', close, { once: true });
+        if (signal.aborted) void close();
+        signal.addEventListener('abort', () => void close(), { once: true });
       });
     });
     await Promise.all(responses);
@@ -244,6 +255,10 @@ export class HttpServer implements Runnable {
     try {
       reply = await this.#handle(request, signal, closed.signal);
     } catch (error) {
+      if (!request.complete) {
+        this.#log.v(2).info('Request was interrupted', { server: this.name, err: error });
+        return;
+      }
       this.#log.error(error, 'Unable to handle request', { server: this.name });
       reply = { status: 500, body: 'internal error\n' };
     }
@@ -255,7 +270,7 @@ export class HttpServer implements Runnable {
       response.setHeader('content-disposition', `attachment; filename="${fileName}"`);
     }
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-    if (close) closeConnectionAfter(response);
+    if (close || signal.aborted) closeConnectionAfter(response);
     if (typeof body === 'string') response.end(body);
     else await this.#stream(body, response);
   }
@@ -284,11 +299,14 @@ export class HttpServer implements Runnable {
     const { authorizer, routes } = this.#options;
     const decision = await authorizer?.authorize({ method, path, authorization, signal });
     if (decision && !decision.allowed) return rejected(decision.status, decision.reason);
-    const { metrics, pages, downloads, settings } = routes;
+    const { metrics, pages, downloads, settings, calls } = routes;
+    const call = calls?.get(path);
+    if (call) return this.#call(call, request, new URLSearchParams(query), closed);
+    if (calls && method === 'POST') return NOT_FOUND;
     const setting = settings?.get(path);
     if (setting && method === 'PUT') {
-      const text = await bodyOf(request, MAX_SETTING_BYTES);
-      return text === undefined ? TOO_LARGE : changeSetting(setting, text);
+      const change = (body: Buffer) => changeSetting(setting, body.toString());
+      return replyOf(await this.#bodies.read(request, MAX_SETTING_BYTES, change));
     }
     if (!isRead(method)) return NOT_ALLOWED;
     if (setting) return { status: 200, body: setting.get() };
@@ -300,6 +318,21 @@ export class HttpServer implements Runnable {
     if (!metrics || path !== '/metrics') return NOT_FOUND;
     const { contentType, text } = await metrics();
     return { status: 200, contentType, body: text };
+  }
+
+  async #call(
+    { maxBytes, respond }: Call,
+    request: Incoming,
+    query: URLSearchParams,
+    signal: AbortSignal,
+  ): Promise<Reply> {
+    const { method, headers } = request;
+    if (method !== 'POST') return NOT_ALLOWED;
+    const [type = ''] = (headers['content-type'] ?? '').split(';', 1);
+    if (type.trim().toLowerCase() !== 'application/json') return NOT_JSON;
+    if (Number(headers['content-length'] ?? 0) > maxBytes) return TOO_LARGE;
+    const use = (body: Buffer) => respond({ query, headers, body, signal });
+    return replyOf(await this.#bodies.read(request, maxBytes, use));
   }
 
   #checksOf(probe: string): readonly HealthCheck[] | undefined {
@@ -317,7 +350,14 @@ export class HttpServer implements Runnable {
 
 const NOT_FOUND: Reply = { status: 404, body: '404 not found\n' };
 const NOT_ALLOWED: Reply = { status: 405, body: '405 method not allowed\n' };
-const TOO_LARGE: Reply = { status: 413, body: '413 too large\n' };
+const TOO_LARGE: Reply = { status: 413, body: '413 too large\n', close: true };
+const NOT_JSON: Reply = { status: 415, body: 'The content type must be application/json\n' };
+const BUSY: Reply = {
+  status: 503,
+  body: 'Too many requests with large bodies\n',
+  headers: { 'retry-after': '1' },
+  close: true,
+};
 
 function rejected(status: number, reason: string): Reply {
   const headers = status === 401 ? { 'www-authenticate': 'Bearer' } : {};
@@ -334,16 +374,18 @@ function isRead(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** Returns the body, or undefined if it is longer than `maxBytes`. */
-async function bodyOf(request: Incoming, maxBytes: number): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Uint8Array>) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBytes) return undefined;
-    chunks.push(chunk);
+function replyOf(result: Reply | 'tooLarge' | 'busy'): Reply {
+  if (result === 'tooLarge') return TOO_LARGE;
+  return result === 'busy' ? BUSY : result;
+}
+
+/** Resolves when there are no responses in progress, or after a timeout. */
+async function drained(responses: ReadonlySet<Promise<void>>, timeoutMs: number): Promise<void> {
+  const limit = timeoutMs === 0 ? AbortSignal.abort() : AbortSignal.timeout(timeoutMs);
+  // Open connections can send further requests.
+  while (responses.size > 0 && !limit.aborted) {
+    await settledBeforeAbort(Promise.all(responses), limit);
   }
-  return Buffer.concat(chunks).toString();
 }
 
 type Limits = ReturnType<typeof limitsOf>;

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Exposition } from '../metrics/registry.ts';
 import type { HealthCheck } from './health-checks.ts';
@@ -16,6 +17,8 @@ export interface HttpServerRoutes {
   readonly downloads?: Downloads;
   /** Settings by path, such as `/debug/flags/v`: read with GET, changed with PUT. */
   readonly settings?: Settings;
+  /** Calls by path, such as `/convert`. POST with JSON only. */
+  readonly calls?: Calls;
 }
 
 /** Response of a page. */
@@ -70,6 +73,26 @@ export interface Download {
 
 /** Downloads by path. */
 export type Downloads = ReadonlyMap<string, (request: DownloadRequest) => Promise<Download>>;
+
+/** Request of a call. */
+export interface CallRequest {
+  readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  /** Aborts when the client disconnects. */
+  readonly signal: AbortSignal;
+}
+
+/** Function that answers a body in JSON. */
+export interface Call {
+  /** Maximum length of the body, in bytes. */
+  readonly maxBytes: number;
+  /** Returns the response. */
+  readonly respond: (request: CallRequest) => Promise<Page>;
+}
+
+/** Calls by path. */
+export type Calls = ReadonlyMap<string, Call>;
 
 /** Setting that can be changed while the process runs. */
 export interface Setting {

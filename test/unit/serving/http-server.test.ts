@@ -265,6 +265,7 @@ describe('HttpServer', () => {
       pages: new Map([['/page', page]]),
       downloads: new Map([['/download', () => Promise.resolve(page())]]),
       settings: new Map([['/setting', setting]]),
+      calls: new Map([['/call', { maxBytes: 10, respond: () => Promise.resolve(page()) }]]),
     };
     const { server, ended } = await started({ routes });
     context.after(ended);
@@ -300,6 +301,7 @@ describe('HttpServer', () => {
     }
     for (const headers of crossOrigin) {
       assert.equal(await statusOf(server, '/setting', headers, 'PUT'), 403);
+      assert.equal(await statusOf(server, '/call', headers, 'POST'), 403);
       assert.equal(await statusOf(server, '/nothing', headers), 403);
       assert.equal(await statusOf(server, '/livez', headers), 200);
     }
