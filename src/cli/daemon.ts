@@ -161,6 +161,7 @@ function servers(
           clock,
           history,
           identity: deps.leadership?.identity,
+          name: deps.program.name,
           version: `v${deps.program.version}`,
           redact: redactText,
         }),

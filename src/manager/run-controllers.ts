@@ -110,7 +110,7 @@ export interface ControllerProgram {
 export interface ControllerManagerOptions {
   readonly client: Client;
   /**
-   * Name of the program: `backup-operator`. It names the Lease.
+   * Name of the program: `backup-operator`. It names the Lease, and the program in `top`.
    * @default none; required by `leaderElection: true`
    */
   readonly name?: string | undefined;
@@ -335,7 +335,7 @@ function stopAfterPass(pass: SinglePass, manager: Manager): Runnable {
 /** Returns the debug pages about a program: queues, causes of syncs, status and caches. */
 export function programPages(
   program: ControllerProgram,
-  { clock, history, identity, version, redact }: ProgramPagesOptions,
+  { clock, history, identity, name, version, redact }: ProgramPagesOptions,
 ): Pages {
   const informers = () =>
     [program.informers, ...program.remoteInformers].flatMap((set) => set.informers);
@@ -343,6 +343,7 @@ export function programPages(
     ...queuePages({ controllers: () => program.controllers, history, clock, redact }),
     ...statusPage({
       clock,
+      name,
       version,
       informers,
       election: identity === undefined ? undefined : { identity, leases: () => program.leases },
@@ -359,6 +360,7 @@ export interface ProgramPagesOptions {
   readonly history: SyncHistory;
   /** Identity in the leader election; undefined without one. */
   readonly identity: string | undefined;
+  readonly name: string | undefined;
   readonly version: string;
   readonly redact: ((text: string) => string) | undefined;
 }
@@ -372,10 +374,11 @@ interface Debugging {
 /** The data of debug pages is collected from the start, and served when the program is built. */
 function debugging(
   {
+    name,
     debug,
     leaderElection,
     ...given
-  }: Pick<ControllerManagerOptions, 'debug' | 'metrics' | 'history'> & {
+  }: Pick<ControllerManagerOptions, 'name' | 'debug' | 'metrics' | 'history'> & {
     readonly leaderElection: LeaderElectionOptions | undefined;
   },
   clock: Clock,
@@ -398,7 +401,7 @@ function debugging(
     metrics: registry ? metricsOf(registry) : metrics,
     history,
     serveDebug: (program) => {
-      const pages = programPages(program, { clock, history, identity, version, redact });
+      const pages = programPages(program, { clock, history, identity, name, version, redact });
       const routes = { pages, ...(exposition && { metrics: exposition }) };
       return [new HttpServer({ log }, { name: 'debug', bindAddress, routes })];
     },

@@ -12,6 +12,7 @@ import type { Pages } from './routes.ts';
 
 const DEPS: OptionNames<StatusPageDeps> = {
   clock: true,
+  name: true,
   version: true,
   informers: true,
   election: true,
@@ -26,6 +27,11 @@ export type ShownInformer = Pick<InformerView, 'name' | 'hasSynced' | 'progress'
 /** Dependencies of `statusPage`. */
 export interface StatusPageDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  /**
+   * Name of the program.
+   * @default none
+   */
+  readonly name?: string | undefined;
   /** Version of the program. */
   readonly version: string;
   /** Returns the informers. Called for each request. */
@@ -45,6 +51,8 @@ export interface StatusPageDeps {
 
 /** Response of `/debug/status`. */
 export interface ProcessStatus {
+  /** Name of the program, if it has one. */
+  readonly name?: string;
   readonly version: string;
   /** Current time, RFC 3339. */
   readonly now: string;
@@ -92,11 +100,12 @@ export function statusPage(deps: StatusPageDeps): Pages {
 }
 
 function processStatus(
-  { clock, version, informers, election }: StatusPageDeps,
+  { clock, name, version, informers, election }: StatusPageDeps,
   startedMs: number,
 ): ProcessStatus {
   const nowMs = clock.monotonic();
   return {
+    ...(name !== undefined && { name }),
     version,
     now: new Date(clock.now()).toISOString(),
     upMs: nowMs - startedMs,

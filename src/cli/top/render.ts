@@ -36,7 +36,7 @@ export function render(view: View, { width, height }: Size, colour: boolean): st
 }
 
 function headOf({ address, notice, daemon }: View): Span[][] {
-  const title = [{ text: 'crd-controller', style: 'heading' as const }];
+  const title = [{ text: daemon?.status.name ?? 'program', style: 'heading' as const }];
   const lines: Span[][] = [
     [
       ...title,

@@ -74,7 +74,7 @@ function page<P>(text: string, lists: readonly (keyof P)[]): P {
   } catch {
     // The page is not from a daemon.
   }
-  throw new Error('it is not a crd-controller, or it has another version');
+  throw new Error('it does not serve the debug pages that top reads, or it has another version');
 }
 
 async function text(

@@ -39,7 +39,7 @@ describe('the status page', () => {
   });
 
   const ask = (more: Partial<StatusPageDeps> = {}) => {
-    const deps = { clock, version: 'v1', informers: () => informers, ...more };
+    const deps = { clock, name: 'web', version: 'v1', informers: () => informers, ...more };
     const page = statusPage(deps).get('/debug/status') ?? assert.fail();
     return () => JSON.parse(page(new URLSearchParams()).body) as Record<string, unknown>;
   };
@@ -54,6 +54,7 @@ describe('the status page', () => {
     assert.ok(residentBytes > heapBytes && heapBytes > 0);
     assert.equal(now, new Date(clock.now()).toISOString());
     assert.deepEqual(rest, {
+      name: 'web',
       version: 'v1',
       upMs: 2500,
       informers: [

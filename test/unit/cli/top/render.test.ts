@@ -74,7 +74,7 @@ describe('render', () => {
         ],
       }),
       [
-        'crd-controller v1.2.3 at 127.0.0.1:6060, up 1m',
+        'website-controller v1.2.3 at 127.0.0.1:6060, up 1m',
         'no leader election',
         'cpu -, memory 100MiB, heap -, event loop lag p99 -; rates since the start',
         '',
@@ -162,7 +162,7 @@ describe('render', () => {
   it('uses colours only if the terminal has them', () => {
     assert.ok(!lines(FULL).join('').includes('\u001b'));
     const painted = lines(FULL, WIDE, true);
-    assert.ok(painted[0]?.startsWith('\u001b[1mcrd-controller\u001b[22m'));
+    assert.ok(painted[0]?.startsWith('\u001b[1mwebsite-controller\u001b[22m'));
     const bare = painted.map((line) => withoutColours(line).trimEnd());
     assert.deepEqual(bare, lines(FULL), 'and are the same otherwise');
   });

@@ -27,9 +27,9 @@ describe('a fetchSnapshot at a daemon', () => {
   it('rejects responses that are not from a daemon', async () => {
     await assert.rejects(ask(), /^Error: it responded with 404 to \/debug\/(status|queues)$/);
     for (const path of ['/debug/status', '/debug/queues', '/metrics']) answers.set(path, 'hello');
-    await assert.rejects(ask(), /is not a crd-controller/);
+    await assert.rejects(ask(), /does not serve the debug pages/);
     answers.set('/debug/status', '{"informers":{}}');
-    await assert.rejects(ask(), /is not a crd-controller/);
+    await assert.rejects(ask(), /does not serve the debug pages/);
   });
 
   it('returns the status, the queues and the metrics', async () => {

@@ -21,6 +21,7 @@ export function snapshotOf({
   return {
     atMs,
     status: {
+      name: 'website-controller',
       version: 'v1.2.3',
       now: '2026-09-01T00:01:00.000Z',
       upMs,
