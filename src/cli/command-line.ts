@@ -1,3 +1,4 @@
+import { styleText } from 'node:util';
 import { KubeConfigError } from '../client/kube-config/kube-config-file.ts';
 import { terminationSignal } from '../manager/signals.ts';
 import type { Logger } from '../util/logger.ts';
@@ -246,6 +247,7 @@ export interface Terminal {
    * @default 80
    */
   readonly columns?: number | undefined;
+  /** Whether standard output has colours. */
   readonly colour: boolean;
   /**
    * Destination of the log.
@@ -287,7 +289,8 @@ export function processTerminal(): Terminal {
     },
     warn: (text) => errors.write(`${text}\n`),
     columns: stdout.columns,
-    colour: stdout.isTTY && stdout.hasColors(),
+    // NO_COLOR, FORCE_COLOR and TERM, as in Node.js.
+    colour: styleText('bold', '-', { stream: stdout }) !== '-',
     output: {
       failed: failed.signal,
       flush: () => written,

@@ -69,7 +69,7 @@ export function commandsOf(program: ProgramOptions): readonly [Command, ...Comma
       name: 'top',
       summary: 'Show a running daemon live: queues, keys, informers, leader',
       description:
-        'Show live what a daemon on this machine does: queues and workers, informers, the most frequent and the slowest syncs with their causes, the leader, event loop lag and memory. The daemon must serve its debug pages (--debug-bind-address). If standard output is not a terminal, print once.',
+        'Show live what a daemon on this machine does: queues and workers, informers, the most frequent and the slowest syncs with their causes, the leader, event loop lag and memory. Enter opens the selected queue or key and shows why the key ran; ? lists the keys. The daemon must serve its debug pages (--debug-bind-address). If standard output is not a terminal, print once. NO_COLOR and FORCE_COLOR apply.',
       options: TOP_OPTIONS,
       examples: [
         ['top --address=127.0.0.1:6060', 'Show a daemon on this machine'],

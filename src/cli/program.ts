@@ -72,7 +72,7 @@ export interface CommandContext {
   readonly print: (text: string) => void;
   /** Writes a message for the user to standard error, outside the log. */
   readonly warn: (text: string) => void;
-  /** Whether standard output is a terminal with colours. */
+  /** Whether standard output has colours: NO_COLOR and FORCE_COLOR override the terminal. */
   readonly colour: boolean;
 }
 

@@ -1,6 +1,7 @@
 import { observedSince, quantile } from '../../util/exposition.ts';
 import type { ProcessStatus } from '../../serving/debug-pages.ts';
-import type { DaemonSnapshot, QueuesPage } from './snapshot.ts';
+import type { DaemonSnapshot, QueuesPage, ShownHotLoop } from './snapshot.ts';
+import type { Cause } from '../../workqueue/queue-item.ts';
 
 /** Time range of rates and quantiles, in milliseconds. */
 const WINDOW_MS = 60_000;
@@ -23,6 +24,9 @@ export interface DaemonView {
   readonly heapBytes: number | undefined;
   readonly loopLagMs: number | undefined;
   readonly queues: readonly QueueView[];
+  /** The first keys of each state and queue. */
+  readonly keys: readonly KeyView[];
+  readonly hotLoops: readonly (ShownHotLoop & { readonly controller: string })[];
   readonly slowest: QueuesPage['slowest'];
   readonly hottest: QueuesPage['hottest'];
 }
@@ -41,6 +45,18 @@ export interface QueueView {
   readonly waitP50Ms: number | undefined;
   readonly waitP99Ms: number | undefined;
   readonly runP99Ms: number | undefined;
+}
+
+/** Key that is queued or running. */
+export interface KeyView {
+  readonly controller: string;
+  readonly key: string;
+  readonly state: 'running' | 'ready' | 'delayed';
+  /** Duration of the state in milliseconds; absent for delayed keys. */
+  readonly forMs?: number;
+  /** Milliseconds until the key is ready; absent for other keys. */
+  readonly dueInMs?: number;
+  readonly causes: readonly Cause[];
 }
 
 /** Collects snapshots of one daemon and computes the view. */
@@ -141,9 +157,32 @@ function daemonView(fetchSnapshot: DaemonSnapshot, first: DaemonSnapshot): Daemo
       waitP99Ms: quantileMs('workqueue_queue_duration_seconds', controller, 0.99),
       runP99Ms: quantileMs('controller_runtime_reconcile_time_seconds', controller, 0.99),
     })),
+    keys: queues.controllers.flatMap(keysOf),
+    hotLoops: queues.controllers.flatMap(({ controller, hotLoops }) =>
+      hotLoops.map((loop) => ({ controller, ...loop })),
+    ),
     slowest: queues.slowest,
     hottest: queues.hottest,
   };
+}
+
+function keysOf({
+  controller,
+  ready,
+  delayed,
+  processing,
+}: QueuesPage['controllers'][number]): KeyView[] {
+  return [
+    ...processing.keys.map(({ key, forMs, causes }) => {
+      return { controller, key, state: 'running' as const, forMs, causes };
+    }),
+    ...ready.keys.map(({ key, queuedMs, causes }) => {
+      return { controller, key, state: 'ready' as const, forMs: queuedMs, causes };
+    }),
+    ...delayed.keys.map(({ key, dueInMs, causes }) => {
+      return { controller, key, state: 'delayed' as const, dueInMs, causes };
+    }),
+  ];
 }
 
 function seconds(ms: number): string {

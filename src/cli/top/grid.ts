@@ -1,7 +1,8 @@
 import { styleText } from 'node:util';
+import { cut, pad, printable, widthOf } from './text.ts';
 
 /** Style of a text. */
-export type Style = 'plain' | 'heading' | 'faint' | 'good' | 'warning' | 'alarm';
+export type Style = 'plain' | 'heading' | 'faint' | 'good' | 'warning' | 'alarm' | 'selected';
 
 /** Part of a line. */
 export interface Span {
@@ -24,87 +25,82 @@ export interface Column {
 }
 
 /** Text of a cell, with an optional style. */
-export type Cell = string | Span;
+export type Cell = string | (Span & { readonly value?: number | undefined });
 
 const GAP = 2;
 
+/** Texts are cut to this width before columns are omitted. */
+const TEXT_WIDTH = 32;
+const LAST_TEXT_WIDTH = 20;
+
 /**
- * Returns the lines of a table that fits in `width`. Columns that can be omitted are omitted first. Then
- * texts are cut, the last column first and then from the left.
+ * Returns the lines of a table that fits in `width`. Long texts are cut first, then columns that can be
+ * omitted are omitted, then all texts are cut.
  */
 export function grid(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
   width: number,
 ): Span[][] {
-  const kept = columnsThatFit(columns, rows, width);
-  const widths = widthsOf(columns, rows, kept, width);
-  const line = (cells: readonly Cell[], style?: Style): Span[] => {
-    const spans: Span[] = [];
-    for (const [position, column] of kept.entries()) {
-      const cell = spanOf(cells[column] ?? '');
+  const cells = rows.map((row) => columns.map((_, column) => spanOf(row[column] ?? '')));
+  const natural = columns.map(({ title }, column) =>
+    cells.reduce((most, row) => Math.max(most, widthOf(row[column]?.text ?? '')), widthOf(title)),
+  );
+  const least = columns.map(({ isNumber }, column) => {
+    const most = natural[column] ?? 0;
+    const isLast = column === columns.length - 1;
+    return isNumber ? most : Math.min(most, isLast ? LAST_TEXT_WIDTH : TEXT_WIDTH);
+  });
+  const kept = columnsThatFit(columns, least, width);
+  const widths = widthsThatFit(kept, natural, least, width);
+  const line = (row: readonly Span[]): Span[] =>
+    kept.flatMap((column, position) => {
+      const { text, style } = row[column] ?? { text: '', style: 'plain' };
       const room = widths[position] ?? 0;
-      const isLast = position === kept.length - 1;
-      if (position > 0) spans.push({ text: ' '.repeat(GAP), style: 'plain' });
-      const text = aligned(cut(cell.text, room), room, columns[column], isLast);
-      spans.push({ text, style: style ?? cell.style });
-    }
-    return spans;
-  };
-  const titles = columns.map(({ title }) => title);
-  return [line(titles, 'heading'), ...rows.map((row) => line(row))];
+      const shown = pad(cut(text, room), room, columns[column]?.isNumber ? 'right' : 'left');
+      const span: Span = { text: shown, style };
+      return position > 0 ? [{ text: ' '.repeat(GAP), style: 'plain' as const }, span] : [span];
+    });
+  const titles = columns.map(({ title }): Span => ({ text: title, style: 'heading' }));
+  return [titles, ...cells].map((row) => line(row));
 }
 
 function columnsThatFit(
   columns: readonly Column[],
-  rows: readonly (readonly Cell[])[],
+  least: readonly number[],
   width: number,
 ): number[] {
   let kept = [...columns.keys()];
   const spareOf = (column: number) => columns[column]?.spare ?? 0;
-  // The last column can be cut to this width before other columns are omitted.
-  const least = (column: number) =>
-    column === columns.length - 1
-      ? Math.min(20, natural(columns, rows, column))
-      : natural(columns, rows, column);
   for (;;) {
-    const total = kept.reduce((sum, column) => sum + least(column) + GAP, -GAP);
     const sparest = Math.max(...kept.map(spareOf));
-    if (total <= width || sparest <= 0) return kept;
+    if (total(kept.map((column) => least[column] ?? 0)) <= width || sparest <= 0) return kept;
     const gone = kept.findLastIndex((column) => spareOf(column) === sparest);
     kept = kept.toSpliced(gone, 1);
   }
 }
 
-function widthsOf(
-  columns: readonly Column[],
-  rows: readonly (readonly Cell[])[],
+/** Cuts the widest column again and again: first to the least widths, then to one. */
+function widthsThatFit(
   kept: readonly number[],
+  natural: readonly number[],
+  least: readonly number[],
   width: number,
 ): number[] {
-  const widths = kept.map((column) => natural(columns, rows, column));
-  const over = () => widths.reduce((sum, each) => sum + each + GAP, -GAP) - width;
-  for (const position of [widths.length - 1, ...widths.keys()]) {
-    const cutBy = Math.min(Math.max(0, over()), Math.max(0, (widths[position] ?? 0) - 1));
-    widths[position] = (widths[position] ?? 0) - cutBy;
+  const widths = kept.map((column) => natural[column] ?? 0);
+  for (const to of [kept.map((column) => least[column] ?? 0), kept.map(() => 1)]) {
+    while (total(widths) > width) {
+      const most = Math.max(0, ...widths.filter((has, position) => has > (to[position] ?? 1)));
+      const widest = widths.findLastIndex((has, at) => has === most && has > (to[at] ?? 1));
+      if (widest === -1) break;
+      widths[widest] = most - 1;
+    }
   }
   return widths;
 }
 
-function natural(
-  columns: readonly Column[],
-  rows: readonly (readonly Cell[])[],
-  column: number,
-): number {
-  return rows.reduce(
-    (widest, row) => Math.max(widest, spanOf(row[column] ?? '').text.length),
-    columns[column]?.title.length ?? 0,
-  );
-}
-
-function aligned(text: string, room: number, column: Column | undefined, isLast: boolean): string {
-  if (column?.isNumber) return text.padStart(room);
-  return isLast ? text : text.padEnd(room);
+function total(widths: readonly number[]): number {
+  return widths.reduce((sum, each) => sum + each + GAP, -GAP);
 }
 
 function spanOf(cell: Cell): Span {
@@ -112,7 +108,7 @@ function spanOf(cell: Cell): Span {
   return { text: printable(text), style };
 }
 
-/** Cuts spans to a line of at most `width` characters. */
+/** Cuts spans to a line of at most `width` columns. */
 export function cutLine(spans: readonly Span[], width: number): Span[] {
   let room = width;
   const line: Span[] = [];
@@ -120,18 +116,9 @@ export function cutLine(spans: readonly Span[], width: number): Span[] {
     if (room <= 0) break;
     const shown = cut(printable(text), room);
     line.push({ text: shown, style });
-    room -= shown.length;
+    room -= widthOf(shown);
   }
   return line;
-}
-
-function cut(text: string, room: number): string {
-  return text.length <= room ? text : `${text.slice(0, Math.max(0, room - 1))}…`.slice(0, room);
-}
-
-/** Replaces characters of names and messages that control a terminal or have another width. */
-function printable(text: string): string {
-  return text.replaceAll(/[^\x20-\x7e\u2026\u00b5]/g, '?');
 }
 
 const FORMATS: Readonly<Record<Exclude<Style, 'plain'>, Parameters<typeof styleText>[0]>> = {
@@ -140,6 +127,7 @@ const FORMATS: Readonly<Record<Exclude<Style, 'plain'>, Parameters<typeof styleT
   good: 'green',
   warning: 'yellow',
   alarm: ['bold', 'red'],
+  selected: 'inverse',
 };
 
 /** Returns a line with the escape sequences of its styles. */

@@ -1,10 +1,15 @@
-import { formatCause } from '../../workqueue/queue-item.ts';
-import type { Cause } from '../../workqueue/queue-item.ts';
-import { formatDuration } from '../../util/duration.ts';
-import { cutLine, grid, paint } from './grid.ts';
-import type { Cell, Column, Span, Style } from './grid.ts';
 import type { InformerStatus, ProcessStatus } from '../../serving/debug-pages.ts';
-import type { DaemonView, QueueView, View } from './daemon-monitor.ts';
+import type { DaemonView, View } from './daemon-monitor.ts';
+import { cutLine, grid, paint } from './grid.ts';
+import type { Span } from './grid.ts';
+import { helpLines, hintLine } from './help.ts';
+import { keyPage } from './key-page.ts';
+import type { KeyData } from './key-page.ts';
+import { arranged, currentPage, focusedTable, selectedAt, START } from './model.ts';
+import type { PageState, Shown, TopState } from './model.ts';
+import { tablesOf } from './tables.ts';
+import type { PageId, Table } from './tables.ts';
+import { duration, mebibytes, pad, roughly } from './text.ts';
 
 export interface Size {
   /** Columns. */
@@ -13,26 +18,59 @@ export interface Size {
   readonly height: number;
 }
 
-/** Table of the view; shows as many rows as there is room for. */
-interface Section {
-  readonly columns: readonly Column[];
-  readonly rows: readonly (readonly Cell[])[];
-  /** Text if there are no rows. */
-  readonly nothing: string;
-  /** Rows to show before other sections get more. */
-  readonly fair: number;
+/** Returns the overview as lines that fit in `size`. */
+export function render(view: View, { width, height }: Size, colour: boolean): string[] {
+  const head = headOf(view);
+  const tables = tablesOf(view.daemon, currentPage(START).id);
+  const body = tableLines(tables, undefined, { width, height: height - head.length });
+  return [...head, ...body].slice(0, height).map((line) => paint(cutLine(line, width), colour));
 }
 
-/** Returns the view as lines that fit in the terminal. */
-export function render(view: View, { width, height }: Size, colour: boolean): string[] {
-  const { daemon } = view;
-  const head = headOf(view);
-  const sections = daemon
-    ? [queues(daemon), informers(daemon), hottest(daemon), slowest(daemon)]
-    : [];
-  const room = roomFor(sections, height - head.length);
-  const body = sections.flatMap((section, at) => shown(section, room[at] ?? 0, width));
-  return [...head, ...body].slice(0, height).map((line) => paint(cutLine(line, width), colour));
+/** What is on the screen, and the data that the next key needs. */
+export interface Drawn extends Shown {
+  readonly text: readonly string[];
+}
+
+/**
+ * Returns all lines of the screen: the head, the current page with the selected row, and one line with
+ * the prompt or the keys.
+ *
+ * @param key data of the page, if it is the page of a key
+ */
+export function renderScreen(
+  view: View,
+  state: TopState,
+  key: KeyData | undefined,
+  { width, height }: Size,
+  colour: boolean,
+): Drawn {
+  const page = currentPage(state);
+  const head = [...headOf(view), ...titleOf(page.id)];
+  const room = Math.max(0, height - head.length - 1);
+  const tables = arranged(tablesOf(view.daemon, page.id), page);
+  const lines = page.id.kind === 'key' ? keyPage(key, width) : [];
+  const from = Math.max(0, Math.min(page.scroll, lines.length - (room - 1)));
+  const body = state.isHelp
+    ? helpLines()
+    : !view.daemon && view.notice
+      ? [[], [faint("Set --address to the daemon's --debug-bind-address.")]]
+      : page.id.kind === 'key'
+        ? [[], ...lines.slice(from)]
+        : tableLines(tables, page, { width, height: room });
+  const filled = [...head, ...body, ...Array.from({ length: room }, () => [])].slice(0, height - 1);
+  const last = hintLine(state, page);
+  return {
+    text: [...filled, last].map((line) => paint(cutLine(line, width), colour)).slice(-height),
+    tables,
+    lines: lines.length,
+    height: Math.max(1, room - 1),
+  };
+}
+
+function titleOf(id: PageId): Span[][] {
+  if (id.kind === 'overview') return [];
+  const text = id.kind === 'key' ? `Key ${id.key}` : `Queue ${id.controller}`;
+  return [[], [{ text, style: 'heading' }]];
 }
 
 function headOf({ address, notice, daemon }: View): Span[][] {
@@ -48,6 +86,7 @@ function headOf({ address, notice, daemon }: View): Span[][] {
     ],
   ];
   if (daemon) lines.push(leaderLine(daemon.status), processLine(daemon));
+  lines.push(...refusedLine(daemon?.status.informers ?? []));
   if (notice) lines.push([{ text: notice.text, style: notice.isError ? 'alarm' : 'good' }]);
   return lines;
 }
@@ -59,9 +98,11 @@ function leaderLine({ election, now }: ProcessStatus): Span[] {
   if (leases.length > 1) {
     const names = held.map(({ lease }) => lease.slice(lease.lastIndexOf('-') + 1)).join(',');
     return [
-      plain(
-        `owner of ${held.length} of ${leases.length} shards${names ? `: ${names}` : ''}; identity ${identity}`,
-      ),
+      {
+        text: `owner of ${held.length} of ${leases.length} shards${names ? `: ${names}` : ''}`,
+        style: held.length > 0 ? 'good' : 'warning',
+      },
+      plain(`; identity ${identity}`),
     ];
   }
   const [lease] = leases;
@@ -77,6 +118,14 @@ function leaderLine({ election, now }: ProcessStatus): Span[] {
       ];
 }
 
+/** Resources that the daemon must not read: its role is incomplete. */
+function refusedLine(informers: readonly InformerStatus[]): Span[][] {
+  const names = informers.filter(({ error }) => /^(forbidden|unauthorized)$/i.test(error ?? ''));
+  if (names.length === 0) return [];
+  const text = `no permission to list or watch ${names.map(({ name }) => name).join(', ')}`;
+  return [[{ text, style: 'alarm' }]];
+}
+
 function processLine({ cpu, residentBytes, heapBytes, loopLagMs, windowMs }: DaemonView): Span[] {
   const isLate = loopLagMs !== undefined && loopLagMs > 200;
   const window = windowMs === undefined ? 'since the start' : `over the last ${roughly(windowMs)}`;
@@ -89,138 +138,17 @@ function processLine({ cpu, residentBytes, heapBytes, loopLagMs, windowMs }: Dae
   ];
 }
 
-const QUEUE_COLUMNS: readonly Column[] = [
-  { title: 'QUEUE' },
-  { title: 'READY', isNumber: true },
-  { title: 'DELAYED', isNumber: true, spare: 2 },
-  { title: 'WORKERS', isNumber: true },
-  { title: 'WAIT P50', isNumber: true, spare: 5 },
-  { title: 'P99', isNumber: true, spare: 1 },
-  { title: 'SYNC P99', isNumber: true, spare: 3 },
-  { title: 'ADDS/S', isNumber: true, spare: 2 },
-  { title: 'RETRIES/S', isNumber: true, spare: 4 },
-  { title: 'ERRORS/S', isNumber: true, spare: 3 },
-  { title: 'HOT LOOPS', isNumber: true, spare: 6 },
-];
-
-function queues({ queues }: DaemonView): Section {
-  return {
-    columns: QUEUE_COLUMNS,
-    rows: queues.map(queueRow),
-    nothing: 'no controllers',
-    fair: 8,
-  };
-}
-
-function queueRow(queue: QueueView): Cell[] {
-  const { running, limit, errorsPerSecond, hotLoops } = queue;
-  const isBusy = limit !== undefined && running >= limit;
-  return [
-    queue.controller,
-    styled(String(queue.ready), queue.ready > 0 && isBusy ? 'warning' : 'plain'),
-    String(queue.delayed),
-    styled(`${running}/${limit ?? '?'}`, isBusy ? 'warning' : 'plain'),
-    duration(queue.waitP50Ms),
-    duration(queue.waitP99Ms),
-    duration(queue.runP99Ms),
-    rate(queue.addsPerSecond),
-    rate(queue.retriesPerSecond),
-    styled(rate(errorsPerSecond), errorsPerSecond ? 'alarm' : 'plain'),
-    styled(String(hotLoops), hotLoops > 0 ? 'alarm' : 'plain'),
-  ];
-}
-
-const INFORMER_COLUMNS: readonly Column[] = [
-  { title: 'INFORMER' },
-  { title: 'STATE' },
-  { title: 'FOR', isNumber: true, spare: 3 },
-  { title: 'OBJECTS', isNumber: true, spare: 1 },
-  { title: 'ACTIVE', isNumber: true, spare: 2 },
-  { title: 'ERROR', spare: 4 },
-];
-
-/** Informers with problems come first, because there may be no room for all. */
-function informers({ status }: DaemonView): Section {
-  const rank = (informer: InformerStatus) => (styleOf(informer) === 'plain' ? 1 : 0);
-  return {
-    columns: INFORMER_COLUMNS,
-    rows: status.informers
-      .toSorted((a, b) => rank(a) - rank(b))
-      .map((informer) => {
-        const { name, state, stateForMs, hasSynced, inactiveMs, objects, error = '' } = informer;
-        return [
-          name,
-          styled(hasSynced ? state : `${state}, not synced`, styleOf(informer)),
-          roughly(stateForMs),
-          String(objects),
-          `${roughly(inactiveMs)} ago`,
-          styled(error, 'alarm'),
-        ];
-      }),
-    nothing: 'no informers',
-    fair: 6,
-  };
-}
-
-function styleOf({ state, hasSynced, error }: InformerStatus): Style {
-  if (state === 'stale') return 'alarm';
-  return state === 'missing' || !hasSynced || error !== undefined ? 'warning' : 'plain';
-}
-
-const HOT_COLUMNS: readonly Column[] = [
-  { title: 'HOTTEST KEY' },
-  { title: 'QUEUE', spare: 2 },
-  { title: 'SYNCS/MIN', isNumber: true },
-  { title: 'WHY', spare: 1 },
-];
-
-function hottest({ hottest }: DaemonView): Section {
-  return {
-    columns: HOT_COLUMNS,
-    rows: hottest.map(({ controller, key, syncsPerMinute, causes }) => [
-      key,
-      controller,
-      syncsPerMinute < 10 ? syncsPerMinute.toFixed(1) : String(Math.round(syncsPerMinute)),
-      why(causes),
-    ]),
-    nothing: 'no key was synced twice',
-    fair: 3,
-  };
-}
-
-const SLOW_COLUMNS: readonly Column[] = [
-  { title: 'SLOWEST KEY' },
-  { title: 'QUEUE', spare: 2 },
-  { title: 'TOOK', isNumber: true },
-  { title: 'RESULT', spare: 3 },
-  { title: 'WHY', spare: 1 },
-];
-
-function slowest({ slowest }: DaemonView): Section {
-  return {
-    columns: SLOW_COLUMNS,
-    rows: slowest.map(({ controller, key, tookMs, result, causes }) => [
-      key,
-      controller,
-      duration(tookMs),
-      styled(result, /error|panic/i.test(result) ? 'alarm' : 'plain'),
-      why(causes),
-    ]),
-    nothing: 'no key was synced yet',
-    fair: 3,
-  };
-}
-
 /**
- * Distributes lines: a heading and one row for each section, then the fair number of rows, then the rest
- * from the top.
+ * Distributes lines: a heading and one row for each table, first for the one with the selected row; half
+ * of the height for that table; then the fair number of rows, then the rest from the top.
  */
-function roomFor(sections: readonly Section[], height: number): number[] {
+function roomFor(tables: readonly Table[], focus: Table | undefined, height: number): number[] {
   let left = height;
-  const rows = sections.map(({ rows: { length } }) => Math.max(1, length));
-  const room = sections.map(() => 0);
+  const half = Math.floor(height / 2);
+  const rows = tables.map(({ rows: { length } }) => Math.max(1, length));
+  const room = tables.map(() => 0);
   const grow = (limit: (at: number) => number) => {
-    for (const at of sections.keys()) {
+    for (const at of tables.keys()) {
       const has = room[at] ?? 0;
       // The blank line and the heading are added with the first row.
       const overhead = has === 0 ? 2 : 0;
@@ -230,27 +158,78 @@ function roomFor(sections: readonly Section[], height: number): number[] {
       left -= more + overhead;
     }
   };
+  const growFocus = (most: number) =>
+    grow((at) => (tables[at] === focus ? Math.min(rows[at] ?? 0, most) : 0));
+  growFocus(1);
   grow(() => 1);
-  grow((at) => Math.min(rows[at] ?? 0, sections[at]?.fair ?? 0));
+  growFocus(half);
+  grow((at) => Math.min(rows[at] ?? 0, tables[at]?.fair ?? 0));
   grow((at) => rows[at] ?? 0);
   return room;
 }
 
-function shown({ columns, rows, nothing }: Section, room: number, width: number): Span[][] {
-  if (room === 0) return [];
-  if (rows.length === 0) return [[], ...grid(columns.slice(0, 1), [], width), [faint(nothing)]];
-  if (rows.length <= room) return [[], ...grid(columns, rows, width)];
-  const lines = grid(columns, rows.slice(0, Math.max(1, room - 1)), width);
-  if (room === 1) return [[], ...lines];
-  return [[], ...lines, [faint(`... and ${rows.length - room + 1} more`)]];
+/** @param page absent: no row is selected */
+function tableLines(
+  tables: readonly Table[],
+  page: PageState | undefined,
+  { width, height }: Size,
+): Span[][] {
+  const focus = page && focusedTable(tables, page);
+  const room = roomFor(tables, focus, height);
+  return tables.flatMap((table, at) => {
+    const rows = room[at] ?? 0;
+    if (rows === 0) return [];
+    if (!page) return [[], ...tableRows(table, -1, rows, width).lines];
+    const selected = selectedAt(table, page);
+    const { lines, marked } = tableRows(table, selected, rows, width - MARGIN);
+    const isFocused = table === focus;
+    return [
+      [],
+      ...lines.map((line, position) => {
+        const isMarked = isFocused && position === (selected === -1 ? 0 : marked);
+        const shown = isMarked && position > 0 ? [selectedLine(line, width - MARGIN)] : line;
+        return [plain(isMarked ? '> ' : '  ')].concat(shown);
+      }),
+    ];
+  });
 }
 
-function why(causes: readonly Cause[]): string {
-  return causes.map(formatCause).join('; ');
+/** Columns before a table for the mark of the selected row. */
+const MARGIN = 2;
+
+function selectedLine(line: readonly Span[], width: number): Span {
+  const text = line.map((span) => span.text).join('');
+  return { text: pad(text, width, 'left'), style: 'selected' };
 }
 
-function styled(text: string, style: Style): Span {
-  return { text, style };
+/** Returns the heading and the rows around the selected one, with its position among the lines. */
+function tableRows(
+  { columns, rows, nothing }: Table,
+  selected: number,
+  room: number,
+  width: number,
+): { readonly lines: Span[][]; readonly marked: number } {
+  if (rows.length === 0) {
+    return { lines: [...grid(columns.slice(0, 1), [], width), [faint(nothing)]], marked: 0 };
+  }
+  const hasAll = rows.length <= room;
+  // The last line is the number of other rows, if there is room for it.
+  const count = hasAll ? rows.length : Math.max(1, room - 1);
+  const from = Math.max(0, Math.min(selected - Math.floor(count / 2), rows.length - count));
+  // All rows count for the widths, so that columns do not move while the user scrolls.
+  const [heading = [], ...body] = grid(
+    columns,
+    rows.map(({ cells }) => cells),
+    width,
+  );
+  const lines = [heading, ...body.slice(from, from + count)];
+  if (!hasAll && room > 1) lines.push([faint(othersOf(from, rows.length - from - count))]);
+  return { lines, marked: selected - from + 1 };
+}
+
+function othersOf(above: number, below: number): string {
+  if (above === 0) return `... and ${below} more`;
+  return below === 0 ? `... and ${above} above` : `... and ${above} above, ${below} below`;
 }
 
 function plain(text: string): Span {
@@ -259,41 +238,4 @@ function plain(text: string): Span {
 
 function faint(text: string): Span {
   return { text, style: 'faint' };
-}
-
-function rate(perSecond: number | undefined): string {
-  if (perSecond === undefined) return '-';
-  return perSecond === 0 || perSecond >= 100 ? String(Math.round(perSecond)) : perSecond.toFixed(2);
-}
-
-/** Two digits are enough to compare. */
-function duration(ms: number | undefined): string {
-  if (ms === undefined) return '-';
-  return formatDuration(ms < 1000 ? Number(ms.toPrecision(2)) : 100 * Math.round(ms / 100));
-}
-
-/** Formats a time by its two largest units. */
-function roughly(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  const units = [
-    ['d', 86_400],
-    ['h', 3600],
-    ['m', 60],
-    ['s', 1],
-  ] as const;
-  const first = units.findIndex(([, size]) => seconds >= size);
-  if (first === -1) return '0s';
-  return units
-    .slice(first, first + 2)
-    .map(([unit, size], at) => {
-      const above = at === 0 ? Infinity : (units[first]?.[1] ?? 1);
-      return [Math.floor((seconds % above) / size), unit] as const;
-    })
-    .filter(([amount], at) => at === 0 || amount > 0)
-    .map(([amount, unit]) => `${amount}${unit}`)
-    .join('');
-}
-
-function mebibytes(bytes: number | undefined): string {
-  return bytes === undefined ? '-' : `${Math.round(bytes / 2 ** 20)}MiB`;
 }

@@ -1,6 +1,7 @@
 import type { ProcessStatus } from '../../serving/debug-pages.ts';
 import { Exposition } from '../../util/exposition.ts';
 import type { Cause } from '../../workqueue/queue-item.ts';
+import type { KeyHistory } from '../../manager/sync-history.ts';
 import { hasErrorCode, messageOf } from '../../util/values.ts';
 
 /** State of a daemon at one time. */
@@ -16,10 +17,10 @@ export interface DaemonSnapshot {
 export interface QueuesPage {
   readonly controllers: readonly {
     readonly controller: string;
-    readonly ready: { readonly count: number };
-    readonly delayed: { readonly count: number };
-    readonly processing: { readonly count: number };
-    readonly hotLoops: readonly { readonly key: string }[];
+    readonly ready: ShownKeys<{ readonly queuedMs: number }>;
+    readonly delayed: ShownKeys<{ readonly dueInMs: number }>;
+    readonly processing: ShownKeys<{ readonly forMs: number; readonly again: boolean }>;
+    readonly hotLoops: readonly ShownHotLoop[];
   }[];
   readonly slowest: readonly {
     readonly controller: string;
@@ -34,6 +35,36 @@ export interface QueuesPage {
     readonly syncsPerMinute: number;
     readonly causes: readonly Cause[];
   }[];
+}
+
+/** Number of the keys in one state, and the first of them. */
+interface ShownKeys<More> {
+  readonly count: number;
+  readonly keys: readonly (More & { readonly key: string; readonly causes: readonly Cause[] })[];
+}
+
+/** Hot loop as the pages show it. */
+export interface ShownHotLoop {
+  readonly key: string;
+  readonly object: string;
+  readonly fields: readonly string[];
+  readonly times: number;
+  readonly withinMs: number;
+}
+
+/** A key on the page `/debug/why`, in one controller. */
+export interface KeyStatus {
+  readonly controller: string;
+  readonly state: 'running' | 'ready' | 'delayed' | 'idle';
+  readonly forMs?: number;
+  readonly queuedMs?: number;
+  readonly dueInMs?: number;
+  /** It was added while it is running, and runs again. */
+  readonly again?: boolean;
+  /** Why it is queued. */
+  readonly causes?: readonly Cause[];
+  readonly hotLoop?: ShownHotLoop;
+  readonly history?: KeyHistory;
 }
 
 /** Timeout of the requests, in milliseconds. */
@@ -64,6 +95,25 @@ export async function fetchSnapshot(
     queues: page<QueuesPage>(queues, ['controllers', 'slowest', 'hottest']),
     metrics: new Exposition(metrics),
   };
+}
+
+/**
+ * Reads the state and the last syncs of a key, in each controller that knows it.
+ *
+ * @param controller only in this controller; otherwise in all
+ * @throws {Error} if there is no response, or an invalid one
+ */
+export async function fetchKey(
+  address: string,
+  { key, controller }: { readonly key: string; readonly controller?: string | undefined },
+  signal: AbortSignal,
+): Promise<readonly KeyStatus[]> {
+  const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  const query = new URLSearchParams({ key, ...(controller !== undefined && { controller }) });
+  const path = `/debug/why?${query.toString()}`;
+  const body = await text(address, path, within, true);
+  if (body === '') return [];
+  return page<{ readonly controllers: readonly KeyStatus[] }>(body, ['controllers']).controllers;
 }
 
 /** Parses a page that has `lists`; other pages are not from a daemon. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commandLine } from '../../../src/cli/command-line.ts';
+import { commandLine, processTerminal } from '../../../src/cli/command-line.ts';
 import { goQuote } from '../../../src/util/go-quote.ts';
 import { COMMANDS, PROGRAM } from '../../support/own-program.ts';
 
@@ -84,4 +84,20 @@ test('stops a command that cannot write its output, and fails', async () => {
   );
   assert.equal(code, 1);
   assert.match(warned, /standard output: no space left/);
+});
+
+test('NO_COLOR and FORCE_COLOR decide about colours, as in Node.js', () => {
+  const { env } = process;
+  const { FORCE_COLOR: _, NO_COLOR: __, ...others } = env;
+  const coloured = (variables: NodeJS.ProcessEnv) => {
+    process.env = { ...others, ...variables };
+    try {
+      return processTerminal().colour;
+    } finally {
+      process.env = env;
+    }
+  };
+  assert.equal(coloured({ FORCE_COLOR: '1' }), true, 'also in a pipe');
+  assert.equal(coloured({ FORCE_COLOR: '0' }), false);
+  assert.equal(coloured({ NO_COLOR: '1' }), false);
 });

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { PODS } from '../../../../src/api/builtin.ts';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
@@ -16,6 +19,9 @@ import { recordingLogger } from '../../../support/recording-logger.ts';
 import { until } from '../../../support/until.ts';
 import { top } from '../../../../src/cli/commands/top.ts';
 import { UsageError } from '../../../../src/cli/errors.ts';
+
+/** Sequence that shows the screen from before the program. */
+const LEAVE = '\u001b[?7h\u001b[?25h\u001b[?1049l';
 
 function run(address: string) {
   const printed: string[] = [];
@@ -75,6 +81,7 @@ function program(options: Partial<ControllerManagerOptions> = {}) {
   const address = () =>
     lines.map(({ fields }) => fields['address']).find((found) => typeof found === 'string');
   return {
+    client,
     running,
     address: () => until('the pages are served', async () => address()),
     end: async () => {
@@ -114,4 +121,45 @@ test('names the required flag once if the server has no debug pages', async (con
   assert.equal(await code, 1);
   assert.equal(warned.join().match(/--debug-bind-address/g)?.length, 1);
   assert.match(warned.join(), /it responded with 404 to \/debug\/(status|queues)/);
+});
+
+test('shows the page of a key on a terminal, and restores the terminal', async (context) => {
+  if (process.platform !== 'linux') return context.skip('script has other options');
+  const { address, client, end } = program();
+  context.after(end);
+  await client.create(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', namespace: 'default' },
+    spec: { containers: [{ name: 'main', image: 'nginx' }] },
+  });
+  const main = join(import.meta.dirname, '../../../../src/cli/main.ts');
+  const top = `${process.execPath} ${main} top --address=${await address()} --interval=100ms`;
+  // The settings of the terminal before and after.
+  const shell = `stty rows 24 cols 100; stty -g; ${top}; echo "code $?"; stty -g`;
+  const terminal = spawn('script', ['--quiet', '--command', shell, '/dev/null'], {
+    env: { ...process.env, TERM: 'xterm', FORCE_COLOR: '0' },
+  });
+  context.after(() => terminal.kill());
+  let output = '';
+  terminal.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const shows = (text: string) =>
+    until(`the terminal shows ${text}`, async () => output.includes(text) || undefined);
+  const press = (keys: string) => terminal.stdin.write(keys);
+  await shows('> labeller');
+  press('\r');
+  await shows('Queue labeller');
+  // The row of the key is in the table of the slowest keys.
+  press('\u001b[B\r');
+  await shows('Key default/web');
+  await shows('Pod default/web listed');
+  press('\u001b');
+  await until(
+    'the page is closed',
+    async () => output.lastIndexOf('Queue ') > output.lastIndexOf('Key ') || undefined,
+  );
+  press('qq');
+  await once(terminal, 'close');
+  const [settings, rest = ''] = output.split(/\r\n(.*)/s);
+  assert.ok(rest.endsWith(`${LEAVE}code 0\r\n${settings}\r\n`), JSON.stringify(rest.slice(-200)));
 });

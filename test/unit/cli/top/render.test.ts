@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { render } from '../../../../src/cli/top/render.ts';
+import type { KeyData } from '../../../../src/cli/top/key-page.ts';
+import { pressed, START } from '../../../../src/cli/top/model.ts';
+import { objectKey } from '../../../../src/api/object-key.ts';
+import { render, renderScreen } from '../../../../src/cli/top/render.ts';
 import type { Size } from '../../../../src/cli/top/render.ts';
 import { DaemonMonitor } from '../../../../src/cli/top/daemon-monitor.ts';
+import type { SyncRecord } from '../../../../src/manager/sync-history.ts';
 import { snapshotOf } from './snapshots.ts';
 import type { SnapshotOptions } from './snapshots.ts';
 
@@ -128,7 +132,7 @@ describe('render', () => {
     );
     assert.match(
       after('SLOWEST') ?? '',
-      /^default\/slow-0 +count  12\.3s  error   retry after an error: quota exceeded; \?\[2J\?\?\?$/,
+      /^default\/slow-0 +count  12\.3s  error   retry after an error: quota exceeded; \?\[2J\?深い$/,
     );
   });
 
@@ -167,6 +171,147 @@ describe('render', () => {
     assert.deepEqual(bare, lines(FULL), 'and are the same otherwise');
   });
 });
+
+describe('renderScreen', () => {
+  /** Returns the screen after some keys. */
+  function screen(options: SnapshotOptions, keys: readonly string[] = [], more: Shown = {}) {
+    const monitor = new DaemonMonitor('127.0.0.1:6060');
+    if (options.atMs !== undefined) monitor.recordFailure('connection refused', options.atMs);
+    else monitor.record(snapshotOf(options));
+    const size = { width: 100, height: 30, ...more.size };
+    let state = START;
+    const draw = () => renderScreen(monitor.view(0), state, more.key, size, more.colour ?? false);
+    for (const key of keys) state = pressed(state, key, draw()) ?? assert.fail();
+    const { text } = draw();
+    assert.equal(text.length, size.height);
+    return text;
+  }
+  interface Shown {
+    readonly size?: Partial<Size>;
+    readonly colour?: boolean;
+    readonly key?: KeyData;
+  }
+
+  it('marks the selected row, with and without colours', () => {
+    const marked = (text: readonly string[]) => text.filter((line) => line.startsWith('> '));
+    assert.deepEqual(marked(screen(FULL, ['j'])).length, 1);
+    assert.match(marked(screen(FULL, ['j']))[0] ?? '', /^> counts\.demo\.mark8s\.io  missing/);
+    const coloured = screen(FULL, ['j'], { colour: true });
+    assert.ok(marked(coloured)[0]?.startsWith('> \u001b[7mcounts'));
+  });
+
+  it('shows the rows around the selected one, and how many are above and below', () => {
+    const text = screen(FULL, ['backTab', ...Array<string>(10).fill('j')]);
+    assert.ok(
+      text.some((line) => line.startsWith('> default/slow-10 ')),
+      text.join('\n'),
+    );
+    assert.ok(
+      text.some((line) => /\.\.\. and \d above, \d below$/.test(line)),
+      text.join('\n'),
+    );
+    assert.match(screen(FULL, ['backTab', 'end']).at(-2) ?? '', /and \d+ above$/);
+  });
+
+  it('shows the selected row on any screen', () => {
+    for (const height of [9, 14, 24, 60]) {
+      const text = screen(FULL, ['backTab', 'G'], { size: { height, width: 30 } });
+      assert.ok(
+        text.some((line) => line.startsWith('> default/slow-19')),
+        text.join('\n'),
+      );
+    }
+    for (const height of [1, 2, 5])
+      screen(FULL, ['w', 'x', 'enter'], { size: { height, width: 1 } });
+  });
+
+  it('shows the keys of a queue, with the errors of those that wait for a retry', () => {
+    const causes = [{ text: 'retry after an error: quota exceeded', times: 1 }];
+    const queue = {
+      controller: 'count',
+      ready: { count: 1, keys: [{ key: 'default/next', queuedMs: 20, causes: [] }] },
+      delayed: { count: 1, keys: [{ key: 'default/later', dueInMs: 1500, causes }] },
+      processing: {
+        count: 1,
+        keys: [{ key: 'default/now', forMs: 5, again: false, causes: [] }],
+      },
+      hotLoops: [
+        { key: 'default/loop', object: 'pods x', fields: ['.a'], times: 20, withinMs: 1000 },
+      ],
+    };
+    const first = screen({ queues: { controllers: [queue] } });
+    assert.match(first.join('\n'), /FAILING KEY.*\n  default\/later +count +1\.5s  quota exceeded/);
+    const text = screen({ queues: { controllers: [queue] } }, ['enter']).join('\n');
+    assert.match(text, /Queue count\n/);
+    assert.match(text, /default\/now +running +5ms\n/);
+    assert.match(text, /default\/next +ready +20ms\n/);
+    assert.match(text, /default\/later +delayed +1\.5s  retry after an error: quota exceeded/);
+    assert.match(text, /default\/loop +20 +1s +pods x +\.a/);
+  });
+
+  it('shows why a key ran: causes, waits, calls, the error and the next retry', () => {
+    const last = [sync('aaaaaaaa', 'done'), sync('bbbbbbbb', 'error')];
+    const history = { controller: 'count', key: KEY, syncs: 9, failures: 1, busyMs: 90, last };
+    const key: KeyData = {
+      found: [{ controller: 'count', state: 'delayed', dueInMs: 900, causes: [], history }],
+    };
+    const text = screen({}, ['w', 'q', '/', 'x', 'enter'], { key }).join('\n');
+    assert.match(text, /STATE +delayed, due in 900ms\n/);
+    assert.match(text, /SYNCS +9, of which 1 failed; 90ms in total/);
+    assert.match(text, /error  12ms  attempt 2  bbbbbbbb\n +why +Count q\/x changed: \.spec\n/);
+    assert.match(text, /waited +delayed 100ms, queued 3ms, hot loop: 1s\n/);
+    assert.match(text, /calls +create pods q\/x-0 403 forbidden 4ms\n +\.\.\. and 2 more\n/);
+    assert.match(text, /error +quota exceeded\n +next +in 1s\n/);
+    assert.ok(text.indexOf('bbbbbbbb') < text.indexOf('aaaaaaaa'), 'the newest is first');
+    assert.match(screen({}, ['w', 'x', 'enter'], { key: { found: [] } }).join('\n'), /not queued/);
+    assert.match(screen({}, ['w', 'x', 'enter']).join('\n'), /Loading/);
+  });
+
+  it('shows the filter, the prompt and the help', () => {
+    assert.match(screen(FULL, ['/', 'h', 'o']).at(-1) ?? '', /^\/ho /);
+    assert.match(screen(FULL, ['/', 'h', 'o', 'enter', ' ']).at(-1) ?? '', /^PAUSED  filter: ho /);
+    assert.match(screen(FULL, ['?']).join('\n'), /Ctrl-Z +Suspend/);
+  });
+
+  it('shows how to set the address if there was never a response', () => {
+    assert.match(screen({ atMs: 0 }).join('\n'), /connection refused\n\nSet --address/);
+  });
+
+  it('shows resources that the daemon must not read', () => {
+    const [informer = assert.fail()] = snapshotOf().status.informers;
+    const informers = [{ ...informer, error: 'forbidden' }];
+    assert.match(
+      screen({ status: { informers } }).join('\n'),
+      /no permission to list or watch pods/,
+    );
+  });
+});
+
+const KEY = objectKey('q', 'x');
+
+function sync(reconcileID: string, result: 'done' | 'error'): SyncRecord {
+  const failed = {
+    calls: [
+      { verb: 'create', resource: 'pods', at: 'q/x-0', code: 403, error: 'forbidden', ms: 4 },
+    ],
+    omittedCalls: 2,
+    end: { result, tookMs: 12, error: 'quota exceeded', requeueAfterMs: 1000 },
+  } as const;
+  const succeeded = { calls: [], omittedCalls: 0, end: { result, tookMs: 12 } };
+  return {
+    controller: 'count',
+    key: KEY,
+    reconcileID,
+    startedAt: '2026-09-01T00:00:00.000Z',
+    causes: [{ text: 'Count q/x changed: .spec', times: 1 }],
+    omittedCauses: 0,
+    attempt: 2,
+    delayedMs: 100,
+    queuedMs: 3,
+    postponed: [{ reason: 'hot loop', times: 1, ms: 1000 }],
+    ...(result === 'error' ? failed : succeeded),
+  };
+}
 
 function withoutColours(line: string): string {
   const [first = '', ...rest] = line.split('\u001b[');

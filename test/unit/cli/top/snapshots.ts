@@ -49,9 +49,9 @@ export function snapshotOf({
       controllers: [
         {
           controller: 'count',
-          ready: { count: 0 },
-          delayed: { count: 0 },
-          processing: { count: 0 },
+          ready: { count: 0, keys: [] },
+          delayed: { count: 0, keys: [] },
+          processing: { count: 0, keys: [] },
           hotLoops: [],
         },
       ],

@@ -1,0 +1,122 @@
+import type { SyncRecord } from '../../manager/sync-history.ts';
+import { formatCall } from '../../manager/sync-history.ts';
+import { formatPostponement } from '../../manager/sync-log.ts';
+import { formatCause } from '../../workqueue/queue-item.ts';
+import type { Cause } from '../../workqueue/queue-item.ts';
+import type { Span, Style } from './grid.ts';
+import type { KeyStatus } from './snapshot.ts';
+import { resultStyle } from './tables.ts';
+import { duration, printable, wrap } from './text.ts';
+
+/** Data of the page of a key: its state in each controller, or why there is none. */
+export type KeyData = { readonly found: readonly KeyStatus[] } | { readonly error: string };
+
+/** Width of the labels. */
+const LABEL = 10;
+
+/** Returns the page of a key: its state, and its last syncs, the newest first. */
+export function keyPage(data: KeyData | undefined, width: number): Span[][] {
+  if (!data) return [[{ text: 'Loading ...', style: 'faint' }]];
+  if ('error' in data) return [[{ text: data.error, style: 'alarm' }]];
+  if (data.found.length === 0) {
+    const text = 'It is not queued, and none of the remembered syncs is of this key.';
+    return [[{ text, style: 'warning' }]];
+  }
+  return data.found.flatMap((status, at) => [
+    ...(at > 0 ? [[]] : []),
+    ...statusLines(status, width),
+  ]);
+}
+
+function statusLines(status: KeyStatus, width: number): Span[][] {
+  const { controller, causes = [], hotLoop, history } = status;
+  const lines = [
+    ...field('QUEUE', controller, width, 'heading'),
+    ...field('STATE', stateOf(status), width, status.state === 'running' ? 'good' : 'plain'),
+  ];
+  // The causes of a running sync are those of the last sync below.
+  if (status.state !== 'running') lines.push(...causeLines('WHY', causes, width));
+  if (hotLoop) {
+    const { times, withinMs, object, fields } = hotLoop;
+    const text = `${times} changes within ${duration(withinMs)} of ${object}: ${fields.join(', ')}`;
+    lines.push(...field('HOT LOOP', text, width, 'alarm'));
+  }
+  if (!history) return [...lines, [], [{ text: 'no sync is remembered', style: 'faint' }]];
+  const { syncs, failures, busyMs, last } = history;
+  const totals = `${syncs}, of which ${failures} failed; ${duration(busyMs)} in total`;
+  lines.push(...field('SYNCS', totals, width, failures > 0 ? 'warning' : 'plain'));
+  for (const record of last.toReversed()) lines.push([], ...syncLines(record, width));
+  return lines;
+}
+
+function stateOf({ state, forMs, queuedMs, dueInMs, again }: KeyStatus): string {
+  const since = forMs ?? queuedMs;
+  const time =
+    dueInMs === undefined
+      ? since !== undefined && ` for ${duration(since)}`
+      : `, due in ${duration(dueInMs)}`;
+  return `${state}${time || ''}${again ? ', and queued again' : ''}`;
+}
+
+function syncLines(record: SyncRecord, width: number): Span[][] {
+  const { startedAt, causes, omittedCauses, attempt, delayedMs, queuedMs, postponed } = record;
+  const { calls, omittedCalls, reconcileID, end } = record;
+  const waits = [
+    ...(delayedMs > 0 ? [`delayed ${duration(delayedMs)}`] : []),
+    `queued ${duration(queuedMs)}`,
+    ...postponed.map(formatPostponement),
+  ];
+  const title: Span[] = [
+    { text: startedAt, style: 'heading' },
+    end
+      ? { text: `  ${end.result}`, style: end.result === 'done' ? 'good' : resultStyle(end.result) }
+      : { text: '  running', style: 'good' },
+    {
+      text: `${end ? `  ${duration(end.tookMs)}` : ''}${attempt > 1 ? `  attempt ${attempt}` : ''}`,
+      style: 'plain',
+    },
+    { text: `  ${reconcileID}`, style: 'faint' },
+  ];
+  const lines = [
+    title,
+    ...causeLines('  why', causes, width),
+    ...more(omittedCauses, width),
+    ...field('  waited', waits.join(', '), width),
+  ];
+  for (const [at, call] of calls.entries()) {
+    const style = call.error === undefined ? 'plain' : 'alarm';
+    lines.push(...field(at === 0 ? '  calls' : '', formatCall(call), width, style));
+  }
+  lines.push(...more(omittedCalls, width));
+  if (end?.error !== undefined) lines.push(...field('  error', end.error, width, 'alarm'));
+  if (end?.requeueAfterMs !== undefined) {
+    const reason = end.reason === undefined ? '' : `: ${end.reason}`;
+    lines.push(...field('  next', `in ${duration(end.requeueAfterMs)}${reason}`, width));
+  } else if (end?.reason !== undefined) {
+    lines.push(...field('  reason', end.reason, width));
+  }
+  return lines;
+}
+
+function causeLines(label: string, causes: readonly Cause[], width: number): Span[][] {
+  return causes.flatMap((cause, at) =>
+    field(
+      at === 0 ? label : '',
+      formatCause(cause),
+      width,
+      cause.text.startsWith('retry after an error') ? 'alarm' : 'plain',
+    ),
+  );
+}
+
+function more(omitted: number, width: number): Span[][] {
+  return omitted > 0 ? field('', `... and ${omitted} more`, width, 'faint') : [];
+}
+
+/** A label and a text of any length. */
+function field(label: string, text: string, width: number, style: Style = 'plain'): Span[][] {
+  return wrap(printable(text), Math.max(10, width - LABEL)).map((line, at) => [
+    { text: (at === 0 ? label : '').padEnd(LABEL), style: 'faint' },
+    { text: line, style },
+  ]);
+}

@@ -1,0 +1,318 @@
+import { formatCause } from '../../workqueue/queue-item.ts';
+import type { Cause } from '../../workqueue/queue-item.ts';
+import type { InformerStatus } from '../../serving/debug-pages.ts';
+import type { DaemonView, KeyView, QueueView } from './daemon-monitor.ts';
+import type { Cell, Column, Style } from './grid.ts';
+import { duration, rate, roughly } from './text.ts';
+
+/** A page of the view. */
+export type PageId =
+  | { readonly kind: 'overview' }
+  | { readonly kind: 'queue'; readonly controller: string }
+  /** Why a key runs. Without a controller, in all. */
+  | { readonly kind: 'key'; readonly key: string; readonly controller?: string };
+
+/** Table of a page; shows as many rows as there is room for. */
+export interface Table {
+  readonly id: string;
+  readonly columns: readonly Column[];
+  readonly rows: readonly Row[];
+  /** Text if there are no rows. */
+  readonly nothing: string;
+  /** Rows to show before other tables get more. */
+  readonly fair: number;
+}
+
+export interface Row {
+  /** Unique in the table. */
+  readonly id: string;
+  readonly cells: readonly Cell[];
+  /** Page with more about the row. */
+  readonly opens?: PageId;
+}
+
+/** Returns the tables of a page. Pages without tables show a text. */
+export function tablesOf(daemon: DaemonView | undefined, page: PageId): Table[] {
+  if (!daemon || page.kind === 'key') return [];
+  if (page.kind === 'overview') {
+    return [
+      queues(daemon),
+      ...failing(daemon.keys),
+      informers(daemon),
+      hottest(daemon),
+      slowest(daemon),
+    ];
+  }
+  const isOfQueue = ({ controller }: { readonly controller: string }) =>
+    controller === page.controller;
+  const hotLoops = daemon.hotLoops.filter(isOfQueue);
+  return [
+    keys(daemon.keys.filter(isOfQueue)),
+    ...(hotLoops.length > 0 ? [loops(hotLoops)] : []),
+    hottest({ hottest: daemon.hottest.filter(isOfQueue) }),
+    slowest({ slowest: daemon.slowest.filter(isOfQueue) }),
+  ];
+}
+
+const QUEUE_COLUMNS: readonly Column[] = [
+  { title: 'QUEUE' },
+  { title: 'READY', isNumber: true },
+  { title: 'DELAYED', isNumber: true, spare: 2 },
+  { title: 'WORKERS', isNumber: true },
+  { title: 'WAIT P50', isNumber: true, spare: 5 },
+  { title: 'P99', isNumber: true, spare: 1 },
+  { title: 'SYNC P99', isNumber: true, spare: 3 },
+  { title: 'ADDS/S', isNumber: true, spare: 2 },
+  { title: 'RETRIES/S', isNumber: true, spare: 4 },
+  { title: 'ERRORS/S', isNumber: true, spare: 3 },
+  { title: 'HOT LOOPS', isNumber: true, spare: 6 },
+];
+
+function queues({ queues }: DaemonView): Table {
+  return {
+    id: 'queues',
+    columns: QUEUE_COLUMNS,
+    rows: queues.map(queueRow),
+    nothing: 'no controllers',
+    fair: 8,
+  };
+}
+
+function queueRow(queue: QueueView): Row {
+  const { controller, running, limit, errorsPerSecond, hotLoops } = queue;
+  const isBusy = limit !== undefined && running >= limit;
+  const perSecond = (value: number | undefined, style: Style = 'plain') =>
+    number(value, rate(value), style);
+  const time = (ms: number | undefined) => number(ms, duration(ms));
+  return {
+    id: controller,
+    cells: [
+      controller,
+      count(queue.ready, queue.ready > 0 && isBusy ? 'warning' : 'plain'),
+      count(queue.delayed),
+      number(running, `${running}/${limit ?? '?'}`, isBusy ? 'warning' : 'plain'),
+      time(queue.waitP50Ms),
+      time(queue.waitP99Ms),
+      time(queue.runP99Ms),
+      perSecond(queue.addsPerSecond),
+      perSecond(queue.retriesPerSecond),
+      perSecond(errorsPerSecond, errorsPerSecond ? 'alarm' : 'plain'),
+      count(hotLoops, hotLoops > 0 ? 'alarm' : 'plain'),
+    ],
+    opens: { kind: 'queue', controller },
+  };
+}
+
+/** Cause of a retry, as the worker pool writes it. */
+const RETRY = /^retry after an error: /;
+
+const KEY_COLUMNS: readonly Column[] = [
+  { title: 'KEY' },
+  { title: 'STATE', spare: 2 },
+  { title: 'FOR', isNumber: true, spare: 1 },
+  { title: 'DUE IN', isNumber: true, spare: 1 },
+  { title: 'WHY', spare: 1 },
+];
+
+function keys(keys: readonly KeyView[]): Table {
+  return {
+    id: 'keys',
+    columns: KEY_COLUMNS,
+    rows: keys.map(({ controller, key, state, forMs, dueInMs, causes }) => ({
+      ...keyRow(controller, key),
+      // A running key may also be queued.
+      id: `${state} ${key}`,
+      cells: [
+        key,
+        styled(state, state === 'running' ? 'good' : 'plain'),
+        number(forMs, forMs === undefined ? '' : duration(forMs)),
+        number(dueInMs, dueInMs === undefined ? '' : duration(dueInMs)),
+        styled(why(causes), causes.some(({ text }) => RETRY.test(text)) ? 'alarm' : 'plain'),
+      ],
+    })),
+    nothing: 'no key is queued or running',
+    fair: 12,
+  };
+}
+
+const FAILING_COLUMNS: readonly Column[] = [
+  { title: 'FAILING KEY' },
+  { title: 'QUEUE', spare: 2 },
+  { title: 'RETRY IN', isNumber: true, spare: 1 },
+  { title: 'ERROR' },
+];
+
+/** Keys that wait for a retry. The table is absent without them. */
+function failing(keys: readonly KeyView[]): Table[] {
+  const rows = keys.flatMap(({ controller, key, dueInMs = 0, causes }) => {
+    const retry = causes.find(({ text }) => RETRY.test(text));
+    if (!retry) return [];
+    const error = styled(retry.text.replace(RETRY, ''), 'alarm');
+    return [
+      {
+        ...keyRow(controller, key),
+        cells: [key, controller, number(dueInMs, duration(dueInMs)), error],
+      },
+    ];
+  });
+  if (rows.length === 0) return [];
+  return [{ id: 'failing', columns: FAILING_COLUMNS, rows, nothing: '', fair: 4 }];
+}
+
+const LOOP_COLUMNS: readonly Column[] = [
+  { title: 'HOT LOOP' },
+  { title: 'CHANGES', isNumber: true },
+  { title: 'WITHIN', isNumber: true, spare: 1 },
+  { title: 'OBJECT', spare: 2 },
+  { title: 'FIELDS' },
+];
+
+function loops(hotLoops: DaemonView['hotLoops']): Table {
+  return {
+    id: 'loops',
+    columns: LOOP_COLUMNS,
+    rows: hotLoops.map(({ controller, key, times, withinMs, object, fields }, at) => ({
+      ...keyRow(controller, key),
+      id: `${key} ${object} ${at}`,
+      cells: [
+        key,
+        count(times, 'alarm'),
+        number(withinMs, duration(withinMs)),
+        object,
+        fields.join(', '),
+      ],
+    })),
+    nothing: '',
+    fair: 3,
+  };
+}
+
+const INFORMER_COLUMNS: readonly Column[] = [
+  { title: 'INFORMER' },
+  { title: 'STATE' },
+  { title: 'FOR', isNumber: true, spare: 3 },
+  { title: 'OBJECTS', isNumber: true, spare: 1 },
+  { title: 'ACTIVE', isNumber: true, spare: 2 },
+  { title: 'ERROR', spare: 4 },
+];
+
+/** Informers with problems come first, because there may be no room for all. */
+function informers({ status }: DaemonView): Table {
+  const rank = (informer: InformerStatus) => (styleOf(informer) === 'plain' ? 1 : 0);
+  return {
+    id: 'informers',
+    columns: INFORMER_COLUMNS,
+    rows: status.informers
+      // Informers with different selectors may have the same name.
+      .map((informer, at) => ({ ...informer, id: `${informer.name} ${at}` }))
+      .toSorted((a, b) => rank(a) - rank(b))
+      .map((informer) => {
+        const {
+          id,
+          name,
+          state,
+          stateForMs,
+          hasSynced,
+          inactiveMs,
+          objects,
+          error = '',
+        } = informer;
+        return {
+          id,
+          cells: [
+            name,
+            styled(hasSynced ? state : `${state}, not synced`, styleOf(informer)),
+            number(stateForMs, roughly(stateForMs)),
+            count(objects),
+            number(inactiveMs, `${roughly(inactiveMs)} ago`),
+            styled(error, 'alarm'),
+          ],
+        };
+      }),
+    nothing: 'no informers',
+    fair: 6,
+  };
+}
+
+function styleOf({ state, hasSynced, error }: InformerStatus): Style {
+  if (state === 'stale') return 'alarm';
+  return state === 'missing' || !hasSynced || error !== undefined ? 'warning' : 'plain';
+}
+
+const HOT_COLUMNS: readonly Column[] = [
+  { title: 'HOTTEST KEY' },
+  { title: 'QUEUE', spare: 2 },
+  { title: 'SYNCS/MIN', isNumber: true },
+  { title: 'WHY', spare: 1 },
+];
+
+function hottest({ hottest }: Pick<DaemonView, 'hottest'>): Table {
+  return {
+    id: 'hottest',
+    columns: HOT_COLUMNS,
+    rows: hottest.map(({ controller, key, syncsPerMinute: each, causes }) => ({
+      ...keyRow(controller, key),
+      cells: [
+        key,
+        controller,
+        number(each, each < 10 ? each.toFixed(1) : String(Math.round(each))),
+        why(causes),
+      ],
+    })),
+    nothing: 'no key was synced twice',
+    fair: 3,
+  };
+}
+
+const SLOW_COLUMNS: readonly Column[] = [
+  { title: 'SLOWEST KEY' },
+  { title: 'QUEUE', spare: 2 },
+  { title: 'TOOK', isNumber: true },
+  { title: 'RESULT', spare: 3 },
+  { title: 'WHY', spare: 1 },
+];
+
+function slowest({ slowest }: Pick<DaemonView, 'slowest'>): Table {
+  return {
+    id: 'slowest',
+    columns: SLOW_COLUMNS,
+    rows: slowest.map(({ controller, key, tookMs, result, causes }) => ({
+      ...keyRow(controller, key),
+      cells: [
+        key,
+        controller,
+        number(tookMs, duration(tookMs)),
+        styled(result, resultStyle(result)),
+        why(causes),
+      ],
+    })),
+    nothing: 'no key was synced yet',
+    fair: 3,
+  };
+}
+
+/** Returns the style of a sync result. */
+export function resultStyle(result: string): Style {
+  return /error|panic/i.test(result) ? 'alarm' : 'plain';
+}
+
+function keyRow(controller: string, key: string): Omit<Row, 'cells'> {
+  return { id: `${controller} ${key}`, opens: { kind: 'key', controller, key } };
+}
+
+function why(causes: readonly Cause[]): string {
+  return causes.map(formatCause).join('; ');
+}
+
+function styled(text: string, style: Style): Cell {
+  return { text, style };
+}
+
+function count(value: number, style: Style = 'plain'): Cell {
+  return number(value, String(value), style);
+}
+
+/** Number that is sorted by its value. Unknown numbers are sorted as the lowest. */
+function number(value: number | undefined, text: string, style: Style = 'plain'): Cell {
+  return { text, style, value: value ?? -Infinity };
+}
