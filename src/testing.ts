@@ -33,3 +33,5 @@ export type { Certificate, CertificateAuthority, CertificateRequest } from './ut
 export { FakeClock, settle } from './util/fake-clock.ts';
 export { TestedRole } from './codegen/tested-role.ts';
 export type { RecordingServer } from './codegen/tested-role.ts';
+export { installWebhooks } from './webhook/install.ts';
+export type { InstallWebhooksOptions, WebhookRegistry } from './webhook/install.ts';

@@ -10,6 +10,7 @@ export type {
   AdmissionOptions,
   AdmissionRequest,
   AdmissionUser,
+  CelRule,
   CompleteAdmissionOptions,
   Conversion,
   ConversionEntry,
@@ -19,6 +20,8 @@ export type {
   DefaultingOptions,
   MatchCondition,
   PartialObject,
+  RuleEntry,
+  RuleOptions,
   Spoke,
   ValidatingEntry,
   Validator,
@@ -34,6 +37,9 @@ export {
   required,
 } from './webhook/field-errors.ts';
 export type { AdmissionDeniedOptions } from './webhook/field-errors.ts';
+export { completeDefinition, webhookObjects } from './webhook/install.ts';
+export { webhookNames } from './webhook/manifests.ts';
+export type { WebhookNames } from './webhook/manifests.ts';
 export type { ReviewerDeps, WebhookFunction } from './webhook/reviewer.ts';
 export { WebhookServer } from './webhook/webhook-server.ts';
 export type { WebhookServerOptions } from './webhook/webhook-server.ts';

@@ -10,7 +10,8 @@ import { prune } from '../apiserver/schema/pruning.ts';
 import { validateStructure } from '../apiserver/schema/validate.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
-import { isRecord, messageOf } from '../util/values.ts';
+import { messageOf } from '../util/values.ts';
+import { convertObject } from '../webhook/conversion-review.ts';
 import type { ConversionEntry } from '../webhook/declaration.ts';
 import type { Webhooks } from '../webhook/webhooks.ts';
 import type { FastCheck, FastCheckArbitrary } from './fast-check.ts';
@@ -77,7 +78,7 @@ interface Version {
 interface Conversion {
   readonly name: 'up' | 'down';
   readonly to: Version;
-  readonly run: (object: never) => unknown;
+  readonly entry: ConversionEntry;
 }
 
 /** What is wrong with an object or a conversion. */
@@ -133,11 +134,11 @@ export function checkConversion(fc: FastCheck, options: ConversionCheckOptions):
   };
   requireAll(crd, entry);
   const hub = versionNamed(entry.hub.version);
-  for (const { resource, up, down } of entry.spokes) {
+  for (const { resource } of entry.spokes) {
     const version = versionNamed(resource.version);
     new ConversionCheck(fc, options, version, hub, {
-      up: { name: 'up', to: hub, run: up },
-      down: { name: 'down', to: version, run: down },
+      up: { name: 'up', to: hub, entry },
+      down: { name: 'down', to: version, entry },
     }).run();
   }
 }
@@ -319,30 +320,23 @@ function partially(conversion: Conversion): (object: Json) => Problem | undefine
   };
 }
 
-/** Runs the function. The result has the metadata of the object, except labels and annotations. */
-function call(object: Json, { name, to, run }: Conversion): Json | Problem {
+/** Converts an object as the webhook does. */
+function call(object: Json, { name, to, entry }: Conversion): Json | Problem {
   const argument = structuredClone(object);
   let result: unknown;
   try {
-    result = run(argument as never);
+    result = convertObject([entry], argument, to.apiVersion);
   } catch (error) {
     return new Problem(`${name} throws: ${messageOf(error)}`);
   }
-  if (!isRecord(result)) return new Problem(`${name} does not return an object`);
   const changed = difference(object, argument);
   if (changed) return new Problem(`${name} changes its argument: ${changed.text}`);
-  const { labels, annotations, ...kept } = object['metadata'] as Json;
-  const given = result['metadata'];
-  const texts = isRecord(given)
-    ? { labels: given['labels'], annotations: given['annotations'] }
-    : { labels, annotations };
-  const metadata = structuredClone({ ...kept, ...texts });
-  return { ...structuredClone(result), apiVersion: to.apiVersion, kind: to.kind, metadata };
+  return JSON.parse(JSON.stringify(result)) as Json;
 }
 
-/** As in JSON: without undefined fields, and without empty labels and annotations. */
+/** Returns the object without empty labels and annotations, which the API server does not store. */
 function normalised(object: Json): Json {
-  const { metadata, ...rest } = JSON.parse(JSON.stringify(object)) as Json & { metadata: Json };
+  const { metadata, ...rest } = structuredClone(object) as Json & { metadata: Json };
   for (const name of ['labels', 'annotations']) {
     if (Object.keys((metadata[name] as Json | undefined) ?? {}).length === 0) delete metadata[name];
   }

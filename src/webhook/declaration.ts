@@ -189,10 +189,45 @@ export interface ConversionEntry {
   readonly spokes: readonly Spoke[];
 }
 
+/** A rule in CEL. The API server evaluates it itself. */
+export interface CelRule {
+  /** Expression about the object, `self`; also about the stored object, `oldSelf`, for updates only. */
+  readonly rule: string;
+  /** What the object must be. @default the expression */
+  readonly message?: string;
+  /** Expression for the message. @default `message` */
+  readonly messageExpression?: string;
+  /** The field that is wrong: `.spec.maximum`. @default none */
+  readonly fieldPath?: string;
+  /** @default 'FieldValueInvalid' */
+  readonly reason?:
+    'FieldValueDuplicate' | 'FieldValueForbidden' | 'FieldValueInvalid' | 'FieldValueRequired';
+}
+
+/** Options of `rules`. */
+export interface RuleOptions extends Omit<AdmissionOptions, 'sideEffects' | 'timeoutSeconds'> {
+  /**
+   * Where the API server has the rules: in a ValidatingAdmissionPolicy, or in the schema of the CRD. A policy is for each
+   * kind and version of a resource, and can use `request` and `authorizer`. A schema cannot be removed by users who may
+   * change policies, and ignores errors in unchanged values. The options except `name` are those of a policy.
+   * @default 'policy'
+   */
+  readonly as?: 'policy' | 'schema';
+}
+
+/** Rules in CEL for one version of a kind. */
+export interface RuleEntry {
+  readonly resource: Resource;
+  readonly rules: readonly CelRule[];
+  readonly as: 'policy' | 'schema';
+  readonly options: CompleteAdmissionOptions;
+}
+
 /** What the webhooks of a program review and convert: the data of webhook configurations and CRDs. */
 export interface WebhookEntries {
   readonly admission: readonly AdmissionEntry[];
   readonly conversions: readonly ConversionEntry[];
+  readonly rules: readonly RuleEntry[];
 }
 
 /** Path of the conversions of all kinds, as in controller-runtime. */

@@ -6,11 +6,14 @@ import type { OptionNames } from '../util/check-options.ts';
 import type {
   AdmissionEntry,
   AdmissionOptions,
+  CelRule,
   CompleteAdmissionOptions,
   Conversion,
   ConversionEntry,
   Defaulter,
   DefaultingOptions,
+  RuleEntry,
+  RuleOptions,
   Spoke,
   Validator,
   WebhookEntries,
@@ -37,6 +40,14 @@ const CONVERSION: OptionNames<Conversion<KubernetesObject, KubernetesObject>> = 
   down: true,
 };
 
+const RULE: OptionNames<CelRule> = {
+  rule: true,
+  message: true,
+  messageExpression: true,
+  fieldPath: true,
+  reason: true,
+};
+
 const NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 
 /**
@@ -46,6 +57,7 @@ const NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
  */
 export class Webhooks {
   readonly #admission = new Map<string, AdmissionEntry>();
+  readonly #rules = new Map<string, RuleEntry>();
   readonly #conversions = new Map<string, { hub: Resource; spokes: Spoke[] }>();
 
   /**
@@ -84,6 +96,35 @@ export class Webhooks {
       run: run as unknown as Validator<KubernetesObject>,
     } as const;
     return this.#add({ ...entry, path, resource, options: complete(options, 'validates') });
+  }
+
+  /**
+   * Declares rules in CEL for the objects of a kind. They need no server: the API server evaluates them, from a
+   * ValidatingAdmissionPolicy or from the schema of the CRD, which are part of the manifests.
+   *
+   * @throws {TypeError} if an option is unknown
+   * @throws {RangeError} if an option is invalid, or if the kind has such rules with the same name
+   */
+  rules(resource: Resource, rules: readonly CelRule[], options: RuleOptions = {}): this {
+    const { as = 'policy', ...rest } = options;
+    for (const rule of rules) checkOptions(rule, RULE, 'rules');
+    const entry = { resource, rules: [...rules], as, options: complete(rest, 'rules') };
+    const { operations } = entry.options;
+    if (operations.includes('DELETE') && operations.length > 1) {
+      throw new RangeError(
+        'rules: declare the rules for DELETE separately, because `self` is then the deleted object',
+      );
+    }
+    const [extra] = as === 'schema' ? Object.keys(rest).filter((option) => option !== 'name') : [];
+    if (extra !== undefined) {
+      throw new RangeError(`rules: the option ${extra} is for rules in a policy, not in a schema`);
+    }
+    const key = `${as} ${suffixOf(resource, rest)}`;
+    if (this.#rules.has(key)) {
+      throw new RangeError(`${resource.kind} has rules in a ${as} already: set the option name`);
+    }
+    this.#rules.set(key, entry);
+    return this;
   }
 
   /**
@@ -128,7 +169,8 @@ export class Webhooks {
       this.#conversions.values(),
       ({ hub, spokes }) => ({ hub, spokes: [...spokes] }),
     );
-    return { admission: [...this.#admission.values()], conversions };
+    const rules = [...this.#rules.values()];
+    return { admission: [...this.#admission.values()], conversions, rules };
   }
 
   /**

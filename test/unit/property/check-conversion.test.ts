@@ -215,7 +215,7 @@ describe('checkConversion', () => {
       /\.spec\.timeoutSeconds: absent became 30/,
     ],
     'dropped labels and annotations': [
-      { up: (v1) => ({ ...CORRECT.up(v1), metadata: {} }) },
+      { up: (v1) => ({ ...CORRECT.up(v1), metadata: { labels: {}, annotations: {} } }) },
       /\.metadata\.(labels|annotations): \{.*\} became absent/,
     ],
     'a dropped annotation that keeps a field': [
