@@ -28,3 +28,13 @@ export type {
   ShownInformer,
   StatusPageDeps,
 } from './serving/debug-pages.ts';
+export { objectPage } from './serving/object-page.ts';
+export type {
+  CachedObjects,
+  ObjectNode,
+  ObjectPageDeps,
+  ObjectReport,
+  ShownEvent,
+} from './serving/object-page.ts';
+export { debugPage } from './serving/page/debug-page.ts';
+export type { PagePart } from './serving/page/debug-page.ts';

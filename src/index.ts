@@ -69,4 +69,4 @@ export { TimeoutError, withinTimeout } from './util/within-timeout.ts';
 export type { TimeLimit } from './util/within-timeout.ts';
 export { done, postpone, requeueAfter, requeueAt, TerminalError } from './workqueue/outcome.ts';
 export type { Outcome, RequeueOptions } from './workqueue/outcome.ts';
-export type { Cause } from './workqueue/queue-item.ts';
+export type { Cause, FieldChange } from './workqueue/queue-item.ts';

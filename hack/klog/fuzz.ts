@@ -9,7 +9,7 @@
 import * as fc from 'fast-check';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { isSecretName, redactText } from '../../src/cli/logs/redact.ts';
+import { isSecretName, redactText } from '../../src/util/redact.ts';
 import { goQuote } from '../../src/util/go-quote.ts';
 import type { Field, LogCall, Reference, Value } from './call.ts';
 import { ourLines } from './call.ts';

@@ -22,7 +22,7 @@ import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { LeadershipDeps, RunConfig } from './run-config.ts';
 import type { LogLevel } from './logs/log-level.ts';
-import { redactText } from './logs/redact.ts';
+import { redactText } from '../util/redact.ts';
 import type { ControllerBuilder, ProgramOptions } from './program.ts';
 import { debugFlags, endpoints } from './endpoints.ts';
 import type { EndpointRoutes, SecureServing } from './endpoints.ts';

@@ -1,5 +1,5 @@
 import { ApiError } from '../api/api-error.ts';
-import { isSecretName } from './logs/redact.ts';
+import { isSecretName } from '../util/redact.ts';
 
 /** The command succeeded. */
 export const EXIT_OK = 0;

@@ -319,6 +319,11 @@ export class Controller implements Runnable {
     return [...this.#informers];
   }
 
+  /** Name of the informer of the reconciled kind; undefined before `for`. */
+  get reconciled(): string | undefined {
+    return this.#reconciled?.name;
+  }
+
   /** Current hot loops. */
   get hotLoops(): readonly HotLoop[] {
     return this.#gate.hotLoops;

@@ -7,14 +7,22 @@ import type { EventHandler } from '../cache/event-handler.ts';
 import type { IndexFunctions } from '../cache/indexer.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
 import { LOW_PRIORITY } from '../workqueue/work-queue.ts';
-import { changedPaths, formatPath } from '../api/field-path.ts';
+import type { FieldChange } from '../workqueue/queue-item.ts';
+import { updateOf } from './field-changes.ts';
 import type { Predicate } from './predicate.ts';
 import { predicates } from './predicate.ts';
 
 /** The part of a work queue that event handlers use. */
 export interface KeySink {
   /** Adds a key to the queue. */
-  add(key: ObjectKey, options?: { readonly priority?: number; readonly cause?: string }): void;
+  add(
+    key: ObjectKey,
+    options?: {
+      readonly priority?: number;
+      readonly cause?: string;
+      readonly changes?: readonly FieldChange[];
+    },
+  ): void;
 }
 
 /** Maps an object to the keys that its changes enqueue, as controller-runtime's `handler.MapFunc`. */
@@ -52,10 +60,6 @@ export interface EnqueueOptions<T extends KubernetesObject> {
     | undefined;
 }
 
-/** Bounds of the list of changed fields in a cause: number of fields, and characters. */
-const MAX_FIELDS = 5;
-const MAX_FIELDS_LENGTH = 300;
-
 /**
  * Returns the event handler that enqueues the keys of objects. Keys of the first list and of resyncs
  * have a low priority, so that a restart does not delay fresh changes. An update enqueues the keys of
@@ -78,14 +82,14 @@ export function enqueue<T extends KubernetesObject>(
     keys: readonly ObjectKey[],
     object: DeepReadonly<T>,
     event: string,
-    priority?: number,
+    options: { readonly priority?: number; readonly changes?: readonly FieldChange[] } = {},
   ) => {
     if (keys.length === 0) return;
     const text = `${resource.kind} ${keyOf(object)} ${event}`;
     const isDetailed = detailed();
     for (const key of keys) {
       const cause = isDetailed && isChild(key, object) ? `child ${text}` : text;
-      queue.add(key, priority === undefined ? { cause } : { cause, priority });
+      queue.add(key, { cause, ...options });
     }
   };
   const report = (
@@ -100,7 +104,7 @@ export function enqueue<T extends KubernetesObject>(
       if (!predicate.create(object, isInInitialList)) return;
       const keys = keysOf(object);
       report(keys, undefined, object);
-      if (isInInitialList) addAll(keys, object, 'listed', LOW_PRIORITY);
+      if (isInInitialList) addAll(keys, object, 'listed', { priority: LOW_PRIORITY });
       else addAll(keys, object, 'added');
     },
     onUpdate: (old, object) => {
@@ -110,14 +114,19 @@ export function enqueue<T extends KubernetesObject>(
       if (!isAccepted) return;
       const keys = keysOf(object);
       if (old === object) {
-        addAll(keys, object, 'resynced', LOW_PRIORITY);
+        addAll(keys, object, 'resynced', { priority: LOW_PRIORITY });
         return;
       }
       const left = keysOf(old).filter((key) => !keys.includes(key));
       report(left, old, undefined);
       addAll(left, old, 'left');
       report(keys, old, object);
-      addAll(keys, object, keys.length > 0 && detailed() ? changeOf(old, object) : 'changed');
+      if (keys.length === 0 || !detailed()) {
+        addAll(keys, object, 'changed');
+        return;
+      }
+      const { text, changes } = updateOf(old, object);
+      addAll(keys, object, text, changes && { changes });
     },
     onDelete: (lastKnown) => {
       if (!predicate.delete(lastKnown)) return;
@@ -138,19 +147,6 @@ function isReplaced(
 ): boolean {
   if (old.uid !== metadata.uid) return true;
   return old !== metadata && old.resourceVersion === metadata.resourceVersion;
-}
-
-/** Describes an update: `changed: .status.phase, .metadata.labels.app`. */
-function changeOf(
-  old: DeepReadonly<KubernetesObject>,
-  object: DeepReadonly<KubernetesObject>,
-): string {
-  if (old.metadata.uid !== object.metadata.uid) return 'replaced by another object of its name';
-  const paths = changedPaths(old, object, MAX_FIELDS + 1);
-  if (paths.length === 0) return 'changed: managedFields only';
-  const named = paths.slice(0, MAX_FIELDS).map(formatPath).join(', ');
-  if (named.length > MAX_FIELDS_LENGTH) return `changed: ${named.slice(0, MAX_FIELDS_LENGTH)}…`;
-  return `changed: ${named}${paths.length > MAX_FIELDS ? ', …' : ''}`;
 }
 
 /** Returns the keys that `map` has for `object`, as a list. */

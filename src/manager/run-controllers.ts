@@ -9,6 +9,7 @@ import type { ManagerMetrics } from '../metrics/reconcile-metrics.ts';
 import { createRegistry, expose } from '../metrics/registry.ts';
 import type { Exposition } from '../metrics/registry.ts';
 import type { EventApiVersion } from '../record/event-api.ts';
+import type { RecordedEvent } from '../record/recorded-event.ts';
 import { EventBroadcaster } from '../record/event-broadcaster.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
@@ -30,6 +31,7 @@ import { termClient } from './term-client.ts';
 import { SyncHistory } from './sync-history.ts';
 import { isLoopback } from '../serving/bind-address.ts';
 import { debugPage } from '../serving/page/debug-page.ts';
+import { objectPage } from '../serving/object-page.ts';
 import { queuePages } from '../serving/queue-pages.ts';
 import { HttpServer } from '../serving/http-server.ts';
 import type { Pages } from '../serving/routes.ts';
@@ -103,6 +105,8 @@ export interface ControllerProgram {
   readonly informers: InformerSet;
   /** The informers of the clusters of `kit.forCluster`. */
   readonly remoteInformers: readonly InformerSet[];
+  /** The last events that the controllers recorded; empty without a history. */
+  readonly recentEvents: readonly RecordedEvent[];
   /** The leader elector or the shards; undefined without leader election. */
   readonly leadership: Coordination['leadership'] | undefined;
   /** The last observed state of each Lease; empty without leader election. */
@@ -210,6 +214,9 @@ const DRAIN_SHARE = 3 / 4;
 const FLUSH_SHARE = 1 / 6;
 const MAX_FLUSH_MS = 5000;
 
+/** Number of events kept for the debug pages. */
+const RECENT_EVENTS = 500;
+
 /**
  * Connects controllers with everything they need: shared informers that start when all event handlers are
  * registered, an event broadcaster, leader election or shards, and servers. The daemon is built by this
@@ -236,7 +243,14 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
     }),
     events: new EventBroadcaster(
       { client, clock, log: log.named('events') },
-      { host, random, flushTimeoutMs, apiVersion, metrics: metrics?.events },
+      {
+        host,
+        random,
+        flushTimeoutMs,
+        apiVersion,
+        metrics: metrics?.events,
+        recent: history ? RECENT_EVENTS : 0,
+      },
     ),
   });
   const { informers, events } = open(client);
@@ -288,6 +302,9 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
     controllers,
     informers,
     remoteInformers: clusters.map((cluster) => cluster.informers),
+    get recentEvents() {
+      return [events, ...clusters.map((cluster) => cluster.events)].flatMap(({ recent }) => recent);
+    },
     leadership,
     get leases() {
       return leases.all;
@@ -396,6 +413,7 @@ export function programPages(
       redact,
     }),
     ...cachePage(informers),
+    ...objectPage({ informers, events: () => program.recentEvents }),
     ...debugPage(['controllers']),
   ]);
 }

@@ -2,6 +2,7 @@ import { isApiError } from '../api/api-error.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { ReconcileResult } from '../metrics/reconcile-metrics.ts';
+import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/values.ts';
 import type { Cause } from '../workqueue/queue-item.ts';
 import type { SyncRun, SyncResult } from '../workqueue/sync-report.ts';
@@ -52,6 +53,8 @@ export interface CallRecord {
   readonly code?: number;
   /** Kind of `ApiError`, or name of another error. Absent if the call succeeded. */
   readonly error?: string;
+  /** Milliseconds from the start of the sync until the call. */
+  readonly afterMs: number;
   readonly ms: number;
 }
 
@@ -101,21 +104,24 @@ const FAILURES: ReadonlySet<ReconcileResult> = new Set(['error', 'terminalError'
 
 /** Records one sync. */
 export class SyncRecorder {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #startMs: number;
   readonly #calls: CallRecord[] = [];
   #record: SyncRecord;
   #bytes = 0;
 
   /**
    * @param postponed postponements of the key before the sync
-   * @param nowMs wall clock time
    */
   constructor(
     controller: string,
     key: ObjectKey,
     run: SyncRun,
     postponed: readonly Postponement[],
-    nowMs: number,
+    clock: Pick<Clock, 'now' | 'monotonic'>,
   ) {
+    this.#clock = clock;
+    this.#startMs = clock.monotonic();
     const { reconcileID, omittedCauses, attempt, delayedMs, queuedMs } = run;
     this.#record = {
       controller,
@@ -126,7 +132,7 @@ export class SyncRecorder {
       attempt,
       delayedMs,
       queuedMs,
-      startedAt: new Date(nowMs).toISOString(),
+      startedAt: new Date(clock.now()).toISOString(),
       postponed,
       calls: this.#calls,
       omittedCalls: 0,
@@ -142,8 +148,10 @@ export class SyncRecorder {
     return this.#bytes;
   }
 
+  /** Records a call that has just finished. */
   recordCall(call: FinishedCall): void {
-    if (this.#calls.length < MAX_CALLS) this.#calls.push(callRecord(call));
+    const afterMs = this.#clock.monotonic() - this.#startMs - call.ms;
+    if (this.#calls.length < MAX_CALLS) this.#calls.push(callRecord(call, Math.max(0, afterMs)));
     else this.#record = { ...this.#record, omittedCalls: this.#record.omittedCalls + 1 };
   }
 
@@ -245,13 +253,17 @@ function idOf(controller: string, key: string): string {
   return `${controller} ${key}`;
 }
 
-function callRecord({ verb, resource, at, options, ms, failed, error }: FinishedCall): CallRecord {
+function callRecord(
+  { verb, resource, at, options, ms, failed, error }: FinishedCall,
+  afterMs: number,
+): CallRecord {
   const { subresource } = options ?? {};
   const plural = resource ? groupResourceOf(resource) : '';
   const record = {
     verb,
     resource: subresource ? `${plural}/${subresource}` : plural,
     at: truncate(at),
+    afterMs,
     ms,
   };
   if (!failed) return record;
@@ -275,7 +287,12 @@ const CALL_BYTES = 160;
 /** Estimates the memory of a record. */
 function bytesOf({ causes, calls, end }: SyncRecord): number {
   let bytes = RUN_BYTES + (end?.error?.length ?? 0);
-  for (const { text } of causes) bytes += CAUSE_BYTES + text.length;
+  for (const { text, changes = [] } of causes) {
+    bytes += CAUSE_BYTES + text.length;
+    for (const { field, before = '', after = '' } of changes) {
+      bytes += CAUSE_BYTES + field.length + before.length + after.length;
+    }
+  }
   for (const { at } of calls) bytes += CALL_BYTES + at.length;
   return bytes;
 }

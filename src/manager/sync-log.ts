@@ -47,7 +47,7 @@ export class SyncLog {
     const postponed = this.#postponements.take(key);
     if (!this.isDetailed) return undefined;
     const { controller, clock, history } = this.#deps;
-    const recorder = new SyncRecorder(controller, key, run, postponed, clock.now());
+    const recorder = new SyncRecorder(controller, key, run, postponed, clock);
     this.#recorders.set(key, recorder);
     history?.start(recorder);
     return recorder;

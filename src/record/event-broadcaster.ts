@@ -7,6 +7,7 @@ import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { LogFields, Logger } from '../util/logger.ts';
+import { LruMap } from '../util/lru-map.ts';
 import { RateLimitedLog } from '../util/rate-limited-log.ts';
 import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
@@ -34,6 +35,7 @@ const OPTIONS: OptionNames<EventBroadcasterOptions> = {
   metrics: true,
   random: true,
   apiVersion: true,
+  recent: true,
 };
 
 /** Dependencies of `EventBroadcaster`. */
@@ -81,6 +83,11 @@ export interface EventBroadcasterOptions {
    * @default 'v1'
    */
   readonly apiVersion?: EventApiVersion | undefined;
+  /**
+   * Number of events that `recent` returns, for debug pages.
+   * @default 0
+   */
+  readonly recent?: number | undefined;
 }
 
 /** Number of attempts before an event is dropped. */
@@ -122,6 +129,7 @@ export class EventBroadcaster implements Runnable {
   readonly #buffer: EventBuffer;
   readonly #writer: EventWriter<Event> | EventWriter<EventsV1Event>;
   readonly #timeOf: (ms: number) => string;
+  readonly #recent: LruMap<string, RecordedEvent> | undefined;
   /** Undefined if every repetition is written. */
   readonly #series: EventSeries | undefined;
   /** Aborts the requests in flight when the flush timeout expires. */
@@ -142,6 +150,7 @@ export class EventBroadcaster implements Runnable {
       metrics,
       random = Math.random,
       apiVersion = 'v1',
+      recent = 0,
     } = options;
     requirePositive('capacity', capacity);
     requirePositive('concurrency', concurrency);
@@ -156,6 +165,7 @@ export class EventBroadcaster implements Runnable {
     this.#random = random;
     this.#correlator = new EventCorrelator({ clock }, correlation);
     this.#buffer = new EventBuffer(clock, capacity);
+    this.#recent = recent > 0 ? new LruMap(recent) : undefined;
     const isCore = apiVersion === 'v1';
     if (!isCore && apiVersion !== 'events.k8s.io/v1') {
       throw new RangeError(`apiVersion must be v1 or events.k8s.io/v1: got ${String(apiVersion)}`);
@@ -168,6 +178,11 @@ export class EventBroadcaster implements Runnable {
     this.#series = hasSeries
       ? new EventSeries(clock, (occurrence) => void this.#send(occurrence))
       : undefined;
+  }
+
+  /** The events recorded last, oldest first, each with its current count. Includes those that were not written. */
+  get recent(): readonly RecordedEvent[] {
+    return this.#recent?.values() ?? [];
   }
 
   /** Returns a recorder for `component`, usually a controller. */
@@ -212,6 +227,7 @@ export class EventBroadcaster implements Runnable {
       return NOT_SENT;
     }
     const correlated = this.#correlator.count(event);
+    this.#recent?.set(correlated.key, correlated.event);
     if (this.#series?.holds(correlated)) return NOT_SENT;
     if (!this.#correlator.accepts(correlated)) {
       this.#metrics?.dropped('spam');

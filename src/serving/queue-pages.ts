@@ -24,6 +24,8 @@ export interface ControllerView {
   readonly name: string;
   readonly queue: Pick<WorkQueue<ObjectKey>, 'snapshot'>;
   readonly hotLoops: readonly HotLoopView[];
+  /** Name of the informer of the reconciled kind, as on `/debug/object`. */
+  readonly reconciled?: string | undefined;
 }
 
 /** Hot loop as shown on the debug pages. */
@@ -58,11 +60,44 @@ export interface KeyHistoryView {
 
 /** One sync in the history of a key. */
 export interface SyncView {
+  readonly reconcileID: string;
   /** RFC 3339. */
   readonly startedAt: string;
   readonly causes: readonly Cause[];
+  readonly omittedCauses: number;
+  readonly attempt: number;
+  /** Milliseconds for which the key was delayed, and for which it waited for a worker. */
+  readonly delayedMs: number;
+  readonly queuedMs: number;
+  readonly postponed: readonly {
+    readonly reason: string;
+    readonly times: number;
+    readonly ms: number;
+  }[];
+  readonly calls: readonly CallView[];
+  readonly omittedCalls: number;
   /** Absent while the sync is running. */
-  readonly end?: { readonly tookMs: number; readonly result: string; readonly error?: string };
+  readonly end?: {
+    readonly tookMs: number;
+    readonly result: string;
+    readonly error?: string;
+    readonly requeueAfterMs?: number | undefined;
+    readonly reason?: string | undefined;
+  };
+}
+
+/** API call of a sync. */
+export interface CallView {
+  readonly verb: string;
+  readonly resource: string;
+  /** Key of the object, namespace, or path. */
+  readonly at: string;
+  /** HTTP status and kind of the error; absent if the call succeeded. */
+  readonly code?: number;
+  readonly error?: string;
+  /** Milliseconds from the start of the sync until the call. */
+  readonly afterMs: number;
+  readonly ms: number;
 }
 
 /** Dependencies of `queuePages`. */
@@ -119,7 +154,7 @@ export function queuePages(deps: QueuePagesDeps): Pages {
           .filter(({ name }) => wanted === null || name === wanted)
           .map((controller) => keyState(controller, key, deps))
           .filter(({ state, history }) => state !== 'idle' || history !== undefined);
-        if (known.length > 0) return json(200, { key, controllers: known });
+        if (known.length > 0) return json(200, whyReport(key, known));
         return json(404, { error: `Key ${key} is not queued and not in the sync history` });
       },
     ],
@@ -210,8 +245,15 @@ function keysReport({ controllers, history }: QueuePagesDeps) {
   return { count: keys.size, keys: [...keys.values()].slice(0, MAX_LISTED) };
 }
 
+/** Response of `/debug/why`. */
+export type WhyReport = ReturnType<typeof whyReport>;
+
+function whyReport(key: string, controllers: readonly ReturnType<typeof keyState>[]) {
+  return { key, controllers };
+}
+
 function keyState(
-  { name, queue, hotLoops }: ControllerView,
+  { name, queue, hotLoops, reconciled }: ControllerView,
   key: string,
   { history }: QueuePagesDeps,
 ) {
@@ -224,6 +266,7 @@ function keyState(
   const hotLoop = hotLoops.find(isKey);
   return {
     controller: name,
+    ...(reconciled !== undefined && { resource: reconciled }),
     state,
     ...running,
     ...waiting,

@@ -22,6 +22,11 @@ export class LruMap<K, V> {
     return value;
   }
 
+  /** Returns the values, least recently used first. */
+  values(): V[] {
+    return [...this.#entries.values()];
+  }
+
   set(key: K, value: V): void {
     this.#entries.delete(key);
     this.#entries.set(key, value);

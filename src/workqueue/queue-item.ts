@@ -46,6 +46,16 @@ export interface Cause {
   readonly text: string;
   /** Number of additions with this cause. */
   readonly times: number;
+  /** Some of the fields that an update changed. Absent if they are not recorded. */
+  readonly changes?: readonly FieldChange[];
+}
+
+/** A changed field, for people. Values are short texts in JSON; absent for a field that was absent. */
+export interface FieldChange {
+  /** `.spec.replicas` */
+  readonly field: string;
+  readonly before?: string;
+  readonly after?: string;
 }
 
 /** Maximum number of different causes of one item; further ones are only counted. */
@@ -54,29 +64,53 @@ export const MAX_CAUSES = 10;
 /** Merged causes of several additions. */
 export interface Causes {
   /** In order of addition. An array, because there is mostly one. */
-  causes: readonly { readonly text: string; times: number }[];
+  causes: readonly { readonly text: string; times: number; changes?: readonly FieldChange[] }[];
   /** Number of additions whose cause is not in `causes`. */
   omittedCauses: number;
 }
 
 const NO_CAUSES: Causes['causes'] = Object.freeze([]);
 
-/** @param causes one cause, or those of a postponed sync */
-export function addCauses(to: Causes, causes: string | readonly Cause[]): void {
-  if (typeof causes === 'string') addCause(to, causes, 1);
-  else for (const { text, times } of causes) addCause(to, text, times);
+/**
+ * @param causes one cause, or those of a postponed sync
+ * @param changes those of the one cause
+ */
+export function addCauses(
+  to: Causes,
+  causes: string | readonly Cause[],
+  changes?: readonly FieldChange[],
+): void {
+  if (typeof causes === 'string') addCause(to, causes, 1, changes);
+  else for (const { text, times, changes } of causes) addCause(to, text, times, changes);
 }
 
-function addCause(to: Causes, text: string, times: number): void {
+function addCause(
+  to: Causes,
+  text: string,
+  times: number,
+  changes: readonly FieldChange[] | undefined,
+): void {
   for (const known of to.causes) {
     if (known.text === text) {
       known.times += times;
+      if (changes) known.changes = changes.map((change) => since(known.changes, change));
       return;
     }
   }
+  const cause = changes ? { text, times, changes } : { text, times };
   // An array literal has the capacity that it needs; `push` would reserve 17 elements.
-  if (to.causes.length < MAX_CAUSES) to.causes = [...to.causes, { text, times }];
+  if (to.causes.length < MAX_CAUSES) to.causes = [...to.causes, cause];
   else to.omittedCauses += times;
+}
+
+/** Returns a change with the value before an earlier change of the same field. */
+function since(
+  earlier: readonly FieldChange[] = [],
+  { before, ...change }: FieldChange,
+): FieldChange {
+  const known = earlier.find(({ field }) => field === change.field);
+  const first = known ? known.before : before;
+  return first === undefined ? change : { ...change, before: first };
 }
 
 /** Returns `Pod default/web-0 deleted` or `Count default/web changed (3 times)`. */
@@ -133,5 +167,5 @@ export function snapshotOf<K>(
 }
 
 function waitingKey<K>({ key, tenant, priority, causes }: QueueItem<K>): WaitingKey<K> {
-  return { key, tenant, priority, causes: causes.map(({ text, times }) => ({ text, times })) };
+  return { key, tenant, priority, causes: causes.map((cause) => ({ ...cause })) };
 }

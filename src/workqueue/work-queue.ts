@@ -4,7 +4,7 @@ import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import { LinkedList } from '../util/linked-list.ts';
 import { addCauses, newQueueItem, snapshotOf } from './queue-item.ts';
-import type { Cause, QueueItem, WorkQueueSnapshot } from './queue-item.ts';
+import type { Cause, FieldChange, QueueItem, WorkQueueSnapshot } from './queue-item.ts';
 import { DelayedKeys } from './delayed-keys.ts';
 import { exponentialLimiter } from './rate-limiter.ts';
 import type { RateLimiter } from './rate-limiter.ts';
@@ -22,6 +22,7 @@ const ADD_OPTIONS: OptionNames<AddOptions> = {
   priority: true,
   afterMs: true,
   cause: true,
+  changes: true,
 };
 
 /** Priority of keys from an initial list or a resync. Changes have priority 0. */
@@ -64,6 +65,11 @@ export interface AddOptions {
   readonly afterMs?: number | undefined;
   /** Why the key is added, for people; or the causes of a postponed sync. */
   readonly cause?: string | readonly Cause[] | undefined;
+  /**
+   * The changed fields, if the cause is one update.
+   * @default not recorded
+   */
+  readonly changes?: readonly FieldChange[] | undefined;
 }
 
 /** Options of `addRateLimited`. */
@@ -155,7 +161,7 @@ export class WorkQueue<K> {
   /** @throws {RangeError} if `priority` or `afterMs` is not a finite number */
   add(key: K, options: AddOptions = {}): void {
     checkOptions(options, ADD_OPTIONS, 'WorkQueue.add');
-    const { priority = 0, afterMs = 0, cause } = options;
+    const { priority = 0, afterMs = 0, cause, changes } = options;
     requireFinite('priority', priority);
     requireFinite('afterMs', afterMs);
     if (this.#isShutDown) return;
@@ -163,14 +169,14 @@ export class WorkQueue<K> {
     const known = this.#items.get(key);
     const waiting = known?.state === 'inFlight' ? known.again : known;
     if (waiting) {
-      if (cause !== undefined) addCauses(waiting, cause);
+      if (cause !== undefined) addCauses(waiting, cause, changes);
       if (priority > waiting.priority) this.#raise(waiting, priority);
       if (waiting.state === 'delayed') this.#advance(waiting, afterMs, known !== waiting);
       return;
     }
     const now = this.#clock.monotonic();
     const item = newQueueItem(key, known?.tenant ?? this.#tenantOf(key), priority, now);
-    if (cause !== undefined) addCauses(item, cause);
+    if (cause !== undefined) addCauses(item, cause, changes);
     if (known) known.again = item;
     else this.#items.set(key, item);
     if (afterMs > 0) this.#delayed.set(item, now + afterMs);

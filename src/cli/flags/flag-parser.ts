@@ -6,7 +6,7 @@ import { UsageError } from '../errors.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { Option, Options, OptionValues } from './option.ts';
 import { GROUPS } from './option.ts';
-import { MASK, isSecretName, redactText } from '../logs/redact.ts';
+import { MASK, isSecretName, redactText } from '../../util/redact.ts';
 
 export interface ParsedFlags<O extends Options> {
   readonly values: OptionValues<O>;

@@ -1,5 +1,5 @@
 import { errorText } from '../errors.ts';
-import { isSecretName, MASK, redactText } from './redact.ts';
+import { isSecretName, MASK, redactText } from '../../util/redact.ts';
 
 /** Limits of a line: characters of a string, members of a value in total, and levels of nesting. */
 const LONGEST_TEXT = 10_240;

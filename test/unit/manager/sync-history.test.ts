@@ -4,6 +4,7 @@ import { ApiError } from '../../../src/api/api-error.ts';
 import { PODS } from '../../../src/api/builtin.ts';
 import { COUNTS } from '../../../src/api/generated/count.ts';
 import { objectKey } from '../../../src/api/object-key.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { formatCall, SyncHistory, SyncRecorder } from '../../../src/manager/sync-history.ts';
 import type { SyncRun, SyncResult } from '../../../src/workqueue/sync-report.ts';
 
@@ -19,10 +20,13 @@ const RUN: SyncRun = {
 const POSTPONED = [{ reason: 'waiting for a cache to show own writes', times: 2, ms: 100 }];
 
 describe('SyncRecorder', () => {
-  const recorder = () => new SyncRecorder('count', KEY, RUN, POSTPONED, Date.UTC(2026, 0, 1));
+  const clock = { now: () => Date.UTC(2026, 0, 1), monotonic: () => monotonicMs };
+  let monotonicMs = 0;
+  const recorder = () => new SyncRecorder('count', KEY, RUN, POSTPONED, clock);
 
   it('records causes, API calls and the result of a sync', () => {
     const run = recorder();
+    monotonicMs += 10;
     run.recordCall({
       verb: 'patch',
       resource: COUNTS,
@@ -57,6 +61,10 @@ describe('SyncRecorder', () => {
       'create pods default/web 409 conflict 5ms',
       'raw /version TypeError 1ms',
     ]);
+    assert.deepEqual(
+      calls.map(({ afterMs }) => afterMs),
+      [7.6, 5, 9],
+    );
   });
 
   it('records a bounded amount of data', () => {
@@ -83,7 +91,7 @@ describe('SyncHistory', () => {
       objectKey('ns', name),
       { ...RUN, reconcileID: id },
       [],
-      0,
+      new FakeClock(),
     );
     history.start(recorder);
     if (!end) return;

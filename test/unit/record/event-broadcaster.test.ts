@@ -74,6 +74,21 @@ test('creates an event, and patches count, time and message when it is repeated'
   await stop();
 });
 
+test('remembers a bounded number of events with their counts, if it is asked to', () => {
+  const { recorder, broadcaster } = newBroadcaster({ recent: 2 });
+  for (const reason of ['First', 'Second', 'Third', 'Second']) {
+    recorder.normal(count('web'), reason, 'Count synced');
+  }
+  assert.deepEqual(
+    broadcaster.recent.map(({ reason, count }) => [reason, count]),
+    [
+      ['Third', 1],
+      ['Second', 2],
+    ],
+  );
+  assert.deepEqual(newBroadcaster().broadcaster.recent, []);
+});
+
 test('writes events recorded before run once it has started', async () => {
   const { server, recorder, start, stop } = newBroadcaster();
   recorder.normal(count('web'), 'Synced', 'Count synced');

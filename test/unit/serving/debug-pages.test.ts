@@ -18,7 +18,7 @@ import { thing } from '../../support/fake-source.ts';
 import type { Thing } from '../../support/fake-source.ts';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { redactText } from '../../../src/cli/logs/redact.ts';
+import { redactText } from '../../../src/util/redact.ts';
 
 const lease = (name: string, holderIdentity?: string): Lease => ({
   apiVersion: 'coordination.k8s.io/v1',

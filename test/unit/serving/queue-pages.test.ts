@@ -61,7 +61,7 @@ describe('the queue pages', () => {
       delayedMs: 0,
       queuedMs: 1,
     };
-    const recorder = new SyncRecorder('count', key(name), run, [], clock.now());
+    const recorder = new SyncRecorder('count', key(name), run, [], clock);
     history.start(recorder);
     return recorder;
   }
@@ -226,7 +226,10 @@ function historyOf(runs: Record<string, readonly (readonly [atMs: number, tookMs
         delayedMs: 0,
         queuedMs: 0,
       };
-      const recorder = new SyncRecorder('count', objectKey('ns', name), run, [], atMs);
+      const recorder = new SyncRecorder('count', objectKey('ns', name), run, [], {
+        now: () => atMs,
+        monotonic: () => atMs,
+      });
       history.start(recorder);
       if (tookMs === undefined) continue;
       const end: SyncResult = { result: 'done', tookMs };

@@ -20,6 +20,26 @@ test('merges equal causes in the order of their first addition', () => {
   ]);
 });
 
+test('merges the changed fields of equal causes from the first value to the last', () => {
+  const tally = none();
+  addCauses(tally, 'Pod a changed', [
+    { field: '.a', before: '1', after: '2' },
+    { field: '.b', after: '1' },
+  ]);
+  addCauses(tally, 'Pod a changed', [
+    { field: '.a', before: '2', after: '3' },
+    { field: '.b', before: '1' },
+  ]);
+  addCauses(tally, 'Pod a changed');
+  assert.deepEqual(tally.causes, [
+    {
+      text: 'Pod a changed',
+      times: 3,
+      changes: [{ field: '.a', before: '1', after: '3' }, { field: '.b' }],
+    },
+  ]);
+});
+
 test('counts the additions of omitted causes', () => {
   const tally = none();
   for (let at = 0; at < MAX_CAUSES; at++) addCauses(tally, `cause ${at}`);

@@ -1,10 +1,14 @@
-import type { KeysReport } from '../../queue-pages.ts';
+import type { ObjectReport } from '../../object-page.ts';
+import type { KeysReport, WhyReport } from '../../queue-pages.ts';
 import { h, render } from './dom.ts';
 import type { Content, Element_ } from './dom.ts';
 import { duration } from './format.ts';
+import { keyOf, shownState } from './key.ts';
+import type { KeyData } from './key.ts';
 import { keysOf } from './keys.ts';
 import { Monitor } from './monitor.ts';
 import { overviewOf, roleOf } from './overview.ts';
+import { keyText, overviewText } from './report.ts';
 import { linkTo, parseRoute } from './route.ts';
 import type { Route } from './route.ts';
 import { fetchJson, fetchSnapshot, StatusError } from './source.ts';
@@ -25,6 +29,9 @@ let connection: Connection = { state: 'loading' };
 let isPaused = false;
 let notice = '';
 let keys: KeysReport | undefined;
+/** Data of the key in the route. */
+let shownKey: { readonly link: string; readonly data: KeyData } | undefined;
+let copied = '';
 let failures = 0;
 let timer: number | undefined;
 
@@ -34,6 +41,7 @@ async function update(): Promise<void> {
     try {
       const snapshot = await fetchSnapshot();
       if (route.view === 'keys') keys = await fetchJson<KeysReport>('keys');
+      if (route.view === 'key') await updateKey(Date.parse(snapshot.status.now));
       if (monitor.record(snapshot)) notice = 'The program restarted.';
       else if (connection.state === 'lost') notice = 'The program responds again.';
       connection = { state: 'live' };
@@ -49,6 +57,21 @@ async function update(): Promise<void> {
     () => void update(),
     Math.min(MAX_INTERVAL_MS, INTERVAL_MS * 2 ** Math.max(0, failures - 1)),
   );
+}
+
+async function updateKey(nowMs: number): Promise<void> {
+  const link = location.hash;
+  const { key = '', controller } = route.query;
+  const why = await fetchJson<WhyReport>(`why?${new URLSearchParams({ key }).toString()}`);
+  const state = shownState({ why, object: undefined, nowMs }, controller);
+  const resource = state && 'resource' in state ? state.resource : undefined;
+  const object =
+    resource === undefined
+      ? undefined
+      : await fetchJson<ObjectReport>(
+          `object?${new URLSearchParams({ resource, key }).toString()}`,
+        );
+  shownKey = { link, data: { why, object, nowMs } };
 }
 
 function lost(error: unknown): Connection {
@@ -110,9 +133,11 @@ function header(): Element_ {
       }),
       h('button', { type: 'submit' }, 'Find'),
     ),
+    h('button', { type: 'button', onclick: () => void copy() }, copied || 'Copy as text'),
+    h('span', { class: 'hidden', role: 'status' }, copied),
     h(
       'button',
-      { type: 'button', 'aria-pressed': String(isPaused), onclick: pause },
+      { type: 'button', class: isPaused ? 'pressed' : undefined, onclick: pause },
       isPaused ? 'Resume' : 'Pause',
     ),
     h(
@@ -141,8 +166,46 @@ function find(event: Event): void {
   event.preventDefault();
   if (!(event.target instanceof HTMLFormElement)) return;
   const key = new FormData(event.target).get('key');
-  if (typeof key === 'string' && key.trim() !== '')
-    location.hash = linkTo('keys', { text: key.trim() });
+  if (typeof key !== 'string' || key.trim() === '') return;
+  const text = key.trim();
+  // Part of a name finds several keys.
+  location.hash = text.includes('/') ? linkTo('key', { key: text }) : linkTo('keys', { text });
+}
+
+/** Copies what the view shows, or shows it for copying where the browser does not allow it. */
+async function copy(): Promise<void> {
+  const text = textOf();
+  try {
+    await navigator.clipboard.writeText(text);
+    copied = 'Copied';
+    window.setTimeout(() => {
+      copied = '';
+      draw();
+    }, 2000);
+  } catch {
+    showText(text);
+  }
+  draw();
+}
+
+function textOf(): string {
+  const state = shownKey && shownState(shownKey.data, route.query['controller']);
+  if (route.view === 'key' && state) return keyText(route.query['key'] ?? '', state);
+  const overview = monitor.overview();
+  return overview ? overviewText(overview) : '';
+}
+
+function showText(text: string): void {
+  const dialog = document.createElement('dialog');
+  render(dialog, [
+    h('h2', {}, 'Text of this view'),
+    h('textarea', { readonly: true, rows: 20, 'aria-label': 'Text of this view', value: text }),
+    h('button', { type: 'button', onclick: () => dialog.close() }, 'Close'),
+  ]);
+  dialog.addEventListener('close', () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  dialog.querySelector('textarea')?.select();
 }
 
 function pause(): void {
@@ -180,6 +243,10 @@ function content(): Content {
     );
   }
   if (route.view === 'keys') return keysOf(keys, route, go, draw);
+  if (route.view === 'key') {
+    const data = shownKey?.link === location.hash ? shownKey.data : undefined;
+    return keyOf(route.query['key'] ?? '', route.query['controller'], data);
+  }
   return h('div', { class: 'cards', key: 'overview' }, overviewOf(overview));
 }
 
@@ -197,14 +264,12 @@ function draw(): void {
 }
 
 window.addEventListener('hashchange', () => {
-  const before = route.view;
   route = parseRoute(location.hash);
   notice = '';
   draw();
-  if (route.view !== before) {
-    window.scrollTo(0, 0);
-    void update();
-  }
+  window.scrollTo(0, 0);
+  document.querySelector<HTMLElement>('main')?.focus();
+  void update();
 });
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden) void update();

@@ -18,7 +18,7 @@ export function table<R>(
   caption: string,
   columns: readonly Column<R>[],
   rows: readonly R[],
-  { keyOf, nothing }: { readonly keyOf: (row: R) => string; readonly nothing: string },
+  { keyOf, nothing }: { readonly keyOf: (row: R, at: number) => string; readonly nothing: string },
 ): Element_ {
   if (rows.length === 0) return h('p', { class: 'state' }, nothing);
   return h(
@@ -40,10 +40,10 @@ export function table<R>(
       h(
         'tbody',
         {},
-        rows.map((row) =>
+        rows.map((row, position) =>
           h(
             'tr',
-            { key: keyOf(row) },
+            { key: keyOf(row, position) },
             columns.map((column, at) =>
               at === 0
                 ? h('th', { scope: 'row', class: classOf(column) }, column.cell(row))

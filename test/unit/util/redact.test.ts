@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isSecretName, redactText } from '../../../../src/cli/logs/redact.ts';
+import { isSecretName, redactText } from '../../../src/util/redact.ts';
 
 test('recognises names of secrets in every spelling', () => {
   for (const name of [

@@ -1,0 +1,267 @@
+import { controllerOf } from '../api/metadata.ts';
+import type { Condition } from '../api/conditions.ts';
+import { keyOf, objectKey } from '../api/object-key.ts';
+import type { ObjectKey } from '../api/object-key.ts';
+import type { DeepReadonly, KubernetesObject, OwnerReference } from '../api/object.ts';
+import type { InformerView } from '../cache/shared-informer.ts';
+import { isSecretName, MASK, redactText } from '../util/redact.ts';
+import { isRecord } from '../util/values.ts';
+import type { Pages } from './routes.ts';
+
+/** Resource whose cached objects are shown. */
+export type CachedObjects = Pick<InformerView, 'name' | 'resource'> & {
+  readonly lister: Pick<InformerView['lister'], 'get' | 'list'>;
+};
+
+/** Event as shown with an object. */
+export interface ShownEvent {
+  readonly type?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly count?: number;
+  readonly lastTimestamp?: string | undefined;
+  readonly involvedObject: {
+    readonly kind?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+    readonly uid?: string;
+  };
+}
+
+/** Dependencies of `objectPage`. */
+export interface ObjectPageDeps {
+  /** Returns the informers. Called for each request. */
+  readonly informers: () => readonly CachedObjects[];
+  /** Returns the last events, oldest first. Called for each request. */
+  readonly events: () => readonly ShownEvent[];
+}
+
+/** Response of `/debug/object`. */
+export interface ObjectReport {
+  readonly resource: string;
+  readonly key: string;
+  /** The object without managed fields, with masked secrets; absent if it is too large. */
+  readonly object?: unknown;
+  /** The owner at the top of the object, with all dependents. */
+  readonly tree: ObjectNode;
+  /** Number of objects that the tree omits. */
+  readonly omitted: number;
+  /** Events of the objects in the tree, newest first. */
+  readonly events: readonly ShownEvent[];
+}
+
+/** Object in a tree of owners and dependents. */
+export interface ObjectNode {
+  /** Name of the informer; absent for an owner that is not cached. */
+  readonly resource?: string;
+  readonly kind: string;
+  readonly key: string;
+  readonly uid: string;
+  readonly isSelected: boolean;
+  readonly isDeleting: boolean;
+  readonly phase?: string;
+  readonly conditions: readonly Partial<Condition>[];
+  readonly dependents: readonly ObjectNode[];
+}
+
+type Cached = DeepReadonly<KubernetesObject>;
+
+/** Limits of a response: depth and size of the tree, events, and characters of the object as JSON. */
+const MAX_OWNERS = 8;
+const MAX_NODES = 200;
+const MAX_EVENTS = 50;
+const MAX_OBJECT_LENGTH = 200_000;
+
+/**
+ * Page `/debug/object?resource=NAME&key=NAMESPACE/NAME`: a cached object with its owners, dependents, conditions and the
+ * events that this program recorded. The content of Secrets and values that look like credentials are masked. Each
+ * request costs time proportional to the cached objects of the namespace.
+ */
+export function objectPage({ informers, events }: ObjectPageDeps): Pages {
+  return new Map([
+    [
+      '/debug/object',
+      (query: URLSearchParams) => {
+        const resource = query.get('resource') ?? '';
+        const key = query.get('key') ?? '';
+        if (!resource || !key) {
+          const error =
+            'Parameters resource and key are required: /debug/object?resource=pods&key=NAMESPACE/NAME';
+          return json(400, { error });
+        }
+        const all = informers();
+        const found = all.find(({ name }) => name === resource);
+        const object = found?.lister.get(key as ObjectKey);
+        if (!object) {
+          return json(404, { error: `${resource} ${key} is not in the cache` });
+        }
+        return json(200, objectReport(resource, object, all, events()));
+      },
+    ],
+  ]);
+}
+
+function json(status: number, value: unknown) {
+  return { status, contentType: 'application/json', body: `${JSON.stringify(value)}\n` };
+}
+
+function objectReport(
+  resource: string,
+  object: Cached,
+  informers: readonly CachedObjects[],
+  events: readonly ShownEvent[],
+): ObjectReport {
+  const shown = masked(object);
+  const isSmall = JSON.stringify(shown).length <= MAX_OBJECT_LENGTH;
+  const { tree, uids, omitted } = treeOf(object, resource, informers);
+  return {
+    resource,
+    key: keyOf(object),
+    ...(isSmall && { object: shown }),
+    tree,
+    omitted,
+    events: events
+      .filter(({ involvedObject: { uid } }) => uid !== undefined && uids.has(uid))
+      .slice(-MAX_EVENTS)
+      .toReversed()
+      .map(maskedEvent),
+  };
+}
+
+function maskedEvent(event: ShownEvent): ShownEvent {
+  return { ...event, message: redactText(event.message ?? '') };
+}
+
+/** An owner that may not be cached. */
+interface Ancestor {
+  readonly resource: string | undefined;
+  readonly object: Cached | undefined;
+  readonly reference: Pick<OwnerReference, 'kind' | 'name' | 'uid'>;
+}
+
+function treeOf(object: Cached, resource: string, informers: readonly CachedObjects[]) {
+  const { metadata, kind } = object;
+  let top: Ancestor = {
+    resource,
+    object,
+    reference: { kind, name: metadata.name, uid: metadata.uid },
+  };
+  const path: Ancestor[] = [];
+  for (let owner = controllerOf(object); owner && path.length < MAX_OWNERS;) {
+    path.push(top);
+    top = cachedOwner(owner, metadata.namespace, informers);
+    owner = top.object && controllerOf(top.object);
+  }
+  const dependents = dependentsByOwner(
+    informers,
+    top.object ? top.object.metadata.namespace : metadata.namespace,
+  );
+  const uids = new Set<string>();
+  let omitted = 0;
+  const nodeOf = ({ resource, object: shown, reference }: Ancestor): ObjectNode => {
+    uids.add(reference.uid);
+    const below = (dependents.get(reference.uid) ?? []).filter((child) => {
+      if (uids.has(child.reference.uid)) return false;
+      // The selected object and its owners are never omitted.
+      const isKept =
+        uids.size < MAX_NODES ||
+        path.some(({ reference }) => reference.uid === child.reference.uid);
+      if (!isKept) omitted++;
+      else uids.add(child.reference.uid);
+      return isKept;
+    });
+    const status: unknown = shown && Reflect.get(shown, 'status');
+    const { conditions, phase } = isRecord(status) ? status : {};
+    return {
+      ...(resource !== undefined && { resource }),
+      kind: reference.kind,
+      key: shown ? keyOf(shown) : reference.name,
+      uid: reference.uid,
+      isSelected: reference.uid === metadata.uid,
+      isDeleting: shown?.metadata.deletionTimestamp !== undefined,
+      ...(typeof phase === 'string' && { phase }),
+      conditions: Array.isArray(conditions) ? conditions.filter(isRecord).map(conditionOf) : [],
+      dependents: below.map(nodeOf),
+    };
+  };
+  return { tree: nodeOf(top), uids, omitted };
+}
+
+function conditionOf(condition: Readonly<Record<string, unknown>>): Partial<Condition> {
+  const members = ['type', 'status', 'reason', 'message', 'lastTransitionTime'].flatMap((name) => {
+    const value = condition[name];
+    return typeof value === 'string' ? [[name, redactText(value)]] : [];
+  });
+  return Object.fromEntries(members);
+}
+
+function cachedOwner(
+  { kind, name, uid, apiVersion }: DeepReadonly<OwnerReference>,
+  namespace: string | undefined,
+  informers: readonly CachedObjects[],
+): Ancestor {
+  const [group = ''] = apiVersion.includes('/') ? apiVersion.split('/') : [];
+  for (const { name: informer, resource, lister } of informers) {
+    if (resource.kind !== kind || resource.group !== group) continue;
+    const object = lister.get(objectKey(resource.namespaced ? namespace : undefined, name));
+    if (object?.metadata.uid === uid)
+      return { resource: informer, object, reference: { kind, name, uid } };
+  }
+  return { resource: undefined, object: undefined, reference: { kind, name, uid } };
+}
+
+function dependentsByOwner(
+  informers: readonly CachedObjects[],
+  namespace: string | undefined,
+): ReadonlyMap<string, readonly Ancestor[]> {
+  const byOwner = new Map<string, Ancestor[]>();
+  for (const { name: resource, lister } of informers) {
+    for (const object of lister.list(namespace === undefined ? {} : { namespace })) {
+      const { name, uid, ownerReferences = [] } = object.metadata;
+      for (const owner of ownerReferences) {
+        const dependent = { resource, object, reference: { kind: object.kind, name, uid } };
+        const known = byOwner.get(owner.uid);
+        if (known) known.push(dependent);
+        else byOwner.set(owner.uid, [dependent]);
+      }
+    }
+  }
+  for (const all of byOwner.values()) {
+    all.sort((a, b) => (a.reference.name < b.reference.name ? -1 : 1));
+  }
+  return byOwner;
+}
+
+/** Returns a copy without managed fields, in which secrets are masked. */
+export function masked(object: Cached): unknown {
+  const copy = maskedValue(object);
+  if (!isRecord(copy)) return copy;
+  const { managedFields: _, ...metadata } = isRecord(copy['metadata']) ? copy['metadata'] : {};
+  const whole: Record<string, unknown> = { ...copy, metadata };
+  if (object.kind !== 'Secret') return whole;
+  for (const name of ['data', 'stringData']) {
+    if (isRecord(whole[name])) whole[name] = maskedMembers(whole[name]);
+  }
+  return whole;
+}
+
+function maskedMembers(members: object): object {
+  return Object.fromEntries(Object.keys(members).map((name) => [name, MASK]));
+}
+
+function maskedValue(value: unknown): unknown {
+  if (typeof value === 'string') return redactText(value);
+  if (Array.isArray(value)) return value.map(maskedValue);
+  if (!isRecord(value)) return value;
+  // An environment variable and its like: the secret name is a value.
+  const { name } = value;
+  const isSecret =
+    typeof name === 'string' && isSecretName(name) && typeof value['value'] === 'string';
+  return Object.fromEntries(
+    Object.entries(value).map(([member, content]) => {
+      if (isSecret && member === 'value') return [member, MASK];
+      if (isSecretName(member) && typeof content === 'string') return [member, MASK];
+      return [member, maskedValue(content)];
+    }),
+  );
+}
