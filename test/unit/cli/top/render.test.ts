@@ -292,7 +292,15 @@ const KEY = objectKey('q', 'x');
 function sync(reconcileID: string, result: 'done' | 'error'): SyncRecord {
   const failed = {
     calls: [
-      { verb: 'create', resource: 'pods', at: 'q/x-0', code: 403, error: 'forbidden', afterMs: 1, ms: 4 },
+      {
+        verb: 'create',
+        resource: 'pods',
+        at: 'q/x-0',
+        code: 403,
+        error: 'forbidden',
+        afterMs: 1,
+        ms: 4,
+      },
     ],
     omittedCalls: 2,
     end: { result, tookMs: 12, error: 'quota exceeded', requeueAfterMs: 1000 },
