@@ -3,13 +3,12 @@ import {
   createHash,
   createPrivateKey,
   createPublicKey,
-  generateKeyPair,
+  generateKeyPairSync,
   randomBytes,
   sign,
   X509Certificate,
 } from 'node:crypto';
 import { isIP, isIPv4 } from 'node:net';
-import { promisify } from 'node:util';
 import type { Clock } from './clock.ts';
 import { systemClock } from './clock.ts';
 import {
@@ -118,7 +117,7 @@ export async function createCertificateAuthority(
   options: CertificateAuthorityOptions,
 ): Promise<CertificateAuthority> {
   const { commonName, clock = systemClock, validityMs = YEAR_MS } = options;
-  const { publicKey, privateKey } = await newKeyPair();
+  const { publicKey, privateKey } = newKeyPair();
   const certify = certifier(privateKey, options);
   const subject = distinguishedName(commonName);
   const notAfter = clock.now() + validityMs;
@@ -177,7 +176,7 @@ export function loadCertificateAuthority(
     },
 
     async issue(request) {
-      const keys = await newKeyPair();
+      const keys = newKeyPair();
       const issued = {
         subject: distinguishedName(request.commonName, request.organizations),
         publicKey: keys.publicKey,
@@ -242,8 +241,9 @@ function keyUsageOf(usages: CertificateOrder['keyUsages']): readonly Uint8Array[
   return bits === 0 ? [] : [derBitString(Buffer.of(bits), enciphers ? 5 : 7)];
 }
 
-function newKeyPair(): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> {
-  return promisify(generateKeyPair)('ec', { namedCurve: 'P-256' });
+/** Takes 0.1 ms, less than a turn of the thread pool. */
+function newKeyPair(): { publicKey: KeyObject; privateKey: KeyObject } {
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' });
 }
 
 /** Returns a positive serial number of 127 bits, within the limit of 20 bytes. */
