@@ -203,7 +203,10 @@ export class HttpServer implements Runnable {
     const { tls } = this.#options;
     const limits = limitsOf(this.#options);
     if (!tls) return this.#serve(createServer(limits), signal);
-    const server = secureServer(tls, await tls.certificate.load(), limits);
+    const loading = tls.certificate.load();
+    // The certificate may come from an API server that is not reachable.
+    if (!(await settledBeforeAbort(loading, signal))) return;
+    const server = secureServer(tls, await loading, limits);
     const renew = (renewed: Certificate) => server.setSecureContext(contextOf(tls, renewed));
     await runAll(
       [(signal) => this.#serve(server, signal), (signal) => tls.certificate.watch(signal, renew)],
