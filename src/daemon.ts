@@ -15,7 +15,6 @@ export type {
   ProgramCommand,
   ProgramController,
   ProgramOptions,
-  WebhooksBuilder,
 } from './cli/program.ts';
 export {
   bindAddressOption,

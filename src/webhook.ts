@@ -44,3 +44,11 @@ export type { ReviewerDeps, WebhookFunction } from './webhook/reviewer.ts';
 export { WebhookServer } from './webhook/webhook-server.ts';
 export type { WebhookServerOptions } from './webhook/webhook-server.ts';
 export { Webhooks } from './webhook/webhooks.ts';
+export { CaBundleKeeper, caBundleRules } from './webhook/ca-bundle.ts';
+export type { CaBundleKeeperDeps, CaBundleTargets } from './webhook/ca-bundle.ts';
+export { ManagedCertificate, certificateRules } from './webhook/certificates.ts';
+export type {
+  CaBundle,
+  ManagedCertificateDeps,
+  ManagedCertificateOptions,
+} from './webhook/certificates.ts';

@@ -44,7 +44,6 @@ const POLL_MS = 25;
 export class Api {
   /** Same as `ControlPlane.expireHistory`. */
   readonly expireHistory: ControlPlane['expireHistory'];
-  readonly kubeconfigPath: string;
   /** Returns the bearer token of the requests. */
   readonly token: () => Promise<string>;
   readonly #handle: HttpHandler;
@@ -53,13 +52,12 @@ export class Api {
   readonly #watches: Watching[] = [];
 
   private constructor(
-    { expireHistory, kubeconfigPath }: ControlPlane,
+    { expireHistory }: ControlPlane,
     handle: HttpHandler,
     token: () => Promise<string>,
     connection: () => Promise<Connection>,
   ) {
     this.expireHistory = expireHistory;
-    this.kubeconfigPath = kubeconfigPath;
     this.token = token;
     this.#handle = handle;
     this.#connection = connection;

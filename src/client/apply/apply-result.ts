@@ -115,7 +115,7 @@ const SAFE_TEXTS =
   /(?:unknown|duplicate) field "[\w.[\]/-]{1,253}"|\.[\w.-]{1,253}: (?:expected \w+|field not declared in schema)|illegal base64 data at input byte \d+/g;
 
 /** Returns the error without texts that can quote a value of the Secret. */
-function withoutValues({ kind, code, reason, message, details }: ApiError): ApiError {
+export function withoutValues({ kind, code, reason, message, details }: ApiError): ApiError {
   if (CONTENTLESS.has(kind)) return new ApiError({ kind, code, reason, message, details });
   const fields = (details?.causes ?? []).map(
     (cause) => `${cause.field ?? ''}: ${cause.reason ?? 'invalid'}`,

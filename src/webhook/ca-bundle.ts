@@ -1,0 +1,265 @@
+import { isApiError } from '../api/api-error.ts';
+import {
+  CUSTOM_RESOURCE_DEFINITIONS,
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+} from '../api/builtin.ts';
+import type { PolicyRule, WebhookClientConfig } from '../api/builtin.ts';
+import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import { groupResourceOf } from '../api/resource.ts';
+import type { Resource } from '../api/resource.ts';
+import type { Client, JsonPatchOperation } from '../client/client.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+import { systemClock } from '../util/clock.ts';
+import { silentLogger } from '../util/logger.ts';
+import type { Logger } from '../util/logger.ts';
+import { RateLimitedLog } from '../util/rate-limited-log.ts';
+import { runAll } from '../util/runnable.ts';
+import type { Runnable } from '../util/runnable.ts';
+import type { CaBundle, ManagedCertificate, ManagedCertificateDeps } from './certificates.ts';
+import { ObjectSync } from './object-sync.ts';
+
+const TARGETS: OptionNames<CaBundleTargets> = {
+  mutatingWebhookConfigurations: true,
+  validatingWebhookConfigurations: true,
+  customResourceDefinitions: true,
+};
+
+/** Names of the objects with CA bundles. */
+export interface CaBundleTargets {
+  /** @default none */
+  readonly mutatingWebhookConfigurations?: readonly string[];
+  /** @default none */
+  readonly validatingWebhookConfigurations?: readonly string[];
+  /**
+   * CustomResourceDefinitions whose conversion is a webhook.
+   * @default none
+   */
+  readonly customResourceDefinitions?: readonly string[];
+}
+
+/** Dependencies of `CaBundleKeeper`. */
+export interface CaBundleKeeperDeps extends Omit<ManagedCertificateDeps, 'client'> {
+  readonly client: Pick<Client, 'list' | 'watch' | 'patch'>;
+  readonly certificate: Pick<ManagedCertificate, 'bundle' | 'confirm' | 'dnsNames' | 'onChange'>;
+}
+
+/** Name of the field manager of the CA bundles. */
+const FIELD_MANAGER = 'webhook-ca-bundle';
+
+/** Number of writes in a row after which the keeper reports that another writer reverts them. */
+const SUSPICIOUS_WRITES = 5;
+
+/**
+ * Keeps `caBundle` of webhook configurations and of conversion webhooks equal to the bundle of a
+ * `ManagedCertificate`. Run it in one replica: the leader. It watches only the named objects, which may be created
+ * later, and changes only webhooks whose host is one of the certificate's DNS names.
+ *
+ * It writes a JSON patch, not a server-side apply: an apply would own the entries of the list `webhooks`, and another
+ * manager could not remove its webhooks any more.
+ */
+export class CaBundleKeeper implements Runnable {
+  readonly name = 'webhook-ca-bundle';
+  readonly #deps: CaBundleKeeperDeps;
+  readonly #targets: readonly CaBundleTarget[];
+
+  constructor(deps: CaBundleKeeperDeps, targets: CaBundleTargets) {
+    checkOptions(targets, TARGETS, 'CaBundleKeeper');
+    this.#deps = deps;
+    this.#targets = OPTION_NAMES.flatMap((option) =>
+      (targets[option] ?? []).map(
+        (name) => new CaBundleTarget(deps, RESOURCES[option], name, () => this.#confirm()),
+      ),
+    );
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { certificate } = this.#deps;
+    let pem = certificate.bundle?.pem;
+    const remove = certificate.onChange(() => {
+      if (certificate.bundle?.pem === pem) return;
+      pem = certificate.bundle?.pem;
+      this.#confirm();
+      for (const target of this.#targets) target.bundleChanged();
+    });
+    try {
+      this.#confirm();
+      await runAll(
+        this.#targets.map((target) => (signal: AbortSignal) => target.run(signal)),
+        signal,
+      );
+    } finally {
+      remove();
+    }
+  }
+
+  /** Confirms the bundle when all objects have it. */
+  #confirm(): void {
+    const { bundle } = this.#deps.certificate;
+    if (!bundle || !this.#targets.every(({ current }) => current === bundle.pem)) return;
+    this.#deps.certificate.confirm(bundle);
+  }
+}
+
+const RESOURCES: Readonly<Record<keyof CaBundleTargets, Resource>> = {
+  mutatingWebhookConfigurations: MUTATING_WEBHOOK_CONFIGURATIONS,
+  validatingWebhookConfigurations: VALIDATING_WEBHOOK_CONFIGURATIONS,
+  customResourceDefinitions: CUSTOM_RESOURCE_DEFINITIONS,
+};
+
+const OPTION_NAMES = Object.keys(RESOURCES) as (keyof CaBundleTargets)[];
+
+/** One object with CA bundles. */
+class CaBundleTarget {
+  /** The bundle that all webhooks of the object have; undefined until then. */
+  current: string | undefined;
+  readonly #deps: CaBundleKeeperDeps;
+  readonly #resource: Resource;
+  readonly #name: string;
+  readonly #done: () => void;
+  readonly #log: Logger;
+  readonly #errors: RateLimitedLog;
+  readonly #object: ObjectSync<KubernetesObject>;
+
+  /** @param done called when `current` has changed */
+  constructor(deps: CaBundleKeeperDeps, resource: Resource, name: string, done: () => void) {
+    const { client, clock = systemClock, log = silentLogger, random = Math.random } = deps;
+    this.#deps = deps;
+    this.#resource = resource;
+    this.#name = name;
+    this.#done = done;
+    this.#log = log.with({ object: `${resource.kind} ${name}` });
+    this.#errors = new RateLimitedLog(clock);
+    this.#object = new ObjectSync({ client, clock, log, random }, resource, { name });
+  }
+
+  /** Writes the bundle of the certificate, which has changed. */
+  bundleChanged(): void {
+    this.#object.resetBackoff();
+    this.#object.changed();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#object.run((signal) => this.#sync(signal), signal);
+    } finally {
+      this.#errors.flush();
+    }
+  }
+
+  /** Writes the bundle if the object has another one. Returns the milliseconds until the next attempt. */
+  async #sync(signal: AbortSignal): Promise<number> {
+    const { bundle, dnsNames } = this.#deps.certificate;
+    if (!bundle) return Infinity;
+    const object = this.#object.current;
+    const patch = object ? bundlePatch(object, bundle, dnsNames) : [];
+    if (!object || patch.length === 0) {
+      this.#errors.end('write');
+      if (this.current !== bundle.pem) {
+        this.current = bundle.pem;
+        this.#done();
+      }
+      return Infinity;
+    }
+    this.current = undefined;
+    if (this.#object.holdMs > 0) return this.#object.holdMs;
+    try {
+      const options = { fieldManager: FIELD_MANAGER, signal };
+      const at = { name: this.#name };
+      const body = { type: 'json', body: patch } as const;
+      await this.#object.write(() => this.#deps.client.patch(this.#resource, at, body, options));
+      this.#logWrite();
+      return 0;
+    } catch (error) {
+      if (signal.aborted) return Infinity;
+      if (!isApiError(error, 'conflict', 'notFound')) {
+        this.#errors.report('write', '', () =>
+          this.#log.error(error, 'Unable to update the CA bundle; retrying'),
+        );
+      }
+      return this.#object.holdMs;
+    }
+  }
+
+  #logWrite(): void {
+    const { writes } = this.#object;
+    this.#log.info('Updated the CA bundle');
+    if (writes % SUSPICIOUS_WRITES !== 0) return;
+    this.#log.info('Another writer replaces the CA bundle; let only one of them write it', {
+      writes,
+      see: `kubectl get ${groupResourceOf(this.#resource)} ${this.#name} -o yaml --show-managed-fields`,
+    });
+  }
+}
+
+/** Returns the operations that set the bundle, for the version of `object` only; empty if it has the bundle. */
+function bundlePatch(
+  object: DeepReadonly<KubernetesObject>,
+  { pem }: CaBundle,
+  dnsNames: readonly string[],
+): JsonPatchOperation[] {
+  const value = Buffer.from(pem).toString('base64');
+  const operations = clientConfigs(object).flatMap(({ path, config }) =>
+    dnsNames.includes(hostOf(config)) && config.caBundle !== value
+      ? [{ op: 'add', path: `${path}/caBundle`, value } as const]
+      : [],
+  );
+  if (operations.length === 0) return [];
+  const { resourceVersion } = object.metadata;
+  // With another version, the server answers with a conflict.
+  return [
+    { op: 'replace', path: '/metadata/resourceVersion', value: resourceVersion },
+    ...operations,
+  ];
+}
+
+/** An object with the fields that webhook configurations and CustomResourceDefinitions have. */
+interface WithClientConfigs extends DeepReadonly<KubernetesObject> {
+  readonly webhooks?: readonly { readonly clientConfig?: WebhookClientConfig }[];
+  readonly spec?: {
+    readonly conversion?: {
+      readonly webhook?: { readonly clientConfig?: WebhookClientConfig };
+    };
+  };
+}
+
+interface ClientConfigAt {
+  /** JSON pointer. */
+  readonly path: string;
+  readonly config: WebhookClientConfig;
+}
+
+function clientConfigs({ webhooks = [], spec }: WithClientConfigs): readonly ClientConfigAt[] {
+  const conversion = spec?.conversion?.webhook?.clientConfig;
+  return [
+    ...webhooks.flatMap(({ clientConfig: config }, at) =>
+      config ? [{ path: `/webhooks/${at}/clientConfig`, config }] : [],
+    ),
+    ...(conversion ? [{ path: '/spec/conversion/webhook/clientConfig', config: conversion }] : []),
+  ];
+}
+
+/** Returns the host that API servers expect in the certificate. */
+function hostOf({ service, url = '' }: WebhookClientConfig): string {
+  if (service) return `${service.name}.${service.namespace}.svc`;
+  return URL.parse(url)?.hostname ?? '';
+}
+
+/** Returns the rules for a ClusterRole: exactly the named objects. */
+export function caBundleRules(targets: CaBundleTargets): readonly PolicyRule[] {
+  checkOptions(targets, TARGETS, 'caBundleRules');
+  return OPTION_NAMES.flatMap((option) => {
+    const names = targets[option] ?? [];
+    const { group, plural } = RESOURCES[option];
+    if (names.length === 0) return [];
+    return [
+      {
+        apiGroups: [group],
+        resources: [plural],
+        resourceNames: [...names],
+        verbs: ['list', 'watch', 'patch'],
+      },
+    ];
+  });
+}
