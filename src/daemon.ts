@@ -15,6 +15,7 @@ export type {
   ProgramCommand,
   ProgramController,
   ProgramOptions,
+  WebhooksBuilder,
 } from './cli/program.ts';
 export {
   bindAddressOption,

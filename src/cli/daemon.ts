@@ -8,7 +8,12 @@ import { SyncHistory } from '../manager/sync-history.ts';
 import type { SinglePass } from '../manager/single-pass.ts';
 import type { OpenTelemetryApi } from '../util/open-telemetry.ts';
 import { controllerManager, programPages } from '../manager/run-controllers.ts';
-import type { ControllerKit, ControllerProgram } from '../manager/run-controllers.ts';
+import type {
+  ControllerKit,
+  ControllerManagerOptions,
+  ControllerProgram,
+} from '../manager/run-controllers.ts';
+import type { CertificateSource } from '../serving/serving-certificate.ts';
 import type { HealthCheck } from '../serving/health-checks.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Exposition } from '../metrics/registry.ts';
@@ -51,6 +56,8 @@ export interface DaemonDeps {
   readonly singlePass?: SinglePass | undefined;
   /** Required if `config` has an endpoint with authentication. */
   readonly secure?: SecureServing | undefined;
+  /** Required if `config.webhooks` is set. */
+  readonly webhookCertificate?: CertificateSource | undefined;
   /** Changed by `/debug/flags/v`. */
   readonly logLevel?: LogLevel | undefined;
   /** Freezes cached objects; for tests. */
@@ -73,7 +80,7 @@ export type DaemonConfig = Pick<
   Partial<
     Pick<
       RunConfig,
-      'labelSelector' | 'features' | 'profilerAddress' | 'serving' | 'eventApiVersion'
+      'labelSelector' | 'features' | 'profilerAddress' | 'serving' | 'webhooks' | 'eventApiVersion'
     >
   >;
 
@@ -108,6 +115,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
       tweakListOptions: selectedOnly(deps.program, config),
     },
     controllers: (kit) => buildControllers(deps, kit, config),
+    ...webhooks(deps, config),
     servers: (program) => servers(deps, config, program, history),
   });
   return { name: 'daemon', run: (signal) => manager.run(signal) };
@@ -131,6 +139,21 @@ function buildControllers(
   });
 }
 
+/** Returns the options of `controllerManager` for the webhooks of the program. */
+function webhooks(
+  { program: { webhooks: declared }, webhookCertificate: certificate }: DaemonDeps,
+  { webhooks, serving, namespaces, flags }: DaemonConfig,
+): Pick<ControllerManagerOptions, 'webhooks' | 'webhookServer'> {
+  if (!declared || !webhooks) return {};
+  const { minVersion = 'TLSv1.2', ciphers, http2 = false } = serving ?? {};
+  const { bindAddress } = webhooks;
+  return {
+    webhooks:
+      typeof declared === 'function' ? (kit) => declared(kit, { namespaces, flags }) : declared,
+    ...(certificate && { webhookServer: { bindAddress, certificate, minVersion, ciphers, http2 } }),
+  };
+}
+
 /** Returns the endpoints of the flags, and what they need to run. */
 function servers(
   deps: DaemonDeps,
@@ -151,6 +174,7 @@ function servers(
       livez: [eventLoop.check, clockSkewCheck(clock), ...leaderElectionChecks(program)],
       readyz: [
         ...informerHealthChecks(() => program.informers.informers, clock),
+        ...(program.webhookServer ? [program.webhookServer.readiness] : []),
         { name: 'shutdown', check: () => (program.stopping.aborted ? 'shutting down' : undefined) },
       ],
     },

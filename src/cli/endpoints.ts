@@ -2,7 +2,7 @@ import type { Client } from '../client/client.ts';
 import { DelegatedAccess } from '../serving/delegated-access.ts';
 import { HttpServer } from '../serving/http-server.ts';
 import type { HttpServerRoutes, Setting, Settings } from '../serving/routes.ts';
-import type { CertificateSource } from '../serving/serving-certificate.ts';
+import type { CertificateFilesOptions, CertificateSource } from '../serving/serving-certificate.ts';
 import { CertificateFiles, selfSignedCertificate } from '../serving/serving-certificate.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
@@ -94,12 +94,25 @@ export async function servingCertificate(
   { clock, log, host }: { readonly clock: Clock; readonly log: Logger; readonly host: string },
 ): Promise<CertificateSource> {
   if (!certificate) return selfSignedCertificate({ clock, dnsNames: [host] });
-  const files = new CertificateFiles({ clock, log }, certificate);
+  return certificateFiles(certificate, { clock, log }, '--metrics-cert-path');
+}
+
+/**
+ * Returns the certificate in files.
+ *
+ * @param flag flag with the folder of the files, for error messages
+ * @throws {UsageError} if the files do not contain a valid certificate
+ */
+export async function certificateFiles(
+  options: CertificateFilesOptions,
+  deps: { readonly clock: Clock; readonly log: Logger },
+  flag: string,
+): Promise<CertificateSource> {
+  const files = new CertificateFiles(deps, options);
   try {
     await files.load();
   } catch (cause) {
-    const message = `--metrics-cert-path: unable to load the certificate: ${messageOf(cause)}`;
-    throw new UsageError(message, { cause });
+    throw new UsageError(`${flag}: unable to load the certificate: ${messageOf(cause)}`, { cause });
   }
   return files;
 }

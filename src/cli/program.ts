@@ -2,6 +2,7 @@ import type { Resource } from '../api/resource.ts';
 import type { Controller } from '../manager/controller.ts';
 import type { OpenTelemetryApi } from '../util/open-telemetry.ts';
 import type { ControllerKit } from '../manager/run-controllers.ts';
+import type { Webhooks } from '../webhook/webhooks.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import type { Logger } from '../util/logger.ts';
@@ -32,6 +33,13 @@ export type ControllerBuilder<F extends Flags = Flags> = {
   // A method, because a builder that uses the program's own flags is one for any flags.
   /** Returns the controllers of the kit with these settings. */
   build(kit: ControllerKit, settings: ControllerSettings<F>): Controller | readonly Controller[];
+}['build'];
+
+/** Declares webhooks. Called once, before any request is sent. */
+export type WebhooksBuilder<F extends Flags = Flags> = {
+  // A method, as for controllers.
+  /** Returns the webhooks of the program with these settings. */
+  build(kit: ControllerKit, settings: Omit<ControllerSettings<F>, 'concurrency'>): Webhooks;
 }['build'];
 
 /** Controller of a program: either `build` or `load` must be given. */
@@ -134,6 +142,13 @@ export interface ProgramOptions<F extends Flags = Flags> {
   /** By their names in `--controllers`. */
   readonly controllers: Readonly<Record<string, ProgramController<F>>>;
   /**
+   * Declaration of webhooks, or a function that declares them with the kit. Every replica serves them, also a standby. A
+   * dry run and a single pass do not serve them. `--namespaces` does not limit them: the API server calls them for all
+   * namespaces that their webhook configurations select.
+   * @default none
+   */
+  readonly webhooks?: Webhooks | WebhooksBuilder<F>;
+  /**
    * Folder of a kustomization, for `manifests` and for the permissions that `check` checks, with a final slash.
    * @default none: there is no command `manifests`
    */
@@ -158,6 +173,7 @@ const PROGRAM_OPTIONS: OptionNames<ProgramOptions> = {
   revision: true,
   description: true,
   controllers: true,
+  webhooks: true,
   deploy: true,
   flags: true,
   commands: true,

@@ -7,7 +7,7 @@ import { formatDuration } from '../util/duration.ts';
 import { goQuote } from '../util/go-quote.ts';
 import { selectNames } from '../util/select-names.ts';
 import { concurrencyFlag } from './flags/options.ts';
-import type { RunOptions } from './flags/options.ts';
+import type { RunOptions, WEBHOOK_OPTIONS } from './flags/options.ts';
 import { defaultControllers } from './program.ts';
 import type { ProgramOptions } from './program.ts';
 import type { ClusterConfig } from '../client/kube-config/cluster-config.ts';
@@ -53,10 +53,20 @@ export interface RunConfig {
   /** `HOST:PORT` or `:PORT`; absent: no server and no profiler. */
   readonly profilerAddress?: string | undefined;
   readonly serving: ServingConfig;
+  /** Absent: the program has no webhooks, or they are disabled. */
+  readonly webhooks?: WebhooksConfig | undefined;
   /** Whether spans are created by the module `@opentelemetry/api`. */
   readonly isTraced: boolean;
   /** Flags that differ from their defaults, as text, with secrets masked, for the log. */
   readonly changedFlags: Readonly<Record<string, string>>;
+}
+
+/** Address and certificate of webhooks. */
+export interface WebhooksConfig {
+  /** `HOST:PORT` or `:PORT` */
+  readonly bindAddress: string;
+  /** Undefined without files. */
+  readonly certificate: CertificateFilesOptions | undefined;
 }
 
 /** Lease and timing of leader election. */
@@ -102,6 +112,7 @@ export function runConfig(
   program: Pick<ProgramOptions, 'controllers' | 'flags'>,
 ): RunConfig {
   const known = Object.keys(program.controllers);
+  const webhooks = webhooksConfig(values);
   // With the flags of the program's controllers and its own.
   const all: Readonly<Record<string, unknown>> = values;
   const config: RunConfig = {
@@ -133,6 +144,7 @@ export function runConfig(
     debugBindAddress: values['debug-bind-address'],
     profilerAddress: profilerAddress(values),
     serving: servingConfig(values),
+    ...(webhooks && { webhooks }),
     isTraced: values.tracing,
     changedFlags: changed,
   };
@@ -278,19 +290,41 @@ export function servingConfig(values: OptionValues<RunOptions>): ServingConfig {
       );
     }
   }
-  const folder = values['metrics-cert-path'];
   return Object.freeze({
     isMetricsSecure,
-    certificate: folder
-      ? Object.freeze({
-          certificatePath: join(folder, values['metrics-cert-name']),
-          privateKeyPath: join(folder, values['metrics-cert-key']),
-        })
-      : undefined,
+    certificate: certificateFiles(
+      values['metrics-cert-path'],
+      values['metrics-cert-name'],
+      values['metrics-cert-key'],
+    ),
     minVersion: TLS_VERSIONS[values['tls-min-version']],
     ciphers: cipherList(values['tls-cipher-suites']),
     http2: values['enable-http2'],
   });
+}
+
+function certificateFiles(
+  folder: string,
+  certificate: string,
+  key: string,
+): CertificateFilesOptions | undefined {
+  if (!folder) return undefined;
+  return Object.freeze({
+    certificatePath: join(folder, certificate),
+    privateKeyPath: join(folder, key),
+  });
+}
+
+/** Returns the configuration of the webhooks from their flags, which only programs with webhooks have. */
+function webhooksConfig(
+  values: OptionValues<RunOptions> & Partial<OptionValues<typeof WEBHOOK_OPTIONS>>,
+): WebhooksConfig | undefined {
+  const bindAddress = values['webhook-bind-address'];
+  const { 'webhook-cert-path': folder = '' } = values;
+  const { 'webhook-cert-name': certificate = '', 'webhook-cert-key': key = '' } = values;
+  return bindAddress === undefined
+    ? undefined
+    : Object.freeze({ bindAddress, certificate: certificateFiles(folder, certificate, key) });
 }
 
 /**

@@ -38,6 +38,9 @@ import type { Pages } from '../serving/routes.ts';
 import type { SinglePass } from './single-pass.ts';
 import type { OpenTelemetryApi } from '../util/open-telemetry.ts';
 import { terminationSignal } from './signals.ts';
+import { WebhookServer } from '../webhook/webhook-server.ts';
+import type { WebhookServerOptions } from '../webhook/webhook-server.ts';
+import type { Webhooks } from '../webhook/webhooks.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 
@@ -60,6 +63,8 @@ const MANAGER_OPTIONS: OptionNames<ControllerManagerOptions> = {
   singlePass: true,
   servers: true,
   debug: true,
+  webhooks: true,
+  webhookServer: true,
   freeze: true,
 };
 
@@ -108,6 +113,8 @@ export interface ControllerProgram {
   readonly leases: readonly ObservedLease[];
   /** Aborts when the program starts to stop. */
   readonly stopping: AbortSignal;
+  /** The server of webhooks; undefined if there is none. Add its `readiness` to the checks of `/readyz`. */
+  readonly webhookServer: WebhookServer | undefined;
 }
 
 /** Options of `controllerManager`. */
@@ -184,6 +191,17 @@ export interface ControllerManagerOptions {
    * @default none
    */
   readonly debug?: DebugOptions | undefined;
+  /**
+   * Declaration of webhooks, or a function that declares them with the kit, called once, after `controllers`. Every
+   * replica serves them, also a standby. A dry run and a single pass do not serve them.
+   * @default none
+   */
+  readonly webhooks?: Webhooks | ((kit: ControllerKit) => Webhooks) | undefined;
+  /**
+   * Certificate and address of the webhooks. Required if `webhooks` is set.
+   * @default none
+   */
+  readonly webhookServer?: WebhookServerOptions | undefined;
   /**
    * Freezes cached objects, so that changing one throws. For tests.
    * @default false
@@ -276,6 +294,7 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
     forCluster: (name, remote) => remotes.kit(kit, name, remote),
   };
   const controllers = options.controllers(kit);
+  const webhookServer = webhookServerOf(options, kit);
   const clusters = remotes.close();
   const leadership = coordination?.leadership;
   const manager = new Manager({ clock, log }, { gracefulShutdownTimeoutMs, leadership });
@@ -291,11 +310,13 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
       return leases.all;
     },
     stopping: manager.stopping,
+    webhookServer,
   };
   // Shards have a barrier of their own, one for each shard.
   const needsBarrier = coordination && !coordination.sharding;
   manager
     .add('servers', ...(options.servers?.(program) ?? []), ...serveDebug(program))
+    .add('servers', ...(webhookServer ? [webhookServer] : []))
     .add('caches', informers, ...clusters.map((cluster) => cluster.informers))
     .add('events', events, ...clusters.map((cluster) => cluster.events));
   for (const controller of controllers) {
@@ -307,6 +328,31 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
   }
   if (singlePass) manager.add('controllers', stopAfterPass(singlePass, manager));
   return manager;
+}
+
+/** @throws {TypeError} if webhooks have no certificate */
+function webhookServerOf(
+  { webhooks, webhookServer, singlePass }: ControllerManagerOptions,
+  kit: ControllerKit,
+): WebhookServer | undefined {
+  if (!webhooks) return undefined;
+  const { clock, tracing, metrics } = kit;
+  const log = kit.log.named('webhook');
+  // The API server must not get answers of a program that only shows what it would do, or that ends.
+  if (kit.client.isDryRun || singlePass) {
+    log.info('Not serving webhooks in a dry run or single pass');
+    return undefined;
+  }
+  if (!webhookServer) {
+    throw new TypeError('webhooks need a certificate: set webhookServer.certificate');
+  }
+  const declared = typeof webhooks === 'function' ? webhooks(kit) : webhooks;
+  return new WebhookServer(declared, webhookServer, {
+    clock,
+    log,
+    tracing,
+    metrics: metrics?.webhook,
+  });
 }
 
 /** Sets the metric of running controllers while `controller` runs. */

@@ -44,6 +44,7 @@ const POLL_MS = 25;
 export class Api {
   /** Same as `ControlPlane.expireHistory`. */
   readonly expireHistory: ControlPlane['expireHistory'];
+  readonly kubeconfigPath: string;
   /** Returns the bearer token of the requests. */
   readonly token: () => Promise<string>;
   readonly #handle: HttpHandler;
@@ -52,12 +53,13 @@ export class Api {
   readonly #watches: Watching[] = [];
 
   private constructor(
-    { expireHistory }: ControlPlane,
+    { expireHistory, kubeconfigPath }: ControlPlane,
     handle: HttpHandler,
     token: () => Promise<string>,
     connection: () => Promise<Connection>,
   ) {
     this.expireHistory = expireHistory;
+    this.kubeconfigPath = kubeconfigPath;
     this.token = token;
     this.#handle = handle;
     this.#connection = connection;

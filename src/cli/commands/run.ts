@@ -9,7 +9,7 @@ import type { OpenTelemetryApi } from '../../util/open-telemetry.ts';
 import { SinglePass } from '../../manager/single-pass.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
 import { daemon } from '../daemon.ts';
-import { servingCertificate } from '../endpoints.ts';
+import { certificateFiles, servingCertificate } from '../endpoints.ts';
 import { EXIT_FAILURE, EXIT_OK, UsageError } from '../errors.ts';
 import { leaseTimeoutMs, newIdentity } from '../../leaderelection/leader-elector-options.ts';
 import { leaseNamespace } from '../run-config.ts';
@@ -77,6 +77,14 @@ export async function runController(
   });
   const host = environment['POD_NAME'] ?? hostname();
   const certificate = await servingCertificate(config.serving, { clock, log, host });
+  const webhookFiles = config.webhooks?.certificate;
+  if (config.webhooks && !webhookFiles) {
+    throw new UsageError(
+      'the webhooks need --webhook-cert-path: or disable them with --webhook-bind-address=0',
+    );
+  }
+  const webhookCertificate =
+    webhookFiles && (await certificateFiles(webhookFiles, { clock, log }, '--webhook-cert-path'));
   const reviews = connectCluster(cluster, { ...common, userAgent: `${agent}/access-reviews` });
   const lease = leaderElection && {
     namespace: leaseNamespace(leaderElection, cluster),
@@ -119,6 +127,7 @@ export async function runController(
         reviewer: reviews.client,
         certificate,
       },
+      webhookCertificate,
       singlePass,
       tracing: program.tracing ?? (config.isTraced ? await openTelemetry() : undefined),
       leadership: lease && {

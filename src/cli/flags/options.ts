@@ -262,13 +262,40 @@ const RUN_OPTIONS = {
 
 export type RunOptions = typeof RUN_OPTIONS;
 
+/** Flags of `run` for programs with webhooks. */
+export const WEBHOOK_OPTIONS = {
+  ...optionGroup('Endpoints', {
+    'webhook-bind-address': bindAddressOption({
+      help: 'Address of the webhooks, over TLS; "0" disables them',
+      default: ':9443',
+    }),
+    'webhook-cert-path': textOption({
+      help: 'Directory of the serving certificate of the webhooks, reloaded when it changes',
+      completion: 'folder',
+    }),
+    'webhook-cert-name': textOption({
+      help: 'Name of the certificate file in --webhook-cert-path',
+      default: 'tls.crt',
+    }),
+    'webhook-cert-key': textOption({
+      help: 'Name of the private key file in --webhook-cert-path',
+      default: 'tls.key',
+    }),
+  }),
+} as const;
+
 /**
  * Returns the flags of `run`: those of every program, one for the concurrency of each controller, and the
  * program's own.
  *
  * @throws {RangeError} if a flag of the program exists already
  */
-export function runOptions({ name, controllers, flags = {} }: ProgramOptions): RunOptions {
+export function runOptions({
+  name,
+  controllers,
+  flags = {},
+  webhooks,
+}: ProgramOptions): RunOptions {
   const lease = RUN_OPTIONS['leader-elect-resource-name'];
   const concurrency = Object.entries(controllers).map(([each, { resource }]) => [
     concurrencyFlag(each),
@@ -283,6 +310,7 @@ export function runOptions({ name, controllers, flags = {} }: ProgramOptions): R
     ...RUN_OPTIONS,
     'leader-elect-resource-name': { ...lease, default: name },
     ...optionGroup('Controllers', Object.fromEntries(concurrency)),
+    ...(webhooks && WEBHOOK_OPTIONS),
   };
   const taken = Object.keys(flags).find((flag) => Object.hasOwn(options, flag));
   if (taken !== undefined) throw new RangeError(`runDaemon: the flag --${taken} exists already`);

@@ -5,6 +5,11 @@ import { join } from 'node:path';
 import { describe, it, test } from 'node:test';
 import { EVENTS, LEASES, NAMESPACES } from '../../../src/api/builtin.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { normaliseArguments } from '../../../src/cli/flags/arguments.ts';
+import { flagForms, parseFlags } from '../../../src/cli/flags/flag-parser.ts';
+import { runOptions } from '../../../src/cli/flags/options.ts';
+import { runConfig } from '../../../src/cli/run-config.ts';
+import { Webhooks } from '../../../src/webhook/webhooks.ts';
 import { commandLine } from '../../../src/cli/command-line.ts';
 import { integerOption, textOption } from '../../../src/cli/flags/option.ts';
 import { loadBuilders, programCommand } from '../../../src/cli/program.ts';
@@ -106,6 +111,24 @@ describe('A program of a user', () => {
     assert.match(invalid.output, /GREETER_LIMIT/);
   });
 
+  it('has flags for webhooks if it has webhooks', async () => {
+    const { program } = greeter();
+    const withWebhooks = { ...program, webhooks: new Webhooks() };
+    assert.match((await run(withWebhooks, ['--help'])).output, /--webhook-cert-path/);
+    assert.doesNotMatch((await run(program, ['--help'])).output, /webhook/);
+    const parsed = (argv: readonly string[]) => {
+      const options = runOptions(withWebhooks);
+      const { flags } = normaliseArguments(argv, flagForms(options));
+      return runConfig(parseFlags(options, flags, { variables: {}, prefix: '' }), withWebhooks);
+    };
+    assert.deepEqual(parsed([]).webhooks, { bindAddress: ':9443', certificate: undefined });
+    assert.deepEqual(parsed(['--webhook-bind-address=:1', '--webhook-cert-path=/tls']).webhooks, {
+      bindAddress: ':1',
+      certificate: { certificatePath: '/tls/tls.crt', privateKeyPath: '/tls/tls.key' },
+    });
+    assert.equal(parsed(['--webhook-bind-address=0']).webhooks, undefined);
+  });
+
   it('runs its own commands', async () => {
     const { program } = greeter();
     const { code, output } = await run(program, ['greet', '--loud=2', 'Ada']);
@@ -146,6 +169,12 @@ describe('A program of a user', () => {
       await client.get(LEASES, { namespace: 'default', name: 'greeter' });
       const { items } = await client.list(EVENTS);
       assert.ok(items.some(({ reason }) => reason === 'Greeted'));
+      const wrong = await run({ ...program, webhooks: new Webhooks() }, [
+        `--kubeconfig=${kubeconfig}`,
+        `--webhook-cert-path=${folder}`,
+      ]);
+      assert.equal(wrong.code, 2);
+      assert.match(wrong.output, /--webhook-cert-path: unable to load the certificate/);
       const checked = await run(program, ['check', `--kubeconfig=${kubeconfig}`]);
       assert.equal(checked.code, 0, checked.output);
     } finally {

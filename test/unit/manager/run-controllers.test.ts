@@ -6,6 +6,8 @@ import { CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, PODS } from '../../../src/api/
 import { keyOf } from '../../../src/api/object-key.ts';
 import type { ObjectKey } from '../../../src/api/object-key.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import type { Client } from '../../../src/client/client.ts';
+import { dryRunClient } from '../../../src/client/dry-run.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { isWriteFenced, WriteFence } from '../../../src/client/write-fence.ts';
 import { Controller } from '../../../src/manager/controller.ts';
@@ -14,11 +16,15 @@ import { runControllers } from '../../../src/manager/run-controllers.ts';
 import type {
   ControllerKit,
   ControllerManagerOptions,
+  ControllerProgram,
 } from '../../../src/manager/run-controllers.ts';
 import { metricsOf } from '../../../src/metrics/metrics.ts';
 import { createRegistry, expose } from '../../../src/metrics/registry.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { selfSignedCertificate } from '../../../src/serving/serving-certificate.ts';
+import { Webhooks } from '../../../src/webhook/webhooks.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import { done } from '../../../src/workqueue/outcome.ts';
 
 function newFixture(context: TestContext) {
@@ -32,7 +38,7 @@ function newFixture(context: TestContext) {
     });
   const client = clientWith();
   const stops: (() => Promise<void>)[] = [];
-  const run = (options: Omit<ControllerManagerOptions, 'client'>, of = client) => {
+  const run = (options: Omit<ControllerManagerOptions, 'client'>, of: Client = client) => {
     const stop = new AbortController();
     const running = runControllers({ client: of, clock, ...options }, stop.signal);
     const end = async () => {
@@ -355,4 +361,46 @@ test('runs the same controller for several clusters, with names, events and metr
   assert.match(text, /informer_queued_items\{name="c\/pods",/);
   assert.match(text, /^test_syncs_total\{cluster="c"\} 1$/m);
   assert.throws(() => kits[0]?.forCluster('d', client), /call it in the option controllers/);
+});
+
+test('serves webhooks in each replica, also in a standby, and not in a dry run', async (context) => {
+  const { clock, client, clientWith, run } = newFixture(context);
+  const programs: ControllerProgram[] = [];
+  const { log, lines } = recordingLogger([], 0);
+  const start = (identity: string, of?: Client) => {
+    const fence = new WriteFence();
+    const options: Omit<ControllerManagerOptions, 'client'> = {
+      log,
+      controllers: () => [],
+      webhooks: (kit) =>
+        new Webhooks().validates(PODS, async () => {
+          await kit.client.list(PODS);
+        }),
+      webhookServer: {
+        bindAddress: '127.0.0.1:0',
+        certificate: selfSignedCertificate({ clock, dnsNames: [] }),
+      },
+      leaderElection: { client, fence, identity, namespace: 'default', name: 'web' },
+      servers: (program) => {
+        programs.push(program);
+        return [];
+      },
+    };
+    run(options, of ?? clientWith(fence));
+  };
+  start('a');
+  start('b');
+  await clock.advance(3000);
+  const [leader, standby] = programs.map(({ webhookServer }) => webhookServer);
+  assert.ok(leader && standby);
+  assert.equal(new Set([await leader.listening, await standby.listening]).size, 2);
+  assert.equal(standby.readiness.check(), undefined);
+  start('c', dryRunClient(client, log));
+  assert.equal(programs[2]?.webhookServer, undefined);
+  assert.ok(lines.some(({ message }) => message.startsWith('Not serving webhooks')));
+  const controllers = () => [];
+  await assert.rejects(
+    runControllers({ client, clock, controllers, webhooks: new Webhooks() }, context.signal),
+    /set webhookServer\.certificate/,
+  );
 });
