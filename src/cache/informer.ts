@@ -1,7 +1,7 @@
 import type { KubernetesObject } from '../api/object.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
-import { noReflectorMetrics } from '../metrics/reflector-metrics.ts';
+import { noReflectorMetrics } from '../metrics/no-metrics.ts';
 import type {
   InformerMetrics,
   InformerState,

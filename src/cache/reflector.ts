@@ -3,7 +3,7 @@ import type { ApiError } from '../api/api-error.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import { isPointInTime } from '../api/resource-version.ts';
 import { isDeadConnection } from '../client/transport/connection-error.ts';
-import { noInformerMetrics } from '../metrics/reflector-metrics.ts';
+import { noInformerMetrics } from '../metrics/no-metrics.ts';
 import type { InformerMetrics } from '../metrics/reflector-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';

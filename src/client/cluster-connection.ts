@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net';
 import { ApiError } from '../api/api-error.ts';
-import { noRestClientMetrics } from '../metrics/rest-client-metrics.ts';
+import { noRestClientMetrics } from '../metrics/no-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
 import type { HttpHandler } from '../util/http.ts';

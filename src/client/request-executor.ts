@@ -1,6 +1,6 @@
 import { ApiError, isApiError } from '../api/api-error.ts';
 import type { RestClientMetrics } from '../metrics/rest-client-metrics.ts';
-import { noRestClientMetrics } from '../metrics/rest-client-metrics.ts';
+import { noRestClientMetrics } from '../metrics/no-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
 import type { CallTrace, HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';

@@ -5,7 +5,7 @@ import { isApiError, isCausedByInvalid } from '../api/api-error.ts';
 import type { Resource } from '../api/resource.ts';
 import type { HandlerRegistration } from '../cache/event-handler.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
-import { noReconcileMetrics } from '../metrics/reconcile-metrics.ts';
+import { noReconcileMetrics } from '../metrics/no-metrics.ts';
 import { settledBeforeAbort } from '../util/abort.ts';
 import { Backoff } from '../util/backoff.ts';
 import { formatDuration } from '../util/duration.ts';

@@ -41,17 +41,6 @@ export interface ReconcileMetrics {
   postponed(name: string): PostponeMetrics;
 }
 
-/** Records nothing. */
-export const noReconcileMetrics: ReconcileMetrics = {
-  controller: () => ({
-    started: () => undefined,
-    finished: () => undefined,
-    timedOut: () => undefined,
-    dropped: () => undefined,
-  }),
-  postponed: () => ({ stale: () => undefined, hotLoop: () => undefined, damped: () => undefined }),
-};
-
 /** The buckets of controller-runtime, in seconds. */
 const DURATION_BUCKETS = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1,

@@ -52,21 +52,6 @@ export interface ReflectorMetrics {
   informer(labels: InformerLabels, state: InformerState): InformerMetrics;
 }
 
-/** Records nothing. */
-export const noInformerMetrics: InformerMetrics = {
-  listed: () => undefined,
-  watchStarted: () => undefined,
-  watchEnded: () => undefined,
-  watchStalled: () => undefined,
-  historyLost: () => undefined,
-  processed: () => undefined,
-  handlerFailed: () => undefined,
-  objectRefused: () => undefined,
-};
-
-/** Records nothing. */
-export const noReflectorMetrics: ReflectorMetrics = { informer: () => noInformerMetrics };
-
 /** Seconds. A list takes milliseconds from a watch cache and minutes from an overloaded etcd. */
 const LIST_SECONDS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 /** Seconds. A healthy watch lasts for five to ten minutes. */

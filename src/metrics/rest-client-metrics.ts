@@ -139,13 +139,3 @@ interface ExchangeSeries {
   /** Absent until there is a response. */
   responseSize?: HistogramSeries;
 }
-
-/** Records nothing. */
-export const noRestClientMetrics: RestClientMetrics = {
-  exchanged: () => undefined,
-  retried: () => undefined,
-  throttled: () => undefined,
-  resolved: () => undefined,
-  execPluginCalled: () => undefined,
-  execPluginExpiry: () => undefined,
-};

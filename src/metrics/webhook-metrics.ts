@@ -17,12 +17,6 @@ export interface WebhookMetrics {
   panic(type: 'admission' | 'conversion'): void;
 }
 
-/** Records nothing. */
-export const noWebhookMetrics: WebhookMetrics = {
-  path: () => ({ started: () => undefined, finished: () => undefined }),
-  panic: () => undefined,
-};
-
 /** The buckets of controller-runtime, in seconds: 10 ns to 1000 s. */
 const LATENCY_BUCKETS = Array.from({ length: 12 }, (_, power) => Number(`1e${power - 8}`));
 

@@ -27,16 +27,6 @@ export interface WorkqueueMetrics {
   queue(name: string, state: QueueState): QueueMetrics;
 }
 
-/** Records nothing. */
-export const noWorkqueueMetrics: WorkqueueMetrics = {
-  queue: () => ({
-    added: () => undefined,
-    retried: () => undefined,
-    taken: () => undefined,
-    finished: () => undefined,
-  }),
-};
-
 /** Seconds, from 1 µs to 1000 s. */
 const DURATION_BUCKETS = [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10, 100, 1000];
 

@@ -1,6 +1,6 @@
 import { ApiError } from '../api/api-error.ts';
 import { parseJson } from '../client/json.ts';
-import { noWebhookMetrics } from '../metrics/webhook-metrics.ts';
+import { noWebhookMetrics } from '../metrics/no-metrics.ts';
 import type { WebhookMetrics, WebhookPathMetrics } from '../metrics/webhook-metrics.ts';
 import { rejectOnAbort } from '../util/abort.ts';
 import type { Clock } from '../util/clock.ts';

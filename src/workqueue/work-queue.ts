@@ -1,5 +1,5 @@
 import type { QueueMetrics, WorkqueueMetrics } from '../metrics/workqueue-metrics.ts';
-import { noWorkqueueMetrics } from '../metrics/workqueue-metrics.ts';
+import { noWorkqueueMetrics } from '../metrics/no-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import { LinkedList } from '../util/linked-list.ts';

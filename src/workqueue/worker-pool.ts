@@ -1,5 +1,5 @@
 import PQueue from 'p-queue';
-import { noReconcileMetrics } from '../metrics/reconcile-metrics.ts';
+import { noReconcileMetrics } from '../metrics/no-metrics.ts';
 import type { ControllerMetrics, ReconcileMetrics } from '../metrics/reconcile-metrics.ts';
 import { backoffMs } from '../util/backoff.ts';
 import { checkOptions } from '../util/check-options.ts';

@@ -4,7 +4,7 @@ import { systemClock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
 import { silentLogger } from '../../util/logger.ts';
 import type { RestClientMetrics } from '../../metrics/rest-client-metrics.ts';
-import { noRestClientMetrics } from '../../metrics/rest-client-metrics.ts';
+import { noRestClientMetrics } from '../../metrics/no-metrics.ts';
 import type { ClusterConfig } from './cluster-config.ts';
 import type { TlsMaterial } from '../transport/dial.ts';
 import { ExecPlugin } from './exec-plugin.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EventHandler } from '../../../src/cache/event-handler.ts';
 import type { InformerOptions } from '../../../src/cache/informer.ts';
-import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
+import { noInformerMetrics } from '../../../src/metrics/no-metrics.ts';
 import type { InformerState, ReflectorMetrics } from '../../../src/metrics/reflector-metrics.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { settle } from '../../../src/util/fake-clock.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
+import { noInformerMetrics } from '../../../src/metrics/no-metrics.ts';
 import type { InformerState } from '../../../src/metrics/reflector-metrics.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { settle } from '../../../src/util/fake-clock.ts';

@@ -4,7 +4,7 @@ import { keyOf } from '../../../src/api/object-key.ts';
 import type { ObjectKey } from '../../../src/api/object-key.ts';
 import { Informer } from '../../../src/cache/informer.ts';
 import type { EventHandler, HandlerRegistration } from '../../../src/cache/event-handler.ts';
-import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
+import { noInformerMetrics } from '../../../src/metrics/no-metrics.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import {
   expired,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ObjectGuard } from '../../../src/cache/object-guard.ts';
-import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
+import { noInformerMetrics } from '../../../src/metrics/no-metrics.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { thing } from '../../support/fake-source.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';

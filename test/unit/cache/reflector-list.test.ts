@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '../../../src/api/api-error.ts';
 import type { Delta } from '../../../src/cache/delta-queue.ts';
-import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
+import { noInformerMetrics } from '../../../src/metrics/no-metrics.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { apiError, expired, notFound, tooLarge, unreachable } from '../../support/fake-source.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PingTimeoutError, unreachable } from '../../../src/client/transport/connection-error.ts';
-import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
+import { noInformerMetrics } from '../../../src/metrics/no-metrics.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { brief, reflectorFixture } from './harness.ts';
 

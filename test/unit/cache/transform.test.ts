@@ -8,7 +8,7 @@ import { Decoder } from '../../../src/client/decoder.ts';
 import { countLazyFields } from '../../../src/client/lazy-object.ts';
 import { TransformingSink } from '../../../src/cache/delta-queue.ts';
 import type { Transform } from '../../../src/cache/delta-queue.ts';
-import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
+import { noInformerMetrics } from '../../../src/metrics/no-metrics.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { RateLimitedLog } from '../../../src/util/rate-limited-log.ts';
 import { thing } from '../../support/fake-source.ts';

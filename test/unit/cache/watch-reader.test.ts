@@ -7,7 +7,7 @@ import { limitsOf } from '../../../src/cache/reflector-options.ts';
 import { WatchReader } from '../../../src/cache/reflector-watch.ts';
 import { WatchConnection } from '../../../src/cache/reflector-watch.ts';
 import { isVeryShort } from '../../../src/cache/reflector-state.ts';
-import { noInformerMetrics } from '../../../src/metrics/reflector-metrics.ts';
+import { noInformerMetrics } from '../../../src/metrics/no-metrics.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 import { apiError, expired, FakeSource, unreachable } from '../../support/fake-source.ts';

@@ -9,7 +9,7 @@ import type { HttpClientOptions } from '../../../src/client/http-client.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { undiciTransport } from '../../../src/client/transport/transport.ts';
 import type { RestClientMetrics, RestExchange } from '../../../src/metrics/rest-client-metrics.ts';
-import { noRestClientMetrics } from '../../../src/metrics/rest-client-metrics.ts';
+import { noRestClientMetrics } from '../../../src/metrics/no-metrics.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
 import type { ConfigMap } from '../../../src/api/builtin.ts';

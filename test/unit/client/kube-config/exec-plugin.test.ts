@@ -14,7 +14,7 @@ import type {
 import { connectCluster } from '../../../../src/client/cluster-connection.ts';
 import type { CredentialsOptions } from '../../../../src/client/kube-config/credentials.ts';
 import { credentialsOf } from '../../../../src/client/kube-config/credentials.ts';
-import { noRestClientMetrics } from '../../../../src/metrics/rest-client-metrics.ts';
+import { noRestClientMetrics } from '../../../../src/metrics/no-metrics.ts';
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
 import { createCertificateAuthority } from '../../../../src/util/x509.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';

@@ -3,7 +3,7 @@ import type { LookupFunction } from 'node:net';
 import { test } from 'node:test';
 import type { ClusterConfig } from '../../../../src/client/kube-config/cluster-config.ts';
 import { connectCluster } from '../../../../src/client/cluster-connection.ts';
-import { noRestClientMetrics } from '../../../../src/metrics/rest-client-metrics.ts';
+import { noRestClientMetrics } from '../../../../src/metrics/no-metrics.ts';
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
 import { serve } from '../server.ts';
 
