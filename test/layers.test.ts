@@ -67,7 +67,6 @@ mayImport['cli'] = [
 
 /** Packages with the folder or file that may import them. */
 const packageImporters: Record<string, readonly string[]> = {
-  '@kubernetes/client-node': ['client/'],
   undici: ['client/'],
   'p-queue': ['workqueue/worker-pool.ts'],
   'prom-client': ['metrics/'],
@@ -142,6 +141,41 @@ test('imports in src follow the layering rule', () => {
   const all = importsOfSource();
   assert.ok(all.length > 20, 'the imports were found');
   assert.deepEqual(violations(all), []);
+});
+
+/** Packages that the import of each entry point loads; none for the others. */
+const loadedPackages: Record<string, readonly string[]> = {
+  'apply.ts': ['undici', 'yaml'],
+  'controllers.ts': ['p-queue'],
+  'daemon.ts': ['pino', 'yargs'],
+  'index.ts': ['p-queue', 'prom-client', 'undici'],
+  'metrics.ts': ['prom-client'],
+  'testing.ts': ['@marcbachmann/cel-js', 'js-yaml', 'p-queue', 're2js', 'yaml'],
+  'workqueue.ts': ['p-queue'],
+};
+
+/** Imports of types, and imports that are evaluated later. */
+const notLoaded = /(?:^|\n)\s*(?:import|export) type\s[^;]*;|\bimport\([^)]*\)/g;
+
+/** Returns the packages that the import of a file of the source loads, directly or through other files. */
+function packagesOf(entry: string): string[] {
+  const files = new Set([entry]);
+  const packages = new Set<string>();
+  for (const file of files) {
+    const text = readFileSync(join(src, file), 'utf8').replaceAll(notLoaded, '');
+    for (const { specifier } of importsOf(file, text)) {
+      if (specifier.startsWith('.')) files.add(normalize(join(dirname(file), specifier)));
+      else if (!specifier.startsWith('node:')) packages.add(specifier);
+    }
+  }
+  return [...packages].toSorted();
+}
+
+test('an entry point loads only the packages that its users need', () => {
+  const entries = globSync('*.ts', { cwd: src }).toSorted();
+  const loaded = entries.map((entry) => [entry, packagesOf(entry)] as const);
+  const wanted = entries.map((entry) => [entry, loadedPackages[entry] ?? []] as const);
+  assert.deepEqual(Object.fromEntries(loaded), Object.fromEntries(wanted));
 });
 
 /** Import circles that are left, each as its files in alphabetical order. Add none. */

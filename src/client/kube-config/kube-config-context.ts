@@ -1,5 +1,3 @@
-import type { Cluster, Context, User } from '@kubernetes/client-node/dist/config_types.js';
-import { newClusters, newContexts, newUsers } from '@kubernetes/client-node/dist/config_types.js';
 import type {
   ClusterConfig,
   CredentialSource,
@@ -10,7 +8,7 @@ import type {
 import { KubeConfigError } from './kube-config-file.ts';
 import type { KubeConfigEntry, KubeConfigFile } from './kube-config-file.ts';
 import { dirname, isAbsolute, join } from 'node:path';
-import { isRecord, messageOf } from '../../util/values.ts';
+import { isRecord } from '../../util/values.ts';
 
 export interface ContextChoice {
   /** Name of the kubeconfig in messages: one file, or several. */
@@ -34,13 +32,13 @@ export function configOfContext(kubeconfig: KubeConfigFile, choice: ContextChoic
     );
   }
   const contextEntry = entry(kubeconfig.contexts, 'context', contextName, source);
-  const context = parse<Context>(newContexts, contextEntry, 'context');
-  const clusterEntry = entry(kubeconfig.clusters, 'cluster', context.cluster, source);
+  const context = new EntryReader(contextEntry, 'context');
+  const clusterEntry = entry(kubeconfig.clusters, 'cluster', context.required('cluster'), source);
   const cluster = new ClusterReader(clusterEntry);
-  const userEntry = context.user
-    ? entry(kubeconfig.users, 'user', context.user, source)
-    : undefined;
+  const userName = context.text('user');
+  const userEntry = userName ? entry(kubeconfig.users, 'user', userName, source) : undefined;
   const user = userEntry && new UserReader(userEntry);
+  const namespace = context.text('namespace');
   return {
     source,
     ...cluster.read(),
@@ -48,9 +46,7 @@ export function configOfContext(kubeconfig: KubeConfigFile, choice: ContextChoic
       kind: 'none',
     },
     ...user?.impersonation(),
-    ...(context.namespace
-      ? { namespace: context.namespace }
-      : { namespace: 'default', namespaceIsAssumed: true }),
+    ...(namespace ? { namespace } : { namespace: 'default', namespaceIsAssumed: true }),
   };
 }
 
@@ -59,11 +55,11 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Reads the fields of one entry. Its errors contain the entry's name and file. */
 class EntryReader {
   protected readonly entry: KubeConfigEntry;
-  readonly #kind: 'cluster' | 'user';
-  /** The value of `cluster` or `user`. */
+  readonly #kind: 'context' | 'cluster' | 'user';
+  /** The value of `context`, `cluster` or `user`. */
   protected readonly fields: Fields;
 
-  constructor(entry: KubeConfigEntry, kind: 'cluster' | 'user') {
+  constructor(entry: KubeConfigEntry, kind: 'context' | 'cluster' | 'user') {
     const fields = entry.raw[kind];
     this.entry = entry;
     this.#kind = kind;
@@ -71,11 +67,21 @@ class EntryReader {
   }
 
   wrong(what: string): KubeConfigError {
-    return wrongEntry(this.entry, this.#kind, what);
+    const { file, name } = this.entry;
+    return new KubeConfigError(
+      `${file}: ${this.#kind} ${JSON.stringify(name)}: ${what}. Correct the kubeconfig, or choose another context with --context.`,
+    );
+  }
+
+  /** Returns a field that must be a string that is not empty. */
+  required(name: string): string {
+    const value = this.text(name);
+    if (value === undefined) throw this.wrong(`${this.#kind}.${name} is missing`);
+    return value;
   }
 
   /** Returns a field that must be a string if it is present. */
-  protected text(name: string, fields: Fields = this.fields): string | undefined {
+  text(name: string, fields: Fields = this.fields): string | undefined {
     const value = fields[name] ?? undefined;
     if (value === undefined || value === '') return undefined;
     if (typeof value !== 'string') throw this.wrong(`${name} must be a string`);
@@ -106,34 +112,9 @@ class EntryReader {
   }
 }
 
-/** Parses one entry with client-node, and adds the entry's name and file to its errors. */
-function parse<T>(
-  read: (list: unknown[]) => T[],
-  found: KubeConfigEntry,
-  kind: 'context' | 'cluster' | 'user',
-): T {
-  try {
-    const [parsed] = read([found.raw]);
-    if (parsed) return parsed;
-  } catch (error) {
-    // Remove the index of `clusters[0].cluster.server is missing`: this is a list of one named entry.
-    throw wrongEntry(found, kind, messageOf(error).replace(/^\w+\[0\]\./, ''));
-  }
-  throw wrongEntry(found, kind, 'is empty');
-}
-
-function wrongEntry(found: KubeConfigEntry, kind: string, what: string): KubeConfigError {
-  return new KubeConfigError(
-    `${found.file}: ${kind} ${JSON.stringify(found.name)}: ${what}. Correct the kubeconfig, or choose another context with --context.`,
-  );
-}
-
 class ClusterReader extends EntryReader {
-  readonly #cluster: Cluster;
-
   constructor(entry: KubeConfigEntry) {
     super(entry, 'cluster');
-    this.#cluster = parse<Cluster>(newClusters, entry, 'cluster');
   }
 
   read(): Pick<
@@ -143,12 +124,12 @@ class ClusterReader extends EntryReader {
     const ca = this.pem('certificate-authority');
     const tlsServerName = this.text('tls-server-name');
     const proxyUrl = this.text('proxy-url');
-    const insecureSkipTlsVerify = this.#cluster.skipTLSVerify;
+    const insecureSkipTlsVerify = this.fields['insecure-skip-tls-verify'] === true;
     if (ca && insecureSkipTlsVerify) {
       throw this.wrong('certificate-authority and insecure-skip-tls-verify exclude each other');
     }
     return {
-      server: this.#cluster.server,
+      server: this.required('server').replace(/\/$/, ''),
       insecureSkipTlsVerify,
       ...(ca === undefined ? {} : { ca }),
       ...(tlsServerName === undefined ? {} : { tlsServerName }),
@@ -171,17 +152,15 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Reads a user of a kubeconfig: credentials and impersonation. */
 class UserReader extends EntryReader {
-  readonly #user: User;
-
   constructor(entry: KubeConfigEntry) {
     super(entry, 'user');
-    this.#user = parse<User>(newUsers, entry, 'user');
   }
 
   /** Returns the credentials; `clusterSettings` are the cluster's settings for exec plugins. */
   credentials(environment: Environment, clusterSettings: unknown): CredentialSource {
-    if (this.#user.authProvider) {
-      const { name } = this.#user.authProvider as Fields;
+    const { 'auth-provider': provider } = this.fields;
+    if (provider) {
+      const name = isRecord(provider) ? provider['name'] : undefined;
       throw this.wrong(
         `auth-provider ${JSON.stringify(name)} is no longer supported by Kubernetes. Use an exec plugin instead (gke-gcloud-auth-plugin, kubelogin, kubectl oidc-login)`,
       );

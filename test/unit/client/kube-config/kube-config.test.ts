@@ -377,6 +377,66 @@ test('converts a KubeConfig of client-node to the same configuration as its file
   }
 });
 
+test('accepts and rejects the kubeconfigs that client-node does, with the same values', async (t) => {
+  const { KubeConfig } = await import('@kubernetes/client-node');
+  const { write, load } = await machine(t);
+  const user = 'token: abc';
+  const server = 'server: https://web:6443';
+  const contexts = {
+    context: [kubeconfig('web'), '  context: {cluster: web, user: web, namespace: web-ns}\n'],
+    cluster: [kubeconfig('web'), `  cluster: {${server}}\n`],
+    user: [kubeconfig('web'), `  user: {${user}}\n`],
+  } as const;
+  const values: readonly [keyof typeof contexts, value: string][] = [
+    ['context', '{cluster: web}'],
+    ['context', '{cluster: web, user: null, namespace: ""}'],
+    ['context', '{user: web}'],
+    ['context', 'null'],
+    ['cluster', '{server: "https://web:6443/"}'],
+    [
+      'cluster',
+      '{server: "https://web:6443", insecure-skip-tls-verify: true, proxy-url: "http://proxy:1"}',
+    ],
+    [
+      'cluster',
+      '{server: "https://web:6443", insecure-skip-tls-verify: "true", tls-server-name: x}',
+    ],
+    ['cluster', '{server: ""}'],
+    ['cluster', '{}'],
+    ['cluster', 'null'],
+    ['user', 'null'],
+    ['user', '{token: a, username: b}'],
+    ['user', '{as: jane}'],
+  ];
+  for (const [kind, value] of values) {
+    const [whole, line] = contexts[kind];
+    const text = whole.replace(line, `  ${kind}: ${value}\n`);
+    const theirs = new KubeConfig();
+    const file = await write('config', text);
+    try {
+      theirs.loadFromString(text);
+    } catch {
+      assert.match(await refusal(load({ kubeconfig: file })), /is missing/, text);
+      continue;
+    }
+    const ours = await load({ kubeconfig: file });
+    const cluster = theirs.getCurrentCluster();
+    assert.deepEqual(
+      [ours.server, ours.insecureSkipTlsVerify, ours.tlsServerName, ours.proxyUrl],
+      [cluster?.server, cluster?.skipTLSVerify, cluster?.tlsServerName, cluster?.proxyUrl],
+      text,
+    );
+    const { credentials, impersonation, namespace } = ours;
+    const current = theirs.getCurrentUser();
+    assert.equal(
+      credentials.kind === 'token' ? credentials.token : undefined,
+      current?.token ?? undefined,
+    );
+    assert.equal(impersonation?.user, current?.impersonateUser ?? undefined);
+    assert.equal(namespace, theirs.getContextObject('web')?.namespace ?? 'default');
+  }
+});
+
 test('converts the current context of a KubeConfig, and the service account of a Pod', async () => {
   const { KubeConfig } = await import('@kubernetes/client-node');
   const kubeConfig = new KubeConfig();
