@@ -61,6 +61,10 @@ npm test 2>&1 | grep -E '^ℹ (pass|fail)'
 npm run --silent types && echo "init: types ok"
 npm run --silent generate -- --check && echo "init: generated modules are fresh"
 npm run --silent rbac -- --check && echo "init: roles are exact"
+# The same with kinds in TypeScript.
+"$crd_controller" init Page --group=acme.org --schema=ts --dir=../kinds >/dev/null
+ln -s "$PWD/node_modules" ../kinds/node_modules
+(cd ../kinds && npm test 2>&1 | grep -E '^ℹ (pass|fail)' && npm run --silent types && npm run --silent generate -- --check)
 npm run --silent manifests | grep -c '^kind: ' | sed 's/^/init: manifests: /'
 
 # `npm start` runs until it is stopped, when the sample is ready.

@@ -1,4 +1,4 @@
-import { parseAllDocuments } from 'yaml';
+import { parseAllDocuments, stringify } from 'yaml';
 import type { Resource } from '../api/resource.ts';
 import { asRecord, asSchema } from './schema.ts';
 import type { Schema } from './schema.ts';
@@ -72,4 +72,10 @@ function servedVersions(versions: unknown): Record<string, unknown>[] {
 function asString(value: unknown, path: string, form: RegExp): string {
   if (typeof value === 'string' && form.test(value)) return value;
   throw new TypeError(`${path}: expected ${String(form)}, found ${JSON.stringify(value)}`);
+}
+
+/** Returns a CRD as YAML, with a comment that it was generated from the module `source`. */
+export function definitionText(definition: object, source: string): string {
+  const head = `# Generated from ${source} by \`crd-controller generate\`. Do not edit.\n`;
+  return head + stringify(definition, { aliasDuplicateObjects: false, lineWidth: 100 });
 }

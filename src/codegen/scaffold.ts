@@ -1,3 +1,5 @@
+import { parse } from 'yaml';
+import { definitionText } from './crd-parser.ts';
 import { generateModules, LIBRARY_MODULES } from './generate-modules.ts';
 import type { KindNames } from './kind-names.ts';
 import { permissionOf, withPermissions } from './role-rules.ts';
@@ -26,6 +28,11 @@ const TEMPLATE_NAMES: KindNames & ProgramNames = {
   namespace: 'static-site-controller-system',
 };
 
+/** Module of a kind that is defined in TypeScript. Templates with CRDs in YAML do not have it. */
+const KIND_PATH = 'src/kinds/static-site.ts';
+/** Folder of the modules of kinds that are defined in TypeScript. */
+export const KINDS = 'src/kinds';
+
 const CRD_PATH = 'deploy/crds/staticsites.example.com.yaml';
 const ROLE_PATH = 'deploy/rbac/controllers/static-site.yaml';
 
@@ -46,6 +53,48 @@ export const PROGRAM = 'src/program.ts';
 export const SERVICE_ACCOUNT = 'deploy/rbac/identity/service-account.yaml';
 /** File with the functions that the tests of all controllers use. */
 export const TEST_CLUSTER = 'test/cluster.ts';
+
+/** Files that differ if kinds are defined in TypeScript. */
+export const TYPESCRIPT_PATHS: readonly string[] = [KIND_PATH, CRD_PATH];
+
+/** Texts of the template that differ if kinds are defined in TypeScript. */
+const TYPESCRIPT_TEXTS: readonly (readonly [path: string, from: string, to: string])[] = [
+  ['src/controllers/static-site.ts', '../generated/', '../kinds/'],
+  ['test/static-site.test.ts', '../src/generated/', '../src/kinds/'],
+  [PROGRAM, './generated/', './kinds/'],
+  ['package.json', 'deploy/crds --out=src/generated', 'src/kinds/*.ts --out=deploy/crds'],
+  ['AGENTS.md', '`src/generated/` from `deploy/crds/`', '`deploy/crds/` from `src/kinds/`'],
+  [
+    'README.md',
+    '`src/generated/`           | types of the CRDs: `npm run generate`                                                             |',
+    '`src/kinds/`               | the kinds: their schemas and types                                                                |',
+  ],
+  [
+    'README.md',
+    '| the definitions                                                                                   |',
+    '| the CRDs of the kinds: `npm run generate`                                                         |',
+  ],
+  [
+    'README.md',
+    'in `deploy/crds/`, run `npm run generate`, and then `npm run types` to find code that no longer compiles.',
+    'in `src/kinds/`, run `npm run generate`, and `npm run types` to find code that no longer compiles.',
+  ],
+];
+
+/**
+ * Returns the template for kinds that are defined in TypeScript.
+ *
+ * @param files the files at `TYPESCRIPT_PATHS`
+ */
+export function inTypeScript(template: ProjectFiles, files: ProjectFiles): ProjectFiles {
+  const changed = new Map([...template, ...files]);
+  for (const [path, from, to] of TYPESCRIPT_TEXTS) {
+    const text = changed.get(path) ?? '';
+    if (!text.includes(from)) throw new Error(`${path} of the template does not contain ${from}`);
+    changed.set(path, text.replaceAll(from, to));
+  }
+  return changed;
+}
 
 /** Manifests that do not depend on the kinds of the program. */
 const MANIFEST_PATHS: readonly string[] = [
@@ -120,7 +169,7 @@ export function scaffold(
   const files = new Map(renamedFiles(template, TEMPLATE_PATHS, names));
   const program = files.get(PROGRAM) ?? '';
   files.set(PROGRAM, program.replaceAll(/^( +)'([a-z0-9]+)': \{/gm, '$1$2: {'));
-  for (const [path, text] of generatedTypes(files, names)) files.set(path, text);
+  for (const [path, text] of kindFiles(template, files, names)) files.set(path, text);
   files.set('package.json', withDependency(files.get('package.json') ?? '', dependency));
   files.set('.gitignore', GIT_IGNORE);
   return files;
@@ -146,13 +195,13 @@ export function addition(
 ): Addition {
   requireFreeNames(template, names);
   const files = new Map(renamedFiles(template, KIND_PATHS, names));
-  for (const [path, text] of generatedTypes(files, names)) files.set(path, text);
+  for (const [path, text] of kindFiles(template, files, names)) files.set(path, text);
   const manifests = [CRD_PATH, ROLE_PATH].map((path) => renamed(path, names));
   return {
     created: files,
     changed: new Map([
       [KUSTOMIZATION, withResources(present.get(KUSTOMIZATION) ?? '', manifests)],
-      [PROGRAM, withController(present.get(PROGRAM) ?? '', names)],
+      [PROGRAM, withController(present.get(PROGRAM) ?? '', names, folderOfKinds(template))],
     ]),
   };
 }
@@ -198,8 +247,18 @@ export function manifestFiles(
   ]);
 }
 
-function generatedTypes(files: ProjectFiles, names: KindNames): [path: string, text: string][] {
-  const source = renamed(CRD_PATH, { ...TEMPLATE_NAMES, ...names });
+/** Returns the files of a kind that depend on each other: its generated types, or its module and the CRD of that. */
+function kindFiles(
+  template: ProjectFiles,
+  files: ProjectFiles,
+  names: KindNames & ProgramNames,
+): [path: string, text: string][] {
+  const source = renamed(CRD_PATH, names);
+  if (template.has(KIND_PATH)) {
+    const [module = ['', '']] = renamedFiles(template, [KIND_PATH], names);
+    // Lines are broken at another place if the kind has a longer name.
+    return [module, [source, definitionText(parse(files.get(source) ?? ''), module[0])]];
+  }
   const modules = generateModules([{ source, text: files.get(source) ?? '' }], {
     command: '`crd-controller generate`',
     modules: LIBRARY_MODULES,
@@ -256,8 +315,17 @@ export function withResources(kustomization: string, paths: readonly string[]): 
   return lines.join('\n');
 }
 
+/** Returns the folder in `src` with the modules of the kinds. */
+function folderOfKinds(template: ProjectFiles): string {
+  return template.has(KIND_PATH) ? 'kinds' : 'generated';
+}
+
 /** Returns the module of a program with a further controller. */
-function withController(text: string, { kebab, camel, constant }: KindNames): string {
+function withController(
+  text: string,
+  { kebab, camel, constant }: KindNames,
+  folder: string,
+): string {
   const places = [...text.matchAll(/^([ \t]*)controllers: \{/gm)];
   const [place] = places;
   if (!place || places.length > 1) {
@@ -281,7 +349,7 @@ function withController(text: string, { kebab, camel, constant }: KindNames): st
   const at = imports ? imports.index + imports[0].length : 0;
   const added = [
     `import { ${camel}Controller } from './controllers/${kebab}.ts';`,
-    `import { ${constant} } from './generated/${kebab}.ts';`,
+    `import { ${constant} } from './${folder}/${kebab}.ts';`,
   ].join('\n');
   return imports ? `${body.slice(0, at)}\n${added}${body.slice(at)}` : `${added}\n${body}`;
 }

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { stringify } from 'yaml';
+import { definitionText } from '../../codegen/crd-parser.ts';
 import { generateModules, LIBRARY_MODULES } from '../../codegen/generate-modules.ts';
 import type { Definitions, GeneratedModule } from '../../codegen/generate-modules.ts';
 import { isGenerated } from '../../codegen/generate-types.ts';
@@ -152,10 +152,9 @@ async function definedBy(path: string): Promise<GeneratedFile[]> {
   if (definitions.size === 0) {
     throw new UsageError(`${path} exports no kind that customResource defines`);
   }
-  const head = `# Generated from ${sourceOf(path)} by ${COMMAND}. Do not edit.\n`;
   return Array.from(definitions, ([name, definition]) => ({
     fileName: `${name}.yaml`,
-    text: head + stringify(definition, { aliasDuplicateObjects: false, lineWidth: 100 }),
+    text: definitionText(definition, sourceOf(path)),
   }));
 }
 

@@ -9,6 +9,8 @@ import { hasErrorCode, isRecord } from '../../util/values.ts';
 import { asRecord } from '../../codegen/schema.ts';
 import {
   addition,
+  inTypeScript,
+  KINDS,
   KUSTOMIZATION,
   PROGRAM,
   programNames,
@@ -16,6 +18,7 @@ import {
   SERVICE_ACCOUNT,
   TEMPLATE_PATHS,
   TEST_CLUSTER,
+  TYPESCRIPT_PATHS,
 } from '../../codegen/scaffold.ts';
 import type { ProgramNames, ProjectFiles } from '../../codegen/scaffold.ts';
 import type { CommandContext } from '../program.ts';
@@ -27,6 +30,8 @@ import { manifest, packageRoot } from '../package.ts';
 const PACKAGE = 'package.json';
 
 const TEMPLATE = new URL('examples/06-library/static-site/', packageRoot());
+/** Files of projects whose kinds are defined in TypeScript. */
+const TYPESCRIPT_TEMPLATE = new URL('examples/06-library/static-site-kind/', packageRoot());
 
 const DEFAULT_GROUP = 'example.com';
 
@@ -53,13 +58,13 @@ export async function init(
 
 async function create(
   kind: string,
-  { group, plural, dir, name }: InitFlags,
+  { group, plural, dir, name, schema }: InitFlags,
   print: (text: string) => void,
 ): Promise<number> {
   const { range, file } = await dependency();
   // Copied, so that the project can be built elsewhere.
   const isCopied = file !== undefined && resolve(file) !== resolve(dir, basename(file));
-  const template = await readTemplate();
+  const template = await readTemplate(schema);
   const files = new Map(
     asUsageError(() => {
       const names = kindNames(kind, group || DEFAULT_GROUP, plural || undefined);
@@ -88,7 +93,7 @@ async function create(
 
 async function add(
   kind: string,
-  { group, plural, dir, name }: InitFlags,
+  { group, plural, dir, name, schema: given }: InitFlags,
   print: (text: string) => void,
 ): Promise<number> {
   if (name) throw new UsageError('--name cannot be combined with --add: the program has a name');
@@ -103,7 +108,11 @@ async function add(
   for (const path of required)
     present.set(path, await writingTo(dir)(() => readFile(join(dir, path), 'utf8')));
   const program = serviceAccountIn(join(dir, SERVICE_ACCOUNT), present.get(SERVICE_ACCOUNT) ?? '');
-  const template = await readTemplate();
+  const schema = existsSync(join(dir, KINDS)) ? 'ts' : 'yaml';
+  if (given === 'ts' && schema !== given) {
+    throw new UsageError(`--schema=ts cannot be combined with --add: the project has no ${KINDS}`);
+  }
+  const template = await readTemplate(schema);
   const groupOfKind = group || (await groupIn(join(dir, 'deploy/crds')));
   const { created, changed } = asUsageError(() => {
     const names = kindNames(kind, groupOfKind, plural || undefined);
@@ -182,12 +191,16 @@ function withDependencies(
 }
 
 /** Reads the files from which projects are created. */
-export async function readTemplate(): Promise<ProjectFiles> {
+export async function readTemplate(schema: InitFlags['schema'] = 'yaml'): Promise<ProjectFiles> {
+  const template = await readFiles(TEMPLATE, TEMPLATE_PATHS);
+  if (schema === 'yaml') return template;
+  return inTypeScript(template, await readFiles(TYPESCRIPT_TEMPLATE, TYPESCRIPT_PATHS));
+}
+
+async function readFiles(folder: URL, paths: readonly string[]): Promise<ProjectFiles> {
   return new Map(
     await Promise.all(
-      TEMPLATE_PATHS.map(
-        async (path) => [path, await readFile(new URL(path, TEMPLATE), 'utf8')] as const,
-      ),
+      paths.map(async (path) => [path, await readFile(new URL(path, folder), 'utf8')] as const),
     ),
   );
 }

@@ -585,6 +585,11 @@ export const INIT_OPTIONS = {
       name: textOption({
         help: 'Name of the program, its image and its ServiceAccount. Default: KIND-controller',
       }),
+      schema: choiceOption({
+        help: 'How the kind is defined: "yaml" is a CRD from which types are generated, "ts" a TypeScript module from which the CRD is generated. With --add, as in the project',
+        choices: ['yaml', 'ts'],
+        default: 'yaml',
+      }),
       plural: textOption({
         help: 'Plural of the kind, as in URLs and commands. Default: the English plural',
       }),

@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
+import { generate } from '../../../../src/cli/commands/generate.ts';
 import { dependency, init } from '../../../../src/cli/commands/init.ts';
 import { UsageError } from '../../../../src/cli/errors.ts';
 import { manifest } from '../../../../src/cli/package.ts';
@@ -28,13 +29,26 @@ function newProject(context: TestContext) {
     lines,
     run: (
       operands: readonly string[],
-      flags: { group?: string; plural?: string; dir?: string; name?: string; add?: boolean } = {},
+      flags: {
+        group?: string;
+        plural?: string;
+        dir?: string;
+        name?: string;
+        schema?: 'ts';
+        add?: boolean;
+      } = {},
     ) =>
       init(
         operands,
-        { group: '', plural: '', name: '', add: false, dir, ...flags } as Parameters<
-          typeof init
-        >[1],
+        {
+          group: '',
+          plural: '',
+          name: '',
+          schema: 'yaml',
+          add: false,
+          dir,
+          ...flags,
+        } as Parameters<typeof init>[1],
         { print: (line) => lines.push(line) },
       ),
     files: () =>
@@ -91,6 +105,44 @@ test('uses the plural of --plural', async (context) => {
   assert.equal(await run(['Person'], { plural: 'people' }), 0);
   assert.match(read('deploy/crds/people.example.com.yaml'), /plural: people\n/);
   assert.match(read('src/controllers/person.ts'), /import \{ PEOPLE \} from/);
+});
+
+test('--schema=ts defines the kinds in TypeScript, with CRDs that generate would write', async (context) => {
+  const { dir, files, read, run } = newProject(context);
+  assert.equal(await run(['Gateway'], { schema: 'ts', group: 'acme.org' }), 0);
+  const kind = 'ObservedNetworkPolicyTemplate';
+  assert.equal(await run([kind], { add: true }), 0);
+  assert.deepEqual(
+    files().filter((path) => /^src\/(generated|kinds)|^deploy\/crds/.test(path)),
+    [
+      'deploy/crds/gateways.acme.org.yaml',
+      'deploy/crds/observednetworkpolicytemplates.acme.org.yaml',
+      'src/kinds/gateway.ts',
+      'src/kinds/observed-network-policy-template.ts',
+    ],
+  );
+  for (const path of files()) {
+    assert.doesNotMatch(read(path), /generated\/|static.?site|example\.com/i, path);
+  }
+  assert.match(read('src/program.ts'), /import \{ GATEWAYS \} from '\.\/kinds\/gateway\.ts'/);
+  // The package is not installed.
+  const library = new URL('../../../../src/schema.ts', import.meta.url).href;
+  for (const [name, crd] of [
+    ['gateway', 'gateways'],
+    ['observed-network-policy-template', 'observednetworkpolicytemplates'],
+  ]) {
+    const path = join(dir, `src/kinds/${name}.ts`);
+    writeFileSync(path, readFileSync(path, 'utf8').replace('crd-controller/schema', library));
+    const lines: string[] = [];
+    const flags = { out: '-', check: false } as Parameters<typeof generate>[1];
+    await generate([path], flags, { print: (line) => lines.push(line) });
+    const [head = '', ...expected] = read(`deploy/crds/${crd}.acme.org.yaml`).trimEnd().split('\n');
+    assert.equal(
+      head,
+      `# Generated from src/kinds/${name}.ts by \`crd-controller generate\`. Do not edit.`,
+    );
+    assert.deepEqual(lines.join('').split('\n').slice(1), expected);
+  }
 });
 
 test('writes nothing if one file exists', async (context) => {
@@ -280,6 +332,10 @@ test('--add changes nothing if the project has no place for the kind', async (co
   }
   await assert.rejects(run(['Gateway'], { add: true }), /uses the name GATEWAYS already/);
   await assert.rejects(run(['Route'], { add: true, name: 'mine' }), /--name cannot be combined/);
+  await assert.rejects(
+    run(['Route'], { add: true, schema: 'ts' }),
+    /--schema=ts cannot be combined/,
+  );
   assert.equal(
     files().some((path) => path.includes('route')),
     false,
