@@ -6,6 +6,7 @@ import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
+import type { Logger } from '../util/logger.ts';
 import { upgradeManagedFields } from '../client/apply/upgrade-managed-fields.ts';
 
 /** Arguments of `ensureChild`: the owner, its desired child, and the child in the cache. */
@@ -43,10 +44,15 @@ export type ChildOutcome<T extends KubernetesObject> =
   /** An object that the owner does not control has the name. It is not changed. */
   | { readonly kind: 'nameCollision'; readonly object: DeepReadonly<T> };
 
-/** The client and the signal of a sync. */
+/** The client, the signal and the log of a sync. */
 export interface ChildContext {
   readonly client: Client;
   readonly signal: AbortSignal;
+  /**
+   * Receives a line for each object that `OwnedObjects` writes, at verbosity 2.
+   * @default none
+   */
+  readonly log?: Logger | undefined;
 }
 
 const OPTIONS: OptionNames<ChildOptions<KubernetesObject>> = {

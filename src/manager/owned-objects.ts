@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isApiError } from '../api/api-error.ts';
 import { controllerReference } from '../api/metadata.ts';
-import { objectKey } from '../api/object-key.ts';
+import { keyOf, objectKey } from '../api/object-key.ts';
 import type { DeepReadonly, KubernetesObject, NewObject } from '../api/object.ts';
 import { apiVersionOf, groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
@@ -68,6 +68,12 @@ interface OwnedKind<O extends KubernetesObject> {
   /** Returns the owned objects that are pruned if they are not desired. */
   prunable(owner: DeepReadonly<O>): DeepReadonly<KubernetesObject>[];
 }
+
+/** Start of the log lines about outcomes. */
+const VERBS: Partial<Record<ChildOutcome<KubernetesObject>['kind'], string>> = {
+  created: 'Created',
+  updated: 'Updated',
+};
 
 /** Number of objects whose last applied state is remembered; older ones are applied once more. */
 const MAX_APPLIED = 10_000;
@@ -168,12 +174,18 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> {
           `OwnedObjects has no informer of ${draft.apiVersion} ${draft.kind}: call add(informer)`,
         );
       }
-      outcomes.push(await kind.ensure(context, owner, draft));
+      const outcome = await kind.ensure(context, owner, draft);
+      outcomes.push(outcome);
+      const verb = VERBS[outcome.kind];
+      if (verb) logWrite(context, `${verb} ${draft.kind}`, outcome.object);
     }
     const wanted = new Set(outcomes.map(({ object }) => object.metadata.uid));
     for (const kind of this.#kinds.values()) {
       for (const object of kind.prunable(owner)) {
-        if (!wanted.has(object.metadata.uid)) await deleteChild(context, kind.resource, object);
+        if (wanted.has(object.metadata.uid)) continue;
+        if (await deleteChild(context, kind.resource, object)) {
+          logWrite(context, `Deleted ${kind.resource.kind}`, object);
+        }
       }
     }
     return outcomes;
@@ -222,4 +234,12 @@ function hashOf(draft: OwnedDraft): string {
 
 function kindId(apiVersion: string, kind: string): string {
   return `${apiVersion} ${kind}`;
+}
+
+function logWrite(
+  { log }: ChildContext,
+  message: string,
+  object: DeepReadonly<KubernetesObject>,
+): void {
+  log?.v(2).info(message, { child: keyOf(object) });
 }

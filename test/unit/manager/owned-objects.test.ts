@@ -10,6 +10,9 @@ import { HttpClient } from '../../../src/client/http-client.ts';
 import { OwnedObjects } from '../../../src/manager/owned-objects.ts';
 import type { OwnedDraft, OwnedKindOptions } from '../../../src/manager/owned-objects.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
+import type { Logger } from '../../../src/util/logger.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
+import type { LogLine } from '../../support/recording-logger.ts';
 
 const NAMESPACE = 'default';
 
@@ -27,6 +30,8 @@ describe('Owned objects', () => {
   let clock: FakeClock;
   let client: HttpClient;
   let writes: string[];
+  let log: Logger;
+  let lines: LogLine[];
   let owner: Service;
   let configMaps: SharedInformer<ConfigMap>;
   let jobs: SharedInformer<Job>;
@@ -36,6 +41,7 @@ describe('Owned objects', () => {
     clock = new FakeClock();
     const server = new ApiServer({ clock });
     writes = [];
+    ({ log, lines } = recordingLogger([], 2));
     client = new HttpClient({
       clock,
       server: 'https://test',
@@ -78,7 +84,7 @@ describe('Owned objects', () => {
   ) => {
     await clock.advance(100);
     const outcomes = await owned.ensure(
-      { client, signal: new AbortController().signal },
+      { client, signal: new AbortController().signal, log },
       owner,
       desired,
     );
@@ -99,6 +105,18 @@ describe('Owned objects', () => {
     assert.deepEqual(
       owned.of(jobs, owner).map(({ metadata }) => metadata.name),
       ['b'],
+    );
+  });
+
+  it('are logged when they are created, updated and deleted', async () => {
+    const owned = ownedBy({ prune: true });
+    await ensure(owned, configMap('a', { x: '1' }));
+    await ensure(owned, configMap('a', { x: '1' }));
+    await ensure(owned, configMap('a', { x: '2' }));
+    await ensure(owned);
+    assert.deepEqual(
+      lines.map(({ message, fields }) => `${message} ${String(fields['child'])}`),
+      ['Created', 'Updated', 'Deleted'].map((verb) => `${verb} ConfigMap default/a`),
     );
   });
 
