@@ -1,8 +1,20 @@
 import { basename, posix } from 'node:path';
-import { parse, parseDocument, visit } from 'yaml';
+import { parse, parseDocument, stringify, visit } from 'yaml';
 import type { Document, ToStringOptions } from 'yaml';
+import type { CustomResourceDefinition } from '../api/builtin.ts';
+import type { Draft } from '../api/object.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
+import type { WebhookEntries } from '../webhook/declaration.ts';
+import { completeDefinition, needsServer, webhookObjects } from '../webhook/install.ts';
+import {
+  WEBHOOK_PORT,
+  WEBHOOK_PORT_NAME,
+  webhookNames,
+  webhookRoles,
+  webhookRules,
+} from '../webhook/manifests.ts';
+import type { WebhookNames } from '../webhook/manifests.ts';
 import type { ManifestPart } from './flags/options.ts';
 import { readFileSync } from 'node:fs';
 
@@ -15,6 +27,8 @@ export interface InstallationOptions {
   readonly namespaces?: readonly string[] | undefined;
   /** Controllers to run, with their CRDs and roles. */
   readonly controllers?: readonly InstalledController[] | undefined;
+  /** What the webhooks of the program review and convert. */
+  readonly webhooks?: WebhookEntries | undefined;
   /** Parts to print. Empty: all. */
   readonly only?: readonly ManifestPart[] | undefined;
 }
@@ -40,10 +54,13 @@ export function installation(
   read: ReadFile,
   options: InstallationOptions = {},
 ): string {
-  const { controllers, namespaces = [], only = [] } = options;
+  const { controllers, namespaces = [], only = [], webhooks } = options;
+  const isPrinted = (part: string) => only.length === 0 || only.some((each) => each === part);
   const files = selectFiles(read, kustomizationFiles(read), controllers).filter(
     ({ path }) =>
-      (only.length === 0 || only.some((part) => path.startsWith(`${part}/`))) &&
+      isPrinted(path.slice(0, path.indexOf('/'))) &&
+      // The declaration decides, also if a file is older.
+      !(webhooks && path.startsWith('webhook/')) &&
       // These grant cluster-wide permissions.
       (namespaces.length === 0 || !path.startsWith('rbac/metrics/')),
   );
@@ -59,8 +76,32 @@ export function installation(
       texts.map((text) => edited(text, [...edits, asRole(namespace)])),
     );
   });
+  for (const [part, object] of webhooks ? webhookDocuments(program, webhooks, options) : []) {
+    if (isPrinted(part)) documents.push(stringify(object, FORMAT));
+  }
   const header = `# Installation of ${program}, printed by: ${program} manifests\n`;
   return header + documents.join('---\n');
+}
+
+function namesOf(
+  program: string,
+  { namespace = namespaceOf(program), namespaces }: InstallationOptions,
+): WebhookNames {
+  return webhookNames(program, namespace, namespaces);
+}
+
+/** Returns the objects of the webhooks with their parts, in the order of their application. */
+function webhookDocuments(
+  program: string,
+  entries: WebhookEntries,
+  options: InstallationOptions,
+): [part: ManifestPart, object: object][] {
+  const names = namesOf(program, options);
+  const roles = needsServer(entries) ? webhookRoles(webhookRules(entries, names), names) : [];
+  return [
+    ...roles.map((object): [ManifestPart, object] => ['rbac', object]),
+    ...webhookObjects(entries, names).map((object): [ManifestPart, object] => ['webhook', object]),
+  ];
 }
 
 /** Removes the files of other controllers, and adds those of controllers that are off by default. */
@@ -107,10 +148,8 @@ function edited(text: string, edits: readonly Edit[]): string {
   return result === asWritten ? text : result;
 }
 
-function editsOf(
-  program: string,
-  { namespace, image, namespaces = [], controllers }: InstallationOptions,
-): Edit[] {
+function editsOf(program: string, options: InstallationOptions): Edit[] {
+  const { namespace, image, namespaces = [], controllers, webhooks } = options;
   const flags = [
     ...(controllers ? [`--controllers=${controllers.map(({ name }) => name).join(',')}`] : []),
     ...(namespaces.length > 0 ? [`--namespaces=${namespaces.join(',')}`] : []),
@@ -118,6 +157,8 @@ function editsOf(
   return [
     ...(namespace === undefined ? [] : [inNamespace(namespaceOf(program), namespace)]),
     ...(image === undefined && flags.length === 0 ? [] : [withDeployment(image, flags)]),
+    ...(webhooks ? [withConversion(webhooks, namesOf(program, options))] : []),
+    ...(webhooks && needsServer(webhooks) ? [withWebhookPort] : []),
   ];
 }
 
@@ -138,6 +179,33 @@ function withDeployment(image: string | undefined, flags: readonly string[]): Ed
     for (const flag of flags) document.addIn([...container, 'args'], flag);
   };
 }
+
+/** Adds conversions and rules to CRDs. */
+function withConversion(entries: WebhookEntries, names: WebhookNames): Edit {
+  return (document) => {
+    if (document.get('kind') !== 'CustomResourceDefinition') return;
+    const crd = document.toJS() as Draft<CustomResourceDefinition>;
+    const { spec } = completeDefinition(crd, entries, names);
+    if (spec?.conversion) document.setIn(['spec', 'conversion'], spec.conversion);
+    for (const [index, { schema }] of (spec?.versions ?? []).entries()) {
+      const rules = schema?.openAPIV3Schema?.['x-kubernetes-validations'];
+      const root = ['spec', 'versions', index, 'schema', 'openAPIV3Schema'];
+      if (rules) document.setIn([...root, 'x-kubernetes-validations'], rules);
+    }
+  };
+}
+
+/** Adds the port of the webhook server to the Deployment, unless it has one of this name. */
+const withWebhookPort: Edit = (document) => {
+  if (document.get('kind') !== 'Deployment') return;
+  const path = ['spec', 'template', 'spec', 'containers', 0, 'ports'];
+  const { ports = [] } = document.toJS().spec.template.spec.containers[0] as {
+    readonly ports?: readonly { readonly name?: string }[];
+  };
+  if (ports.some(({ name }) => name === WEBHOOK_PORT_NAME)) return;
+  const port = { name: WEBHOOK_PORT_NAME, containerPort: WEBHOOK_PORT };
+  document.setIn(path, [...ports, port]);
+};
 
 /** Turns a ClusterRole or its binding into a Role or binding in one namespace. */
 function asRole(namespace: string): Edit {

@@ -16,6 +16,9 @@ import type { LabelSelector } from '../api/label-selector.ts';
 import type { Draft } from '../api/object.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
+import { caBundleRules } from './ca-bundle.ts';
+import type { CaBundleTargets } from './ca-bundle.ts';
+import { certificateRules } from './certificates.ts';
 import { CONVERSION_PATH } from './declaration.ts';
 import type { AdmissionEntry, MatchCondition, WebhookEntries } from './declaration.ts';
 
@@ -247,4 +250,29 @@ export function webhookRoles(
       subjects,
     },
   ];
+}
+
+/**
+ * Returns the permissions of a program that manages its certificate: the Secret, and the CA bundles of exactly the
+ * objects in its manifests.
+ */
+export function webhookRules(entries: WebhookEntries, names: WebhookNames): WebhookRules {
+  return {
+    namespace: certificateRules(names.secret),
+    cluster: caBundleRules(caBundleTargets(entries, names)),
+  };
+}
+
+/** Returns the objects with CA bundles. */
+export function caBundleTargets(
+  { admission, conversions }: WebhookEntries,
+  { configuration }: WebhookNames,
+): CaBundleTargets {
+  const named = (type: AdmissionEntry['type']) =>
+    admission.some((entry) => entry.type === type) ? [configuration] : [];
+  return {
+    mutatingWebhookConfigurations: named('mutating'),
+    validatingWebhookConfigurations: named('validating'),
+    customResourceDefinitions: conversions.map(({ hub }) => groupResourceOf(hub)),
+  };
 }

@@ -2,6 +2,7 @@ import { goQuote } from '../../util/go-quote.ts';
 import { namespaceName } from '../cluster-access.ts';
 import { selectControllers } from '../run-config.ts';
 import { EXIT_OK, UsageError } from '../errors.ts';
+import { declaredWebhooks } from '../declared-webhooks.ts';
 import { installation, readerOf } from '../installation.ts';
 import type { InstalledController } from '../installation.ts';
 import type { OptionValues } from '../flags/option.ts';
@@ -28,6 +29,7 @@ export async function manifests(
     image: flags.image ? imageName(flags.image) : undefined,
     namespaces,
     controllers: installedControllers(program, flags.controllers, namespaces.length > 0),
+    webhooks: declaredWebhooks(program, namespaces),
     only: flags.only,
   });
   print(text.trimEnd());

@@ -323,7 +323,7 @@ export function concurrencyFlag(controller: string): string {
 }
 
 /** Parts of an installation, named after the folders of hack/deploy, in the order of their application. */
-export const MANIFEST_PARTS = ['namespace', 'crds', 'rbac', 'manager'] as const;
+export const MANIFEST_PARTS = ['namespace', 'crds', 'rbac', 'manager', 'webhook'] as const;
 
 export type ManifestPart = (typeof MANIFEST_PARTS)[number];
 

@@ -27,7 +27,13 @@ async function install(webhooks: Webhooks, names: WebhookNames = NAMES) {
   await client.create(NAMESPACES, namespace);
   await client.create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(COUNTS));
   await installWebhooks(server, client, webhooks, { names });
-  return client;
+  const stop = () => {
+    const paths = webhooks.entries().admission.map(({ path }) => path);
+    const failing = () => Promise.reject(new Error('connection refused'));
+    const urls = paths.map((path) => [`https://${names.dnsName}${path}`, failing] as const);
+    server.registerWebhooks(Object.fromEntries(urls));
+  };
+  return Object.assign(client, { stop });
 }
 
 describe('Manifests of webhooks', () => {
@@ -55,17 +61,12 @@ describe('Manifests of webhooks', () => {
   });
 
   test('let finalizers be removed while the program does not run', async () => {
-    let isRunning = true;
-    const client = await install(
-      new Webhooks().validates(COUNTS, () => {
-        if (!isRunning) throw new Error('stopped');
-      }),
-    );
+    const client = await install(new Webhooks().validates(COUNTS, () => []));
     const at = { namespace: 'default', name: 'a' };
     const draft = countDraft('default', {}, 'a');
     const metadata = { ...draft.metadata, finalizers: ['example.com/test'] };
     await client.create(COUNTS, { ...draft, metadata });
-    isRunning = false;
+    client.stop();
     await assert.rejects(
       client.patch(COUNTS, at, { type: 'merge', body: { metadata: { labels: { a: 'b' } } } }),
     );
@@ -219,11 +220,20 @@ describe('Manifests of webhooks', () => {
               operations: ['DELETE'],
             },
           )
-          .rules(CONFIG_MAPS, [{ rule: "request.userInfo.username != 'jane'" }], { name: 'user' }),
+          .rules(
+            CONFIG_MAPS,
+            [{ rule: "request.userInfo.username != 'jane' && !has(self.metadata.labels.self)" }],
+            { name: 'user', operations: ['CREATE'] },
+          ),
+      );
+      const labelled = { namespace: 'my-system', name: 'labelled', labels: { self: 'yes' } };
+      await assert.rejects(
+        client.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: labelled }),
+        (error) => isApiError(error, 'invalid'),
       );
       for (const name of ['protected', 'other']) {
-        const at = { namespace: 'my-system', name };
-        await client.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: at });
+        const metadata = { namespace: 'my-system', name, labels: { other: 'yes' } };
+        await client.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata });
       }
       await client.delete(CONFIG_MAPS, { namespace: 'my-system', name: 'other' });
       await assert.rejects(

@@ -3,6 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
+import { ROLES } from '../../../../src/api/builtin.ts';
+import { COUNTS } from '../../../../src/api/generated/count.ts';
+import type { ProgramOptions } from '../../../../src/cli/program.ts';
+import { Webhooks } from '../../../../src/webhook/webhooks.ts';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
 import { normaliseArguments } from '../../../../src/cli/flags/arguments.ts';
 import { manifests } from '../../../../src/cli/commands/manifests.ts';
@@ -193,6 +197,92 @@ describe('manifests', () => {
     assert.ok(
       parts.every(({ kind }) => kind !== 'Deployment' && kind !== 'CustomResourceDefinition'),
     );
+  });
+});
+
+describe('manifests of a program with webhooks', () => {
+  const V2 = { ...COUNTS, version: 'v2' };
+  const webhooks: ProgramOptions['webhooks'] = (kit, { flags }) => {
+    assert.ok(kit.client);
+    assert.equal(flags['pod-count-events'], true);
+    return new Webhooks()
+      .validates(COUNTS, () => [])
+      .defaults(COUNTS, () => undefined)
+      .converts(COUNTS, V2, { up: ({ spec }) => ({ spec }), down: ({ spec }) => ({ spec }) })
+      .rules(COUNTS, [{ rule: 'self.spec.count > 0' }])
+      .rules(COUNTS, [{ rule: 'self.spec.count < 9' }], { as: 'schema' });
+  };
+  const withWebhooks = async (...argv: readonly string[]) => {
+    const { values } = parseFlags(MANIFESTS_OPTIONS, argv, environmentOf());
+    let text = '';
+    assert.ok(PROGRAM.deploy);
+    const program = { ...PROGRAM, webhooks };
+    await manifests(program, PROGRAM.deploy, values, { print: (line) => (text += line) });
+    return text;
+  };
+
+  test('can be applied, and applied again without a change', async () => {
+    const server = new ApiServer();
+    const client = new HttpClient({ handler: server.handler, server: 'in-process' });
+    const text = await withWebhooks('--only=namespace,rbac,webhook,manager', '--namespace=ops');
+    const wanted = parseManifests([{ source: 'manifests', text }]);
+    const apply = async () => {
+      const results: string[] = [];
+      for await (const result of applyManifests(client, wanted)) {
+        const { kind, metadata } = result.manifest.object;
+        if (result.kind === 'rejected') assert.fail(`${kind}: ${result.rejection.message}`);
+        const key = [metadata.namespace, metadata.name].filter(Boolean).join('/');
+        if (/webhook|Policy/i.test(kind + metadata.name))
+          results.push(`${kind} ${key} ${result.change}`);
+      }
+      return results;
+    };
+    const objects = [
+      'Role ops/crd-controller-webhook',
+      'RoleBinding ops/crd-controller-webhook',
+      'ClusterRole crd-controller-webhook',
+      'ClusterRoleBinding crd-controller-webhook',
+      'Service ops/crd-controller-webhook',
+      'MutatingWebhookConfiguration crd-controller',
+      'ValidatingWebhookConfiguration crd-controller',
+      'ValidatingAdmissionPolicy crd-controller.v1.counts.demo.mark8s.io',
+      'ValidatingAdmissionPolicyBinding crd-controller.v1.counts.demo.mark8s.io',
+    ];
+    assert.deepEqual(
+      await apply(),
+      objects.map((object) => `${object} created`),
+    );
+    assert.deepEqual(
+      await apply(),
+      objects.map((object) => `${object} unchanged`),
+    );
+    const role = await client.get(ROLES, { namespace: 'ops', name: 'crd-controller-webhook' });
+    assert.deepEqual(
+      role.rules?.map(({ resources, resourceNames = [] }) => [resources, resourceNames]),
+      [
+        [['secrets'], ['crd-controller-webhook-certificate']],
+        [['secrets'], []],
+      ],
+    );
+  });
+
+  test('have the conversion and the rules of the CRD, and the port of the Deployment', async () => {
+    const text = await withWebhooks('--only=crds,manager', '--controllers=count,foo');
+    const [count, foo, ...others] = parseAllDocuments(text).map((document) => document.toJS());
+    const deployment = others.find(({ kind }) => kind === 'Deployment');
+    assert.deepEqual(count.spec.conversion.webhook.clientConfig.service, {
+      name: 'crd-controller-webhook',
+      namespace: 'crd-controller-system',
+      path: '/convert',
+      port: 443,
+    });
+    const [{ schema }] = count.spec.versions;
+    assert.deepEqual(schema.openAPIV3Schema['x-kubernetes-validations'], [
+      { rule: 'self.spec.count < 9' },
+    ]);
+    assert.equal(foo.spec.conversion, undefined);
+    const { ports } = deployment.spec.template.spec.containers[0];
+    assert.deepEqual(ports.at(-1), { name: 'webhook', containerPort: 9443 });
   });
 });
 
