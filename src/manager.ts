@@ -30,6 +30,7 @@ export type {
   OpenTelemetrySpan,
   OpenTelemetryTracer,
 } from './util/open-telemetry.ts';
+export type { WebhookServing, WebhookServingOptions } from './manager/webhook-serving.ts';
 export { withSyncBarrier } from './manager/sync-barrier.ts';
 export type { LogFields } from './util/logger.ts';
 export { AbruptStop } from './util/runnable.ts';

@@ -13,7 +13,7 @@ import type {
   ControllerManagerOptions,
   ControllerProgram,
 } from '../manager/run-controllers.ts';
-import type { CertificateSource } from '../serving/serving-certificate.ts';
+import type { WebhookServingOptions } from '../manager/webhook-serving.ts';
 import type { HealthCheck } from '../serving/health-checks.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Exposition } from '../metrics/registry.ts';
@@ -56,8 +56,8 @@ export interface DaemonDeps {
   readonly singlePass?: SinglePass | undefined;
   /** Required if `config` has an endpoint with authentication. */
   readonly secure?: SecureServing | undefined;
-  /** Required if `config.webhooks` is set. */
-  readonly webhookCertificate?: CertificateSource | undefined;
+  /** Namespace, certificate, and a client behind no fence. Required if `config.webhooks` is set. */
+  readonly webhookServer?: Pick<WebhookServingOptions, 'certificate' | 'namespace' | 'client'>;
   /** Changed by `/debug/flags/v`. */
   readonly logLevel?: LogLevel | undefined;
   /** Freezes cached objects; for tests. */
@@ -97,6 +97,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
   const history = config.debugBindAddress ? new SyncHistory() : undefined;
   const manager = controllerManager({
     client,
+    name: deps.program.name,
     clock,
     log,
     random,
@@ -141,7 +142,7 @@ function buildControllers(
 
 /** Returns the options of `controllerManager` for the webhooks of the program. */
 function webhooks(
-  { program: { webhooks: declared }, webhookCertificate: certificate }: DaemonDeps,
+  { program: { webhooks: declared }, webhookServer }: DaemonDeps,
   { webhooks, serving, namespaces, flags }: DaemonConfig,
 ): Pick<ControllerManagerOptions, 'webhooks' | 'webhookServer'> {
   if (!declared || !webhooks) return {};
@@ -150,7 +151,7 @@ function webhooks(
   return {
     webhooks:
       typeof declared === 'function' ? (kit) => declared(kit, { namespaces, flags }) : declared,
-    ...(certificate && { webhookServer: { bindAddress, certificate, minVersion, ciphers, http2 } }),
+    webhookServer: { bindAddress, minVersion, ciphers, http2, ...webhookServer },
   };
 }
 
@@ -174,7 +175,7 @@ function servers(
       livez: [eventLoop.check, clockSkewCheck(clock), ...leaderElectionChecks(program)],
       readyz: [
         ...informerHealthChecks(() => program.informers.informers, clock),
-        ...(program.webhookServer ? [program.webhookServer.readiness] : []),
+        ...(program.webhooks?.readiness ?? []),
         { name: 'shutdown', check: () => (program.stopping.aborted ? 'shutting down' : undefined) },
       ],
     },

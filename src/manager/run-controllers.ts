@@ -38,8 +38,8 @@ import type { Pages } from '../serving/routes.ts';
 import type { SinglePass } from './single-pass.ts';
 import type { OpenTelemetryApi } from '../util/open-telemetry.ts';
 import { terminationSignal } from './signals.ts';
-import { WebhookServer } from '../webhook/webhook-server.ts';
-import type { WebhookServerOptions } from '../webhook/webhook-server.ts';
+import { webhookServing } from './webhook-serving.ts';
+import type { WebhookServing, WebhookServingOptions } from './webhook-serving.ts';
 import type { Webhooks } from '../webhook/webhooks.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
@@ -114,7 +114,7 @@ export interface ControllerProgram {
   /** Aborts when the program starts to stop. */
   readonly stopping: AbortSignal;
   /** The server of webhooks; undefined if there is none. Add its `readiness` to the checks of `/readyz`. */
-  readonly webhookServer: WebhookServer | undefined;
+  readonly webhooks: Pick<WebhookServing, 'server' | 'readiness'> | undefined;
 }
 
 /** Options of `controllerManager`. */
@@ -198,10 +198,10 @@ export interface ControllerManagerOptions {
    */
   readonly webhooks?: Webhooks | ((kit: ControllerKit) => Webhooks) | undefined;
   /**
-   * Certificate and address of the webhooks. Required if `webhooks` is set.
-   * @default none
+   * Address and certificate of the webhooks.
+   * @default port 9443, with a certificate of its own in a Secret, which needs `name`
    */
-  readonly webhookServer?: WebhookServerOptions | undefined;
+  readonly webhookServer?: WebhookServingOptions | undefined;
   /**
    * Freezes cached objects, so that changing one throws. For tests.
    * @default false
@@ -294,7 +294,7 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
     forCluster: (name, remote) => remotes.kit(kit, name, remote),
   };
   const controllers = options.controllers(kit);
-  const webhookServer = webhookServerOf(options, kit);
+  const webhooks = servingOf(options, kit, given.client);
   const clusters = remotes.close();
   const leadership = coordination?.leadership;
   const manager = new Manager({ clock, log }, { gracefulShutdownTimeoutMs, leadership });
@@ -310,13 +310,13 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
       return leases.all;
     },
     stopping: manager.stopping,
-    webhookServer,
+    webhooks,
   };
   // Shards have a barrier of their own, one for each shard.
   const needsBarrier = coordination && !coordination.sharding;
   manager
     .add('servers', ...(options.servers?.(program) ?? []), ...serveDebug(program))
-    .add('servers', ...(webhookServer ? [webhookServer] : []))
+    .add('servers', ...(webhooks?.servers ?? []))
     .add('caches', informers, ...clusters.map((cluster) => cluster.informers))
     .add('events', events, ...clusters.map((cluster) => cluster.events));
   for (const controller of controllers) {
@@ -324,35 +324,30 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
       ? withSyncBarrier(controller, { clock, log, random })
       : controller;
     const measured = metrics ? withRunningMetric(runnable, metrics.manager) : runnable;
-    manager.add('controllers', terms ? inTerms(controller, measured, terms) : measured);
+    const restart = () => controller.restart();
+    manager.add('controllers', terms ? inTerms(measured, terms, restart) : measured);
+  }
+  for (const runnable of webhooks?.leader ?? []) {
+    manager.add('controllers', terms ? inTerms(runnable, terms) : runnable);
   }
   if (singlePass) manager.add('controllers', stopAfterPass(singlePass, manager));
   return manager;
 }
 
-/** @throws {TypeError} if webhooks have no certificate */
-function webhookServerOf(
-  { webhooks, webhookServer, singlePass }: ControllerManagerOptions,
+/** Returns the server of the program's webhooks, if it has any. */
+function servingOf(
+  { webhooks, webhookServer, singlePass, name }: ControllerManagerOptions,
   kit: ControllerKit,
-): WebhookServer | undefined {
+  client: Client,
+): WebhookServing | undefined {
   if (!webhooks) return undefined;
-  const { clock, tracing, metrics } = kit;
-  const log = kit.log.named('webhook');
   // The API server must not get answers of a program that only shows what it would do, or that ends.
   if (kit.client.isDryRun || singlePass) {
-    log.info('Not serving webhooks in a dry run or single pass');
+    kit.log.info('Not serving webhooks in a dry run or single pass');
     return undefined;
   }
-  if (!webhookServer) {
-    throw new TypeError('webhooks need a certificate: set webhookServer.certificate');
-  }
   const declared = typeof webhooks === 'function' ? webhooks(kit) : webhooks;
-  return new WebhookServer(declared, webhookServer, {
-    clock,
-    log,
-    tracing,
-    metrics: metrics?.webhook,
-  });
+  return webhookServing(declared, webhookServer ?? {}, { kit, name, client });
 }
 
 /** Sets the metric of running controllers while `controller` runs. */
@@ -372,14 +367,18 @@ function withRunningMetric(controller: Runnable, metrics: ManagerMetrics): Runna
   };
 }
 
-/** Runs `runnable`, which is or wraps `controller`, in each term. */
-function inTerms(controller: Controller, runnable: Runnable, terms: LeaderTerms): Runnable {
+/**
+ * Runs `runnable` in each term.
+ *
+ * @param restart called at the end of a term, if the program does not stop
+ */
+function inTerms(runnable: Runnable, terms: LeaderTerms, restart?: () => void): Runnable {
   return {
     name: runnable.name,
     run: (signal) =>
       terms.during((end) => {
-        const restart = () => void (signal.aborted || controller.restart());
-        end.addEventListener('abort', restart, { once: true });
+        const ended = () => void (signal.aborted || restart?.());
+        end.addEventListener('abort', ended, { once: true });
         return runnable.run(end);
       }, signal),
   };

@@ -16,7 +16,9 @@ import { leaseNamespace } from '../run-config.ts';
 import { droppedLogLines } from '../logs/logging.ts';
 import { loadBuilders } from '../program.ts';
 import type { CommandContext, ProgramOptions } from '../program.ts';
-import type { RunConfig } from '../run-config.ts';
+import type { RunConfig, WebhooksConfig } from '../run-config.ts';
+import type { ClusterConfig } from '../../client/kube-config/cluster-config.ts';
+import type { WebhookServingOptions } from '../../manager/webhook-serving.ts';
 import { collectStartGarbage } from '../start-garbage.ts';
 
 /** Time after which the start is over, in milliseconds. */
@@ -36,6 +38,25 @@ async function openTelemetry(): Promise<OpenTelemetryApi> {
       { cause: error },
     );
   }
+}
+
+/**
+ * Returns the certificate in the configured files, or the namespace of a certificate of its own.
+ *
+ * @throws {UsageError} if there is neither
+ */
+async function webhookIdentity(
+  { certificate }: WebhooksConfig,
+  { namespace, namespaceIsAssumed, source }: ClusterConfig,
+  deps: Parameters<typeof certificateFiles>[1],
+): Promise<Pick<WebhookServingOptions, 'certificate' | 'namespace'>> {
+  if (certificate) {
+    return { certificate: await certificateFiles(certificate, deps, '--webhook-cert-path') };
+  }
+  if (!namespaceIsAssumed) return { namespace };
+  throw new UsageError(
+    `the webhooks need a namespace for the Secret of their certificate, and ${source} has none: set --webhook-cert-path, or disable them with --webhook-bind-address=0`,
+  );
 }
 
 /**
@@ -77,15 +98,14 @@ export async function runController(
   });
   const host = environment['POD_NAME'] ?? hostname();
   const certificate = await servingCertificate(config.serving, { clock, log, host });
-  const webhookFiles = config.webhooks?.certificate;
-  if (config.webhooks && !webhookFiles) {
-    throw new UsageError(
-      'the webhooks need --webhook-cert-path: or disable them with --webhook-bind-address=0',
-    );
-  }
-  const webhookCertificate =
-    webhookFiles && (await certificateFiles(webhookFiles, { clock, log }, '--webhook-cert-path'));
   const reviews = connectCluster(cluster, { ...common, userAgent: `${agent}/access-reviews` });
+  const webhookServer =
+    config.webhooks && !config.isDryRun && !config.isOnce
+      ? {
+          client: reviews.client,
+          ...(await webhookIdentity(config.webhooks, cluster, { clock, log })),
+        }
+      : undefined;
   const lease = leaderElection && {
     namespace: leaseNamespace(leaderElection, cluster),
     // A connection of its own: client-side rate limits and slow responses must not delay renewals.
@@ -127,7 +147,7 @@ export async function runController(
         reviewer: reviews.client,
         certificate,
       },
-      webhookCertificate,
+      ...(webhookServer && { webhookServer }),
       singlePass,
       tracing: program.tracing ?? (config.isTraced ? await openTelemetry() : undefined),
       leadership: lease && {

@@ -270,7 +270,7 @@ export const WEBHOOK_OPTIONS = {
       default: ':9443',
     }),
     'webhook-cert-path': textOption({
-      help: 'Directory of the serving certificate of the webhooks, reloaded when it changes',
+      help: 'Directory of the serving certificate of the webhooks, reloaded when it changes. Default: a certificate of its own, in a Secret',
       completion: 'folder',
     }),
     'webhook-cert-name': textOption({

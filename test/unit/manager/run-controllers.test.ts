@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { ApiError } from '../../../src/api/api-error.ts';
-import { CONFIG_MAPS, EVENTS, LEASES, NAMESPACES, PODS } from '../../../src/api/builtin.ts';
+import {
+  CONFIG_MAPS,
+  EVENTS,
+  LEASES,
+  NAMESPACES,
+  PODS,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+} from '../../../src/api/builtin.ts';
 import { keyOf } from '../../../src/api/object-key.ts';
 import type { ObjectKey } from '../../../src/api/object-key.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
@@ -12,7 +19,7 @@ import { HttpClient } from '../../../src/client/http-client.ts';
 import { isWriteFenced, WriteFence } from '../../../src/client/write-fence.ts';
 import { Controller } from '../../../src/manager/controller.ts';
 import { predicates } from '../../../src/manager/predicate.ts';
-import { runControllers } from '../../../src/manager/run-controllers.ts';
+import { controllerManager, runControllers } from '../../../src/manager/run-controllers.ts';
 import type {
   ControllerKit,
   ControllerManagerOptions,
@@ -22,7 +29,8 @@ import { metricsOf } from '../../../src/metrics/metrics.ts';
 import { createRegistry, expose } from '../../../src/metrics/registry.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
-import { selfSignedCertificate } from '../../../src/serving/serving-certificate.ts';
+import { webhookObjects } from '../../../src/webhook/install.ts';
+import { webhookNames } from '../../../src/webhook/manifests.ts';
 import { Webhooks } from '../../../src/webhook/webhooks.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 import { done } from '../../../src/workqueue/outcome.ts';
@@ -363,23 +371,19 @@ test('runs the same controller for several clusters, with names, events and metr
   assert.throws(() => kits[0]?.forCluster('d', client), /call it in the option controllers/);
 });
 
-test('serves webhooks in each replica, also in a standby, and not in a dry run', async (context) => {
+test('serves webhooks in each replica with a shared certificate, and not in a dry run', async (context) => {
   const { clock, client, clientWith, run } = newFixture(context);
   const programs: ControllerProgram[] = [];
   const { log, lines } = recordingLogger([], 0);
+  const webhooks = new Webhooks().validates(PODS, () => []);
   const start = (identity: string, of?: Client) => {
     const fence = new WriteFence();
     const options: Omit<ControllerManagerOptions, 'client'> = {
+      name: 'web',
       log,
       controllers: () => [],
-      webhooks: (kit) =>
-        new Webhooks().validates(PODS, async () => {
-          await kit.client.list(PODS);
-        }),
-      webhookServer: {
-        bindAddress: '127.0.0.1:0',
-        certificate: selfSignedCertificate({ clock, dnsNames: [] }),
-      },
+      webhooks: () => webhooks,
+      webhookServer: { bindAddress: '127.0.0.1:0', namespace: 'default', client },
       leaderElection: { client, fence, identity, namespace: 'default', name: 'web' },
       servers: (program) => {
         programs.push(program);
@@ -388,19 +392,37 @@ test('serves webhooks in each replica, also in a standby, and not in a dry run',
     };
     run(options, of ?? clientWith(fence));
   };
+  for (const object of webhookObjects(webhooks.entries(), webhookNames('web', 'default'))) {
+    if (object.kind === 'Service') continue;
+    await client.create(VALIDATING_WEBHOOK_CONFIGURATIONS, object);
+  }
   start('a');
   start('b');
-  await clock.advance(3000);
-  const [leader, standby] = programs.map(({ webhookServer }) => webhookServer);
+  for (let times = 0; times < 60; times++) await clock.advance(100);
+  const [leader, standby] = programs.map((program) => program.webhooks);
   assert.ok(leader && standby);
-  assert.equal(new Set([await leader.listening, await standby.listening]).size, 2);
-  assert.equal(standby.readiness.check(), undefined);
-  start('c', dryRunClient(client, log));
-  assert.equal(programs[2]?.webhookServer, undefined);
-  assert.ok(lines.some(({ message }) => message.startsWith('Not serving webhooks')));
-  const controllers = () => [];
-  await assert.rejects(
-    runControllers({ client, clock, controllers, webhooks: new Webhooks() }, context.signal),
-    /set webhookServer\.certificate/,
+  assert.notEqual(await leader.server.listening, await standby.server.listening);
+  for (let times = 0; times < 60; times++) await clock.advance(100);
+  assert.deepEqual(
+    [...leader.readiness, ...standby.readiness].map(({ check }) => check()),
+    [undefined, undefined, undefined, undefined],
   );
+  const { webhooks: configured } = await client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, {
+    name: 'web',
+  });
+  assert.ok(configured?.[0]?.clientConfig.caBundle);
+  start('c', dryRunClient(client, log));
+  assert.equal(programs[2]?.webhooks, undefined);
+  assert.ok(lines.some(({ message }) => message.startsWith('Not serving webhooks')));
+});
+
+test('rejects webhooks without the name and the namespace of their Secret, and serves none without functions', async () => {
+  const client = new HttpClient({ handler: new ApiServer().handler, server: 'https://test' });
+  const webhooks = new Webhooks().validates(PODS, () => []);
+  const build = (options: Partial<ControllerManagerOptions>) => () =>
+    controllerManager({ client, controllers: () => [], webhooks, ...options });
+  assert.throws(build({}), /set the option name/);
+  assert.throws(build({ name: 'web' }), /set webhookServer\.namespace/);
+  assert.throws(build({ webhookServer: { adress: ':1' } as object }), TypeError);
+  build({ webhooks: new Webhooks() })();
 });
