@@ -21,6 +21,7 @@ import { CrdLifecycle, withCrdRules } from './crd-lifecycle.ts';
 import type { AuditOptions } from './audit.ts';
 import { Auditor } from './audit.ts';
 import { ClientCertificates } from './client-certificates.ts';
+import type { StoredObject } from './resource-definition.ts';
 import { ConnectionReset, Faults } from './faults.ts';
 import { listenHttps } from './https-listener.ts';
 import { kubeconfigOf } from './kubeconfig.ts';
@@ -374,6 +375,20 @@ export class ApiServer {
   /** Revision of the last write. */
   get revision(): number {
     return this.#store.revision;
+  }
+
+  /** Number of objects of each resource that has any. */
+  get counts(): readonly {
+    readonly group: string;
+    readonly resource: string;
+    readonly number: number;
+  }[] {
+    return this.#store.counts();
+  }
+
+  /** Returns the stored objects of a resource, without a request. */
+  objects(group: string, plural: string): readonly StoredObject[] {
+    return this.#store.collection({ group, plural }).list();
   }
 
   /** Number of open watches. */

@@ -31,6 +31,7 @@ import {
   EventLoopMonitor,
   informerHealthChecks,
 } from '../serving/health-checks.ts';
+import type { HttpServerRoutes } from '../serving/routes.ts';
 import { newProfiling } from '../serving/profiling.ts';
 import { reportPage } from '../serving/debug-pages.ts';
 
@@ -60,6 +61,11 @@ export interface DaemonDeps {
   readonly webhookServer?: Pick<WebhookServingOptions, 'certificate' | 'namespace' | 'client'>;
   /** Changed by `/debug/flags/v`. */
   readonly logLevel?: LogLevel | undefined;
+  /**
+   * Further debug pages and settings.
+   * @default none
+   */
+  readonly debugRoutes?: Required<Pick<HttpServerRoutes, 'pages' | 'settings'>> | undefined;
   /** Freezes cached objects; for tests. */
   readonly freeze?: boolean;
 }
@@ -191,10 +197,14 @@ function servers(
           redact: redactText,
         }),
         ...reportPage(redactText),
+        ...(deps.debugRoutes?.pages ?? []),
       ]),
       // `top` reads the metrics from the same address.
       ...exposition,
-      ...(logLevel && { settings: debugFlags(logLevel) }),
+      settings: new Map([
+        ...(logLevel ? debugFlags(logLevel) : []),
+        ...(deps.debugRoutes?.settings ?? []),
+      ]),
     },
     profiling: profiling && { downloads: profiling.downloads },
   };

@@ -11,6 +11,7 @@ import { systemClock } from '../util/clock.ts';
 import type { ApiServerMetrics } from '../metrics/api-server-metrics.ts';
 import type { Logger } from '../util/logger.ts';
 import { goQuote } from '../util/go-quote.ts';
+import { CLUSTER_CONTROLLERS_AGENT, clusterPages } from './cluster-pages.ts';
 import { pathError, UsageError } from './errors.ts';
 import type { ServerIdentity } from './kubeconfig-file.ts';
 
@@ -58,6 +59,8 @@ export interface EmbeddedCluster {
   readonly requests: number;
   /** Number of the last write; unchanged while nothing is written. */
   readonly revision: number;
+  /** Returns debug pages about the objects and requests, and switches for faults. Call it once. */
+  debugRoutes(): ReturnType<typeof clusterPages>;
   /** Returns a client with its own connections. */
   connect(userAgent: string): ClusterConnection;
   /** Runs the controllers of a cluster until `signal` aborts. */
@@ -104,6 +107,7 @@ export async function startEmbeddedCluster(
   return {
     url: endpoint.url,
     kubeconfig: endpoint.kubeconfig(),
+    debugRoutes: () => clusterPages(server, endpoint.url),
     get requests() {
       return server.requests.count();
     },
@@ -117,7 +121,7 @@ export async function startEmbeddedCluster(
       const client = new HttpClient({
         handler: delayWrites(server.handler),
         server: endpoint.url,
-        userAgent: 'cluster-controllers',
+        userAgent: CLUSTER_CONTROLLERS_AGENT,
         clock: systemClock,
         log,
       });

@@ -145,17 +145,9 @@ function server(
   { routes, isSecure }: Endpoint,
 ): Runnable {
   const options = { name: 'endpoints', bindAddress, routes };
-  const http = new HttpServer({ log }, isSecure ? { ...options, ...protection() } : options);
-  return {
-    name: http.name,
-    run: async (signal) => {
-      try {
-        await http.run(signal);
-      } catch (error) {
-        throw isAddressError(error) ? new UsageError(messageOf(error), { cause: error }) : error;
-      }
-    },
-  };
+  return withUsageErrors(
+    new HttpServer({ log }, isSecure ? { ...options, ...protection() } : options),
+  );
 
   function protection() {
     if (!secure)
@@ -165,6 +157,20 @@ function server(
     const { isMetricsSecure: _, ...tls } = { ...serving };
     return { authorizer, tls: { ...tls, certificate } };
   }
+}
+
+/** Runs a server, and reports an address that cannot be used as a `UsageError`. */
+export function withUsageErrors(server: HttpServer): Runnable {
+  return {
+    name: server.name,
+    run: async (signal) => {
+      try {
+        await server.run(signal);
+      } catch (error) {
+        throw isAddressError(error) ? new UsageError(messageOf(error), { cause: error }) : error;
+      }
+    },
+  };
 }
 
 function isAddressError(error: unknown): boolean {

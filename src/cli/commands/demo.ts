@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { EVENTS } from '../../api/builtin.ts';
 import type { Logger } from '../../util/logger.ts';
 import { systemClock } from '../../util/clock.ts';
@@ -10,6 +13,8 @@ import { DemoPrinter } from '../demo/demo-printer.ts';
 import type { Scenario } from '../demo/scenario.ts';
 import { selectScenarios, ScenarioRunner } from '../demo/scenario-runner.ts';
 import { observedKinds, Observer, recordings } from '../demo/observer.ts';
+import type { DaemonDeps } from '../daemon.ts';
+import { debugPage } from '../../serving/page/debug-page.ts';
 import type { EmbeddedCluster } from '../embedded-cluster.ts';
 import { startEmbeddedCluster } from '../embedded-cluster.ts';
 import { EXIT_FAILURE, EXIT_OK } from '../errors.ts';
@@ -48,7 +53,8 @@ export async function demo(
   try {
     const kubeconfig = await temporaryKubeconfig(cluster.kubeconfig);
     try {
-      const demoRun = { cluster, kubeconfig: kubeconfig.path, printer, scenarios, context };
+      const web = flags.web ? { port: flags['web-port'] || (await freePort()) } : undefined;
+      const demoRun = { cluster, kubeconfig: kubeconfig.path, printer, scenarios, web, context };
       await runAll(
         [
           // The demo shows the events of its own controllers.
@@ -79,6 +85,8 @@ interface DemoRun {
   readonly printer: DemoPrinter;
   readonly scenarios: readonly Scenario[];
   readonly keep: boolean;
+  /** Port of the page for a browser; undefined without one. */
+  readonly web: { readonly port: number } | undefined;
   readonly context: CommandContext;
 }
 
@@ -112,7 +120,7 @@ async function runScenarios(demoRun: DemoRun, signal: AbortSignal): Promise<void
 }
 
 async function runScenariosWithDaemon(
-  { printer, scenarios, keep, kubeconfig, context }: DemoRun,
+  { cluster, printer, scenarios, keep, kubeconfig, web, context }: DemoRun,
   runner: ScenarioRunner,
   observer: Observer,
   signal: AbortSignal,
@@ -122,14 +130,16 @@ async function runScenariosWithDaemon(
   const args = [
     `--kubeconfig=${kubeconfig}`,
     `--controllers=${scenarios.map(({ name }) => name).join(',')}`,
+    ...(web ? [`--debug-bind-address=127.0.0.1:${web.port}`] : []),
   ];
   let stopMs = 0;
   printer.heading('Start the daemon, as in production');
   printer.command(`crd-controller ${args.join(' ')}`);
+  if (web) context.print(`Open http://127.0.0.1:${web.port}/debug/ in a browser.`);
   await runAll(
     [
       (ended) => observer.run(ended),
-      (ended) => runDaemon(context, args, log, ended),
+      (ended) => runDaemon(context, args, { log, debugRoutes: web && pageOf(cluster) }, ended),
       async (ended) => {
         const succeeded = await runner.run(ended);
         if (succeeded && keep && (await runner.applySamples(ended))) {
@@ -156,11 +166,30 @@ async function runScenariosWithDaemon(
 async function runDaemon(
   { program }: CommandContext,
   args: readonly string[],
-  log: Logger,
+  { log, debugRoutes }: { readonly log: Logger } & Pick<DaemonDeps, 'debugRoutes'>,
   signal: AbortSignal,
 ): Promise<void> {
   const flags = parseFlags(runOptions(program), args, { variables: {}, prefix: '' });
-  await runController(program, runConfig(flags, program), { log, signal, environment: {} });
+  await runController(program, runConfig(flags, program), {
+    log,
+    signal,
+    environment: {},
+    debugRoutes,
+  });
+}
+
+/** The page shows the controllers and the cluster. */
+function pageOf(cluster: EmbeddedCluster): DaemonDeps['debugRoutes'] {
+  const { pages, settings } = cluster.debugRoutes();
+  return { pages: new Map([...pages, ...debugPage(['controllers', 'cluster'])]), settings };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
 }
 
 /**

@@ -9,6 +9,7 @@ import type { OpenTelemetryApi } from '../../util/open-telemetry.ts';
 import { SinglePass } from '../../manager/single-pass.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
 import { daemon } from '../daemon.ts';
+import type { DaemonDeps } from '../daemon.ts';
 import { certificateFiles, servingCertificate } from '../endpoints.ts';
 import { EXIT_FAILURE, EXIT_OK, UsageError } from '../errors.ts';
 import { leaseTimeoutMs, newIdentity } from '../../leaderelection/leader-elector-options.ts';
@@ -73,8 +74,10 @@ export async function runController(
     logLevel,
     signal,
     environment,
+    debugRoutes,
   }: Pick<CommandContext, 'log' | 'signal' | 'environment'> &
-    Partial<Pick<CommandContext, 'logLevel'>>,
+    Partial<Pick<CommandContext, 'logLevel'>> &
+    Pick<DaemonDeps, 'debugRoutes'>,
 ): Promise<number> {
   const clock = systemClock;
   const registry = createRegistry({ processMetrics: true });
@@ -143,6 +146,7 @@ export async function runController(
       random: Math.random,
       host,
       logLevel,
+      debugRoutes,
       secure: {
         reviewer: reviews.client,
         certificate,

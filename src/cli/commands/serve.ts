@@ -20,7 +20,12 @@ import type { OptionValues } from '../flags/option.ts';
 import type { SERVE_OPTIONS } from '../flags/options.ts';
 import { apiServerMetrics } from '../../metrics/api-server-metrics.ts';
 import { createRegistry } from '../../metrics/registry.ts';
+import { HttpServer } from '../../serving/http-server.ts';
+import { debugPage } from '../../serving/page/debug-page.ts';
 import { untilAborted } from '../../util/abort.ts';
+import type { Logger } from '../../util/logger.ts';
+import { runAll } from '../../util/runnable.ts';
+import { withUsageErrors } from '../endpoints.ts';
 
 /**
  * Serves until the process is stopped. Listens only after the kubeconfig files were validated. If a
@@ -71,9 +76,14 @@ export async function serve(
   const stop = new AbortController();
   const ended = AbortSignal.any([signal, stop.signal]);
   // Controllers run while manifests are loaded, because Pods need ServiceAccounts.
-  const running = withoutControllers
-    ? untilAborted(ended)
-    : cluster.runControllers(ended, { controllers });
+  const running = runAll(
+    [
+      (end) =>
+        withoutControllers ? untilAborted(end) : cluster.runControllers(end, { controllers }),
+      ...(flags.web ? [(end: AbortSignal) => runPage(cluster, flags, { log, print }, end)] : []),
+    ],
+    ended,
+  );
   running.catch(() => stop.abort());
   try {
     const code = manifests.length === 0 ? EXIT_OK : await load(manifests, cluster, context);
@@ -92,6 +102,25 @@ export async function serve(
     await cluster.close();
   }
   return EXIT_OK;
+}
+
+/** Serves the page about the cluster, and prints its address. */
+async function runPage(
+  cluster: EmbeddedCluster,
+  { 'web-port': port }: Pick<OptionValues<typeof SERVE_OPTIONS>, 'web-port'>,
+  { log, print }: { readonly log: Logger; readonly print: (text: string) => void },
+  signal: AbortSignal,
+): Promise<void> {
+  const { pages, settings } = cluster.debugRoutes();
+  const routes = { pages: new Map([...pages, ...debugPage(['cluster'])]), settings };
+  const server = new HttpServer(
+    { log },
+    { name: 'page', bindAddress: `127.0.0.1:${port}`, routes },
+  );
+  void server.listening.then((address) =>
+    print(`The cluster in a browser: http://${address}/debug/`),
+  );
+  await withUsageErrors(server).run(signal);
 }
 
 /** Applies manifests like `apply`, and takes over fields of other managers. */

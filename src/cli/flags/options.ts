@@ -445,6 +445,19 @@ export const MIGRATE_OPTIONS = {
   ),
 } as const;
 
+/** Flags of commands that serve a page for a browser. */
+const WEB_OPTIONS = {
+  web: booleanOption({
+    help: 'Serve a page for a browser, on a loopback address, that shows the cluster and can inject faults',
+  }),
+  'web-port': integerOption({
+    help: 'Port of the page of --web; 0 selects a free port',
+    default: 0,
+    min: 0,
+    max: 65_535,
+  }),
+} as const;
+
 /** Flags of `serve`. */
 export const SERVE_OPTIONS = {
   ...COMMON_OPTIONS,
@@ -478,6 +491,7 @@ export const SERVE_OPTIONS = {
     'no-cluster-controllers': booleanOption({
       help: 'Serve the API only, without garbage collector, scheduler and simulated kubelet',
     }),
+    ...WEB_OPTIONS,
   }),
   ...optionGroup(
     'Server',
@@ -513,6 +527,7 @@ export const DEMO_OPTIONS = {
   ),
   ...optionGroup('Other', {
     keep: booleanOption({ help: 'Keep running at the end, with a kubeconfig for kubectl' }),
+    ...WEB_OPTIONS,
   }),
 } as const;
 

@@ -1,5 +1,7 @@
 import type { ObjectReport } from '../../object-page.ts';
 import type { KeysReport, WhyReport } from '../../queue-pages.ts';
+import type { ClusterReport } from '../cluster-report.ts';
+import { clusterOf } from './cluster.ts';
 import { h, render } from './dom.ts';
 import type { Content, Element_ } from './dom.ts';
 import { duration } from './format.ts';
@@ -11,7 +13,7 @@ import { overviewOf, roleOf } from './overview.ts';
 import { keyText, overviewText } from './report.ts';
 import { linkTo, parseRoute } from './route.ts';
 import type { Route } from './route.ts';
-import { fetchJson, fetchSnapshot, StatusError } from './source.ts';
+import { fetchJson, fetchSnapshot, put, StatusError } from './source.ts';
 import { badge } from './table.ts';
 
 /** Time between two updates, and the longest one while the program does not respond, in milliseconds. */
@@ -23,12 +25,28 @@ type Connection =
   | { readonly state: 'loading' | 'live' }
   | { readonly state: 'lost' | 'forbidden'; readonly sinceMs: number; readonly reason: string };
 
+/** Parts of the page that the program has. */
+const parts = (document.documentElement.dataset['parts'] ?? '').split(' ');
+const hasControllers = parts.includes('controllers');
+const hasCluster = parts.includes('cluster');
+
+const VIEWS: readonly (readonly [view: string, title: string])[] = [
+  ...(hasControllers
+    ? ([
+        ['', 'Overview'],
+        ['keys', 'Keys'],
+      ] as const)
+    : []),
+  ...(hasCluster ? ([['cluster', 'Cluster']] as const) : []),
+];
+
 const monitor = new Monitor();
 let route: Route = parseRoute(location.hash);
 let connection: Connection = { state: 'loading' };
 let isPaused = false;
 let notice = '';
 let keys: KeysReport | undefined;
+let cluster: ClusterReport | undefined;
 /** Data of the key in the route. */
 let shownKey: { readonly link: string; readonly data: KeyData } | undefined;
 let copied = '';
@@ -39,11 +57,8 @@ async function update(): Promise<void> {
   window.clearTimeout(timer);
   if (!isPaused && !document.hidden) {
     try {
-      const snapshot = await fetchSnapshot();
-      if (route.view === 'keys') keys = await fetchJson<KeysReport>('keys');
-      if (route.view === 'key') await updateKey(Date.parse(snapshot.status.now));
-      if (monitor.record(snapshot)) notice = 'The program restarted.';
-      else if (connection.state === 'lost') notice = 'The program responds again.';
+      await load();
+      if (connection.state === 'lost' && notice === '') notice = 'The program responds again.';
       connection = { state: 'live' };
       failures = 0;
     } catch (error) {
@@ -57,6 +72,35 @@ async function update(): Promise<void> {
     () => void update(),
     Math.min(MAX_INTERVAL_MS, INTERVAL_MS * 2 ** Math.max(0, failures - 1)),
   );
+}
+
+/** Loads what the route shows. */
+async function load(): Promise<void> {
+  if (isCluster()) cluster = await fetchJson<ClusterReport>('cluster');
+  if (!hasControllers) return;
+  const snapshot = await fetchSnapshot();
+  if (monitor.record(snapshot)) notice = 'The program restarted.';
+  if (route.view === 'keys') keys = await fetchJson<KeysReport>('keys');
+  if (route.view === 'key') await updateKey(Date.parse(snapshot.status.now));
+}
+
+function isCluster(): boolean {
+  return hasCluster && (route.view === 'cluster' || !hasControllers);
+}
+
+/** Sets a fault switch, and shows its state. */
+function setFault(path: string, value: string): void {
+  void put(path, value).then(
+    () => update(),
+    (error: unknown) => {
+      notice = `The fault could not be set: ${messageOf(error)}`;
+      draw();
+    },
+  );
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 async function updateKey(nowMs: number): Promise<void> {
@@ -112,7 +156,12 @@ function header(): Element_ {
     'header',
     { key: 'header' },
     h('a', { class: 'skip', href: '#main', onclick: focusMain }, 'Skip to content'),
-    h('h1', {}, 'Controllers', latest && h('small', {}, ` ${latest.status.version}`)),
+    h(
+      'h1',
+      {},
+      hasControllers ? 'Controllers' : 'Cluster',
+      latest && h('small', {}, ` ${latest.status.version}`),
+    ),
     h(
       'div',
       { class: 'badges', role: 'status' },
@@ -120,19 +169,20 @@ function header(): Element_ {
       ' ',
       role && badge(role.tone, role.text, role.note),
     ),
-    h(
-      'form',
-      { role: 'search', 'aria-label': 'Find a key', class: 'find', onsubmit: find },
-      h('input', {
-        type: 'search',
-        name: 'key',
-        placeholder: 'namespace/name',
-        'aria-label': 'Key as namespace/name',
-        autocomplete: 'off',
-        spellcheck: 'false',
-      }),
-      h('button', { type: 'submit' }, 'Find'),
-    ),
+    hasControllers &&
+      h(
+        'form',
+        { role: 'search', 'aria-label': 'Find a key', class: 'find', onsubmit: find },
+        h('input', {
+          type: 'search',
+          name: 'key',
+          placeholder: 'namespace/name',
+          'aria-label': 'Key as namespace/name',
+          autocomplete: 'off',
+          spellcheck: 'false',
+        }),
+        h('button', { type: 'submit' }, 'Find'),
+      ),
     h('button', { type: 'button', onclick: () => void copy() }, copied || 'Copy as text'),
     h('span', { class: 'hidden', role: 'status' }, copied),
     h(
@@ -143,16 +193,10 @@ function header(): Element_ {
     h(
       'nav',
       { 'aria-label': 'Views' },
-      [
-        ['', 'Overview'],
-        ['keys', 'Keys'],
-      ].map(([view = '', title = '']) =>
-        h(
-          'a',
-          { href: linkTo(view), 'aria-current': route.view === view ? 'page' : undefined },
-          title,
-        ),
-      ),
+      VIEWS.map(([view, title]) => {
+        const isShown = view === 'cluster' ? isCluster() : view === route.view;
+        return h('a', { href: linkTo(view), 'aria-current': isShown && 'page' }, title);
+      }),
     ),
   );
 }
@@ -190,6 +234,7 @@ async function copy(): Promise<void> {
 
 function textOf(): string {
   const state = shownKey && shownState(shownKey.data, route.query['controller']);
+  if (isCluster()) return JSON.stringify(cluster, undefined, 2);
   if (route.view === 'key' && state) return keyText(route.query['key'] ?? '', state);
   const overview = monitor.overview();
   return overview ? overviewText(overview) : '';
@@ -234,6 +279,7 @@ function banner(): Content {
 }
 
 function content(): Content {
+  if (isCluster()) return clusterOf(cluster, route, setFault, go);
   const overview = monitor.overview();
   if (!overview) {
     return h(

@@ -370,7 +370,7 @@ function keyCards({ queues }: Overview): Element_[] {
         title: 'Last error',
         isWide: true,
         isSpare: true,
-        cell: ({ error = '' }) => h('span', { title: error }, error),
+        cell: ({ error = '–' }) => h('span', { title: error }, error),
       },
       failing,
       'No sync failed.',

@@ -23,12 +23,15 @@ const SRC = join(import.meta.dirname, '../../../../src');
 function servedPaths(): string[] {
   const files = globSync('{serving,cli}/**/*.ts', { cwd: SRC });
   const paths = files.flatMap((file) =>
-    [...readFileSync(join(SRC, file), 'utf8').matchAll(/\[\s*'(\/[\w/]*)',/g)].map(
+    [...readFileSync(join(SRC, file), 'utf8').matchAll(/\[\s*'(\/[\w/-]*)',/g)].map(
       ([, path = '']) => path,
     ),
   );
   return [...new Set([...paths, '/metrics'])].toSorted();
 }
+
+/** Paths about the embedded cluster, which the daemon does not serve. */
+const CLUSTER = /^\/debug\/(?:cluster|faults\/)/;
 
 /** Paths that need the profiler, which slows down its process. */
 const PROFILES = ['/debug/heapsnapshot', '/debug/pprof/heap', '/debug/pprof/profile'];
@@ -96,7 +99,7 @@ describe('every page of a daemon', () => {
   it('responds to local clients on a loopback address', async () => {
     await start('127.0.0.1:0');
     const paths = servedPaths();
-    for (const path of paths.filter((path) => !PROFILES.includes(path))) {
+    for (const path of paths.filter((path) => !PROFILES.includes(path) && !CLUSTER.test(path))) {
       const status = await statusOf(path, {});
       // A page with a required parameter responds with 400, and two addresses lead to /debug/.
       assert.ok([200, 308, 400].includes(status), `${path}: ${status}`);
@@ -123,7 +126,11 @@ describe('every page of a daemon', () => {
   it('rejects requests without a token on other addresses', async () => {
     await start('0.0.0.0:0');
     const paths = servedPaths();
-    assert.ok(['/', '/debug/', '/debug/flags/v'].every((path) => paths.includes(path)));
+    assert.ok(
+      ['/', '/debug/', '/debug/flags/v', '/debug/faults/cut-watches'].every((path) =>
+        paths.includes(path),
+      ),
+    );
     for (const path of paths) {
       for (const method of ['GET', 'HEAD', 'PUT', 'POST']) {
         assert.equal(await statusOf(path, {}, method, true), 401, `${method} ${path}`);
