@@ -1,4 +1,4 @@
-import { Controller, CronSchedule, done, mapByName, objectKey } from 'crd-controller';
+import { Controller, CronSchedule, deleteChild, done, mapByName, objectKey } from 'crd-controller';
 import { isReadyAt, OwnedObjects, requeueAt, StatusWriter } from 'crd-controller';
 import { CONFIG_MAPS, JOBS } from 'crd-controller/kinds';
 import type { ChildOutcome, ControllerKit, DeepReadonly } from 'crd-controller';
@@ -44,10 +44,8 @@ export function backupController(kit: ControllerKit): Controller {
         ...(run === undefined ? [] : [jobOf(run, run, spec.backupCommand, backup)]),
       ]);
       refuseCollisions(outcomes);
-      for (const { metadata: old } of runs.filter(endOf).slice(0, -spec.keep)) {
-        // By default, the Pods of a deleted Job stay.
-        const options = { uid: old.uid, propagationPolicy: 'Background' } as const;
-        await context.client.delete(JOBS, old, { ...options, signal: context.signal });
+      for (const old of runs.filter(endOf).slice(0, -spec.keep)) {
+        await deleteChild(context, JOBS, old);
       }
 
       const last = runs.findLast((job) => endOf(job) === 'Complete')?.metadata.name;
