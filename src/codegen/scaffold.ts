@@ -55,7 +55,7 @@ export const SERVICE_ACCOUNT = 'deploy/rbac/identity/service-account.yaml';
 export const TEST_CLUSTER = 'test/cluster.ts';
 
 /** Files that differ if kinds are defined in TypeScript. */
-export const TYPESCRIPT_PATHS: readonly string[] = [KIND_PATH, CRD_PATH];
+export const TYPESCRIPT_PATHS: readonly string[] = [KIND_PATH];
 
 /** Texts of the template that differ if kinds are defined in TypeScript. */
 const TYPESCRIPT_TEXTS: readonly (readonly [path: string, from: string, to: string])[] = [
@@ -256,7 +256,7 @@ function kindFiles(
   const source = renamed(CRD_PATH, names);
   if (template.has(KIND_PATH)) {
     const [module = ['', '']] = renamedFiles(template, [KIND_PATH], names);
-    // Lines are broken at another place if the kind has a longer name.
+    // The CRD of the template is that of the module, with another comment and layout.
     return [module, [source, definitionText(parse(files.get(source) ?? ''), module[0])]];
   }
   const modules = generateModules([{ source, text: files.get(source) ?? '' }], {

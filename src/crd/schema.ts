@@ -310,19 +310,26 @@ export function embeddedResource(
 export function conditions(
   options: Pick<SchemaOptions<never>, 'description'> = {},
 ): Schema<Condition[]> {
-  const { node } = object({
-    type: string({ description: 'Aspect of the object, such as Ready.', maxLength: 316 }),
-    status: enumeration(['True', 'False', 'Unknown']),
-    observedGeneration: optional(integer({ format: 'int64', minimum: 0 })),
+  const fields = {
+    type: string({ description: 'Type of the condition, such as Ready.', maxLength: 316 }),
+    status: enumeration(['True', 'False', 'Unknown'], { description: 'Status of the condition.' }),
+    observedGeneration: optional(
+      integer({
+        description: 'The metadata.generation that the condition describes.',
+        format: 'int64',
+        minimum: 0,
+      }),
+    ),
     lastTransitionTime: dateTime({ description: 'Time of the last change of the status.' }),
     reason: string({
-      description: 'Reason for programs, in CamelCase.',
+      description: 'Reason as a CamelCase word for programs.',
       minLength: 1,
       maxLength: 1024,
       pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$',
     }),
     message: string({ description: 'Message for users.', maxLength: 32_768 }),
-  });
+  };
+  const { node } = object(fields, { description: 'A condition of the object.' });
   return list<Condition>({ node }, { ...options, mapKeys: ['type'], maxItems: 32 });
 }
 
