@@ -11,6 +11,8 @@ export interface QueueItem<K> extends Causes, DelayedKey, ReadyKey<QueueItem<K>>
   readonly sinceMs: number;
   /** `Clock.monotonic()` when a worker took the key; 0 before. */
   takenAtMs: number;
+  /** Why the key is added when its delay is over. */
+  dueCause: string | undefined;
   /** Additions while this item is in flight: the next item of the key, which is `delayed` or `held`. */
   again: QueueItem<K> | undefined;
 }
@@ -32,6 +34,7 @@ export function newQueueItem<K>(
     sinceMs: nowMs,
     readyAtMs: nowMs,
     takenAtMs: 0,
+    dueCause: undefined,
     again: undefined,
     arrival: 0,
     heapIndex: -1,
@@ -166,6 +169,9 @@ export function snapshotOf<K>(
   };
 }
 
-function waitingKey<K>({ key, tenant, priority, causes }: QueueItem<K>): WaitingKey<K> {
-  return { key, tenant, priority, causes: causes.map((cause) => ({ ...cause })) };
+function waitingKey<K>(item: QueueItem<K>): WaitingKey<K> {
+  const { key, tenant, priority, dueCause } = item;
+  const causes: Cause[] = item.causes.map((cause) => ({ ...cause }));
+  if (dueCause !== undefined) causes.push({ text: dueCause, times: 1 });
+  return { key, tenant, priority, causes };
 }

@@ -22,6 +22,7 @@ const ADD_OPTIONS: OptionNames<AddOptions> = {
   priority: true,
   afterMs: true,
   cause: true,
+  dueCause: true,
   changes: true,
 };
 
@@ -65,6 +66,11 @@ export interface AddOptions {
   readonly afterMs?: number | undefined;
   /** Why the key is added, for people; or the causes of a postponed sync. */
   readonly cause?: string | readonly Cause[] | undefined;
+  /**
+   * Why the key is added when `afterMs` is over. It is not a cause if another addition makes the key ready before.
+   * @default none
+   */
+  readonly dueCause?: string | undefined;
   /**
    * The changed fields, if the cause is one update.
    * @default not recorded
@@ -161,7 +167,7 @@ export class WorkQueue<K> {
   /** @throws {RangeError} if `priority` or `afterMs` is not a finite number */
   add(key: K, options: AddOptions = {}): void {
     checkOptions(options, ADD_OPTIONS, 'WorkQueue.add');
-    const { priority = 0, afterMs = 0, cause, changes } = options;
+    const { priority = 0, afterMs = 0, cause, dueCause, changes } = options;
     requireFinite('priority', priority);
     requireFinite('afterMs', afterMs);
     if (this.#isShutDown) return;
@@ -171,7 +177,7 @@ export class WorkQueue<K> {
     if (waiting) {
       if (cause !== undefined) addCauses(waiting, cause, changes);
       if (priority > waiting.priority) this.#raise(waiting, priority);
-      if (waiting.state === 'delayed') this.#advance(waiting, afterMs, known !== waiting);
+      if (waiting.state === 'delayed') this.#advance(waiting, options, known !== waiting);
       return;
     }
     const now = this.#clock.monotonic();
@@ -179,6 +185,7 @@ export class WorkQueue<K> {
     if (cause !== undefined) addCauses(item, cause, changes);
     if (known) known.again = item;
     else this.#items.set(key, item);
+    item.dueCause = dueCause;
     if (afterMs > 0) this.#delayed.set(item, now + afterMs);
     else this.#makeReady(item, known !== undefined);
     this.#serveTakers();
@@ -310,16 +317,18 @@ export class WorkQueue<K> {
   }
 
   /** Applies a further addition of a delayed item if it is due earlier. */
-  #advance(item: QueueItem<K>, afterMs: number, isInFlight: boolean): void {
-    const now = this.#clock.monotonic();
+  #advance(item: QueueItem<K>, { afterMs = 0, dueCause }: AddOptions, isInFlight: boolean): void {
+    const readyAtMs = this.#clock.monotonic() + Math.max(0, afterMs);
+    if (readyAtMs >= item.readyAtMs) return;
+    item.dueCause = dueCause;
     if (afterMs > 0) {
-      if (now + afterMs < item.readyAtMs) this.#delayed.set(item, now + afterMs);
-    } else if (now < item.readyAtMs) {
-      this.#delayed.delete(item);
-      item.readyAtMs = now;
-      this.#makeReady(item, isInFlight);
-      this.#serveTakers();
+      this.#delayed.set(item, readyAtMs);
+      return;
     }
+    this.#delayed.delete(item);
+    item.readyAtMs = readyAtMs;
+    this.#makeReady(item, isInFlight);
+    this.#serveTakers();
   }
 
   /** Makes all due keys ready before one is taken, so that their priorities apply. */
@@ -330,6 +339,8 @@ export class WorkQueue<K> {
 
   #makeReady(item: QueueItem<K>, isInFlight: boolean): void {
     this.#metrics.added();
+    if (item.dueCause !== undefined) addCauses(item, item.dueCause);
+    item.dueCause = undefined;
     if (isInFlight) item.state = 'held';
     else this.#enqueue(item);
   }

@@ -279,7 +279,8 @@ export class WorkerPool<K> implements Runnable {
       case 'requeueAt': {
         const requeueAfterMs = requeueDelayMs(ending, this.#clock, this.#random);
         this.#queue.forget(key);
-        this.#queue.add(key, { afterMs: requeueAfterMs, priority, cause: planned(ending.reason) });
+        const dueCause = planned(ending.reason);
+        this.#queue.add(key, { afterMs: requeueAfterMs, priority, dueCause });
         return { result: 'requeueAfter', requeueAfterMs, reason: ending.reason };
       }
       case 'postponed': {

@@ -185,6 +185,30 @@ test('lets tenants take turns', () => {
   assert.deepEqual(drain(queue), ['a/1', 'b/1', 'a/2', 'b/2', 'a/3']);
 });
 
+test('gives the cause of a delay only if no other addition makes the key ready before', async () => {
+  const { queue, clock } = newQueue();
+  const taken = () => queue.tryTake()?.causes.map(({ text }) => text);
+  queue.add('a', { afterMs: 100, dueCause: 'its schedule is due' });
+  assert.deepEqual(queue.snapshot().delayed[0]?.causes, [
+    { text: 'its schedule is due', times: 1 },
+  ]);
+  queue.add('a', { cause: 'Pod deleted' });
+  assert.deepEqual(taken(), ['Pod deleted']);
+  // In flight: an event before the end of the sync.
+  queue.add('a', { cause: 'Pod created' });
+  queue.add('a', { afterMs: 100, dueCause: 'its schedule is due' });
+  queue.done('a');
+  assert.deepEqual(taken(), ['Pod created']);
+  queue.add('a', { afterMs: 100, dueCause: 'its schedule is due' });
+  queue.add('a', { afterMs: 50, dueCause: 'it polls' });
+  queue.done('a');
+  await clock.advance(100);
+  assert.deepEqual(taken(), ['it polls']);
+  queue.done('a');
+  queue.add('a', { dueCause: 'at once' });
+  assert.deepEqual(taken(), ['at once']);
+});
+
 test('counts the causes of all additions up to a bound and resets them on take', () => {
   const { queue } = newQueue();
   queue.add('a', { cause: 'Count changed' });
