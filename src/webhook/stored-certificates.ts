@@ -259,7 +259,7 @@ function isLater(
 }
 
 /** Returns the certificates in a PEM text, without those that cannot be parsed. */
-function certificatesIn(pem: string): readonly X509Certificate[] {
+export function certificatesIn(pem: string): readonly X509Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   return blocks.flatMap((block) => {
     try {

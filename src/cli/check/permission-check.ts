@@ -1,8 +1,10 @@
+import type { PolicyRule } from '../../api/builtin.ts';
 import { isApiError } from '../../api/api-error.ts';
 import { canICommand, missingRule } from '../../api/permission.ts';
 import type { Permission } from '../../api/permission.ts';
 import type { Client } from '../../client/client.ts';
 import { isRecord } from '../../util/values.ts';
+import type { WebhookRules } from '../../webhook/manifests.ts';
 import { errorText } from '../errors.ts';
 import { failed, ok, skipped, warning } from './check-result.ts';
 import type { CheckResult } from './check-result.ts';
@@ -195,6 +197,26 @@ function rulesIn(text: string): Rule[] {
     const { rules = [] } = document.toJS() as { readonly rules?: readonly Rule[] };
     return rules;
   });
+}
+
+/** Returns the permissions of a program with webhooks. */
+export function webhookPermissions(
+  { namespace, cluster }: WebhookRules,
+  installedIn: string,
+): RequiredPermissions {
+  const rules = (given: readonly PolicyRule[]) =>
+    given.map(({ apiGroups = [], resources = [], ...rule }): Rule => ({
+      ...rule,
+      apiGroups,
+      resources,
+    }));
+  return {
+    part: 'webhooks',
+    permissions: [
+      ...permissionsOf(rules(namespace), [installedIn]),
+      ...permissionsOf(rules(cluster), [undefined]),
+    ],
+  };
 }
 
 function permissionsOf(

@@ -17,14 +17,23 @@ import type { ParsedFlags } from '../flags/flag-parser.ts';
 import { leaseNamespace, runConfig } from '../run-config.ts';
 import { isNonLoopback } from '../../serving/bind-address.ts';
 import { readerOf } from '../installation.ts';
-import type { CheckOptions } from '../flags/options.ts';
+import type { CheckOptions, ManifestPart } from '../flags/options.ts';
+import { declaredWebhooks } from '../declared-webhooks.ts';
+import { checkWebhooks } from '../check/webhook-check.ts';
+import type { WebhookPlan } from '../check/webhook-check.ts';
+import { needsServer } from '../../webhook/install.ts';
+import { webhookNames, webhookRules } from '../../webhook/manifests.ts';
 import type { CommandContext, ProgramOptions } from '../program.ts';
 import type { RunConfig } from '../run-config.ts';
 import type { Resource } from '../../api/resource.ts';
 import type { Client } from '../../client/client.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { ReadFile } from '../installation.ts';
-import { checkPermissions, requiredPermissions } from '../check/permission-check.ts';
+import {
+  checkPermissions,
+  requiredPermissions,
+  webhookPermissions,
+} from '../check/permission-check.ts';
 import type { PermissionPlan } from '../check/permission-check.ts';
 import type { CheckResult } from '../check/check-result.ts';
 import { isApiError } from '../../api/api-error.ts';
@@ -68,13 +77,31 @@ export async function check(
     const { name, deploy } = program;
     const read = deploy && readerOf(deploy);
     const deps = { client, server, clock, serverClock, read, program: name };
-    const results = await preflight(deps, planOf(program, config, leaseAt), context.signal);
+    const installedIn =
+      leaseAt ?? (cluster.namespaceIsAssumed ? `${name}-system` : cluster.namespace);
+    const plan = {
+      ...planOf(program, config, leaseAt),
+      webhooks: webhookPlan(program, config, installedIn),
+    };
+    const results = await preflight(deps, plan, context.signal);
     const print = flags.values.output === 'json' ? [resultsJson(results)] : formatResults(results);
     for (const line of print) context.print(line);
     return allPassed(results) ? EXIT_OK : EXIT_FAILURE;
   } finally {
     await connection.close();
   }
+}
+
+/** Returns undefined if the program does not serve webhooks and has no rules in CEL. */
+function webhookPlan(
+  program: ProgramOptions,
+  { webhooks, namespaces }: RunConfig,
+  namespace: string,
+): WebhookPlan | undefined {
+  const entries = webhooks && declaredWebhooks(program, namespaces);
+  if (!entries) return undefined;
+  const names = webhookNames(program.name, namespace, namespaces);
+  return { entries, names, managesCertificate: webhooks.certificate === undefined };
 }
 
 function planOf(
@@ -140,6 +167,8 @@ export interface PreflightPlan extends PermissionPlan {
     readonly resource: Resource;
     readonly isBuiltin: boolean;
   }[];
+  /** @default no webhooks */
+  readonly webhooks?: WebhookPlan | undefined;
 }
 
 /**
@@ -162,6 +191,23 @@ export async function preflight(
   for (const required of read ? requiredPermissions(read, plan) : []) {
     permissions.push(...(await checkPermissions(client, required, user, signal)));
   }
+  const { webhooks } = plan;
+  if (webhooks?.managesCertificate && needsServer(webhooks.entries)) {
+    const { entries, names } = webhooks;
+    const required = webhookPermissions(webhookRules(entries, names), names.namespace);
+    permissions.push(...(await checkPermissions(client, required, user, signal)));
+  }
+  const reviews = webhooks
+    ? await checkWebhooks(
+        {
+          client,
+          now: () => serverClock.now(),
+          install: installStep(program, read, 'webhook'),
+          signal,
+        },
+        webhooks,
+      )
+    : [];
   const leases = await Promise.all(
     (plan.leases?.names ?? []).map((name) =>
       checkLease(
@@ -172,7 +218,7 @@ export async function preflight(
       ),
     ),
   );
-  return [...results, serverClock.result(), ...definitions, ...permissions, ...leases];
+  return [...results, serverClock.result(), ...definitions, ...permissions, ...reviews, ...leases];
 }
 
 /**
@@ -220,10 +266,14 @@ function podOf(holder: string): string {
   return /^[\w.-]+$/.test(name) ? name : 'crd-controller';
 }
 
-/** Returns how to install the CRDs of this version. */
-function installStep(program: string, read: ReadFile | undefined): string {
+/** Returns how to install the CRDs or the webhooks of this version. */
+function installStep(
+  program: string,
+  read: ReadFile | undefined,
+  part: ManifestPart = 'crds',
+): string {
   return read
-    ? `Install it: ${program} manifests --only=crds | kubectl apply --server-side --force-conflicts -f -`
+    ? `Install it: ${program} manifests --only=${part} | kubectl apply --server-side --force-conflicts -f -`
     : 'Install it by kubectl apply';
 }
 

@@ -13,6 +13,8 @@ import { readerOf } from '../../../../src/cli/installation.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import type { HttpHandler, HttpResponse } from '../../../../src/util/http.ts';
+import { webhookNames, webhookRules } from '../../../../src/webhook/manifests.ts';
+import { Webhooks } from '../../../../src/webhook/webhooks.ts';
 import { crdOf } from '../../../support/test-cluster.ts';
 import { manifestsOf, rulesOf } from '../../../support/roles.ts';
 import type { PolicyRule } from '../../../support/roles.ts';
@@ -111,6 +113,22 @@ describe('preflight', () => {
     for (const { method, path } of server.requests.recent.slice(before)) {
       assert.ok(method === 'GET' || /\/selfsubject\w*reviews$/.test(path), `${method} ${path}`);
     }
+  });
+
+  it('checks the webhooks of the program, and the permissions for their certificate', async () => {
+    const entries = new Webhooks().validates(COUNTS, () => []).entries();
+    const names = webhookNames('crd-controller', 'sys');
+    const rules = webhookRules(entries, names);
+    const plan = { webhooks: { entries, names, managesCertificate: true } };
+    const missing = (await look(plan, 'installed')).filter(
+      ({ check }) => check === 'permissions of webhooks',
+    );
+    assert.equal(missing.length, rules.namespace.length + rules.cluster.length);
+    const results = await look(plan);
+    assert.match(row(results, 'permissions of webhooks').detail, /granted$/);
+    const { detail, next } = row(results, 'ValidatingWebhookConfiguration crd-controller');
+    assert.equal(detail, 'not installed');
+    assert.match(next?.join() ?? '', /crd-controller manifests --only=webhook \| kubectl apply/);
   });
 
   it('reports the state of a CRD to a user who can read CRDs', async () => {
