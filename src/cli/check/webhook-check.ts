@@ -178,7 +178,7 @@ function checkPolicy(deps: WebhookCheckDeps, name: string) {
 }
 
 /** Kinds that clusters need to start Pods and to elect leaders. */
-const ESSENTIAL = [
+const ESSENTIAL: ReadonlySet<string> = new Set([
   'pods',
   'nodes',
   'leases',
@@ -187,7 +187,7 @@ const ESSENTIAL = [
   'serviceaccounts',
   'endpointslices',
   'services',
-];
+]);
 
 /**
  * Returns why a webhook can prevent the start of its own program or of the cluster, with the next step; undefined if it
@@ -206,11 +206,11 @@ function lockOut(
   const all = rules.flatMap(({ apiGroups = [], resources = [] }) =>
     apiGroups.flatMap((group) => resources.map((plural) => ({ group, plural }))),
   );
-  const [wildcard] = all.filter(
+  const wildcard = all.find(
     ({ group, plural }) => group === '*' || (isBuiltin({ group }) && plural.startsWith('*')),
   );
   const essential =
-    wildcard ?? all.find(({ group, plural }) => isBuiltin({ group }) && ESSENTIAL.includes(plural));
+    wildcard ?? all.find(({ group, plural }) => isBuiltin({ group }) && ESSENTIAL.has(plural));
   if (!essential) return undefined;
   const exposed = [namespace, 'kube-system'].filter((name) => !isExcluded(name));
   const isClusterScoped = essential.plural === 'nodes';

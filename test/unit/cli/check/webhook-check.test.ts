@@ -156,7 +156,7 @@ describe('the check of webhooks', () => {
         body: [{ op: 'remove', path: '/webhooks/0/clientConfig/caBundle' }],
       },
     );
-    const [warned] = (await check(declared(), false)).filter(({ result }) => result === 'warning');
+    const warned = (await check(declared(), false)).find(({ result }) => result === 'warning');
     assert.match(warned?.detail ?? '', /has no CA bundle yet/);
   });
 
