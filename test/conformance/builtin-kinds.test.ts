@@ -76,7 +76,7 @@ async function answersOf({ resource, kind, cluster, name = 'sample', ...bodies }
         [name, type, format, priority].join('|'),
       ),
       cells: table.body?.rows?.[0].cells.map((cell: Json) =>
-        /^\d+s$/.test(String(cell)) ? 'AGE' : cell,
+        /^\d+[sd]$/.test(String(cell)) ? 'AGE' : cell,
       ),
     },
     patched: [patched.status, patched.body?.metadata?.generation],

@@ -215,6 +215,8 @@ const CALLS: Readonly<Record<string, (wrong: object) => unknown>> = {
   object: (wrong) => schema.object({ text }, wrong),
   quantity: (wrong) => schema.quantity(wrong),
   string: (wrong) => schema.string(wrong),
+  checkConversion: (wrong) => kitExports.checkConversion({} as never, wrong as never),
+  installWebhooks: (wrong) => kitExports.installWebhooks(server, client, {} as never, wrong),
   'Cluster: kubelet': (wrong) => new kitExports.Cluster(clusterDeps, { kubelet: wrong }),
 };
 

@@ -141,6 +141,7 @@ describe('in bash', { skip: !isThere('bash') && 'there is no bash' }, () => {
       'crds,manager',
       'crds,namespace',
       'crds,rbac',
+      'crds,webhook',
     ]);
   });
 
