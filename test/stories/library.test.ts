@@ -6,7 +6,9 @@ import { dirname, join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import '../../hack/import-from-source.ts';
-import { CONFIG_MAPS, PODS } from '../../src/api/builtin.ts';
+import { isApiError } from '../../src/api/api-error.ts';
+import { CONFIG_MAPS, JOBS, PODS } from '../../src/api/builtin.ts';
+import type { Resource } from '../../src/api/resource.ts';
 import { commandLine } from '../../src/cli/command-line.ts';
 import { generate } from '../../src/cli/commands/generate.ts';
 import { parseFlags } from '../../src/cli/flags/flag-parser.ts';
@@ -23,8 +25,10 @@ import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { environmentOf } from '../support/own-program.ts';
 import { Program } from '../support/program.ts';
+import { ServedWebhooks } from '../support/served-webhooks.ts';
 import { applyObjects, serviceAccountToken } from '../support/roles.ts';
 import type { Manifest } from '../support/roles.ts';
+import type { CronJob } from '../../examples/06-library/cronjob/kinds.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { TlsCluster } from '../support/tls-cluster.ts';
 
@@ -33,6 +37,10 @@ const { podController } = await import('../../examples/06-library/pod-controller
 const { STATIC_SITES } =
   await import('../../examples/06-library/static-site/src/generated/static-site.ts');
 const { program } = await import('../../examples/06-library/static-site/src/program.ts');
+const { cronJobController } =
+  await import('../../examples/06-library/cronjob/cron-job-controller.ts');
+const { CRON_JOBS, CRON_JOBS_V2 } = await import('../../examples/06-library/cronjob/kinds.ts');
+const { webhooks: cronJobWebhooks } = await import('../../examples/06-library/cronjob/webhooks.ts');
 const { load, roleOf, startCluster } =
   await import('../../examples/06-library/static-site/test/cluster.ts');
 // Also runs the tests of the examples. Those of static-site are part of every project that `init` creates.
@@ -40,6 +48,8 @@ if (process.env['CONTROL_PLANE'] === undefined) {
   await import('../../examples/06-library/static-site/test/static-site.test.ts');
   await import('../../examples/06-library/dns-records/test/dns-record.test.ts');
   await import('../../examples/06-library/backups/test/backups.test.ts');
+  await import('../../examples/06-library/count-v2/test/count-v2.test.ts');
+  await import('../../examples/06-library/cronjob/test/cronjob.test.ts');
   await import('../../examples/06-library/secret-copies/test/secret-copier.test.ts');
 }
 
@@ -92,7 +102,7 @@ function settingsKeeper(kit: ControllerKit): Controller {
   }).for(sites);
 }
 
-for (const module of ['dns-records/dns-record.ts', 'backups/kinds.ts']) {
+for (const module of ['dns-records/dns-record.ts', 'backups/kinds.ts', 'cronjob/kinds.ts']) {
   it(`the CRDs of ${module} are generated from it`, async () => {
     const file = join(EXAMPLES, module);
     const args = ['--check', `--out=${join(dirname(file), 'crds')}`];
@@ -194,6 +204,49 @@ describe('The library examples on a control plane', () => {
     assert.equal(dropped()[0]?.fields['attempt'], 6);
     end.abort();
     await running;
+  });
+
+  it('cronjob reviews, converts and runs a CronJob over HTTPS', async (context) => {
+    if (plane.kind === 'given') return context.skip('it does not reach this process');
+    const { client, namespace } = cluster;
+    const served = await ServedWebhooks.start(cronJobWebhooks);
+    context.after(() => served.close());
+    await served.install(client, CRON_JOBS.definition);
+    const at = { namespace, name: 'cronjob-sample' };
+    const apply = async (version: 'v1' | 'v2', spec: object = {}) => {
+      const file = join(EXAMPLES, `cronjob/sample-${version}.yaml`);
+      const object = parse(readFileSync(file, 'utf8')) as CronJob;
+      const body = { ...object, metadata: at, spec: { ...object.spec, ...spec } };
+      const patch = { type: 'apply', body, force: true } as const;
+      const resource: Resource = version === 'v1' ? CRON_JOBS : CRON_JOBS_V2;
+      return client.patch(resource, at, patch, { fieldManager: version });
+    };
+    await cluster.until('a malformed schedule is rejected', async () => {
+      const answer = apply('v1', { schedule: '0 25 * * *' });
+      const error = await answer.catch((cause: unknown) => cause);
+      return isApiError(error, 'invalid');
+    });
+    await apply('v2');
+    assert.equal((await client.get(CRON_JOBS, at)).spec.schedule, '*/1 * * * *');
+    // The last minute is due at once.
+    const lastScheduleTime = new Date(Date.now() - 90_000).toISOString();
+    const patch = { type: 'merge', body: { status: { lastScheduleTime } } } as const;
+    await client.patch(CRON_JOBS_V2, at, patch, { subresource: 'status' });
+    const end = new AbortController();
+    const controllers = (kit: ControllerKit) => [cronJobController(kit)];
+    const running = runControllers({ client, controllers }, end.signal);
+    context.after(() => {
+      end.abort();
+      return running;
+    });
+    await cluster.until('a Job runs', async () => {
+      const { items } = await client.list(JOBS, { namespace });
+      return items.some(({ spec }) => spec?.template.spec?.restartPolicy === 'OnFailure');
+    });
+    await cluster.until('the status is written', async () => {
+      const { status } = await client.get(CRON_JOBS_V2, at);
+      return status?.conditions?.length === 3 && status.lastScheduleTime !== lastScheduleTime;
+    });
   });
 
   it('the program of a new project runs with the permissions of its own manifests', async (context) => {

@@ -1,0 +1,12 @@
+/** Runs the operator. `--help` prints the commands and flags. */
+import { runDaemon } from 'crd-controller/daemon';
+import { cronJobController } from './cron-job-controller.ts';
+import { CRON_JOBS } from './kinds.ts';
+import { webhooks } from './webhooks.ts';
+
+await runDaemon({
+  name: 'cronjob-operator',
+  version: '2.0.0',
+  controllers: { cronjob: { resource: CRON_JOBS, build: cronJobController } },
+  webhooks,
+});
