@@ -6,6 +6,7 @@
  */
 export type { NamespacedControllerOptions } from './controllers/options.ts';
 export { atController } from './controllers/at/controller.ts';
+export { atWebhooks } from './controllers/at/webhooks.ts';
 export { countController } from './controllers/count/controller.ts';
 export { fooController } from './controllers/foo/controller.ts';
 export { podCountController } from './controllers/pod-count/controller.ts';

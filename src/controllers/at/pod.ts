@@ -13,8 +13,8 @@ export const COMPONENT = 'at-controller';
  */
 export const FINALIZER = 'cnat.programming-kubernetes.info/recorded';
 
-export function podName({ metadata }: DeepReadonly<At>): string {
-  return `${metadata.name}-pod`;
+export function podName({ metadata: { name = '' } }: DeepReadonly<Draft<At>>): string {
+  return `${name}-pod`;
 }
 
 /** Returns the only Pod of an At. A command that fails is not retried. */

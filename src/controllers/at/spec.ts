@@ -1,5 +1,7 @@
+import type { FieldError } from '../../api/field-error.ts';
 import type { At, AtSpec } from '../../api/generated/at.ts';
-import type { DeepReadonly } from '../../api/object.ts';
+import type { DeepReadonly, Draft } from '../../api/object.ts';
+import { invalid } from '../../webhook/field-errors.ts';
 import { MAX_NAME_LENGTH, shown, specProblem } from '../spec-problem.ts';
 import type { SpecRules } from '../spec-problem.ts';
 import { podName } from './pod.ts';
@@ -14,31 +16,33 @@ export type ParsedSpec =
       readonly dueMs: number;
       readonly words: readonly string[];
     }
-  | { readonly kind: 'invalid'; readonly problem: string };
+  /** `problem` is for the conditions of an At that is stored, `error` for the response to a request. */
+  | { readonly kind: 'invalid'; readonly problem: string; readonly error: FieldError };
 
-export function parseSpec(at: DeepReadonly<At>): ParsedSpec {
+export function parseSpec(at: DeepReadonly<Draft<At>>): ParsedSpec {
   const problem = specProblem<AtSpec>(at.spec, RULES);
-  if (problem !== undefined) return { kind: 'invalid', problem };
+  if (problem !== undefined) return { kind: 'invalid', problem, error: invalid('spec', problem) };
   const { schedule, command } = at.spec;
   const dueMs = parseSchedule(schedule);
   if (dueMs === undefined) {
-    return { kind: 'invalid', problem: `spec.schedule ${shown(schedule)} is not an RFC 3339 time` };
+    return invalidField('spec.schedule', schedule, 'is not an RFC 3339 time');
   }
   const parsed = parseCommand(command);
   if (parsed.kind === 'malformed') {
-    return {
-      kind: 'invalid',
-      problem: `spec.command ${shown(command)} cannot be split into words: ${parsed.problem}`,
-    };
+    const detail = `cannot be split into words: ${parsed.problem}`;
+    return invalidField('spec.command', command, detail);
   }
   const { length } = podName(at);
   if (length > MAX_NAME_LENGTH) {
-    return {
-      kind: 'invalid',
-      problem: `The Pod's name would have ${length} characters, ${MAX_NAME_LENGTH} are allowed; use an At with a shorter name`,
-    };
+    const long = `The Pod's name would have ${length} characters, ${MAX_NAME_LENGTH} are allowed; use an At with a shorter name`;
+    return { kind: 'invalid', problem: long, error: invalid('metadata.name', long) };
   }
   return { kind: 'valid', dueMs, words: parsed.words };
+}
+
+function invalidField(field: string, value: string, detail: string): ParsedSpec {
+  const problem = `${field} ${shown(value)} ${detail}`;
+  return { kind: 'invalid', problem, error: invalid(field, detail) };
 }
 
 /** Characters that separate words in a POSIX shell. A no-break space is not one. */
