@@ -6,6 +6,7 @@ import { jsonPatch } from '../../../src/apiserver/patch/json-patch.ts';
 import { metricsOf } from '../../../src/metrics/metrics.ts';
 import { createRegistry, expose } from '../../../src/metrics/registry.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import type { OpenTelemetryApi } from '../../../src/util/open-telemetry.ts';
 import {
   AdmissionDenied,
   duplicate,
@@ -382,6 +383,58 @@ describe('hostile requests', () => {
       [[], {}, '', undefined, false],
     );
   });
+});
+
+test('a review is a span with the parent of the API server, in whose context the function runs', async () => {
+  const spans: unknown[][] = [];
+  const span = {
+    setAttributes: (attributes: object) => spans.push(['attributes', attributes]),
+    setStatus: ({ code }: { code: number }) => spans.push(['status', code]),
+    recordException: (exception: Error | string) => spans.push(['exception', String(exception)]),
+    end: () => spans.push(['end']),
+  };
+  let active: unknown;
+  const tracing: OpenTelemetryApi = {
+    ROOT_CONTEXT: {},
+    trace: {
+      getTracer: () => ({
+        startSpan: (name, { kind }, context) => {
+          spans.push([name, kind, context]);
+          return span;
+        },
+      }),
+      setSpan: (context) => ({ ...context, isSpan: true }),
+    },
+    context: {
+      with: (context, call) => {
+        active = context;
+        return call();
+      },
+    },
+    propagation: { inject: () => undefined, extract: (_, headers) => headers },
+  };
+  const seen: unknown[] = [];
+  const webhooks = new Webhooks().validates(BOXES_V1, () => {
+    seen.push(active);
+    throw new Error('broken');
+  });
+  const body = Buffer.from(JSON.stringify(review()));
+  const { signal } = new AbortController();
+  await new Reviewer(webhooks.entries(), { tracing }).review({
+    path: VALIDATE,
+    body,
+    timeout: undefined,
+    headers: { traceparent: '00-1' },
+    signal,
+  });
+  assert.deepEqual(seen, [{ traceparent: '00-1', isSpan: true }]);
+  assert.deepEqual(spans, [
+    [`POST ${VALIDATE}`, 1, { traceparent: '00-1' }],
+    ['attributes', { 'http.response.status_code': 500 }],
+    ['exception', 'Error: broken'],
+    ['status', 2],
+    ['end'],
+  ]);
 });
 
 describe('conversion', () => {
