@@ -98,7 +98,8 @@ export type Answer =
   | { readonly kind: 'list'; readonly rendering: ListRendering; readonly state: ListState }
   /** JSON that is sent unchanged. */
   | { readonly kind: 'json'; readonly code: number; readonly value: object }
-  | { readonly kind: 'watch'; readonly watcher: Watcher }
+  /** `isList`: the client lists with the watch, by `sendInitialEvents` and bookmarks. */
+  | { readonly kind: 'watch'; readonly watcher: Watcher; readonly isList: boolean }
   /** A stream of plain text. */
   | { readonly kind: 'text'; readonly body: AsyncIterable<Uint8Array> }
   /** Success without content. */

@@ -29,7 +29,13 @@ import type { Registry } from './registry.ts';
 import type { RequestInfo, Target } from './request-info.ts';
 import { parseTarget, requestInfo } from './request-info.ts';
 import { measureRequest } from './request-metrics.ts';
-import { compressible, errorResponse, listResponse, objectResponse } from './response-encoding.ts';
+import {
+  compressible,
+  compressibleWatch,
+  errorResponse,
+  listResponse,
+  objectResponse,
+} from './response-encoding.ts';
 import type { ServedResponse } from './response.ts';
 import { emptyResponse, jsonResponse, streamResponse, textResponse } from './response.ts';
 import type { RenderedAnswer } from './router.ts';
@@ -131,6 +137,7 @@ export class RequestHandler {
         throw faultStatus(plan.failure, plan.retryAfterSeconds);
       }
       if (target instanceof StatusError) throw target;
+      if (isVerbAlone(target)) return completed(uninterpretable(request));
       requireTimeout(target, record.info);
       if (request.isHead && !this.#allowsHead(target)) throw methodNotAllowed();
       const user = this.#admit(request, record, authenticate, audit);
@@ -329,15 +336,17 @@ export class RequestHandler {
         return compressible(objectResponse(answer.code, answer.value, encoding, warnings), request);
       case 'list':
         return compressible(listResponse(answer.rendering, answer.state, warnings), request);
-      case 'watch':
+      case 'watch': {
+        const response = streamResponse(
+          this.#deps.streams.body(answer.watcher, request.signal, onEnd),
+          encoding === 'protobuf' ? `${PROTOBUF_TYPE};stream=watch` : JSON_TYPE,
+          warnings,
+        );
         return {
-          ...streamResponse(
-            this.#deps.streams.body(answer.watcher, request.signal, onEnd),
-            encoding === 'protobuf' ? `${PROTOBUF_TYPE};stream=watch` : JSON_TYPE,
-            warnings,
-          ),
+          ...(answer.isList ? compressibleWatch(response, request) : response),
           messages: encoding === 'protobuf' ? 'frames' : 'lines',
         };
+      }
       case 'text':
         return { ...streamResponse(answer.body, 'text/plain'), messages: 'bytes' };
       case 'nothing':
@@ -395,6 +404,12 @@ function requireTimeout({ query }: Target, info: RequestInfo | undefined): void 
   );
 }
 
+function uninterpretable({ path }: HttpRequest): HttpResponse {
+  const problem = `unable to determine kind and namespace from url, ${path}`;
+  const text = `${goQuote(path)}: failed to create RequestInfo: ${problem}`;
+  return textResponse(500, `Internal Server Error: ${text}\n`);
+}
+
 /** Returns the log record of a request. A malformed path has no resource. */
 function recordOf(
   { method, path, headers }: HttpRequest,
@@ -410,9 +425,20 @@ async function discard({ body }: HttpResponse): Promise<void> {
 }
 
 /** Whether a path is that of a legacy watch, which has no other verb. */
-function isWatchPath({ segments }: Target): boolean {
-  const at = segments[0] === 'api' ? 2 : 3;
-  return segments[at] === 'watch' && segments.length > at + 1;
+function isWatchPath(target: Target): boolean {
+  const [first, second] = belowVersion(target);
+  return first === 'watch' && second !== undefined;
+}
+
+/** Whether a path ends after the verb of a legacy path, which a kube-apiserver fails to interpret. */
+function isVerbAlone(target: Target): boolean {
+  const [first = '', second] = belowVersion(target);
+  return ['proxy', 'watch'].includes(first) && second === undefined;
+}
+
+/** Returns the segments after the version of an API group. */
+function belowVersion({ segments: [root, ...rest] }: Target): string[] {
+  return root === 'api' ? rest.slice(1) : root === 'apis' ? rest.slice(2) : [];
 }
 
 /** Whether a path is in a built-in group, where a missing resource gets a Status. */

@@ -16,6 +16,8 @@ export interface RequestInfo {
   readonly name: string | undefined;
   readonly subresource: string | undefined;
   readonly query: URLSearchParams;
+  /** The legacy form of `?watch=true`. The name is that of the watched object; undefined for all. */
+  readonly legacyWatch?: { readonly name: string | undefined };
 }
 
 /** The path and the query of a request. */
@@ -62,6 +64,7 @@ function segmentsOf(pathname: string): string[] {
  * | `/api/v1/namespaces/a/status`                             | its subresource      |
  * | `/apis/apps/v1/namespaces/a/deployments/web/scale`        | and so on            |
  * | `/apis/apps/v1/watch/namespaces/a/deployments/web`        | a watch of an object |
+ * | `/api/v1/namespaces/a/pods/web/proxy/index.html`          | a path of its proxy  |
  */
 export function requestInfo(
   method: HttpRequest['method'],
@@ -70,7 +73,6 @@ export function requestInfo(
   const [root, ...rest] = segments;
   if (root !== 'api' && root !== 'apis') return undefined;
   const [group, version, ...served] = root === 'api' ? ['', ...rest] : rest;
-  // The legacy form of `?watch=true`.
   const isWatch = served[0] === 'watch' && method === 'GET';
   const path = isWatch ? served.slice(1) : served;
   if (group === undefined || version === undefined || path.length === 0) return undefined;
@@ -82,22 +84,14 @@ export function requestInfo(
     third !== undefined &&
     !(path.length === 3 && NAMESPACE_SUBRESOURCES.has(third));
   const [resource, name, subresource, ...excess] = inNamespace ? path.slice(2) : path;
-  if (resource === undefined || excess.length > 0) return undefined;
+  if (resource === undefined || (excess.length > 0 && subresource !== 'proxy')) return undefined;
   const place = { group, version, resource, namespace: (inNamespace && second) || undefined };
   if (isWatch) {
     if (subresource !== undefined) return undefined;
-    const watched = name === undefined ? query : withName(query, name);
-    return { ...place, verb: 'watch', name: undefined, subresource, query: watched };
+    const legacyWatch = { name };
+    return { ...place, verb: 'watch', name: undefined, subresource, query, legacyWatch };
   }
   return { ...place, verb: verbOf(method, name, query), name, subresource, query };
-}
-
-/** Returns the query of a watch of one object. */
-function withName(query: URLSearchParams, name: string): URLSearchParams {
-  const narrowed = new URLSearchParams(query);
-  const selectors = [query.get('fieldSelector'), `metadata.name=${name}`];
-  narrowed.set('fieldSelector', selectors.filter(Boolean).join(','));
-  return narrowed;
 }
 
 function verbOf(

@@ -1,4 +1,4 @@
-import { createGzip } from 'node:zlib';
+import { createGzip, gzipSync } from 'node:zlib';
 import { Readable } from 'node:stream';
 import { dump } from 'js-yaml';
 import type { HttpRequest, HttpResponse } from '../util/http.ts';
@@ -9,12 +9,15 @@ import { JSON_TYPE, YAML_TYPE, encodingOf } from './negotiation.ts';
 import { PROTOBUF_TYPE, encodeBody } from './protobuf/protobuf-body.ts';
 import { bytesResponse, jsonResponse, streamResponse } from './response.ts';
 import type { StatusError } from './status-error.ts';
+import { isWebSocketRequest } from './websocket.ts';
 
 /** Responses below this size are not compressed, as in a kube-apiserver, in bytes. */
 const GZIP_THRESHOLD = 128 * 1024;
 
 /** As in a kube-apiserver: speed counts more than size. */
 const GZIP_LEVEL = 1;
+
+const GZIP_HEADERS = { 'content-encoding': 'gzip', vary: 'Accept-Encoding' };
 
 /** Returns an object as the client accepts it. */
 export function objectResponse(
@@ -64,6 +67,29 @@ export function compressible(
   return acceptsGzip(headers['accept-encoding']) ? compressed(response) : response;
 }
 
+/** Returns a watch compressed if the client accepts it: each piece by itself, so that it is read at once. */
+export function compressibleWatch(
+  response: HttpResponse,
+  { headers }: Pick<HttpRequest, 'headers'>,
+): HttpResponse {
+  if (!acceptsGzip(headers['accept-encoding']) || isWebSocketRequest(headers)) return response;
+  const compressedPiece = (next: IteratorResult<Uint8Array>): IteratorResult<Uint8Array> =>
+    next.done ? next : { value: gzipSync(next.value, { level: GZIP_LEVEL }) };
+  return {
+    ...response,
+    headers: { ...response.headers, ...GZIP_HEADERS },
+    body: {
+      [Symbol.asyncIterator]() {
+        const pieces = response.body[Symbol.asyncIterator]();
+        return {
+          next: async () => compressedPiece(await pieces.next()),
+          return: async () => (await pieces.return?.()) ?? { value: undefined, done: true },
+        };
+      },
+    },
+  };
+}
+
 function asYaml(response: HttpResponse): HttpResponse {
   const { headers, body } = response;
   const type = headers['content-type'] ?? '';
@@ -108,7 +134,7 @@ async function compressed(response: HttpResponse): Promise<HttpResponse> {
   gzip.once('close', () => source.destroy());
   return {
     ...response,
-    headers: { ...response.headers, 'content-encoding': 'gzip', vary: 'Accept-Encoding' },
+    headers: { ...response.headers, ...GZIP_HEADERS },
     body: source.pipe(gzip),
   };
 }

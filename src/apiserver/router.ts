@@ -4,10 +4,11 @@ import type { Notes } from './admission/attributes.ts';
 import type { Answer, Backend, Call } from './call.ts';
 import type { Encoding } from './negotiation.ts';
 import { OBJECT_TYPES, negotiate, represent, requireMediaType } from './negotiation.ts';
+import { rejectConnection } from './operations/connect.ts';
 import { create } from './operations/create.ts';
 import { remove, removeCollection } from './operations/delete.ts';
 import { patch, patchTypes } from './operations/patch.ts';
-import { existing, get, list, watch } from './operations/read.ts';
+import { get, list, watch } from './operations/read.ts';
 import { bind, bindNamed, evict } from './operations/pod-actions.ts';
 import { readLog } from './operations/pod-log.ts';
 import { answerReview } from './operations/review.ts';
@@ -19,7 +20,6 @@ import { contentType } from './request-body.ts';
 import type { RequestInfo, Verb } from './request-info.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import {
-  StatusError,
   badRequest,
   methodNotAllowed,
   noConsumer,
@@ -105,10 +105,14 @@ async function prepareObjects({ backend, definition, info }: Call): Promise<void
 }
 
 function hasPath(
-  { verb, namespace, name, subresource }: RequestInfo,
+  { verb, namespace, name, subresource, legacyWatch }: RequestInfo,
   definition: ResourceDefinition,
 ): boolean {
   const { namespaced, custom, review } = definition;
+  if (legacyWatch) {
+    if (review || definition.verbs?.includes('watch') === false) return false;
+    if (legacyWatch.name !== undefined && namespaced && namespace === undefined) return false;
+  }
   // Reviews are not stored, so that they have neither names nor lists.
   if (review && (name !== undefined || namespaced !== (namespace !== undefined))) return false;
   if (namespace !== undefined && !namespaced) return false;
@@ -134,18 +138,12 @@ export function hasSubresource(subresource: string, { subresources }: ResourceDe
 /** Subresources that need a real node. */
 const NOT_SERVED: ReadonlySet<string> = new Set(['attach', 'exec', 'portforward', 'proxy']);
 
-/** @throws {StatusError} 404 if the object does not exist, else 501 */
-function rejectConnection(call: Call): never {
-  existing(call);
-  const { info, definition } = call;
-  const message = `this server does not serve ${definition.plural}/${info.subresource}: nothing is executed in its Pods`;
-  throw StatusError.failure({ code: 501, message });
-}
-
 /** Returns the error for a verb that a path does not support. */
 function refuseVerb({ verb, name }: RequestInfo, definition: ResourceDefinition): Error {
-  if (!definition.custom) return methodNotAllowed();
-  if (name === undefined) return badRequest('name must be provided');
+  // Of the built-in kinds, only ComponentStatuses are listed and not watched.
+  const isList = verb === 'watch' && definition.verbs?.includes('list');
+  if (!definition.custom && !isList) return methodNotAllowed();
+  if (name === undefined && !isList) return badRequest('name must be provided');
   return verbNotSupported(definition, verb);
 }
 

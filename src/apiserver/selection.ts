@@ -22,6 +22,8 @@ export interface ListOptions {
   /** Undefined if the resourceVersion decides. */
   readonly sendInitialEvents: boolean | undefined;
   readonly allowBookmarks: boolean;
+  /** Whether a bookmark follows the initial events; not by default for a legacy watch. */
+  readonly marksInitialEvents: boolean;
   readonly timeoutSeconds: number | undefined;
 }
 
@@ -45,8 +47,11 @@ export function listOptions(info: RequestInfo, definition: ResourceDefinition): 
     fields: parsed(parseFieldSelector, query.get('fieldSelector') ?? ''),
   };
   requireConsistent(info);
-  const selection = selectionOf(info, definition, selectors);
-  requireContinuable(query);
+  for (const { field } of selectors.fields) requireSelectable(field, definition);
+  const fields = fieldsOf(info, selectors.fields);
+  const selection = selectionOf(info, definition, { ...selectors, fields });
+  if (info.verb !== 'watch') requireContinuable(query);
+  const allowBookmarks = isTrue(query.get('allowWatchBookmarks'));
   return {
     selection,
     revision: revisionOf(query.get('resourceVersion'), info.verb),
@@ -55,12 +60,30 @@ export function listOptions(info: RequestInfo, definition: ResourceDefinition): 
     continueToken: query.get('continue') || undefined,
     sendInitialEvents:
       query.get('sendInitialEvents') === null ? undefined : isTrue(query.get('sendInitialEvents')),
-    allowBookmarks: isTrue(query.get('allowWatchBookmarks')),
+    allowBookmarks,
+    marksInitialEvents: allowBookmarks && isTrue(query.get('watch')),
     timeoutSeconds,
   };
 }
 
-/** @throws {StatusError} 400 if a selector has an unsupported field */
+/**
+ * Returns the field selector of a request, which is the name for a legacy watch of one object.
+ *
+ * @throws {StatusError} 400 if the request also has a selector that does not require this name
+ */
+function fieldsOf(
+  { legacyWatch }: RequestInfo,
+  fields: readonly FieldRequirement[],
+): readonly FieldRequirement[] {
+  const name = legacyWatch?.name;
+  if (name === undefined) return fields;
+  const isOfName = ({ field, operator, value }: FieldRequirement) =>
+    field === 'metadata.name' && operator === '=' && value === name;
+  if (fields.length === 0) return [{ field: 'metadata.name', operator: '=', value: name }];
+  if (fields.some(isOfName)) return fields;
+  throw badRequest("fieldSelector metadata.name doesn't match requested name");
+}
+
 function selectionOf(
   { namespace }: RequestInfo,
   definition: ResourceDefinition,
@@ -69,7 +92,6 @@ function selectionOf(
     fields,
   }: { readonly labels: readonly Requirement[]; readonly fields: readonly FieldRequirement[] },
 ): Selection {
-  for (const { field } of fields) requireSelectable(field, definition);
   return {
     namespace: namespace ?? namespaceIn(fields),
     everything: labels.length === 0 && fields.length === 0,
@@ -87,6 +109,7 @@ function namespaceIn(fields: readonly FieldRequirement[]): string | undefined {
   return term?.value || undefined;
 }
 
+/** @throws {StatusError} 400 if a selector must not have the field */
 function requireSelectable(field: string, definition: ResourceDefinition): void {
   if (field === 'metadata.name' || field === 'metadata.namespace') return;
   const { selectableFields = {}, custom } = definition;
@@ -111,8 +134,10 @@ function fieldValue(
   return Object.hasOwn(selectableFields, field) ? (selectableFields[field]?.(object) ?? '') : '';
 }
 
+/** As upstream, a legacy watch has the rules of a list. */
 function requireConsistent({ verb, query }: RequestInfo): void {
-  const errors = verb === 'watch' ? watchErrors(query) : listErrors(query);
+  const isWatch = verb === 'watch' && isTrue(query.get('watch'));
+  const errors = isWatch ? watchErrors(query) : listErrors(query);
   if (errors.length > 0) {
     throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
   }

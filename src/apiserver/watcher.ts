@@ -265,7 +265,8 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     }
     if (this.#initialPending) {
       this.#initialPending = false;
-      if (this.#options.allowBookmarks) yield this.#encoder.bookmark(this.#initialRevision, true);
+      if (this.#options.marksInitialEvents)
+        yield this.#encoder.bookmark(this.#initialRevision, true);
     }
     let said = 0;
     try {

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { load } from 'js-yaml';
 import type { Json } from './api.ts';
-import { Api, JSON_TYPE } from './api.ts';
+import { Api, JSON_TYPE, MERGE } from './api.ts';
 import { decodeBody } from '../../src/apiserver/protobuf/protobuf-body.ts';
 import { messageType } from '../../src/apiserver/protobuf/decode-message.ts';
 import { configMap, configMaps, GROUP, widget, widgetCrd, widgets } from './objects.ts';
@@ -124,6 +124,22 @@ test('a large response is compressed for a client that accepts gzip', async () =
   for (const encoding of ['gzip;q=0', '*', 'br']) {
     const { headers, body } = await get(`${configMaps(space)}/large`, encoding);
     assert.deepEqual([headers['content-encoding'], body.kind], [undefined, 'ConfigMap'], encoding);
+  }
+});
+
+test('a watch that lists is compressed for a client that accepts gzip, since Kubernetes 1.37', async () => {
+  const fromList = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan';
+  const path = `${configMaps(space)}?fieldSelector=metadata.name=small`;
+  const list = await api.watch(`${path}&${fromList}&allowWatchBookmarks=true`, JSON_TYPE, 'gzip');
+  const { major, minor } = (await api.get('/version')).body;
+  const isNew = Number(major) > 1 || Number.parseInt(minor, 10) >= 37;
+  assert.equal(list.headers['content-encoding'], isNew ? 'gzip' : undefined);
+  assert.deepEqual(await list.nextInShort(2), ['ADDED small', 'BOOKMARK']);
+  await api.made(api.patch(`${configMaps(space)}/small`, { data: { a: 'b' } }, MERGE));
+  assert.deepEqual(await list.nextInShort(1), ['MODIFIED small']);
+  for (const url of [path, `${path}&${fromList}`]) {
+    const { headers } = await api.watch(url, JSON_TYPE, 'gzip');
+    assert.equal(headers['content-encoding'], undefined, url);
   }
 });
 

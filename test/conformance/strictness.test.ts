@@ -121,6 +121,67 @@ test('a watch can be requested by its legacy path', async () => {
   assert.deepEqual(await other.rest(), []);
 });
 
+test('a legacy watch has the rules of a list, and its name must fit its field selector', async () => {
+  const maps = `/api/v1/watch/namespaces/${space}/configmaps`;
+  const wrongName = "fieldSelector metadata.name doesn't match requested name";
+  for (const [url, code, message] of [
+    [`${maps}/a?fieldSelector=metadata.name=b`, 400, wrongName],
+    [`${maps}/a?fieldSelector=metadata.namespace=b`, 400, wrongName],
+    [`${maps}/a?fieldSelector=a`, 400, "invalid selector: 'a'; can't understand 'a'"],
+    [`${maps}?sendInitialEvents=true`, 422, 'sendInitialEvents is forbidden for list'],
+    [`${maps}?resourceVersionMatch=Exact`, 422, 'forbidden unless resourceVersion is provided'],
+    ['/api/v1/watch/configmaps/a', 404, 'the server could not find the requested resource'],
+    ['/api/v1/watch/componentstatuses', 404, 'the server could not find the requested resource'],
+    ['/api/v1/componentstatuses?watch=1', 405, 'watch is not supported on resources of kind'],
+  ] as const) {
+    const { status, body } = await api.get(url);
+    assert.equal(status, code, url);
+    assert.ok(body.message.includes(message), `${url}: ${body.message}`);
+  }
+  const labelled = await api.watch(
+    `${maps}?allowWatchBookmarks=true&continue=x&labelSelector=of=legacy`,
+  );
+  await api.made(api.post(path, configMap('b', {}, { labels: { of: 'legacy' } })));
+  assert.deepEqual(await labelled.nextInShort(1), ['ADDED b'], 'there is no bookmark before');
+});
+
+test('a path that ends after the verb of a legacy path cannot be interpreted', async () => {
+  for (const url of [
+    '/api/v1/watch',
+    '/apis/apps/v1/watch/',
+    '/apis/none/v1/watch?a=b',
+    '/api/v1/proxy',
+  ]) {
+    const { status, text } = await api.get(url);
+    const problem = `failed to create RequestInfo: unable to determine kind and namespace from url, ${url}`;
+    assert.deepEqual([status, text], [500, `Internal Server Error: "${url}": ${problem}\n`]);
+  }
+});
+
+test('a proxy needs a target', async () => {
+  const base = `/api/v1/namespaces/${space}`;
+  await api.made(
+    api.post(`${base}/services`, { metadata: { name: 's' }, spec: { ports: [{ port: 80 }] } }),
+  );
+  for (const [url, code, message] of [
+    [`${base}/services/none/proxy`, 503, 'no endpoints available for service "none"'],
+    [`${base}/services/none/proxy/a/b?c=d`, 503, 'no endpoints available for service "none"'],
+    [`${base}/services/none:http/proxy/`, 503, 'no endpoints available for service "none"'],
+    [`${base}/services/https:none:443/proxy/`, 404, 'services "none" not found'],
+    [`${base}/services/s:80/proxy/`, 503, 'no endpoints available for service "s"'],
+    [`${base}/services/s:81/proxy/`, 503, 'no service port 81 found for service "s"'],
+    [`${base}/services/ftp:s:80/proxy/`, 400, 'invalid service request "ftp:s:80"'],
+    [`${base}/pods/none:80/proxy/a`, 404, 'pods "none" not found'],
+    [`${base}/pods/a:b:c:d/proxy/`, 400, 'invalid pod request "a:b:c:d"'],
+    ['/api/v1/nodes/none:80/proxy/a', 404, 'nodes "none" not found'],
+  ] as const) {
+    for (const method of ['GET', 'POST'] as const) {
+      const { status, body } = await api.send(method, url, method === 'GET' ? undefined : {});
+      assert.deepEqual([status, body.message], [code, message], url);
+    }
+  }
+});
+
 test('a finalizer of a built-in kind is a standard name or has a domain', async () => {
   const withFinalizers = (...finalizers: string[]) => configMap('finalized', {}, { finalizers });
   const rejected = await api.post(path, withFinalizers('ex.com/a', 'foo'));

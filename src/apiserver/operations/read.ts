@@ -67,7 +67,8 @@ export async function watch(call: Call): Promise<Answer> {
       bufferLimit: limits.watchBufferLimit,
     },
   );
-  return { kind: 'watch', watcher };
+  const isList = options.sendInitialEvents === true && options.allowBookmarks;
+  return { kind: 'watch', watcher, isList };
 }
 
 interface Page {

@@ -1,0 +1,61 @@
+import { goQuote } from '../../util/go-quote.ts';
+import type { EndpointSlice, Service } from '../../api/builtin.ts';
+import type { DeepReadonly } from '../../api/object.ts';
+import type { Call } from '../call.ts';
+import type { StoredObject } from '../resource-definition.ts';
+import { StatusError, badRequest } from '../status-error.ts';
+import { existing } from './read.ts';
+
+/**
+ * Rejects a connection to a Pod, a Node or a Service.
+ *
+ * @throws {StatusError} 404 if the object does not exist, 503 if a Service has no endpoint, else 501
+ */
+export function rejectConnection(call: Call): never {
+  const { info, definition } = call;
+  if (info.subresource === 'proxy') requireTarget(call);
+  else existing(call);
+  const message = `this server does not serve ${definition.plural}/${info.subresource}: nothing is executed in its Pods`;
+  throw StatusError.failure({ code: 501, message });
+}
+
+/**
+ * Looks up the target of a proxy as a kube-apiserver does. Its name is `NAME`, `NAME:PORT` or
+ * `SCHEME:NAME:PORT`. A Service is only read for the number of a port.
+ */
+function requireTarget(call: Call): void {
+  const { info, definition } = call;
+  const { name: id = '' } = info;
+  if (id === '') throw badRequest('name must be provided');
+  const parts = id.split(':');
+  const [scheme = '', name = '', port = ''] = parts.length < 3 ? ['', ...parts] : parts;
+  if (name === '' || parts.length > 3 || !['', 'http', 'https'].includes(scheme)) {
+    throw badRequest(`invalid ${definition.kind.toLowerCase()} request ${goQuote(id)}`);
+  }
+  const object = () => existing({ ...call, info: { ...info, name } });
+  if (definition.plural !== 'services') return void object();
+  if (/^[+-]?\d+$/.test(port)) {
+    const { spec } = object() as StoredObject & DeepReadonly<Pick<Service, 'spec'>>;
+    if (!spec?.ports?.some((each) => each.port === Number(port))) {
+      throw unavailable(`no service port ${Number(port)} found for service ${goQuote(name)}`);
+    }
+  }
+  if (!hasEndpoint(call, name)) {
+    throw unavailable(`no endpoints available for service ${goQuote(name)}`);
+  }
+}
+
+function hasEndpoint({ backend, info }: Call, service: string): boolean {
+  const slices = backend.store
+    .collection({ group: 'discovery.k8s.io', plural: 'endpointslices' })
+    .list(info.namespace) as (StoredObject & DeepReadonly<Pick<EndpointSlice, 'endpoints'>>)[];
+  return slices.some(
+    ({ metadata: { labels }, endpoints }) =>
+      labels?.['kubernetes.io/service-name'] === service &&
+      endpoints?.some(({ conditions, targetRef }) => conditions?.ready !== false && targetRef),
+  );
+}
+
+function unavailable(message: string): StatusError {
+  return StatusError.failure({ code: 503, reason: 'ServiceUnavailable', message });
+}
