@@ -90,8 +90,8 @@ describe('An operator on the library with two replicas', { timeout: 180_000 }, (
     it('passes its checks, and reconciles with the flags of its Deployment', async () => {
       const { code, stdout } = await operator.run('check', '--leader-elect').ended();
       assert.equal(code, 0, stdout);
-      await operator.start();
-      await operator.start();
+      await operator.start('--leader-elect-step-down');
+      await operator.start('--leader-elect-step-down');
       await available(2);
       deployment = (await plane.client.get(DEPLOYMENTS, AT)).metadata.uid;
     });
@@ -151,11 +151,12 @@ describe('An operator on the library with two replicas', { timeout: 180_000 }, (
     // Before the restart: a kube-apiserver rejects requests until it has read the roles.
     it('sent no request that its role forbids', () => operator.assertPermitted());
 
-    it('continues after a restart of the API server', async (context) => {
+    it('stands by while the API server is down, and leads again after its restart', async (context) => {
       const { processes } = plane;
       if (!processes) return context.skip('the API server is in this process');
       const { program } = await operator.leader();
       await processes.crash('kube-apiserver');
+      await program.printed(/"Stopped the controllers; standing by"/);
       await processes.restart('kube-apiserver');
       await scale(1);
       await available(1);
