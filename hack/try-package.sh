@@ -54,7 +54,7 @@ crd_controller=$PWD/node_modules/.bin/crd-controller
 mkdir project
 cd project
 PATH="$tools:$PATH"
-"$crd_controller" init Website --group=acme.org >/dev/null
+"$crd_controller" init Website --group=acme.org --webhooks >/dev/null
 "$crd_controller" init --add HTTPPolicy >/dev/null
 npm install --no-audit --no-fund --loglevel=error >/dev/null
 npm test 2>&1 | grep -E '^ℹ (pass|fail)'

@@ -57,8 +57,11 @@ export const TEST_CLUSTER = 'test/cluster.ts';
 /** Files that differ if kinds are defined in TypeScript. */
 export const TYPESCRIPT_PATHS: readonly string[] = [KIND_PATH];
 
+/** A text in a file of the template, and its replacement. */
+type TextChange = readonly [path: string, from: string, to: string];
+
 /** Texts of the template that differ if kinds are defined in TypeScript. */
-const TYPESCRIPT_TEXTS: readonly (readonly [path: string, from: string, to: string])[] = [
+const TYPESCRIPT_TEXTS: readonly TextChange[] = [
   ['src/controllers/static-site.ts', '../generated/', '../kinds/'],
   ['test/static-site.test.ts', '../src/generated/', '../src/kinds/'],
   [PROGRAM, './generated/', './kinds/'],
@@ -87,13 +90,71 @@ const TYPESCRIPT_TEXTS: readonly (readonly [path: string, from: string, to: stri
  * @param files the files at `TYPESCRIPT_PATHS`
  */
 export function inTypeScript(template: ProjectFiles, files: ProjectFiles): ProjectFiles {
-  const changed = new Map([...template, ...files]);
-  for (const [path, from, to] of TYPESCRIPT_TEXTS) {
+  return changedTexts(new Map([...template, ...files]), TYPESCRIPT_TEXTS);
+}
+
+/** @throws {Error} if the template does not contain a text */
+function changedTexts(template: ProjectFiles, changes: readonly TextChange[]): ProjectFiles {
+  const changed = new Map(template);
+  for (const [path, from, to] of changes) {
     const text = changed.get(path) ?? '';
     if (!text.includes(from)) throw new Error(`${path} of the template does not contain ${from}`);
     changed.set(path, text.replaceAll(from, to));
   }
   return changed;
+}
+
+/** Files of a project with webhooks. */
+export const WEBHOOK_PATHS: readonly string[] = ['src/webhooks.ts', 'test/webhooks.test.ts'];
+
+/** Texts of the template that differ if the program has webhooks. */
+const WEBHOOK_TEXTS: readonly TextChange[] = [
+  ['src/webhooks.ts', '../../static-site/src/', './'],
+  ['test/webhooks.test.ts', '../../static-site/test/', './'],
+  ['test/webhooks.test.ts', '../../static-site/src/', '../src/'],
+  [
+    PROGRAM,
+    "static-site.ts';\n\n",
+    "static-site.ts';\nimport { webhooks } from './webhooks.ts';\n\n",
+  ],
+  [PROGRAM, '  controllers: {', '  webhooks,\n  controllers: {'],
+  ['src/dev.ts', 'ApiServer, Cluster }', 'ApiServer, Cluster, installWebhooks }'],
+  ['src/dev.ts', "'./program.ts';", "'./program.ts';\nimport { webhooks } from './webhooks.ts';"],
+  [
+    'src/dev.ts',
+    'const kubeconfig =',
+    '// The server calls the functions in this process, without a connection.\nawait installWebhooks(server, client, webhooks);\nconst kubeconfig =',
+  ],
+  [
+    'src/dev.ts',
+    '[`--kubeconfig=${kubeconfig}`, ...process.argv.slice(2)]',
+    "[\n    `--kubeconfig=${kubeconfig}`,\n    '--webhook-bind-address=0',\n    ...process.argv.slice(2),\n  ]",
+  ],
+  [
+    'deploy/manager/deployment.yaml',
+    '              containerPort: 8081\n',
+    '              containerPort: 8081\n            - name: webhook\n              containerPort: 9443\n',
+  ],
+  [
+    KUSTOMIZATION,
+    '# The installation: `kubectl apply -k deploy`, or `npm run manifests` for one with another image or namespace.',
+    '# The files of the installation. `npm run manifests` prints them with the webhooks, which src/webhooks.ts declares.',
+  ],
+];
+
+/**
+ * Returns the template for a program with webhooks.
+ *
+ * @param template of `inTypeScript`, if kinds are defined in TypeScript
+ * @param files the files at `WEBHOOK_PATHS`
+ */
+export function withWebhooks(template: ProjectFiles, files: ProjectFiles): ProjectFiles {
+  const changed = changedTexts(new Map([...template, ...files]), WEBHOOK_TEXTS);
+  if (!template.has(KIND_PATH)) return changed;
+  return changedTexts(
+    changed,
+    WEBHOOK_PATHS.map((path) => [path, '/generated/', '/kinds/']),
+  );
 }
 
 /** Manifests that do not depend on the kinds of the program. */
@@ -166,7 +227,8 @@ export function scaffold(
   dependency: string,
 ): ProjectFiles {
   requireFreeNames(template, names);
-  const files = new Map(renamedFiles(template, TEMPLATE_PATHS, names));
+  const webhooks = WEBHOOK_PATHS.filter((path) => template.has(path));
+  const files = new Map(renamedFiles(template, [...TEMPLATE_PATHS, ...webhooks], names));
   const program = files.get(PROGRAM) ?? '';
   files.set(PROGRAM, program.replaceAll(/^( +)'([a-z0-9]+)': \{/gm, '$1$2: {'));
   for (const [path, text] of kindFiles(template, files, names)) files.set(path, text);

@@ -46,6 +46,7 @@ const { load, roleOf, startCluster } =
 // Also runs the tests of the examples. Those of static-site are part of every project that `init` creates.
 if (process.env['CONTROL_PLANE'] === undefined) {
   await import('../../examples/06-library/static-site/test/static-site.test.ts');
+  await import('../../examples/06-library/static-site-webhooks/test/webhooks.test.ts');
   await import('../../examples/06-library/dns-records/test/dns-record.test.ts');
   await import('../../examples/06-library/backups/test/backups.test.ts');
   await import('../../examples/06-library/count-v2/test/count-v2.test.ts');

@@ -19,6 +19,8 @@ import {
   TEMPLATE_PATHS,
   TEST_CLUSTER,
   TYPESCRIPT_PATHS,
+  WEBHOOK_PATHS,
+  withWebhooks,
 } from '../../codegen/scaffold.ts';
 import type { ProgramNames, ProjectFiles } from '../../codegen/scaffold.ts';
 import type { CommandContext } from '../program.ts';
@@ -32,6 +34,9 @@ const PACKAGE = 'package.json';
 const TEMPLATE = new URL('examples/06-library/static-site/', packageRoot());
 /** Files of projects whose kinds are defined in TypeScript. */
 const TYPESCRIPT_TEMPLATE = new URL('examples/06-library/static-site-kind/', packageRoot());
+
+/** Files of projects with webhooks. */
+const WEBHOOK_TEMPLATE = new URL('examples/06-library/static-site-webhooks/', packageRoot());
 
 const DEFAULT_GROUP = 'example.com';
 
@@ -58,13 +63,16 @@ export async function init(
 
 async function create(
   kind: string,
-  { group, plural, dir, name, schema }: InitFlags,
+  { group, plural, dir, name, schema, webhooks }: InitFlags,
   print: (text: string) => void,
 ): Promise<number> {
   const { range, file } = await dependency();
   // Copied, so that the project can be built elsewhere.
   const isCopied = file !== undefined && resolve(file) !== resolve(dir, basename(file));
-  const template = await readTemplate(schema);
+  const plain = await readTemplate(schema);
+  const template = webhooks
+    ? withWebhooks(plain, await readFiles(WEBHOOK_TEMPLATE, WEBHOOK_PATHS))
+    : plain;
   const files = new Map(
     asUsageError(() => {
       const names = kindNames(kind, group || DEFAULT_GROUP, plural || undefined);
@@ -93,9 +101,14 @@ async function create(
 
 async function add(
   kind: string,
-  { group, plural, dir, name, schema: given }: InitFlags,
+  { group, plural, dir, name, webhooks, schema: given }: InitFlags,
   print: (text: string) => void,
 ): Promise<number> {
+  if (webhooks) {
+    throw new UsageError(
+      '--webhooks cannot be combined with --add: declare webhooks in a module, and pass them to the program as the option webhooks',
+    );
+  }
   if (name) throw new UsageError('--name cannot be combined with --add: the program has a name');
   const present = new Map<string, string>();
   const required = [KUSTOMIZATION, PROGRAM, SERVICE_ACCOUNT, TEST_CLUSTER];

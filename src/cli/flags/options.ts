@@ -594,6 +594,9 @@ export const INIT_OPTIONS = {
       add: booleanOption({
         help: 'Add the kind to a project that init created: files that exist stay as they are, except the lists of controllers and manifests',
       }),
+      webhooks: booleanOption({
+        help: 'Add webhooks to the project: a function that sets defaults, one that validates, and their tests',
+      }),
       group: textOption({
         help: 'API group of the kind: a domain that you own. Default: example.com, with --add the group of the first CRD',
       }),

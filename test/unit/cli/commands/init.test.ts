@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
+import { parse } from 'yaml';
 import { generate } from '../../../../src/cli/commands/generate.ts';
 import { dependency, init } from '../../../../src/cli/commands/init.ts';
 import { UsageError } from '../../../../src/cli/errors.ts';
@@ -34,8 +35,9 @@ function newProject(context: TestContext) {
         plural?: string;
         dir?: string;
         name?: string;
-        schema?: 'ts';
+        schema?: 'yaml' | 'ts';
         add?: boolean;
+        webhooks?: boolean;
       } = {},
     ) =>
       init(
@@ -142,6 +144,27 @@ test('--schema=ts defines the kinds in TypeScript, with CRDs that generate would
       `# Generated from src/kinds/${name}.ts by \`crd-controller generate\`. Do not edit.`,
     );
     assert.deepEqual(lines.join('').split('\n').slice(1), expected);
+  }
+});
+
+test('--webhooks adds webhooks to the program, to npm start and to the Deployment', async (context) => {
+  for (const schema of ['yaml', 'ts'] as const) {
+    const { files, read, run } = newProject(context);
+    assert.equal(await run(['Gateway'], { webhooks: true, schema, group: 'acme.org' }), 0);
+    for (const path of files()) assert.doesNotMatch(read(path), /static.?site|example\.com/i, path);
+    const kinds = schema === 'ts' ? 'kinds' : 'generated';
+    assert.match(read('src/webhooks.ts'), new RegExp(`GATEWAYS } from './${kinds}/gateway.ts'`));
+    assert.match(read('test/webhooks.test.ts'), new RegExp(`from '../src/${kinds}/gateway.ts'`));
+    assert.match(read('src/program.ts'), /^ {2}webhooks,$/m);
+    assert.match(read('src/dev.ts'), /await installWebhooks\(server, client, webhooks\)/);
+    const [{ ports }] = parse(read('deploy/manager/deployment.yaml')).spec.template.spec.containers;
+    assert.deepEqual(ports.at(-1), { name: 'webhook', containerPort: 9443 });
+    assert.equal(await run(['Route'], { add: true }), 0);
+    assert.match(read('src/program.ts'), /routeController/);
+    await assert.rejects(
+      run(['Tunnel'], { add: true, webhooks: true }),
+      /--webhooks cannot be combined with --add/,
+    );
   }
 });
 

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { TestContext } from 'node:test';
+import { isApiError } from 'crd-controller';
+import { installWebhooks } from 'crd-controller/testing';
+import { staticSiteController } from '../../static-site/src/controllers/static-site.ts';
+import { STATIC_SITES } from '../../static-site/src/generated/static-site.ts';
+import { load, roleOf, startCluster } from '../../static-site/test/cluster.ts';
+import { webhooks } from '../src/webhooks.ts';
+
+const AT = { namespace: 'default', name: 'static-site-sample' };
+
+/** Starts a cluster with the controller, whose server calls the webhooks, and creates the sample. */
+async function start(context: TestContext) {
+  const { server, client, clock } = await startCluster(context, roleOf('static-site'), (kit) => [
+    staticSiteController(kit),
+  ]);
+  await installWebhooks(server, client, webhooks, { clock });
+  const created = await client.create(STATIC_SITES, load('samples/static-site.yaml'));
+  const change = (spec: object) =>
+    client.patch(STATIC_SITES, AT, { type: 'merge', body: { spec } });
+  return { created, change };
+}
+
+test('records who created an object', async (context) => {
+  const { created } = await start(context);
+  assert.ok(created.metadata.annotations?.['example.com/created-by']);
+});
+
+test('rejects changes of the image together with the replicas', async (context) => {
+  const { change } = await start(context);
+  await assert.rejects(
+    change({ image: 'nginx:1.30', replicas: 3 }),
+    (error) =>
+      isApiError(error, 'invalid') && /spec\.replicas: .*must not change/.test(error.message),
+  );
+  await change({ image: 'nginx:1.30' });
+  await change({ replicas: 3 });
+});
