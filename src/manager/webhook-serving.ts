@@ -1,4 +1,3 @@
-import { groupResourceOf } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
 import { HttpClient } from '../client/http-client.ts';
 import type { HealthCheck } from '../serving/health-checks.ts';
@@ -6,11 +5,9 @@ import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { CaBundleKeeper } from '../webhook/ca-bundle.ts';
-import type { CaBundleTargets } from '../webhook/ca-bundle.ts';
 import { ManagedCertificate } from '../webhook/certificates.ts';
-import type { WebhookEntries } from '../webhook/declaration.ts';
 import { needsServer } from '../webhook/install.ts';
-import { webhookNames } from '../webhook/manifests.ts';
+import { caBundleTargets, webhookNames } from '../webhook/manifests.ts';
 import type { WebhookNames } from '../webhook/manifests.ts';
 import { WebhookServer } from '../webhook/webhook-server.ts';
 import type { WebhookServerOptions } from '../webhook/webhook-server.ts';
@@ -90,7 +87,7 @@ export function webhookServing(
     { namespace: names.namespace, secretName: names.secret, dnsNames: [names.dnsName] },
   );
   const server = serve(managed);
-  const targets = targetsOf(entries, names);
+  const targets = caBundleTargets(entries, names);
   return {
     server,
     readiness: [server.readiness, managed.readiness],
@@ -124,18 +121,4 @@ function namesOf(name: string | undefined, namespace: string | undefined): Webho
 
 function namespaceOf(client: Client): string | undefined {
   return client instanceof HttpClient ? client.namespace : undefined;
-}
-
-/** Returns the objects in which API servers find the authority, as the manifests name them. */
-function targetsOf(
-  { admission, conversions }: WebhookEntries,
-  { configuration }: WebhookNames,
-): CaBundleTargets {
-  const ofType = (type: string) =>
-    admission.some((entry) => entry.type === type) ? [configuration] : [];
-  return {
-    mutatingWebhookConfigurations: ofType('mutating'),
-    validatingWebhookConfigurations: ofType('validating'),
-    customResourceDefinitions: conversions.map(({ hub }) => groupResourceOf(hub)),
-  };
 }

@@ -117,7 +117,7 @@ describe('ManagedCertificate', () => {
   });
 
   it('survives the deletion of the Secret, and then replaces the authority', async () => {
-    const { leader, standby } = await startTwo();
+    const { standby } = await startTwo();
     const [before = ''] = await cluster.bundles();
     const pair = standby.served;
     await cluster.client.delete(SECRETS, AT);
@@ -129,6 +129,17 @@ describe('ManagedCertificate', () => {
     assert.notEqual(standby.served, pair);
     const [after = ''] = await cluster.bundles();
     assert.ok(after.endsWith(before) && authoritiesIn(after).length === 2);
+    const added = after.slice(0, -before.length);
+    await cluster.patchSecret({ 'ca.crt': base64(added) });
+    await cluster.pass(10_000, 1000);
+    assert.deepEqual(await cluster.bundles(), [added], 'an authority can be removed by hand');
+    await assertConsistent();
+  });
+
+  it('stops to trust an authority when its last certificate has expired', async () => {
+    const { leader, standby } = await startTwo();
+    const [before = ''] = await cluster.bundles();
+    await cluster.client.delete(SECRETS, AT);
     await cluster.pass(25 * MINUTE_MS);
     const [later = ''] = await cluster.bundles();
     assert.ok(!later.includes(before), 'the old authority is still trusted');
