@@ -155,7 +155,9 @@ export function queuePages(deps: QueuePagesDeps): Pages {
           .map((controller) => keyState(controller, key, deps))
           .filter(({ state, history }) => state !== 'idle' || history !== undefined);
         if (known.length > 0) return json(200, whyReport(key, known));
-        return json(404, { error: `Key ${key} is not queued and not in the sync history` });
+        return json(404, {
+          error: `Key ${key} is not queued and not in the sync history. If this process is a standby, ask the leader, which /debug/status names`,
+        });
       },
     ],
   ]);
