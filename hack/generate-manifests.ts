@@ -1,14 +1,20 @@
 /**
  * Writes the generated files of hack/deploy: the copies of crds/, which kustomize cannot read from outside its
- * folder, a configuration file with all options, and install.yaml, the output of `crd-controller manifests`.
+ * folder, the component webhooks, a configuration file with all options, and install.yaml, the output of `crd-controller manifests`.
  * With `--check` it writes nothing and fails if a file is outdated.
  */
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { stringify } from 'yaml';
 import { configSample } from '../src/cli/flags/config-file.ts';
 import { crdController } from '../src/cli/crd-controller.ts';
 import { runOptions } from '../src/cli/flags/options.ts';
 import { installation } from '../src/cli/installation.ts';
+import { declaredWebhooks } from '../src/cli/declared-webhooks.ts';
+import { webhookObjects } from '../src/webhook/install.ts';
+import { webhookNames, webhookRoles, webhookRules } from '../src/webhook/manifests.ts';
+
+const FORMAT = { aliasDuplicateObjects: false, lineWidth: 100, singleQuote: true };
 
 const program = crdController();
 const root = join(import.meta.dirname, '..');
@@ -31,6 +37,7 @@ wanted.set(
   `${folder}/install.yaml`,
   installation(program.name, (path) => textOf(join(folder, path))),
 );
+wanted.set(`${folder}/webhooks/webhooks.yaml`, webhookManifests());
 wanted.set(`${folder}/configuration/config.yaml`, configSample(runOptions(program)));
 const stale = [...wanted].filter(([path, text]) => read(path) !== text);
 const orphans = globSync(`${folder}/crds/*`, { cwd: root }).filter((path) => !wanted.has(path));
@@ -45,6 +52,16 @@ if (process.argv.includes('--check')) {
   for (const [path, text] of stale) writeFileSync(join(root, path), text);
   const changed = [...stale.map(([path]) => path), ...orphans];
   console.log(changed.length === 0 ? `${folder} is up to date` : changed.join('\n'));
+}
+
+/** Returns the objects of the webhooks, which are off by default. */
+function webhookManifests(): string {
+  const entries = declaredWebhooks(program) ?? { admission: [], conversions: [], rules: [] };
+  const names = webhookNames(program.name, `${program.name}-system`);
+  const roles = webhookRoles(webhookRules(entries, names), names);
+  return [...roles, ...webhookObjects(entries, names)]
+    .map((each) => stringify(each, FORMAT))
+    .join('---\n');
 }
 
 /** Returns the generated or the existing text of the file. */

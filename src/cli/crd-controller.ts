@@ -3,6 +3,7 @@ import { ATS } from '../api/generated/at.ts';
 import { COUNTS } from '../api/generated/count.ts';
 import { FOOS } from '../api/generated/foo.ts';
 import { WEB_APPS } from '../api/generated/web-app.ts';
+import { atWebhooks } from '../controllers/at/webhooks.ts';
 import type { NamespacedControllerOptions } from '../controllers/options.ts';
 import type { Controller } from '../manager/controller.ts';
 import type { ControllerKit } from '../manager/run-controllers.ts';
@@ -184,6 +185,9 @@ export function crdController(): ProgramOptions {
     version,
     revision: gitHead,
     controllers: CONTROLLERS,
+    webhooks: atWebhooks,
+    // They need permissions that the component `webhooks` of the installation grants.
+    webhooksOnByDefault: false,
     flags: FLAGS,
     commands: COMMANDS,
     deploy: new URL('hack/deploy/', packageRoot()),

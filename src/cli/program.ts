@@ -149,6 +149,11 @@ export interface ProgramOptions<F extends Flags = Flags> {
    */
   readonly webhooks?: Webhooks | WebhooksBuilder<F>;
   /**
+   * Whether `run` serves the webhooks without `--webhook-bind-address`, and `manifests` prints their manifests.
+   * @default true
+   */
+  readonly webhooksOnByDefault?: boolean;
+  /**
    * Folder of a kustomization, for `manifests` and for the permissions that `check` checks, with a final slash.
    * @default none: there is no command `manifests`
    */
@@ -174,6 +179,7 @@ const PROGRAM_OPTIONS: OptionNames<ProgramOptions> = {
   description: true,
   controllers: true,
   webhooks: true,
+  webhooksOnByDefault: true,
   deploy: true,
   flags: true,
   commands: true,

@@ -29,7 +29,8 @@ export async function manifests(
     image: flags.image ? imageName(flags.image) : undefined,
     namespaces,
     controllers: installedControllers(program, flags.controllers, namespaces.length > 0),
-    webhooks: declaredWebhooks(program, namespaces),
+    webhooks:
+      program.webhooksOnByDefault === false ? undefined : declaredWebhooks(program, namespaces),
     only: flags.only,
   });
   print(text.trimEnd());

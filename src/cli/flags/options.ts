@@ -295,6 +295,7 @@ export function runOptions({
   controllers,
   flags = {},
   webhooks,
+  webhooksOnByDefault = true,
 }: ProgramOptions): RunOptions {
   const lease = RUN_OPTIONS['leader-elect-resource-name'];
   const concurrency = Object.entries(controllers).map(([each, { resource }]) => [
@@ -311,6 +312,10 @@ export function runOptions({
     'leader-elect-resource-name': { ...lease, default: name },
     ...optionGroup('Controllers', Object.fromEntries(concurrency)),
     ...(webhooks && WEBHOOK_OPTIONS),
+    ...(webhooks &&
+      !webhooksOnByDefault && {
+        'webhook-bind-address': { ...WEBHOOK_OPTIONS['webhook-bind-address'], default: '0' },
+      }),
   };
   const taken = Object.keys(flags).find((flag) => Object.hasOwn(options, flag));
   if (taken !== undefined) throw new RangeError(`runDaemon: the flag --${taken} exists already`);

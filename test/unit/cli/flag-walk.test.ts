@@ -47,6 +47,10 @@ writeFileSync(
   }),
   { mode: 0o600 },
 );
+const SERVED_WEBHOOKS = [
+  '--webhook-bind-address=127.0.0.1:0',
+  `--webhook-cert-path=${at('folder')}`,
+];
 const SERVED = ['--metrics-bind-address=127.0.0.1:0', `--metrics-cert-path=${at('folder')}`];
 
 /** Paths that cannot be read, each for another reason. */
@@ -86,6 +90,9 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
   plural: ['Upper', 'a_b', '-x'],
   'tls-cipher-suites': ['TLS_NOTHING'],
   'data-dir': [at('binary'), at('binary/below')],
+  'webhook-cert-path': [at('missing'), at('folder'), at('binary')],
+  'webhook-cert-name': ['missing', '../x'],
+  'webhook-cert-key': ['missing', '../x'],
   'write-kubeconfig': [at('binary'), at('folder'), at('missing/below')],
 };
 
@@ -98,12 +105,17 @@ const TOGETHER: Readonly<Record<string, readonly string[]>> = {
   'metrics-cert-path': [...CLUSTER, '--metrics-bind-address=127.0.0.1:0'],
   'metrics-cert-name': [...CLUSTER, ...SERVED],
   'metrics-cert-key': [...CLUSTER, ...SERVED],
+  'webhook-cert-path': [...CLUSTER, '--webhook-bind-address=127.0.0.1:0'],
+  'webhook-cert-name': [...CLUSTER, ...SERVED_WEBHOOKS],
+  'webhook-cert-key': [...CLUSTER, ...SERVED_WEBHOOKS],
 };
 
 /** Flag in the message, if it is another. */
 const BLAMED: Readonly<Record<string, string>> = {
   'metrics-cert-name': 'metrics-cert-path',
   'metrics-cert-key': 'metrics-cert-path',
+  'webhook-cert-name': 'webhook-cert-path',
+  'webhook-cert-key': 'webhook-cert-path',
 };
 
 /** Flags that accept every value. */

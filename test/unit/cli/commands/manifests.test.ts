@@ -216,7 +216,7 @@ describe('manifests of a program with webhooks', () => {
     const { values } = parseFlags(MANIFESTS_OPTIONS, argv, environmentOf());
     let text = '';
     assert.ok(PROGRAM.deploy);
-    const program = { ...PROGRAM, webhooks };
+    const program = { ...PROGRAM, webhooks, webhooksOnByDefault: true };
     await manifests(program, PROGRAM.deploy, values, { print: (line) => (text += line) });
     return text;
   };
