@@ -25,6 +25,7 @@ import { ttlAfterFinished } from './ttl-after-finished.ts';
 import { disruptionBudgets } from './disruption.ts';
 import { endpoints } from './endpoints.ts';
 import { endpointSlices } from './endpoint-slice.ts';
+import { endpointSliceMirroring } from './endpoint-slice-mirroring.ts';
 import { rootCaPublisher, serviceAccounts } from './namespace-defaults.ts';
 import { replicaSets, replicationControllers } from './replica-set.ts';
 import { statefulSets } from './stateful-set.ts';
@@ -75,6 +76,7 @@ const CONTROLLERS: ReadonlyMap<string, (deps: ClusterDeps) => Runnable> = new Ma
   ['disruption', disruptionBudgets],
   ['endpoints', endpoints],
   ['endpointslice', endpointSlices],
+  ['endpointslice-mirroring', endpointSliceMirroring],
   ['serviceaccount', serviceAccounts],
   ['scheduler', fakeScheduler],
   ['taint-eviction', taintEviction],

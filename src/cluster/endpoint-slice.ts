@@ -1,6 +1,6 @@
 import { isNamespaceTerminating } from '../api/api-error.ts';
 import { ENDPOINT_SLICES, NODES, PODS, SERVICES } from '../api/builtin.ts';
-import type { EndpointSlice, Pod, Service } from '../api/builtin.ts';
+import type { EndpointSlice, Endpoints, Pod, Service } from '../api/builtin.ts';
 import { equalJson } from '../api/equal.ts';
 import { controllerReference } from '../api/metadata.ts';
 import { objectKey } from '../api/object-key.ts';
@@ -23,8 +23,8 @@ import {
 } from './service-endpoints.ts';
 import type { AddressType, EndpointPort } from './service-endpoints.ts';
 
-const SERVICE_NAME = 'kubernetes.io/service-name';
-const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+export const SERVICE_NAME = 'kubernetes.io/service-name';
+export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const MANAGER = 'endpointslice-controller.k8s.io';
 const ZONE = 'topology.kubernetes.io/zone';
 
@@ -32,10 +32,10 @@ const ZONE = 'topology.kubernetes.io/zone';
 const MAX_ENDPOINTS = 100;
 
 type Slice = DeepReadonly<EndpointSlice>;
-type Endpoint = NonNullable<EndpointSlice['endpoints']>[number];
+export type Endpoint = NonNullable<EndpointSlice['endpoints']>[number];
 
 /** An endpoint and the ports that it serves. */
-interface Served {
+export interface ServedEndpoint {
   readonly endpoint: Endpoint;
   readonly ports: EndpointPort[];
 }
@@ -67,12 +67,9 @@ export function endpointSlices(deps: ClusterDeps): Controller {
       if (!selector) return done();
       const { namespace, name, uid } = service.metadata;
       const labels = { [SERVICE_NAME]: name, [MANAGED_BY]: MANAGER };
-      const existing = slices.lister.list({ namespace }).filter(({ metadata }) => {
-        const isManaged = Object.entries(labels).every(
-          ([l, value]) => metadata.labels?.[l] === value,
-        );
-        return isManaged && metadata.deletionTimestamp === undefined;
-      });
+      const existing = slices.lister
+        .list({ namespace, selector: { matchLabels: labels } })
+        .filter(({ metadata }) => metadata.deletionTimestamp === undefined);
       const selected = pods.lister.list({ namespace, selector });
       const { publishNotReadyAddresses = false } = service.spec ?? {};
       const withoutNode: string[] = [];
@@ -99,11 +96,7 @@ export function endpointSlices(deps: ClusterDeps): Controller {
         return planSlices(desired, own).map((plan) => ({ plan, addressType }));
       });
       const all = endpointLabels(service, labels);
-      for (const plan of plans) await write(context, service, plan, all);
-      const kept = new Set(plans.map(({ plan }) => plan.slice));
-      for (const slice of existing) {
-        if (!kept.has(slice)) await deleteChild(context, ENDPOINT_SLICES, slice);
-      }
+      await writeSlices(context, service, plans, { labels: all }, existing);
       if (withoutNode.length > 0) {
         throw new Error(`Skipped Pods whose node does not exist: ${withoutNode.join(', ')}`);
       }
@@ -136,8 +129,13 @@ function endpointOf(
  * There is always one slice.
  *
  * @param existing slices of this address type
+ * @param maxEndpoints maximum number of endpoints of a slice
  */
-export function planSlices(desired: readonly Served[], existing: readonly Slice[]): Plan[] {
+export function planSlices(
+  desired: readonly ServedEndpoint[],
+  existing: readonly Slice[],
+  maxEndpoints: number = MAX_ENDPOINTS,
+): Plan[] {
   const groups = Map.groupBy(desired, ({ ports }) => portsKey(ports));
   const plans = Array.from(groups, ([key, group]) => {
     const left = new Map(group.map(({ endpoint }) => [endpointId(endpoint), endpoint]));
@@ -154,7 +152,7 @@ export function planSlices(desired: readonly Served[], existing: readonly Slice[
       .toSorted((a, b) => b.endpoints.length - a.endpoints.length);
     const fill = ({ endpoints }: Plan) => {
       for (const [id, endpoint] of left) {
-        if (endpoints.length === MAX_ENDPOINTS) return;
+        if (endpoints.length === maxEndpoints) return;
         endpoints.push(endpoint);
         left.delete(id);
       }
@@ -163,8 +161,8 @@ export function planSlices(desired: readonly Served[], existing: readonly Slice[
       own.filter(({ slice, endpoints }) => equalJson(slice?.endpoints, endpoints) === same),
     );
     changed?.forEach(fill);
-    const roomy = unchanged?.find(({ endpoints }) => endpoints.length + left.size <= MAX_ENDPOINTS);
-    if (roomy && left.size < MAX_ENDPOINTS) fill(roomy);
+    const roomy = unchanged?.find(({ endpoints }) => endpoints.length + left.size <= maxEndpoints);
+    if (roomy && left.size < maxEndpoints) fill(roomy);
     while (left.size > 0) {
       const plan: Plan = { slice: undefined, ports, endpoints: [] };
       fill(plan);
@@ -190,36 +188,65 @@ function endpointId({ addresses, targetRef }: DeepReadonly<Endpoint>): string {
   return `${targetRef?.uid} ${addresses.join()}`;
 }
 
+/** A plan, and the type of its addresses. */
+interface TypedPlan {
+  readonly plan: Plan;
+  readonly addressType: AddressType;
+}
+
+/** Labels and annotations of slices. Annotations that are not given do not change. */
+interface SliceMetadata {
+  readonly labels: Record<string, string>;
+  readonly annotations?: Record<string, string>;
+}
+
+/**
+ * Creates and updates the planned slices, and deletes other existing ones.
+ *
+ * @param owner Service or Endpoints
+ */
+export async function writeSlices(
+  context: SyncContext,
+  owner: DeepReadonly<Service | Endpoints>,
+  plans: readonly TypedPlan[],
+  metadata: SliceMetadata,
+  existing: readonly Slice[],
+): Promise<void> {
+  for (const plan of plans) await write(context, owner, plan, metadata);
+  const kept = new Set(plans.map(({ plan }) => plan.slice));
+  for (const slice of existing) {
+    if (!kept.has(slice)) await deleteChild(context, ENDPOINT_SLICES, slice);
+  }
+}
+
 /** Creates or updates a slice, if it differs from the plan. */
 async function write(
   { client, signal }: SyncContext,
-  service: DeepReadonly<Service>,
-  {
-    plan: { slice, ports, endpoints },
-    addressType,
-  }: { readonly plan: Plan; readonly addressType: AddressType },
-  labels: Record<string, string>,
+  owner: DeepReadonly<Service | Endpoints>,
+  { plan: { slice, ports, endpoints }, addressType }: TypedPlan,
+  changed: SliceMetadata,
 ): Promise<void> {
-  const { name, namespace = '', deletionTimestamp } = service.metadata;
+  const { name, namespace = '', deletionTimestamp } = owner.metadata;
   const content = { addressType, ports, endpoints };
   if (slice) {
     const isCurrent =
       portsKey(slice.ports) === portsKey(ports) &&
       equalJson(slice.endpoints ?? [], endpoints) &&
-      equalJson(slice.metadata.labels, labels);
+      equalJson(slice.metadata.labels, changed.labels) &&
+      (!changed.annotations || equalJson(slice.metadata.annotations ?? {}, changed.annotations));
     if (isCurrent) return;
     const { metadata, ...rest } = structuredClone(slice) as EndpointSlice;
-    const next = { ...rest, ...content, metadata: { ...metadata, labels } };
+    const next = { ...rest, ...content, metadata: { ...metadata, ...changed } };
     await client.update(ENDPOINT_SLICES, next, { signal });
     return;
   }
-  // The garbage collector would delete a slice of a Service that is being deleted.
+  // The garbage collector would delete a slice whose owner is being deleted.
   if (deletionTimestamp !== undefined) return;
   const metadata = {
     generateName: `${name}-`,
     namespace,
-    labels,
-    ownerReferences: [controllerReference(service)],
+    ...changed,
+    ownerReferences: [controllerReference(owner)],
   };
   const draft = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata, ...content };
   try {

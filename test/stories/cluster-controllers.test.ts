@@ -220,6 +220,67 @@ inTestClusters((where, createCluster) => {
       });
     });
 
+    it('copy the Endpoints of a Service without a selector to slices', async () => {
+      const first = { ip: '10.1.0.1', hostname: 'a', nodeName: 'node-1' };
+      const other = { ip: '10.1.0.2' };
+      const ports = [{ name: 'http', port: 80, protocol: 'TCP' }];
+      const annotations = {
+        note: 'kept',
+        'kubectl.kubernetes.io/last-applied-configuration': '{}',
+      };
+      const subsets = [
+        { addresses: [first], notReadyAddresses: [other], ports },
+        { addresses: [{ ip: '2001:db8::1' }], ports },
+      ];
+      await create(SERVICES, 'web', { spec: { ports: [{ port: 80 }] } });
+      const of = { labels: { team: 'one' }, annotations };
+      const made = await create(ENDPOINTS, 'web', { subsets }, of);
+      const slices = async () => {
+        const { items } = await cluster.client.list(ENDPOINT_SLICES, {
+          namespace: cluster.namespace,
+        });
+        return items.toSorted((a, b) => (a.addressType < b.addressType ? -1 : 1));
+      };
+      await cluster.until('there are two slices', async () => (await slices()).length === 2);
+      const [four = assert.fail(), six = assert.fail()] = await slices();
+      assert.deepEqual([four.addressType, six.addressType], ['IPv4', 'IPv6']);
+      const managedBy = 'endpointslicemirroring-controller.k8s.io';
+      assert.deepEqual(four.metadata.labels, {
+        team: 'one',
+        'kubernetes.io/service-name': 'web',
+        'endpointslice.kubernetes.io/managed-by': managedBy,
+      });
+      assert.deepEqual(four.metadata.annotations, { note: 'kept' });
+      assert.equal(controllerOf(four)?.uid, made.metadata.uid);
+      assert.deepEqual(four.ports, ports);
+      assert.deepEqual(
+        four.endpoints?.toSorted((a, b) => (String(a.addresses) < String(b.addresses) ? -1 : 1)),
+        [
+          {
+            addresses: ['10.1.0.1'],
+            conditions: { ready: true },
+            hostname: 'a',
+            nodeName: 'node-1',
+          },
+          { addresses: ['10.1.0.2'], conditions: { ready: false } },
+        ],
+      );
+      const change = (body: object) =>
+        cluster.client.patch(ENDPOINTS, at('web'), { type: 'merge', body });
+      await change({
+        metadata: { annotations: { note: 'new' } },
+        subsets: [{ addresses: [other], ports }],
+      });
+      await cluster.until('the slice has the new address', async () => {
+        const [slice, ...more] = await slices();
+        const isNew = slice?.metadata.annotations?.['note'] === 'new' && more.length === 0;
+        return isNew && slice.metadata.uid === four.metadata.uid && slice.endpoints?.length === 1;
+      });
+      const skip = { 'endpointslice.kubernetes.io/skip-mirror': 'true' }; // words-ok
+      await change({ metadata: { labels: skip } });
+      await cluster.until('the slices are gone', async () => (await slices()).length === 0);
+    });
+
     it('limit the Pods of a namespace by a quota', async () => {
       await create(RESOURCE_QUOTAS, 'few', { spec: { hard: { pods: '1' } } });
       const used = async () => {
