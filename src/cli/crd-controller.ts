@@ -123,7 +123,7 @@ const COMMANDS: readonly ProgramCommand[] = [
     name: 'generate',
     summary: 'Generate types of CRDs, CRDs of types, roles and manifests',
     description:
-      'Write a TypeScript module for each kind and served version in the given files, or in the .yaml, .yml and .json files of the given folders: its types, and the resource descriptor for typed informers, listers and clients. For a TypeScript or JavaScript module, write the CustomResourceDefinition of each kind that it defines with customResource of crd-controller/schema. "generate rbac" runs the tests (npm test) and writes the ClusterRoles that their TestedRoles needed. "generate manifests" prints the manifests of a program for CRDs.',
+      'Write a TypeScript module for each kind and served version in the given files, or in the .yaml, .yml and .json files of the given folders: its types, and the resource descriptor for typed informers, listers and clients. For a TypeScript or JavaScript module, write the CustomResourceDefinition of each kind that it defines with customResource of crd-controller/schema. "generate rbac" runs the tests (npm test) and writes the ClusterRoles that their TestedRoles needed. "generate manifests" prints the manifests of a program for CRDs, and for the webhooks that a module exports.',
     operands: '[rbac|manifests] CRD.yaml...',
     operandCompletion: 'file',
     flags: GENERATE_OPTIONS,

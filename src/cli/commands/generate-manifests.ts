@@ -10,13 +10,15 @@ import {
   withResources,
 } from '../../codegen/scaffold.ts';
 import type { Definition } from '../../codegen/scaffold.ts';
+import type { WebhookEntries } from '../../webhook/declaration.ts';
+import { Webhooks } from '../../webhook/webhooks.ts';
 import { messageOf } from '../../util/values.ts';
 import { EXIT_OK, onPath, UsageError } from '../errors.ts';
 import { installation } from '../installation.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { GENERATE_OPTIONS } from '../flags/options.ts';
 import type { CommandContext } from '../program.ts';
-import { definitionsIn } from './generate.ts';
+import { definitionsIn, importModule, MODULE } from './generate.ts';
 import { readTemplate } from './init.ts';
 
 type Flags = Pick<OptionValues<typeof GENERATE_OPTIONS>, 'name' | 'deploy' | 'check'>;
@@ -26,16 +28,30 @@ const CRDS = 'deploy/crds';
 
 /**
  * Prints the manifests of a program that reconciles the kinds in files and folders, or writes them as a kustomization.
- * Existing files are kept, but the kustomization gets the lines of further kinds.
+ * Existing files are kept, but the kustomization gets the lines of further kinds. Of modules, it prints the manifests of the
+ * webhooks that they export.
  *
- * @throws {UsageError} if there is no CRD, or a CRD or name is invalid
+ * @throws {UsageError} if there is no CRD, or a CRD, a name or a module is invalid
  */
 export async function generateManifests(
-  paths: readonly string[],
+  operands: readonly string[],
   { name, deploy, check }: Flags,
   { print }: Pick<CommandContext, 'print'>,
 ): Promise<number> {
   if (check) throw new UsageError('--check cannot be combined with generate manifests');
+  const modules = operands.filter((path) => MODULE.test(path));
+  const paths = operands.filter((path) => !MODULE.test(path));
+  const [module, another] = modules;
+  if (another !== undefined) {
+    throw new UsageError(
+      `generate manifests takes one module with webhooks: got ${modules.join(', ')}`,
+    );
+  }
+  if (module !== undefined && deploy) {
+    throw new UsageError(
+      '--deploy cannot be combined with a module: the manifests of webhooks are printed, also by the command manifests of the program',
+    );
+  }
   if (paths.length === 0 && !existsSync(CRDS))
     throw new UsageError('generate manifests requires the path of a CRD: a file or folder');
   const texts = await definitionsIn(paths.length > 0 ? paths : [CRDS]);
@@ -48,7 +64,9 @@ export async function generateManifests(
     }),
   );
   if (!deploy) {
-    print(installation(program, (path) => files.get(`deploy/${path}`) ?? '').trimEnd());
+    const webhooks = module === undefined ? undefined : await webhooksIn(module);
+    const read = (path: string) => files.get(`deploy/${path}`) ?? '';
+    print(installation(program, read, { webhooks }).trimEnd());
     return EXIT_OK;
   }
   const writing = <T>(action: () => Promise<T>) => onPath(`cannot use --deploy=${deploy}`, action);
@@ -69,6 +87,15 @@ export async function generateManifests(
     print(target);
   }
   return EXIT_OK;
+}
+
+/** Returns what the webhooks that a module exports review and convert. */
+async function webhooksIn(path: string): Promise<WebhookEntries> {
+  const webhooks = Object.values(await importModule(path)).find(
+    (each: unknown) => each instanceof Webhooks,
+  );
+  if (webhooks) return webhooks.entries();
+  throw new UsageError(`${path} exports no Webhooks of crd-controller/webhook`);
 }
 
 function isOfKind(path: string): boolean {

@@ -19,7 +19,7 @@ import type { GENERATE_OPTIONS } from '../flags/options.ts';
 const MANIFEST = /\.(?:ya?ml|json)$/;
 
 /** Names of modules, which define kinds by `customResource`. */
-const MODULE = /\.[cm]?[jt]s$/;
+export const MODULE: RegExp = /\.[cm]?[jt]s$/;
 
 /** Value of `--out` for standard output, as in kubectl. */
 const STDOUT = '-';
@@ -158,7 +158,12 @@ async function definedBy(path: string): Promise<GeneratedFile[]> {
   }));
 }
 
-async function importModule(path: string): Promise<object> {
+/**
+ * Imports a module of the user.
+ *
+ * @throws {UsageError} if that fails
+ */
+export async function importModule(path: string): Promise<object> {
   await inspect(path);
   try {
     const module: unknown = await import(pathToFileURL(resolve(path)).href);

@@ -296,6 +296,26 @@ test('generate manifests prints or writes the kustomization of a program', async
   );
   assert.match(read('kustomization.yaml'), /crds\/gateways.*\n.*crds\/routes.*\n.*crds\/zones/);
 
+  const library = new URL('../../../../src/webhook/webhooks.ts', import.meta.url).href;
+  const resource =
+    "{ group: 'example.com', version: 'v1', plural: 'gateways', kind: 'Gateway', namespaced: true }";
+  const module = write(
+    'webhooks.mjs',
+    `import { Webhooks } from '${library}';
+     export const webhooks = new Webhooks().validates(${resource}, () => []);`,
+  );
+  lines.length = 0;
+  assert.equal(await run([...crds, module]), 0);
+  assert.match(lines.join(''), /path: \/validate-example-com-v1-gateway/);
+  assert.match(lines.join(''), /name: webhook\n +containerPort: 9443/);
+  for (const [paths, message] of [
+    [[module, module], /takes one module with webhooks/],
+    [[crds[0] ?? '', write('empty.mjs', '')], /empty\.mjs exports no Webhooks/],
+  ] as const) {
+    await assert.rejects(run(paths), message);
+  }
+  await assert.rejects(run([module], { deploy }), /--deploy cannot be combined with a module/);
+
   await assert.rejects(run([]), /^UsageError: generate manifests requires the path of a CRD/);
   await assert.rejects(run(crds, { name: 'A' }), /^UsageError: --name must consist of/);
   await assert.rejects(run([write('c.yaml', 'kind: Pod')]), /^UsageError: There is no CustomRes/);
