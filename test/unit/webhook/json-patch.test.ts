@@ -52,6 +52,11 @@ test('the patch has only what changed', () => {
     ['remove', '/2'],
     ['add', '/3', 6],
   ]);
+  assert.deepEqual(patch([1, 2, 1, 2, 1, 3], [2, 1, 1, 3, 2]), [
+    ['remove', '/0'],
+    ['remove', '/2'],
+    ['add', '/4', 2],
+  ]);
   assert.deepEqual(patch([{ a: 1 }, { b: 1 }], [{ n: 0 }, { a: 1 }, { b: 2 }]), [
     ['add', '/0', { n: 0 }],
     ['replace', '/2/b', 2],

@@ -127,8 +127,23 @@ describe('validators', () => {
       message: 'Invalid value: "2x3": must be a square',
     });
     assert.deepEqual(
-      lines.map(({ level, fields }) => [level, fields['user'], fields['allowed'], fields['uid']]),
-      [[4, 'alice', false, 'u1']],
+      lines.map(({ level, fields }) => [level, fields]),
+      [
+        [
+          4,
+          {
+            webhook: VALIDATE,
+            uid: 'u1',
+            operation: 'CREATE',
+            namespace: 'default',
+            name: 'x',
+            user: 'alice',
+            allowed: false,
+            status: 200,
+            durationMs: 0,
+          },
+        ],
+      ],
     );
   });
 
@@ -189,6 +204,7 @@ describe('validators', () => {
       new AdmissionDenied('not today'),
       new AdmissionDenied('later', { code: 409, reason: 'Conflict' }),
       new ApiError({ kind: 'notFound', code: 404, reason: 'NotFound', message: 'no class' }),
+      new ApiError({ kind: 'badRequest', code: 400, message: 'no name' }),
     ];
     const { send, lines } = reviewerOf(
       new Webhooks().validates(BOXES_V1, () => {
@@ -203,6 +219,7 @@ describe('validators', () => {
         [403, 'Forbidden', 'not today'],
         [409, 'Conflict', 'later'],
         [404, 'NotFound', 'no class'],
+        [400, undefined, 'no name'],
       ],
     );
     assert.ok(lines.every(({ level }) => level === 4));
@@ -301,7 +318,10 @@ describe('failures', () => {
       assert.equal(answers.at(0)?.status, 504);
       assert.ok(signals.at(-1)?.aborted);
     }
-    assert.equal(lines.length, 6);
+    assert.deepEqual(
+      lines.map(({ fields }) => fields['durationMs']),
+      [9000, 900, 29_000, 29_000, 9000, 9000],
+    );
     assert.equal(clock.pending, 0);
   });
 
@@ -446,7 +466,10 @@ describe('conversion', () => {
       },
       down: ({ spec, metadata }) => ({
         spec: { size: `${spec?.width}x${spec?.height}`, tags: spec?.tags },
-        metadata: { labels: { ...metadata.labels, converted: 'yes' } },
+        metadata: {
+          labels: { ...metadata.labels, converted: 'yes' },
+          annotations: { ...metadata.annotations, from: 'v2' },
+        },
       }),
     })
     .converts(BOXES_V3, BOXES_V2, {
@@ -475,7 +498,11 @@ describe('conversion', () => {
     const down = await send('/convert', convert('v1', [{ ...v2, spec: { width: 4, height: 5 } }]));
     assert.deepEqual(down.response.convertedObjects, [
       {
-        ...box('4x5', { uid: 'a', annotations: { b: 'c' }, labels: { converted: 'yes' } }),
+        ...box('4x5', {
+          uid: 'a',
+          annotations: { b: 'c', from: 'v2' },
+          labels: { converted: 'yes' },
+        }),
       },
     ]);
   });
@@ -516,6 +543,11 @@ describe('conversion', () => {
   test('a request without objects or version is refused', async () => {
     const { send } = reviewerOf(webhooks);
     assert.equal((await send('/convert', convert('v1', {}))).status, 400);
+    const { request, ...rest } = convert('v1', []);
+    assert.equal(
+      (await send('/convert', { ...rest, request: { ...request, uid: 1 } })).status,
+      400,
+    );
     assert.equal((await send('/convert', review())).status, 400);
     assert.equal((await send('/other', convert('v1', []))).status, 404);
   });
