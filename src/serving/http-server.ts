@@ -309,7 +309,9 @@ export class HttpServer implements Runnable {
     const setting = settings?.get(path);
     if (setting && method === 'PUT') {
       const change = (body: Buffer) => changeSetting(setting, body.toString());
-      return replyOf(await this.#bodies.read(request, MAX_SETTING_BYTES, change));
+      const { 'content-length': contentLength } = request.headers;
+      const body = { request, contentLength, maxBytes: MAX_SETTING_BYTES, signal: closed };
+      return (await this.#bodies.read(body, change)) ?? TOO_LARGE;
     }
     if (!isRead(method)) return NOT_ALLOWED;
     if (setting) return { status: 200, body: setting.get() };
@@ -333,9 +335,9 @@ export class HttpServer implements Runnable {
     if (method !== 'POST') return NOT_ALLOWED;
     const [type = ''] = (headers['content-type'] ?? '').split(';', 1);
     if (type.trim().toLowerCase() !== 'application/json') return NOT_JSON;
-    if (Number(headers['content-length'] ?? 0) > maxBytes) return TOO_LARGE;
+    const body = { request, contentLength: headers['content-length'], maxBytes, signal };
     const use = (body: Buffer) => respond({ query, headers, body, signal });
-    return replyOf(await this.#bodies.read(request, maxBytes, use));
+    return (await this.#bodies.read(body, use)) ?? TOO_LARGE;
   }
 
   #checksOf(probe: string): readonly HealthCheck[] | undefined {
@@ -355,12 +357,6 @@ const NOT_FOUND: Reply = { status: 404, body: '404 not found\n' };
 const NOT_ALLOWED: Reply = { status: 405, body: '405 method not allowed\n' };
 const TOO_LARGE: Reply = { status: 413, body: '413 too large\n', close: true };
 const NOT_JSON: Reply = { status: 415, body: 'The content type must be application/json\n' };
-const BUSY: Reply = {
-  status: 503,
-  body: 'Too many requests with large bodies\n',
-  headers: { 'retry-after': '1' },
-  close: true,
-};
 
 function rejected(status: number, reason: string): Reply {
   const headers = status === 401 ? { 'www-authenticate': 'Bearer' } : {};
@@ -375,11 +371,6 @@ function closeConnectionAfter(response: Outgoing): void {
 
 function isRead(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
-}
-
-function replyOf(result: Reply | 'tooLarge' | 'busy'): Reply {
-  if (result === 'tooLarge') return TOO_LARGE;
-  return result === 'busy' ? BUSY : result;
 }
 
 /** Resolves when there are no responses in progress, or after a timeout. */

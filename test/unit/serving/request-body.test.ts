@@ -14,33 +14,61 @@ function bodyOf(...lengths: readonly number[]): PassThrough {
 
 const lengthOf = (body: Buffer) => body.length;
 
+function fixture() {
+  const bodies = new RequestBodies();
+  const read = (
+    request: PassThrough,
+    maxBytes: number,
+    contentLength?: number,
+    { signal } = new AbortController(),
+  ) =>
+    bodies.read({ request, maxBytes, contentLength: contentLength?.toString(), signal }, lengthOf);
+  return { read };
+}
+
 test('a body is read up to its limit, and the request stays open', async () => {
-  const bodies = new RequestBodies();
-  assert.equal(await bodies.read(bodyOf(3, 4).end(), 7, lengthOf), 7);
+  const { read } = fixture();
+  assert.equal(await read(bodyOf(3, 4).end(), 7), 7);
   const long = bodyOf(3, 5);
-  assert.equal(await bodies.read(long, 7, lengthOf), 'tooLarge');
+  assert.equal(await read(long, 7), undefined);
   assert.ok(!long.destroyed);
+  assert.equal(await read(bodyOf(), 7, 8), undefined);
+  assert.equal(await read(bodyOf(), 7, Number.NaN), undefined);
 });
 
-test('large bodies share a limit, which does not affect small bodies', async () => {
-  const bodies = new RequestBodies();
-  const open = Array.from({ length: 3 }, () => bodyOf(20 * MIB));
-  const reads = open.map((body) => bodies.read(body, 32 * MIB, lengthOf));
+test('large bodies wait for memory in their order, and small ones do not', async () => {
+  const { read } = fixture();
+  const first = bodyOf();
+  const reading = read(first, 32 * MIB, 12 * MIB);
+  const order: string[] = [];
+  const second = read(bodyOf(5 * MIB).end(), 32 * MIB, 5 * MIB).then((length) => {
+    order.push('second');
+    return length;
+  });
+  // Without a length, the body may need all memory.
+  const third = read(bodyOf(MIB).end(), 32 * MIB).then((length) => {
+    order.push('third');
+    return length;
+  });
+  const small = await read(bodyOf(64 * 1024).end(), MIB, 64 * 1024);
+  assert.equal(small, 64 * 1024);
   await settle();
-  assert.equal(await bodies.read(bodyOf(5 * MIB).end(), 32 * MIB, lengthOf), 'busy');
-  assert.equal(await bodies.read(bodyOf(64 * 1024).end(), MIB, lengthOf), 64 * 1024);
-  for (const body of open) body.end();
-  assert.deepEqual(await Promise.all(reads), [20 * MIB, 20 * MIB, 20 * MIB]);
-  assert.equal(await bodies.read(bodyOf(5 * MIB).end(), 32 * MIB, lengthOf), 5 * MIB);
+  assert.deepEqual(order, []);
+  first.end(Buffer.alloc(12 * MIB));
+  assert.deepEqual(await Promise.all([reading, second, third]), [12 * MIB, 5 * MIB, MIB]);
+  assert.deepEqual(order, ['second', 'third']);
 });
 
-test('a request that breaks off releases its memory', async () => {
-  const bodies = new RequestBodies();
-  for (let times = 0; times < 3; times++) {
-    const broken = bodyOf(40 * MIB);
-    const read = bodies.read(broken, 64 * MIB, lengthOf);
-    await settle();
-    broken.destroy(new Error('reset'));
-    await assert.rejects(read, /reset/);
-  }
+test('a request that breaks off releases its memory, also while it waits', async () => {
+  const { read } = fixture();
+  const broken = bodyOf(MIB);
+  const reading = read(broken, 16 * MIB, 16 * MIB);
+  const client = new AbortController();
+  const gone = read(bodyOf(), 16 * MIB, 16 * MIB, client);
+  const last = read(bodyOf(16 * MIB).end(), 16 * MIB, 16 * MIB);
+  client.abort(new Error('gone'));
+  await assert.rejects(gone, /gone/);
+  broken.destroy(new Error('reset'));
+  await assert.rejects(reading, /reset/);
+  assert.equal(await last, 16 * MIB);
 });
