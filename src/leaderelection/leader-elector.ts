@@ -61,6 +61,9 @@ export class LeadershipLostError extends AbruptStop {
   override readonly name = 'LeadershipLostError';
 }
 
+/** Attempts to renew that have less time are not started. */
+const SHORTEST_ATTEMPT_MS = 1;
+
 /**
  * Acquires and renews a Lease: of all processes with the same Lease, one leads at a time.
  *
@@ -198,7 +201,8 @@ export class LeaderElector implements Runnable {
       await clock.sleep(Math.min(retryPeriodMs, this.#session.deadlineMs - clock.monotonic()), end);
       if (end.aborted) return;
       const leftMs = this.#session.deadlineMs - clock.monotonic();
-      if (leftMs <= 0) throw this.#lost(lastError);
+      // A timer may fire a moment early. A shorter attempt only times out, which hides why the last one failed.
+      if (leftMs < SHORTEST_ATTEMPT_MS) throw this.#lost(lastError);
       const attempt = await this.#session.attempt({ timeoutMs: leftMs, isLeading: true }, end);
       if (end.aborted) return;
       switch (attempt.kind) {

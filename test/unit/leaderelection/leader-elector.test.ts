@@ -364,6 +364,15 @@ describe('LeaderElector', () => {
       assert.equal(candidates.clock.pending, 0);
     });
 
+    it('makes no attempt in the last millisecond before the renew deadline', async () => {
+      const a = await candidates.start('a', { options: { renewDeadlineMs: 8000.5 } });
+      await candidates.clock.advance(4000);
+      candidates.server.faults.beforeRequest(() => 500);
+      await candidates.clock.advance(8001);
+      assert.equal(a.lines().slice(2).length, 3);
+      assert.ok((await a.ending()) instanceof LeadershipLostError);
+    });
+
     it('loses the lease at the deadline while a request hangs', async () => {
       const a = await candidates.start('a');
       a.around = () => hangs;
