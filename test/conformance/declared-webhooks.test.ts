@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { untilAborted } from '../../src/util/abort.ts';
-import { createCertificateAuthority } from '../../src/util/x509.ts';
-import { WebhookServer } from '../../src/webhook/webhook-server.ts';
 import { Webhooks } from '../../src/webhook/webhooks.ts';
-import { boxConfiguration, boxV1, boxV2, declareBoxes } from '../support/boxes.ts';
+import { BOXES_V2, boxV1, boxV2, declareBoxes } from '../support/boxes.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
+import { ServedWebhooks } from '../support/served-webhooks.ts';
 import { findKubectl, Kubectl } from '../support/kubectl.ts';
 import { needsReal } from '../support/skip.ts';
 import type { Json } from './api.ts';
@@ -17,32 +15,18 @@ const OWNER = { owner: 'me' };
 const kubectlPath = findKubectl();
 
 let api: Api;
-let stopServer: () => Promise<void>;
+let served: ServedWebhooks;
 const { log, lines } = recordingLogger([], 0);
 
 before(async () => {
   api = await Api.start();
-  const authority = await createCertificateAuthority({ commonName: 'boxes' });
-  const pair = await authority.issue({
-    commonName: 'boxes',
-    ipAddresses: ['127.0.0.1'],
-    usages: 'server',
-  });
-  const certificate = { load: () => Promise.resolve(pair), watch: untilAborted };
-  const webhooks = declareBoxes(new Webhooks());
-  const server = new WebhookServer(webhooks, { bindAddress: '127.0.0.1:0', certificate }, { log });
-  const stop = new AbortController();
-  const running = server.run(stop.signal);
-  stopServer = async () => {
-    stop.abort();
-    await running;
-  };
-  const caBundle = Buffer.from(authority.certificatePem).toString('base64');
-  const url = `https://${await server.listening}`;
-  const { crd, mutating, validating } = boxConfiguration(webhooks, url, caBundle);
+  served = await ServedWebhooks.start(declareBoxes(new Webhooks()), log);
+  const [crd, ...configurations] = served.objects(BOXES_V2.definition);
   await api.install(crd);
-  await api.made(api.post(`${GROUP}/mutatingwebhookconfigurations`, mutating));
-  await api.made(api.post(`${GROUP}/validatingwebhookconfigurations`, validating));
+  for (const configuration of configurations) {
+    const plural = `${configuration.kind.toLowerCase()}s`;
+    await api.made(api.post(`${GROUP}/${plural}`, configuration));
+  }
   await api.until('the webhooks are called', async () => {
     const flat = boxV2('probe', { width: 1, height: 0 });
     return (await api.post(`${boxes('v2')}?dryRun=All`, flat)).status === 422;
@@ -51,7 +35,7 @@ before(async () => {
 
 after(async () => {
   await api.close();
-  await stopServer();
+  await served.close();
 });
 
 function boxes(version: string): string {

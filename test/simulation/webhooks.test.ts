@@ -1,33 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiError } from '../../src/api/api-error.ts';
-import {
-  CUSTOM_RESOURCE_DEFINITIONS,
-  MUTATING_WEBHOOK_CONFIGURATIONS,
-  VALIDATING_WEBHOOK_CONFIGURATIONS,
-} from '../../src/api/builtin.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS } from '../../src/api/builtin.ts';
 import { ApiServer } from '../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { FakeClock } from '../../src/util/fake-clock.ts';
+import { installWebhooks } from '../../src/webhook/install.ts';
+import { webhookNames } from '../../src/webhook/manifests.ts';
 import { Webhooks } from '../../src/webhook/webhooks.ts';
-import {
-  BOXES_V1,
-  BOXES_V2,
-  boxConfiguration,
-  boxV1,
-  boxV2,
-  declareBoxes,
-} from '../support/boxes.ts';
+import { BOXES_V1, BOXES_V2, boxV1, boxV2, declareBoxes } from '../support/boxes.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 
-const SERVICE = 'https://boxes.system.svc';
+const NAMES = webhookNames('boxes', 'default');
 
 /** An API server in virtual time that calls declared functions in this process. */
 async function installed(webhooks: Webhooks) {
   const clock = new FakeClock();
   const { log, lines } = recordingLogger([], 0);
   const server = new ApiServer({ clock });
-  server.registerWebhooks(webhooks.functions(SERVICE, { clock, log }));
   const warnings: string[] = [];
   const client = new HttpClient({
     handler: server.handler,
@@ -35,10 +25,9 @@ async function installed(webhooks: Webhooks) {
     clock,
     onWarning: (warning) => warnings.push(warning),
   });
-  const { mutating, validating, crd } = boxConfiguration(webhooks, SERVICE);
-  await client.create(CUSTOM_RESOURCE_DEFINITIONS, crd);
-  await client.create(MUTATING_WEBHOOK_CONFIGURATIONS, mutating);
-  await client.create(VALIDATING_WEBHOOK_CONFIGURATIONS, validating);
+  await client.create(CUSTOM_RESOURCE_DEFINITIONS, BOXES_V2.definition);
+  await installWebhooks(server, client, webhooks, { clock, names: NAMES });
+  server.registerWebhooks(webhooks.functions(`https://${NAMES.dnsName}`, { clock, log }));
   return { client, clock, lines, warnings };
 }
 

@@ -9,6 +9,7 @@ import '../../hack/import-from-source.ts';
 import { isApiError } from '../../src/api/api-error.ts';
 import { CONFIG_MAPS, JOBS, PODS } from '../../src/api/builtin.ts';
 import type { Resource } from '../../src/api/resource.ts';
+import { RestMapper } from '../../src/client/rest-mapper.ts';
 import { commandLine } from '../../src/cli/command-line.ts';
 import { generate } from '../../src/cli/commands/generate.ts';
 import { parseFlags } from '../../src/cli/flags/flag-parser.ts';
@@ -212,7 +213,10 @@ describe('The library examples on a control plane', () => {
     const { client, namespace } = cluster;
     const served = await ServedWebhooks.start(cronJobWebhooks);
     context.after(() => served.close());
-    await served.install(client, CRON_JOBS.definition);
+    const mapper = new RestMapper(client);
+    for (const object of served.objects(CRON_JOBS.definition)) {
+      await client.create(await mapper.get(object.apiVersion, object.kind), object);
+    }
     const at = { namespace, name: 'cronjob-sample' };
     const apply = async (version: 'v1' | 'v2', spec: object = {}) => {
       const file = join(EXAMPLES, `cronjob/sample-${version}.yaml`);

@@ -50,53 +50,6 @@ export function declareBoxes(webhooks: Webhooks): Webhooks {
     });
 }
 
-/** Returns the configurations for the API server and the CRD, for webhooks whose URLs start with `baseUrl`. */
-export function boxConfiguration(webhooks: Webhooks, baseUrl: string, caBundle?: string) {
-  const clientConfig = (path: string) => ({ url: baseUrl + path, ...(caBundle && { caBundle }) });
-  const configuration = (type: 'mutating' | 'validating') =>
-    webhooks
-      .entries()
-      .admission.filter((entry) => entry.type === type)
-      .map(({ path, resource: { group, version, plural }, options }) => ({
-        name: `${path.slice(1)}.example.com`,
-        clientConfig: clientConfig(path),
-        rules: [
-          {
-            apiGroups: [group],
-            apiVersions: [version],
-            resources: [plural],
-            operations: [...options.operations],
-          },
-        ],
-        failurePolicy: options.failurePolicy,
-        timeoutSeconds: options.timeoutSeconds,
-        sideEffects: options.sideEffects,
-        admissionReviewVersions: ['v1'],
-      }));
-  const apiVersion = 'admissionregistration.k8s.io/v1';
-  const metadata = { name: 'boxes' };
-  const { definition } = BOXES_V2;
-  const webhook = { clientConfig: clientConfig('/convert'), conversionReviewVersions: ['v1'] };
-  return {
-    mutating: {
-      apiVersion,
-      kind: 'MutatingWebhookConfiguration',
-      metadata,
-      webhooks: configuration('mutating'),
-    },
-    validating: {
-      apiVersion,
-      kind: 'ValidatingWebhookConfiguration',
-      metadata,
-      webhooks: configuration('validating'),
-    },
-    crd: {
-      ...definition,
-      spec: { ...definition.spec, conversion: { strategy: 'Webhook' as const, webhook } },
-    },
-  };
-}
-
 /** Returns a box in v1. */
 export function boxV1(name: string, spec: { size: string; owner?: string }) {
   return {

@@ -1,8 +1,5 @@
-import { CUSTOM_RESOURCE_DEFINITIONS } from '../../src/api/builtin.ts';
 import type { CustomResourceDefinition } from '../../src/api/builtin.ts';
-import type { Draft } from '../../src/api/object.ts';
-import type { Client } from '../../src/client/client.ts';
-import { RestMapper } from '../../src/client/rest-mapper.ts';
+import type { Draft, KubernetesObject } from '../../src/api/object.ts';
 import { untilAborted } from '../../src/util/abort.ts';
 import { silentLogger } from '../../src/util/logger.ts';
 import type { Logger } from '../../src/util/logger.ts';
@@ -16,9 +13,9 @@ const NAMES = webhookNames('served', 'default');
 
 /** Declared webhooks, served over HTTPS on a loopback address. */
 export class ServedWebhooks {
-  readonly url: string;
+  readonly #url: string;
   /** In base64. */
-  readonly caBundle: string;
+  readonly #caBundle: string;
   readonly #webhooks: Webhooks;
   readonly #close: () => Promise<void>;
 
@@ -29,8 +26,8 @@ export class ServedWebhooks {
     close: () => Promise<void>,
   ) {
     this.#webhooks = webhooks;
-    this.url = url;
-    this.caBundle = caBundle;
+    this.#url = url;
+    this.#caBundle = caBundle;
     this.#close = close;
   }
 
@@ -51,26 +48,19 @@ export class ServedWebhooks {
     });
   }
 
-  /** Creates the webhook configurations and the CRD, with URLs of this server instead of those of a Service. */
-  async install(client: Client, crd: Draft<CustomResourceDefinition>): Promise<void> {
+  /** Returns the CRD and the webhook configurations, with URLs of this server instead of those of a Service. */
+  objects(crd: Draft<CustomResourceDefinition>): readonly Draft<KubernetesObject>[] {
     const entries = this.#webhooks.entries();
-    const mapper = new RestMapper(client);
-    for (const object of webhookObjects(entries, NAMES)) {
-      if (object.kind === 'Service') continue;
-      await client.create(await mapper.get(object.apiVersion, object.kind), this.#atUrl(object));
-    }
-    const complete = completeDefinition(crd, entries, NAMES);
-    await client.create(CUSTOM_RESOURCE_DEFINITIONS, this.#atUrl(complete));
+    const objects = webhookObjects(entries, NAMES).filter(({ kind }) => kind !== 'Service');
+    const atUrl = (name: string, value: { service: { path: string } }) =>
+      name === 'clientConfig'
+        ? { url: this.#url + value.service.path, caBundle: this.#caBundle }
+        : value;
+    const text = JSON.stringify([completeDefinition(crd, entries, NAMES), ...objects]);
+    return JSON.parse(text, atUrl) as Draft<KubernetesObject>[];
   }
 
   close(): Promise<void> {
     return this.#close();
-  }
-
-  #atUrl<T>(object: T): T {
-    const { url, caBundle } = this;
-    return JSON.parse(JSON.stringify(object), (name, value: { service: { path: string } }) =>
-      name === 'clientConfig' ? { url: url + value.service.path, caBundle } : value,
-    ) as T;
   }
 }
