@@ -11,6 +11,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { Server as HttpsServer } from 'node:https';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { SecureContextOptions, SecureVersion } from 'node:tls';
 import { settledBeforeAbort } from '../util/abort.ts';
 import { Deferred } from '../util/deferred.ts';
@@ -82,7 +83,8 @@ export interface HttpServerOptions {
    */
   readonly requestTimeoutMs?: number;
   /**
-   * Time for requests in progress to end when the server stops, in milliseconds.
+   * Time for requests in progress to end when the server stops, in milliseconds. Clients can use open connections once
+   * more within the first second.
    * @default 0
    */
   readonly drainTimeoutMs?: number;
@@ -107,6 +109,10 @@ export interface ServerTls {
 
 /** Idle timeout of a connection, in milliseconds, as in Go servers. */
 const KEEP_ALIVE_MS = 90_000;
+
+/** Time for clients to use their idle connections once more when the server stops, in milliseconds. */
+const LINGER_MS = 1000;
+const POLL_MS = 20;
 
 /** Maximum size of the headers, in bytes: four times the maximum length of a bearer token. */
 const MAX_HEADER_BYTES = 64 * 1024;
@@ -229,6 +235,7 @@ export class HttpServer implements Runnable {
     });
     await new Promise<void>((resolve, reject) => {
       const close = async () => {
+        await emptied(connections, Math.min(LINGER_MS, drainTimeoutMs));
         server.close(() => resolve());
         await drained(responses, drainTimeoutMs);
         connections.destroy();
@@ -371,6 +378,15 @@ function closeConnectionAfter(response: Outgoing): void {
 
 function isRead(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
+}
+
+/**
+ * Resolves when there are no connections, or after a timeout. Meanwhile each response closes its connection. An idle
+ * connection must not be closed at once, because the client may be sending its next request.
+ */
+async function emptied(connections: ServerConnections, timeoutMs: number): Promise<void> {
+  const endMs = performance.now() + timeoutMs;
+  while (connections.size > 0 && performance.now() < endMs) await sleep(POLL_MS);
 }
 
 /** Resolves when there are no responses in progress, or after a timeout. */

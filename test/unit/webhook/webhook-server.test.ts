@@ -129,6 +129,8 @@ describe('WebhookServer', () => {
     stop.abort();
     slow.resolve();
     assert.equal((await answer).status, 200);
+    assert.equal((await send(VALIDATE, review('a'))).status, 200, 'over an idle connection');
+    agent.destroy();
     await running;
   });
 });
