@@ -27,6 +27,7 @@ const CLUSTER_SCOPED = new Set([
   'PriorityClass',
   'ValidatingAdmissionPolicy',
   'ValidatingAdmissionPolicyBinding',
+  'ValidatingWebhookConfiguration',
 ]);
 
 const FOLDER = join(import.meta.dirname, '../../hack/deploy');
@@ -167,6 +168,7 @@ describe('hack/deploy/install.yaml on an empty cluster', { skip: !isOurs }, () =
       assert.ok(found.has('NetworkPolicy/crd-controller-system/crd-controller'));
       assert.ok(found.has('ClusterRole//crd-controller-pod-count'));
       assert.ok(found.has('ValidatingAdmissionPolicy//crd-controller-pods'));
+      assert.ok(found.has('ValidatingWebhookConfiguration//crd-controller'));
       assert.ok(found.has('PrometheusRule/crd-controller-system/crd-controller'));
       assert.ok(found.has('ServiceMonitor/crd-controller-system/crd-controller'));
       assert.equal(

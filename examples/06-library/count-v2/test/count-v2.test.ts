@@ -26,7 +26,7 @@ test('version v1 is that of the controller', () => {
 });
 
 test('no conversion loses data', () => {
-  checkConversion(fc, { crd, webhooks, lossless: true, numRuns: 50 });
+  checkConversion(fc, { crd, webhooks, lossless: true, numRuns: 30 });
 });
 
 test('the controller keeps the Pods of a Count that is written in v2', async (context) => {

@@ -193,5 +193,5 @@ test('the webhooks set defaults, reject schedules, and convert versions', async 
 });
 
 test('no conversion loses data', () => {
-  checkConversion(fc, { crd: CRON_JOBS.definition, webhooks, numRuns: 30 });
+  checkConversion(fc, { crd: CRON_JOBS.definition, webhooks, numRuns: 20 });
 });
