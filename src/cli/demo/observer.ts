@@ -1,3 +1,4 @@
+import { isApiError } from '../../api/api-error.ts';
 import type { Resource } from '../../api/resource.ts';
 import { groupResourceOf } from '../../api/resource.ts';
 import type { Client } from '../../client/client.ts';
@@ -26,6 +27,9 @@ export interface ObserverDeps {
   /** Receives a line for each change. */
   readonly onChange: (text: string) => void;
 }
+
+/** Delay before a broken watch is established again, in milliseconds. */
+const REWATCH_MS = 100;
 
 type Objects = ReadonlyMap<string, ReadonlyMap<string, KubernetesObject>>;
 
@@ -123,17 +127,52 @@ export class Observer implements Runnable {
     }
   }
 
+  /** Watches again when the connection breaks, from the last version that the server still has. */
   async #follow(observed: ObservedKind, signal: AbortSignal): Promise<void> {
+    const objects = this.#objects.get(groupResourceOf(observed.resource));
+    let former: ReadonlyMap<string, KubernetesObject> = new Map();
+    let resourceVersion: string | undefined;
+    const from = { former: () => former, at: (version: string) => (resourceVersion = version) };
+    while (!signal.aborted) {
+      try {
+        await this.#watch(observed, resourceVersion, from, signal);
+      } catch (error) {
+        if (signal.aborted || !isApiError(error, 'unreachable', 'expired')) throw error;
+        if (error.kind === 'expired') {
+          former = new Map(objects);
+          objects?.clear();
+          resourceVersion = undefined;
+        }
+        await this.#deps.clock.sleep(REWATCH_MS, signal);
+      }
+    }
+  }
+
+  async #watch(
+    observed: ObservedKind,
+    resourceVersion: string | undefined,
+    from: {
+      former(): ReadonlyMap<string, KubernetesObject>;
+      at(version: string): void;
+    },
+    signal: AbortSignal,
+  ): Promise<void> {
     const { client } = this.#deps;
     const { resource } = observed;
     const objects = this.#objects.get(groupResourceOf(resource));
-    const stream = await client.watch(resource, { ...this.#scopeOf(resource), signal });
+    const scope = this.#scopeOf(resource);
+    const stream = await client.watch(resource, {
+      ...scope,
+      signal,
+      ...(resourceVersion !== undefined && { resourceVersion }),
+    });
     for await (const event of stream) {
       if (event.type === 'error') throw event.error;
       if (event.type === 'bookmark' || !objects) continue;
       const { object, type } = event;
       const { name } = object.metadata;
-      const before = objects.get(name);
+      const before = objects.get(name) ?? from.former().get(name);
+      from.at(object.metadata.resourceVersion);
       if (type === 'deleted') {
         objects.delete(name);
         this.#gone.push(object);
@@ -143,7 +182,7 @@ export class Observer implements Runnable {
         const text = observed.line(object);
         if (text !== undefined && !(before && text === observed.line(before))) this.#tell(text);
       }
-      if (resource === PODS && type === 'added') this.#podsSeen++;
+      if (resource === PODS && type === 'added' && !before) this.#podsSeen++;
       for (const wake of this.#waiters) wake();
     }
   }

@@ -102,6 +102,9 @@ function setAttribute(element: Element, name: string, value: Value): void {
   else if (name === 'value') {
     // A field that the user edits keeps its text.
     if (element !== document.activeElement) Object.assign(element, { value: value ?? '' });
+  } else if (name === 'style') {
+    // The policy of the page allows no attribute with this name, and the property.
+    if (element instanceof HTMLElement) element.style.cssText = String(value ?? '');
   } else if (value === undefined || value === false) element.removeAttribute(name);
   else element.setAttribute(name, value === true ? '' : String(value));
 }

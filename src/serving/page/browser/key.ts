@@ -338,7 +338,7 @@ function objectCards(report: ObjectReport | undefined): Element_[] {
         ? h('p', { class: 'state' }, 'The object is too large to be shown.')
         : h(
             'pre',
-            { class: 'yaml', tabindex: 0, role: 'region', 'aria-label': 'YAML of the object' },
+            { class: 'yaml', tabindex: 0, role: 'group', 'aria-label': 'YAML of the object' },
             yaml(object),
           ),
     ),

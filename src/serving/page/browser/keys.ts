@@ -192,7 +192,7 @@ function virtualTable(rows: readonly ListedKey[], { query }: Route, redraw: () =
       id: 'keys',
       key: 'keys',
       tabindex: 0,
-      role: 'region',
+      role: 'group',
       'aria-label': 'Keys',
       onscroll: redraw,
     },

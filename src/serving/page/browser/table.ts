@@ -23,7 +23,7 @@ export function table<R>(
   if (rows.length === 0) return h('p', { class: 'state' }, nothing);
   return h(
     'div',
-    { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
+    { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': caption },
     h(
       'table',
       {},
