@@ -161,7 +161,7 @@ describe('ManagedCertificate', () => {
     ];
     for (const content of contents) {
       await cluster.patchSecret(content);
-      await cluster.pass(MINUTE_MS, 20_000);
+      await cluster.pass(30_000, 15_000);
       await assertConsistent();
     }
   });
@@ -231,7 +231,7 @@ describe('ManagedCertificate', () => {
       const options = { validityMs: 30 * MINUTE_MS, authorityValidityMs: 120 * MINUTE_MS };
       const skewed = await cluster.start({ options, offsetMs: minutes * MINUTE_MS });
       const other = await cluster.start({ options, leads: false });
-      await cluster.pass(90 * MINUTE_MS, 5 * MINUTE_MS);
+      await cluster.pass(65 * MINUTE_MS, 5 * MINUTE_MS);
       await assertConsistent();
       assert.ok(skewed.writes.length + other.writes.length < 20);
     });
@@ -279,7 +279,7 @@ describe('ManagedCertificate', () => {
   });
 
   it('is accepted in random schedules of restarts, outages, elections and changes of the Secret', async () => {
-    for (const seed of [1, 2]) {
+    for (const seed of [1]) {
       await cluster.end();
       cluster = new CertificateReplicas();
       await cluster.configure();
