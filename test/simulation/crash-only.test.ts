@@ -8,8 +8,10 @@ import type { Outcome, Disruption } from '../support/scenario-run.ts';
 const DISRUPTIONS: Readonly<Record<string, Disruption>> = {
   'daemons crash after every write': { crash: { atWrite: 1, when: 'after' } },
   'daemons crash before every second write': { crash: { atWrite: 2, when: 'before' } },
-  'responses to writes are lost': { losesResponses: true },
-  'caches lag behind': { watchDelayMs: 700 },
+  'responses to writes are lost and caches lag behind': {
+    losesResponses: true,
+    watchDelayMs: 700,
+  },
 };
 
 /** The warning after a lost response. It is correct and has no consequences. */

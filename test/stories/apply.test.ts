@@ -33,9 +33,11 @@ describe('The apply command on an empty cluster', () => {
     if (plane.kind === 'given') return t.skip('needs a cluster of its own');
     const program = crdController(
       [
-        ...['apply', '-kubeconfig', plane.kubeconfigPath, '-R', '-f', CRDS],
-        ...EXAMPLES.flatMap((folder) => ['-f', folder]),
-        ...['-f', '-'],
+        'apply',
+        '-kubeconfig',
+        plane.kubeconfigPath,
+        '-R',
+        ...[CRDS, ...EXAMPLES, '-'].flatMap((path) => ['-f', path]),
       ],
       {},
       '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "from-stdin"}}',
