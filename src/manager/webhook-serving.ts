@@ -9,7 +9,7 @@ import { ManagedCertificate } from '../webhook/certificates.ts';
 import { needsServer } from '../webhook/install.ts';
 import { caBundleTargets, webhookNames } from '../webhook/manifests.ts';
 import type { WebhookNames } from '../webhook/manifests.ts';
-import { WebhookServer } from '../webhook/webhook-server.ts';
+import { WEBHOOK_SERVER_OPTIONS, WebhookServer } from '../webhook/webhook-server.ts';
 import type { WebhookServerOptions } from '../webhook/webhook-server.ts';
 import type { Webhooks } from '../webhook/webhooks.ts';
 import type { ControllerKit } from './controller-kit.ts';
@@ -34,12 +34,7 @@ export interface WebhookServingOptions extends Omit<WebhookServerOptions, 'certi
 }
 
 const OPTIONS: OptionNames<WebhookServingOptions> = {
-  bindAddress: true,
-  certificate: true,
-  minVersion: true,
-  ciphers: true,
-  http2: true,
-  maxConnections: true,
+  ...WEBHOOK_SERVER_OPTIONS,
   namespace: true,
   client: true,
 };

@@ -20,7 +20,8 @@ export interface WebhookServerOptions extends ServerTls, Pick<HttpServerOptions,
   readonly bindAddress?: string | undefined;
 }
 
-const OPTIONS: OptionNames<WebhookServerOptions> = {
+/** Names of the options, also for programs that add their own. */
+export const WEBHOOK_SERVER_OPTIONS: OptionNames<WebhookServerOptions> = {
   bindAddress: true,
   certificate: true,
   minVersion: true,
@@ -48,7 +49,7 @@ export class WebhookServer implements Runnable {
 
   /** @throws {TypeError} if an option is unknown */
   constructor(webhooks: Webhooks, options: WebhookServerOptions, deps: ReviewerDeps = {}) {
-    checkOptions(options, OPTIONS, 'WebhookServer');
+    checkOptions(options, WEBHOOK_SERVER_OPTIONS, 'WebhookServer');
     const { bindAddress = ':9443', maxConnections, ...tls } = options;
     const { log = silentLogger } = deps;
     const reviewer = new Reviewer(webhooks.entries(), deps);
