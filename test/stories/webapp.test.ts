@@ -115,7 +115,9 @@ function testIn(where: string, create: () => Promise<TestCluster>): void {
       await cluster.until('gone', () => isGone(webapp()));
       assert.ok(await isGone(deployment()));
       assert.ok(await isGone(service()));
+      // On a shared control plane, the daemon also cleans up the WebApps of earlier tests' namespaces.
       const deleted = cluster.lines
+        .filter(({ fields }) => fields['webApp'] === `${cluster.namespace}/${NAME}`)
         .map(({ message }) => message)
         .filter((message) => message.startsWith('Deleted '));
       assert.deepEqual(deleted, ['Deleted Service', 'Deleted Deployment']);
