@@ -8,7 +8,7 @@ import { basename, join } from 'node:path';
 import { stringify } from 'yaml';
 import { configSample } from '../src/cli/flags/config-file.ts';
 import { crdController } from '../src/cli/crd-controller.ts';
-import { runOptions } from '../src/cli/flags/options.ts';
+import { runOptions } from '../src/cli/flags/run-options.ts';
 import { installation } from '../src/cli/installation.ts';
 import { declaredWebhooks } from '../src/cli/declared-webhooks.ts';
 import { webhookObjects } from '../src/webhook/install.ts';

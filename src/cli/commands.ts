@@ -3,13 +3,12 @@ import { command } from './command.ts';
 import { versionLine } from './package.ts';
 import { EXIT_OK } from './errors.ts';
 import {
-  checkFlags,
   COMMON_OPTIONS,
   MANIFESTS_OPTIONS,
   MIGRATE_OPTIONS,
-  runOptions,
   TOP_OPTIONS,
 } from './flags/options.ts';
+import { checkFlags, runOptions } from './flags/run-options.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import { optionGroup } from './flags/option.ts';
 import type { ProgramCommand, ProgramOptions } from './program.ts';

@@ -1,7 +1,7 @@
 import { commandsOf } from '../../src/cli/commands.ts';
 import { crdController } from '../../src/cli/crd-controller.ts';
 import type { Environment } from '../../src/cli/flags/flag-parser.ts';
-import { checkFlags, runOptions } from '../../src/cli/flags/options.ts';
+import { checkFlags, runOptions } from '../../src/cli/flags/run-options.ts';
 import { defaultControllers, environmentPrefix, loadBuilders } from '../../src/cli/program.ts';
 
 /** The program of this package, with its commands and flags. */

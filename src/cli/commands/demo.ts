@@ -23,7 +23,7 @@ import { temporaryKubeconfig } from '../kubeconfig-file.ts';
 import { createLogger, standardError } from '../logs/logging.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { DEMO_OPTIONS } from '../flags/options.ts';
-import { runOptions } from '../flags/options.ts';
+import { runOptions } from '../flags/run-options.ts';
 import { packageRoot } from '../package.ts';
 import { runConfig } from '../run-config.ts';
 import { runController } from './run.ts';

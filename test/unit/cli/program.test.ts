@@ -7,7 +7,7 @@ import { EVENTS, LEASES, NAMESPACES } from '../../../src/api/builtin.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { normaliseArguments } from '../../../src/cli/flags/arguments.ts';
 import { flagForms, parseFlags } from '../../../src/cli/flags/flag-parser.ts';
-import { runOptions } from '../../../src/cli/flags/options.ts';
+import { runOptions } from '../../../src/cli/flags/run-options.ts';
 import { runConfig } from '../../../src/cli/run-config.ts';
 import { Webhooks } from '../../../src/webhook/webhooks.ts';
 import { commandLine } from '../../../src/cli/command-line.ts';
