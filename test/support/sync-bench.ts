@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
 import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES } from '../../src/api/builtin.ts';
 import type { DeepReadonly, Draft, KubernetesObject } from '../../src/api/object.ts';
@@ -78,7 +79,8 @@ export class SyncBench {
   readonly recorder: EventRecorder;
   readonly #context: SyncContext;
   #requests = 0;
-  #stopAtRequest = -1;
+  /** Number of the request, from 0, during which the daemon stops: it gets no response. */
+  stopAtRequest = -1;
 
   private constructor() {
     const { log, lines } = recordingLogger();
@@ -105,7 +107,7 @@ export class SyncBench {
             fieldManager: new URLSearchParams(query).get('fieldManager') ?? undefined,
           });
         }
-        if (this.#requests++ !== this.#stopAtRequest) return this.server.handler(request);
+        if (this.#requests++ !== this.stopAtRequest) return this.server.handler(request);
         this.stop.abort(new Error('The daemon stops'));
         return new Promise((_, reject) => {
           const end = () => reject(new Error('The request was cut off'));
@@ -159,11 +161,6 @@ export class SyncBench {
     return this.#requests;
   }
 
-  /** Stops the daemon during the request with this number, from 0, which gets no response. */
-  stopAt(request: number): void {
-    this.#stopAtRequest = request;
-  }
-
   get context(): SyncContext {
     return this.#context;
   }
@@ -192,5 +189,27 @@ export class SyncBench {
   /** Returns the writes since the last call without their bodies. */
   taken(): string[] {
     return this.writes.splice(0).map(({ what, name }) => `${what} ${name}`);
+  }
+}
+
+/**
+ * Stops the daemon during each request of a sync, one after another: the sync ends, without a Warning event.
+ *
+ * @param setUp returns a new bench and its sync
+ */
+export async function assertEndsAtEachRequest(
+  setUp: () => Promise<{ bench: SyncBench; run: () => Promise<unknown> }>,
+): Promise<void> {
+  for (let request = 0, isLast = false; !isLast; request++) {
+    const { bench, run } = await setUp();
+    bench.stopAtRequest = request;
+    const ended = run().then(
+      () => true,
+      () => false,
+    );
+    isLast = await ended;
+    assert.equal(isLast, bench.requests <= request);
+    const warnings = bench.events.filter((event) => event.startsWith('Warning'));
+    assert.deepEqual(warnings, []);
   }
 }

@@ -13,7 +13,7 @@ import { buildPod, COMPONENT, FINALIZER } from '../../../../src/controllers/at/p
 import { Punctuality } from '../../../../src/controllers/at/punctuality.ts';
 import { atSync, UNRECORDED_INDEX } from '../../../../src/controllers/at/controller.ts';
 import { done, TerminalError } from '../../../../src/workqueue/outcome.ts';
-import { NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
+import { assertEndsAtEachRequest, NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
 
 const AT = { namespace: NAMESPACE, name: 'task' };
 const POD = { namespace: NAMESPACE, name: 'task-pod' };
@@ -396,18 +396,6 @@ describe('A sync of an At', () => {
     assert.deepEqual(bench.steps, []);
   });
 
-  it('ends when the daemon stops during any request, and reports no failure', async () => {
-    for (let request = 0, isLast = false; !isLast; request++) {
-      const { bench, run } = await setUp();
-      bench.stopAt(request);
-      const ended = run().then(
-        () => true,
-        () => false,
-      );
-      isLast = await ended;
-      assert.equal(isLast, bench.requests <= request);
-      const warnings = bench.events.filter((event) => event.startsWith('Warning'));
-      assert.deepEqual(warnings, []);
-    }
-  });
+  it('ends when the daemon stops during any request, and reports no failure', () =>
+    assertEndsAtEachRequest(setUp));
 });

@@ -11,7 +11,7 @@ import { controllerReference } from '../../../../src/api/metadata.ts';
 import { buildDeployment, COMPONENT } from '../../../../src/controllers/foo/deployment.ts';
 import { fooSync } from '../../../../src/controllers/foo/controller.ts';
 import { TerminalError } from '../../../../src/workqueue/outcome.ts';
-import { NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
+import { assertEndsAtEachRequest, NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
 
 type Conditions = NonNullable<NonNullable<Deployment['status']>['conditions']>;
 
@@ -321,18 +321,6 @@ describe('A sync of a Foo', () => {
     assert.ok((status?.conditions?.length ?? 0) > 1);
   });
 
-  it('ends when the daemon stops during any request, and reports no failure', async () => {
-    for (let request = 0, isLast = false; !isLast; request++) {
-      const { bench, run } = await setUp();
-      bench.stopAt(request);
-      const ended = run().then(
-        () => true,
-        () => false,
-      );
-      isLast = await ended;
-      assert.equal(isLast, bench.requests <= request);
-      const warnings = bench.events.filter((event) => event.startsWith('Warning'));
-      assert.deepEqual(warnings, []);
-    }
-  });
+  it('ends when the daemon stops during any request, and reports no failure', () =>
+    assertEndsAtEachRequest(setUp));
 });
