@@ -67,9 +67,8 @@ export class Meter {
     const usage = this.#usage();
     const heap = heapBytes() - this.#startHeapBytes;
     const rssKb = process.memoryUsage.rss() / 1024;
-    this.#report({ at: 'synced', ...usage, rssKb, heapBytes: heap });
+    this.#report({ at: 'synced', ...usage, rssKb, heapBytes: heap }, this.#left === 0);
     this.#start = reading();
-    if (this.#left === 0) process.exit();
   }
 
   /**
@@ -84,12 +83,8 @@ export class Meter {
     if (--this.#left !== 0) return;
     const { options } = this;
     const usage = this.#usage();
-    this.#report({
-      at: 'stormed',
-      ...usage,
-      ...(options.latency && { latencies: this.#latencies }),
-    });
-    process.exit();
+    const latencies = options.latency && { latencies: this.#latencies };
+    this.#report({ at: 'stormed', ...usage, ...latencies }, true);
   }
 
   #usage() {
@@ -101,11 +96,11 @@ export class Meter {
     };
   }
 
-  #report(line: ClientReport): void {
+  #report(line: ClientReport, isLast: boolean): void {
     const listed = this.#list();
     const text = JSON.stringify({ ...line, ...(listed && { checksum: checksumOf(listed) }) });
-    // Writes to a pipe are synchronous, so process.exit may follow.
-    process.stdout.write(`${text}\n`);
+    // A long line is not written at once.
+    process.stdout.write(`${text}\n`, () => isLast && process.exit());
   }
 }
 
