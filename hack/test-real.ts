@@ -4,6 +4,8 @@
  * stories that depend on Kubernetes' own controllers on a complete cluster. Before that, it compares our log
  * with the real klog, and evaluates our alerts with the Prometheus engine. Arguments are the test files to run;
  * `--cluster` runs them on the cluster.
+ *
+ * The stories of kubectl also run on the embedded server, with the kubectl of the control plane's version.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,11 +35,13 @@ try {
   const { kubectl } = await findOrBuild(COMPONENTS.filter(isComponent), (line) =>
     console.log(`test:real: ${line}`),
   );
+  const env = { KUBECTL: process.env['KUBECTL'] ?? kubectl };
   const run = (where: string, wanted: readonly string[]) =>
-    runTests(wanted, { CONTROL_PLANE: where, KUBECTL: process.env['KUBECTL'] ?? kubectl });
+    runTests(wanted, { ...env, CONTROL_PLANE: where });
   if (files.length > 0) {
     await run(args.includes('--cluster') ? 'cluster' : 'real', files);
   } else {
+    await runTests(['test/stories/kubectl.test.ts'], env);
     await run('real', ['test/{conformance,stories,processes,real}/**/*.test.ts']);
     await run('cluster', ON_A_CLUSTER);
   }

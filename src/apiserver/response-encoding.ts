@@ -1,4 +1,4 @@
-import { createGzip, gzipSync } from 'node:zlib';
+import { constants, createGzip } from 'node:zlib';
 import { Readable } from 'node:stream';
 import { dump } from 'js-yaml';
 import type { HttpRequest, HttpResponse } from '../util/http.ts';
@@ -67,27 +67,13 @@ export function compressible(
   return acceptsGzip(headers['accept-encoding']) ? compressed(response) : response;
 }
 
-/** Returns a watch compressed if the client accepts it: each piece by itself, so that it is read at once. */
+/** Returns a watch compressed if the client accepts it. Each piece is flushed, so that it is read at once. */
 export function compressibleWatch(
   response: HttpResponse,
   { headers }: Pick<HttpRequest, 'headers'>,
 ): HttpResponse {
   if (!acceptsGzip(headers['accept-encoding']) || isWebSocketRequest(headers)) return response;
-  const compressedPiece = (next: IteratorResult<Uint8Array>): IteratorResult<Uint8Array> =>
-    next.done ? next : { value: gzipSync(next.value, { level: GZIP_LEVEL }) };
-  return {
-    ...response,
-    headers: { ...response.headers, ...GZIP_HEADERS },
-    body: {
-      [Symbol.asyncIterator]() {
-        const pieces = response.body[Symbol.asyncIterator]();
-        return {
-          next: async () => compressedPiece(await pieces.next()),
-          return: async () => (await pieces.return?.()) ?? { value: undefined, done: true },
-        };
-      },
-    },
-  };
+  return gzipped(response, response.body, constants.Z_SYNC_FLUSH);
 }
 
 function asYaml(response: HttpResponse): HttpResponse {
@@ -127,8 +113,17 @@ async function compressed(response: HttpResponse): Promise<HttpResponse> {
     start.push(value);
     bytes += value.byteLength;
   }
-  const gzip = createGzip({ level: GZIP_LEVEL });
-  const source = Readable.from(startedBody(start, chunks));
+  return gzipped(response, startedBody(start, chunks));
+}
+
+/** Compresses `body` as one gzip member: readers may hold back the end of a member until the next one. */
+function gzipped(
+  response: HttpResponse,
+  body: AsyncIterable<Uint8Array>,
+  flush: number = constants.Z_NO_FLUSH,
+): HttpResponse {
+  const gzip = createGzip({ level: GZIP_LEVEL, flush });
+  const source = Readable.from(body, { highWaterMark: 1 });
   // The error of the body breaks the compressed stream.
   source.once('error', (error) => gzip.destroy(error));
   gzip.once('close', () => source.destroy());

@@ -397,6 +397,16 @@ describe('A user with an unmodified kubectl', { skip, timeout: 120_000 }, () => 
     await kubectl.run('delete', 'pod', 'yay');
   });
 
+  it('rollout status returns when the new Pods of a Deployment are available', async () => {
+    await kubectl.run('create', 'deployment', 'web', '--image=nginx:1.26', '--replicas=2');
+    for (const image of ['nginx:1.26', 'nginx:1.27']) {
+      await kubectl.run('set', 'image', 'deployment/web', `nginx=${image}`);
+      const status = await kubectl.run('rollout', 'status', 'deployment/web', '--timeout=30s');
+      assert.match(status, /^deployment "web" successfully rolled out$/m);
+    }
+    await kubectl.run('delete', 'deployment', 'web', '--cascade=foreground');
+  });
+
   it('delete removes the Count and its Pods', async () => {
     const deleted = await kubectl.run('delete', '-f', EXAMPLE);
     assert.match(deleted, /^count\.demo\.mark8s\.io "test-count" deleted( from \S+ namespace)?\n$/);
