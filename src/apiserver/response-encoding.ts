@@ -1,4 +1,4 @@
-import { constants, createGzip } from 'node:zlib';
+import { constants, crc32, createGzip, deflateRawSync } from 'node:zlib';
 import { Readable } from 'node:stream';
 import { dump } from 'js-yaml';
 import type { HttpRequest, HttpResponse } from '../util/http.ts';
@@ -67,13 +67,48 @@ export function compressible(
   return acceptsGzip(headers['accept-encoding']) ? compressed(response) : response;
 }
 
-/** Returns a watch compressed if the client accepts it. Each piece is flushed, so that it is read at once. */
+/** Returns a watch compressed if the client accepts it: each piece by itself, so that an idle watch needs no memory. */
 export function compressibleWatch(
   response: HttpResponse,
   { headers }: Pick<HttpRequest, 'headers'>,
 ): HttpResponse {
   if (!acceptsGzip(headers['accept-encoding']) || isWebSocketRequest(headers)) return response;
-  return gzipped(response, response.body, constants.Z_SYNC_FLUSH);
+  const compressedPiece = (next: IteratorResult<Uint8Array>): IteratorResult<Uint8Array> =>
+    next.done ? next : { value: flushedMember(next.value) };
+  return {
+    ...response,
+    headers: { ...response.headers, ...GZIP_HEADERS },
+    body: {
+      [Symbol.asyncIterator]() {
+        const pieces = response.body[Symbol.asyncIterator]();
+        return {
+          next: async () => compressedPiece(await pieces.next()),
+          return: async () => (await pieces.return?.()) ?? { value: undefined, done: true },
+        };
+      },
+    },
+  };
+}
+
+/** First bytes of a gzip member (RFC 1952): deflate, no name, no time, fastest, unknown system. */
+const MEMBER_START = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255]);
+
+/** The last block of a deflate stream, without data. */
+const LAST_BLOCK = Buffer.from([0x03, 0x00]);
+
+/**
+ * Returns a gzip member whose data is flushed before its end. Go's reader returns the data of the last block only when
+ * the next member starts, which would delay every event until the next one.
+ */
+function flushedMember(data: Uint8Array): Buffer {
+  const checks = Buffer.alloc(8);
+  checks.writeUInt32LE(crc32(data), 0);
+  checks.writeUInt32LE(data.byteLength, 4);
+  const deflated = deflateRawSync(data, {
+    level: GZIP_LEVEL,
+    finishFlush: constants.Z_SYNC_FLUSH,
+  });
+  return Buffer.concat([MEMBER_START, deflated, LAST_BLOCK, checks]);
 }
 
 function asYaml(response: HttpResponse): HttpResponse {
@@ -113,17 +148,8 @@ async function compressed(response: HttpResponse): Promise<HttpResponse> {
     start.push(value);
     bytes += value.byteLength;
   }
-  return gzipped(response, startedBody(start, chunks));
-}
-
-/** Compresses `body` as one gzip member: readers may hold back the end of a member until the next one. */
-function gzipped(
-  response: HttpResponse,
-  body: AsyncIterable<Uint8Array>,
-  flush: number = constants.Z_NO_FLUSH,
-): HttpResponse {
-  const gzip = createGzip({ level: GZIP_LEVEL, flush });
-  const source = Readable.from(body, { highWaterMark: 1 });
+  const gzip = createGzip({ level: GZIP_LEVEL });
+  const source = Readable.from(startedBody(start, chunks));
   // The error of the body breaks the compressed stream.
   source.once('error', (error) => gzip.destroy(error));
   gzip.once('close', () => source.destroy());

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream';
-import { createInflateRaw } from 'node:zlib';
+import { createGunzip } from 'node:zlib';
 import { credentialsOf } from '../../src/client/kube-config/credentials.ts';
 import { undiciTransport } from '../../src/client/transport/transport.ts';
 import { Deferred } from '../../src/util/deferred.ts';
@@ -251,20 +251,23 @@ export class Api {
   }
 }
 
-/** Bytes of a gzip header without a file name. */
-const GZIP_HEADER = 10;
+/** Ends the data that a deflate stream has flushed. */
+const FLUSHED = Buffer.from([0, 0, 0xff, 0xff]);
 
-/** Reads one gzip member only: a reader in Go has the end of a member when the next one starts. */
+/** Reads flushed data only: a reader in Go returns the last block of a gzip member when the next member starts. */
 function inflated(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  let toSkip = GZIP_HEADER;
-  const deflated = async function* () {
+  const flushed = async function* () {
+    let held = Buffer.alloc(0);
     for await (const chunk of body) {
-      yield chunk.subarray(toSkip);
-      toSkip = Math.max(0, toSkip - chunk.byteLength);
+      held = Buffer.concat([held, chunk]);
+      const end = held.lastIndexOf(FLUSHED) + FLUSHED.length;
+      if (end < FLUSHED.length) continue;
+      yield held.subarray(0, end);
+      held = held.subarray(end);
     }
   };
   // The end of the test breaks the stream.
-  return pipeline(deflated, createInflateRaw(), () => undefined);
+  return pipeline(flushed, createGunzip(), () => undefined);
 }
 
 /** How a test connects without the transport of the other requests. */
