@@ -26,6 +26,7 @@ import { disruptionBudgets } from './disruption.ts';
 import { endpoints } from './endpoints.ts';
 import { endpointSlices } from './endpoint-slice.ts';
 import { endpointSliceMirroring } from './endpoint-slice-mirroring.ts';
+import { persistentVolumes } from './persistent-volumes.ts';
 import { rootCaPublisher, serviceAccounts } from './namespace-defaults.ts';
 import { replicaSets, replicationControllers } from './replica-set.ts';
 import { statefulSets } from './stateful-set.ts';
@@ -77,6 +78,7 @@ const CONTROLLERS: ReadonlyMap<string, (deps: ClusterDeps) => Runnable> = new Ma
   ['endpoints', endpoints],
   ['endpointslice', endpointSlices],
   ['endpointslice-mirroring', endpointSliceMirroring],
+  ['persistentvolume-binder', persistentVolumes],
   ['serviceaccount', serviceAccounts],
   ['scheduler', fakeScheduler],
   ['taint-eviction', taintEviction],
