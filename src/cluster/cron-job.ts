@@ -71,8 +71,7 @@ export function cronJobs(deps: ClusterDeps): Controller {
       }
       const uids = new Set(owned.map(({ metadata }) => metadata.uid));
       for (const { name, uid = '' } of cron.status?.active ?? []) {
-        if (!uids.has(uid))
-          recorder.warning(cron, 'MissingJob', `Active job went missing: ${name}`);
+        if (!uids.has(uid)) recorder.normal(cron, 'MissingJob', `Active job went missing: ${name}`);
       }
       for (const job of surplus(cron, owned)) await remove(cron, job, context);
       const nowMs = deps.clock.now();
@@ -82,6 +81,10 @@ export function cronJobs(deps: ClusterDeps): Controller {
         const schedule = new CronSchedule(cron.spec.schedule, cron.spec.timeZone);
         if (!cron.spec.suspend) scheduledMs = schedule.last(nowMs, earliest(cron, nowMs));
         nextMs = cron.spec.suspend ? undefined : schedule.next(nowMs);
+        if (!cron.spec.suspend && nextMs === undefined) {
+          const message = `invalid schedule: ${cron.spec.schedule} : time difference between two schedules is less than 1 second`;
+          recorder.warning(cron, 'InvalidSchedule', message);
+        }
       } catch (error) {
         if (!(error instanceof RangeError)) throw error;
         const message = `unparseable schedule: "${cron.spec.schedule}" : ${error.message}`;

@@ -72,6 +72,14 @@ describe('A CronJob', () => {
     assert.equal((await status())?.active, undefined);
   });
 
+  it('reports a schedule without any time', async () => {
+    await create(['true'], { schedule: '59 23 31 2 *' });
+    await bench.pass(1000);
+    const why = 'time difference between two schedules is less than 1 second';
+    const event = `InvalidSchedule invalid schedule: 59 23 31 2 * : ${why}`;
+    assert.deepEqual(await bench.events('cron'), [event]);
+  });
+
   it('starts no Job while it is suspended', async () => {
     await create(['true'], { suspend: true });
     await bench.pass(3 * MINUTE_MS);
