@@ -163,8 +163,14 @@ class Rollout {
     const { client, signal } = this.#context;
     const latest = this.owned.map(revisionOf).reduce((a, b) => (a > b ? a : b), 0n);
     if (this.current) {
-      const isLatest = revisionOf(this.current) === latest;
-      await this.#scale(this.current, replicas, isLatest ? undefined : latest + 1n);
+      const used = revisionOf(this.current);
+      const { [REVISION_HISTORY]: history = '' } = this.current.metadata.annotations ?? {};
+      const revisions = [...history.split(','), `${used}`].filter(Boolean).slice(-MAX_HISTORY);
+      await this.#scale(this.current, replicas, {
+        ...inheritedAnnotations(this.#deployment),
+        ...(used < latest && { [REVISION]: `${latest + 1n}` }),
+        ...(used > 0n && used < latest && { [REVISION_HISTORY]: revisions.join(',') }),
+      });
       return;
     }
     const draft = buildSet(this.#deployment, replicas, latest + 1n, this.collisions);
@@ -184,14 +190,19 @@ class Rollout {
     }
   }
 
-  async #scale(set: DeepReadonly<ReplicaSet>, replicas: number, revision?: bigint): Promise<void> {
+  async #scale(
+    set: DeepReadonly<ReplicaSet>,
+    replicas: number,
+    annotations: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
     const { replicas: before = 1 } = set.spec ?? {};
-    if (before === replicas && revision === undefined) return;
+    const isAnnotated = Object.entries(annotations).every(
+      ([name, value]) => set.metadata.annotations?.[name] === value,
+    );
+    if (before === replicas && isAnnotated) return;
     const { client, signal } = this.#context;
     const { name, namespace, uid, resourceVersion } = set.metadata;
-    const annotations =
-      revision === undefined ? {} : { annotations: { [REVISION]: `${revision}` } };
-    const body = { metadata: { uid, resourceVersion, ...annotations }, spec: { replicas } };
+    const body = { metadata: { uid, resourceVersion, annotations }, spec: { replicas } };
     const options = { fieldManager: MANAGER, signal };
     await client.patch(REPLICA_SETS, { name, namespace }, { type: 'merge', body }, options);
     if (before !== replicas) this.#recordScaling(name, before, replicas);
@@ -234,10 +245,9 @@ function buildSet(
   revision: bigint,
   collisions: number,
 ): Draft<ReplicaSet> & { metadata: { name: string } } {
-  const { name, namespace = '', annotations = {} } = deployment.metadata;
+  const { name, namespace = '' } = deployment.metadata;
   const spec = structuredClone(deployment.spec) as NonNullable<Deployment['spec']>;
   const hash = templateHash(spec.template, collisions);
-  const { [LAST_APPLIED]: _, ...inherited } = annotations;
   const labels = { ...spec.template.metadata?.labels, [HASH_LABEL]: hash };
   return {
     apiVersion: 'apps/v1',
@@ -246,7 +256,7 @@ function buildSet(
       name: `${name}-${hash}`,
       namespace,
       labels,
-      annotations: { ...inherited, [REVISION]: `${revision}` },
+      annotations: { ...inheritedAnnotations(deployment), [REVISION]: `${revision}` },
       ownerReferences: [controllerReference(deployment)],
     },
     spec: {
@@ -261,11 +271,25 @@ function buildSet(
   };
 }
 
+/** Returns the annotations that the current ReplicaSet has too. */
+function inheritedAnnotations({ metadata }: DeepReadonly<Deployment>): Record<string, string> {
+  const {
+    [LAST_APPLIED]: _applied,
+    [REVISION]: _revision,
+    ...inherited
+  } = metadata.annotations ?? {};
+  return inherited;
+}
+
 /** Annotation of kubectl, which is not copied to ReplicaSets. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** Annotation with the revision of a rollout; `kubectl rollout history` reads it. */
 export const REVISION = 'deployment.kubernetes.io/revision';
+
+/** Annotation with earlier revisions of a ReplicaSet that is used again. */
+const REVISION_HISTORY = 'deployment.kubernetes.io/revision-history';
+const MAX_HISTORY = 100;
 
 /** Returns the revision of a ReplicaSet, a 64-bit integer, or 0. */
 export function revisionOf(set: DeepReadonly<ReplicaSet>): bigint {

@@ -373,17 +373,37 @@ describe('A Deployment', () => {
   it('reuses the old ReplicaSet with a new revision after a rollback', async () => {
     await create();
     await settle();
-    await change({ template: template('nginx:2') });
-    await settle();
-    await change({ template: template() });
-    await settle();
+    for (const image of ['nginx:2', 'nginx:1', 'nginx:2', 'nginx:1']) {
+      await change({ template: template(image) });
+      await settle();
+    }
     assert.deepEqual(await images(), ['nginx:1', 'nginx:1']);
     const sets = await bench.sets();
     assert.deepEqual(
-      sets.map(({ metadata }) => metadata.annotations?.[REVISION] ?? '').toSorted(),
-      ['2', '3'],
+      sets
+        .map(({ metadata: { annotations = {} } }) => [
+          annotations[REVISION] ?? '',
+          annotations['deployment.kubernetes.io/revision-history'],
+        ])
+        .toSorted(),
+      [
+        ['4', '2'],
+        ['5', '1,3'],
+      ],
     );
-    assert.equal((await live()).metadata.annotations?.[REVISION], '3');
+    assert.equal((await live()).metadata.annotations?.[REVISION], '5');
+  });
+
+  it('copies changes of its annotations to the current ReplicaSet', async () => {
+    await create();
+    const annotations = { 'kubernetes.io/change-cause': 'update' };
+    await bench.client.patch(DEPLOYMENTS, AT, {
+      type: 'merge',
+      body: { metadata: { annotations } },
+    });
+    await bench.clock.advance(100);
+    const [set] = await bench.sets();
+    assert.deepEqual(set?.metadata.annotations, { team: 'a', ...annotations, [REVISION]: '1' });
   });
 
   it('counts revisions as 64-bit integers', async () => {
