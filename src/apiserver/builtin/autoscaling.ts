@@ -30,6 +30,9 @@ const SCALE_DOWN = {
   policies: [{ type: 'Percent', value: 100, periodSeconds: 15 }],
 };
 
+const NO_SCALE_TO_ZERO =
+  'must specify at least one Object or External metric to support scaling to zero replicas';
+
 function applyDefaults(autoscaler: ApiObject): void {
   const spec = objectIn(autoscaler, 'spec');
   if (!spec) return;
@@ -57,13 +60,17 @@ function validate(autoscaler: StoredObject): readonly FieldError[] {
   findings.requireFormat(target, 'kind', 'pathSegment', 'spec.scaleTargetRef');
   findings.requireFormat(target, 'name', 'pathSegment', 'spec.scaleTargetRef');
   const apiVersion = textIn(target, 'apiVersion');
-  if (!apiVersion.includes('/')) {
+  if (!apiVersion.includes('/') && target['kind'] !== 'ReplicationController') {
     const detail = 'apiVersion must specify API group';
     findings.invalid('spec.scaleTargetRef.apiVersion', apiVersion, detail);
   }
-  if (min !== undefined && min < 1) {
-    findings.invalid('spec.minReplicas', min, 'must be greater than or equal to 1');
+  if (min !== undefined && min < 0) {
+    findings.invalid('spec.minReplicas', min, 'must be greater than or equal to 0');
   }
+  const isOfOtherMetrics = objectsIn(spec, 'metrics').some(
+    ({ type }) => type === 'Object' || type === 'External',
+  );
+  if (min === 0 && !isOfOtherMetrics) findings.forbidden('spec.metrics', NO_SCALE_TO_ZERO);
   if (max === 0) findings.required('spec.maxReplicas');
   else if (max < 0) {
     findings.invalid('spec.maxReplicas', max, 'must be greater than or equal to 1');
