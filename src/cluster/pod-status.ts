@@ -140,8 +140,8 @@ export function podStatus(
     status: {
       phase,
       startTime: pod.status?.startTime ?? at(0),
-      hostIP: '10.0.0.1',
-      hostIPs: [{ ip: '10.0.0.1' }],
+      hostIP: '192.168.0.1',
+      hostIPs: [{ ip: '192.168.0.1' }],
       podIP: address,
       podIPs: [{ ip: address }],
       conditions: conditions.map((condition) => dated(condition, pod, at(elapsedMs))),

@@ -122,6 +122,7 @@ test('an address of a Service is in the range, and a headless Service without se
     });
   const { spec } = await api.made(send({ clusterIP: 'None' }));
   assert.deepEqual([spec.ipFamilyPolicy, spec.ipFamilies], ['RequireDualStack', ['IPv4', 'IPv6']]);
+  assert.equal((await api.made(send({ clusterIP: '10.0.0.77' }))).spec.clusterIP, '10.0.0.77');
   const refused: readonly (readonly [Json, RegExp])[] = [
     [{ clusterIP: '1.2.3.4' }, /the provided IP \(1\.2\.3\.4\) is not in the valid range/],
     [{ type: 'ExternalName', externalName: '-' }, /spec\.externalName: .*RFC 1123 subdomain/],

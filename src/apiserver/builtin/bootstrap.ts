@@ -6,7 +6,7 @@ import type { ApiObject } from '../resource-definition.ts';
 
 /** Objects of its controllers: the range of Service addresses, and the health of other components. */
 const OF_CONTROLLERS: readonly string[] = [
-  'servicecidrs {"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"kubernetes"},"spec":{"cidrs":["10.96.0.0/12"]}}',
+  'servicecidrs {"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"kubernetes"},"spec":{"cidrs":["10.0.0.0/12"]}}',
   ...['controller-manager', 'etcd-0', 'scheduler'].map(
     (name) =>
       `componentstatuses {"apiVersion":"v1","kind":"ComponentStatus","metadata":{"name":"${name}"},"conditions":[{"type":"Healthy","status":"True","message":"ok"}]}`,

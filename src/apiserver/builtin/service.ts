@@ -197,10 +197,10 @@ function takesNodePorts(spec: JsonObject): boolean {
   return type === 'NodePort' || type === 'LoadBalancer';
 }
 
-/** An address in 10.96.0.0/12; its first ones belong to the cluster itself. */
+/** An address in the default range, extended to 2^20 addresses; the first ones belong to the cluster itself. */
 function addressOf(name: string): string {
   const offset = 256 + (hash(name) % (2 ** 20 - 512));
-  return `10.${96 + (offset >> 16)}.${(offset >> 8) & 255}.${offset & 255}`;
+  return `10.${offset >> 16}.${(offset >> 8) & 255}.${offset & 255}`;
 }
 
 function hash(text: string): number {
@@ -240,8 +240,8 @@ function validateAddresses(spec: JsonObject, findings: Findings): void {
     if (isIP(address) === 0) {
       const why = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
       findings.invalid(`spec.clusterIPs[${index}]`, address, why);
-    } else if (isIPv4(address) && !/^10\.(?:9[6-9]|10\d|11[01])\./.test(address)) {
-      const why = `the provided IP (${address}) is not in the valid range. The range of valid IPs is 10.96.0.0/12`;
+    } else if (isIPv4(address) && !/^10\.(?:\d|1[0-5])\./.test(address)) {
+      const why = `the provided IP (${address}) is not in the valid range. The range of valid IPs is 10.0.0.0/12`;
       findings.invalid('spec.clusterIPs', addresses, `failed to allocate IP ${address}: ${why}`);
     }
   }

@@ -238,7 +238,7 @@ test('a service gets a unique address that does not change', () => {
   });
   assert.deepEqual(created('Service', { spec })['spec'], service['spec']);
   assert.deepEqual(updated(service, { spec })['spec'], service['spec']);
-  const moved = updated(service, { spec: { ...spec, clusterIP: '10.96.9.9' } });
+  const moved = updated(service, { spec: { ...spec, clusterIP: '10.0.9.9' } });
   assert.match(updateProblems(service, moved)[0] ?? '', /may not change once set$/);
 });
 

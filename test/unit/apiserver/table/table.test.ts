@@ -166,14 +166,14 @@ test('services show addresses and ports', () => {
     shown(
       service({
         type: 'NodePort',
-        clusterIPs: ['10.96.0.7'],
+        clusterIPs: ['10.0.0.7'],
         ports: [
           { port: 80, nodePort: 30_080, protocol: 'TCP' },
           { port: 53, protocol: 'UDP' },
         ],
       }),
     ),
-    ['NodePort', '10.96.0.7', '<none>', '80:30080/TCP,53/UDP'],
+    ['NodePort', '10.0.0.7', '<none>', '80:30080/TCP,53/UDP'],
   );
   assert.deepEqual(shown(service({ type: 'LoadBalancer' })), [
     'LoadBalancer',
