@@ -21,15 +21,16 @@ interface Frame {
 export interface JsonFindings {
   /** Syntax error; absent if the text is valid JSON. */
   readonly problem?: string;
-  /** Paths of duplicate members. */
-  readonly duplicates: readonly string[];
+  /** Duplicate and unknown fields in the order of the text: `duplicate field "spec.x"`. */
+  readonly oddities: readonly string[];
 }
 
 /** Maximum number of reported duplicates, as in Go. */
 export const MAX_DUPLICATES = 100;
 
-export function inspectJson(text: string): JsonFindings {
-  return new Inspection(text).run();
+/** @param unknown fields to look for: `unknown field "spec.x"` */
+export function inspectJson(text: string, unknown: readonly string[] = []): JsonFindings {
+  return new Inspection(text, unknown).run();
 }
 
 /** Returns Go's name of the type of a JSON value. */
@@ -45,11 +46,13 @@ class SyntaxProblem extends Error {}
 class Inspection {
   readonly #text: string;
   readonly #frames: Frame[] = [];
-  readonly #duplicates: string[] = [];
+  readonly #oddities: string[] = [];
+  readonly #unknown: ReadonlySet<string>;
   #at = 0;
 
-  constructor(text: string) {
+  constructor(text: string, unknown: readonly string[]) {
     this.#text = text;
+    this.#unknown = new Set(unknown);
   }
 
   run(): JsonFindings {
@@ -57,9 +60,9 @@ class Inspection {
       this.#document();
     } catch (error) {
       if (!(error instanceof SyntaxProblem)) throw error;
-      return { problem: error.message, duplicates: [] };
+      return { problem: error.message, oddities: [] };
     }
-    return { duplicates: this.#duplicates };
+    return { oddities: this.#oddities };
   }
 
   #document(): void {
@@ -99,7 +102,12 @@ class Inspection {
     this.#string();
     frame.key = JSON.parse(this.#text.slice(start, this.#at)) as string;
     if (keys.has(frame.key)) this.#duplicate(frame);
-    else keys.add(frame.key);
+    else {
+      keys.add(frame.key);
+      const unknown =
+        this.#unknown.size > 0 ? `unknown field ${JSON.stringify(pathOf(frame))}` : '';
+      if (this.#unknown.has(unknown)) this.#oddities.push(unknown);
+    }
     this.#space();
     if (this.#peek() !== ':') throw this.#unexpected('after object key');
     this.#at++;
@@ -108,9 +116,9 @@ class Inspection {
   /** Records a duplicate. Builds its path, which may be long, only once for each key. */
   #duplicate(frame: Frame): void {
     frame.duplicates ??= new Set();
-    if (frame.duplicates.has(frame.key) || this.#duplicates.length >= MAX_DUPLICATES) return;
+    if (frame.duplicates.has(frame.key) || this.#oddities.length >= MAX_DUPLICATES) return;
     frame.duplicates.add(frame.key);
-    this.#duplicates.push(pathOf(frame));
+    this.#oddities.push(`duplicate field ${JSON.stringify(pathOf(frame))}`);
   }
 
   #value(): void {

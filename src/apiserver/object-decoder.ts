@@ -58,9 +58,10 @@ export function decodeBody(call: Call): ApiObject {
   const { request, definition } = call;
   const body = readObject(request, definition);
   const { object, oddities } = decodeObject(body, definition);
-  reportOddities(call, duplicatesOf(call), oddities, (message) =>
-    cannotBeHandled(definition, message),
-  );
+  // Upstream, only the decoder of built-in kinds finds both in one pass.
+  const found = duplicatesOf(call, definition.custom ? [] : oddities);
+  const others = oddities.filter((oddity) => !found.includes(oddity));
+  reportOddities(call, found, others, (message) => cannotBeHandled(definition, message));
   return object;
 }
 
@@ -104,17 +105,18 @@ export function decodeObject(
   return { object: goObject(object, definition), oddities };
 }
 
-/** Returns an object of a built-in kind without the zero values that Go omits. */
-function goObject({ metadata, ...object }: ApiObject, definition: ResourceDefinition): ApiObject {
+/** Returns an object of a built-in kind as Go encodes it: `kind` is first, and some zero values are omitted. */
+function goObject(decoded: ApiObject, definition: ResourceDefinition): ApiObject {
   const message = messageOfKind(definition);
+  if (!message) return decoded;
+  const { metadata, ...object } = decoded;
   const { apiVersion, kind } = object;
-  const members = message ? withoutZeroValues(object, message) : object;
-  return { apiVersion, kind, metadata, ...members };
+  return { kind, apiVersion, metadata, ...withoutZeroValues(object, message) };
 }
 
-/** Returns the duplicate fields in the body, unless the client ignores them. */
-export function duplicatesOf(call: Call): readonly string[] {
-  return fieldValidationOf(call) === 'Ignore' ? [] : duplicateFields(call.request);
+/** Returns the duplicate fields in the body, and those of `unknown` in JSON, unless the client ignores them. */
+export function duplicatesOf(call: Call, unknown?: readonly string[]): readonly string[] {
+  return fieldValidationOf(call) === 'Ignore' ? [] : duplicateFields(call.request, unknown);
 }
 
 /**

@@ -127,17 +127,24 @@ export function readApplyPatch(request: HttpRequest): unknown {
   return shallow(() => yamlOf(text, (why) => badRequest(`${what}: yaml: ${why}`)));
 }
 
-/** Returns the duplicate fields in a JSON or YAML body, such as `duplicate field "a.b"`. The last value counts. */
-export function duplicateFields(request: HttpRequest): readonly string[] {
+/**
+ * Returns the duplicate fields in a JSON or YAML body, such as `duplicate field "a.b"`. The last value counts.
+ *
+ * @param unknown fields, which are returned too at their places in a JSON body: `unknown field "a.c"`
+ */
+export function duplicateFields(
+  request: HttpRequest,
+  unknown: readonly string[] = [],
+): readonly string[] {
   const type = contentType(request);
   if (type === PROTOBUF_TYPE) return [];
   const text = bodyText(request);
   if (type === YAML_TYPE || isApplyPatch(type)) {
     // Most YAML is JSON, which is faster to inspect.
-    const isUnique = jsonIn(text) !== undefined && inspectJson(text).duplicates.length === 0;
+    const isUnique = jsonIn(text) !== undefined && inspectJson(text).oddities.length === 0;
     return isUnique ? [] : parseYaml(text).duplicates;
   }
-  return inspectJson(text).duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`);
+  return inspectJson(text, unknown).oddities;
 }
 
 /** Returns the text for duplicate fields in a strict decoding error. */

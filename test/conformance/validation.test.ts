@@ -221,6 +221,17 @@ test('duplicate fields are reported', async () => {
   });
 });
 
+test('unknown and duplicate fields of a built-in kind are reported in the order of the body', async () => {
+  const text =
+    '{"apiVersion":"v1","kind":"ConfigMap","odd":1,"data":{"a":"1","a":"2"},"metadata":{"name":"x","rare":1}}';
+  assertRejected(await api.post(`${configMaps('default')}?fieldValidation=Strict`, text), {
+    code: 400,
+    reason: 'BadRequest',
+    message:
+      'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "odd", duplicate field "data.a", unknown field "metadata.rare"',
+  });
+});
+
 test('fieldValidation has three values', async () => {
   assertRejected(await api.post(`${path}?fieldValidation=Loose`, widget('x')), {
     code: 422,
