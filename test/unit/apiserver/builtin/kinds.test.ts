@@ -225,7 +225,7 @@ test('a service gets a unique address that does not change', () => {
   const spec = { ports: [{ port: 80 }] };
   const service = created('Service', { spec });
   const { clusterIP } = service['spec'] as Record<string, unknown>;
-  assert.match(String(clusterIP), /^10\.(9[6-9]|10\d|11[01])\.\d+\.\d+$/);
+  assert.match(String(clusterIP), /^10\.(\d|1[0-5])\.\d+\.\d+$/);
   assert.deepEqual(service['spec'], {
     ports: [{ port: 80, protocol: 'TCP', targetPort: 80 }],
     type: 'ClusterIP',
