@@ -37,18 +37,11 @@ export {
   required,
 } from './webhook/field-errors.ts';
 export type { AdmissionDeniedOptions } from './webhook/field-errors.ts';
-export { completeDefinition, webhookObjects } from './webhook/install.ts';
-export { webhookNames } from './webhook/manifests.ts';
 export type { WebhookNames } from './webhook/manifests.ts';
 export type { ReviewerDeps, WebhookFunction } from './webhook/reviewer.ts';
 export { WebhookServer } from './webhook/webhook-server.ts';
 export type { WebhookServerOptions } from './webhook/webhook-server.ts';
 export { Webhooks } from './webhook/webhooks.ts';
-export { CaBundleKeeper, caBundleRules } from './webhook/ca-bundle.ts';
-export type { CaBundleKeeperDeps, CaBundleTargets } from './webhook/ca-bundle.ts';
-export { ManagedCertificate, certificateRules } from './webhook/certificates.ts';
-export type {
-  CaBundle,
-  ManagedCertificateDeps,
-  ManagedCertificateOptions,
-} from './webhook/certificates.ts';
+export { caBundleRules } from './webhook/ca-bundle.ts';
+export type { CaBundleTargets } from './webhook/ca-bundle.ts';
+export { certificateRules } from './webhook/certificates.ts';

@@ -152,12 +152,12 @@ function webhooks(
   { webhooks, serving, namespaces, flags }: DaemonConfig,
 ): Pick<ControllerManagerOptions, 'webhooks' | 'webhookServer'> {
   if (!declared || !webhooks) return {};
-  const { minVersion = 'TLSv1.2', ciphers, http2 = false } = serving ?? {};
+  const { minVersion = 'TLSv1.2', ciphers } = serving ?? {};
   const { bindAddress } = webhooks;
   return {
     webhooks:
       typeof declared === 'function' ? (kit) => declared(kit, { namespaces, flags }) : declared,
-    webhookServer: { bindAddress, minVersion, ciphers, http2, ...webhookServer },
+    webhookServer: { bindAddress, minVersion, ciphers, ...webhookServer },
   };
 }
 

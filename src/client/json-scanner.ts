@@ -1,8 +1,6 @@
 import { JSON_SCAN_WASM } from './generated/json-scan.ts';
-import { BACKSLASH, CLOSE_BRACE, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './json.ts';
+import { BACKSLASH, CLOSE_BRACE, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './json.ts';
 
-const COMMA = 0x2c;
-const COLON = 0x3a;
 const CLOSE_BRACKET = 0x5d;
 const SPACE = 0x20;
 

@@ -11,6 +11,8 @@ export const BACKSLASH = 0x5c;
 export const OPEN_BRACKET = 0x5b;
 export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
+export const COMMA = 0x2c;
+export const COLON = 0x3a;
 /** `[` is `{` without this bit, and `]` is `}` without it. */
 const BRACE_BIT = 0x20;
 
@@ -39,7 +41,7 @@ export function malformed(message: string): ApiError {
  * search counts them; only texts with more are scanned byte by byte. This costs a few per cent of the parse.
  */
 export function isTooDeep(bytes: Buffer): boolean {
-  return hasManyOpenings(bytes) && isDeeper(bytes, MAX_DEPTH);
+  return hasManyOpenings(bytes) && structureOf(bytes).depth > MAX_DEPTH;
 }
 
 function hasManyOpenings(bytes: Buffer): boolean {
@@ -52,8 +54,19 @@ function hasManyOpenings(bytes: Buffer): boolean {
   return false;
 }
 
-function isDeeper(bytes: Buffer, limit: number): boolean {
-  let depth = 0;
+/** Structure of a JSON text. */
+export interface JsonStructure {
+  /** Nesting depth. */
+  readonly depth: number;
+  /** Number of members of all objects, with duplicates. */
+  readonly members: number;
+  /** Number of opening brackets, colons and commas outside of strings. */
+  readonly marks: number;
+}
+
+/** Scans a JSON text, which can be malformed, without parsing it. */
+export function structureOf(bytes: Buffer): JsonStructure {
+  let [open, depth, openings, members, commas] = [0, 0, 0, 0, 0];
   let quoted = false;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] ?? 0;
@@ -62,13 +75,18 @@ function isDeeper(bytes: Buffer, limit: number): boolean {
       else if (byte === QUOTE) quoted = false;
     } else if (byte === QUOTE) {
       quoted = true;
+    } else if (byte === COMMA) {
+      commas++;
+    } else if (byte === COLON) {
+      members++;
     } else if (isOpening(byte)) {
-      if (++depth > limit) return true;
+      openings++;
+      if (++open > depth) depth = open;
     } else if (isClosing(byte)) {
-      depth--;
+      open--;
     }
   }
-  return false;
+  return { depth, members, marks: openings + members + commas };
 }
 
 function isOpening(byte: number | undefined): boolean {

@@ -16,6 +16,7 @@ import type { SecureContextOptions, SecureVersion } from 'node:tls';
 import { settledBeforeAbort } from '../util/abort.ts';
 import { Deferred } from '../util/deferred.ts';
 import type { Logger } from '../util/logger.ts';
+import { OverloadedError } from '../util/memory-budget.ts';
 import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { ServerConnections } from '../util/server-connections.ts';
@@ -25,7 +26,7 @@ import type { RequestAuthorizer } from './delegated-access.ts';
 import type { HealthCheck } from './health-checks.ts';
 import { probeResponse } from './health-checks.ts';
 import { changeSetting, MAX_SETTING_BYTES } from './routes.ts';
-import type { Call, HttpServerRoutes } from './routes.ts';
+import type { Call, HttpServerRoutes, Page } from './routes.ts';
 import { RequestBodies } from './request-body.ts';
 import type { CertificateSource } from './serving-certificate.ts';
 import { checkOptions } from '../util/check-options.ts';
@@ -113,6 +114,9 @@ const KEEP_ALIVE_MS = 90_000;
 /** Time for clients to use their idle connections once more when the server stops, in milliseconds. */
 const LINGER_MS = 1000;
 const POLL_MS = 20;
+
+/** Maximum number of requests in progress on an HTTP/2 connection, as in Go servers. */
+const maxConcurrentStreams = 250;
 
 /** Maximum size of the headers, in bytes: four times the maximum length of a bearer token. */
 const MAX_HEADER_BYTES = 64 * 1024;
@@ -265,12 +269,14 @@ export class HttpServer implements Runnable {
     try {
       reply = await this.#handle(request, signal, closed.signal);
     } catch (error) {
-      if (!request.complete) {
+      if (error instanceof OverloadedError) reply = OVERLOADED;
+      else if (!request.complete) {
         this.#log.v(2).info('Request was interrupted', { server: this.name, err: error });
         return;
+      } else {
+        this.#log.error(error, 'Unable to handle request', { server: this.name });
+        reply = { status: 500, body: 'internal error\n' };
       }
-      this.#log.error(error, 'Unable to handle request', { server: this.name });
-      reply = { status: 500, body: 'internal error\n' };
     }
     const { status, contentType = PLAIN_TEXT, body, fileName, headers = {}, close } = reply;
     response.statusCode = status;
@@ -363,6 +369,13 @@ export class HttpServer implements Runnable {
 const NOT_FOUND: Reply = { status: 404, body: '404 not found\n' };
 const NOT_ALLOWED: Reply = { status: 405, body: '405 method not allowed\n' };
 const TOO_LARGE: Reply = { status: 413, body: '413 too large\n', close: true };
+/** API servers retry such a call within its timeout. The connection stays open, and the body is discarded. */
+export const OVERLOADED: Page = {
+  status: 429,
+  contentType: PLAIN_TEXT,
+  body: '429 too many requests\n',
+  headers: { 'retry-after': '1' },
+};
 const NOT_JSON: Reply = { status: 415, body: 'The content type must be application/json\n' };
 
 function rejected(status: number, reason: string): Reply {
@@ -418,7 +431,7 @@ function secureServer(
 ): HttpsServer | Http2SecureServer {
   const options = { ...limits, ...contextOf(tls, certificate) };
   return tls.http2
-    ? createSecureServer({ ...options, allowHTTP1: true })
+    ? createSecureServer({ ...options, allowHTTP1: true, settings: { maxConcurrentStreams } })
     : createHttpsServer(options);
 }
 

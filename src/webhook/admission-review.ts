@@ -9,6 +9,7 @@ import type {
   AdmissionOperation,
   AdmissionRequest,
   AdmissionUser,
+  DefaultingEntry,
 } from './declaration.ts';
 import { AdmissionDenied } from './field-errors.ts';
 import { jsonPatchOf } from './json-patch.ts';
@@ -16,9 +17,21 @@ import { jsonPatchOf } from './json-patch.ts';
 /** A JSON object whose members are not checked. */
 export type Unchecked = Readonly<Record<string, unknown>>;
 
-/** A review that an API server does not send, or not to this path. Answered with 400. */
+/** A review that an API server does not send, or not to this path. Answered with its status. */
 export class BadReview extends Error {
   override readonly name = 'BadReview';
+  readonly status: 400 | 413;
+
+  constructor(message: string, status: 400 | 413 = 400) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** @throws {BadReview} if it is missing or too long */
+export function uidOf({ uid }: Unchecked): string {
+  if (typeof uid === 'string' && uid !== '' && uid.length <= MAX_UID_LENGTH) return uid;
+  throw new BadReview('request.uid is missing or too long');
 }
 
 interface Verdict {
@@ -36,6 +49,8 @@ export interface AdmissionResponse extends Verdict, Unchecked {
   readonly warnings?: readonly string[];
 }
 
+const MAX_UID_LENGTH = 253;
+
 const OPERATIONS: ReadonlySet<unknown> = new Set(['CREATE', 'UPDATE', 'DELETE', 'CONNECT']);
 
 /**
@@ -50,8 +65,8 @@ export async function reviewAdmission(
   review: Unchecked,
   signal: AbortSignal,
 ): Promise<AdmissionResponse> {
-  const { uid, operation } = review;
-  if (typeof uid !== 'string' || uid === '') throw new BadReview('request.uid is missing');
+  const uid = uidOf(review);
+  const { operation } = review;
   if (!OPERATIONS.has(operation)) throw new BadReview('request.operation is not an operation');
   checkResource(entry, review);
   const { operations, whileDeleting } = entry.options;
@@ -74,9 +89,8 @@ async function respond(
 ): Promise<Verdict> {
   try {
     if (entry.type === 'mutating') {
-      const draft = structuredClone(request.object) as Draft<KubernetesObject>;
-      await entry.run(draft, request);
-      const operations = jsonPatchOf(request.object, JSON.parse(JSON.stringify(draft)));
+      const changed = await changedText(entry, request);
+      const operations = changed ? jsonPatchOf(request.object, JSON.parse(changed)) : [];
       if (operations.length === 0) return { allowed: true };
       const patch = Buffer.from(JSON.stringify(operations)).toString('base64');
       return { allowed: true, patchType: 'JSONPatch', patch };
@@ -93,6 +107,18 @@ async function respond(
     if (!status) throw error;
     return { allowed: false, status };
   }
+}
+
+/** Returns the object with its defaults as JSON; undefined if nothing has changed. */
+async function changedText(
+  { run }: DefaultingEntry,
+  request: AdmissionRequest,
+): Promise<string | undefined> {
+  const text = JSON.stringify(request.object);
+  const draft = JSON.parse(text) as Draft<KubernetesObject>;
+  await run(draft, request);
+  const changed = JSON.stringify(draft);
+  return changed === text ? undefined : changed;
 }
 
 /** A subresource can have objects of another kind, as `eviction` has. */

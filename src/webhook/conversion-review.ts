@@ -1,7 +1,7 @@
 import type { KubernetesObject } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import { isRecord, messageOf } from '../util/values.ts';
-import { BadReview } from './admission-review.ts';
+import { BadReview, uidOf } from './admission-review.ts';
 import type { Unchecked } from './admission-review.ts';
 import type { ConversionEntry, PartialObject, Spoke } from './declaration.ts';
 
@@ -12,6 +12,9 @@ export interface ConversionResponse extends Unchecked {
   /** One for each object of the request, in their order; empty after a failure. */
   readonly convertedObjects: readonly unknown[];
 }
+
+/** Maximum length of the message of a failure, which can have texts of the object. */
+const MAX_MESSAGE_LENGTH = 4096;
 
 /** Converts one object to another version. */
 type Convert = (object: PartialObject<KubernetesObject>) => unknown;
@@ -24,10 +27,11 @@ type Convert = (object: PartialObject<KubernetesObject>) => unknown;
  */
 export function reviewConversion(
   conversions: readonly ConversionEntry[],
-  { uid, desiredAPIVersion, objects }: Unchecked,
+  request: Unchecked,
   failed: (error: unknown) => void,
 ): ConversionResponse {
-  if (typeof uid !== 'string' || uid === '') throw new BadReview('request.uid is missing');
+  const uid = uidOf(request);
+  const { desiredAPIVersion, objects } = request;
   if (typeof desiredAPIVersion !== 'string' || !Array.isArray(objects)) {
     throw new BadReview('request.desiredAPIVersion or request.objects is missing');
   }
@@ -37,7 +41,8 @@ export function reviewConversion(
       convertedObjects.push(convertObject(conversions, object, desiredAPIVersion));
     } catch (error) {
       failed(error);
-      const message = `${describe(object)} to ${desiredAPIVersion}: ${messageOf(error)}`;
+      const text = `${describe(object)} to ${desiredAPIVersion}: ${messageOf(error)}`;
+      const message = text.slice(0, MAX_MESSAGE_LENGTH);
       return { uid, result: { status: 'Failure', message }, convertedObjects: [] };
     }
   }

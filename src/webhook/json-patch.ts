@@ -12,21 +12,37 @@ type Pair = readonly [from: number, to: number];
 /** Maximum number of pairs of elements that are compared in two versions of a list. */
 const MAX_PAIRS = 250_000;
 
+/** Maximum number of operations, as kube-apiserver's for patches of clients. */
+const MAX_OPERATIONS = 10_000;
+
 /**
  * Returns the operations that change `before` into `after`, both parsed from JSON. Elements that move in a list are
- * removed and added.
+ * removed and added. If there are too many operations, they replace the changed members of the outermost object.
  */
 export function jsonPatchOf(before: unknown, after: unknown): PatchOperation[] {
   const operations: PatchOperation[] = [];
   diff(before, after, '', operations);
-  return operations;
+  const isShort = operations.length <= MAX_OPERATIONS;
+  if (isShort || !isRecord(before) || !isRecord(after)) return operations;
+  const replaced: PatchOperation[] = [];
+  diffObjects(before, after, '', replaced, replace);
+  return replaced;
 }
 
 function diff(before: unknown, after: unknown, path: string, operations: PatchOperation[]): void {
   if (isRecord(before) && isRecord(after)) diffObjects(before, after, path, operations);
   else if (Array.isArray(before) && Array.isArray(after)) {
     diffLists(before, after, path, operations);
-  } else if (!equalJson(before, after)) operations.push({ op: 'replace', path, value: after });
+  } else replace(before, after, path, operations);
+}
+
+function replace(
+  before: unknown,
+  after: unknown,
+  path: string,
+  operations: PatchOperation[],
+): void {
+  if (!equalJson(before, after)) operations.push({ op: 'replace', path, value: after });
 }
 
 type Members = Readonly<Record<string, unknown>>;
@@ -36,10 +52,11 @@ function diffObjects(
   after: Members,
   path: string,
   operations: PatchOperation[],
+  compare: typeof diff = diff,
 ): void {
   for (const key of Object.keys(before)) {
     const member = `${path}/${escapeToken(key)}`;
-    if (Object.hasOwn(after, key)) diff(before[key], after[key], member, operations);
+    if (Object.hasOwn(after, key)) compare(before[key], after[key], member, operations);
     else operations.push({ op: 'remove', path: member });
   }
   for (const key of Object.keys(after)) {
@@ -55,9 +72,17 @@ function diffLists(
   path: string,
   operations: PatchOperation[],
 ): void {
-  let [from, to] = [0, 0];
-  const ends: Pair = [before.length, after.length];
-  for (const [nextFrom, nextTo] of [...commonElements(before, after), ends]) {
+  let start = 0;
+  let [end, newEnd] = [before.length, after.length];
+  while (start < end && start < newEnd && equalJson(before[start], after[start])) start++;
+  while (end > start && newEnd > start && equalJson(before[end - 1], after[newEnd - 1])) {
+    end--;
+    newEnd--;
+  }
+  const common = longestCommon(before.slice(start, end), after.slice(start, newEnd));
+  let [from, to] = [start, start];
+  for (const [x, y] of [...common, [end - start, newEnd - start] as const]) {
+    const [nextFrom, nextTo] = [start + x, start + y];
     for (; from < nextFrom && to < nextTo; from++, to++) {
       diff(before[from], after[to], `${path}/${to}`, operations);
     }
@@ -70,25 +95,10 @@ function diffLists(
   }
 }
 
-/** Returns the indexes of a longest common subsequence; of common ends only if the lists are too long. */
-function commonElements(before: readonly unknown[], after: readonly unknown[]): Pair[] {
+/** Returns the indexes of a longest common subsequence; none if the lists are too long. */
+function longestCommon(before: readonly unknown[], after: readonly unknown[]): Pair[] {
+  if (before.length * after.length > MAX_PAIRS) return [];
   const [a, b] = [before.map(textOf), after.map(textOf)];
-  let start = 0;
-  while (start < a.length && start < b.length && a[start] === b[start]) start++;
-  let end = 0;
-  const shorter = Math.min(a.length, b.length) - start;
-  while (end < shorter && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
-  const rows = a.slice(start, a.length - end);
-  const columns = b.slice(start, b.length - end);
-  return [
-    ...Array.from({ length: start }, (_, at): Pair => [at, at]),
-    ...longestCommon(rows, columns).map(([x, y]): Pair => [x + start, y + start]),
-    ...Array.from({ length: end }, (_, at): Pair => [a.length - end + at, b.length - end + at]),
-  ];
-}
-
-function longestCommon(a: readonly string[], b: readonly string[]): Pair[] {
-  if (a.length * b.length > MAX_PAIRS) return [];
   const width = b.length + 1;
   /** Length of the longest common subsequence of the rest of both lists. */
   const lengths = new Uint32Array((a.length + 1) * width);

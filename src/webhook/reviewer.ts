@@ -1,12 +1,13 @@
-import { ApiError } from '../api/api-error.ts';
-import { parseJson } from '../client/json.ts';
 import { noWebhookMetrics } from '../metrics/no-metrics.ts';
 import type { WebhookMetrics, WebhookPathMetrics } from '../metrics/webhook-metrics.ts';
+import { OVERLOADED } from '../serving/http-server.ts';
 import { rejectOnAbort } from '../util/abort.ts';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { silentLogger } from '../util/logger.ts';
+import { OverloadedError } from '../util/memory-budget.ts';
+import type { MemoryBudgetOptions } from '../util/memory-budget.ts';
 import { isRecord } from '../util/values.ts';
 import { TimeoutError, withinTimeout } from '../util/within-timeout.ts';
 import { failSpan, SPAN_KIND, TRACER } from '../util/open-telemetry.ts';
@@ -16,6 +17,8 @@ import type { Unchecked } from './admission-review.ts';
 import { reviewConversion } from './conversion-review.ts';
 import { CONVERSION_PATH } from './declaration.ts';
 import type { AdmissionEntry, WebhookEntries } from './declaration.ts';
+import { ReviewBodies } from './review-body.ts';
+import type { ReviewType } from './review-body.ts';
 
 /** Dependencies of reviews; all have defaults. */
 export interface ReviewerDeps {
@@ -47,6 +50,7 @@ export interface ReviewRequest {
 export interface ReviewReply {
   readonly status: number;
   readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Outcome of a review, for the log and the span. It has no content of objects. */
@@ -58,9 +62,20 @@ interface Outcome extends ReviewReply {
 /** Maximum timeout of a call by an API server, in milliseconds. */
 const MAX_TIMEOUT_MS = 30_000;
 
-/** A type of review: its apiVersion and kind. */
-const ADMISSION = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' };
-const CONVERSION = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview' };
+const ADMISSION = {
+  apiVersion: 'admission.k8s.io/v1',
+  kind: 'AdmissionReview',
+  // Two typical objects of 1.5 MiB, the limit of etcd, need half of it.
+  maxBytes: 48 * 1024 ** 2,
+};
+const VALIDATING: ReviewType = { ...ADMISSION, copies: 1 };
+const MUTATING: ReviewType = { ...ADMISSION, copies: 3 };
+const CONVERSION: ReviewType = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'ConversionReview',
+  maxBytes: 256 * 1024 ** 2,
+  copies: 2,
+};
 
 /**
  * Answers reviews by the declared functions. A function that fails or that exceeds the timeout is answered with status
@@ -74,8 +89,14 @@ export class Reviewer {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #tracing: OpenTelemetryApi | undefined;
+  readonly #bodies: ReviewBodies;
 
-  constructor(entries: WebhookEntries, deps: ReviewerDeps = {}) {
+  /** @param memory memory for the reviews in progress */
+  constructor(
+    entries: WebhookEntries,
+    deps: ReviewerDeps = {},
+    memory: Omit<Partial<MemoryBudgetOptions>, 'clock'> = {},
+  ) {
     const { clock = systemClock, log = silentLogger, metrics = noWebhookMetrics } = deps;
     this.#entries = entries;
     this.#admission = new Map(entries.admission.map((entry) => [entry.path, entry]));
@@ -86,6 +107,7 @@ export class Reviewer {
     this.#clock = clock;
     this.#log = log;
     this.#tracing = deps.tracing;
+    this.#bodies = new ReviewBodies({ ...memory, clock });
   }
 
   /** The served paths. */
@@ -105,8 +127,8 @@ export class Reviewer {
   }
 
   async #call(path: string, request: Unchecked): Promise<Unchecked> {
-    const type = this.#admission.has(path) ? ADMISSION : CONVERSION;
-    const body = Buffer.from(JSON.stringify({ ...type, request }));
+    const { apiVersion, kind } = typeOf(this.#admission.get(path));
+    const body = Buffer.from(JSON.stringify({ apiVersion, kind, request }));
     const { signal } = new AbortController();
     const reply = await this.review({ path, body, timeout: undefined, headers: {}, signal });
     if (reply.status !== 200) throw new Error(reply.body.trim());
@@ -123,7 +145,7 @@ export class Reviewer {
     metrics.started();
     const { span, run } = this.#span(request);
     const outcome = await run(() => this.#outcome(request));
-    const { status, body, fields, error } = outcome;
+    const { status, body, headers, fields, error } = outcome;
     const durationMs = this.#clock.monotonic() - startedMs;
     metrics.finished(status, durationMs);
     span?.setAttributes({ 'http.response.status_code': status });
@@ -135,25 +157,29 @@ export class Reviewer {
     else if (status !== 200)
       this.#log.v(1).info('Rejected a request to a webhook', { ...line, err: error });
     else this.#log.v(4).info('Answered a review', line);
-    return { status, body };
+    return { status, body, ...(headers && { headers }) };
   }
 
   async #outcome({ path, body, timeout, signal }: ReviewRequest): Promise<Outcome> {
     const entry = this.#admission.get(path);
+    const type = typeOf(entry);
     let fields: Outcome['fields'] = {};
     try {
-      const { review, request } = parsed(body, entry ? ADMISSION : CONVERSION);
-      fields = fieldsOf(request);
-      const result: Unchecked = entry
-        ? await this.#admit(entry, request, timeoutOf(timeout, entry), signal)
-        : this.#convert(request, fields);
-      if (typeof result['allowed'] === 'boolean')
-        fields = { ...fields, allowed: result['allowed'] };
-      return { status: 200, body: JSON.stringify({ ...review, response: result }), fields };
+      return await this.#bodies.parse(body, type, signal, async (request) => {
+        fields = fieldsOf(request);
+        const response: Unchecked = entry
+          ? await this.#admit(entry, request, timeoutOf(timeout, entry), signal)
+          : this.#convert(request, fields);
+        const { allowed } = response;
+        if (typeof allowed === 'boolean') fields = { ...fields, allowed };
+        const { apiVersion, kind } = type;
+        return { status: 200, body: JSON.stringify({ apiVersion, kind, response }), fields };
+      });
     } catch (error) {
       if (error instanceof BadReview) {
-        return { status: 400, body: `${error.message}\n`, fields, error };
+        return { status: error.status, body: `${error.message}\n`, fields, error };
       }
+      if (error instanceof OverloadedError) return { ...OVERLOADED, fields, error };
       if (error instanceof TimeoutError) {
         return { status: 504, body: `the function was ${error.message}\n`, fields, error };
       }
@@ -194,20 +220,9 @@ export class Reviewer {
   }
 }
 
-/** @throws {BadReview} if the body is not a review of this type with a request */
-function parsed(body: Buffer, type: typeof ADMISSION): { review: object; request: Unchecked } {
-  let review: unknown;
-  try {
-    review = parseJson(body, 'the review');
-  } catch (error) {
-    throw error instanceof ApiError ? new BadReview(error.message) : error;
-  }
-  const { apiVersion, kind, request } = isRecord(review) ? review : {};
-  if (apiVersion !== type.apiVersion || kind !== type.kind) {
-    throw new BadReview(`the body is not a ${type.kind} of ${type.apiVersion}`);
-  }
-  if (!isRecord(request)) throw new BadReview('request is missing');
-  return { review: type, request };
+function typeOf(entry: AdmissionEntry | undefined): ReviewType {
+  if (!entry) return CONVERSION;
+  return entry.type === 'mutating' ? MUTATING : VALIDATING;
 }
 
 /** Returns the timeout of a function: a tenth less than the timeout of the call, at most one second. */

@@ -11,8 +11,9 @@ import { Reviewer } from './reviewer.ts';
 import type { ReviewerDeps } from './reviewer.ts';
 import type { Webhooks } from './webhooks.ts';
 
-/** Options of `WebhookServer`. */
-export interface WebhookServerOptions extends ServerTls, Pick<HttpServerOptions, 'maxConnections'> {
+/** Options of `WebhookServer`. There is no HTTP/2, because API servers call webhooks with HTTP/1.1. */
+export interface WebhookServerOptions
+  extends Omit<ServerTls, 'http2'>, Pick<HttpServerOptions, 'maxConnections'> {
   /**
    * Address to listen on: `:9443`, `127.0.0.1:0`.
    * @default ':9443'
@@ -26,7 +27,6 @@ export const WEBHOOK_SERVER_OPTIONS: OptionNames<WebhookServerOptions> = {
   certificate: true,
   minVersion: true,
   ciphers: true,
-  http2: true,
   maxConnections: true,
 };
 

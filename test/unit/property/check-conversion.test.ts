@@ -152,6 +152,29 @@ describe('checkConversion', () => {
     check(LOSSLESS, { lossless: true, numRuns: 50 });
   });
 
+  test('checks the conversions of the kind of the CRD, with the metadata of stored objects', () => {
+    const other = { ...resource, plural: 'tasks', kind: 'Task' };
+    const wrong = () => assert.fail('called');
+    let isPartial = false;
+    const webhooks = new Webhooks()
+      .converts(
+        { ...other, version: 'v1' },
+        { ...other, version: 'v2' },
+        { up: wrong, down: wrong },
+      )
+      .converts<JobV1, JobV2>(V1, V2, {
+        ...CORRECT,
+        up: (v1) => {
+          const { name, namespace, uid, resourceVersion } = v1.metadata;
+          for (const value of [name, namespace, uid, resourceVersion]) assert.ok(value);
+          isPartial ||= v1.spec?.address === undefined;
+          return CORRECT.up(v1);
+        },
+      });
+    checkConversion(fc, { crd: crdOf(), webhooks, seed: 1, numRuns: 20 });
+    assert.ok(isPartial, 'no part of an object was converted');
+  });
+
   const faults: Record<
     string,
     readonly [Partial<Conversion<JobV1, JobV2>>, RegExp, Partial<ConversionCheckOptions>?]
@@ -258,7 +281,7 @@ describe('checkConversion', () => {
           return CORRECT.up(v1);
         },
       },
-      /up changes its argument/,
+      /up changes its argument: {3}\.spec\.paused: (absent|false) became true/,
     ],
     'an error for a part of an object': [
       {
@@ -268,6 +291,15 @@ describe('checkConversion', () => {
         },
       },
       /^up fails for a part of an object .*\nup throws: no address/,
+    ],
+    'an error for a part of an object of the hub': [
+      {
+        down: (v2) => {
+          assert.ok(v2.spec?.host, 'no host');
+          return CORRECT.down(v2);
+        },
+      },
+      /^down fails for a part of an object .*\ndown throws: no host/,
     ],
   };
 

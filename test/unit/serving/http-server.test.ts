@@ -13,6 +13,7 @@ import type { RequestAuthorizer } from '../../../src/serving/delegated-access.ts
 import { HttpServer } from '../../../src/serving/http-server.ts';
 import type { HttpServerOptions } from '../../../src/serving/http-server.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
+import { OverloadedError } from '../../../src/util/memory-budget.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 import { untilAborted } from '../../../src/util/abort.ts';
 
@@ -252,6 +253,17 @@ describe('HttpServer', () => {
     assert.equal((await get('/metrics?x=1', { headers })).status, 200);
     assert.equal(asked.at(-1), 'GET /metrics Bearer good', 'without the query');
     assert.ok(!asked.some((line) => line.includes('livez')));
+  });
+
+  it('asks for a retry if there is not enough memory for a request', async (context) => {
+    const respond = () => Promise.reject(new OverloadedError('too many requests'));
+    const routes = { calls: new Map([['/call', { maxBytes: 10, respond }]]) };
+    const { server, ended } = await started({ routes });
+    context.after(ended);
+    const headers = { 'content-type': 'application/json' };
+    const answer = await fetch(`http://${server}/call`, { method: 'POST', headers, body: '{}' });
+    await answer.text();
+    assert.deepEqual([answer.status, answer.headers.get('retry-after')], [429, '1']);
   });
 
   it('rejects requests of web pages of other origins, except probes', async (context) => {

@@ -162,6 +162,7 @@ describe('HttpServer with TLS', () => {
       const closed = once(session, 'close');
       const stream = session.request(headers);
       const [answered] = (await once(stream, 'response')) as [{ ':status': number }];
+      assert.equal(session.remoteSettings.maxConcurrentStreams, 250);
       const body = await text(stream);
       if (answered[':status'] === 200 && headers[':path'] !== '/livez') session.close();
       await closed;

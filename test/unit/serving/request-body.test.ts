@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { RequestBodies } from '../../../src/serving/request-body.ts';
-import { settle } from '../../../src/util/fake-clock.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import { OverloadedError } from '../../../src/util/memory-budget.ts';
 
-const MIB = 1024 ** 2;
+/** Maximum length of a small body. */
+const UNIT = 64 * 1024;
 
 function bodyOf(...lengths: readonly number[]): PassThrough {
   const body = new PassThrough();
@@ -15,7 +17,8 @@ function bodyOf(...lengths: readonly number[]): PassThrough {
 const lengthOf = (body: Buffer) => body.length;
 
 function fixture() {
-  const bodies = new RequestBodies();
+  const clock = new FakeClock();
+  const bodies = new RequestBodies({ bytes: 16 * UNIT, clock });
   const read = (
     request: PassThrough,
     maxBytes: number,
@@ -23,7 +26,7 @@ function fixture() {
     { signal } = new AbortController(),
   ) =>
     bodies.read({ request, maxBytes, contentLength: contentLength?.toString(), signal }, lengthOf);
-  return { read };
+  return { read, clock };
 }
 
 test('a body is read up to its limit, and the request stays open', async () => {
@@ -39,36 +42,47 @@ test('a body is read up to its limit, and the request stays open', async () => {
 test('large bodies wait for memory in their order, and small ones do not', async () => {
   const { read } = fixture();
   const first = bodyOf();
-  const reading = read(first, 32 * MIB, 12 * MIB);
+  const reading = read(first, 32 * UNIT, 12 * UNIT);
   const order: string[] = [];
-  const second = read(bodyOf(5 * MIB).end(), 32 * MIB, 5 * MIB).then((length) => {
+  const second = read(bodyOf(5 * UNIT).end(), 32 * UNIT, 5 * UNIT).then((length) => {
     order.push('second');
     return length;
   });
   // Without a length, the body may need all memory.
-  const third = read(bodyOf(MIB).end(), 32 * MIB).then((length) => {
+  const third = read(bodyOf(UNIT).end(), 32 * UNIT).then((length) => {
     order.push('third');
     return length;
   });
-  const small = await read(bodyOf(64 * 1024).end(), MIB, 64 * 1024);
-  assert.equal(small, 64 * 1024);
+  const small = await read(bodyOf(UNIT).end(), 32 * UNIT, UNIT);
+  assert.equal(small, UNIT);
   await settle();
   assert.deepEqual(order, []);
-  first.end(Buffer.alloc(12 * MIB));
-  assert.deepEqual(await Promise.all([reading, second, third]), [12 * MIB, 5 * MIB, MIB]);
+  first.end(Buffer.alloc(12 * UNIT));
+  assert.deepEqual(await Promise.all([reading, second, third]), [12 * UNIT, 5 * UNIT, UNIT]);
   assert.deepEqual(order, ['second', 'third']);
+});
+
+test('a body that waits too long for memory is refused, and a body of unknown length waits', async () => {
+  const { read, clock } = fixture();
+  const first = bodyOf();
+  const reading = read(first, 16 * UNIT);
+  const refused = assert.rejects(read(bodyOf(), 16 * UNIT, UNIT + 1), OverloadedError);
+  await clock.advance(5000);
+  await refused;
+  first.end();
+  assert.equal(await reading, 0);
 });
 
 test('a request that breaks off releases its memory, also while it waits', async () => {
   const { read } = fixture();
-  const broken = bodyOf(MIB);
-  const reading = read(broken, 16 * MIB, 16 * MIB);
+  const broken = bodyOf(UNIT);
+  const reading = read(broken, 16 * UNIT, 16 * UNIT);
   const client = new AbortController();
-  const gone = read(bodyOf(), 16 * MIB, 16 * MIB, client);
-  const last = read(bodyOf(16 * MIB).end(), 16 * MIB, 16 * MIB);
+  const gone = read(bodyOf(), 16 * UNIT, 16 * UNIT, client);
+  const last = read(bodyOf(16 * UNIT).end(), 16 * UNIT, 16 * UNIT);
   client.abort(new Error('gone'));
   await assert.rejects(gone, /gone/);
   broken.destroy(new Error('reset'));
   await assert.rejects(reading, /reset/);
-  assert.equal(await last, 16 * MIB);
+  assert.equal(await last, 16 * UNIT);
 });

@@ -10,6 +10,7 @@ import {
 } from '../../../src/api/builtin.ts';
 import type { CustomResourceDefinition } from '../../../src/api/builtin.ts';
 import type { Draft } from '../../../src/api/object.ts';
+import { untilAborted } from '../../../src/util/abort.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
 import { caBundleRules } from '../../../src/webhook/ca-bundle.ts';
 import { certificateRules } from '../../../src/webhook/certificates.ts';
@@ -179,6 +180,20 @@ describe('CaBundleKeeper', () => {
     await cluster.pass(MINUTE_MS);
     assert.ok(replica.isTrusted);
     assert.deepEqual(await cluster.bundles('second'), await cluster.bundles());
+  });
+
+  it('logs no error for a write that a lost lease interrupts', async () => {
+    await cluster.configure();
+    const handler: HttpHandler = async (request) => {
+      if (request.method !== 'PATCH') return cluster.server.handler(request);
+      await untilAborted(request.signal ?? AbortSignal.abort());
+      throw new Error('interrupted');
+    };
+    const replica = await cluster.start({ handler, options: OPTIONS });
+    await cluster.pass(1000);
+    assert.deepEqual(replica.writes.at(-1), PATCH);
+    await replica.resign();
+    assert.deepEqual(replica.errors(), []);
   });
 
   it('changes the current version of an object only', async () => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS } from '../../../src/api/builtin.ts';
 import { HttpServer } from '../../../src/serving/http-server.ts';
@@ -69,9 +70,29 @@ describe('ManagedCertificate', () => {
     );
     const posts = [a, b, c].flatMap(({ writes }) => writes.filter((one) => one === 'POST secrets'));
     assert.equal(posts.length, 3, 'the replicas did not race');
-    const { type, data = {} } = await cluster.secret();
+    const { type, data = {}, metadata } = await cluster.secret();
     assert.equal(type, 'kubernetes.io/tls');
+    const annotations = Object.keys(metadata.annotations ?? {}).map((key) =>
+      key.replace(/.*\//, ''),
+    );
+    assert.deepEqual(annotations.toSorted(), ['injected-authorities', 'webhook-certificates']);
     assert.deepEqual(Object.keys(data).toSorted(), ['ca.crt', 'ca.key', 'tls.crt', 'tls.key']);
+  });
+
+  it('reads the Secret again after a conflict, which is no error', async () => {
+    let isRacing = true;
+    const handler: HttpHandler = async (request) => {
+      if (isRacing && request.method === 'PUT') {
+        isRacing = false;
+        const body = { metadata: { labels: { touched: 'yes' } } };
+        await cluster.client.patch(SECRETS, AT, { type: 'merge', body });
+      }
+      return cluster.server.handler(request);
+    };
+    const replica = await cluster.start({ handler });
+    await cluster.pass(2 * MINUTE_MS);
+    await assertConsistent();
+    assert.deepEqual([isRacing, replica.errors()], [false, []]);
   });
 
   it('becomes ready when the CA bundles contain its authority', async () => {
@@ -92,7 +113,12 @@ describe('ManagedCertificate', () => {
     const before = leader.writes.length + standby.writes.length;
     await cluster.pass(2 * MINUTE_MS);
     assert.equal(leader.writes.length + standby.writes.length, before);
-    await cluster.pass(25 * MINUTE_MS);
+    const { served } = standby;
+    await cluster.pass(MINUTE_MS / 2);
+    assert.equal(standby.served, served);
+    await cluster.pass(MINUTE_MS);
+    assert.notEqual(standby.served, served, 'not renewed at two thirds of the validity');
+    await cluster.pass(24 * MINUTE_MS);
     await assertConsistent();
     const [bundle = ''] = await cluster.bundles();
     assert.ok(!bundle.includes(first[0]?.toString() ?? ''), 'the first authority is still trusted');
@@ -274,6 +300,8 @@ describe('ManagedCertificate', () => {
     await cluster.pass(2 * MINUTE_MS);
     const served = renamed.served?.certificatePem;
     assert.equal(old.served?.certificatePem, served);
+    const { subjectAltName } = new X509Certificate(served ?? '');
+    assert.equal(subjectAltName, 'DNS:webhook.default.svc, DNS:old.default.svc');
     assert.ok(old.writes.length + renamed.writes.length <= 5);
     assert.deepEqual(await cluster.bundles(), ['']);
   });

@@ -69,3 +69,14 @@ test('long lists are compared in bounded time', () => {
   const operations = jsonPatchOf(before, after);
   assert.deepEqual(jsonPatch(before, operations), after);
 });
+
+test('a patch with too many operations replaces the changed members of the object', () => {
+  const before = { kind: 'Box', spec: Array.from({ length: 10_001 }, () => ({})), status: {} };
+  const after = { kind: 'Box', spec: before.spec.map(() => ({ a: 1 })) };
+  assert.deepEqual(jsonPatchOf(before, after), [
+    { op: 'replace', path: '/spec', value: after.spec },
+    { op: 'remove', path: '/status' },
+  ]);
+  const most = { ...after, spec: [{}, ...after.spec.slice(1)], status: {} };
+  assert.equal(jsonPatchOf(before, most).length, 10_000);
+});

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { ValidatingAdmissionPolicy } from '../../../src/api/builtin.ts';
 import { CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES } from '../../../src/api/builtin.ts';
 import { COUNTS } from '../../../src/api/generated/count.ts';
 import { isApiError } from '../../../src/api/api-error.ts';
+import type { Draft } from '../../../src/api/object.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { invalid } from '../../../src/webhook/field-errors.ts';
@@ -14,6 +16,7 @@ import {
   webhookService,
 } from '../../../src/webhook/manifests.ts';
 import type { WebhookNames } from '../../../src/webhook/manifests.ts';
+import { admissionPolicies, withSchemaRules } from '../../../src/webhook/policies.ts';
 import { Webhooks } from '../../../src/webhook/webhooks.ts';
 import { countDraft, crdOf } from '../../support/test-cluster.ts';
 
@@ -109,6 +112,7 @@ describe('Manifests of webhooks', () => {
       timeoutSeconds: 3,
       sideEffects: 'NoneOnDryRun' as const,
       matchConditions: [{ name: 'own', expression: 'true' }],
+      namespaceSelector: { matchLabels: { c: 'd' } },
       objectSelector: { matchLabels: { a: 'b' } },
     };
     const webhooks = new Webhooks().validates(COUNTS, () => [], options);
@@ -140,9 +144,36 @@ describe('Manifests of webhooks', () => {
         sideEffects: 'NoneOnDryRun',
         admissionReviewVersions: ['v1'],
         matchConditions: [{ name: 'own', expression: 'true' }],
+        namespaceSelector: { matchLabels: { c: 'd' } },
         objectSelector: { matchLabels: { a: 'b' } },
       },
     ]);
+    const { namespaceSelector, objectSelector } = options;
+    const rules = new Webhooks().rules(COUNTS, [{ rule: 'true' }], {
+      name: 'more',
+      failurePolicy: 'Ignore',
+      namespaceSelector,
+      objectSelector,
+      matchConditions: [{ name: 'own', expression: 'true' }],
+    });
+    const [policy, binding] = admissionPolicies(rules.entries(), NAMES);
+    const { metadata, spec } = policy as Draft<ValidatingAdmissionPolicy>;
+    assert.equal(metadata.name, 'my-program.more.v1.counts.demo.mark8s.io');
+    assert.equal(spec?.failurePolicy, 'Ignore');
+    assert.deepEqual(spec.matchConstraints, {
+      matchPolicy: 'Equivalent',
+      resourceRules: spec.matchConstraints?.resourceRules,
+      namespaceSelector,
+      objectSelector,
+    });
+    assert.deepEqual(
+      spec.matchConditions?.map(({ name }) => name),
+      ['not-being-deleted', 'own'],
+    );
+    assert.deepEqual(binding?.spec, {
+      policyName: metadata.name,
+      validationActions: ['Deny'],
+    });
   });
 
   test('let an API server convert objects', async () => {
@@ -242,6 +273,25 @@ describe('Manifests of webhooks', () => {
       );
     });
 
+    test('are added to the schema of their version and kind only, after those in the CRD', () => {
+      const crd = crdOf(COUNTS);
+      const [v1] = crd.spec?.versions ?? [];
+      assert.ok(crd.spec && v1);
+      const versions = [v1, { ...v1, name: 'v2', storage: false }];
+      const declared = new Webhooks()
+        .rules({ ...COUNTS, version: 'v2' }, [{ rule: 'true' }], { as: 'schema' })
+        .rules(CONFIG_MAPS, [{ rule: 'false' }], { as: 'schema' })
+        .rules({ ...COUNTS, version: 'v2' }, [{ rule: '1 == 1' }]);
+      const whole = { ...crd, spec: { ...crd.spec, versions } };
+      const changed = withSchemaRules(whole, declared.entries()).spec?.versions ?? [];
+      assert.deepEqual(changed[0], v1);
+      const { 'x-kubernetes-validations': before = [] } = v1.schema?.openAPIV3Schema ?? {};
+      assert.deepEqual(changed[1]?.schema?.openAPIV3Schema?.['x-kubernetes-validations'], [
+        ...before,
+        { rule: 'true' },
+      ]);
+    });
+
     test('are declared once for each kind and name, with options of their place', () => {
       const declare = () => new Webhooks().rules(COUNTS, rules);
       assert.throws(() => declare().rules(COUNTS, rules), /set the option name/);
@@ -269,6 +319,15 @@ describe('Manifests of webhooks', () => {
     assert.deepEqual(
       new Set(subjects.map(({ name, namespace }) => `${namespace}/${name}`)),
       new Set(['my-system/my-program']),
+    );
+    assert.deepEqual(
+      roles.flatMap((role) =>
+        'roleRef' in role ? [[role.kind, role.roleRef.kind, role.roleRef.name]] : [],
+      ),
+      [
+        ['RoleBinding', 'Role', 'my-program-webhook'],
+        ['ClusterRoleBinding', 'ClusterRole', 'my-program-webhook'],
+      ],
     );
   });
 });

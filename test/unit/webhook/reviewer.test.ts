@@ -27,6 +27,7 @@ const MUTATE = '/mutate-test-example-com-v1-box';
 interface Answer {
   readonly status: number;
   readonly text: string;
+  readonly headers: Readonly<Record<string, string>> | undefined;
   readonly response: {
     readonly allowed?: boolean;
     readonly status?: Status;
@@ -38,15 +39,12 @@ interface Answer {
 }
 
 /** A reviewer on virtual time, with its log and metrics. */
-function reviewerOf(webhooks: Webhooks) {
+function reviewerOf(webhooks: Webhooks, memory: { bytes?: number; waitMs?: number } = {}) {
   const clock = new FakeClock();
   const { log, lines } = recordingLogger([], 4);
   const registry = createRegistry();
-  const reviewer = new Reviewer(webhooks.entries(), {
-    clock,
-    log,
-    metrics: metricsOf(registry).webhook,
-  });
+  const deps = { clock, log, metrics: metricsOf(registry).webhook };
+  const reviewer = new Reviewer(webhooks.entries(), deps, memory);
   const send = async (
     path: string,
     body: string | object,
@@ -59,7 +57,7 @@ function reviewerOf(webhooks: Webhooks) {
     const request = { path, body: Buffer.from(text), timeout, headers: {}, signal };
     const reply = await reviewer.review(request);
     const response = reply.status === 200 ? JSON.parse(reply.body).response : {};
-    return { status: reply.status, text: reply.body, response };
+    return { status: reply.status, text: reply.body, headers: reply.headers, response };
   };
   const metrics = async () => (await expose(registry)).text;
   return { clock, lines, send, metrics };
@@ -349,6 +347,7 @@ describe('hostile requests', () => {
     'no request': { ...review(), request: null },
     'deep nesting': `{"request":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
     'no uid': review({ uid: '' }),
+    'a long uid': review({ uid: 'x'.repeat(254) }),
     'no object': review({ object: null }),
     'an object without metadata': review({ object: { kind: 'Box', metadata: 'x' } }),
     'no old object': review({ operation: 'UPDATE', object, oldObject: [] }),
@@ -373,21 +372,21 @@ describe('hostile requests', () => {
     });
   }
 
-  test('of duplicate keys the last one counts, and __proto__ is data', async () => {
+  test('duplicate keys are refused, and __proto__ is data', async () => {
     const seen: unknown[] = [];
     const { send } = reviewerOf(
       new Webhooks().validates(BOXES_V1, (one) => void seen.push(one.spec)),
     );
-    const text = JSON.stringify(review()).replace(
-      '"spec":{',
-      '"spec":null,"spec":{"__proto__":{"size":"9x9","admin":true},"size":"1x1",',
-    );
-    assert.equal((await send(VALIDATE, text)).status, 200);
-    assert.deepEqual(
-      JSON.stringify(seen),
-      '[{"__proto__":{"size":"9x9","admin":true},"size":"2x3"}]',
-    );
+    const text = JSON.stringify(review());
+    const hostile = '"spec":{"__proto__":{"size":"9x9","admin":true},';
+    assert.equal((await send(VALIDATE, text.replace('"spec":{', hostile))).status, 200);
+    assert.equal(JSON.stringify(seen), '[{"__proto__":{"size":"9x9","admin":true},"size":"2x3"}]');
     assert.equal((seen[0] as { admin?: boolean }).admin, undefined);
+    for (const repeated of ['"spec":null,"spec":{', '"spec":{"a":[{"b":1,"b":1}],']) {
+      const { status } = await send(VALIDATE, text.replace('"spec":{', repeated));
+      assert.equal(status, 400);
+    }
+    assert.equal(seen.length, 1);
   });
 
   test('members with wrong types count as absent', async () => {
@@ -402,6 +401,83 @@ describe('hostile requests', () => {
       [user.groups, options, name, namespace, isDryRun],
       [[], {}, '', undefined, false],
     );
+  });
+});
+
+describe('memory', () => {
+  const reviewing = () => {
+    const started: string[] = [];
+    const done: (() => void)[] = [];
+    const webhooks = new Webhooks().validates(BOXES_V1, ({ metadata: { name = '' } }) => {
+      started.push(name);
+      return new Promise((resolve) => {
+        done.push(() => resolve());
+      });
+    });
+    return { started, done, webhooks };
+  };
+  const named = (name: string, spec: object = {}) =>
+    review({ object: { kind: 'Box', metadata: { name }, spec } });
+  /** A body that is not small. */
+  const large = (name: string) => named(name, { size: 'x'.repeat(64 * 1024) });
+
+  test('a body whose values need too much memory is refused before it is parsed', async () => {
+    const { webhooks, started, done } = reviewing();
+    const { send } = reviewerOf(webhooks, { bytes: 40_000 });
+    const values = (count: number) => named('x', { tags: Array.from({ length: count }, () => 1) });
+    void send(VALIDATE, values(400));
+    await settle();
+    assert.deepEqual(started, ['x']);
+    done[0]?.();
+    const { status } = await send(VALIDATE, `${JSON.stringify(values(1000))}]`);
+    assert.equal(status, 413);
+  });
+
+  test('a review waits until others end, and is refused for a retry after 5 s', async () => {
+    const { webhooks, started, done } = reviewing();
+    const { send, clock, lines } = reviewerOf(webhooks, { bytes: 100_000 });
+    const answers = ['a', 'b', 'c'].map((name) => send(VALIDATE, large(name)));
+    await settle();
+    assert.deepEqual(started, ['a']);
+    done[0]?.();
+    assert.equal((await answers[0])?.status, 200);
+    await settle();
+    assert.deepEqual(started, ['a', 'b']);
+    await clock.advance(5000);
+    const { status, headers } = (await answers[2])!;
+    assert.deepEqual([status, headers], [429, { 'retry-after': '1' }]);
+    assert.equal(lines.at(-1)?.level, 1);
+    done[1]?.();
+    assert.equal((await answers[1])?.status, 200);
+    assert.equal(clock.pending, 0);
+  });
+
+  test('small bodies do not wait for large ones', async () => {
+    const { webhooks, started, done } = reviewing();
+    const { send } = reviewerOf(webhooks, { bytes: 100_000 });
+    const answers = [large('a'), large('b'), named('c')].map((body) => send(VALIDATE, body));
+    await settle();
+    assert.deepEqual(started, ['a', 'c']);
+    for (let at = 0; at < 3; at++) {
+      done[at]?.();
+      await settle();
+    }
+    assert.deepEqual(
+      (await Promise.all(answers)).map(({ status }) => status),
+      [200, 200, 200],
+    );
+  });
+
+  test('a defaulter needs memory for a draft and a patch', async () => {
+    const started: (string | undefined)[] = [];
+    const webhooks = new Webhooks().defaults(BOXES_V1, ({ metadata: { name } }) => {
+      started.push(name);
+      return new Promise(() => undefined);
+    });
+    const { send } = reviewerOf(webhooks, { bytes: 300_000 });
+    for (const name of ['a', 'b']) void send(MUTATE, large(name));
+    await settle();
+    assert.deepEqual(started, ['a']);
   });
 });
 
@@ -538,6 +614,9 @@ describe('conversion', () => {
     ]);
     assert.match(await metrics(), /^controller_runtime_conversion_webhook_panics_total 5$/m);
     assert.doesNotMatch(JSON.stringify(lines), /secret/);
+    const long = { ...box('2x3'), kind: 'x'.repeat(10_000) };
+    const { response } = await send('/convert', convert('v2', [long]));
+    assert.equal(response.result?.message?.length, 4096);
   });
 
   test('a request without objects or version is refused', async () => {

@@ -78,7 +78,11 @@ describe('WebhookServer', () => {
     path: string,
     body: string | readonly Buffer[],
     { method = 'POST', headers = JSON_TYPE }: { method?: string; headers?: object } = {},
-  ): Promise<{ readonly status: number | undefined; readonly text: string }> {
+  ): Promise<{
+    readonly status: number | undefined;
+    readonly text: string;
+    readonly type: string | undefined;
+  }> {
     const url = `https://${address}${path}`;
     const sent = request(url, { method, headers: { ...headers }, ca, agent });
     // The server may close the connection before it has read the body.
@@ -89,7 +93,7 @@ describe('WebhookServer', () => {
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     let text = '';
     for await (const chunk of response as AsyncIterable<Buffer>) text += chunk.toString();
-    return { status: response.statusCode, text };
+    return { status: response.statusCode, text, type: response.headers['content-type'] };
   }
 
   test('answers many reviews at the same time', async () => {
@@ -100,8 +104,8 @@ describe('WebhookServer', () => {
       ),
     );
     assert.deepEqual(
-      answers.map(({ status, text }) => [status, JSON.parse(text).response.allowed]),
-      answers.map((_, at) => [200, at % 2 === 1]),
+      answers.map(({ status, text, type }) => [status, JSON.parse(text).response.allowed, type]),
+      answers.map((_, at) => [200, at % 2 === 1, 'application/json']),
     );
     assert.equal(lines.filter(({ message }) => message === 'Answered a review').length, 60);
   });
@@ -111,7 +115,8 @@ describe('WebhookServer', () => {
     assert.equal((await send('/mutate-test-example-com-v1-box', review('a'))).status, 404);
     const headers = { 'content-type': 'application/yaml' };
     assert.equal((await send(VALIDATE, review('a'), { headers })).status, 415);
-    assert.equal((await send(VALIDATE, '')).status, 400);
+    const { status, type } = await send(VALIDATE, '');
+    assert.deepEqual([status, type], [400, 'text/plain; charset=utf-8']);
   });
 
   test('refuses bodies that are too long, with and without a content length', async () => {

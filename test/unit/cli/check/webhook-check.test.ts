@@ -162,7 +162,11 @@ describe('the check of webhooks', () => {
 
   test('warns if no replica is ready', async () => {
     await install();
-    await client.delete(ENDPOINT_SLICES, { namespace: NAMES.namespace, name: 'slice' });
+    const at = { namespace: NAMES.namespace, name: 'slice' };
+    const endpoints = [{ addresses: ['10.0.0.1'], conditions: { ready: false } }];
+    await client.patch(ENDPOINT_SLICES, at, { type: 'merge', body: { endpoints } });
+    assert.equal((await check())[0]?.result, 'warning');
+    await client.delete(ENDPOINT_SLICES, at);
     const [service] = await check();
     assert.equal(service?.result, 'warning');
     assert.match(service?.next?.join() ?? '', /kubectl -n prog-system get pods/);
