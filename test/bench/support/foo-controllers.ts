@@ -1,7 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { parse } from 'yaml';
 import {
   daemonFromBundle,
   daemonFromSource,
@@ -79,24 +75,10 @@ export class FooServer {
   static async install(kubeconfig: string): Promise<FooServer> {
     const server = new FooServer(kubeconfig);
     const api = server.#api;
-    const file = join(import.meta.dirname, '../../../crds/foos.samplecontroller.k8s.io.yaml');
-    const definition = parse(readFileSync(file, 'utf8')) as object;
-    await api.request(
-      'POST',
-      '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
-      definition,
-    );
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } };
     await api.request('POST', '/api/v1/namespaces', namespace);
-    for (;;) {
-      try {
-        await api.count(FOOS);
-        return server;
-      } catch {
-        // The resource is not served yet.
-        await sleep(50);
-      }
-    }
+    await api.install('foos.samplecontroller.k8s.io.yaml', FOOS);
+    return server;
   }
 
   async clear(): Promise<void> {

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
 import { parse } from 'yaml';
 
@@ -86,6 +88,22 @@ export class ServerApi {
       readonly metadata: { readonly remainingItemCount?: number };
     }>('GET', `${path}?limit=1`);
     return items.length + (metadata.remainingItemCount ?? 0);
+  }
+
+  /** Installs a CustomResourceDefinition of `crds/`. Resolves when the collection at `path` is served. */
+  async install(file: string, path: string): Promise<void> {
+    const text = readFileSync(join(import.meta.dirname, '../../../crds', file), 'utf8');
+    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    await this.request('POST', definitions, parse(text) as object);
+    for (;;) {
+      try {
+        await this.count(path);
+        return;
+      } catch {
+        // The resource is not served yet.
+        await sleep(50);
+      }
+    }
   }
 
   async close(): Promise<void> {
