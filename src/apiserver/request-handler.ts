@@ -93,10 +93,10 @@ export class RequestHandler {
    * @param authenticate whether the request needs the token
    */
   async handle(request: IncomingRequest, authenticate: boolean): Promise<ServedResponse> {
-    const { faults, requests } = this.#deps;
+    const { faults, requests, backend } = this.#deps;
     request.signal?.throwIfAborted();
     const target = targetOf(request);
-    const record = recordOf(request, target);
+    const record = recordOf(request, target, backend.clock.now());
     requests.add(record);
     const plan = await faults.before(record, request.signal);
     request.signal?.throwIfAborted();
@@ -414,9 +414,10 @@ function uninterpretable({ path }: HttpRequest): HttpResponse {
 function recordOf(
   { method, path, headers }: HttpRequest,
   target: Target | StatusError,
+  receivedMs: number,
 ): RequestRecord {
   const info = target instanceof StatusError ? undefined : requestInfo(method, target);
-  return { method, path, info, userAgent: headers['user-agent'] ?? '' };
+  return { method, path, info, userAgent: headers['user-agent'] ?? '', receivedMs };
 }
 
 /** Ends a response without a reader. */

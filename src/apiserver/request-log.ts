@@ -10,6 +10,8 @@ export interface RequestRecord {
   /** The request info; absent for paths without a resource (discovery, health). */
   readonly info: RequestInfo | undefined;
   readonly userAgent: string;
+  /** Wall clock time at which the request was received, in milliseconds. */
+  readonly receivedMs: number;
   /** The user, after impersonation; absent if authentication failed. */
   user?: User;
   /** HTTP status of the response; absent before it is sent, and if the connection was reset. */

@@ -56,6 +56,7 @@ function shownRequest({
   info,
   userAgent,
   user,
+  receivedMs,
   status,
 }: RequestRecord): ShownRequest {
   return {
@@ -63,6 +64,7 @@ function shownRequest({
     path: path.length > MAX_PATH ? `${path.slice(0, MAX_PATH)}…` : path,
     user: user?.name ?? '',
     agent: userAgent.slice(0, MAX_PATH),
+    at: new Date(receivedMs).toISOString(),
     ...(status !== undefined && { status }),
   };
 }

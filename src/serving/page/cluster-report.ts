@@ -28,6 +28,8 @@ export interface ShownRequest {
   readonly path: string;
   readonly user: string;
   readonly agent: string;
+  /** Time at which it was received, RFC 3339. */
+  readonly at: string;
   /** Absent before the response, and if the connection was broken. */
   readonly status?: number;
 }

@@ -5,7 +5,7 @@ import { parseTarget, requestInfo } from '../../../src/apiserver/request-info.ts
 
 function add(log: RequestLog, path: string): void {
   const info = requestInfo('GET', parseTarget(path));
-  log.add({ method: 'GET', path, info, userAgent: 'tester' });
+  log.add({ method: 'GET', path, info, userAgent: 'tester', receivedMs: 0 });
 }
 
 describe('the request log', () => {

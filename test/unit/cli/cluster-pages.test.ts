@@ -4,12 +4,14 @@ import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { CLUSTER_CONTROLLERS_AGENT, clusterPages } from '../../../src/cli/cluster-pages.ts';
 import { HttpServer } from '../../../src/serving/http-server.ts';
 import type { ClusterReport } from '../../../src/serving/page/cluster-report.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 
 const NAMESPACES = '/api/v1/namespaces';
 
 function start() {
-  const server = new ApiServer();
+  const clock = new FakeClock(Date.UTC(2026, 0, 1));
+  const server = new ApiServer({ clock });
   const { pages, settings } = clusterPages(server, 'https://127.0.0.1:6443');
   const create = async (name: string, agent = 'kubectl/1.37') => {
     const body = JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
@@ -41,11 +43,11 @@ describe('the pages about the embedded cluster', () => {
     const { objects, recent, events } = report();
     assert.equal(objects.find(({ resource }) => resource === 'namespaces')?.count, 5);
     assert.deepEqual(
-      recent.map(({ verb, path, status, agent }) => [verb, path, status, agent]),
+      recent.map(({ verb, path, status, agent, at }) => [verb, path, status, agent, at]),
       [
-        ['create', `${NAMESPACES}/a/events`, 201, ''],
-        ['create', NAMESPACES, 409, 'token=[redacted]'],
-        ['create', NAMESPACES, 201, 'kubectl/1.37'],
+        ['create', `${NAMESPACES}/a/events`, 201, '', '2026-01-01T00:00:00.000Z'],
+        ['create', NAMESPACES, 409, 'token=[redacted]', '2026-01-01T00:00:00.000Z'],
+        ['create', NAMESPACES, 201, 'kubectl/1.37', '2026-01-01T00:00:00.000Z'],
       ],
     );
     assert.deepEqual(
