@@ -124,8 +124,28 @@ export function formatCause({ text, times }: Cause): string {
 /** Content of a work queue at one moment, for debug pages. */
 export interface WorkQueueSnapshot<K> {
   readonly ready: readonly (WaitingKey<K> & { readonly queuedMs: number })[];
+  /** The keys that are due first come first. */
   readonly delayed: readonly (WaitingKey<K> & { readonly dueInMs: number })[];
   readonly processing: readonly KeyInFlight<K>[];
+  /** Numbers of all keys. */
+  readonly readyCount: number;
+  readonly delayedCount: number;
+  /** Milliseconds since the oldest ready key became ready; 0 without one. */
+  readonly oldestReadyMs: number;
+}
+
+/** Options of `WorkQueue.snapshot`. */
+export interface SnapshotOptions<K> {
+  /**
+   * Maximum length of `ready` and of `delayed`. Copying the causes of many keys is expensive.
+   * @default unlimited
+   */
+  readonly limit?: number | undefined;
+  /**
+   * The only key in the snapshot.
+   * @default all
+   */
+  readonly key?: K | undefined;
 }
 
 export interface WaitingKey<K> {
@@ -145,33 +165,41 @@ export interface KeyInFlight<K> {
 /** @param items one for each key */
 export function snapshotOf<K>(
   items: Iterable<QueueItem<K>>,
-  inFlight: Iterable<QueueItem<K>>,
-  nowMs: number,
+  inFlight: readonly QueueItem<K>[],
+  { nowMs, limit = Infinity }: { readonly nowMs: number; readonly limit?: number | undefined },
 ): WorkQueueSnapshot<K> {
-  const ready = [];
-  const delayed = [];
+  const ready: QueueItem<K>[] = [];
+  const delayed: QueueItem<K>[] = [];
+  let oldestReadyMs = 0;
   for (const item of items) {
     const waiting = item.state === 'inFlight' ? item.again : item;
     if (waiting?.state === 'ready') {
-      ready.push({ ...waitingKey(waiting), queuedMs: nowMs - waiting.readyAtMs });
-    } else if (waiting?.state === 'delayed') {
-      delayed.push({ ...waitingKey(waiting), dueInMs: waiting.readyAtMs - nowMs });
-    }
+      ready.push(waiting);
+      oldestReadyMs = Math.max(oldestReadyMs, nowMs - waiting.readyAtMs);
+    } else if (waiting?.state === 'delayed') delayed.push(waiting);
   }
+  if (limit > 0) delayed.sort((a, b) => a.readyAtMs - b.readyAtMs);
   return {
-    ready,
-    delayed,
-    processing: Array.from(inFlight, ({ key, takenAtMs, again }) => ({
+    ready: ready
+      .slice(0, limit)
+      .map((item) => waitingKey(item, { queuedMs: nowMs - item.readyAtMs })),
+    delayed: delayed
+      .slice(0, limit)
+      .map((item) => waitingKey(item, { dueInMs: item.readyAtMs - nowMs })),
+    processing: inFlight.map(({ key, takenAtMs, again }) => ({
       key,
       forMs: nowMs - takenAtMs,
       again: again?.state === 'held',
     })),
+    readyCount: ready.length,
+    delayedCount: delayed.length,
+    oldestReadyMs,
   };
 }
 
-function waitingKey<K>(item: QueueItem<K>): WaitingKey<K> {
+function waitingKey<K, More>(item: QueueItem<K>, more: More): WaitingKey<K> & More {
   const { key, tenant, priority, dueCause } = item;
   const causes: Cause[] = item.causes.map((cause) => ({ ...cause }));
   if (dueCause !== undefined) causes.push({ text: dueCause, times: 1 });
-  return { key, tenant, priority, causes };
+  return { key, tenant, priority, causes, ...more };
 }

@@ -4,7 +4,13 @@ import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import { LinkedList } from '../util/linked-list.ts';
 import { addCauses, newQueueItem, snapshotOf } from './queue-item.ts';
-import type { Cause, FieldChange, QueueItem, WorkQueueSnapshot } from './queue-item.ts';
+import type {
+  Cause,
+  FieldChange,
+  QueueItem,
+  SnapshotOptions,
+  WorkQueueSnapshot,
+} from './queue-item.ts';
 import { DelayedKeys } from './delayed-keys.ts';
 import { exponentialLimiter } from './rate-limiter.ts';
 import type { RateLimiter } from './rate-limiter.ts';
@@ -304,8 +310,11 @@ export class WorkQueue<K> {
   }
 
   /** Returns a copy of the current content. */
-  snapshot(): WorkQueueSnapshot<K> {
-    return snapshotOf(this.#items.values(), this.#inFlight, this.#clock.monotonic());
+  snapshot({ limit, key }: SnapshotOptions<K> = {}): WorkQueueSnapshot<K> {
+    const item = key === undefined ? undefined : this.#items.get(key);
+    const items = key === undefined ? this.#items.values() : item ? [item] : [];
+    const inFlight = [...this.#inFlight].filter((one) => key === undefined || one.key === key);
+    return snapshotOf(items, inFlight, { nowMs: this.#clock.monotonic(), limit });
   }
 
   /** Raises the priority of an item that waits. */

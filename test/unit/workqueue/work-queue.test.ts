@@ -393,7 +393,28 @@ test('returns a snapshot of ready, delayed and processed keys', async () => {
     ],
     delayed: [{ key: 'planned', tenant: 'team', priority: 0, causes: [], dueInMs: 60 }],
     processing: [{ key: 'in flight', forMs: 40, again: true }],
+    readyCount: 1,
+    delayedCount: 1,
+    oldestReadyMs: 40,
   });
+});
+
+test('a snapshot can be limited to some keys or to one', () => {
+  const queue = new WorkQueue<string>({ name: 'count', clock: new FakeClock() });
+  for (const afterMs of [300, 100, 200]) queue.add(`due in ${afterMs}`, { afterMs });
+  queue.add('running');
+  queue.tryTake();
+  queue.add('a');
+  queue.add('b');
+  const keysIn = ({ ready, delayed, processing }: ReturnType<typeof queue.snapshot>) =>
+    [ready, delayed, processing].map((entries) => entries.map(({ key }) => key));
+  const limited = queue.snapshot({ limit: 1 });
+  assert.deepEqual(keysIn(limited), [['a'], ['due in 100'], ['running']]);
+  assert.deepEqual([limited.readyCount, limited.delayedCount], [2, 3]);
+  assert.deepEqual(keysIn(queue.snapshot({ limit: 0 })), [[], [], ['running']]);
+  assert.deepEqual(keysIn(queue.snapshot({ key: 'b' })), [['b'], [], []]);
+  assert.deepEqual(keysIn(queue.snapshot({ key: 'running' })), [[], [], ['running']]);
+  assert.deepEqual(keysIn(queue.snapshot({ key: 'unknown' })), [[], [], []]);
 });
 
 // upstream: 75
