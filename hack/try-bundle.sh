@@ -25,6 +25,8 @@ command[-1]="$app/${command[-1]##*/}"
   exit 1
 }
 
+"$root/hack/try-page.sh" "${command[@]}"
+
 shopt -s globstar
 places=$(grep -oE '[^ ]+/[^ ]+:[0-9]+\]' demo.log | sort -u)
 [ "$(wc -l <<<"$places")" -gt 10 ]
