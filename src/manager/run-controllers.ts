@@ -20,6 +20,7 @@ import type { Controller } from './controller.ts';
 import { withSyncBarrier } from './sync-barrier.ts';
 import { newCoordination } from './coordination.ts';
 import type { Coordination, LeaderElectionOptions } from './coordination.ts';
+import type { ObjectKey } from '../api/object-key.ts';
 import { cachePage, ObservedLeases, statusPage } from '../serving/debug-pages.ts';
 import type { ObservedLease } from '../serving/debug-pages.ts';
 import type { LeaderTerms } from '../leaderelection/leader-terms.ts';
@@ -33,6 +34,8 @@ import { isLoopback } from '../serving/bind-address.ts';
 import { debugPage } from '../serving/page/debug-page.ts';
 import { objectPage } from '../serving/object-page.ts';
 import { queuePages } from '../serving/queue-pages.ts';
+import type { KeyOwner } from '../serving/queue-pages.ts';
+import { Shards } from '../sharding/shards.ts';
 import { HttpServer } from '../serving/http-server.ts';
 import type { Pages } from '../serving/routes.ts';
 import type { SinglePass } from './single-pass.ts';
@@ -402,7 +405,13 @@ export function programPages(
   const informers = () =>
     [program.informers, ...program.remoteInformers].flatMap((set) => set.informers);
   return new Map([
-    ...queuePages({ controllers: () => program.controllers, history, clock, redact }),
+    ...queuePages({
+      controllers: () => program.controllers,
+      history,
+      clock,
+      owner: (key) => ownerOf(program, identity, key),
+      redact,
+    }),
     ...statusPage({
       clock,
       name,
@@ -415,6 +424,19 @@ export function programPages(
     ...objectPage({ informers, events: () => program.recentEvents }),
     ...debugPage(['controllers']),
   ]);
+}
+
+/** Returns the Lease of the leader, or of the shard of a key. */
+function ownerOf(
+  { leadership, leases }: Pick<ControllerProgram, 'leadership' | 'leases'>,
+  identity: string | undefined,
+  key: ObjectKey,
+): KeyOwner | undefined {
+  const end = leadership instanceof Shards ? `-${leadership.shardOf(key)}` : '';
+  const found = leases.find(({ lease }) => lease.endsWith(end));
+  if (!found) return undefined;
+  const { lease, holder } = found;
+  return { lease, holder, isThisProcess: holder === identity };
 }
 
 /** Options of `programPages`. */

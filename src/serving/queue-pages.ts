@@ -7,7 +7,7 @@ import type { Resource } from '../api/resource.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
-import type { Cause } from '../workqueue/queue-item.ts';
+import type { Cause, WorkQueueSnapshot } from '../workqueue/queue-item.ts';
 import type { WorkQueue } from '../workqueue/work-queue.ts';
 import { jsonPages } from './routes.ts';
 import type { Page, Pages } from './routes.ts';
@@ -16,6 +16,7 @@ const DEPS: OptionNames<QueuePagesDeps> = {
   controllers: true,
   history: true,
   clock: true,
+  owner: true,
   redact: true,
 };
 
@@ -100,6 +101,15 @@ export interface CallView {
   readonly ms: number;
 }
 
+/** Lease of the leader or of the shard of a key. */
+export interface KeyOwner {
+  /** `namespace/name` */
+  readonly lease: string;
+  /** Empty if the Lease has no holder. */
+  readonly holder: string;
+  readonly isThisProcess: boolean;
+}
+
 /** Dependencies of `queuePages`. */
 export interface QueuePagesDeps {
   /** Returns the controllers. Called for each request, so controllers may be added later. */
@@ -110,6 +120,11 @@ export interface QueuePagesDeps {
     of(controller: string, key: string): KeyHistoryView | undefined;
   };
   readonly clock: Pick<Clock, 'now'>;
+  /**
+   * Returns the Lease whose holder syncs a key, as this process last observed it.
+   * @default this process syncs all keys
+   */
+  readonly owner?: ((key: ObjectKey) => KeyOwner | undefined) | undefined;
   /**
    * Masks credentials in strings, because the pages show error messages.
    * @default nothing is masked
@@ -129,7 +144,8 @@ const MAX_LISTED = 10_000;
  * the length of the queues. The pages contain object names and error messages, so restrict access.
  *
  * - `/debug/queues`: waiting keys with their causes, running syncs, hot loops, and rankings of keys by
- *   total time, by slowest sync, by syncs per minute and by failures.
+ *   total time, by slowest sync, by syncs per minute and by failures. `?limit=NUMBER` shows fewer than 100 waiting keys
+ *   of each state; 0 avoids the cost of sorting and copying them.
  * - `/debug/keys`: all waiting, running and remembered keys with their last results, without causes.
  * - `/debug/why?key=NAMESPACE/NAME`: state of a key and its last syncs with causes, API calls and
  *   results; `&controller=NAME` selects a controller.
@@ -139,8 +155,16 @@ export function queuePages(deps: QueuePagesDeps): Pages {
   const { controllers, redact } = deps;
   const json = jsonPages(redact);
   return new Map<string, (query: URLSearchParams) => Page>([
-    ['/debug/queues', () => json(200, queuesReport(deps))],
-    ['/debug/keys', () => json(200, keysReport(deps))],
+    ['/debug/queues', (query) => json(200, queuesReport(deps, limitOf(query)))],
+    // Without the functions of other pages, which take most of the time for many keys. Names are shown as they are.
+    [
+      '/debug/keys',
+      () => ({
+        status: 200,
+        contentType: 'application/json',
+        body: `${JSON.stringify(keysReport(deps))}\n`,
+      }),
+    ],
     [
       '/debug/why',
       (query) => {
@@ -150,13 +174,14 @@ export function queuePages(deps: QueuePagesDeps): Pages {
           return json(400, { error });
         }
         const wanted = query.get('controller');
+        const owner = deps.owner?.(key as ObjectKey);
         const known = controllers()
           .filter(({ name }) => wanted === null || name === wanted)
-          .map((controller) => keyState(controller, key, deps))
+          .map((controller) => keyState(controller, key as ObjectKey, deps))
           .filter(({ state, history }) => state !== 'idle' || history !== undefined);
-        if (known.length > 0) return json(200, whyReport(key, known));
+        if (known.length > 0) return json(200, whyReport(key, known, owner));
         return json(404, {
-          error: `Key ${key} is not queued and not in the sync history. If this process is a standby, ask the leader, which /debug/status names`,
+          error: `Key ${key} is not queued and not in the sync history${whereToAsk(owner)}`,
         });
       },
     ],
@@ -166,10 +191,10 @@ export function queuePages(deps: QueuePagesDeps): Pages {
 /** Response of `/debug/queues`. */
 export type QueuesReport = ReturnType<typeof queuesReport>;
 
-function queuesReport(deps: QueuePagesDeps) {
+function queuesReport(deps: QueuePagesDeps, limit: number) {
   const keys = deps.history.all();
   return {
-    controllers: deps.controllers().map((controller) => queueOf(controller, deps)),
+    controllers: deps.controllers().map((controller) => queueOf(controller, deps, limit)),
     busiest: busiest(keys),
     slowest: slowest(keys, MAX_RANKED),
     hottest: hottest(keys, MAX_RANKED, deps.clock.now()),
@@ -177,39 +202,41 @@ function queuesReport(deps: QueuePagesDeps) {
   };
 }
 
-function queueOf({ name, queue, hotLoops }: ControllerView, { history }: QueuePagesDeps) {
-  const { ready, delayed, processing } = queue.snapshot();
+function limitOf(query: URLSearchParams): number {
+  const given = query.get('limit') ?? '';
+  return /^\d+$/.test(given) ? Math.min(Number(given), MAX_KEYS) : MAX_KEYS;
+}
+
+function queueOf(
+  { name, queue, hotLoops }: ControllerView,
+  { history }: QueuePagesDeps,
+  limit: number,
+) {
+  const { ready, delayed, processing, readyCount, delayedCount, oldestReadyMs } = queue.snapshot({
+    limit,
+  });
   return {
     controller: name,
-    ready: {
-      ...bounded(ready),
-      oldestMs: ready.reduce((most, { queuedMs }) => Math.max(most, queuedMs), 0),
-    },
-    delayed: bounded(delayed.toSorted((a, b) => a.dueInMs - b.dueInMs)),
-    processing: bounded(
-      processing.map(({ key, forMs, again }) => {
+    ready: { count: readyCount, keys: ready, oldestMs: oldestReadyMs },
+    delayed: { count: delayedCount, keys: delayed },
+    processing: {
+      count: processing.length,
+      keys: processing.slice(0, limit).map(({ key, forMs, again }) => {
         const sync = history.of(name, key)?.last.at(-1);
         return { key, forMs, again, causes: sync && !sync.end ? sync.causes : [] };
       }),
-    ),
+    },
     hotLoops: hotLoops.slice(0, MAX_KEYS).map(formatHotLoop),
   };
-}
-
-function bounded<T>(all: readonly T[]): { readonly count: number; readonly keys: readonly T[] } {
-  return { count: all.length, keys: all.slice(0, MAX_KEYS) };
 }
 
 /** Response of `/debug/keys`. */
 export type KeysReport = ReturnType<typeof keysReport>;
 
 /** State of one key in a list of all keys. */
-export interface ListedKey {
+export interface ListedKey extends StateOfKey {
   readonly controller: string;
   readonly key: string;
-  readonly state: 'running' | 'ready' | 'delayed' | 'idle';
-  /** Milliseconds for which it runs, is ready, or is delayed; absent if it is idle. */
-  readonly stateMs?: number;
   readonly syncs: number;
   readonly failures: number;
   readonly busyMs: number;
@@ -220,52 +247,92 @@ export interface ListedKey {
   readonly tookMs?: number;
 }
 
+interface StateOfKey {
+  readonly state: 'running' | 'ready' | 'delayed' | 'idle';
+  /** Milliseconds for which it runs, is ready, or is delayed; absent if it is idle. */
+  readonly stateMs?: number;
+}
+
 function keysReport({ controllers, history }: QueuePagesDeps) {
-  const keys = new Map<string, ListedKey>();
-  const add = (controller: string, key: string, state: Partial<ListedKey>) => {
-    const id = `${controller} ${key}`;
-    const unknown = { controller, key, state: 'idle', syncs: 0, failures: 0, busyMs: 0 } as const;
-    keys.set(id, { ...unknown, ...keys.get(id), ...state });
-  };
+  const keys: ListedKey[] = [];
+  let count = 0;
+  const queues = new Map(
+    controllers().map(({ name, queue }) => {
+      const content = queue.snapshot({ limit: MAX_LISTED });
+      const { ready, delayed, readyCount, delayedCount } = content;
+      const states = statesOf(content);
+      count += states.size + (readyCount - ready.length) + (delayedCount - delayed.length);
+      return [name, { queue, states }];
+    }),
+  );
   for (const { controller, key, syncs, failures, busyMs, last } of history.all()) {
+    const { queue, states } = queues.get(controller) ?? {};
+    // A long queue has keys that its snapshot omits.
+    const state = states?.get(key) ?? (queue && statesOf(queue.snapshot({ key })).get(key));
     const startedAt = last.at(-1)?.startedAt;
     const end = last.findLast((sync) => sync.end)?.end;
-    add(controller, key, {
+    states?.delete(key);
+    if (!state) count++;
+    keys.push({
+      controller,
+      key,
+      state: 'idle',
+      ...state,
       syncs,
       failures,
-      busyMs,
+      busyMs: Math.round(busyMs),
       ...(startedAt !== undefined && { startedAt }),
-      ...(end && { result: end.result, tookMs: end.tookMs }),
+      ...(end && { result: end.result, tookMs: Math.round(end.tookMs) }),
     });
   }
-  for (const { name, queue } of controllers()) {
-    const { ready, delayed, processing } = queue.snapshot();
-    for (const { key, dueInMs } of delayed) add(name, key, { state: 'delayed', stateMs: dueInMs });
-    for (const { key, queuedMs } of ready) add(name, key, { state: 'ready', stateMs: queuedMs });
-    for (const { key, forMs } of processing) add(name, key, { state: 'running', stateMs: forMs });
+  for (const [controller, { states }] of queues) {
+    for (const [key, state] of states) {
+      keys.push({ controller, key, ...state, syncs: 0, failures: 0, busyMs: 0 });
+    }
   }
-  return { count: keys.size, keys: [...keys.values()].slice(0, MAX_LISTED) };
+  return { count, keys: keys.slice(0, MAX_LISTED) };
+}
+
+function statesOf({ ready, delayed, processing }: WorkQueueSnapshot<ObjectKey>) {
+  const states = new Map<string, StateOfKey>();
+  const add = (key: string, state: StateOfKey['state'], ms: number) =>
+    states.set(key, { state, stateMs: Math.round(ms) });
+  for (const { key, dueInMs } of delayed) add(key, 'delayed', dueInMs);
+  for (const { key, queuedMs } of ready) add(key, 'ready', queuedMs);
+  for (const { key, forMs } of processing) add(key, 'running', forMs);
+  return states;
 }
 
 /** Response of `/debug/why`. */
 export type WhyReport = ReturnType<typeof whyReport>;
 
-function whyReport(key: string, controllers: readonly ReturnType<typeof keyState>[]) {
-  return { key, controllers };
+function whyReport(
+  key: string,
+  controllers: readonly ReturnType<typeof keyState>[],
+  owner: KeyOwner | undefined,
+) {
+  return { key, controllers, ...(owner && { owner }) };
+}
+
+function whereToAsk(owner: KeyOwner | undefined): string {
+  if (!owner || owner.isThisProcess) return '';
+  const { lease, holder } = owner;
+  if (holder === '')
+    return ` of this process. Its Lease ${lease} has no holder: no process syncs it now`;
+  return ` of this process. Ask ${holder}, which holds its Lease ${lease}`;
 }
 
 function keyState(
   { name, queue, hotLoops, reconciled }: ControllerView,
-  key: string,
+  key: ObjectKey,
   { history }: QueuePagesDeps,
 ) {
-  const { ready, delayed, processing } = queue.snapshot();
-  const isKey = (entry: { readonly key: string }) => entry.key === key;
-  const running = processing.find(isKey);
-  const waiting = ready.find(isKey);
-  const later = delayed.find(isKey);
+  const { ready, delayed, processing } = queue.snapshot({ key });
+  const [running] = processing;
+  const [waiting] = ready;
+  const [later] = delayed;
   const state = running ? 'running' : waiting ? 'ready' : later ? 'delayed' : 'idle';
-  const hotLoop = hotLoops.find(isKey);
+  const hotLoop = hotLoops.find((loop) => loop.key === key);
   return {
     controller: name,
     ...(reconciled !== undefined && { resource: reconciled }),
@@ -298,31 +365,48 @@ function busiest(keys: readonly KeyHistoryView[]) {
     .map(({ last: _, ...totals }) => totals);
 }
 
-/** Ranks keys by failures since they were first remembered. */
+/**
+ * Ranks keys with a failure among their last syncs by failures since they were first remembered. Keys whose last
+ * finished sync failed come first.
+ */
 function failing(keys: readonly KeyHistoryView[]) {
   return keys
-    .filter(({ failures }) => failures > 0)
-    .toSorted((a, b) => b.failures - a.failures)
-    .slice(0, MAX_RANKED)
-    .map(({ controller, key, syncs, failures, last }) => {
+    .flatMap(({ controller, key, syncs, failures, last }) => {
       const failed = last.findLast(({ end }) => end?.error !== undefined);
-      return { controller, key, syncs, failures, error: failed?.end?.error };
-    });
+      if (!failed) return [];
+      const hasRecovered = last.findLast(({ end }) => end) !== failed;
+      const { startedAt, end } = failed;
+      return [{ controller, key, syncs, failures, hasRecovered, startedAt, error: end?.error }];
+    })
+    .toSorted((a, b) => Number(a.hasRecovered) - Number(b.hasRecovered) || b.failures - a.failures)
+    .slice(0, MAX_RANKED);
 }
 
 /** Ranks keys by their slowest remembered sync. */
 export function slowest(keys: readonly KeyHistoryView[], limit: number) {
   return keys
     .flatMap(({ controller, key, last }) => {
-      const [worst] = last
-        .flatMap(({ startedAt, causes, end }) => (end ? [{ startedAt, causes, ...end }] : []))
-        .toSorted((a, b) => b.tookMs - a.tookMs);
-      if (!worst) return [];
-      const { tookMs, result, startedAt, causes } = worst;
-      return [{ controller, key, tookMs, result, startedAt, causes }];
+      const finished = last.filter(({ end }) => end);
+      if (finished.length === 0) return [];
+      const sync = finished.reduce((a, b) => (took(b) > took(a) ? b : a));
+      return [{ controller, key, sync }];
     })
-    .toSorted((a, b) => b.tookMs - a.tookMs)
-    .slice(0, limit);
+    .toSorted((a, b) => took(b.sync) - took(a.sync))
+    .slice(0, limit)
+    .map(({ controller, key, sync: { startedAt, causes, end } }) => {
+      return {
+        controller,
+        key,
+        tookMs: end?.tookMs ?? 0,
+        result: end?.result ?? '',
+        startedAt,
+        causes,
+      };
+    });
+}
+
+function took({ end }: SyncView): number {
+  return end?.tookMs ?? 0;
 }
 
 /**

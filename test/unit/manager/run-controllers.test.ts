@@ -19,14 +19,20 @@ import { HttpClient } from '../../../src/client/http-client.ts';
 import { isWriteFenced, WriteFence } from '../../../src/client/write-fence.ts';
 import { Controller } from '../../../src/manager/controller.ts';
 import { predicates } from '../../../src/manager/predicate.ts';
-import { controllerManager, runControllers } from '../../../src/manager/run-controllers.ts';
+import {
+  controllerManager,
+  programPages,
+  runControllers,
+} from '../../../src/manager/run-controllers.ts';
 import type {
   ControllerKit,
   ControllerManagerOptions,
   ControllerProgram,
 } from '../../../src/manager/run-controllers.ts';
+import { SyncHistory } from '../../../src/manager/sync-history.ts';
 import { metricsOf } from '../../../src/metrics/metrics.ts';
 import { createRegistry, expose } from '../../../src/metrics/registry.ts';
+import { shardOf } from '../../../src/sharding/assignment.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { webhookObjects } from '../../../src/webhook/install.ts';
@@ -145,6 +151,58 @@ test('runs the controllers of one of two replicas, and those of the other after 
   assert.deepEqual(ran, ['a default/one', 'b default/two']);
   const lease = await client.get(LEASES, { namespace: 'default', name: 'labeller' });
   assert.equal(lease.spec?.holderIdentity, 'b');
+});
+
+test('the debug pages of a shard name the replica that syncs a key', async (context) => {
+  const { clock, client, clientWith, run, createPod } = newFixture(context);
+  const history = new SyncHistory();
+  const programs: ControllerProgram[] = [];
+  for (const identity of ['a', 'b']) {
+    const fence = new WriteFence();
+    const election = { client, fence, identity, namespace: 'default', name: 'x', shards: 2 };
+    run(
+      {
+        history,
+        controllers: (kit) => [labeller(kit, identity, [])],
+        leaderElection: election,
+        servers: (program) => {
+          programs.push(program);
+          return [];
+        },
+      },
+      clientWith(fence),
+    );
+  }
+  for (let at = 0; at < 10; at++) await createPod(`pod-${at}`);
+  await clock.advance(60_000);
+  const options = { clock, history: new SyncHistory(), name: undefined, version: 'v1' };
+  const answers = ['a', 'b'].map((identity, at) => {
+    const program = programs[at] ?? assert.fail();
+    const pages = programPages(program, { ...options, identity, redact: undefined });
+    return Array.from({ length: 10 }, (_, pod) => {
+      const query = new URLSearchParams({ key: `default/pod-${pod}` });
+      const { error } = JSON.parse(pages.get('/debug/why')?.(query).body ?? '') as {
+        readonly error: string;
+      };
+      return / Ask (.*)$/.exec(error)?.[1] ?? 'own';
+    });
+  });
+  const leases = Array.from({ length: 10 }, (_, pod) => `x-${shardOf(`default/pod-${pod}`, 2)}`);
+  const { items } = await client.list(LEASES);
+  const holders = new Map(
+    items.map(({ metadata: { name }, spec }) => [name, spec?.holderIdentity]),
+  );
+  assert.equal(new Set(holders.values()).size, 2, 'each replica holds a shard');
+  for (const [at, identity] of ['a', 'b'].entries()) {
+    assert.deepEqual(
+      answers[at],
+      leases.map((lease) =>
+        holders.get(lease) === identity
+          ? 'own'
+          : `${holders.get(lease)}, which holds its Lease default/${lease}`,
+      ),
+    );
+  }
 });
 
 test('steps down when the lease is lost: stops controllers, starts them with a clean queue when it leads again, and reports both', async (context) => {

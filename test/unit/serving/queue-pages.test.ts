@@ -4,6 +4,7 @@ import { COUNTS } from '../../../src/api/generated/count.ts';
 import { objectKey } from '../../../src/api/object-key.ts';
 import type { ObjectKey } from '../../../src/api/object-key.ts';
 import { queuePages, hottest, slowest } from '../../../src/serving/queue-pages.ts';
+import type { KeyOwner } from '../../../src/serving/queue-pages.ts';
 import type { HotLoop } from '../../../src/manager/hot-loop/written-object.ts';
 import type { Pages } from '../../../src/serving/routes.ts';
 import { SyncHistory, SyncRecorder } from '../../../src/manager/sync-history.ts';
@@ -34,8 +35,10 @@ describe('the queue pages', () => {
   let queue: WorkQueue<ObjectKey>;
   let history: SyncHistory;
   let pages: Pages;
+  let owner: KeyOwner | undefined;
 
   beforeEach(() => {
+    owner = undefined;
     clock = new FakeClock();
     queue = new WorkQueue<ObjectKey>({ name: 'count', clock });
     history = new SyncHistory();
@@ -43,6 +46,7 @@ describe('the queue pages', () => {
       controllers: () => [{ name: 'count', queue, hotLoops: [LOOP] }],
       history,
       clock,
+      owner: () => owner,
       redact: (text) => text.replaceAll('hunter2', '***'),
     });
   });
@@ -70,6 +74,12 @@ describe('the queue pages', () => {
   function run(name: string, tookMs: number): void {
     const recorder = startSync(name);
     recorder.finish({ result: 'error', tookMs, error: new Error('password is hunter2') });
+    history.finish(recorder);
+  }
+
+  function succeed(name: string): void {
+    const recorder = startSync(name);
+    recorder.finish({ result: 'done', tookMs: 1 });
     history.finish(recorder);
   }
 
@@ -143,6 +153,8 @@ describe('the queue pages', () => {
         key: key(name),
         syncs: 1,
         failures: 1,
+        hasRecovered: false,
+        startedAt,
         error: 'password is ***',
       })),
     });
@@ -171,11 +183,65 @@ describe('the queue pages', () => {
     });
   });
 
-  it('show at most 100 keys per state, and their number', () => {
+  it('show at most 100 keys per state, or fewer on request, and their number', () => {
     for (let at = 0; at < 150; at++) queue.add(key(`k${at}`));
-    const { body } = get('/debug/queues');
-    const { controllers } = body as { controllers: { ready: { count: number; keys: [] } }[] };
-    assert.deepEqual([controllers[0]?.ready.count, controllers[0]?.ready.keys.length], [150, 100]);
+    for (const [query, shown] of [
+      ['', 100],
+      ['limit=1000', 100],
+      ['limit=7', 7],
+      ['limit=0', 0],
+      ['limit=-1', 100],
+      ['limit=', 100],
+    ] as const) {
+      const { body } = get('/debug/queues', query);
+      const { controllers } = body as { controllers: { ready: { count: number; keys: [] } }[] };
+      const { count, keys } = controllers[0]?.ready ?? assert.fail();
+      assert.deepEqual([count, keys.length], [150, shown], query);
+    }
+  });
+
+  it('list at most 10,000 keys, with the state of those that the queue lists last', () => {
+    for (let at = 0; at < 10_000; at++) queue.add(key(`k${at}`));
+    queue.add(key('last'));
+    run('last', 1);
+    run('idle', 1);
+    const { count, keys } = get('/debug/keys').body as {
+      count: number;
+      keys: { key: string; state: string }[];
+    };
+    assert.deepEqual([count, keys.length], [10_002, 10_000]);
+    assert.deepEqual(
+      keys.slice(0, 2).map(({ key, state }) => [key, state]),
+      [
+        ['default/idle', 'idle'],
+        ['default/last', 'ready'],
+      ],
+    );
+  });
+
+  it('rank keys that fail now before those that recovered, and omit those that failed long ago', () => {
+    const names = (times: number, name: string, sync: (name: string) => void) => {
+      for (let at = 0; at < times; at++) sync(name);
+    };
+    const fail = (name: string) => run(name, 1);
+    names(2, 'failing', fail);
+    names(4, 'failing-more', fail);
+    names(5, 'recovered', fail);
+    names(1, 'recovered', succeed);
+    names(9, 'old', fail);
+    names(5, 'old', succeed);
+    startSync('failing');
+    const { failing } = get('/debug/queues').body as {
+      failing: { key: string; hasRecovered: boolean; error: string }[];
+    };
+    assert.deepEqual(
+      failing.map(({ key, hasRecovered, error }) => [key, hasRecovered, error]),
+      [
+        ['default/failing-more', false, 'password is ***'],
+        ['default/failing', false, 'password is ***'],
+        ['default/recovered', true, 'password is ***'],
+      ],
+    );
   });
 
   it('show the state and the last syncs of a key, with masked credentials', () => {
@@ -202,6 +268,19 @@ describe('the queue pages', () => {
       [last?.causes.map(formatCause), last?.end.error],
       [['Count added'], 'password is ***'],
     );
+  });
+
+  it('name the replica that syncs a key', () => {
+    const error = () => (get('/debug/why', 'key=default/x').body as { error: string }).error;
+    assert.doesNotMatch(error(), /Ask/);
+    owner = { lease: 'system/demo-1', holder: 'me', isThisProcess: true };
+    assert.doesNotMatch(error(), /Ask/);
+    owner = { lease: 'system/demo-1', holder: 'other', isThisProcess: false };
+    assert.match(error(), /Ask other, which holds its Lease system\/demo-1/);
+    owner = { ...owner, holder: '' };
+    assert.match(error(), /no process syncs it now/);
+    run('x', 1);
+    assert.deepEqual((get('/debug/why', 'key=default/x').body as { owner: KeyOwner }).owner, owner);
   });
 
   it('respond with 404 for an unknown key, and with 400 without a key', () => {

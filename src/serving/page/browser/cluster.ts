@@ -1,7 +1,8 @@
 import type { ClusterReport, ShownRequest } from '../cluster-report.ts';
 import { h } from './dom.ts';
 import type { Element_ } from './dom.ts';
-import { timeOfDay } from './format.ts';
+import { counted, timeOfDay } from './format.ts';
+import { eventTable } from './key.ts';
 import { isFailure } from './monitor.ts';
 import { linkTo } from './route.ts';
 import type { Route } from './route.ts';
@@ -12,6 +13,10 @@ export type SetFault = (path: string, value: string) => void;
 
 /** Verbs that change nothing. */
 const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'GET', 'HEAD']);
+
+/** Kinds of which a new cluster has many objects. They are folded, so that the kinds of users come first. */
+const SYSTEM_KINDS =
+  /\.(?:rbac\.authorization|flowcontrol\.apiserver|scheduling|networking|apiregistration)\.k8s\.io$|^componentstatuses$/;
 
 /** Returns the view of the embedded cluster: faults, objects, requests and events. */
 export function clusterOf(
@@ -47,7 +52,11 @@ export function clusterOf(
         'div',
         { class: 'half stack', key: 'left' },
         faultsCard(report, setFault),
-        eventsCard(events),
+        card(
+          'Events of the cluster',
+          'tall',
+          eventTable('Events of the cluster', events.slice(0, 20), 'No event was recorded yet.'),
+        ),
       ),
       objectsCard(report),
       requestsCard(report, query['requests'] ?? 'client writes', go),
@@ -55,47 +64,11 @@ export function clusterOf(
   ];
 }
 
-function eventsCard(events: ClusterReport['events']): Element_ {
-  return card(
-    'Events of the cluster',
-    'tall',
-    table(
-      'Events of the cluster',
-      [
-        {
-          title: 'Type',
-          cell: ({ type = '' }) => badge(type === 'Warning' ? 'warning' : 'neutral', type),
-        },
-        { title: 'Reason', isSpare: true, cell: ({ reason = '' }) => reason },
-        {
-          title: 'Message',
-          isWide: true,
-          cell: ({ message = '', involvedObject: { kind = '', name = '' } }) =>
-            h(
-              'span',
-              { title: `${kind} ${name}: ${message}`, dir: 'auto' },
-              `${kind} ${name}: ${message}`,
-            ),
-        },
-        { title: 'Count', isNumber: true, isSpare: true, cell: ({ count = 1 }) => count },
-        {
-          title: 'Last',
-          isNumber: true,
-          isSpare: true,
-          cell: ({ lastTimestamp }) => (lastTimestamp ? timeOfDay(lastTimestamp).slice(0, 8) : '–'),
-        },
-      ],
-      events.slice(0, 20),
-      { keyOf: ({ metadata: { uid } }) => uid, nothing: 'No event was recorded yet.' },
-    ),
-  );
-}
-
 function faultsCard({ faults }: ClusterReport, setFault: SetFault): Element_ {
   const state = (name: string) => faults[`/debug/faults/${name}`] ?? '0';
   const armed = state('fail-next-write');
   const isArmed = armed !== '0';
-  const times = (name: string) => `done ${state(name)} times`;
+  const times = (name: string) => `done ${counted(Number(state(name)), 'time')}`;
   const fault = (title: string, text: string, note: string, path: string, value: string) =>
     h(
       'li',
@@ -136,38 +109,52 @@ function faultsCard({ faults }: ClusterReport, setFault: SetFault): Element_ {
 }
 
 function objectsCard({ objects }: ClusterReport): Element_ {
-  const most = Math.max(1, ...objects.slice(0, 1).map(({ count }) => count));
+  const [system = [], others = []] = [true, false].map((wanted) =>
+    objects.filter(({ resource }) => SYSTEM_KINDS.test(resource) === wanted),
+  );
+  const total = system.reduce((sum, { count }) => sum + count, 0);
   return card(
     'Objects by kind',
     'half tall objects',
-    table(
-      'Objects by kind',
-      [
-        {
-          title: 'Resource',
-          isWide: true,
-          cell: ({ resource }) => h('span', { title: resource }, resource),
-        },
-        {
-          title: 'Share',
-          isSpare: true,
-          cell: ({ count }) =>
-            h(
-              'svg',
-              {
-                class: 'share',
-                viewBox: '0 0 100 8',
-                preserveAspectRatio: 'none',
-                'aria-hidden': 'true',
-              },
-              h('rect', { class: 'ok', width: Math.max(1, (100 * count) / most), height: 8 }),
-            ),
-        },
-        { title: 'Objects', isNumber: true, cell: ({ count }) => count },
-      ],
-      objects,
-      { keyOf: ({ resource }) => resource, nothing: 'The cluster is empty.' },
+    objectTable('Objects by kind', others),
+    h(
+      'details',
+      {},
+      h('summary', {}, `${counted(total, 'object')} for access control, priorities and networks`),
+      objectTable('Objects for access control, priorities and networks', system),
     ),
+  );
+}
+
+function objectTable(caption: string, objects: ClusterReport['objects']): Element_ {
+  const most = Math.max(1, ...objects.slice(0, 1).map(({ count }) => count));
+  return table(
+    caption,
+    [
+      {
+        title: 'Resource',
+        isWide: true,
+        cell: ({ resource }) => h('span', { title: resource }, resource),
+      },
+      {
+        title: 'Share',
+        isSpare: true,
+        cell: ({ count }) =>
+          h(
+            'svg',
+            {
+              class: 'share',
+              viewBox: '0 0 100 8',
+              preserveAspectRatio: 'none',
+              'aria-hidden': 'true',
+            },
+            h('rect', { class: 'ok', width: Math.max(1, (100 * count) / most), height: 8 }),
+          ),
+      },
+      { title: 'Objects', isNumber: true, cell: ({ count }) => count },
+    ],
+    objects,
+    { keyOf: ({ resource }) => resource, nothing: 'None.' },
   );
 }
 
@@ -204,6 +191,7 @@ function requestsCard(
     table(
       'Requests, newest first',
       [
+        { title: 'Time', cell: ({ at }) => timeOfDay(at) },
         { title: 'Verb', cell: ({ verb }) => verb },
         {
           title: 'Path',

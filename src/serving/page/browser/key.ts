@@ -1,13 +1,12 @@
 import { formatCause } from '../../../workqueue/queue-item.ts';
 import type { Cause } from '../../../workqueue/queue-item.ts';
-import type { ObjectNode, ObjectReport } from '../../object-page.ts';
+import type { ObjectNode, ObjectReport, ShownEvent } from '../../object-page.ts';
 import type { CallView, SyncView, WhyReport } from '../../queue-pages.ts';
 import { h } from './dom.ts';
 import type { Content, Element_ } from './dom.ts';
 import { counted, duration, timeOfDay } from './format.ts';
-import { resultBadge } from './overview.ts';
 import { linkToKey } from './route.ts';
-import { badge, card, table } from './table.ts';
+import { badge, card, resultBadge, table } from './table.ts';
 import type { Tone } from './table.ts';
 import { barLegend, historyLine, syncBar, totalMs } from './timeline.ts';
 import { yaml } from './yaml.ts';
@@ -18,6 +17,8 @@ export type KeyState = WhyReport['controllers'][number];
 /** What is known about a key. */
 export interface KeyData {
   readonly why: WhyReport | undefined;
+  /** Why the program knows nothing about its syncs. */
+  readonly unknown?: string | undefined;
   readonly object: ObjectReport | undefined;
   /** Time of the response on the clock of the program. */
   readonly nowMs: number;
@@ -43,7 +44,7 @@ export function keyOf(
       h(
         'p',
         { class: 'state', key: 'none' },
-        'This key is not queued, and none of its last syncs are remembered.',
+        `${data.unknown ?? 'This key is not queued, and none of its last syncs are remembered'}.`,
       ),
     ];
   }
@@ -53,7 +54,7 @@ export function keyOf(
     h(
       'div',
       { class: 'cards', key: 'cards' },
-      stateCard(state, others, key, data.nowMs),
+      stateCard(state, others, data.why, data.nowMs),
       syncsCard(state.history?.last ?? [], data.nowMs),
       ...objectCards(data.object),
     ),
@@ -63,7 +64,7 @@ export function keyOf(
 function stateCard(
   state: KeyState,
   others: readonly KeyState[],
-  key: string,
+  { key, owner }: WhyReport,
   nowMs: number,
 ): Element_ {
   const { history, dueInMs, queuedMs, forMs } = state;
@@ -79,7 +80,7 @@ function stateCard(
       fact('State', stateBadge(state)),
       forMs !== undefined && fact('Running for', duration(forMs)),
       queuedMs !== undefined && fact('Waiting for a worker', duration(queuedMs)),
-      fact('Next sync', nextOf(state)),
+      fact('Next sync', nextOf(state, owner)),
       fact(
         'Remembered',
         history ? `${counted(history.syncs, 'sync')}, ${history.failures} failed` : 'no sync',
@@ -87,6 +88,11 @@ function stateCard(
       history && fact('Total time', duration(history.busyMs)),
       last &&
         fact('Last result', last.end ? resultBadge(last.end.result) : badge('good', 'running')),
+      owner &&
+        fact(
+          'Lease',
+          `${owner.lease}, held by ${owner.isThisProcess ? 'this process' : owner.holder || 'no process'}`,
+        ),
       others.length > 0 &&
         fact(
           'Also in',
@@ -120,7 +126,8 @@ function stateBadge({ state }: KeyState): Element_ {
   return badge(tones[state] ?? 'neutral', state);
 }
 
-function nextOf({ state, dueInMs, again }: KeyState): string {
+function nextOf({ state, dueInMs, again }: KeyState, owner: WhyReport['owner']): string {
+  if (owner && !owner.isThisProcess) return 'in another process';
   if (dueInMs !== undefined) return `in ${duration(Math.max(0, dueInMs))}`;
   if (state === 'ready') return 'when a worker is free';
   return again ? 'after the running one' : 'at the next change';
@@ -301,35 +308,7 @@ function objectCards(report: ObjectReport | undefined): Element_[] {
     card(
       'Events',
       'half',
-      table(
-        'Events',
-        [
-          {
-            title: 'Type',
-            cell: ({ type = '' }) => badge(type === 'Warning' ? 'warning' : 'neutral', type),
-          },
-          { title: 'Reason', cell: ({ reason = '' }) => reason },
-          {
-            title: 'Message',
-            isWide: true,
-            cell: ({ message = '', involvedObject: { kind = '', name = '' } }) =>
-              h('span', { title: `${kind} ${name}: ${message}`, dir: 'auto' }, message),
-          },
-          { title: 'Count', isNumber: true, isSpare: true, cell: ({ count = 1 }) => count },
-          {
-            title: 'Last',
-            isNumber: true,
-            isSpare: true,
-            cell: ({ lastTimestamp }) =>
-              lastTimestamp ? timeOfDay(lastTimestamp).slice(0, 8) : '–',
-          },
-        ],
-        events,
-        {
-          keyOf: (_, at) => String(at),
-          nothing: 'This program recorded no event about these objects.',
-        },
-      ),
+      eventTable('Events', events, 'This program recorded no event about these objects.'),
     ),
     card(
       'YAML',
@@ -343,6 +322,40 @@ function objectCards(report: ObjectReport | undefined): Element_[] {
           ),
     ),
   ];
+}
+
+/** Returns a table of events, newest first. */
+export function eventTable(
+  caption: string,
+  events: readonly ShownEvent[],
+  nothing: string,
+): Element_ {
+  return table(
+    caption,
+    [
+      {
+        title: 'Type',
+        cell: ({ type = '' }) => badge(type === 'Warning' ? 'warning' : 'neutral', type),
+      },
+      { title: 'Reason', isSpare: true, cell: ({ reason = '' }) => reason },
+      {
+        title: 'Message',
+        isWide: true,
+        cell: ({ message = '', involvedObject: { kind = '', name = '' } }) => {
+          const text = `${kind} ${name}: ${message}`;
+          return h('span', { title: text, dir: 'auto' }, text);
+        },
+      },
+      { title: 'Count', isNumber: true, isSpare: true, cell: ({ count = 1 }) => count },
+      {
+        title: 'Last',
+        isNumber: true,
+        cell: ({ lastTimestamp }) => (lastTimestamp ? timeOfDay(lastTimestamp).slice(0, 8) : '–'),
+      },
+    ],
+    events,
+    { keyOf: (_, at) => String(at), nothing },
+  );
 }
 
 /** Conditions that are good while they are false. */

@@ -1,11 +1,10 @@
 import type { KeysReport, ListedKey } from '../../queue-pages.ts';
 import { h } from './dom.ts';
 import type { Content, Element_ } from './dom.ts';
-import { duration, timeOfDay } from './format.ts';
-import { keysInWords, resultBadge } from './overview.ts';
+import { counted, duration, timeOfDay } from './format.ts';
 import { linkTo, linkToKey } from './route.ts';
 import type { Route } from './route.ts';
-import { badge, classOf } from './table.ts';
+import { badge, classOf, resultBadge } from './table.ts';
 import type { Column, Tone } from './table.ts';
 
 /** Height of a row in pixels, as in the style, and number of rows beyond the visible ones. */
@@ -121,7 +120,8 @@ export function keysOf(
     }
   };
   const controllers = [...new Set(report.keys.map(({ controller }) => controller))].toSorted();
-  const shown = keysInWords(rows.length, report.keys.length);
+  const all = counted(report.keys.length, 'key');
+  const shown = rows.length === report.keys.length ? all : `${rows.length} of ${all}`;
   const omitted = report.count - report.keys.length;
   return [
     h(

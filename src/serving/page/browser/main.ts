@@ -1,24 +1,28 @@
 import type { ObjectReport } from '../../object-page.ts';
-import type { KeysReport, WhyReport } from '../../queue-pages.ts';
+import type { KeysReport } from '../../queue-pages.ts';
 import type { ClusterReport } from '../cluster-report.ts';
 import { clusterOf } from './cluster.ts';
 import { h, render } from './dom.ts';
 import type { Content, Element_ } from './dom.ts';
+import { leaderOf, roleOf } from './election.ts';
 import { duration } from './format.ts';
 import { keyOf, shownState } from './key.ts';
 import type { KeyData } from './key.ts';
 import { keysOf } from './keys.ts';
 import { Monitor } from './monitor.ts';
-import { overviewOf, roleOf } from './overview.ts';
+import { overviewOf } from './overview.ts';
 import { keyText, overviewText } from './report.ts';
 import { linkTo, parseRoute } from './route.ts';
 import type { Route } from './route.ts';
-import { fetchJson, fetchSnapshot, put, StatusError } from './source.ts';
+import { fetchJson, fetchSnapshot, fetchWhy, put, StatusError } from './source.ts';
 import { badge } from './table.ts';
 
 /** Time between two updates, and the longest one while the program does not respond, in milliseconds. */
 const INTERVAL_MS = 2000;
 const MAX_INTERVAL_MS = 10_000;
+
+/** A list of all keys costs time proportional to their number, so a long one is loaded less often. */
+const MS_PER_LISTED_KEY = 1;
 
 /** Whether the data is current. */
 type Connection =
@@ -46,6 +50,8 @@ let connection: Connection = { state: 'loading' };
 let isPaused = false;
 let notice = '';
 let keys: KeysReport | undefined;
+/** When the list of keys is loaded again. */
+let keysDueMs = 0;
 let cluster: ClusterReport | undefined;
 /** Data of the key in the route. */
 let shownKey: { readonly link: string; readonly data: KeyData } | undefined;
@@ -80,7 +86,10 @@ async function load(): Promise<void> {
   if (!hasControllers) return;
   const snapshot = await fetchSnapshot();
   if (monitor.record(snapshot)) notice = 'The program restarted.';
-  if (route.view === 'keys') keys = await fetchJson<KeysReport>('keys');
+  if (route.view === 'keys' && performance.now() >= keysDueMs) {
+    keys = await fetchJson<KeysReport>('keys');
+    keysDueMs = performance.now() + MS_PER_LISTED_KEY * (keys?.keys.length ?? 0);
+  }
   if (route.view === 'key') await updateKey(Date.parse(snapshot.status.now));
 }
 
@@ -106,7 +115,7 @@ function messageOf(error: unknown): string {
 async function updateKey(nowMs: number): Promise<void> {
   const link = location.hash;
   const { key = '', controller } = route.query;
-  const why = await fetchJson<WhyReport>(`why?${new URLSearchParams({ key }).toString()}`);
+  const { why, unknown } = await fetchWhy(key);
   const state = shownState({ why, object: undefined, nowMs }, controller);
   const resource = state && 'resource' in state ? state.resource : undefined;
   const object =
@@ -115,7 +124,7 @@ async function updateKey(nowMs: number): Promise<void> {
       : await fetchJson<ObjectReport>(
           `object?${new URLSearchParams({ resource, key }).toString()}`,
         );
-  shownKey = { link, data: { why, object, nowMs } };
+  shownKey = { link, data: { why, unknown, object, nowMs } };
 }
 
 function lost(error: unknown): Connection {
@@ -275,7 +284,10 @@ function banner(): Content {
       `The program does not respond (${connection.reason}).${old}`,
     );
   }
-  return notice !== '' && h('p', { class: 'banner', role: 'status', key: 'banner' }, notice);
+  const leader = monitor.latest && leaderOf(monitor.latest.status);
+  const standby = leader && `This process is a standby. ${leader} syncs the keys.`;
+  const text = [notice, standby].filter(Boolean).join(' ');
+  return text !== '' && h('p', { class: 'banner', role: 'status', key: 'banner' }, text);
 }
 
 function content(): Content {
@@ -312,6 +324,7 @@ function draw(): void {
 window.addEventListener('hashchange', () => {
   route = parseRoute(location.hash);
   notice = '';
+  keysDueMs = 0;
   draw();
   window.scrollTo(0, 0);
   document.querySelector<HTMLElement>('main')?.focus();

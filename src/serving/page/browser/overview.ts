@@ -1,12 +1,13 @@
-import { formatCause } from '../../../workqueue/queue-item.ts';
 import type { InformerStatus, ProcessStatus } from '../../debug-pages.ts';
 import { bars, meter, sparkline } from './charts.ts';
 import { h } from './dom.ts';
+import { leasesCard, roleOf } from './election.ts';
 import type { Content, Element_ } from './dom.ts';
-import { counted, duration, mebibytes, percent, rate } from './format.ts';
+import { duration, mebibytes, percent, rate } from './format.ts';
 import { isFailure } from './monitor.ts';
 import type { CallRow, ControllerRow, Overview } from './monitor.ts';
-import { linkTo, linkToKey } from './route.ts';
+import { keyCards } from './rankings.ts';
+import { linkTo } from './route.ts';
 import { badge, card, table } from './table.ts';
 import type { Column, Tone } from './table.ts';
 
@@ -32,28 +33,8 @@ export function overviewOf(overview: Overview): Element_[] {
       }),
     ),
     ...leasesCard(overview.status),
-    ...keyCards(overview),
+    ...keyCards(overview.queues, Date.parse(overview.status.now)),
   ];
-}
-
-/** Returns the role of the process in the leader election, for the head of the page. */
-export function roleOf({ election }: ProcessStatus): {
-  readonly tone: Tone;
-  readonly text: string;
-  readonly note: string;
-} {
-  if (!election) return { tone: 'good', text: 'Single replica', note: 'No leader election' };
-  const { identity, leases } = election;
-  const note = `Identity ${identity}`;
-  const held = leases.filter(({ holder }) => holder === identity);
-  if (leases.length > 1) {
-    const tone = held.length > 0 ? 'good' : 'warning';
-    return { tone, text: `Owner of ${held.length} of ${leases.length} shards`, note };
-  }
-  if (held.length > 0) return { tone: 'good', text: 'Leader', note };
-  const [lease] = leases;
-  const leader = lease?.holder ? `leader ${lease.holder}` : 'no leader known';
-  return { tone: 'warning', text: 'Standby', note: `${note}; ${leader}` };
 }
 
 function tile(title: string, value: string, chart: Content, note: Content): Element_ {
@@ -85,7 +66,7 @@ function processCard({
     controllers.reduce((sum, { depths }) => sum + (depths[at] ?? 0), 0),
   );
   const role = roleOf(status);
-  const failing = queues.failing.length;
+  const failing = queues.failing.filter(({ hasRecovered }) => !hasRecovered).length;
   return card(
     'Program',
     'full',
@@ -108,7 +89,7 @@ function processCard({
         'Failing keys',
         failing >= 20 ? '20+' : String(failing),
         failing > 0 ? badge('bad', 'failures') : badge('good', 'none'),
-        'with failed syncs in the history',
+        'whose last sync failed',
       ),
       tile(
         'Memory',
@@ -225,45 +206,6 @@ const INFORMER_COLUMNS: readonly Column<InformerStatus>[] = [
   { title: 'For', isNumber: true, isSpare: true, cell: ({ stateForMs }) => duration(stateForMs) },
 ];
 
-function leasesCard({ election, now }: ProcessStatus): Element_[] {
-  if (!election) return [];
-  const { identity, leases } = election;
-  return [
-    card(
-      'Leader election',
-      'full',
-      table(
-        'Leases',
-        [
-          { title: 'Lease', cell: ({ lease }) => lease },
-          { title: 'Holder', isWide: true, cell: ({ holder }) => holder || 'none' },
-          {
-            title: 'Held by',
-            cell: ({ holder }) =>
-              holder === identity
-                ? badge('good', 'this process')
-                : badge('neutral', holder ? 'another replica' : 'no replica'),
-          },
-          {
-            title: 'Since',
-            isNumber: true,
-            cell: ({ acquireTime }) =>
-              acquireTime === undefined ? '–' : duration(Date.parse(now) - Date.parse(acquireTime)),
-          },
-          {
-            title: 'Seen',
-            isNumber: true,
-            isSpare: true,
-            cell: ({ seenMsAgo }) => `${duration(seenMsAgo)} ago`,
-          },
-        ],
-        leases,
-        { keyOf: ({ lease }) => lease, nothing: 'No Lease was read yet.' },
-      ),
-    ),
-  ];
-}
-
 const CALL_COLUMNS: readonly Column<CallRow>[] = [
   { title: 'Verb', cell: ({ verb }) => verb },
   { title: 'Calls/s', isNumber: true, cell: ({ perSecond }) => rate(perSecond) },
@@ -321,108 +263,4 @@ function callsCard({ calls, successes, failures, hasMetrics }: Overview): Elemen
       nothing: 'No API call was made yet.',
     }),
   );
-}
-
-interface RankedKey {
-  readonly controller: string;
-  readonly key: string;
-}
-
-function ranking<R extends RankedKey>(
-  title: string,
-  figure: Column<R>,
-  reason: Column<R>,
-  rows: readonly R[],
-  nothing: string,
-): Element_ {
-  const columns: readonly Column<R>[] = [
-    {
-      title: 'Key',
-      isWide: true,
-      cell: ({ controller, key }) => [
-        h('a', { href: linkToKey(controller, key), title: key }, key),
-        h('span', { class: 'note' }, ` ${controller}`),
-      ],
-    },
-    figure,
-    reason,
-  ];
-  return card(
-    title,
-    'third',
-    table(title, columns, rows.slice(0, 8), {
-      keyOf: ({ controller, key }) => `${controller} ${key}`,
-      nothing,
-    }),
-  );
-}
-
-function keyCards({ queues }: Overview): Element_[] {
-  const { hottest, slowest, failing, controllers } = queues;
-  const loops = controllers.flatMap(({ controller, hotLoops }) =>
-    hotLoops.map((loop) => ({ controller, ...loop })),
-  );
-  return [
-    ranking(
-      'Most failing keys',
-      { title: 'Failed', isNumber: true, cell: ({ failures, syncs }) => `${failures} of ${syncs}` },
-      {
-        title: 'Last error',
-        isWide: true,
-        isSpare: true,
-        cell: ({ error = '–' }) => h('span', { title: error }, error),
-      },
-      failing,
-      'No sync failed.',
-    ),
-    ranking(
-      'Slowest keys',
-      { title: 'Took', isNumber: true, cell: ({ tookMs }) => duration(tookMs) },
-      { title: 'Result', isSpare: true, cell: ({ result }) => resultBadge(result) },
-      slowest,
-      'No key was synced yet.',
-    ),
-    ranking(
-      'Hottest keys',
-      { title: 'Syncs/min', isNumber: true, cell: ({ syncsPerMinute }) => rate(syncsPerMinute) },
-      {
-        title: 'Last cause',
-        isWide: true,
-        isSpare: true,
-        cell: ({ causes }) => causes.map(formatCause).join('; '),
-      },
-      hottest,
-      'No key was synced twice.',
-    ),
-    ...(loops.length === 0
-      ? []
-      : [
-          ranking(
-            'Hot loops',
-            {
-              title: 'Changes',
-              isNumber: true,
-              cell: ({ times, withinMs }) => `${times} in ${duration(withinMs)}`,
-            },
-            {
-              title: 'Fields',
-              isWide: true,
-              cell: ({ object, fields }) => `${object}: ${fields.join(', ')}`,
-            },
-            loops,
-            '',
-          ),
-        ]),
-  ];
-}
-
-/** Returns the result of a sync with its meaning. */
-export function resultBadge(result: string): Element_ {
-  const isFailed = /error|panic/i.test(result);
-  return badge(isFailed ? 'bad' : 'good', result);
-}
-
-/** Returns the number of shown keys in words. */
-export function keysInWords(shown: number, all: number): string {
-  return shown === all ? counted(all, 'key') : `${shown} of ${counted(all, 'key')}`;
 }

@@ -4,7 +4,7 @@ import { duration, mebibytes, percent, rate } from './format.ts';
 import { outcomeOf } from './key.ts';
 import type { KeyState } from './key.ts';
 import type { Overview } from './monitor.ts';
-import { roleOf } from './overview.ts';
+import { roleOf } from './election.ts';
 
 /** Returns the overview as text, for an incident report. */
 export function overviewText({ status, queues, controllers, calls, cpu, loop }: Overview): string {
@@ -30,8 +30,8 @@ export function overviewText({ status, queues, controllers, calls, cpu, loop }: 
     ),
     '',
     ...queues.failing.map(
-      ({ controller, key, failures, syncs, error = '' }) =>
-        `failing: ${controller} ${key}: ${failures} of ${syncs} syncs: ${error}`,
+      ({ controller, key, failures, syncs, hasRecovered, startedAt, error }) =>
+        `${hasRecovered ? 'recovered' : 'failing'}: ${controller} ${key}: ${failures} of ${syncs} syncs failed, last at ${startedAt}: ${error}`,
     ),
     ...queues.slowest
       .slice(0, 5)

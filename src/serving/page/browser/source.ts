@@ -1,4 +1,5 @@
 import { Exposition } from '../../../util/exposition.ts';
+import type { WhyReport } from '../../queue-pages.ts';
 import type { Snapshot } from './monitor.ts';
 
 /** Timeout of a request, in milliseconds. */
@@ -28,7 +29,7 @@ async function text(path: string, init: RequestInit = {}): Promise<string> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const response = await fetch(path, { ...init, signal, cache: 'no-store', redirect: 'error' });
   const body = await response.text();
-  if (!response.ok) throw new StatusError(response.status, body.trim().slice(0, 500));
+  if (!response.ok) throw new StatusError(response.status, body.trim().slice(0, 2000));
   return body;
 }
 
@@ -42,6 +43,20 @@ export async function fetchJson<T>(path: string): Promise<T | undefined> {
   }
 }
 
+/** Returns the syncs of a key, or why the program knows none. */
+export async function fetchWhy(
+  key: string,
+): Promise<{ readonly why?: WhyReport; readonly unknown?: string }> {
+  try {
+    const path = `why?${new URLSearchParams({ key }).toString()}`;
+    return { why: JSON.parse(await text(path)) as WhyReport };
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status !== 404) throw error;
+    const { error: unknown } = JSON.parse(error.message) as { readonly error: string };
+    return { unknown };
+  }
+}
+
 /** Changes a setting of the server. */
 export async function put(path: string, value: string): Promise<string> {
   return text(path, { method: 'PUT', body: value });
@@ -51,7 +66,7 @@ export async function put(path: string, value: string): Promise<string> {
 export async function fetchSnapshot(): Promise<Snapshot> {
   const [status, queues, metrics] = await Promise.all([
     fetchJson<Snapshot['status']>('status'),
-    fetchJson<Snapshot['queues']>('queues'),
+    fetchJson<Snapshot['queues']>('queues?limit=0'),
     // A program without metrics has no such page.
     text('../metrics').catch((error: unknown) => {
       if (error instanceof StatusError && error.status === 404) return '';

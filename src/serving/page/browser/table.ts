@@ -81,6 +81,16 @@ export function badge(tone: Tone, text: string, title?: string): Element_ {
   );
 }
 
+/** Returns whether a sync with this result failed. */
+export function isFailedResult(result: string | undefined): boolean {
+  return result !== undefined && /error|panic/i.test(result);
+}
+
+/** Returns the result of a sync with its meaning. */
+export function resultBadge(result: string): Element_ {
+  return badge(isFailedResult(result) ? 'bad' : 'good', result);
+}
+
 /** Returns a part of the page with a heading. */
 export function card(title: string, className: string, ...content: Content[]): Element_ {
   const id = `h-${title.toLowerCase().replaceAll(/\W+/g, '-')}`;

@@ -2,6 +2,7 @@ import type { SyncView } from '../../queue-pages.ts';
 import { h } from './dom.ts';
 import type { Content, Element_ } from './dom.ts';
 import { duration, timeOfDay } from './format.ts';
+import { isFailedResult } from './table.ts';
 
 /** Width of the timelines in their own units. */
 const WIDTH = 1000;
@@ -51,7 +52,7 @@ export function syncBar(sync: SyncView, nowMs: number, scaleMs: number): Element
   const ranMs = end ? end.tookMs : Math.max(0, nowMs - Date.parse(sync.startedAt));
   const scale = WIDTH / Math.max(1, scaleMs);
   const startMs = delayedMs + queuedMs;
-  const isFailed = end !== undefined && /error|panic/i.test(end.result);
+  const isFailed = isFailedResult(end?.result);
   const segments: Segment[] = [
     { kind: 'delayed', fromMs: 0, ms: delayedMs, label: `delayed for ${duration(delayedMs)}` },
     {
@@ -124,7 +125,7 @@ export function historyLine(
   const to = Math.max(nowMs, nextMs ?? nowMs);
   const x = (atMs: number) => `${round(1 + ((atMs - from) / Math.max(1, to - from)) * 98)}%`;
   const mark = (sync: SyncView, at: number) => {
-    const isFailed = sync.end !== undefined && /error|panic/i.test(sync.end.result);
+    const isFailed = isFailedResult(sync.end?.result);
     const title = h('title', {}, `${timeOfDay(sync.startedAt)}: ${sync.end?.result ?? 'running'}`);
     const where = x(times[at] ?? nowMs);
     return isFailed

@@ -1,0 +1,72 @@
+import type { ProcessStatus } from '../../debug-pages.ts';
+import type { Element_ } from './dom.ts';
+import { duration } from './format.ts';
+import { badge, card, table } from './table.ts';
+import type { Tone } from './table.ts';
+
+/** Returns the role of the process in the leader election, for the head of the page. */
+export function roleOf({ election }: ProcessStatus): {
+  readonly tone: Tone;
+  readonly text: string;
+  readonly note: string;
+} {
+  if (!election) return { tone: 'good', text: 'Single replica', note: 'No leader election' };
+  const { identity, leases } = election;
+  const note = `Identity ${identity}`;
+  const held = leases.filter(({ holder }) => holder === identity);
+  if (leases.length > 1) {
+    const tone = held.length > 0 ? 'good' : 'warning';
+    return { tone, text: `Owner of ${held.length} of ${leases.length} shards`, note };
+  }
+  if (held.length > 0) return { tone: 'good', text: 'Leader', note };
+  const [lease] = leases;
+  const leader = lease?.holder ? `leader ${lease.holder}` : 'no leader known';
+  return { tone: 'warning', text: 'Standby', note: `${note}; ${leader}` };
+}
+
+/** Returns the identity of the leader if the process is a standby. */
+export function leaderOf({ election }: ProcessStatus): string | undefined {
+  const [lease, ...others] = election?.leases ?? [];
+  if (!lease?.holder || others.length > 0 || lease.holder === election?.identity) return undefined;
+  return lease.holder;
+}
+
+/** Returns the Leases of the leader election, if there is one. */
+export function leasesCard({ election, now }: ProcessStatus): Element_[] {
+  if (!election) return [];
+  const { identity, leases } = election;
+  return [
+    card(
+      'Leader election',
+      'full',
+      table(
+        'Leases',
+        [
+          { title: 'Lease', cell: ({ lease }) => lease },
+          { title: 'Holder', isWide: true, cell: ({ holder }) => holder || 'none' },
+          {
+            title: 'Held by',
+            cell: ({ holder }) =>
+              holder === identity
+                ? badge('good', 'this process')
+                : badge('neutral', holder ? 'another replica' : 'no replica'),
+          },
+          {
+            title: 'Since',
+            isNumber: true,
+            cell: ({ acquireTime }) =>
+              acquireTime === undefined ? '–' : duration(Date.parse(now) - Date.parse(acquireTime)),
+          },
+          {
+            title: 'Seen',
+            isNumber: true,
+            isSpare: true,
+            cell: ({ seenMsAgo }) => `${duration(seenMsAgo)} ago`,
+          },
+        ],
+        leases,
+        { keyOf: ({ lease }) => lease, nothing: 'No Lease was read yet.' },
+      ),
+    ),
+  ];
+}
