@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { readFileSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import type { Browser, Page } from 'playwright-core';
 import { CHROMIUM } from './chromium.ts';
@@ -78,6 +80,33 @@ async function violations(page: Page): Promise<string[]> {
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ target, failureSummary }) => `${id} ${JSON.stringify(target)}: ${failureSummary}`),
   );
+}
+
+const MAIN = join(import.meta.dirname, '../../src/cli/main.ts');
+
+/** A command of the program in a process of its own. */
+export class Program {
+  readonly child: ChildProcess;
+  #output = '';
+
+  constructor(...args: string[]) {
+    this.child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream?.on('data', (chunk: Buffer) => (this.#output += chunk.toString()));
+    }
+  }
+
+  /** Resolves to the first group of the pattern when the program has printed it. */
+  async printed(pattern: RegExp): Promise<string> {
+    await eventually(async () => assert.match(this.#output, pattern), 90_000);
+    return pattern.exec(this.#output)?.[1] ?? '';
+  }
+
+  async stop(): Promise<void> {
+    if (this.child.exitCode !== null) return;
+    this.child.kill('SIGTERM');
+    await once(this.child, 'exit');
+  }
 }
 
 /** Waits until `read` returns a value that passes. */

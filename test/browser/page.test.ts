@@ -13,6 +13,7 @@ import { queuePages } from '../../src/serving/queue-pages.ts';
 import { systemClock as clock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/logger.ts';
 import { WorkQueue } from '../../src/workqueue/work-queue.ts';
+import { differencesOf, PICTURES } from './pictures.ts';
 import { checkView, eventually, openPage, rowsOf, startBrowser } from './browser.ts';
 
 const HOSTILE = [
@@ -77,6 +78,12 @@ async function serve(context: TestContext, { names = [], port = '0', election, d
     end,
   };
 }
+
+it('has current pictures in the documentation', () => {
+  for (const file of Object.keys(PICTURES)) {
+    assert.deepEqual(differencesOf(file), [], `${file}: npm run test:browser -- --pictures`);
+  }
+});
 
 describe('the page', { timeout: 240_000 }, () => {
   let browser: Browser;

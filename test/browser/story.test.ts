@@ -1,35 +1,17 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import type { ObjectReport } from '../../src/serving/object-page.ts';
 import type { ClusterReport } from '../../src/serving/page/cluster-report.ts';
 import type { KeysReport, QueuesReport, WhyReport } from '../../src/serving/queue-pages.ts';
 import type { ProcessStatus } from '../../src/serving/debug-pages.ts';
-import { checkView, eventually, openPage, rowsOf, startBrowser } from './browser.ts';
+import { checkView, eventually, openPage, Program, rowsOf, startBrowser } from './browser.ts';
 import type { WatchedPage } from './browser.ts';
-
-const MAIN = join(import.meta.dirname, '../../src/cli/main.ts');
 
 /** A command of the program, and the address of its page. */
 async function start(...args: string[]) {
-  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const printed = async (pattern: RegExp) => {
-    await eventually(async () => assert.match(output, pattern), 90_000);
-    return pattern.exec(output)?.[1] ?? '';
-  };
-  return { child, printed, url: await printed(/(http:\/\/[\d.:]+\/debug\/)/) };
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
-  child.kill('SIGTERM');
-  await once(child, 'exit');
+  const program = new Program(...args);
+  return { program, url: await program.printed(/(http:\/\/[\d.:]+\/debug\/)/) };
 }
 
 describe('the page of the demo', () => {
@@ -49,11 +31,11 @@ describe('the page of the demo', () => {
     demo = await start('demo', '--web', '--keep');
     await eventually(async () => assert.equal((await fetch(demo.url)).status, 200));
     shown = await openPage(browser, demo.url);
-    await demo.printed(/(Try kubectl)/);
+    await demo.program.printed(/(Try kubectl)/);
   });
   after(async () => {
     await browser.close();
-    await stop(demo.child);
+    await demo.program.stop();
   });
 
   it('has the numbers of the API at the end of the story', async () => {
@@ -176,10 +158,10 @@ describe('the page of the demo', () => {
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('button', { name: 'Fail the next write' }).waitFor();
     await page.getByRole('button', { name: 'Cut watches' }).click();
-    await page.getByText('done 1 times').first().waitFor();
+    await page.getByText('done 1 time').first().waitFor();
     await page.getByRole('button', { name: 'Expire history' }).click();
-    await eventually(async () => assert.equal(await page.getByText('done 1 times').count(), 2));
-    assert.equal(demo.child.exitCode, null, 'the demo continues');
+    await eventually(async () => assert.equal(await page.getByText('done 1 time').count(), 2));
+    assert.equal(demo.program.child.exitCode, null, 'the demo continues');
     await checkView(page, 'cluster');
   });
 
@@ -205,9 +187,11 @@ describe('the page of serve', () => {
     const { page, errors } = await openPage(browser, serve.url);
     await page.getByRole('heading', { name: 'Objects by kind' }).waitFor();
     assert.deepEqual(await page.locator('nav a').allTextContents(), ['Cluster']);
+    const first = (await rowsOf(page, 'Objects by kind'))[0]?.[0];
+    assert.doesNotMatch(first ?? '', /rbac/, 'the kinds of users come first');
     await checkView(page, 'serve');
     await browser.close();
-    await stop(serve.child);
+    await serve.program.stop();
     assert.deepEqual(errors, []);
   });
 });
