@@ -19,6 +19,7 @@ import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { CaBundle, ManagedCertificate, ManagedCertificateDeps } from './certificates.ts';
 import { ObjectSync } from './object-sync.ts';
+import { certificatesIn, includes } from './stored-certificates.ts';
 
 const TARGETS: OptionNames<CaBundleTargets> = {
   mutatingWebhookConfigurations: true,
@@ -42,7 +43,10 @@ export interface CaBundleTargets {
 /** Dependencies of `CaBundleKeeper`. */
 export interface CaBundleKeeperDeps extends Omit<ManagedCertificateDeps, 'client'> {
   readonly client: Pick<Client, 'list' | 'watch' | 'patch'>;
-  readonly certificate: Pick<ManagedCertificate, 'bundle' | 'confirm' | 'dnsNames' | 'onChange'>;
+  readonly certificate: Pick<
+    ManagedCertificate,
+    'assertCurrent' | 'bundle' | 'confirm' | 'dnsNames' | 'onChange'
+  >;
 }
 
 /** Name of the field manager of the CA bundles. */
@@ -53,8 +57,11 @@ const SUSPICIOUS_WRITES = 5;
 
 /**
  * Keeps `caBundle` of webhook configurations and of conversion webhooks equal to the bundle of a
- * `ManagedCertificate`. Run it in one replica: the leader. It watches only the named objects, which may be created
- * later, and changes only webhooks whose host is one of the certificate's DNS names.
+ * `ManagedCertificate`. It watches only the named objects, which may be created later, and changes only webhooks whose
+ * host is one of the certificate's DNS names.
+ *
+ * Run it in the leader, or in several replicas: a keeper reads the Secret before it removes an authority, because another
+ * replica may have added a newer one.
  *
  * It writes a JSON patch, not a server-side apply: an apply would own the entries of the list `webhooks`, and another
  * manager could not remove its webhooks any more.
@@ -150,11 +157,12 @@ class CaBundleTarget {
 
   /** Writes the bundle if the object has another one. Returns the milliseconds until the next attempt. */
   async #sync(signal: AbortSignal): Promise<number> {
-    const { bundle, dnsNames } = this.#deps.certificate;
+    const { certificate, client } = this.#deps;
+    const { bundle, dnsNames } = certificate;
     if (!bundle) return Infinity;
     const object = this.#object.current;
-    const patch = object ? bundlePatch(object, bundle, dnsNames) : [];
-    if (!object || patch.length === 0) {
+    const outdated = object ? outdatedConfigs(object, bundle, dnsNames) : [];
+    if (!object || outdated.length === 0) {
       this.#errors.end('write');
       if (this.current !== bundle.pem) {
         this.current = bundle.pem;
@@ -167,8 +175,11 @@ class CaBundleTarget {
     try {
       const options = { fieldManager: FIELD_MANAGER, signal };
       const at = { name: this.#name };
-      const body = { type: 'json', body: patch } as const;
-      await this.#object.write(() => this.#deps.client.patch(this.#resource, at, body, options));
+      const body = { type: 'json', body: bundlePatch(object, outdated, bundle) } as const;
+      await this.#object.write(async () => {
+        if (hasOtherAuthority(outdated, bundle)) await certificate.assertCurrent(signal);
+        return client.patch(this.#resource, at, body, options);
+      });
       this.#logWrite();
       return 0;
     } catch (error) {
@@ -193,25 +204,50 @@ class CaBundleTarget {
   }
 }
 
-/** Returns the operations that set the bundle, for the version of `object` only; empty if it has the bundle. */
-function bundlePatch(
+/** Returns the webhooks of the server that do not have the bundle. */
+function outdatedConfigs(
   object: DeepReadonly<KubernetesObject>,
   { pem }: CaBundle,
   dnsNames: readonly string[],
-): JsonPatchOperation[] {
-  const value = Buffer.from(pem).toString('base64');
-  const operations = clientConfigs(object).flatMap(({ path, config }) =>
-    dnsNames.includes(hostOf(config)) && config.caBundle !== value
-      ? [{ op: 'add', path: `${path}/caBundle`, value } as const]
-      : [],
+): readonly ClientConfigAt[] {
+  const value = base64(pem);
+  return clientConfigs(object).filter(
+    ({ config }) => dnsNames.includes(hostOf(config)) && config.caBundle !== value,
   );
-  if (operations.length === 0) return [];
+}
+
+/** Whether the new bundle removes an authority. */
+function hasOtherAuthority(
+  outdated: readonly ClientConfigAt[],
+  { authorities }: CaBundle,
+): boolean {
+  return outdated.some(({ config: { caBundle = '' } }) =>
+    certificatesIn(Buffer.from(caBundle, 'base64').toString()).some(
+      (one) => !includes(authorities, one),
+    ),
+  );
+}
+
+/** Returns the operations that set the bundle, for the version of `object` only. */
+function bundlePatch(
+  object: DeepReadonly<KubernetesObject>,
+  outdated: readonly ClientConfigAt[],
+  { pem }: CaBundle,
+): JsonPatchOperation[] {
   const { resourceVersion } = object.metadata;
-  // With another version, the server answers with a conflict.
   return [
+    // With another version, the server answers with a conflict.
     { op: 'replace', path: '/metadata/resourceVersion', value: resourceVersion },
-    ...operations,
+    ...outdated.map(({ path }) => ({
+      op: 'add' as const,
+      path: `${path}/caBundle`,
+      value: base64(pem),
+    })),
   ];
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
 }
 
 /** An object with the fields that webhook configurations and CustomResourceDefinitions have. */

@@ -1,5 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
-import { isApiError } from '../api/api-error.ts';
+import { ApiError, isApiError } from '../api/api-error.ts';
 import { SECRETS } from '../api/builtin.ts';
 import type { PolicyRule, Secret } from '../api/builtin.ts';
 import { equalJson } from '../api/equal.ts';
@@ -130,6 +130,8 @@ export class ManagedCertificate implements CertificateSource, Runnable {
   readonly #listeners = new Set<() => void>();
   /** The last valid state of the Secret. */
   #last: CertificateSecret | undefined;
+  /** `resourceVersion` of the Secret that `bundle` is of. */
+  #version: string | undefined;
   #stored: StoredCertificates | undefined;
   #served: ServingCertificate | undefined;
   /** Fingerprints of authorities that `confirm` reported. */
@@ -201,6 +203,22 @@ export class ManagedCertificate implements CertificateSource, Runnable {
     if (confirmed.every((one) => this.#confirmed.has(one))) return;
     this.#confirmed = new Set(confirmed);
     this.#secret.changed();
+  }
+
+  /**
+   * Reads the Secret, because the watch may lag behind another replica.
+   *
+   * @throws {ApiError} of the kind `conflict` if `bundle` is not that of the Secret; it then changes soon
+   */
+  async assertCurrent(signal: AbortSignal): Promise<void> {
+    const { namespace, name } = this.#at;
+    const fieldSelector = `metadata.name=${name}`;
+    const { items } = await this.#client.list(SECRETS, { namespace, fieldSelector, signal });
+    const version = items[0]?.metadata.resourceVersion;
+    if (version !== undefined && version === this.#version) return;
+    this.#secret.relist();
+    const message = `Secret ${objectKey(namespace, name)} has changed`;
+    throw new ApiError({ kind: 'conflict', message });
   }
 
   /** Resolves to the certificate when there is one. Rejects if `run` ends first. */
@@ -289,7 +307,7 @@ export class ManagedCertificate implements CertificateSource, Runnable {
   }
 
   /** Serves the stored certificate, if clients trust it or there is no other one. */
-  #adopt(stored: StoredCertificates, secret: CertificateSecret): void {
+  #adopt(stored: StoredCertificates, secret: DeepReadonly<Secret>): void {
     const before = this.bundle?.pem;
     const nowMs = this.#clock.monotonic();
     const { serving, injected } = stored;
@@ -297,6 +315,7 @@ export class ManagedCertificate implements CertificateSource, Runnable {
       Array.from(injected, (one) => [one, this.#injectedMs.get(one) ?? nowMs]),
     );
     this.#stored = stored;
+    this.#version = secret.metadata.resourceVersion;
     if (serving) this.#last = secret;
     const served = this.#served;
     const isValid = served && endOf(served.x509) > this.#clock.now();

@@ -144,13 +144,16 @@ export function matchRuleOf({
   };
 }
 
-/** With this condition, finalizers can be removed also while the webhook is not available. */
+/**
+ * With this condition, finalizers can be removed also while the webhook is not available. It reads the stored object: the
+ * API server sets the timestamp of an update that omits it only after the mutating webhooks.
+ */
 export function conditionsOf({
   whileDeleting,
   operations,
 }: AdmissionEntry['options']): MatchCondition[] {
   if (whileDeleting || !operations.includes('UPDATE')) return [];
-  const expression = "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp)";
+  const expression = "request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp)";
   return [{ name: 'not-being-deleted', expression }];
 }
 

@@ -84,6 +84,11 @@ export class ObjectSync<T extends KubernetesObject> {
     this.#mayWriteMs = -Infinity;
   }
 
+  /** Reads the object again by a quorum read. */
+  relist(): void {
+    this.#informer.relist();
+  }
+
   /** Calls the sync handler soon. */
   changed(): void {
     this.#isChanged = true;
@@ -99,7 +104,7 @@ export class ObjectSync<T extends KubernetesObject> {
       this.#written = await send();
       return this.#written;
     } catch (error) {
-      this.#informer.relist();
+      this.relist();
       throw error;
     }
   }

@@ -293,6 +293,35 @@ describe('ManagedCertificate', () => {
     assert.equal((await cluster.bundles())[0], await cluster.text('ca.crt'));
   });
 
+  it('is accepted while several replicas write the CA bundles, of which one has an old Secret in its cache', async () => {
+    let isDelayed = false;
+    const delayed: HttpHandler = async (request) => {
+      const response = await cluster.server.handler(request);
+      if (!/\/secrets\?.*watch=/.test(request.path)) return response;
+      const body = async function* () {
+        for await (const chunk of response.body) {
+          while (isDelayed && !request.signal?.aborted) await cluster.clock.sleep(1000);
+          yield chunk;
+        }
+      };
+      return { ...response, body: body() };
+    };
+    const replicas = [await cluster.start(), await cluster.start({ handler: delayed })];
+    await cluster.pass(MINUTE_MS);
+    isDelayed = true;
+    await cluster.client.delete(SECRETS, AT);
+    await cluster.pass(30_000, 5000);
+    isDelayed = false;
+    await cluster.pass(1000);
+    await assertConsistent();
+    assert.deepEqual(
+      replicas.map((replica) => replica.errors()),
+      [[], []],
+    );
+    const patches = replicas.flatMap(({ writes }) => writes.filter((one) => one.startsWith('PAT')));
+    assert.ok(patches.length < 5, patches.join());
+  });
+
   it('adopts the names of replicas of another release until the next renewal', async () => {
     const old = await cluster.start({ options: { dnsNames: ['old.default.svc'] } });
     await cluster.pass(MINUTE_MS);
