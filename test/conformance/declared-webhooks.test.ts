@@ -1,35 +1,53 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { Webhooks } from '../../src/webhook/webhooks.ts';
-import { BOXES_V2, boxV1, boxV2, declareBoxes } from '../support/boxes.ts';
+import { parseAllDocuments, stringify } from 'yaml';
+import { CUSTOM_RESOURCE_DEFINITIONS } from '../../src/api/builtin.ts';
+import type { Draft, KubernetesObject } from '../../src/api/object.ts';
+import { ApiServer } from '../../src/apiserver/api-server.ts';
+import { generateManifests } from '../../src/cli/commands/generate-manifests.ts';
+import { HttpClient } from '../../src/client/http-client.ts';
+import { FakeClock } from '../../src/util/fake-clock.ts';
+import { installWebhooks } from '../../src/webhook/install.ts';
+import { webhookNames } from '../../src/webhook/manifests.ts';
+import { BOX_WEBHOOKS, BOXES_V2, boxV1, boxV2 } from '../support/boxes.ts';
+import { findKubectl, Kubectl } from '../support/kubectl.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { ServedWebhooks } from '../support/served-webhooks.ts';
-import { findKubectl, Kubectl } from '../support/kubectl.ts';
 import { needsReal } from '../support/skip.ts';
-import type { Json } from './api.ts';
-import { Api, APPLY, JSON_PATCH } from './api.ts';
+import type { Json, Reply } from './api.ts';
+import { Api, APPLY, JSON_PATCH, JSON_TYPE, MERGE } from './api.ts';
 
-const GROUP = '/apis/admissionregistration.k8s.io/v1';
+const PROGRAM = 'box-operator';
+const NAMES = webhookNames(PROGRAM, `${PROGRAM}-system`);
 const OWNER = { owner: 'me' };
 
 const kubectlPath = findKubectl();
 
 let api: Api;
 let served: ServedWebhooks;
-const { log, lines } = recordingLogger([], 0);
+const { log, lines } = recordingLogger([], 4);
+/** Warnings of the server about the manifests, with the path of each. */
+const warnings: string[] = [];
 
 before(async () => {
   api = await Api.start();
-  served = await ServedWebhooks.start(declareBoxes(new Webhooks()), log);
-  const [crd, ...configurations] = served.objects(BOXES_V2.definition);
-  await api.install(crd);
-  for (const configuration of configurations) {
-    const plural = `${configuration.kind.toLowerCase()}s`;
-    await api.made(api.post(`${GROUP}/${plural}`, configuration));
+  served = await ServedWebhooks.start(BOX_WEBHOOKS, log);
+  for (const manifest of served.redirected(await manifests())) {
+    const path = pathOf(manifest);
+    const { status, text, headers } = await api.apply(path, 'kubectl', manifest);
+    assert.ok(status < 300, `${path}: ${text}`);
+    if (headers['warning'] !== undefined) warnings.push(`${path}: ${headers['warning']}`);
+    if (manifest.kind === 'CustomResourceDefinition') await api.install(manifest);
   }
-  await api.until('the webhooks are called', async () => {
-    const flat = boxV2('probe', { width: 1, height: 0 });
-    return (await api.post(`${boxes('v2')}?dryRun=All`, flat)).status === 422;
+  await api.until('webhooks and policies are effective', async () => {
+    const replies = [
+      await api.post(`${boxes('v2')}?dryRun=All`, boxV2('probe', { width: 1, height: 0 })),
+      await api.post(`${boxes('v2')}?dryRun=All`, boxV2('probe', { width: 101, height: 1 })),
+    ];
+    return replies.every(({ status }) => status === 422);
   });
 });
 
@@ -37,6 +55,29 @@ after(async () => {
   await api.close();
   await served.close();
 });
+
+/** Returns the manifests that `generate manifests` prints. */
+async function manifests(): Promise<Draft<KubernetesObject>[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'declared-webhooks-'));
+  try {
+    const crd = join(folder, 'boxes.yaml');
+    writeFileSync(crd, stringify(BOXES_V2.definition));
+    const module = join(import.meta.dirname, '../support/boxes.ts');
+    let text = '';
+    const flags = { name: PROGRAM, deploy: '', check: false };
+    await generateManifests([crd, module], flags, { print: (line) => (text += line) });
+    return parseAllDocuments(text).map((document) => document.toJS() as Draft<KubernetesObject>);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function pathOf({ apiVersion, kind, metadata }: Draft<KubernetesObject>): string {
+  const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const scope = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
+  const plural = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies');
+  return `${group}${scope}/${plural}/${metadata.name}`;
+}
 
 function boxes(version: string): string {
   return `/apis/boxes.example.com/${version}/namespaces/default/boxes`;
@@ -99,7 +140,7 @@ test(
         '--force-conflicts',
       );
       assert.deepEqual((await specs('kubectl'))[1], { width: 5, height: 4, ...OWNER });
-      const flat = boxV1('kubectl', { size: '2x0', owner: '' });
+      const flat = boxV1('kubectl', { size: '5x0', owner: '' });
       assert.match(
         await kubectl.refused(flat, ...apply),
         /^The Box "kubectl" is invalid: \n\* spec\.height: Invalid value: 0: must not be flat\n\* spec\.owner: Required value$/m,
@@ -166,5 +207,75 @@ test('managers apply one object in different versions', async () => {
   assert.deepEqual((await specs('applied'))[1].width, 3);
   await apply('two', boxV2('applied', { width: 9, height: 9 }), '&force=true');
   assert.equal((await specs('applied'))[0].size, '9x9');
-  assert.deepEqual(lines, [], 'no function failed');
+  const failures = lines.filter(({ level }) => level === 'error');
+  assert.deepEqual(failures, [], 'no function failed');
 });
+
+test('the server accepts the generated manifests without warnings', () => {
+  assert.deepEqual(warnings, []);
+});
+
+test('an update of an object that is being deleted calls no function, also if it omits the timestamp', async () => {
+  const path = `${boxes('v2')}/deleted`;
+  const box = boxV2('deleted', { width: 1, height: 1, ...OWNER });
+  const finalizers = ['example.com/a', 'example.com/b'];
+  await api.made(api.post(boxes('v2'), { ...box, metadata: { ...box.metadata, finalizers } }));
+  const { metadata } = await api.made(api.delete(path));
+  const before = lines.length;
+  for (const deletionTimestamp of [metadata.deletionTimestamp, undefined]) {
+    const { resourceVersion } = (await api.get(path)).body.metadata;
+    finalizers.pop();
+    const { uid } = metadata;
+    const changed = { ...box.metadata, uid, resourceVersion, deletionTimestamp, finalizers };
+    const spec = { width: 200, height: 0 };
+    await api.made(api.put(path, { ...box, metadata: changed, spec }));
+  }
+  assert.equal((await api.get(path)).status, 404);
+  const reviews = lines.slice(before).filter(({ fields }) => fields['name'] === 'deleted');
+  assert.deepEqual(reviews, []);
+});
+
+test('the server and the functions in this process agree', async () => {
+  const clock = new FakeClock();
+  const server = new ApiServer({ clock });
+  const client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
+  await client.create(CUSTOM_RESOURCE_DEFINITIONS, BOXES_V2.definition);
+  await installWebhooks(server, client, BOX_WEBHOOKS, { clock, names: NAMES });
+  const inProcess: Api['send'] = async (method, path, body, headers = {}) => {
+    const all = { 'content-type': JSON_TYPE, 'user-agent': 'conformance/1', ...headers };
+    const text = JSON.stringify(body);
+    const response = await server.handler({ method, path, headers: all, body: text });
+    const bytes = Buffer.concat(await Array.fromAsync(response.body));
+    return { ...response, bytes, text: bytes.toString(), body: JSON.parse(bytes.toString()) };
+  };
+  const kept = boxV2('agreed', { width: 9, height: 9, ...OWNER });
+  const labels = { kept: 'true' };
+  const at = (version: string) => `${boxes(version)}/agreed`;
+  const merge = { 'content-type': MERGE };
+  const requests: Parameters<Api['send']>[] = [
+    ['POST', boxes('v1'), boxV1('agreed', { size: '2x3', ...OWNER })],
+    ['POST', boxes('v1'), boxV1('other', { size: '101x3' })],
+    ['POST', boxes('v2'), boxV2('other', { width: 101, height: 0 })],
+    ['POST', boxes('v2'), boxV2('other', { width: 100, height: 0, owner: '' })],
+    ['POST', boxes('v2'), boxV2('schema', { width: 100, height: 1, ...OWNER })],
+    ['PATCH', at('v1'), { spec: { size: '1x3' } }, merge],
+    ['PATCH', at('v2'), { spec: { height: 4, owner: 'you' } }, merge],
+    ['PATCH', at('v1'), { metadata: { labels } }, merge],
+    ['PATCH', `${at('v2')}?fieldManager=m`, kept, { 'content-type': APPLY }],
+    ['PATCH', `${at('v2')}?fieldManager=m&force=true`, kept, { 'content-type': APPLY }],
+    ['DELETE', at('v1')],
+    ['PATCH', at('v2'), { metadata: { labels: { kept: null, other: '' } } }, merge],
+    ['DELETE', at('v1')],
+  ];
+  for (const request of requests) {
+    const [actual, expected] = [await api.send(...request), await inProcess(...request)];
+    assert.deepEqual(inShort(actual), inShort(expected), request.slice(0, 2).join(' '));
+  }
+});
+
+/** Returns what a function or rule decides about a response. */
+function inShort({ status, headers, body }: Reply): Json {
+  const { apiVersion, spec, message, reason, details } = body;
+  const causes = details?.causes;
+  return { status, warning: headers['warning'], apiVersion, spec, message, reason, causes };
+}

@@ -1,7 +1,7 @@
 import * as s from '../../src/schema.ts';
 import { required } from '../../src/webhook/field-errors.ts';
 import { invalid } from '../../src/webhook/field-errors.ts';
-import type { Webhooks } from '../../src/webhook/webhooks.ts';
+import { Webhooks } from '../../src/webhook/webhooks.ts';
 
 const BOX = { group: 'boxes.example.com', kind: 'Box', plural: 'boxes' } as const;
 
@@ -49,6 +49,30 @@ export function declareBoxes(webhooks: Webhooks): Webhooks {
       ];
     });
 }
+
+/** The webhooks of boxes, and rules that the API server evaluates. */
+export const BOX_WEBHOOKS = declareBoxes(new Webhooks())
+  .rules(BOXES_V2, [
+    { rule: 'self.spec.width <= 100', message: 'must be narrow', fieldPath: '.spec.width' },
+    {
+      rule: 'self.spec.width >= oldSelf.spec.width',
+      messageExpression: '"must be " + string(oldSelf.spec.width) + " or more"',
+      fieldPath: '.spec.width',
+      reason: 'FieldValueForbidden',
+    },
+  ])
+  .rules(BOXES_V2, [{ rule: '!("kept" in self.metadata.labels)', message: 'is kept' }], {
+    name: 'deletion',
+    operations: ['DELETE'],
+    matchConditions: [{ name: 'labelled', expression: 'has(oldObject.metadata.labels)' }],
+  })
+  .rules(
+    BOXES_V2,
+    [{ rule: 'self.metadata.name != "schema"', message: 'must have another name' }],
+    {
+      as: 'schema',
+    },
+  );
 
 /** Returns a box in v1. */
 export function boxV1(name: string, spec: { size: string; owner?: string }) {

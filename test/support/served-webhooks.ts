@@ -52,12 +52,16 @@ export class ServedWebhooks {
   objects(crd: Draft<CustomResourceDefinition>): readonly Draft<KubernetesObject>[] {
     const entries = this.#webhooks.entries();
     const objects = webhookObjects(entries, NAMES).filter(({ kind }) => kind !== 'Service');
+    return this.redirected([completeDefinition(crd, entries, NAMES), ...objects]);
+  }
+
+  /** Returns manifests with URLs of this server instead of those of a Service. */
+  redirected(manifests: readonly Draft<KubernetesObject>[]): readonly Draft<KubernetesObject>[] {
     const atUrl = (name: string, value: { service: { path: string } }) =>
       name === 'clientConfig'
         ? { url: this.#url + value.service.path, caBundle: this.#caBundle }
         : value;
-    const text = JSON.stringify([completeDefinition(crd, entries, NAMES), ...objects]);
-    return JSON.parse(text, atUrl) as Draft<KubernetesObject>[];
+    return JSON.parse(JSON.stringify(manifests), atUrl) as Draft<KubernetesObject>[];
   }
 
   close(): Promise<void> {

@@ -153,11 +153,8 @@ function admittedChange(
   if (!backend.admission.mutates(definition) || call.admitted) return [draft, applied];
   const before = inVersion(previous, definition);
   requireCurrent(definition, draft, previous);
-  const own = isolated(draft, before, definition, info.subresource);
-  const complete = withDefaults(
-    { ...own, metadata: settledMetadata(own, before, definition) },
-    definition,
-  );
+  // As upstream, webhooks see the metadata as sent: the deletion timestamp, for example, is restored afterwards.
+  const complete = withDefaults(isolated(draft, before, definition, info.subresource), definition);
   const tracked = applied ? complete : withTrackedFields(call, before, complete);
   const attributes = attributesOf(call, 'UPDATE', { object: tracked, oldObject: before });
   return whenReady(backend.admission.mutate(attributes), (object) =>
