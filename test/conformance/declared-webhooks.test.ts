@@ -241,7 +241,7 @@ test('the server and the functions in this process agree', async () => {
   const client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
   await client.create(CUSTOM_RESOURCE_DEFINITIONS, BOXES_V2.definition);
   await installWebhooks(server, client, BOX_WEBHOOKS, { clock, names: NAMES });
-  const inProcess: Api['send'] = async (method, path, body, headers = {}) => {
+  const inProcess: Api['send'] = async (method, path, body, headers) => {
     const all = { 'content-type': JSON_TYPE, 'user-agent': 'conformance/1', ...headers };
     const text = JSON.stringify(body);
     const response = await server.handler({ method, path, headers: all, body: text });

@@ -294,13 +294,13 @@ describe('ManagedCertificate', () => {
   });
 
   it('is accepted while several replicas write the CA bundles, of which one has an old Secret in its cache', async () => {
-    let isDelayed = false;
+    const delay = { isOn: false };
     const delayed: HttpHandler = async (request) => {
       const response = await cluster.server.handler(request);
       if (!/\/secrets\?.*watch=/.test(request.path)) return response;
       const body = async function* () {
         for await (const chunk of response.body) {
-          while (isDelayed && !request.signal?.aborted) await cluster.clock.sleep(1000);
+          while (delay.isOn && !request.signal?.aborted) await cluster.clock.sleep(1000);
           yield chunk;
         }
       };
@@ -308,10 +308,10 @@ describe('ManagedCertificate', () => {
     };
     const replicas = [await cluster.start(), await cluster.start({ handler: delayed })];
     await cluster.pass(MINUTE_MS);
-    isDelayed = true;
+    delay.isOn = true;
     await cluster.client.delete(SECRETS, AT);
     await cluster.pass(30_000, 5000);
-    isDelayed = false;
+    delay.isOn = false;
     await cluster.pass(1000);
     await assertConsistent();
     assert.deepEqual(
