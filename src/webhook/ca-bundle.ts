@@ -121,6 +121,8 @@ const OPTION_NAMES = Object.keys(RESOURCES) as (keyof CaBundleTargets)[];
 class CaBundleTarget {
   /** The bundle that all webhooks of the object have; undefined until then. */
   current: string | undefined;
+  /** Whether the object has a webhook of the server; undefined until that is known. */
+  #isCalled: boolean | undefined;
   readonly #deps: CaBundleKeeperDeps;
   readonly #resource: Resource;
   readonly #name: string;
@@ -161,7 +163,9 @@ class CaBundleTarget {
     const { bundle, dnsNames } = certificate;
     if (!bundle) return Infinity;
     const object = this.#object.current;
-    const outdated = object ? outdatedConfigs(object, bundle, dnsNames) : [];
+    const own = object ? ownConfigs(object, dnsNames) : [];
+    const outdated = own.filter(({ config }) => config.caBundle !== base64(bundle.pem));
+    this.#logCalls(own.length > 0);
     if (!object || outdated.length === 0) {
       this.#errors.end('write');
       if (this.current !== bundle.pem) {
@@ -193,6 +197,16 @@ class CaBundleTarget {
     }
   }
 
+  #logCalls(isCalled: boolean): void {
+    if (this.#isCalled === isCalled) return;
+    this.#isCalled = isCalled;
+    if (isCalled) return;
+    const isMissing = this.#object.current === undefined;
+    this.#log.info('The API server does not call the webhooks of this program', {
+      reason: isMissing ? 'the object does not exist' : 'the object has no webhook of this program',
+    });
+  }
+
   #logWrite(): void {
     const { writes } = this.#object;
     this.#log.info('Updated the CA bundle');
@@ -204,16 +218,12 @@ class CaBundleTarget {
   }
 }
 
-/** Returns the webhooks of the server that do not have the bundle. */
-function outdatedConfigs(
+/** Returns the webhooks of the server. */
+function ownConfigs(
   object: DeepReadonly<KubernetesObject>,
-  { pem }: CaBundle,
   dnsNames: readonly string[],
 ): readonly ClientConfigAt[] {
-  const value = base64(pem);
-  return clientConfigs(object).filter(
-    ({ config }) => dnsNames.includes(hostOf(config)) && config.caBundle !== value,
-  );
+  return clientConfigs(object).filter(({ config }) => dnsNames.includes(hostOf(config)));
 }
 
 /** Whether the new bundle removes an authority. */

@@ -34,7 +34,7 @@ const warnings: string[] = [];
 
 before(async () => {
   api = await Api.start();
-  served = await ServedWebhooks.start(BOX_WEBHOOKS, log);
+  served = await ServedWebhooks.start(BOX_WEBHOOKS, { log });
   for (const manifest of served.redirected(await manifests())) {
     const path = pathOf(manifest);
     const { status, text, headers } = await api.apply(path, 'kubectl', manifest);

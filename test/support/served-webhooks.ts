@@ -1,11 +1,10 @@
 import type { CustomResourceDefinition } from '../../src/api/builtin.ts';
 import type { Draft, KubernetesObject } from '../../src/api/object.ts';
 import { untilAborted } from '../../src/util/abort.ts';
-import { silentLogger } from '../../src/util/logger.ts';
-import type { Logger } from '../../src/util/logger.ts';
 import { createCertificateAuthority } from '../../src/util/x509.ts';
 import { completeDefinition, webhookObjects } from '../../src/webhook/install.ts';
 import { webhookNames } from '../../src/webhook/manifests.ts';
+import type { ReviewerDeps } from '../../src/webhook/reviewer.ts';
 import { WebhookServer } from '../../src/webhook/webhook-server.ts';
 import type { Webhooks } from '../../src/webhook/webhooks.ts';
 
@@ -31,14 +30,14 @@ export class ServedWebhooks {
     this.#close = close;
   }
 
-  static async start(webhooks: Webhooks, log: Logger = silentLogger): Promise<ServedWebhooks> {
+  static async start(webhooks: Webhooks, deps: ReviewerDeps = {}): Promise<ServedWebhooks> {
     const commonName = 'webhooks';
     const authority = await createCertificateAuthority({ commonName });
     const ipAddresses = ['127.0.0.1'];
     const pair = await authority.issue({ commonName, ipAddresses, usages: 'server' });
     const certificate = { load: () => Promise.resolve(pair), watch: untilAborted };
     const options = { bindAddress: '127.0.0.1:0', certificate };
-    const server = new WebhookServer(webhooks, options, { log });
+    const server = new WebhookServer(webhooks, options, deps);
     const stop = new AbortController();
     const running = server.run(stop.signal);
     const caBundle = Buffer.from(authority.certificatePem).toString('base64');
@@ -48,11 +47,12 @@ export class ServedWebhooks {
     });
   }
 
-  /** Returns the CRD and the webhook configurations, with URLs of this server instead of those of a Service. */
-  objects(crd: Draft<CustomResourceDefinition>): readonly Draft<KubernetesObject>[] {
+  /** Returns the CRDs and the webhook configurations, with URLs of this server instead of those of a Service. */
+  objects(...crds: readonly Draft<CustomResourceDefinition>[]): readonly Draft<KubernetesObject>[] {
     const entries = this.#webhooks.entries();
     const objects = webhookObjects(entries, NAMES).filter(({ kind }) => kind !== 'Service');
-    return this.redirected([completeDefinition(crd, entries, NAMES), ...objects]);
+    const complete = crds.map((crd) => completeDefinition(crd, entries, NAMES));
+    return this.redirected([...complete, ...objects]);
   }
 
   /** Returns manifests with URLs of this server instead of those of a Service. */

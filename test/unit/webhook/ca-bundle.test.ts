@@ -115,6 +115,38 @@ describe('CaBundleKeeper', () => {
     assert.equal(Buffer.from(caBundle, 'base64').toString(), await cluster.text('ca.crt'));
   });
 
+  it('does not change a CustomResourceDefinition whose conversion was removed, and reports that once', async () => {
+    await cluster.configure();
+    const spec = { ...countCrd().spec, conversion: conversion() };
+    await cluster.client.create(CUSTOM_RESOURCE_DEFINITIONS, { ...countCrd(), spec });
+    const replica = await start();
+    await cluster.pass(1000);
+    const set = (value: object) =>
+      cluster.client.patch(
+        CUSTOM_RESOURCE_DEFINITIONS,
+        { name: CRD },
+        { type: 'merge', body: { spec: { conversion: value } } },
+      );
+    const reports = () =>
+      replica.lines.lines.filter(({ message }) => /does not call the webhooks/.test(message));
+    const { length } = replica.writes;
+    assert.deepEqual(reports(), []);
+    await set({ strategy: 'None', webhook: null });
+    await cluster.client.patch(
+      CUSTOM_RESOURCE_DEFINITIONS,
+      { name: CRD },
+      { type: 'merge', body: { metadata: { labels: { changed: 'true' } } } },
+    );
+    await cluster.pass(MINUTE_MS);
+    assert.equal(reports().length, 1);
+    assert.deepEqual([replica.writes.slice(length), replica.errors()], [[], []]);
+    assert.ok(replica.isTrusted, 'a missing conversion does not prevent admission');
+    const restored = await set(conversion());
+    assert.equal(restored.spec.conversion?.webhook?.clientConfig?.caBundle, undefined);
+    await cluster.pass(1000);
+    assert.deepEqual(replica.writes.slice(length), ['PATCH customresourcedefinitions']);
+  });
+
   it('lets another manager remove a webhook by server-side apply', async () => {
     await apply(['a', 'b']);
     await start();
