@@ -28,13 +28,6 @@ const program = join(image, PROGRAM_FILE);
 // A given folder may contain other files.
 if (given === undefined) rmSync(image, { recursive: true, force: true });
 mkdirSync(image, { recursive: true });
-const partsOfUndici: Plugin = {
-  name: 'parts-of-undici',
-  setup: (builder) =>
-    builder.onResolve({ filter: /^undici$/ }, () => ({
-      path: join(root, 'hack/image/undici.cjs'),
-    })),
-};
 const debugPage: Plugin = {
   name: 'debug-page',
   setup: (builder) =>
@@ -70,7 +63,7 @@ const { metafile } = await build({
   sourcemap: 'external',
   sourcesContent: false,
   metafile: true,
-  plugins: [partsOfUndici, debugPage],
+  plugins: [debugPage],
   define: { 'import.meta.url': 'importMetaUrl' },
   banner: { js: WRAPPER.start },
   footer: { js: WRAPPER.end },

@@ -67,7 +67,6 @@ mayImport['cli'] = [
 
 /** Packages with the folder or file that may import them. */
 const packageImporters: Record<string, readonly string[]> = {
-  undici: ['client/'],
   'p-queue': ['workqueue/worker-pool.ts'],
   'prom-client': ['metrics/'],
   '@opentelemetry/api': ['cli/commands/run.ts'],
@@ -145,10 +144,10 @@ test('imports in src follow the layering rule', () => {
 
 /** Packages that the import of each entry point loads; none for the others. */
 const loadedPackages: Record<string, readonly string[]> = {
-  'apply.ts': ['undici', 'yaml'],
+  'apply.ts': ['yaml'],
   'controllers.ts': ['p-queue'],
   'daemon.ts': ['pino', 'yargs'],
-  'index.ts': ['p-queue', 'prom-client', 'undici'],
+  'index.ts': ['p-queue', 'prom-client'],
   'metrics.ts': ['prom-client'],
   'testing.ts': ['@marcbachmann/cel-js', 'js-yaml', 'p-queue', 're2js', 'yaml'],
   'workqueue.ts': ['p-queue'],

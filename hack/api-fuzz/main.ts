@@ -8,7 +8,7 @@
 import { ApiServer } from '../../src/apiserver/api-server.ts';
 import { credentialsOf } from '../../src/client/kube-config/credentials.ts';
 import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
-import { undiciTransport } from '../../src/client/transport/transport.ts';
+import { http1Transport } from '../../src/client/transport/transport.ts';
 import { startRealControlPlane } from '../envtest/real-control-plane.ts';
 import { compareServers, describe } from './compare.ts';
 
@@ -20,7 +20,7 @@ const real = await startRealControlPlane((line) => console.error(`api-fuzz: ${li
 const server = new ApiServer();
 const config = await loadClusterConfig({ kubeconfig: real.kubeconfigPath });
 const credentials = credentialsOf(config);
-const transport = undiciTransport({ server: config.server, tls: () => credentials.tls() });
+const transport = http1Transport({ server: config.server, tls: () => credentials.tls() });
 try {
   const found = await compareServers(
     server.handler,

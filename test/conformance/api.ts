@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { credentialsOf } from '../../src/client/kube-config/credentials.ts';
-import { undiciTransport } from '../../src/client/transport/transport.ts';
+import { http1Transport } from '../../src/client/transport/transport.ts';
 import { Deferred } from '../../src/util/deferred.ts';
 import type { HttpHandler, HttpRequest } from '../../src/util/http.ts';
 import type { ControlPlane, ControlPlaneOptions } from '../support/control-plane.ts';
@@ -72,7 +72,7 @@ export class Api {
     const controlPlane = await startControlPlane(options);
     const { config } = controlPlane;
     const credentials = credentialsOf(config);
-    const transport = undiciTransport({ server: config.server, tls: () => credentials.tls() });
+    const transport = http1Transport({ server: config.server, tls: () => credentials.tls() });
     const api = new Api(
       controlPlane,
       async (request) =>

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { compareServers, describe } from '../../hack/api-fuzz/compare.ts';
 import { ApiServer } from '../../src/apiserver/api-server.ts';
 import { credentialsOf } from '../../src/client/kube-config/credentials.ts';
-import { undiciTransport } from '../../src/client/transport/transport.ts';
+import { http1Transport } from '../../src/client/transport/transport.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { startControlPlane } from '../support/control-plane.ts';
@@ -20,7 +20,7 @@ before(async () => {
   real = await startControlPlane();
   const { config } = real;
   const credentials = credentialsOf(config);
-  const transport = undiciTransport({ server: config.server, tls: () => credentials.tls() });
+  const transport = http1Transport({ server: config.server, tls: () => credentials.tls() });
   close = () => transport.close();
   handle = async (request) =>
     transport.handle({

@@ -5,16 +5,17 @@
  * A signal from another process could arrive between the last check of the write fence and the system call.
  * No check could prevent this request, which is sent when the process continues.
  */
-import { subscribe } from 'node:diagnostics_channel';
 import { writeSync } from 'node:fs';
+import { Http1Pool } from '../../src/client/transport/http1-pool.ts';
 
 const FOURTH = 4;
 
 let pods = 0;
-subscribe('undici:request:create', (message) => {
-  const { request } = message as { readonly request: { method: string; path: string } };
-  if (request.method !== 'POST' || !/\/pods(\?|$)/.test(request.path)) return;
-  if (++pods !== FOURTH) return;
-  writeSync(process.stderr.fd, 'Stopped in the middle of a sync\n');
-  process.kill(process.pid, 'SIGSTOP');
-});
+const dispatch: Http1Pool['dispatch'] = Reflect.get(Http1Pool.prototype, 'dispatch');
+Http1Pool.prototype.dispatch = function (request, handler) {
+  if (request.method === 'POST' && /\/pods(\?|$)/.test(request.path) && ++pods === FOURTH) {
+    writeSync(process.stderr.fd, 'Stopped in the middle of a sync\n');
+    process.kill(process.pid, 'SIGSTOP');
+  }
+  dispatch.call(this, request, handler);
+};

@@ -10,9 +10,11 @@ import type { ManifestProblem, ManifestText } from './manifest.ts';
 import { ManifestError } from './manifest.ts';
 import { checkOptions } from '../../util/check-options.ts';
 import type { OptionNames } from '../../util/check-options.ts';
-import { Client } from 'undici';
-import type { Dispatcher } from 'undici';
-import { dialer } from '../transport/dial.ts';
+import { dial } from '../transport/dial.ts';
+import { exchange } from '../transport/exchange.ts';
+import { headerLines } from '../transport/http1-connection.ts';
+import { Http1Pool } from '../transport/http1-pool.ts';
+import type { HttpResponse } from '../../util/http.ts';
 import { proxyFor } from '../kube-config/proxy-environment.ts';
 import { withinTimeout } from '../../util/within-timeout.ts';
 
@@ -247,47 +249,50 @@ async function follow(first: URL, options: Hop): Promise<string> {
 /** Returns the text at `url`, or the target of its redirect. */
 async function get(url: URL, options: Hop): Promise<string | URL> {
   const { environment, clock, signal, maxBytes } = options;
-  const client = new Client(url.origin, {
-    connect: dialer({ tls: {}, proxyUrl: proxyFor(url, environment), clock, signal }),
-    headersTimeout: IDLE_TIMEOUT_MS,
-    bodyTimeout: IDLE_TIMEOUT_MS,
-    allowH2: false,
+  const proxyUrl = proxyFor(url, environment);
+  const pool = new Http1Pool({
+    host: url.host,
+    dial: (closed) =>
+      dial(url, { tls: {}, proxyUrl, clock, signal: AbortSignal.any([signal, closed]) }),
+    headersTimeoutMs: IDLE_TIMEOUT_MS,
+    bodyTimeoutMs: IDLE_TIMEOUT_MS,
   });
   try {
-    const response = await request(client, url, signal);
-    // Destroying the client fails an unread body, and that error needs a listener.
-    response.body.on('error', () => undefined);
+    const response = await request(pool, url, signal);
     const next = redirectOf(response, url);
     if (next) return next;
     requireText(response, presentable(url));
     return await textOf(response.body, maxBytes, presentable(url));
   } finally {
-    await client.destroy();
+    pool.destroy();
   }
 }
 
-function request(client: Client, url: URL, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+function request(pool: Http1Pool, url: URL, signal: AbortSignal): Promise<HttpResponse> {
   const { username, password } = url;
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  return client.request({
-    method: 'GET',
-    path: `${url.pathname}${url.search}`,
-    headers: {
-      accept: 'application/yaml, application/json, text/plain, */*',
-      'user-agent': 'crd-controller',
-      ...(username === '' && password === ''
-        ? {}
-        : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` }),
+  const headers = {
+    accept: 'application/yaml, application/json, text/plain, */*',
+    'user-agent': 'crd-controller',
+    ...(username === '' && password === ''
+      ? {}
+      : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` }),
+  };
+  return exchange({
+    pool,
+    request: {
+      method: 'GET',
+      path: `${url.pathname}${url.search}`,
+      headerLines: headerLines(Object.entries(headers)),
     },
     signal,
+    explain: (error) => (signal.aborted ? signal.reason : error),
   });
 }
 
-function redirectOf({ statusCode, headers }: Dispatcher.ResponseData, from: URL): URL | undefined {
+function redirectOf({ status, headers }: HttpResponse, from: URL): URL | undefined {
   const { location } = headers;
-  if (![301, 302, 303, 307, 308].includes(statusCode) || typeof location !== 'string') {
-    return undefined;
-  }
+  if (![301, 302, 303, 307, 308].includes(status) || location === undefined) return undefined;
   const to = URL.parse(location, from.href);
   if (to?.protocol !== 'https:' && to?.protocol !== 'http:') {
     throw unreadable(
@@ -304,10 +309,9 @@ function redirectOf({ statusCode, headers }: Dispatcher.ResponseData, from: URL)
   return to;
 }
 
-function requireText({ statusCode, headers }: Dispatcher.ResponseData, source: string): void {
-  if (statusCode !== 200)
-    throw unreadable(source, `the server responded with HTTP status ${statusCode}`);
-  if (/\bhtml\b/.test(String(headers['content-type'] ?? ''))) {
+function requireText({ status, headers }: HttpResponse, source: string): void {
+  if (status !== 200) throw unreadable(source, `the server responded with HTTP status ${status}`);
+  if (/\bhtml\b/.test(headers['content-type'] ?? '')) {
     throw unreadable(source, 'the response is a web page; use the address of the file itself');
   }
 }

@@ -1,6 +1,6 @@
 import type { HttpRequest, HttpResponse } from '../../util/http.ts';
 import type { Transport } from './transport.ts';
-import { undiciTransport } from './transport.ts';
+import { http1Transport } from './transport.ts';
 import type { WatchConnectionsOptions } from './watch-connections.ts';
 import { WatchConnections } from './watch-connections.ts';
 
@@ -15,7 +15,7 @@ export interface ClusterTransportOptions extends WatchConnectionsOptions {
  */
 export function clusterTransport({ clock, ...options }: ClusterTransportOptions): Transport {
   const watches = new WatchConnections({ ...options, clock });
-  const ordinary = undiciTransport({ ...options, ...(clock === undefined ? {} : { clock }) });
+  const ordinary = http1Transport({ ...options, ...(clock === undefined ? {} : { clock }) });
   const watch = async (request: HttpRequest): Promise<HttpResponse> =>
     (await watches.send(request)) ?? ordinary.handle(request);
   return {

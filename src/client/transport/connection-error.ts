@@ -51,11 +51,7 @@ export function isConnectionRefused(error: unknown): boolean {
 
 /** Reports whether no connection was available, so that the request was not sent. */
 export function isNeverSent(error: unknown): boolean {
-  return (
-    causesOf(error).some((cause) => cause instanceof DialError) ||
-    // The connection pool was closed before the request was sent.
-    codesOf(error).includes('UND_ERR_CLOSED')
-  );
+  return causesOf(error).some((cause) => cause instanceof DialError);
 }
 
 /** Reports whether the health check of the connection failed. */
@@ -80,24 +76,12 @@ export function isConnectionReset(error: unknown): boolean {
 }
 
 function isCut(error: unknown): boolean {
-  return codesOf(error).some((code) => RESET_CODES.has(code)) || causesOf(error).some(isEarlyEnd);
-}
-
-/** undici's error for a chunked body that ends early on a connection that is not kept. It has no code. */
-function isEarlyEnd(cause: unknown): boolean {
-  return (
-    cause instanceof Error &&
-    cause.name === 'HTTPParserError' &&
-    cause.message.includes('Invalid EOF state')
-  );
+  return codesOf(error).some((code) => RESET_CODES.has(code));
 }
 
 const RESET_CODES: ReadonlySet<string> = new Set([
   'ECONNRESET',
   'EPIPE',
-  'UND_ERR_SOCKET',
-  // A body that is shorter than its declared length.
-  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
   'ERR_PING_TIMEOUT',
   'ERR_HTTP2_STREAM_ERROR',
   'ERR_HTTP2_SESSION_ERROR',
@@ -188,12 +172,11 @@ function explain(error: unknown): Explanation {
     case 'EADDRNOTAVAIL':
       return known('no route to host', 'Check the server address, VPN and firewall.');
     case 'ETIMEDOUT':
-    case 'UND_ERR_CONNECT_TIMEOUT':
       return known(
         'no connection within the timeout',
         'Check the server address, VPN and firewall.',
       );
-    case 'UND_ERR_HEADERS_TIMEOUT':
+    case 'ERR_RESPONSE_TIMEOUT':
       return known(
         'it accepted the request but sent no response',
         'Check the health and load of the API server and of proxies and load balancers in front of it.',

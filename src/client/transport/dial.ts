@@ -1,9 +1,7 @@
 import type { LookupFunction, Socket } from 'node:net';
 import { connect as connectTcp, isIP, isIPv6 } from 'node:net';
-import { callbackify } from 'node:util';
 import type { ConnectionOptions, SecureVersion } from 'node:tls';
 import { connect as connectTls, getCACertificates } from 'node:tls';
-import type { buildConnector } from 'undici';
 import type { Clock } from '../../util/clock.ts';
 import { systemClock } from '../../util/clock.ts';
 import { DialError, ProxyError } from './connection-error.ts';
@@ -126,15 +124,6 @@ export async function dial(target: DialTarget, options: DialOptions): Promise<So
   });
 }
 
-/** Returns `dial` as a connector for undici. */
-export function dialer(options: DialOptions): buildConnector.connector {
-  const open = callbackify((target: DialTarget) => dial(target, options));
-  return (target, callback) =>
-    open(target, (error: Error | null, socket) =>
-      error ? callback(error, null) : callback(null, socket),
-    );
-}
-
 function dialTcp(
   { protocol, hostname, port }: DialTarget,
   { lookup, dialTimeoutMs = DIAL_TIMEOUT_MS, clock = systemClock, signal }: DialOptions,
@@ -250,7 +239,7 @@ function abortReason(signal: AbortSignal | undefined): Error {
 }
 
 /** Creates an error with a code, like those of the operating system. */
-function systemError(code: string, message: string): Error {
+export function systemError(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 

@@ -1,50 +1,44 @@
-import type { Dispatcher } from 'undici';
 import type { HttpRequest, HttpResponse, ResponseBody } from '../../util/http.ts';
+import type { ExchangeControl, ResponseHandler, WireRequest } from './http1-connection.ts';
+import type { ResponseHead } from './response-parser.ts';
 
 /** Options of `exchange`. */
 export interface ExchangeOptions {
-  readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
-  readonly request: Dispatcher.DispatchOptions;
+  readonly pool: { dispatch(request: WireRequest, handler: ResponseHandler): void };
+  readonly request: WireRequest;
   /** Ends the exchange when it aborts; the response or its body then rejects with the reason. */
   readonly signal?: AbortSignal | undefined;
   /** Called immediately before the request is written to a connection, as in `HttpRequest`. */
   readonly beforeSend?: HttpRequest['beforeSend'];
-  /** Returns the error to throw for an error of undici. */
+  /** Returns the error to throw for an error of the connection. */
   readonly explain: Explain;
 }
 
 /** @param signal of the request */
 type Explain = (error: unknown, signal: AbortSignal | undefined) => unknown;
 
-/**
- * Sends a request through an undici dispatcher. Resolves when the response headers have arrived.
- *
- * It uses `dispatch` instead of `request`, which creates a Node.js stream for each response: that costs as much
- * CPU as the rest of a small exchange.
- */
+/** Sends a request through a pool of connections. Resolves when the response headers have arrived. */
 export function exchange(options: ExchangeOptions): Promise<HttpResponse> {
-  const { dispatcher, request, signal } = options;
+  const { pool, request, signal } = options;
   if (signal?.aborted) return Promise.reject(signal.reason);
   const handler = new Exchange(options);
-  dispatcher.dispatch(request, handler);
+  pool.dispatch(request, handler);
   return handler.response;
 }
 
 /** Number of unread bytes at which a connection is paused. */
 const HIGH_WATER_BYTES = 64 * 1024;
 
-type Headers = Readonly<Record<string, string | string[] | undefined>>;
 type State = 'waiting' | 'receiving' | 'ended' | 'failed';
 
 /** One request and its response, which is read as it arrives. */
-class Exchange
-  implements Dispatcher.DispatchHandler, ResponseBody, AsyncIterator<Uint8Array, undefined>
-{
+class Exchange implements ResponseHandler, ResponseBody, AsyncIterator<Uint8Array, undefined> {
   readonly #signal: AbortSignal | undefined;
   readonly #beforeSend: (() => void) | undefined;
   readonly #explain: Explain;
   readonly #response = Promise.withResolvers<HttpResponse>();
-  #controller: Dispatcher.DispatchController | undefined;
+  /** Set while the exchange is in progress. */
+  #control: ExchangeControl | undefined;
   #state: State = 'waiting';
   #error: unknown;
   #chunks: Uint8Array[] = [];
@@ -62,30 +56,26 @@ class Exchange
     return this.#response.promise;
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    // The exchange failed while the request waited for a connection: send nothing.
-    if (this.#state === 'failed') controller.abort(new Error('aborted before it was sent'));
-    else this.#beforeSend?.();
+  onRequestStart(control: ExchangeControl): boolean {
+    // The exchange failed while the request waited for a connection.
+    if (this.#state === 'failed') return false;
+    this.#beforeSend?.();
+    this.#control = control;
+    return true;
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Headers,
-  ): void {
-    // Responses below 200 are informational; the response follows.
-    if (status < 200 || this.#state !== 'waiting') return;
+  onResponseStart({ status, headers }: ResponseHead): void {
+    if (this.#state !== 'waiting') return;
     this.#state = 'receiving';
-    this.#response.resolve({ status, headers: flatten(headers), body: this });
+    this.#response.resolve({ status, headers, body: this });
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+  onResponseData(chunk: Uint8Array): void {
     if (this.#state !== 'receiving') return;
     this.#chunks.push(chunk);
     this.#unread += chunk.length;
     this.#deliver();
-    if (this.#unread > HIGH_WATER_BYTES) controller.pause();
+    if (this.#unread > HIGH_WATER_BYTES) this.#control?.pause();
   }
 
   onResponseEnd(): void {
@@ -93,7 +83,8 @@ class Exchange
     this.#settle('ended');
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: unknown): void {
+  onResponseError(error: unknown): void {
+    this.#control = undefined;
     this.#fail(error);
   }
 
@@ -113,14 +104,14 @@ class Exchange
     this.#reader ??= Promise.withResolvers();
     const { promise } = this.#reader;
     this.#deliver();
-    if (this.#controller?.paused && this.#state === 'receiving') this.#controller.resume();
+    if (this.#control?.isPaused) this.#control.resume();
     return promise;
   }
 
   /** Leaving the iteration early closes the connection. */
   return(): Promise<IteratorResult<Uint8Array, undefined>> {
     if (this.#state === 'receiving') {
-      this.#controller?.abort(new Error('the response was not read to its end'));
+      this.#control?.abort();
       this.#settle('ended');
     }
     this.#chunks = [];
@@ -128,9 +119,8 @@ class Exchange
   }
 
   readonly #abort = (): void => {
-    const reason: unknown = this.#signal?.reason;
-    this.#fail(reason);
-    this.#controller?.abort(new Error('the request was aborted', { cause: reason }));
+    this.#control?.abort();
+    this.#fail(this.#signal?.reason);
   };
 
   #fail(error: unknown): void {
@@ -144,6 +134,7 @@ class Exchange
 
   #settle(state: 'ended' | 'failed'): void {
     this.#state = state;
+    this.#control = undefined;
     this.#signal?.removeEventListener('abort', this.#abort);
     this.#deliver();
   }
@@ -171,20 +162,4 @@ class Exchange
     this.#unread = 0;
     return all;
   }
-}
-
-/** Joins the values of repeated headers. Most responses have none; their headers are not copied. */
-function flatten(headers: Headers): Readonly<Record<string, string>> {
-  if (hasSingleValues(headers)) return headers;
-  const flat: Record<string, string> = Object.create(null);
-  for (const name of Object.keys(headers)) {
-    const value = headers[name];
-    if (value !== undefined) flat[name] = typeof value === 'string' ? value : value.join(', ');
-  }
-  return flat;
-}
-
-function hasSingleValues(headers: Headers): headers is Readonly<Record<string, string>> {
-  for (const name in headers) if (typeof headers[name] !== 'string') return false;
-  return true;
 }

@@ -215,7 +215,7 @@ const HIGH_WATER_BYTES = 256 * 1024;
 /**
  * Reads a stream in chunks as large as possible: servers send frames of one event or of 4 KiB, and a step of an
  * asynchronous iteration costs as much as decoding a small event. With this, HTTP/2 is measurably faster than
- * HTTP/1.1 over undici. A slow reader pauses the stream; the server stops when the stream's window is full.
+ * HTTP/1.1. A slow reader pauses the stream; the server stops when the stream's window is full.
  *
  * Throws the error of the stream. Leaving the iteration closes the stream.
  *

@@ -1,16 +1,16 @@
 import type { LookupFunction } from 'node:net';
-import type { Dispatcher } from 'undici';
-import { Pool } from 'undici';
 import type { Clock } from '../../util/clock.ts';
 import type { HttpHandler, HttpRequest, HttpResponse } from '../../util/http.ts';
 import { isCertificateRejected, unreachable } from './connection-error.ts';
 import type { TlsMaterial } from './dial.ts';
-import { dialer } from './dial.ts';
+import { dial } from './dial.ts';
 import { rejectOnAbort } from '../../util/abort.ts';
 import { exchange } from './exchange.ts';
 import type { ExchangeOptions } from './exchange.ts';
+import { headerLines } from './http1-connection.ts';
+import { Http1Pool } from './http1-pool.ts';
 
-/** Options of `undiciTransport`. */
+/** Options of `http1Transport`. */
 export interface TransportOptions {
   /** `https://10.0.0.1:6443`; if it has a path, that is prepended to every request's path. */
   readonly server: string;
@@ -42,6 +42,11 @@ export interface TransportOptions {
    * @default 65000
    */
   readonly headersTimeoutMs?: number;
+  /**
+   * Timeout for each further part of a response, in milliseconds; 0 disables it.
+   * @default 0
+   */
+  readonly bodyTimeoutMs?: number;
   /** Resolves host names, as in `DialOptions`. */
   readonly lookup?: LookupFunction | undefined;
   /** Timeout of the TCP connection, as in `DialOptions`. */
@@ -63,47 +68,42 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-/** Time for which idle connections are kept, in milliseconds: less than in load balancers and servers. */
-const KEEP_ALIVE_MS = 30_000;
-
 /**
- * Creates a transport for HTTP/1.1 over undici, with one connection for each concurrent request. So no request
+ * Creates a transport for HTTP/1.1, with one connection for each concurrent request. So no request
  * blocks another, and a broken connection fails one request. Watches use HTTP/2 (watch-connections.ts) because
  * of its pings.
  *
- * Response bodies have no timeout. Failures below HTTP are `ApiError`s of kind `unreachable`.
+ * Failures below HTTP are `ApiError`s of kind `unreachable`.
  */
-export function undiciTransport(options: TransportOptions): Transport {
+export function http1Transport(options: TransportOptions): Transport {
   const server = new URL(options.server);
   const prefix = server.pathname.replace(/\/+$/, '');
-  const { origin } = server;
-  const presentable = `${origin}${prefix}`;
+  const presentable = `${server.origin}${prefix}`;
   const { tls = () => NO_MATERIAL } = options;
-  const extraHeaders = (options.headers ?? []).flat();
-  const headerLists = new WeakMap<HttpRequest['headers'], string[]>();
-  let pool: { readonly material: TlsMaterial; readonly dispatcher: Dispatcher } | undefined;
-  const retiring = new Set<Dispatcher>();
+  const extraHeaders = options.headers ?? [];
+  const headerTexts = new WeakMap<HttpRequest['headers'], string>();
+  let current: { readonly material: TlsMaterial; readonly pool: Http1Pool } | undefined;
+  const retiring = new Set<Http1Pool>();
 
-  const retire = (dispatcher: Dispatcher) => {
-    retiring.add(dispatcher);
-    const forget = () => retiring.delete(dispatcher);
-    dispatcher.close().then(forget, forget);
+  const retire = (pool: Http1Pool) => {
+    retiring.add(pool);
+    void pool.close().then(() => retiring.delete(pool));
   };
 
-  const currentDispatcher = (material: TlsMaterial): Dispatcher => {
-    if (pool && pool.material !== material) retire(pool.dispatcher);
-    if (pool?.material !== material) {
-      pool = { material, dispatcher: newDispatcher(server, material, options) };
+  const poolFor = (material: TlsMaterial): Http1Pool => {
+    if (current && current.material !== material) retire(current.pool);
+    if (current?.material !== material) {
+      current = { material, pool: newPool(server, material, options) };
     }
-    return pool.dispatcher;
+    return current.pool;
   };
 
-  const headersOf = ({ headers }: HttpRequest): string[] => {
-    const known = headerLists.get(headers);
-    if (known) return known;
-    const list = headerList(headers, extraHeaders);
-    headerLists.set(headers, list);
-    return list;
+  const headerLinesOf = ({ headers }: HttpRequest): string => {
+    const known = headerTexts.get(headers);
+    if (known !== undefined) return known;
+    const text = headerLines([...Object.entries(headers), ...extraHeaders]);
+    headerTexts.set(headers, text);
+    return text;
   };
 
   const explain: ExchangeOptions['explain'] = (error, signal) => {
@@ -117,50 +117,34 @@ export function undiciTransport(options: TransportOptions): Transport {
     const pending = tls();
     const material = pending instanceof Promise ? await rejectOnAbort(pending, signal) : pending;
     return exchange({
-      dispatcher: currentDispatcher(material),
-      request: {
-        origin,
-        path: prefix + path,
-        method,
-        headers: headersOf(request),
-        ...(body !== undefined && { body }),
-      },
+      pool: poolFor(material),
+      request: { method, path: prefix + path, headerLines: headerLinesOf(request), body },
       signal,
       beforeSend,
       explain,
     });
   };
 
-  const dispatchers = () => [...retiring, ...(pool ? [pool.dispatcher] : [])];
+  const pools = () => [...retiring, ...(current ? [current.pool] : [])];
   return {
     handle,
     server: new URL(presentable),
     async retire() {
-      await Promise.all(dispatchers().map((dispatcher) => dispatcher.close()));
+      await Promise.all(pools().map((pool) => pool.close()));
     },
     async close() {
-      await Promise.all(dispatchers().map((dispatcher) => dispatcher.destroy()));
+      for (const pool of pools()) pool.destroy();
     },
   };
 }
 
 const NO_MATERIAL: TlsMaterial = {};
 
-function newDispatcher(server: URL, tls: TlsMaterial, options: TransportOptions): Dispatcher {
-  return new Pool(server.origin, {
-    headersTimeout: options.headersTimeoutMs ?? 65_000,
-    bodyTimeout: 0,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    keepAliveMaxTimeout: KEEP_ALIVE_MS,
-    pipelining: 1,
-    allowH2: false,
-    connect: dialer({ ...options, tls }),
+function newPool(server: URL, tls: TlsMaterial, options: TransportOptions): Http1Pool {
+  return new Http1Pool({
+    host: server.host,
+    headersTimeoutMs: options.headersTimeoutMs ?? 65_000,
+    bodyTimeoutMs: options.bodyTimeoutMs ?? 0,
+    dial: (signal) => dial(server, { ...options, tls, signal }),
   });
-}
-
-/** Returns headers in the form that undici passes on unchanged: names and values in turn. */
-function headerList(headers: Readonly<Record<string, string>>, more: readonly string[]): string[] {
-  const list: string[] = [];
-  for (const name of Object.keys(headers)) list.push(name, headers[name] ?? '');
-  return more.length === 0 ? list : list.concat(more);
 }

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { isApiError } from '../../../src/api/api-error.ts';
 import { discover, serverVersion } from '../../../src/client/discovery.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
-import { undiciTransport } from '../../../src/client/transport/transport.ts';
+import { http1Transport } from '../../../src/client/transport/transport.ts';
 import { sendJson, sendStatus, serve } from './server.ts';
 
 /** A server that returns a document for each path, and otherwise 404. */
@@ -17,7 +17,7 @@ async function connect(t: TestContext, documents: Record<string, unknown>) {
     if (document === undefined) sendStatus(response, 503, 'ServiceUnavailable');
     else sendJson(response, document);
   });
-  const transport = undiciTransport({ server: url });
+  const transport = http1Transport({ server: url });
   t.after(() => transport.close());
   return { client: new HttpClient({ handler: transport.handle, server: url }), seen };
 }

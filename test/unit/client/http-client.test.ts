@@ -7,7 +7,7 @@ import { ApiError, isApiError } from '../../../src/api/api-error.ts';
 import { CONFIG_MAPS, NODES, PODS } from '../../../src/api/builtin.ts';
 import type { HttpClientOptions } from '../../../src/client/http-client.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
-import { undiciTransport } from '../../../src/client/transport/transport.ts';
+import { http1Transport } from '../../../src/client/transport/transport.ts';
 import type { RestClientMetrics, RestExchange } from '../../../src/metrics/rest-client-metrics.ts';
 import { noRestClientMetrics } from '../../../src/metrics/no-metrics.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
@@ -23,7 +23,7 @@ async function connect(
   options: Partial<HttpClientOptions> = {},
 ) {
   const { url, server } = await serve(t, listener);
-  const transport = undiciTransport({ server: url });
+  const transport = http1Transport({ server: url });
   t.after(() => transport.close());
   return {
     url,

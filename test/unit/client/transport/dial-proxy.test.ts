@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { ApiError } from '../../../../src/api/api-error.ts';
 import { isNeverSent } from '../../../../src/client/transport/connection-error.ts';
-import { undiciTransport } from '../../../../src/client/transport/transport.ts';
+import { http1Transport } from '../../../../src/client/transport/transport.ts';
 import type { TransportOptions } from '../../../../src/client/transport/transport.ts';
 import { WatchConnections } from '../../../../src/client/transport/watch-connections.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
@@ -28,7 +28,7 @@ async function start(t: TestContext, options: ForwardProxyOptions = {}): Promise
 }
 
 async function statusOf(t: TestContext, options: TransportOptions): Promise<number> {
-  const transport = undiciTransport(options);
+  const transport = http1Transport(options);
   t.after(() => transport.close());
   const { status, body } = await transport.handle(REQUEST);
   await Array.fromAsync(body);

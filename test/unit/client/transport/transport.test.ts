@@ -5,7 +5,6 @@ import { createServer } from 'node:net';
 import type { TestContext } from 'node:test';
 import { test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
-import type { Dispatcher } from 'undici';
 import { ApiError } from '../../../../src/api/api-error.ts';
 import {
   isConnectionRefused,
@@ -13,27 +12,32 @@ import {
   isNeverSent,
 } from '../../../../src/client/transport/connection-error.ts';
 import type { TlsMaterial } from '../../../../src/client/transport/dial.ts';
+import { dial } from '../../../../src/client/transport/dial.ts';
+import type { Http1PoolOptions } from '../../../../src/client/transport/http1-pool.ts';
+import { Http1Pool } from '../../../../src/client/transport/http1-pool.ts';
 import { readBody } from '../../../../src/client/response.ts';
 import { exchange } from '../../../../src/client/transport/exchange.ts';
+import type {
+  ExchangeControl,
+  ResponseHandler,
+} from '../../../../src/client/transport/http1-connection.ts';
 import type { Transport, TransportOptions } from '../../../../src/client/transport/transport.ts';
-import { undiciTransport } from '../../../../src/client/transport/transport.ts';
+import { http1Transport } from '../../../../src/client/transport/transport.ts';
 import type { HttpRequest, HttpResponse } from '../../../../src/util/http.ts';
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
 import { createCertificateAuthority } from '../../../../src/util/x509.ts';
 import { bodyOf, serve, serveTls } from '../server.ts';
 
 function open(t: TestContext, options: TransportOptions): Transport {
-  const transport = undiciTransport(options);
+  const transport = http1Transport(options);
   t.after(() => transport.close());
   return transport;
 }
 
 /** Records when a connection is paused and resumed. */
-class FakeController implements Dispatcher.DispatchController {
-  readonly aborted = false;
-  readonly reason = null;
+class FakeControl implements ExchangeControl {
   readonly #calls: string[];
-  paused = false;
+  isPaused = false;
 
   constructor(calls: string[]) {
     this.#calls = calls;
@@ -44,12 +48,12 @@ class FakeController implements Dispatcher.DispatchController {
   }
 
   pause(): void {
-    this.paused = true;
+    this.isPaused = true;
     this.#calls.push('paused');
   }
 
   resume(): void {
-    this.paused = false;
+    this.isPaused = false;
     this.#calls.push('resumed');
   }
 }
@@ -373,20 +377,216 @@ test('ignores informational responses before the response', async (t) => {
   assert.equal(await textOf(response), 'ok');
 });
 
+/** A server that sends the given text for each part of a request, and counts its connections. */
+async function serveText(t: TestContext, respond: (received: string, socket: Socket) => void) {
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('data', (bytes) => respond(bytes.toString(), socket));
+  });
+  const sockets = new Set<Socket>();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, port, sockets };
+}
+
+function newPool(t: TestContext, port: number, options: Partial<Http1PoolOptions> = {}): Http1Pool {
+  const target = { protocol: 'http:', hostname: '127.0.0.1', port: String(port) };
+  const pool = new Http1Pool({
+    host: 'server',
+    dial: (signal) => dial(target, { tls: {}, signal }),
+    headersTimeoutMs: 1000,
+    bodyTimeoutMs: 0,
+    ...options,
+  });
+  t.after(() => pool.destroy());
+  return pool;
+}
+
+function call(pool: Http1Pool, path = '/'): Promise<HttpResponse> {
+  const request = { method: 'GET', path, headerLines: '' };
+  return exchange({ pool, request, explain: (error) => error });
+}
+
+test('sends each request in one write, with the length of its body', async (t) => {
+  const seen: string[] = [];
+  const { url, sockets } = await serveText(t, (received, socket) => {
+    seen.push(received);
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+  });
+  const transport = open(t, { server: url });
+  const { host } = new URL(url);
+  const common = `host: ${host}\r\nconnection: keep-alive`;
+  await get(transport, { path: '/a', headers: { accept: 'x' } });
+  await get(transport, { method: 'DELETE', path: '/b' });
+  await get(transport, { method: 'POST', path: '/c', body: 'grüße' });
+  await get(transport, { method: 'PUT', path: '/d', body: Buffer.from('ü') });
+  await get(transport, { method: 'PUT', path: '/e', headers: { 'x-name': 'ü' }, body: 'ü' });
+  assert.deepEqual(seen, [
+    `GET /a HTTP/1.1\r\n${common}\r\naccept: x\r\n\r\n`,
+    `DELETE /b HTTP/1.1\r\n${common}\r\ncontent-length: 0\r\n\r\n`,
+    `POST /c HTTP/1.1\r\n${common}\r\ncontent-length: 7\r\n\r\ngrüße`,
+    `PUT /d HTTP/1.1\r\n${common}\r\ncontent-length: 2\r\n\r\nü`,
+    // The header is Latin-1, which the server reads as UTF-8.
+    `PUT /e HTTP/1.1\r\n${common}\r\nx-name: \ufffd\r\ncontent-length: 2\r\n\r\nü`,
+  ]);
+  assert.equal(sockets.size, 1);
+});
+
+test('sends no request that contains a line of another, and does not reveal the value', async (t) => {
+  const { url, sockets } = await serveText(t, (_received, socket) => socket.destroy());
+  const transport = open(t, { server: url });
+  for (const request of [
+    { path: '/a HTTP/1.1' },
+    { path: '/a\r\nx: y' },
+    { headers: { 'x-name': 'secret\r\nx: y' } },
+    { headers: { 'x-name': 'secret\u0000' } },
+    { headers: { 'x name': 'secret' } },
+    { headers: { '': 'secret' } },
+  ]) {
+    const error: unknown = await get(transport, request).catch((reason: unknown) => reason);
+    assert.match(String(error), /space or a control character|does not permit/);
+    assert.doesNotMatch(String(error), /secret/);
+  }
+  for (const socket of sockets) assert.equal(socket.bytesRead, 0);
+});
+
+test('fails if no response starts within its timeout, or if it stops within the other', async (t) => {
+  const { port } = await serveText(t, (received, socket) => {
+    if (received.includes('/body')) socket.write('HTTP/1.1 200 OK\r\n\r\nstart');
+  });
+  const clock = new FakeClock();
+  const pool = newPool(t, port, { headersTimeoutMs: 1000, bodyTimeoutMs: 300, clock });
+  const expired = { code: 'ERR_RESPONSE_TIMEOUT' };
+  const waiting = assert.rejects(call(pool), expired);
+  while (clock.untilNext === undefined) await settle(1);
+  await clock.advance(999);
+  const body = (await call(pool, '/body')).body[Symbol.asyncIterator]();
+  await body.next();
+  await clock.advance(1);
+  await waiting;
+  const stopped = assert.rejects(body.next(), expired);
+  await clock.advance(298);
+  await settle();
+  assert.notEqual(clock.untilNext, undefined, 'it still waits');
+  await clock.advance(1);
+  await stopped;
+});
+
+test('closes idle connections after 30 s, or 2 s before the server does', async (t) => {
+  const clock = new FakeClock();
+  let keepAlive = '';
+  const { port, sockets } = await serveText(t, (_received, socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\n${keepAlive}content-length: 0\r\n\r\n`);
+  });
+  const isClosed = async (count: number) => {
+    for (let turn = 0; turn < 20 && sockets.size < count; turn++) await settle(1);
+    for (let turn = 0; turn < 20; turn++) await settle(1);
+    return [...sockets].at(-1)?.readableEnded || [...sockets].at(-1)?.destroyed;
+  };
+  const pool = newPool(t, port, { clock });
+  await call(pool);
+  await clock.advance(20_000);
+  await call(pool);
+  await clock.advance(29_999);
+  assert.equal(await isClosed(1), false, 'it was used 29.999 s ago');
+  await clock.advance(1);
+  assert.equal(await isClosed(1), true);
+
+  keepAlive = 'keep-alive: timeout=5\r\n';
+  await call(pool);
+  await clock.advance(2999);
+  assert.equal(await isClosed(2), false);
+  await clock.advance(1);
+  assert.equal(await isClosed(2), true);
+
+  keepAlive = 'keep-alive: timeout=2\r\n';
+  await call(pool);
+  assert.equal(await isClosed(3), true, 'the server might close it at any time');
+});
+
+test('does not use a connection again after data without a request, or an early response', async (t) => {
+  const { port, sockets } = await serveText(t, (received, socket) => {
+    const more = received.includes('/more') ? 'HTTP/1.1 200 OK\r\n' : '';
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n${more}`);
+  });
+  const pool = newPool(t, port);
+  await call(pool);
+  await call(pool, '/more');
+  assert.equal(sockets.size, 1);
+  await call(pool);
+  assert.equal(sockets.size, 2);
+});
+
+test('opens another connection if the server closed the idle one, or sent data on it, just before', async (t) => {
+  const { port, sockets } = await serveText(t, (_received, socket) => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+  });
+  const pool = newPool(t, port);
+  await call(pool);
+  const [first] = sockets;
+  first?.end();
+  await call(pool);
+  assert.equal(sockets.size, 2);
+  const [, second] = sockets;
+  second?.write('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n');
+  assert.equal((await call(pool)).status, 200);
+  assert.equal(sockets.size, 3);
+});
+
+test('sends a read again if a used connection is closed instead of a response, and no write', async (t) => {
+  const seen: string[] = [];
+  const { port, sockets } = await serveText(t, (received, socket) => {
+    const [line = ''] = received.split('\r\n');
+    seen.push(`${line.split(' HTTP')[0]} ${[...sockets].indexOf(socket)}`);
+    if (seen.filter((each) => each.startsWith(line.split(' HTTP')[0] ?? '')).length === 2)
+      socket.destroy();
+    else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+  });
+  const pool = newPool(t, port);
+  const post = () => {
+    const request = { method: 'POST', path: '/', headerLines: '' };
+    return exchange({ pool, request, explain: (error) => error });
+  };
+  await call(pool);
+  assert.equal((await call(pool)).status, 200);
+  await post();
+  await assert.rejects(post(), { code: 'ECONNRESET' });
+  assert.deepEqual(seen, ['GET / 0', 'GET / 0', 'GET / 1', 'POST / 1', 'POST / 1']);
+});
+
+test('retires when the requests in flight have ended, and then rejects others as never sent', async (t) => {
+  const { port, sockets } = await serveText(t, () => undefined);
+  const pool = newPool(t, port);
+  const inFlight = call(pool);
+  for (let turn = 0; turn < 500 && sockets.size === 0; turn++) await settle(1);
+  let isRetired = false;
+  const retired = pool.close().then(() => (isRetired = true));
+  const late = await call(pool).catch((error: unknown) => error);
+  assert.ok(isNeverSent(late), String(late));
+  await settle();
+  assert.equal(isRetired, false);
+  for (const socket of sockets) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+  assert.equal((await inFlight).status, 200);
+  await retired;
+});
+
 test('pauses the connection while 64 KiB are unread', async () => {
   const calls: string[] = [];
-  const controller = new FakeController(calls);
   const { body } = await exchange({
-    request: { method: 'GET', path: '/' },
-    dispatcher: {
-      dispatch(_options, handler) {
-        handler.onRequestStart?.(controller, {});
-        handler.onResponseStart?.(controller, 200, {});
+    request: { method: 'GET', path: '/', headerLines: '' },
+    pool: {
+      dispatch(_request, handler) {
+        handler.onRequestStart(new FakeControl(calls));
+        handler.onResponseStart({ status: 200, headers: {} });
         for (const size of [60_000, 6000]) {
           calls.push(`${size} bytes`);
-          handler.onResponseData?.(controller, Buffer.alloc(size));
+          handler.onResponseData(Buffer.alloc(size));
         }
-        return true;
       },
     },
     explain: (error) => error,
@@ -398,19 +598,17 @@ test('pauses the connection while 64 KiB are unread', async () => {
 });
 
 test('returns a body at once if it has arrived completely, and only once', async () => {
-  const controller = new FakeController([]);
-  let handler: Dispatcher.DispatchHandler | undefined;
+  let handler: ResponseHandler | undefined;
   const abort = new AbortController();
   const open = () =>
     exchange({
-      request: { method: 'GET', path: '/' },
-      dispatcher: {
-        dispatch(_options, given) {
+      request: { method: 'GET', path: '/', headerLines: '' },
+      pool: {
+        dispatch(_request, given) {
           handler = given;
-          handler.onRequestStart?.(controller, {});
-          handler.onResponseStart?.(controller, 200, {});
-          handler.onResponseData?.(controller, Buffer.from('part'));
-          return true;
+          handler.onRequestStart(new FakeControl([]));
+          handler.onResponseStart({ status: 200, headers: {} });
+          handler.onResponseData(Buffer.from('part'));
         },
       },
       signal: abort.signal,
@@ -418,13 +616,13 @@ test('returns a body at once if it has arrived completely, and only once', async
     });
   const { body } = await open();
   assert.equal(body.received?.(), undefined, 'the rest is missing');
-  handler?.onResponseData?.(controller, Buffer.from(' and rest'));
-  handler?.onResponseEnd?.(controller, {});
+  handler?.onResponseData(Buffer.from(' and rest'));
+  handler?.onResponseEnd();
   assert.equal(Buffer.from(body.received?.() ?? []).toString(), 'part and rest');
   assert.equal(body.received?.(), undefined);
 
   const aborted = await open();
-  handler?.onResponseEnd?.(controller, {});
+  handler?.onResponseEnd();
   abort.abort(new Error('no longer needed'));
   assert.equal(aborted.body.received?.(), undefined);
   await assert.rejects(async () => textOf(aborted), /no longer needed/);
