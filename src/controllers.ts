@@ -4,7 +4,6 @@
  *
  * @module
  */
-export type { NamespacedControllerOptions } from './controllers/options.ts';
 export { atController } from './controllers/at/controller.ts';
 export { atWebhooks } from './controllers/at/webhooks.ts';
 export { countController } from './controllers/count/controller.ts';

@@ -9,7 +9,6 @@ export { programCommand } from './cli/program.ts';
 export type {
   CommandContext,
   ControllerBuilder,
-  ControllerSettings,
   Flags,
   FlagValues,
   ProgramCommand,

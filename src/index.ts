@@ -19,7 +19,7 @@ export {
 export { keyOf, objectKey, splitKey } from './api/object-key.ts';
 export type { ObjectKey, ObjectName } from './api/object-key.ts';
 export type { DeepReadonly, Draft, KubernetesObject } from './api/object.ts';
-export { isReadyAt, withReadiness } from './api/readiness.ts';
+export { isReady, withReadiness } from './api/readiness.ts';
 export type { Readiness } from './api/readiness.ts';
 export type { Resource } from './api/resource.ts';
 export { InformerSet } from './cache/informer-set.ts';
@@ -38,6 +38,8 @@ export { mapByName, mapToOwner, OWNER_INDEX, ownerIndexers } from './manager/enq
 export { Finalizer } from './manager/finalizer.ts';
 export type { FinalizedSync } from './manager/finalizer.ts';
 export { KeyChannel } from './manager/key-channel.ts';
+export { objectController } from './manager/object-controller.ts';
+export type { ObjectControllerOptions, Reconciled } from './manager/object-controller.ts';
 export { objectTask, objectTimer } from './manager/object-tasks.ts';
 export type {
   ObjectTaskContext,
@@ -67,6 +69,13 @@ export type { Runnable } from './util/runnable.ts';
 export { textLogger } from './util/text-logger.ts';
 export { TimeoutError, withinTimeout } from './util/within-timeout.ts';
 export type { TimeLimit } from './util/within-timeout.ts';
-export { done, postpone, requeueAfter, requeueAt, TerminalError } from './workqueue/outcome.ts';
+export {
+  done,
+  postpone,
+  requeueAfter,
+  requeueAt,
+  SyncError,
+  TerminalError,
+} from './workqueue/outcome.ts';
 export type { Outcome, RequeueOptions } from './workqueue/outcome.ts';
 export type { Cause, FieldChange } from './workqueue/queue-item.ts';

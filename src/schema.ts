@@ -29,6 +29,7 @@ export {
   object,
   optional,
   quantity,
+  status,
   string,
 } from './crd/schema.ts';
 export type {

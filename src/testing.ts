@@ -31,6 +31,7 @@ export type {
 } from './property/fast-check.ts';
 export type { Certificate, CertificateAuthority, CertificateRequest } from './util/x509.ts';
 export { FakeClock, settle } from './util/fake-clock.ts';
+export { FakeFetch } from './util/fake-fetch.ts';
 export { TestedRole } from './codegen/tested-role.ts';
 export type { RecordingServer } from './codegen/tested-role.ts';
 export { installWebhooks } from './webhook/install.ts';

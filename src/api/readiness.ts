@@ -68,13 +68,20 @@ export function isReadyAt(
   );
 }
 
+/** Reports whether the status of `object` contains Ready=True for its generation. */
+export function isReady({
+  metadata,
+  status,
+}: DeepReadonly<KubernetesObject & { status?: WithConditions }>): boolean {
+  return isReadyAt(status?.conditions, metadata.generation);
+}
+
 /** Reports whether `status` contains Ready=True for the generation of `object`, and its present status does not. */
 export function becomesReady(
-  { metadata, status: present }: DeepReadonly<KubernetesObject & { status?: WithConditions }>,
+  object: DeepReadonly<KubernetesObject & { status?: WithConditions }>,
   status: WithConditions,
 ): boolean {
-  const { generation } = metadata;
-  return isReadyAt(status.conditions, generation) && !isReadyAt(present?.conditions, generation);
+  return isReadyAt(status.conditions, object.metadata.generation) && !isReady(object);
 }
 
 interface WithConditions {

@@ -48,6 +48,12 @@ export interface InformerSetOptions extends ReflectorOptions {
    */
   readonly watchList?: WatchListSupport;
   /**
+   * Namespaces of requests with neither `namespace` nor `namespaces`; ignored for cluster-scoped resources. As
+   * controller-runtime's `DefaultNamespaces`. A request for `namespaces: []` is one for all namespaces.
+   * @default all namespaces
+   */
+  readonly namespaces?: readonly string[];
+  /**
    * Changes the selectors of every informer, before the function of its own request.
    * @default none
    */
@@ -71,6 +77,7 @@ const SET_OPTIONS: OptionNames<InformerSetOptions> = {
   random: true,
   metrics: true,
   watchList: true,
+  namespaces: true,
   tweakListOptions: true,
   cluster: true,
   freeze: true,
@@ -151,7 +158,10 @@ export class InformerSet implements Runnable {
     request: Details<T> = {},
   ): SharedInformer<T> {
     checkOptions(request, REQUEST_OPTIONS, 'InformerSet.for');
-    const selections = selectionsOf(resource, request, this.#options.tweakListOptions);
+    const { namespaces, tweakListOptions } = this.#options;
+    const isDefault = request.namespace === undefined && request.namespaces === undefined;
+    const scope = isDefault ? { ...request, namespaces } : request;
+    const selections = selectionsOf(resource, scope, tweakListOptions);
     const parts = selections.map((selection) => this.#informer(resource, selection, request));
     const [first] = parts;
     if (first && parts.length === 1) return first;
@@ -190,7 +200,7 @@ export class InformerSet implements Runnable {
     }
     const source = listerWatcher(this.#client, resource, selection, { metadataOnly });
     const part = shard ? withinShard(source, shard) : source;
-    const { tweakListOptions: _, ...options } = this.#options;
+    const { tweakListOptions: _, namespaces: __, ...options } = this.#options;
     const informer = new Informer<T>(resource, part, {
       ...options,
       name: describeSelection(resource, selection, request),

@@ -4,9 +4,6 @@ import { COUNTS } from '../api/generated/count.ts';
 import { FOOS } from '../api/generated/foo.ts';
 import { WEB_APPS } from '../api/generated/web-app.ts';
 import { atWebhooks } from '../controllers/at/webhooks.ts';
-import type { NamespacedControllerOptions } from '../controllers/options.ts';
-import type { Controller } from '../manager/controller.ts';
-import type { ControllerKit } from '../manager/run-controllers.ts';
 import { booleanOption } from './flags/option.ts';
 import {
   APPLY_OPTIONS,
@@ -18,12 +15,7 @@ import {
 import { UsageError } from './errors.ts';
 import { manifest, packageRoot } from './package.ts';
 import { programCommand } from './program.ts';
-import type {
-  ControllerBuilder,
-  ProgramCommand,
-  ProgramController,
-  ProgramOptions,
-} from './program.ts';
+import type { ProgramCommand, ProgramController, ProgramOptions } from './program.ts';
 import { runDaemon } from './run-daemon.ts';
 
 const FLAGS = {
@@ -37,40 +29,34 @@ const FLAGS = {
 const CONTROLLERS: Readonly<Record<string, ProgramController<typeof FLAGS>>> = {
   count: {
     resource: COUNTS,
-    load: async () =>
-      namespaced((await import('../controllers/count/controller.ts')).countController),
+    load: async () => (await import('../controllers/count/controller.ts')).countController,
   },
   webapp: {
     resource: WEB_APPS,
-    load: async () =>
-      namespaced((await import('../controllers/webapp/controller.ts')).webAppController),
+    load: async () => {
+      const { webAppController } = await import('../controllers/webapp/controller.ts');
+      return (kit) => webAppController(kit);
+    },
   },
   at: {
     resource: ATS,
-    load: async () => namespaced((await import('../controllers/at/controller.ts')).atController),
+    load: async () => (await import('../controllers/at/controller.ts')).atController,
   },
   foo: {
     resource: FOOS,
-    load: async () => namespaced((await import('../controllers/foo/controller.ts')).fooController),
+    load: async () => (await import('../controllers/foo/controller.ts')).fooController,
   },
   'pod-count': {
     resource: NODES,
     load: async () => {
       const { podCountController } = await import('../controllers/pod-count/controller.ts');
-      return (kit, { concurrency, flags }) =>
-        podCountController(kit, { concurrency, podEvents: flags['pod-count-events'] });
+      return (kit, flags) => podCountController(kit, { podEvents: flags['pod-count-events'] });
     },
     isClusterScoped: true,
     // It writes to cluster-scoped objects.
     isOnByDefault: false,
   },
 };
-
-function namespaced(
-  build: (kit: ControllerKit, options: NamespacedControllerOptions) => Controller,
-): ControllerBuilder<typeof FLAGS> {
-  return (kit, { namespaces, concurrency }) => build(kit, { namespaces, concurrency });
-}
 
 /** The modules of a command are imported when it runs, so that `--help` and usage errors are fast. */
 const COMMANDS: readonly ProgramCommand[] = [

@@ -4,6 +4,7 @@ import { WatchListSupport } from '../cache/reflector-watch.ts';
 import type { Client } from '../client/client.ts';
 import { serverVersion } from '../client/discovery.ts';
 import type { Controller } from '../manager/controller.ts';
+import { withConcurrency } from '../manager/controller-kit.ts';
 import { SyncHistory } from '../manager/sync-history.ts';
 import type { SinglePass } from '../manager/single-pass.ts';
 import type { OpenTelemetryApi } from '../util/open-telemetry.ts';
@@ -120,6 +121,7 @@ export function daemon(deps: DaemonDeps, config: DaemonConfig): Runnable {
     informers: {
       watchList: new WatchListSupport(clock, { enabled: config.features?.WatchListClient ?? true }),
       tweakListOptions: selectedOnly(deps.program, config),
+      namespaces: config.namespaces,
     },
     controllers: (kit) => buildControllers(deps, kit, config),
     ...webhooks(deps, config),
@@ -142,21 +144,20 @@ function buildControllers(
       });
       return [];
     }
-    return build(kit, { namespaces, concurrency: concurrentSyncs.get(name), flags });
+    return build(withConcurrency(kit, concurrentSyncs.get(name)), flags);
   });
 }
 
 /** Returns the options of `controllerManager` for the webhooks of the program. */
 function webhooks(
   { program: { webhooks: declared }, webhookServer }: DaemonDeps,
-  { webhooks, serving, namespaces, flags }: DaemonConfig,
+  { webhooks, serving, flags }: DaemonConfig,
 ): Pick<ControllerManagerOptions, 'webhooks' | 'webhookServer'> {
   if (!declared || !webhooks) return {};
   const { minVersion = 'TLSv1.2', ciphers } = serving ?? {};
   const { bindAddress } = webhooks;
   return {
-    webhooks:
-      typeof declared === 'function' ? (kit) => declared(kit, { namespaces, flags }) : declared,
+    webhooks: typeof declared === 'function' ? (kit) => declared(kit, flags) : declared,
     webhookServer: { bindAddress, minVersion, ciphers, ...webhookServer },
   };
 }

@@ -15,12 +15,13 @@ export function declaredWebhooks(
   const handler = () =>
     Promise.reject(new Error('webhooks must send no request before they are served'));
   const defaults = Object.entries(flags).map(([name, flag]) => [name, flag.parse(flag.default)]);
-  const settings = { namespaces, flags: Object.fromEntries(defaults) as Record<string, unknown> };
+  const values: Readonly<Record<string, unknown>> = Object.fromEntries(defaults);
   let entries: WebhookEntries | undefined;
   controllerManager({
     client: new HttpClient({ handler, server: 'none' }),
+    informers: { namespaces },
     controllers: (kit) => {
-      entries = webhooks(kit, settings).entries();
+      entries = webhooks(kit, values).entries();
       return [];
     },
   });

@@ -18,28 +18,21 @@ export type FlagValues<F extends Flags> = {
   readonly [K in keyof F]: F[K] extends UngroupedOption<infer T> ? T : never;
 };
 
-/** Values of the flags of `run` that a controller uses. */
-export interface ControllerSettings<F extends Flags = Flags> {
-  /** `--namespaces`; empty: all namespaces. */
-  readonly namespaces: readonly string[];
-  /** `--concurrent-NAME-syncs` */
-  readonly concurrency: number | undefined;
-  /** The program's own flags. */
-  readonly flags: FlagValues<F>;
-}
-
-/** Builds the controller of a name, or several. Called once, before any request is sent. */
+/**
+ * Builds the controller of a name, or several. Called once, before any request is sent. The informers of the kit are
+ * those of `--namespaces`, and its controllers have the concurrency of `--concurrent-NAME-syncs`.
+ */
 export type ControllerBuilder<F extends Flags = Flags> = {
   // A method, because a builder that uses the program's own flags is one for any flags.
-  /** Returns the controllers of the kit with these settings. */
-  build(kit: ControllerKit, settings: ControllerSettings<F>): Controller | readonly Controller[];
+  /** Returns the controllers of the kit with the values of the program's own flags. */
+  build(kit: ControllerKit, flags: FlagValues<F>): Controller | readonly Controller[];
 }['build'];
 
 /** Declares webhooks. Called once, before any request is sent. */
 export type WebhooksBuilder<F extends Flags = Flags> = {
   // A method, as for controllers.
-  /** Returns the webhooks of the program with these settings. */
-  build(kit: ControllerKit, settings: Omit<ControllerSettings<F>, 'concurrency'>): Webhooks;
+  /** Returns the webhooks of the program with the values of its own flags. */
+  build(kit: ControllerKit, flags: FlagValues<F>): Webhooks;
 }['build'];
 
 /** Controller of a program: either `build` or `load` must be given. */

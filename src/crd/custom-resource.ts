@@ -58,7 +58,11 @@ export interface CustomResourceOptions<Spec extends Schema, Status extends Schem
   readonly status?: Status;
   /** Rules in CEL about the whole object. @default none */
   readonly rules?: readonly ValidationRule[];
-  /** Columns of `kubectl get` after the name. @default the age */
+  /**
+   * Columns of `kubectl get` after the name. If the status has conditions, the columns Ready and Age follow, unless
+   * they are here.
+   * @default the age
+   */
   readonly columns?: readonly PrinterColumn[];
   /** @default no scale subresource */
   readonly scale?: ScalePaths;
@@ -155,7 +159,8 @@ export function customResource<Spec extends Schema, Status extends Schema = neve
 }
 
 function versionOf(options: CustomResourceOptions<Schema, Schema>) {
-  const { version, status, columns, scale, selectableFields, deprecationWarning } = options;
+  const { version, status, scale, selectableFields, deprecationWarning } = options;
+  const columns = columnsOf(options);
   const subresources = { ...(status && { status: {} }), ...(scale && { scale }) };
   return {
     name: version,
@@ -163,12 +168,27 @@ function versionOf(options: CustomResourceOptions<Schema, Schema>) {
     storage: true,
     ...(deprecationWarning !== undefined && { deprecated: true, deprecationWarning }),
     ...(Object.keys(subresources).length > 0 && { subresources }),
-    ...(columns && { additionalPrinterColumns: [...columns] }),
+    ...(columns && { additionalPrinterColumns: columns }),
     ...(selectableFields && {
       selectableFields: selectableFields.map((jsonPath) => ({ jsonPath })),
     }),
     schema: { openAPIV3Schema: rootOf(options) },
   };
+}
+
+/** Columns of a kind with conditions, after its own. */
+const READINESS_COLUMNS: readonly PrinterColumn[] = [
+  { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+  { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+];
+
+function columnsOf({ status, columns = [] }: CustomResourceOptions<Schema, Schema>) {
+  const common = status?.node.properties?.['conditions'] ? READINESS_COLUMNS : [];
+  const all = [
+    ...columns,
+    ...common.filter(({ name }) => !columns.some((column) => column.name === name)),
+  ];
+  return all.length > 0 ? all : undefined;
 }
 
 function rootOf({

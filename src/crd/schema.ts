@@ -289,6 +289,25 @@ export function object<F extends Fields>(
   );
 }
 
+/**
+ * Returns the schema of the status of a kind with conditions: `fields`, `observedGeneration` and `conditions`, which
+ * `StatusWriter` and `objectController` write.
+ */
+export function status(): Schema<ValueOfFields<ReadinessFields>>;
+export function status<F extends Fields>(fields: F): Schema<ValueOfFields<F & ReadinessFields>>;
+export function status(fields: Fields = {}): Schema {
+  return object({
+    ...fields,
+    observedGeneration: optional(integer({ description: 'Last synced generation.' })),
+    conditions: optional(conditions({ description: 'State of the object.' })),
+  });
+}
+
+type ReadinessFields = {
+  readonly observedGeneration: OptionalSchema<number>;
+  readonly conditions: OptionalSchema<Condition[]>;
+};
+
 /** Returns the schema of any value. The server stores it as it is. */
 export function anything(options: SchemaOptions<unknown> = {}): Schema {
   return schemaOf('anything', { 'x-kubernetes-preserve-unknown-fields': true }, options, COMMON);

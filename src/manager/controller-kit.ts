@@ -27,6 +27,18 @@ export interface ControllerKit extends ControllerDeps {
   forCluster(name: string, client: Client): ControllerKit;
 }
 
+/** Returns the kit with another default number of concurrent syncs, also for the kits of other clusters. */
+export function withConcurrency(
+  kit: ControllerKit,
+  concurrency: number | undefined,
+): ControllerKit {
+  const forCluster: ControllerKit['forCluster'] = (name, client) => ({
+    ...kit.forCluster(name, client),
+    concurrency,
+  });
+  return { ...kit, concurrency, forCluster };
+}
+
 /** Client, caches and events of one cluster. */
 export interface ClusterParts {
   readonly client: Client;

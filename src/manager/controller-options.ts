@@ -57,6 +57,11 @@ export interface ControllerDeps {
    */
   readonly resyncPeriodMs?: number | undefined;
   /**
+   * Number of keys that are synced at the same time, unless the options of the controller have another.
+   * @default 10; see `DEFAULT_CONCURRENCY`
+   */
+  readonly concurrency?: number | undefined;
+  /**
    * Returns recorders of events, as an `EventBroadcaster`. An event reports a hot loop to its object.
    * @default none: hot loops are only logged
    */
@@ -133,7 +138,7 @@ export interface ControllerOptions {
   readonly sync: SyncHandler;
   /**
    * Number of keys that are synced at the same time.
-   * @default 10; see `DEFAULT_CONCURRENCY`
+   * @default that of the kit
    */
   readonly concurrency?: number | undefined;
   /**

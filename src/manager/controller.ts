@@ -157,8 +157,9 @@ export class Controller implements Runnable {
   }
 
   #newPool(): WorkerPool<ObjectKey> {
-    const { name, concurrency = DEFAULT_CONCURRENCY, syncTimeoutMs, maxRetries } = this.#options;
     const { clock, log, random, drainTimeoutMs, metrics } = this.#deps;
+    const { concurrency = this.#deps.concurrency ?? DEFAULT_CONCURRENCY } = this.#options;
+    const { name, syncTimeoutMs, maxRetries } = this.#options;
     return new WorkerPool(
       { name, queue: this.#queue, clock, log, random, handler: this.#sync },
       {

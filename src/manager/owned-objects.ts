@@ -9,7 +9,8 @@ import type { SharedInformer } from '../cache/shared-informer.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import { LruMap } from '../util/lru-map.ts';
-import { deleteChild, ensureChild } from './child.ts';
+import { SyncError } from '../workqueue/outcome.ts';
+import { deleteChild, ensureChild, nameCollision } from './child.ts';
 import type { ChildContext, ChildOutcome } from './child.ts';
 import { OWNER_INDEX, ownerIndexers } from './enqueue.ts';
 
@@ -19,9 +20,8 @@ export interface OwnedKindOptions<
   O extends KubernetesObject = KubernetesObject,
 > {
   /**
-   * Whether objects that differ from the desired state are updated. Set it to false for kinds whose spec cannot be
-   * changed, such as Jobs.
-   * @default true
+   * Whether objects that differ from the desired state are updated.
+   * @default false for Jobs and Pods, whose spec cannot be changed; true for all other kinds
    */
   readonly update?: boolean | undefined;
   /**
@@ -40,7 +40,7 @@ export interface OwnedKindOptions<
   /**
    * Decides whether an object with the name of a desired one and without a controller is adopted. It is then updated,
    * and deleted with its owner.
-   * @default never: `ensure` reports a name collision
+   * @default never: `ensure` throws a `SyncError` with the reason `ErrResourceExists`
    */
   readonly adopt?: ((object: DeepReadonly<T>, owner: DeepReadonly<O>) => boolean) | undefined;
 }
@@ -57,6 +57,12 @@ export type OwnedDraft<T extends KubernetesObject = KubernetesObject> = NewObjec
   readonly metadata: { readonly name: string };
 };
 
+/** The result of `OwnedObjects.ensure` for one object. */
+type OwnedOutcome<T extends KubernetesObject> = Exclude<
+  ChildOutcome<T>,
+  { readonly kind: 'nameCollision' }
+>;
+
 /** Rules of one kind, independent of its type. */
 interface OwnedKind<O extends KubernetesObject> {
   readonly resource: Resource;
@@ -68,6 +74,9 @@ interface OwnedKind<O extends KubernetesObject> {
   /** Returns the owned objects that are pruned if they are not desired. */
   prunable(owner: DeepReadonly<O>): DeepReadonly<KubernetesObject>[];
 }
+
+/** Resources whose spec cannot be changed. */
+const FIXED: ReadonlySet<string> = new Set(['jobs.batch', 'pods']);
 
 /** Start of the log lines about outcomes. */
 const VERBS: Partial<Record<ChildOutcome<KubernetesObject>['kind'], string>> = {
@@ -106,7 +115,8 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> {
   ): this {
     checkOptions(options, OPTIONS, 'OwnedObjects.add');
     const { resource, lister } = informer;
-    const { update = true, removeFields = true, prune = false, adopt } = options;
+    const { removeFields = true, prune = false, adopt } = options;
+    const { update = !FIXED.has(groupResourceOf(resource)) } = options;
     if (!lister.hasIndex(OWNER_INDEX)) informer.addIndexers(ownerIndexers);
     this.#kinds.set(kindId(apiVersionOf(resource), resource.kind), {
       resource,
@@ -157,16 +167,19 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> {
    * show the desired state. Does nothing if `owner` is being deleted, because the garbage collector deletes its objects.
    *
    * @returns an outcome for each desired object, in order
+   * @throws {SyncError} `ErrResourceExists`, after all else is done, if an object that `owner` does not control has the name
+   * of a desired one. A retry finds whether the name is free; `owns` with `orNamed` finds it at once.
    * @throws {TypeError} if the kind of a desired object was not added, or the owner cannot own it
    * @throws {ApiError} of the first request that failed; see `ensureChild`
    */
-  async ensure(
+  async ensure<T extends KubernetesObject = KubernetesObject & Readonly<Record<string, unknown>>>(
     context: ChildContext,
     owner: DeepReadonly<O>,
-    desired: readonly (OwnedDraft & Readonly<Record<string, unknown>>)[],
-  ): Promise<ChildOutcome<KubernetesObject>[]> {
+    desired: readonly OwnedDraft<T>[],
+  ): Promise<OwnedOutcome<T>[]> {
     if (owner.metadata.deletionTimestamp !== undefined) return [];
-    const outcomes: ChildOutcome<KubernetesObject>[] = [];
+    const outcomes: OwnedOutcome<T>[] = [];
+    let collision: SyncError | undefined;
     for (const draft of desired) {
       const kind = this.#kinds.get(kindId(draft.apiVersion, draft.kind));
       if (!kind) {
@@ -175,7 +188,13 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> {
         );
       }
       const outcome = await kind.ensure(context, owner, draft);
-      outcomes.push(outcome);
+      if (outcome.kind === 'nameCollision') {
+        const { reason, message } = nameCollision(this.#owner, draft.metadata.name);
+        collision ??= new SyncError(reason, message);
+        continue;
+      }
+      // The object has the kind of the draft.
+      outcomes.push(outcome as OwnedOutcome<T>);
       const verb = VERBS[outcome.kind];
       if (verb) logWrite(context, `${verb} ${draft.kind}`, outcome.object);
     }
@@ -188,6 +207,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> {
         }
       }
     }
+    if (collision) throw collision;
     return outcomes;
   }
 

@@ -171,7 +171,8 @@ export interface ControllerManagerOptions {
   /** @default none, unless `debug` is set */
   readonly history?: SyncHistory | undefined;
   /** Options of all informers. */
-  readonly informers?: Pick<InformerSetOptions, 'tweakListOptions' | 'watchList'> | undefined;
+  readonly informers?:
+    Pick<InformerSetOptions, 'namespaces' | 'tweakListOptions' | 'watchList'> | undefined;
   /**
    * Creates an OpenTelemetry span for each sync and each of its requests. Pass the module:
    * `import * as opentelemetry from '@opentelemetry/api'`.

@@ -42,8 +42,8 @@ export interface StatusEvent {
   readonly repeats?: boolean | undefined;
 }
 
-/** An event with the reason and message of a readiness, unless it has its own. */
-export type ReadinessEvent = Pick<StatusEvent, 'type'> & Partial<StatusEvent>;
+/** An event with the type, reason and message of a readiness, unless it has its own. */
+export type ReadinessEvent = Partial<StatusEvent>;
 
 /**
  * The result of a sync: a complete status; or a readiness, if the status of the kind has the fields `conditions`
@@ -53,14 +53,8 @@ export type StatusReport<T extends ObjectWithStatus> =
   | CompleteReport<T>
   | (keyof StatusWithReadiness extends keyof NonNullable<T['status']> ? ReadinessReport<T> : never);
 
-interface ReportOf<T extends ObjectWithStatus, E> {
+interface ReportOf<T extends ObjectWithStatus> {
   readonly object: DeepReadonly<T>;
-  /**
-   * Recorded before the status is written, so that a crash in between repeats the event and does not
-   * lose it. Recorded once, if the same write is retried.
-   * @default none
-   */
-  readonly event?: E | undefined;
   /**
    * Thrown after the status is written; a `TerminalError` only if the status changed.
    * @default undefined: the sync succeeded
@@ -68,14 +62,27 @@ interface ReportOf<T extends ObjectWithStatus, E> {
   readonly error?: Error | undefined;
 }
 
-interface CompleteReport<T extends ObjectWithStatus> extends ReportOf<T, StatusEvent> {
+interface CompleteReport<T extends ObjectWithStatus> extends ReportOf<T> {
   readonly readiness?: undefined;
   readonly status: NonNullable<T['status']>;
+  /**
+   * Recorded before the status is written, so that a crash in between repeats the event and does not
+   * lose it. Recorded once, if the same write is retried.
+   * @default none
+   */
+  readonly event?: StatusEvent | undefined;
 }
 
-interface ReadinessReport<T extends ObjectWithStatus> extends ReportOf<T, ReadinessEvent> {
+/** The part of a report about an object whose status has the fields `conditions` and `observedGeneration`. */
+export interface ReadinessReport<T extends ObjectWithStatus> extends ReportOf<T> {
   /** Sets the conditions, as `withReadiness`, and `observedGeneration`. */
   readonly readiness: Readiness;
+  /**
+   * Recorded before the status is written, if the status differs. Its type is by default Warning if the readiness is
+   * stalled or there is an error, and Normal otherwise.
+   * @default an event when the status or reason of Ready changes, if the writer has a recorder
+   */
+  readonly event?: ReadinessEvent | undefined;
   /**
    * Other fields to set; undefined removes a field. Fields that are not given are unchanged.
    * @default none
@@ -87,7 +94,8 @@ type OtherFields<S> = {
   readonly [K in Exclude<keyof S, keyof StatusWithReadiness>]?: S[K] | undefined;
 };
 
-interface StatusWithReadiness {
+/** The fields of a status that a readiness sets. */
+export interface StatusWithReadiness {
   readonly observedGeneration?: number;
   readonly conditions?: readonly Condition[];
 }
@@ -104,7 +112,7 @@ const REPORT: OptionNames<StatusReport<ObjectWithStatus>> = {
 export interface StatusWriterDeps {
   /**
    * Returns the recorder of the events of `report`.
-   * @default none: `report` throws if it gets an event
+   * @default none: `report` records no event, and throws if it gets one
    */
   readonly events?: Pick<EventBroadcaster, 'recorder'> | undefined;
   /**
@@ -188,11 +196,13 @@ export class StatusWriter<T extends ObjectWithStatus> {
     const { generation: observedGeneration = 0 } = object.metadata;
     const now = this.#clock.now();
     const conditions = withReadiness(present.conditions, readiness, observedGeneration, now);
-    const { reason, message } = readiness;
+    const { kind, reason, message } = readiness;
+    const type = kind === 'stalled' || error ? 'Warning' : 'Normal';
+    const isChange = this.#recorder && stateOf(present.conditions) !== stateOf(conditions);
     return {
       object,
       status: { ...present, ...status, observedGeneration, conditions },
-      event: event && { reason, message, ...event },
+      event: event || isChange ? { type, reason, message, ...event } : undefined,
       error,
     };
   }
@@ -283,6 +293,12 @@ export class StatusWriter<T extends ObjectWithStatus> {
     if (this.#pruned.size === 0) return status;
     return Object.fromEntries(Object.entries(status).filter(([field]) => !this.#pruned.has(field)));
   }
+}
+
+/** Returns the status and reason of Ready. */
+function stateOf(conditions: DeepReadonly<Condition[]> = []): string {
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  return `${ready?.status} ${ready?.reason}`;
 }
 
 /** Returns the merge patch that makes `before` equal to `after`: null removes a field that is absent. */

@@ -124,3 +124,15 @@ function delay(caller: string, ms: number): number {
 export class TerminalError extends Error {
   override readonly name = 'TerminalError';
 }
+
+/** Thrown by a sync handler to be retried with backoff, with the reason of the condition Ready: see `objectController`. */
+export class SyncError extends Error {
+  override readonly name: string = 'SyncError';
+  /** CamelCase and stable: `NotRegistered`. */
+  readonly reason: string;
+
+  constructor(reason: string, message: string, errorOptions?: ErrorOptions) {
+    super(message, errorOptions);
+    this.reason = reason;
+  }
+}

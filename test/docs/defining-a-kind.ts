@@ -25,14 +25,8 @@ export const BACKUPS = s.customResource({
     },
     { rules: [{ rule: 'self.minimum <= self.maximum', message: 'minimum exceeds maximum' }] },
   ),
-  status: s.object({
-    lastRun: s.optional(s.dateTime()),
-    conditions: s.optional(s.conditions()),
-  }),
-  columns: [
-    { name: 'Schedule', type: 'string', jsonPath: '.spec.schedule' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-  ],
+  status: s.status({ lastRun: s.optional(s.dateTime()) }),
+  columns: [{ name: 'Schedule', type: 'string', jsonPath: '.spec.schedule' }],
 });
 
 export type Backup = s.Infer<typeof BACKUPS>;

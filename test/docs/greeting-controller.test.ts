@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HttpClient, runControllers } from 'crd-controller';
-import { CUSTOM_RESOURCE_DEFINITIONS, EVENTS } from 'crd-controller/kinds';
+import { CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, EVENTS } from 'crd-controller/kinds';
 import { ApiServer, FakeClock } from 'crd-controller/testing';
-import { CONFIG_MAPS, greetingController, GREETINGS } from './greeting-controller.ts';
+import { greetingController, GREETINGS } from './greeting-controller.ts';
 
 const AT = { namespace: 'default', name: 'hello' };
 
@@ -11,7 +11,7 @@ test('keeps a ConfigMap with the text, and waits while another object has its na
   const clock = new FakeClock();
   const server = new ApiServer({ clock });
   const client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
-  await installCrd(client);
+  await client.create(CUSTOM_RESOURCE_DEFINITIONS, GREETINGS.definition);
   const stop = new AbortController();
   const running = runControllers(
     { client, clock, controllers: (kit) => [greetingController(kit)] },
@@ -55,28 +55,3 @@ test('keeps a ConfigMap with the text, and waits while another object has its na
   await clock.advance(30_000);
   await running;
 });
-
-async function installCrd(client: HttpClient) {
-  const { group, version, plural, kind } = GREETINGS;
-  const spec = { type: 'object', required: ['text'], properties: { text: { type: 'string' } } };
-  const status = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-  await client.create(CUSTOM_RESOURCE_DEFINITIONS, {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.${group}` },
-    spec: {
-      group,
-      scope: 'Namespaced',
-      names: { plural, singular: 'greeting', kind, listKind: `${kind}List` },
-      versions: [
-        {
-          name: version,
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: { type: 'object', properties: { spec, status } } },
-          subresources: { status: {} },
-        },
-      ],
-    },
-  });
-}

@@ -10,14 +10,13 @@ await runDaemon(
     controllers: {
       pods: {
         resource: PODS,
-        build: (kit, { namespaces, concurrency, flags }) => {
-          const pods = kit.informers.for(PODS, { namespaces });
+        build: (kit, { greeting }) => {
+          const pods = kit.informers.for(PODS);
           return new Controller(kit, {
             name: 'pods',
             kind: 'Pod',
-            concurrency,
             sync: async (key) => {
-              console.log(`${flags.greeting}, ${key}`);
+              console.log(`${greeting}, ${key}`);
               return done();
             },
           }).for(pods);

@@ -22,10 +22,7 @@ function exposer(kit: ControllerKit): Controller {
       if (!deployment) return done();
       const ports = deployment.metadata.annotations?.[PORTS]?.split(',') ?? [];
       const desired = ports.map((port) => serviceOf(deployment, Number(port)));
-      const outcomes = await owned.ensure(context, deployment, desired);
-      for (const { kind, object } of outcomes) {
-        if (kind === 'nameCollision') throw new Error(`${object.metadata.name} is not ours`);
-      }
+      await owned.ensure(context, deployment, desired);
       return done();
     },
   })

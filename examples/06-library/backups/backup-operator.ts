@@ -1,8 +1,8 @@
-import { Controller, CronSchedule, deleteChild, done, mapByName, objectKey } from 'crd-controller';
-import { isReadyAt, OwnedObjects, requeueAt, StatusWriter } from 'crd-controller';
+import { CronSchedule, deleteChild, done, isReady, mapByName } from 'crd-controller';
+import { objectController, objectKey, OwnedObjects, requeueAt } from 'crd-controller';
 import { CONFIG_MAPS, JOBS } from 'crd-controller/kinds';
-import type { ChildOutcome, ControllerKit, DeepReadonly } from 'crd-controller';
-import type { KubernetesObject, OwnedDraft, Readiness } from 'crd-controller';
+import type { Controller, ControllerKit, DeepReadonly } from 'crd-controller';
+import type { OwnedDraft, Readiness } from 'crd-controller';
 import type { Job } from 'crd-controller/kinds';
 import { BACKUPS, RESTORES } from './kinds.ts';
 import type { Backup } from './kinds.ts';
@@ -17,15 +17,12 @@ export function backupController(kit: ControllerKit): Controller {
   const backups = kit.informers.for(BACKUPS);
   const configMaps = kit.informers.for(CONFIG_MAPS, OWNED);
   const jobs = kit.informers.for(JOBS, OWNED);
-  const owned = new OwnedObjects(BACKUPS, COMPONENT).add(configMaps).add(jobs, { update: false });
-  const statuses = new StatusWriter(BACKUPS, COMPONENT, kit);
+  const owned = new OwnedObjects(BACKUPS, COMPONENT).add(configMaps).add(jobs);
 
-  return new Controller(kit, {
+  return objectController(kit, backups, {
     name: 'backup',
-    kind: BACKUPS.kind,
-    sync: async (key, context) => {
-      const backup = backups.lister.get(key);
-      if (!backup || backup.metadata.deletionTimestamp) return done();
+    fieldManager: COMPONENT,
+    reconcile: async (backup, context) => {
       const { metadata, spec, status = {} } = backup;
       const { name, creationTimestamp } = metadata;
       const now = kit.clock.now();
@@ -39,31 +36,26 @@ export function backupController(kit: ControllerKit): Controller {
       const dueMs = runs.every(endOf) ? schedule?.last(now, lastMs) : undefined;
       const run = dueMs === undefined ? undefined : `${name}-${dueMs / 60_000}`;
       const data = { ...spec.settings };
-      const outcomes = await owned.ensure(context, backup, [
+      await owned.ensure(context, backup, [
         { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels: LABELS }, data },
         ...(run === undefined ? [] : [jobOf(run, run, spec.backupCommand, backup)]),
       ]);
-      refuseCollisions(outcomes);
       for (const old of runs.filter(endOf).slice(0, -spec.keep)) {
         await deleteChild(context, JOBS, old);
       }
 
       const last = runs.findLast((job) => endOf(job) === 'Complete')?.metadata.name;
-      const readiness = backupReadiness(problem, runs.findLast(endOf));
-      await statuses.report(context, {
-        object: backup,
-        readiness,
+      const nextMs = schedule?.next(now);
+      return {
+        ...backupReadiness(problem, runs.findLast(endOf)),
         status: {
           ...(dueMs !== undefined && { lastScheduled: new Date(dueMs).toISOString() }),
           ...(last !== undefined && { lastSuccessful: last }),
         },
-        event: { type: readiness.kind === 'ready' ? 'Normal' : 'Warning' },
-      });
-      const nextMs = schedule?.next(now);
-      return nextMs === undefined ? done() : requeueAt(nextMs, 'its schedule is due');
+        outcome: nextMs === undefined ? done() : requeueAt(nextMs, 'its schedule is due'),
+      };
     },
   })
-    .for(backups)
     .owns(configMaps, BACKUPS)
     .owns(jobs, BACKUPS);
 }
@@ -73,40 +65,33 @@ export function restoreController(kit: ControllerKit): Controller {
   const restores = kit.informers.for(RESTORES);
   const backups = kit.informers.for(BACKUPS);
   const jobs = kit.informers.for(JOBS, OWNED);
-  const owned = new OwnedObjects(RESTORES, COMPONENT).add(jobs, { update: false });
-  const statuses = new StatusWriter(RESTORES, COMPONENT, kit);
+  const owned = new OwnedObjects(RESTORES, COMPONENT).add(jobs);
   // A Restore names its Backup.
   const restoresOf = mapByName(restores, 'backup', ({ spec }) => spec.backup);
 
-  return new Controller(kit, {
+  return objectController(kit, restores, {
     name: 'restore',
-    kind: RESTORES.kind,
-    sync: async (key, context) => {
-      const restore = restores.lister.get(key);
-      if (!restore || restore.metadata.deletionTimestamp) return done();
+    fieldManager: COMPONENT,
+    reconcile: async (restore, context) => {
       const { metadata, spec, status = {} } = restore;
-      const { name, generation } = metadata;
       // It is not started again if its Job is deleted.
-      if (isReadyAt(status.conditions, generation)) return done();
+      if (isReady(restore)) return done();
       const backup = backups.lister.get(objectKey(metadata.namespace, spec.backup));
       const [job] = owned.of(jobs, restore);
       // The run is stored before the Job is created: a later one does not replace it.
       if (!job && backup && status.run !== undefined) {
-        const draft = jobOf(`${name}-restore`, status.run, backup.spec.restoreCommand, backup);
-        refuseCollisions(await owned.ensure(context, restore, [draft]));
+        const draft = jobOf(
+          `${metadata.name}-restore`,
+          status.run,
+          backup.spec.restoreCommand,
+          backup,
+        );
+        await owned.ensure(context, restore, [draft]);
       }
       const run = status.run ?? spec.run ?? backup?.status?.lastSuccessful;
-      const readiness = restoreReadiness(run, endOf(job));
-      await statuses.report(context, {
-        object: restore,
-        readiness,
-        status: { run },
-        event: { type: readiness.kind === 'stalled' ? 'Warning' : 'Normal' },
-      });
-      return done();
+      return { ...restoreReadiness(run, endOf(job)), status: { run } };
     },
   })
-    .for(restores)
     .owns(jobs, RESTORES)
     .watches(backups, restoresOf);
 }
@@ -123,12 +108,6 @@ function restoreReadiness(run?: string, end?: string): Readiness {
   if (end === 'Failed') return { kind: 'stalled', reason: end, message: `${run} is not restored` };
   const message = run ? `Restoring ${run}` : 'No run of the Backup has succeeded';
   return { kind: 'reconciling', reason: run ? 'Restoring' : 'WaitingForRun', message };
-}
-
-/** Throws, and so starts a retry with backoff, if another object has the name of a desired one. */
-function refuseCollisions(outcomes: readonly ChildOutcome<KubernetesObject>[]): void {
-  const taken = outcomes.find(({ kind }) => kind === 'nameCollision')?.object;
-  if (taken) throw new Error(`${taken.kind} ${taken.metadata.name} exists and is not owned`);
 }
 
 /** Returns a Job that runs a command with the settings of a Backup. */

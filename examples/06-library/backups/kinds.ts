@@ -4,10 +4,6 @@ const NAMES = { group: 'example.com', version: 'v1' };
 const text = (description: string) => s.string({ description, minLength: 1, maxLength: 255 });
 const command = (description: string) =>
   s.list(text('Word of the command.'), { description, minItems: 1, maxItems: 64 });
-const state = {
-  observedGeneration: s.optional(s.integer({ description: 'Last synced generation.' })),
-  conditions: s.optional(s.conditions({ description: 'State of the object.' })),
-};
 // Names of Jobs have a suffix.
 const RULES = [{ rule: 'self.metadata.name.size() <= 50', message: 'name exceeds 50 characters' }];
 
@@ -25,10 +21,9 @@ export const BACKUPS = s.customResource({
     settings: s.map(text('Value.'), { description: 'Environment of the commands.', default: {} }),
     keep: s.integer({ description: 'Number of ended Jobs to keep.', minimum: 1, default: 3 }),
   }),
-  status: s.object({
+  status: s.status({
     lastScheduled: s.optional(s.dateTime({ description: 'Scheduled time of the last run.' })),
     lastSuccessful: s.optional(text('Last run that succeeded.')),
-    ...state,
   }),
   columns: [{ name: 'Last', type: 'string', jsonPath: '.status.lastSuccessful' }],
 });
@@ -43,7 +38,7 @@ export const RESTORES = s.customResource({
     backup: text('Name of the Backup.'),
     run: s.optional(text('Run to restore; by default the last one that succeeded.')),
   }),
-  status: s.object({ run: s.optional(text('Run that is restored.')), ...state }),
+  status: s.status({ run: s.optional(text('Run that is restored.')) }),
   columns: [{ name: 'Run', type: 'string', jsonPath: '.status.run' }],
 });
 

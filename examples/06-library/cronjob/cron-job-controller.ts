@@ -1,7 +1,6 @@
 import { Controller, CronSchedule, done, isApiError, OwnedObjects } from 'crd-controller';
 import { requeueAt, StatusWriter } from 'crd-controller';
 import type { ControllerKit, DeepReadonly, OwnedDraft } from 'crd-controller';
-import type { ControllerSettings } from 'crd-controller/daemon';
 import { JOBS } from 'crd-controller/kinds';
 import type { Job, JobTemplateSpec } from 'crd-controller/kinds';
 import { setCondition } from 'crd-controller/objects';
@@ -17,19 +16,15 @@ const SCHEDULED_AT = 'batch.tutorial.kubebuilder.io/scheduled-at';
 type Problem = readonly [reason: string, message: string];
 
 /** Starts a Job at each scheduled time of a CronJob, and deletes old Jobs. */
-export function cronJobController(
-  kit: ControllerKit,
-  { namespaces, concurrency }: Partial<Omit<ControllerSettings, 'flags'>> = {},
-): Controller {
-  const cronJobs = kit.informers.for(CRON_JOBS, { namespaces });
-  const jobs = kit.informers.for(JOBS, { namespaces });
+export function cronJobController(kit: ControllerKit): Controller {
+  const cronJobs = kit.informers.for(CRON_JOBS);
+  const jobs = kit.informers.for(JOBS);
   const owned = new OwnedObjects(CRON_JOBS, COMPONENT).add(jobs, { update: false });
   const statuses = new StatusWriter(CRON_JOBS, COMPONENT);
 
   return new Controller(kit, {
     name: 'cronjob',
     kind: CRON_JOBS.kind,
-    concurrency,
     sync: async (key, context) => {
       const cronJob = cronJobs.lister.get(key);
       if (!cronJob || cronJob.metadata.deletionTimestamp) return done();

@@ -1,14 +1,9 @@
-import { Controller, done, Finalizer, predicates, requeueAfter } from 'crd-controller';
-import { isReadyAt, StatusWriter } from 'crd-controller';
+import { isReady, objectController, predicates, requeueAfter } from 'crd-controller';
 import { covers } from 'crd-controller/objects';
 import * as s from 'crd-controller/schema';
 import { exponentialLimiter } from 'crd-controller/workqueue';
-import type { ControllerKit, DeepReadonly } from 'crd-controller';
-import type { ReadinessEvent, StatusReport } from 'crd-controller/manager';
+import type { Controller, ControllerKit, DeepReadonly, Reconciled } from 'crd-controller';
 import { RecordService, ServiceError } from './record-service.ts';
-
-/** Field manager and source of events. */
-const COMPONENT = 'dns-record-operator';
 
 /** Period after which a record is compared with the service again, because no event reports its changes. */
 const CHECK_PERIOD_MS = 300_000;
@@ -29,14 +24,8 @@ export const DNS_RECORDS = s.customResource({
     }),
     ttlSeconds: s.integer({ description: 'Time to live.', minimum: 30, default: 300 }),
   }),
-  status: s.object({
-    observedGeneration: s.optional(s.integer({ description: 'Last synced generation.' })),
-    conditions: s.optional(s.conditions({ description: 'State of the record.' })),
-  }),
-  columns: [
-    { name: 'Hostname', type: 'string', jsonPath: '.spec.hostname' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-  ],
+  status: s.status(),
+  columns: [{ name: 'Hostname', type: 'string', jsonPath: '.spec.hostname' }],
 });
 
 export type DnsRecord = s.Infer<typeof DNS_RECORDS>;
@@ -48,50 +37,35 @@ export interface DnsRecordControllerOptions {
   readonly service: string;
   /** @default the global `fetch` */
   readonly fetch?: typeof fetch | undefined;
-  /** @default all namespaces */
-  readonly namespaces?: readonly string[] | undefined;
-  readonly concurrency?: number | undefined;
 }
 
 /** Keeps a record at the service for each DnsRecord. Its id there is the uid of the DnsRecord. */
 export function dnsRecordController(
   kit: ControllerKit,
-  { namespaces, concurrency, ...options }: DnsRecordControllerOptions,
+  options: DnsRecordControllerOptions,
 ): Controller {
   const service = new RecordService<Spec>(options.service, kit.clock, options.fetch);
-  const records = kit.informers.for(DNS_RECORDS, { namespaces });
-  const finalizer = new Finalizer(DNS_RECORDS, 'example.com/dns-record', COMPONENT);
-  const statuses = new StatusWriter(DNS_RECORDS, COMPONENT, kit);
-
-  return new Controller(kit, {
+  return objectController(kit, kit.informers.for(DNS_RECORDS), {
     name: 'dns-record',
-    kind: DNS_RECORDS.kind,
-    concurrency,
+    fieldManager: 'dns-record-operator',
     // The first retry is after 1 s, because the service is shared.
     rateLimiter: exponentialLimiter({ initialMs: 1000, maxMs: 300_000, jitter: 0.1 }),
-    sync: async (key, context) => {
-      const record = records.lister.get(key);
-      if (!record) return done();
-      try {
-        return await finalizer.sync(record, context, {
-          apply: async () => {
-            await statuses.report(context, await applyRecord(service, record, context.signal));
-            return requeueAfter(CHECK_PERIOD_MS, 'checks its record', { jitter: 0.1 });
-          },
-          cleanUp: async () => {
-            await service.delete(record.metadata.uid, context.signal);
-            return undefined;
-          },
-        });
-      } catch (error) {
-        if (!(error instanceof ServiceError)) throw error;
-        await statuses.report(context, failureOf(record, error));
-        return requeueAfter(CHECK_PERIOD_MS, 'its record was rejected', { jitter: 0.1 });
-      }
-    },
-  }).for(records, {
     // A write of the status does not start a sync, which would retry a failed key before its delay.
     predicates: [predicates.generationChanged],
+    reconcile: async (record, { signal }) => {
+      const outcome = requeueAfter(CHECK_PERIOD_MS, 'checks its record', { jitter: 0.1 });
+      try {
+        return { ...(await applyRecord(service, record, signal)), outcome };
+      } catch (error) {
+        if (!(error instanceof ServiceError && error.isRejection)) throw error;
+        const { reason, message } = error;
+        return { kind: 'stalled', reason, message, outcome };
+      }
+    },
+    finalizer: 'example.com/dns-record',
+    cleanUp: async ({ metadata }, { signal }) => {
+      await service.delete(metadata.uid, signal);
+    },
   });
 }
 
@@ -100,29 +74,13 @@ async function applyRecord(
   service: RecordService<Spec>,
   object: DeepReadonly<DnsRecord>,
   signal: AbortSignal,
-): Promise<StatusReport<DnsRecord>> {
-  const { metadata, spec, status } = object;
+): Promise<Reconciled<DnsRecord>> {
+  const { metadata, spec } = object;
   const message = `${spec.type} record ${spec.hostname} is at the service`;
-  const readiness = { kind: 'ready', reason: 'RecordSynced', message } as const;
+  const synced = { kind: 'ready', reason: 'RecordSynced', message } as const;
   // The service may add fields, such as the ID.
-  if (covers(await service.get(metadata.uid, signal), spec)) return { object, readiness };
+  if (covers(await service.get(metadata.uid, signal), spec)) return synced;
   await service.put(metadata.uid, spec, signal);
-  const isDrift = isReadyAt(status?.conditions, metadata.generation);
-  const event: ReadinessEvent = isDrift
-    ? { type: 'Warning', reason: 'DriftCorrected', repeats: true }
-    : { type: 'Normal' };
-  return { object, readiness, event };
-}
-
-/** Returns what is reported about a failed request. A rejected record is not retried with backoff. */
-function failureOf(object: DeepReadonly<DnsRecord>, error: ServiceError): StatusReport<DnsRecord> {
-  const { message, isRejection } = error;
-  return {
-    object,
-    readiness: isRejection
-      ? { kind: 'stalled', reason: 'RecordRejected', message }
-      : { kind: 'reconciling', reason: 'ServiceUnavailable', message },
-    event: { type: 'Warning', repeats: true },
-    error: isRejection ? undefined : error,
-  };
+  if (!isReady(object)) return synced;
+  return { ...synced, event: { type: 'Warning', reason: 'DriftCorrected', repeats: true } };
 }

@@ -14,8 +14,7 @@ await runDaemon({
   controllers: {
     'dns-record': {
       resource: DNS_RECORDS,
-      build: (kit, { flags, ...settings }) =>
-        dnsRecordController(kit, { ...settings, service: flags.service }),
+      build: dnsRecordController,
     },
   },
 });

@@ -1,17 +1,17 @@
-import { withinTimeout } from 'crd-controller';
+import { SyncError, withinTimeout } from 'crd-controller';
 import type { Clock } from 'crd-controller';
 
 /** Time to wait for a response, in milliseconds. */
 const TIMEOUT_MS = 10_000;
 
 /** A failed request. */
-export class ServiceError extends Error {
+export class ServiceError extends SyncError {
   override readonly name = 'ServiceError';
   /** Whether the service rejected the record: a retry does not help. */
   readonly isRejection: boolean;
 
   constructor(message: string, isRejection: boolean, cause?: unknown) {
-    super(message, { cause });
+    super(isRejection ? 'RecordRejected' : 'ServiceUnavailable', message, { cause });
     this.isRejection = isRejection;
   }
 }

@@ -21,8 +21,6 @@ import { formatDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/values.ts';
 import { done, requeueAt, TerminalError } from '../../workqueue/outcome.ts';
 import type { Outcome } from '../../workqueue/outcome.ts';
-import { checkNamespacedOptions } from '../options.ts';
-import type { NamespacedControllerOptions } from '../options.ts';
 import { buildPod, COMPONENT, exitOf, FINALIZER, podName } from './pod.ts';
 import { Punctuality } from './punctuality.ts';
 import { parseSpec } from './spec.ts';
@@ -30,15 +28,10 @@ import { buildStatus, SUCCEEDED } from './status.ts';
 import type { AtState } from './status.ts';
 
 /** Runs the command of every At once, at its time. */
-export function atController(
-  kit: ControllerKit,
-  options: NamespacedControllerOptions = {},
-): Controller {
-  checkNamespacedOptions(options, 'atController');
-  const { namespaces, concurrency } = options;
+export function atController(kit: ControllerKit): Controller {
   const { clock } = kit;
-  const ats = kit.informers.for(ATS, { namespaces });
-  const pods = kit.informers.for(PODS, { namespaces });
+  const ats = kit.informers.for(ATS);
+  const pods = kit.informers.for(PODS);
   const toAt = mapToOwner(ATS);
   pods.addIndexers({
     [UNRECORDED_INDEX]: (pod: DeepReadonly<Pod>) =>
@@ -51,7 +44,7 @@ export function atController(
     punctuality: new Punctuality(kit.metrics?.at),
     clock,
   });
-  return new Controller(kit, { name: 'at', kind: ATS.kind, sync, concurrency })
+  return new Controller(kit, { name: 'at', kind: ATS.kind, sync })
     .for(ats)
     .owns(pods, ATS, { orNamed: mapByName(ats, 'pod', podName) });
 }

@@ -18,21 +18,14 @@ import type { EventRecorder } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/values.ts';
 import { done, TerminalError } from '../../workqueue/outcome.ts';
-import { checkNamespacedOptions } from '../options.ts';
-import type { NamespacedControllerOptions } from '../options.ts';
 import { buildPod, COMPONENT, countKeyOf, planPods, problemOf } from './pods.ts';
 import { buildStatus, invalidStatus } from './status.ts';
 import type { Failure } from './status.ts';
 
 /** Keeps `spec.count` Pods with the image `spec.name` for every Count. */
-export function countController(
-  kit: ControllerKit,
-  options: NamespacedControllerOptions = {},
-): Controller {
-  checkNamespacedOptions(options, 'countController');
-  const { namespaces, concurrency } = options;
-  const counts = kit.informers.for(COUNTS, { namespaces });
-  const pods = kit.informers.for(PODS, { namespaces });
+export function countController(kit: ControllerKit): Controller {
+  const counts = kit.informers.for(COUNTS);
+  const pods = kit.informers.for(PODS);
   pods.addIndexers(ownerIndexers);
   counts.addHandler({
     onDelete: (count) => kit.log.v(2).info('Count was deleted', { count: keyOf(count) }),
@@ -43,7 +36,7 @@ export function countController(
     recorder: kit.events.recorder(COMPONENT),
     clock: kit.clock,
   });
-  return new Controller(kit, { name: 'count', kind: COUNTS.kind, sync, concurrency })
+  return new Controller(kit, { name: 'count', kind: COUNTS.kind, sync })
     .for(counts)
     .owns(pods, COUNTS, { orNamed: countKeyOf });
 }

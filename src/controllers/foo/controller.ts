@@ -18,20 +18,13 @@ import type { StatusEvent } from '../../manager/status-writer.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
 import { done, TerminalError } from '../../workqueue/outcome.ts';
-import { checkNamespacedOptions } from '../options.ts';
-import type { NamespacedControllerOptions } from '../options.ts';
 import { buildDeployment, COMPONENT, problemOf } from './deployment.ts';
 import { buildStatus, isSyncedEventRecorded, readinessOf } from './status.ts';
 
 /** Keeps the Deployment `spec.deploymentName` for every Foo, as sample-controller. */
-export function fooController(
-  kit: ControllerKit,
-  options: NamespacedControllerOptions = {},
-): Controller {
-  checkNamespacedOptions(options, 'fooController');
-  const { namespaces, concurrency } = options;
-  const foos = kit.informers.for(FOOS, { namespaces });
-  const deployments = kit.informers.for(DEPLOYMENTS, { namespaces });
+export function fooController(kit: ControllerKit): Controller {
+  const foos = kit.informers.for(FOOS);
+  const deployments = kit.informers.for(DEPLOYMENTS);
   deployments.addIndexers(ownerIndexers);
   const orNamed = mapByName(foos, 'deployment', (foo) =>
     problemOf(foo) === undefined ? foo.spec.deploymentName : undefined,
@@ -42,7 +35,7 @@ export function fooController(
     recorder: kit.events.recorder(COMPONENT),
     clock: kit.clock,
   });
-  return new Controller(kit, { name: 'foo', kind: FOOS.kind, sync, concurrency })
+  return new Controller(kit, { name: 'foo', kind: FOOS.kind, sync })
     .for(foos)
     .owns(deployments, FOOS, { orNamed });
 }

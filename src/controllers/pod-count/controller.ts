@@ -19,18 +19,13 @@ import { Announcer } from './announcer.ts';
 /** Options of `podCountController`. */
 export interface PodCountControllerOptions {
   /**
-   * Number of nodes that are labelled at the same time.
-   * @default 10
-   */
-  readonly concurrency?: number | undefined;
-  /**
    * Whether to record an event with the count for each new Pod.
    * @default false
    */
   readonly podEvents?: boolean | undefined;
 }
 
-const OPTIONS: OptionNames<PodCountControllerOptions> = { concurrency: true, podEvents: true };
+const OPTIONS: OptionNames<PodCountControllerOptions> = { podEvents: true };
 
 /** Name of the controller in managedFields and events. */
 export const COMPONENT = 'pod-count-controller';
@@ -56,7 +51,7 @@ export function podCountController(
   options: PodCountControllerOptions = {},
 ): Controller {
   checkOptions(options, OPTIONS, 'podCountController');
-  const { concurrency, podEvents = false } = options;
+  const { podEvents = false } = options;
   const { clock, log } = kit;
   const nodes = kit.informers.for(NODES);
   const pods = kit.informers.for(PODS);
@@ -86,7 +81,7 @@ export function podCountController(
     }
   };
   const sync = podCountSync({ nodes: nodes.lister, pods: pods.lister, recorder, clock });
-  return new Controller(kit, { name: 'pod-count', kind: NODES.kind, sync, concurrency })
+  return new Controller(kit, { name: 'pod-count', kind: NODES.kind, sync })
     .for(nodes)
     .source(recount);
 }

@@ -22,7 +22,6 @@ import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/values.ts';
 import { done, requeueAfter, TerminalError } from '../../workqueue/outcome.ts';
 import type { Outcome } from '../../workqueue/outcome.ts';
-import type { NamespacedControllerOptions } from '../options.ts';
 import { COMPONENT, deploymentName, FINALIZER, problemOf, serviceName } from './children.ts';
 import { standardTasks } from './standard-tasks.ts';
 import type { TaskCaches } from './standard-tasks.ts';
@@ -31,7 +30,7 @@ import { checkTasks, runCreateHooks, runDeleteHooks, TaskError } from './task.ts
 import type { Progress, Task } from './task.ts';
 
 /** Options of `webAppController`. */
-export interface WebAppControllerOptions extends NamespacedControllerOptions {
+export interface WebAppControllerOptions {
   /**
    * Returns the tasks of a WebApp, in order.
    * @default standardTasks: Deployment, Service, rollout
@@ -39,11 +38,7 @@ export interface WebAppControllerOptions extends NamespacedControllerOptions {
   readonly tasks?: ((caches: TaskCaches) => readonly Task[]) | undefined;
 }
 
-const OPTIONS: OptionNames<WebAppControllerOptions> = {
-  namespaces: true,
-  concurrency: true,
-  tasks: true,
-};
+const OPTIONS: OptionNames<WebAppControllerOptions> = { tasks: true };
 
 /**
  * Runs the tasks of every WebApp, and deletes what they created when the WebApp is deleted.
@@ -55,10 +50,10 @@ export function webAppController(
   options: WebAppControllerOptions = {},
 ): Controller {
   checkOptions(options, OPTIONS, 'webAppController');
-  const { namespaces, concurrency, tasks: tasksOf = standardTasks } = options;
-  const webapps = kit.informers.for(WEB_APPS, { namespaces });
-  const deployments = kit.informers.for(DEPLOYMENTS, { namespaces });
-  const services = kit.informers.for(SERVICES, { namespaces });
+  const { tasks: tasksOf = standardTasks } = options;
+  const webapps = kit.informers.for(WEB_APPS);
+  const deployments = kit.informers.for(DEPLOYMENTS);
+  const services = kit.informers.for(SERVICES);
   const tasks = tasksOf({ deployments: deployments.lister, services: services.lister });
   checkTasks(tasks);
   const sync = webAppSync({
@@ -68,7 +63,7 @@ export function webAppController(
     recorder: kit.events.recorder(COMPONENT),
     clock: kit.clock,
   });
-  return new Controller(kit, { name: 'webapp', kind: WEB_APPS.kind, sync, concurrency })
+  return new Controller(kit, { name: 'webapp', kind: WEB_APPS.kind, sync })
     .for(webapps)
     .owns(deployments, WEB_APPS, {
       orNamed: mapByName(webapps, 'deployment', deploymentName),

@@ -64,6 +64,15 @@ test('returns the same informer for the same objects', () => {
   assert.equal(others[1]!.name, 'things.test.example in demo');
 });
 
+test('has the namespaces of the set, unless a request has its own', () => {
+  const { client } = newFixture();
+  const set = new InformerSet(client, { namespaces: ['a', 'b'] });
+  assert.equal(set.for(THINGS), set.for(THINGS, { namespaces: ['b', 'a'] }));
+  assert.equal(set.for(THINGS, { namespace: 'c' }).name, 'things.test.example in c');
+  assert.equal(set.for(THINGS, { namespaces: [] }).name, 'things.test.example');
+  assert.equal(set.for({ ...GADGETS, namespaced: false }).name, 'gadgets.test.example');
+});
+
 test('rejects another transform for the same objects', () => {
   const { set } = newFixture();
   const transform = (object: Thing) => object;

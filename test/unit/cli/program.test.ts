@@ -16,6 +16,7 @@ import { loadBuilders, programCommand } from '../../../src/cli/program.ts';
 import type { ProgramOptions } from '../../../src/cli/program.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { Controller } from '../../../src/manager/controller.ts';
+import type { ControllerKit } from '../../../src/manager/run-controllers.ts';
 import { done } from '../../../src/workqueue/outcome.ts';
 
 const FLAGS = {
@@ -24,9 +25,9 @@ const FLAGS = {
 };
 
 /** A program that greets each Namespace. */
-function greeter(): { program: ProgramOptions; greetings: string[]; settings: object[] } {
+function greeter(): { program: ProgramOptions; greetings: string[]; kits: ControllerKit[] } {
   const greetings: string[] = [];
-  const settings: object[] = [];
+  const kits: ControllerKit[] = [];
   const program: ProgramOptions<typeof FLAGS> = {
     name: 'greeter',
     version: '1.2.3',
@@ -35,8 +36,8 @@ function greeter(): { program: ProgramOptions; greetings: string[]; settings: ob
     controllers: {
       greetings: {
         resource: NAMESPACES,
-        build: (kit, { flags, ...others }) => {
-          settings.push(others);
+        build: (kit, flags) => {
+          kits.push(kit, kit.forCluster('b', kit.client));
           const namespaces = kit.informers.for(NAMESPACES);
           const recorder = kit.events.recorder('greeter');
           const other = new Controller(kit, {
@@ -74,7 +75,7 @@ function greeter(): { program: ProgramOptions; greetings: string[]; settings: ob
       }),
     ],
   };
-  return { program, greetings, settings };
+  return { program, greetings, kits };
 }
 
 async function run(
@@ -140,7 +141,7 @@ describe('A program of a user', () => {
   it('runs its controllers, with its name in the Lease and the User-Agent', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'program-'));
     const server = new ApiServer();
-    const { program, greetings, settings } = greeter();
+    const { program, greetings, kits } = greeter();
     try {
       const kubeconfig = join(folder, 'kubeconfig');
       const listening = await server.listen();
@@ -159,7 +160,10 @@ describe('A program of a user', () => {
       assert.equal(code, 0, output);
       assert.ok(greetings.includes('Hi default 3'), greetings.join());
       assert.ok(greetings.includes('other default'), greetings.join());
-      assert.deepEqual(settings, [{ namespaces: [], concurrency: 4 }]);
+      assert.deepEqual(
+        kits.map(({ concurrency }) => concurrency),
+        [4, 4],
+      );
       const agents = server.requests.recent.map(({ userAgent }) => userAgent);
       assert.deepEqual(
         agents.filter((agent) => !agent.startsWith('greeter/1.2.3 ')),

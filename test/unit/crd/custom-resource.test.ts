@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Draft } from '../../../src/api/object.ts';
 import { customResource } from '../../../src/crd/custom-resource.ts';
-import type { Infer } from '../../../src/crd/custom-resource.ts';
+import type { Infer, PrinterColumn } from '../../../src/crd/custom-resource.ts';
 import * as s from '../../../src/crd/schema.ts';
 
 const SPEC = s.object({
@@ -75,6 +75,28 @@ test('the types of specs and objects are inferred from the schema', () => {
   s.list(s.object({ name: s.string() }), { mapKeys: ['port'] });
   // @ts-expect-error a default is one of the values.
   s.enumeration(['On', 'Off'], { default: 'Maybe' });
+});
+
+test('a kind with conditions has the columns Ready and Age after its own', () => {
+  const columnsOf = (columns?: PrinterColumn[]) => {
+    const status = s.status({ phase: s.optional(s.string()) });
+    const kind = customResource({
+      ...names,
+      version: 'v1',
+      spec: SPEC,
+      status,
+      ...(columns && { columns }),
+    });
+    const [version] = kind.definition.spec.versions;
+    return version?.additionalPrinterColumns?.map(({ name, jsonPath }) => `${name} ${jsonPath}`);
+  };
+  const ready = 'Ready .status.conditions[?(@.type=="Ready")].status';
+  const age = 'Age .metadata.creationTimestamp';
+  const phase = { name: 'Phase', type: 'string', jsonPath: '.status.phase' } as const;
+  assert.deepEqual(columnsOf(), [ready, age]);
+  assert.deepEqual(columnsOf([phase]), ['Phase .status.phase', ready, age]);
+  const own = { ...phase, name: 'Ready' };
+  assert.deepEqual(columnsOf([own]), ['Ready .status.phase', age]);
 });
 
 test('a kind has the names, subresources and columns of its options', () => {

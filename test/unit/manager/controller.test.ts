@@ -329,6 +329,41 @@ describe('a controller', () => {
     await running;
   });
 
+  it('has the concurrency of its kit, unless its options have another', async () => {
+    for (const [option, expected] of [
+      [undefined, 2],
+      [3, 3],
+    ] as const) {
+      let running = 0;
+      let most = 0;
+      const controller = new Controller(
+        { client, clock, log: log.log, concurrency: 2 },
+        {
+          name: 'test',
+          kind: PODS.kind,
+          concurrency: option,
+          sync: async (_, { signal }) => {
+            running += 1;
+            most = Math.max(most, running);
+            await clock.sleep(1000, signal);
+            running -= 1;
+            return done();
+          },
+        },
+      ).source(async (queue, signal) => {
+        for (const name of ['1', '2', '3', '4']) queue.add(objectKey('a', name));
+        await clock.sleep(60_000, signal);
+      });
+      const abort = new AbortController();
+      const ended = controller.run(abort.signal);
+      await clock.advance(10_000);
+      assert.equal(most, expected);
+      abort.abort();
+      await clock.advance(1000);
+      await ended;
+    }
+  });
+
   it('syncs keys that a source adds, with their causes', async () => {
     const informers = new InformerSet(client, { clock });
     const runs: string[] = [];

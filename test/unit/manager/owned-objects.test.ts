@@ -9,6 +9,7 @@ import type { SharedInformer } from '../../../src/cache/shared-informer.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { OwnedObjects } from '../../../src/manager/owned-objects.ts';
 import type { OwnedDraft, OwnedKindOptions } from '../../../src/manager/owned-objects.ts';
+import { SyncError } from '../../../src/workqueue/outcome.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import type { Logger } from '../../../src/util/logger.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
@@ -168,11 +169,14 @@ describe('Owned objects', () => {
     );
   });
 
-  it('of a kind that is not updated are only created', async () => {
-    const owned = new OwnedObjects(SERVICES, 'shop-controller').add(jobs, { update: false });
-    await ensure(owned, job('b', 'busybox'));
+  it('of a kind that is not updated are only created, by default Jobs', async () => {
+    const owned = new OwnedObjects(SERVICES, 'shop-controller')
+      .add(jobs)
+      .add(configMaps, { update: false });
+    await ensure(owned, configMap('a', { x: '1' }), job('b', 'busybox'));
     writes.length = 0;
-    assert.deepEqual(await ensure(owned, job('b', 'alpine')), ['unchanged']);
+    const changed = [configMap('a', { x: '2' }), job('b', 'alpine')];
+    assert.deepEqual(await ensure(owned, ...changed), ['unchanged', 'unchanged']);
     assert.deepEqual(writes, []);
   });
 
@@ -180,13 +184,17 @@ describe('Owned objects', () => {
     const metadata = { namespace: NAMESPACE, name: 'a', labels: { app: 'shop' } };
     await client.create(CONFIG_MAPS, { ...configMap('a', {}), metadata });
     const desired = configMap('a', { x: '1' });
-    assert.deepEqual(await ensure(ownedBy(), desired), ['nameCollision']);
+    const isCollision = (error: unknown) =>
+      error instanceof SyncError && error.reason === 'ErrResourceExists';
+    await assert.rejects(ensure(ownedBy(), desired, configMap('b', {})), isCollision);
+    // The other objects are ensured.
+    await live('b');
     const rejecting = ownedBy({ adopt: ({ metadata }) => metadata.labels?.['app'] === 'store' });
-    assert.deepEqual(await ensure(rejecting, desired), ['nameCollision']);
+    await assert.rejects(ensure(rejecting, desired), isCollision);
     const adopting = ownedBy({ adopt: ({ metadata }) => metadata.labels?.['app'] === 'shop' });
     const { name } = owner.metadata;
     await client.delete(SERVICES, { namespace: NAMESPACE, name });
-    assert.deepEqual(await ensure(adopting, desired), ['nameCollision']);
+    await assert.rejects(ensure(adopting, desired), isCollision);
     const { apiVersion, kind, spec } = owner;
     const draft = { metadata: { namespace: NAMESPACE, name }, spec: { ports: spec?.ports ?? [] } };
     owner = await client.create(SERVICES, { apiVersion, kind, ...draft });

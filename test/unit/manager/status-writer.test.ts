@@ -7,6 +7,7 @@ import type { Count, CountStatus } from '../../../src/api/generated/count.ts';
 import { timestamp } from '../../../src/api/conditions.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import { withReadiness } from '../../../src/api/readiness.ts';
+import type { Readiness } from '../../../src/api/readiness.ts';
 import { groupResourceOf } from '../../../src/api/resource.ts';
 import type { Resource } from '../../../src/api/resource.ts';
 import { StatusWriter } from '../../../src/manager/status-writer.ts';
@@ -216,6 +217,29 @@ test('report computes observedGeneration and conditions from a readiness, and ke
   await bench.clock.advance(5000);
   assert.equal(await report(), false);
   assert.equal(bench.events.length, 1);
+});
+
+test('a readiness records an event when the status or reason of Ready changes', async () => {
+  const { bench, writer, live } = await setUp();
+  const report = async (readiness: Readiness, status: Partial<CountStatus>, error?: Error) =>
+    writer.report(bench.context, { object: await live(), readiness, status, error });
+  const waiting = { kind: 'reconciling', reason: 'Waiting', message: 'waits' } as const;
+  await report(waiting, { replicas: 1 });
+  await report({ ...waiting, message: 'still waits' }, { replicas: 2 });
+  await report(READY, { replicas: 3 });
+  await report({ ...READY, kind: 'stalled' }, {});
+  const error = new TerminalError('no answer');
+  await assert.rejects(report({ ...waiting, reason: 'Failed' }, {}, error), error);
+  assert.deepEqual(bench.events, [
+    'Normal Waiting: waits',
+    'Normal Done: ',
+    'Warning Done: ',
+    'Warning Failed: waits',
+  ]);
+  // Without a recorder, only the status is written.
+  const silent = new StatusWriter(COUNTS, 'test', { clock: bench.clock });
+  await silent.report(bench.context, { object: await live(), readiness: READY });
+  assert.equal(bench.events.length, 4);
 });
 
 test('a readiness does not compile for a kind without conditions', () => {

@@ -181,6 +181,8 @@ const CALLS: Readonly<Record<string, (wrong: object) => unknown>> = {
   ensureChild: (wrong) => library.ensureChild(kit as never, wrong as never),
   'OwnedObjects.add': (wrong) =>
     new library.OwnedObjects(PODS, 'test').add(informers().for(PODS), wrong),
+  objectController: (wrong) =>
+    library.objectController(kit, informers().for(PODS) as never, wrong as never),
   objectTask: (wrong) => library.objectTask(kit, informers().for(PODS), wrong as never),
   objectTimer: (wrong) => library.objectTimer(kit, informers().for(PODS), wrong as never),
   requeueAfter: (wrong) => library.requeueAfter(1, 'waits', wrong),
@@ -193,9 +195,6 @@ const CALLS: Readonly<Record<string, (wrong: object) => unknown>> = {
   listOption: (wrong) => listOption({ help: '', ...wrong }),
   textOption: (wrong) => textOption({ help: '', ...wrong }),
   metricsOf: (wrong) => metrics.metricsOf(metrics.createRegistry(), wrong),
-  atController: (wrong) => controllerExports.atController(kit, wrong),
-  countController: (wrong) => controllerExports.countController(kit, wrong),
-  fooController: (wrong) => controllerExports.fooController(kit, wrong),
   podCountController: (wrong) => controllerExports.podCountController(kit, wrong),
   webAppController: (wrong) => controllerExports.webAppController(kit, wrong),
   childTask: (wrong) => controllerExports.childTask(wrong as never),

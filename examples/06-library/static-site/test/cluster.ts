@@ -1,10 +1,11 @@
 import { globSync, readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { HttpClient, runControllers, silentLogger } from 'crd-controller';
-import type { Controller, ControllerKit } from 'crd-controller';
+import { HttpClient, runControllers, silentLogger, withReadiness } from 'crd-controller';
+import type { Condition, ControllerKit, KubernetesObject, Resource } from 'crd-controller';
+import type { ControllerBuilder } from 'crd-controller/daemon';
 import { CUSTOM_RESOURCE_DEFINITIONS } from 'crd-controller/kinds';
-import { ApiServer, Cluster, FakeClock, TestedRole } from 'crd-controller/testing';
+import { ApiServer, Cluster, FakeClock, FakeFetch, TestedRole } from 'crd-controller/testing';
 import { parse } from 'yaml';
 
 const PROJECT = new URL('../', import.meta.url);
@@ -16,15 +17,17 @@ export function roleOf(controller: string): TestedRole {
 }
 
 /**
- * Starts an API server with the CRDs, cluster controllers, and the controllers with their role, in virtual time.
- * `restart` replaces the controllers, as a new leader does. At the end of the test they are restarted once more,
- * because the first syncs of a new leader may need other permissions, and stop.
+ * Starts an API server with the CRDs, cluster controllers, and a controller with its role, in virtual time. `service` is
+ * a stand-in for the services that the controller calls with `fetch`. `restart` replaces the controller, as a new leader
+ * does. At the end of the test it is restarted once more, because the first syncs of a new leader may need other
+ * permissions, and stops.
  */
 export async function startCluster(
   context: TestContext,
   role: TestedRole,
-  controllers: (kit: ControllerKit) => Controller[],
+  build: (kit: ControllerKit, options: { fetch: typeof fetch }) => ReturnType<ControllerBuilder>,
 ) {
+  const service = new FakeFetch();
   const clock = new FakeClock();
   const server = new ApiServer({ clock });
   const connect = (handler: typeof server.handler) =>
@@ -39,7 +42,12 @@ export async function startCluster(
   const run = () => {
     const term = new AbortController();
     const ended = runControllers(
-      { client: connect(handler), clock, freeze: true, controllers },
+      {
+        client: connect(handler),
+        clock,
+        freeze: true,
+        controllers: (kit) => [build(kit, { fetch: service.fetch })].flat(),
+      },
       term.signal,
     );
     return async () => {
@@ -48,20 +56,72 @@ export async function startCluster(
       await ended;
     };
   };
-  let stopControllers = run();
+  let stopController = run();
   const restart = async () => {
-    await stopControllers();
-    stopControllers = run();
+    await stopController();
+    stopController = run();
     await clock.advance(10_000);
   };
   context.after(async () => {
     await restart();
-    await stopControllers();
+    await stopController();
     stop.abort();
     await clock.advance(60_000);
     await running;
   });
-  return { clock, server, client, restart };
+  return {
+    clock,
+    server,
+    client,
+    service,
+    restart,
+    sampleOf: <T extends WithConditions>(resource: Resource<T>) =>
+      sampleOf(client, clock, resource),
+  };
+}
+
+interface WithConditions extends KubernetesObject {
+  status?: { conditions?: Condition[] };
+}
+
+/** Returns functions for the object of a kind in `samples/`. */
+function sampleOf<T extends WithConditions>(
+  client: HttpClient,
+  clock: FakeClock,
+  resource: Resource<T>,
+) {
+  const { kind } = resource;
+  const samples = globSync('samples/*.yaml', { cwd: fileURLToPath(PROJECT) }).map(load);
+  const draft = samples.find((sample) => sample.kind === kind);
+  if (!draft) throw new Error(`samples/ has no ${kind}`);
+  const { metadata } = draft;
+  const get = () => client.get(resource, metadata);
+  const create = (spec: object = {}) =>
+    client.create(resource, { ...draft, spec: { ...draft.spec, ...spec } });
+  return {
+    get,
+    /** Creates the object, with some fields of its spec replaced. */
+    create,
+    /** Replaces some fields of the spec. */
+    change: (spec: object) =>
+      client.patch(resource as Resource, metadata, { type: 'merge', body: { spec } }),
+    delete: () => client.delete(resource, metadata),
+    /** Returns the reason of the condition Ready after a time in milliseconds. */
+    ready: async (afterMs: number) => {
+      await clock.advance(afterMs);
+      const { status } = await get();
+      return status?.conditions?.find(({ type }) => type === 'Ready')?.reason;
+    },
+    /** Creates the object with the condition Ready, for a kind whose controller does not run in the test. */
+    createReady: async () => {
+      const { generation = 1 } = (await create()).metadata;
+      const ready = { kind: 'ready', reason: 'Test', message: '' } as const;
+      const conditions = withReadiness([], ready, generation, clock.now());
+      const body = { status: { observedGeneration: generation, conditions } };
+      const options = { subresource: 'status' };
+      await client.patch(resource as Resource, metadata, { type: 'merge', body }, options);
+    },
+  };
 }
 
 /** Returns the object in a YAML file. */

@@ -202,9 +202,9 @@ describe('manifests', () => {
 
 describe('manifests of a program with webhooks', () => {
   const V2 = { ...COUNTS, version: 'v2' };
-  const webhooks: ProgramOptions['webhooks'] = (kit, { flags }) => {
+  const webhooks: ProgramOptions['webhooks'] = (kit, flags) => {
     assert.ok(kit.client);
-    assert.equal(flags['pod-count-events'], true);
+    assert.deepEqual(flags, { 'pod-count-events': true });
     return new Webhooks()
       .validates(COUNTS, () => [])
       .defaults(COUNTS, () => undefined)

@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { TestContext } from 'node:test';
+import { isApiError } from '../../../src/api/api-error.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, EVENTS } from '../../../src/api/builtin.ts';
+import { COUNTS } from '../../../src/api/generated/count.ts';
+import type { Count } from '../../../src/api/generated/count.ts';
+import { isReady } from '../../../src/api/readiness.ts';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
+import { objectController } from '../../../src/manager/object-controller.ts';
+import type { ObjectControllerOptions } from '../../../src/manager/object-controller.ts';
+import { runControllers } from '../../../src/manager/run-controllers.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { done, requeueAfter, SyncError, TerminalError } from '../../../src/workqueue/outcome.ts';
+import { countDraft, crdOf } from '../../support/test-cluster.ts';
+
+const AT = { namespace: 'default', name: 'test-count' };
+const READY = { kind: 'ready', reason: 'Counted', message: 'all is counted' } as const;
+const FINALIZER = 'test.example/cleanup';
+
+/** Runs a controller with these options and one Count. */
+async function start(
+  context: TestContext,
+  options: Pick<ObjectControllerOptions<Count>, 'reconcile' | 'finalizer' | 'cleanUp'>,
+) {
+  const clock = new FakeClock();
+  const server = new ApiServer({ clock });
+  const client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
+  await client.create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(COUNTS));
+  const stop = new AbortController();
+  const running = runControllers(
+    {
+      client,
+      clock,
+      freeze: true,
+      controllers: (kit) => [
+        objectController(kit, kit.informers.for(COUNTS), { name: 'tally', ...options }),
+      ],
+    },
+    stop.signal,
+  );
+  context.after(async () => {
+    stop.abort();
+    await clock.advance(30_000);
+    await running;
+  });
+  await client.create(COUNTS, countDraft(AT.namespace));
+  const live = () => client.get(COUNTS, AT);
+  return {
+    clock,
+    server,
+    client,
+    live,
+    ready: async () => {
+      const ready = (await live()).status?.conditions?.find(({ type }) => type === 'Ready');
+      return `${ready?.status} ${ready?.reason}: ${ready?.message}`;
+    },
+    events: async () =>
+      (await client.list(EVENTS)).items.map(
+        ({ type, reason, source }) => `${type} ${reason} ${source?.component}`,
+      ),
+  };
+}
+
+test('reports the readiness that it returns, with an event, and requeues', async (context) => {
+  let syncs = 0;
+  const { clock, server, live, events } = await start(context, {
+    reconcile: async () => {
+      syncs += 1;
+      return { ...READY, status: { replicas: 2 }, outcome: requeueAfter(60_000) };
+    },
+  });
+  await clock.advance(10_000);
+  const { status, ...object } = await live();
+  assert.equal(status?.replicas, 2);
+  assert.ok(isReady({ ...object, status }));
+  assert.deepEqual(await events(), ['Normal Counted tally-controller']);
+  const { revision } = server;
+  const before = syncs;
+  await clock.advance(120_000);
+  assert.equal(syncs, before + 2);
+  assert.equal(server.revision, revision);
+});
+
+test('reports nothing if it returns an outcome', async (context) => {
+  const { clock, live } = await start(context, { reconcile: async () => done() });
+  await clock.advance(10_000);
+  assert.equal((await live()).status, undefined);
+});
+
+test('reports an error that it throws, and retries', async (context) => {
+  let failures = 3;
+  const { clock, ready, events } = await start(context, {
+    reconcile: async () => {
+      if (failures === 0) return READY;
+      failures -= 1;
+      throw failures === 0 ? new Error('no answer') : new SyncError('NotCounted', 'no one counts');
+    },
+  });
+  await clock.advance(10_000);
+  assert.equal(await ready(), 'True Counted: all is counted');
+  assert.deepEqual((await events()).toSorted(), [
+    'Normal Counted tally-controller',
+    'Warning NotCounted tally-controller',
+    'Warning SyncFailed tally-controller',
+  ]);
+});
+
+test('reports a TerminalError as stalled, and does not retry', async (context) => {
+  let syncs = 0;
+  const { clock, live } = await start(context, {
+    reconcile: async () => {
+      syncs += 1;
+      throw new TerminalError('the image has no name');
+    },
+  });
+  await clock.advance(600_000);
+  const conditions = (await live()).status?.conditions ?? [];
+  assert.deepEqual(
+    conditions.map(({ type, status }) => `${type}=${status}`),
+    ['Ready=False', 'Stalled=True'],
+  );
+  assert.equal(syncs, 2, 'the second one is caused by the status');
+});
+
+test('does not report failures of the API server that a retry solves', async (context) => {
+  const { clock, events, server, ready } = await start(context, {
+    reconcile: async ({ metadata }, { client, signal }) => {
+      await client.get(COUNTS, metadata, { signal });
+      return READY;
+    },
+  });
+  server.faults.failNext({ verb: 'get', resource: 'counts' }, 500, { times: 3 });
+  await clock.advance(10_000);
+  assert.match(await ready(), /^True/);
+  assert.deepEqual(await events(), ['Normal Counted tally-controller']);
+});
+
+test('reports requests that the API server rejects', async (context) => {
+  const { clock, ready } = await start(context, {
+    reconcile: async ({ metadata }, { client, signal }) => {
+      const patch = { type: 'merge', body: { spec: { count: -1 } } } as const;
+      await client.patch(COUNTS, metadata, patch, { signal });
+      return READY;
+    },
+  });
+  await clock.advance(10_000);
+  assert.match(await ready(), /^False SyncFailed: .*spec\.count/);
+});
+
+test('cleans up before the object is deleted, and reports failures of it', async (context) => {
+  const calls: string[] = [];
+  let isDown = true;
+  const { clock, client, live, ready } = await start(context, {
+    reconcile: async () => {
+      calls.push('reconcile');
+      return READY;
+    },
+    finalizer: FINALIZER,
+    cleanUp: async () => {
+      calls.push('cleanUp');
+      if (isDown) throw new SyncError('ServiceDown', 'no answer');
+    },
+  });
+  await clock.advance(10_000);
+  assert.deepEqual((await live()).metadata.finalizers, [FINALIZER]);
+  assert.ok(!calls.includes('cleanUp'));
+  await client.delete(COUNTS, AT);
+  await clock.advance(10_000);
+  assert.equal(await ready(), 'False ServiceDown: no answer');
+  isDown = false;
+  await clock.advance(60_000);
+  await assert.rejects(live(), (error) => isApiError(error, 'notFound'));
+  assert.deepEqual(new Set(calls.slice(calls.indexOf('cleanUp'))), new Set(['cleanUp']));
+});
+
+test('does not reconcile an object that is being deleted', async (context) => {
+  let syncs = 0;
+  const { clock, client } = await start(context, {
+    reconcile: async () => {
+      syncs += 1;
+      return done();
+    },
+  });
+  const body = { metadata: { finalizers: ['test.example/other'] } };
+  await client.patch(COUNTS, AT, { type: 'merge', body });
+  await clock.advance(10_000);
+  const before = syncs;
+  await client.delete(COUNTS, AT);
+  await clock.advance(10_000);
+  assert.equal(syncs, before);
+});
+
+test('a finalizer and its function require each other', () => {
+  const kit = {} as Parameters<typeof objectController>[0];
+  const informer = {} as Parameters<typeof objectController<Count>>[1];
+  const options = { name: 'tally', reconcile: async () => READY };
+  for (const one of [{ finalizer: FINALIZER }, { cleanUp: async () => undefined }]) {
+    assert.throws(() => objectController<Count>(kit, informer, { ...options, ...one }), TypeError);
+  }
+});
