@@ -129,7 +129,7 @@ export interface AdmissionOptions<O extends AdmissionOperation = AdmissionOperat
    */
   readonly failurePolicy?: 'Fail' | 'Ignore';
   /**
-   * Timeout of the call in seconds, 1 to 30. The function has a tenth less, at most one second.
+   * Timeout of the call in seconds, 1 to 30. The function has a tenth less: 250 ms to one second.
    * @default 10
    */
   readonly timeoutSeconds?: number;
