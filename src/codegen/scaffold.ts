@@ -118,12 +118,17 @@ const WEBHOOK_TEXTS: readonly TextChange[] = [
     "static-site.ts';\nimport { webhooks } from './webhooks.ts';\n\n",
   ],
   [PROGRAM, '  controllers: {', '  webhooks,\n  controllers: {'],
+  [
+    'README.md',
+    '| `src/main.ts`              |',
+    '| `src/webhooks.ts`          | defaults and validation, which the API server calls: the webhooks                                 |\n| `src/main.ts`              |',
+  ],
   ['src/dev.ts', 'ApiServer, Cluster }', 'ApiServer, Cluster, installWebhooks }'],
   ['src/dev.ts', "'./program.ts';", "'./program.ts';\nimport { webhooks } from './webhooks.ts';"],
   [
     'src/dev.ts',
-    'const kubeconfig =',
-    '// The server calls the functions in this process, without a connection.\nawait installWebhooks(server, client, webhooks);\nconst kubeconfig =',
+    "await apply('samples');",
+    "// The server calls the functions in this process, without a connection.\nawait installWebhooks(server, client, webhooks);\nawait apply('samples');",
   ],
   [
     'src/dev.ts',

@@ -23,10 +23,8 @@ import { program } from './program.ts';
 const server = new ApiServer();
 const listening = await server.listen();
 const client = new HttpClient({ handler: server.handler, server: listening.url });
-const texts = await readManifests([pathOf('deploy/crds'), pathOf('samples')]);
-for await (const result of applyManifests(client, parseManifests(texts))) {
-  if (result.kind === 'rejected') throw new Error(result.rejection.message);
-}
+await apply('deploy/crds');
+await apply('samples');
 const kubeconfig = pathOf('dev.kubeconfig');
 writeFileSync(kubeconfig, JSON.stringify(listening.kubeconfig()), { mode: 0o600 });
 process.stdout.write(
@@ -48,6 +46,14 @@ try {
   await others;
   rmSync(kubeconfig, { force: true });
   await server.close();
+}
+
+/** Applies the manifests in a folder. */
+async function apply(folder: string): Promise<void> {
+  const manifests = parseManifests(await readManifests([pathOf(folder)]));
+  for await (const result of applyManifests(client, manifests)) {
+    if (result.kind === 'rejected') throw new Error(result.rejection.message);
+  }
 }
 
 /** Returns controllers that print the status of each object of a reconciled kind when it changes. */

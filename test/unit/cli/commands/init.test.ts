@@ -156,7 +156,11 @@ test('--webhooks adds webhooks to the program, to npm start and to the Deploymen
     assert.match(read('src/webhooks.ts'), new RegExp(`GATEWAYS } from './${kinds}/gateway.ts'`));
     assert.match(read('test/webhooks.test.ts'), new RegExp(`from '../src/${kinds}/gateway.ts'`));
     assert.match(read('src/program.ts'), /^ {2}webhooks,$/m);
-    assert.match(read('src/dev.ts'), /await installWebhooks\(server, client, webhooks\)/);
+    assert.match(
+      read('src/dev.ts'),
+      /await installWebhooks\(server, client, webhooks\);\nawait apply\('samples'\)/,
+    );
+    assert.match(read('README.md'), /^\| `src\/webhooks\.ts` /m);
     const [{ ports }] = parse(read('deploy/manager/deployment.yaml')).spec.template.spec.containers;
     assert.deepEqual(ports.at(-1), { name: 'webhook', containerPort: 9443 });
     assert.equal(await run(['Route'], { add: true }), 0);
