@@ -25,11 +25,16 @@ interface Monitor {
   readonly registrations: readonly HandlerRegistration[];
   readonly stop: AbortController;
   readonly ended: Promise<void>;
+  /** Resource to monitor after this monitor has ended: another version, or a new CRD of the same name. */
+  next?: Resource;
+  /** Whether the CRD was deleted, and all objects with it. */
+  isDeleted: boolean;
 }
 
 /**
- * Metadata-only informers for all resources that the server can list, watch and delete. Built-in
- * resources are discovered at startup; informers for custom resources follow their CRDs.
+ * Informers for all resources that the server can list, watch and delete: those that other cluster
+ * controllers use, and metadata-only informers for the others. Built-in resources are discovered at
+ * startup; informers for custom resources follow the served versions of their CRDs.
  */
 export class ResourceMonitors implements Runnable {
   readonly name = 'resource-monitors';
@@ -56,10 +61,12 @@ export class ResourceMonitors implements Runnable {
     );
   }
 
-  /** Returns the resource of a kind, or undefined if it is not monitored. */
+  /** Returns the resource of a kind in this version, served or not, or undefined if the kind is not monitored. */
   resolve(apiVersion: string, kind: string): Resource | undefined {
+    const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
     for (const { resource } of this.#monitors.values()) {
-      if (resource.kind === kind && apiVersionOf(resource) === apiVersion) return resource;
+      const inVersion = { ...resource, version };
+      if (resource.kind === kind && apiVersionOf(inVersion) === apiVersion) return inVersion;
     }
     return undefined;
   }
@@ -72,13 +79,22 @@ export class ResourceMonitors implements Runnable {
     const registration = crds.addHandler({
       onAdd: (crd) => this.#follow(crd),
       onUpdate: (_, crd) => this.#follow(crd),
-      onDelete: (crd) => this.#monitors.get(crd.metadata.name)?.stop.abort(),
+      onDelete: ({ metadata }) => {
+        const monitor = this.#monitors.get(metadata.name);
+        if (!monitor) return;
+        monitor.isDeleted = true;
+        delete monitor.next;
+        monitor.stop.abort();
+      },
     });
     await this.#discover(runSignal);
     await untilAborted(runSignal);
     registration.remove();
     const monitors = [...this.#monitors.values()];
-    for (const { stop } of monitors) stop.abort();
+    for (const monitor of monitors) {
+      delete monitor.next;
+      monitor.stop.abort();
+    }
     await Promise.all(monitors.map(({ ended }) => ended));
     if (failure.signal.aborted) throw failure.signal.reason;
   }
@@ -89,7 +105,11 @@ export class ResourceMonitors implements Runnable {
       try {
         const { resources } = await discover(this.#deps.client, signal);
         for (const resource of resources) {
-          if (['list', 'watch', 'delete'].every((verb) => resource.verbs.includes(verb))) {
+          const isMonitored = this.#monitors.has(groupResourceOf(resource));
+          if (
+            !isMonitored &&
+            ['list', 'watch', 'delete'].every((verb) => resource.verbs.includes(verb))
+          ) {
             this.#monitor(resource);
           }
         }
@@ -111,6 +131,9 @@ export class ResourceMonitors implements Runnable {
       ({ type, status }) => type === 'Established' && status === 'True',
     );
     if (!version || !established) return;
+    const monitored = this.#monitors.get(crd.metadata.name);
+    const isServed = served.some(({ name }) => name === monitored?.resource.version);
+    if (isServed && !monitored?.stop.signal.aborted) return;
     this.#monitor({
       group: crd.spec.group,
       version: version.name,
@@ -122,27 +145,40 @@ export class ResourceMonitors implements Runnable {
 
   #monitor(resource: Resource): void {
     const id = groupResourceOf(resource);
-    if (IGNORED.has(id) || this.#monitors.has(id)) return;
-    const { client, clock, log } = this.#deps;
+    if (IGNORED.has(id)) return;
+    const current = this.#monitors.get(id);
+    if (current) {
+      current.next = resource;
+      current.stop.abort();
+      return;
+    }
+    const { client, clock, log, informers } = this.#deps;
+    const shared = informers.informers.find(({ name }) => name === id);
     const source = listerWatcher(client, resource, {}, { metadataOnly: true });
-    const informer = new Informer(resource, source, { name: `${id} as metadata`, clock, log });
+    const informer =
+      shared ?? new Informer(resource, source, { name: `${id} as metadata`, clock, log });
     const handlers = this.#handlers.map((handlerFor) => handlerFor(resource));
     const registrations = handlers.map((handler) => informer.addHandler(handler));
     const stop = new AbortController();
     const run = async () => {
       try {
-        await informer.run(stop.signal);
+        await (shared ? untilAborted(stop.signal) : informer.run(stop.signal));
       } catch (cause) {
         this.#onFailure(cause);
       }
       this.#monitors.delete(id);
-      // The CRD was deleted, and all objects of its kind with it.
-      for (const object of informer.lister.list()) {
-        for (const handler of handlers) handler.onDelete?.(object, true);
+      const { next, isDeleted } = monitor;
+      if (isDeleted || next) {
+        // If the CRD was not deleted, the objects may still exist in another version.
+        for (const object of informer.lister.list()) {
+          for (const handler of handlers) handler.onDelete?.(object, isDeleted);
+        }
       }
+      if (next) this.#monitor(next);
     };
     for (const { synced } of registrations) synced.catch(() => undefined);
-    this.#monitors.set(id, { resource, registrations, stop, ended: run() });
+    const monitor: Monitor = { resource, registrations, stop, isDeleted: false, ended: run() };
+    this.#monitors.set(id, monitor);
   }
 }
 

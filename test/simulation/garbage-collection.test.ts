@@ -4,7 +4,7 @@ import { CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS } from '../../src/api/builtin.
 import { COUNTS } from '../../src/api/generated/count.ts';
 import type { OwnerReference } from '../../src/api/object.ts';
 import { Simulation } from '../support/simulation.ts';
-import { countCrd } from '../support/test-cluster.ts';
+import { countCrd, countDraft } from '../support/test-cluster.ts';
 
 const HOUR_MS = 3_600_000;
 const POD = { namespace: 'default', name: 'owned' };
@@ -89,6 +89,46 @@ describe('A cluster with a garbage collector', () => {
       await simulation.until('its Pods are gone', isGone, { withinMs: 10 * 60_000 });
     });
   }
+
+  it('deletes the Pods of a Count whose CRD serves another version than at the start of the collector', async () => {
+    await simulation.installCrd();
+    startCluster();
+    await simulation.pass(1000);
+    const crd = { name: 'counts.demo.mark8s.io' };
+    const [v1] = countCrd().spec.versions;
+    assert.ok(v1);
+    const rename = (...names: string[]) =>
+      simulation.client.patch(CUSTOM_RESOURCE_DEFINITIONS, crd, {
+        type: 'merge',
+        body: {
+          spec: {
+            versions: names.map((name, at) =>
+              Object.assign(structuredClone(v1), { name, storage: at === 0 }),
+            ),
+          },
+        },
+      });
+    await rename('v2', 'v1');
+    await simulation.client.patch(
+      CUSTOM_RESOURCE_DEFINITIONS,
+      crd,
+      { type: 'merge', body: { status: { storedVersions: ['v2'] } } },
+      { subresource: 'status' },
+    );
+    await rename('v2');
+    await simulation.pass(1000);
+    const { group, kind } = COUNTS;
+    const { metadata } = await simulation.client.create(
+      { ...COUNTS, version: 'v2' },
+      { ...countDraft('default'), apiVersion: `${group}/v2` },
+    );
+    const owner = { apiVersion: `${group}/v2`, kind, name: metadata.name, uid: metadata.uid };
+    await createOwned(owner);
+    await simulation.pass(1000);
+    await simulation.client.delete(CUSTOM_RESOURCE_DEFINITIONS, crd);
+    await simulation.pass(10_000);
+    assert.deepEqual(await simulation.pods(), []);
+  });
 
   it('keeps an object whose owner was never seen, while the kind of the owner is not served', async () => {
     const { stopCluster, serve } = await countWithPods();

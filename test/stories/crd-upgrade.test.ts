@@ -126,6 +126,36 @@ inTestClusters((where, create) => {
       assert.equal(errors().length, after);
     });
 
+    it('can drop a version after its objects were migrated', async () => {
+      await cluster.installCrd();
+      for (const name of ['a', 'b']) await cluster.applyCount({}, name);
+      const [v1] = crdOf(COUNTS).spec?.versions ?? [];
+      assert.ok(v1);
+      const lines: string[] = [];
+      const print = (line: string) => lines.push(line);
+      const context = { print, warn: print, signal: new AbortController().signal };
+      // Back to v1, which the other tests use.
+      for (const [old, next] of [
+        [v1, { ...v1, name: 'v2' }],
+        [{ ...v1, name: 'v2' }, v1],
+      ] as const) {
+        const drop = () => changeCrd(COUNTS, () => [next]);
+        await changeCrd(COUNTS, () => [{ ...old, storage: false }, next]);
+        await assert.rejects(drop(), /was previously a storage version/);
+        const code = await migrateIn(cluster.client, 'counts', false, context);
+        assert.equal(code, 0, lines.join('\n'));
+        await drop();
+        const { items } = await cluster.client.list({ ...COUNTS, version: next.name });
+        const counts = items.map(({ metadata, spec }) => [metadata.name, spec.count]);
+        assert.deepEqual(counts, [
+          ['a', 3],
+          ['b', 3],
+        ]);
+      }
+      for (const name of ['a', 'b'])
+        await cluster.client.delete(COUNTS, { namespace: cluster.namespace, name });
+    });
+
     // In virtual time, test/simulation/outages.test.ts covers this for Counts.
     const skip = !process.env['CONTROL_PLANE'] && 'SKIPPED: needs CONTROL_PLANE';
     it(
@@ -153,36 +183,5 @@ inTestClusters((where, create) => {
         assert.deepEqual(errors(), []);
       },
     );
-
-    it('can drop a version after its objects were migrated', async () => {
-      await cluster.installCrd();
-      for (const name of ['a', 'b']) await cluster.applyCount({}, name);
-      const [v1] = crdOf(COUNTS).spec?.versions ?? [];
-      assert.ok(v1);
-      const lines: string[] = [];
-      const print = (line: string) => lines.push(line);
-      const context = { print, warn: print, signal: new AbortController().signal };
-      // Back to v1, which the other tests use. This test is the last one, because the test that deletes the CRDs
-      // sometimes took minutes after it on a kube-apiserver.
-      for (const [old, next] of [
-        [v1, { ...v1, name: 'v2' }],
-        [{ ...v1, name: 'v2' }, v1],
-      ] as const) {
-        const drop = () => changeCrd(COUNTS, () => [next]);
-        await changeCrd(COUNTS, () => [{ ...old, storage: false }, next]);
-        await assert.rejects(drop(), /was previously a storage version/);
-        const code = await migrateIn(cluster.client, 'counts', false, context);
-        assert.equal(code, 0, lines.join('\n'));
-        await drop();
-        const { items } = await cluster.client.list({ ...COUNTS, version: next.name });
-        const counts = items.map(({ metadata, spec }) => [metadata.name, spec.count]);
-        assert.deepEqual(counts, [
-          ['a', 3],
-          ['b', 3],
-        ]);
-      }
-      for (const name of ['a', 'b'])
-        await cluster.client.delete(COUNTS, { namespace: cluster.namespace, name });
-    });
   });
 });
