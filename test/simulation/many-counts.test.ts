@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { Simulation } from '../support/simulation.ts';
 
 const MINUTE_MS = 60_000;
-const COUNTS = 500;
+const COUNTS = 250;
 
 describe(`${COUNTS} Counts that are created at once`, () => {
   it('all become ready with a Synced event and without an error; then no further requests are sent', async () => {

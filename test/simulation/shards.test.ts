@@ -7,9 +7,9 @@ import { shardOf } from '../../src/sharding/assignment.ts';
 import { Replicas } from '../support/replicas.ts';
 import type { Replica } from '../support/replicas.ts';
 
-const OBJECTS = 900;
+const OBJECTS = 450;
 /** Number of Counts that are changed while replicas join and leave. */
-const TOUCHED = 300;
+const TOUCHED = 150;
 const SHARDS = 3;
 const LEASE_MS = 15_000;
 const RETRY_MS = 2_000;

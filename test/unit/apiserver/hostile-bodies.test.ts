@@ -98,15 +98,15 @@ describe('a YAML body', () => {
     new Api().send('POST', CONFIG_MAPS, text, { 'content-type': 'application/yaml' });
 
   test('may have many keys that do not repeat', async () => {
-    const keys = Array.from({ length: 30_000 }, (_, at) => `  key-${at}: value`).join('\n');
+    const keys = Array.from({ length: 10_000 }, (_, at) => `  key-${at}: value`).join('\n');
     const body = `metadata:\n  name: a\ndata:\n${keys}\n`;
     const { status, body: stored } = await send(body);
     assert.equal(status, 201);
-    assert.equal(Object.keys(stored.data).length, 30_000);
+    assert.equal(Object.keys(stored.data).length, 10_000);
 
     const twice = await send(`${body}  key-7: other\n`);
     assert.equal(twice.body.data['key-7'], 'other');
-    assert.match(twice.headers['warning'] ?? '', /line 30004: key .*key-7.* already set in map/);
+    assert.match(twice.headers['warning'] ?? '', /line 10004: key .*key-7.* already set in map/);
   });
 
   for (const [what, text] of [

@@ -22,7 +22,7 @@ export function tag(number: number, wireType: number): Buffer {
 
 export function field(number: number, value: Value): Buffer {
   if (typeof value === 'string' || value instanceof Uint8Array) {
-    const bytes = Buffer.from(value);
+    const bytes = typeof value === 'string' ? Buffer.from(value) : value;
     return Buffer.concat([tag(number, 2), varint(BigInt(bytes.length)), bytes]);
   }
   return Buffer.concat([tag(number, 0), varint(BigInt(value))]);
