@@ -1,0 +1,365 @@
+/// <reference lib="dom" />
+/// <reference lib="dom.iterable" />
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { clusterOf } from '../../../../src/serving/page/browser/cluster.ts';
+import type { Element_ } from '../../../../src/serving/page/browser/dom.ts';
+import { leaderOf, leasesCard, roleOf } from '../../../../src/serving/page/browser/election.ts';
+import { counted, duration, percent, rate } from '../../../../src/serving/page/browser/format.ts';
+import { keyOf, toneOf } from '../../../../src/serving/page/browser/key.ts';
+import type { KeyData } from '../../../../src/serving/page/browser/key.ts';
+import { selectedKeys } from '../../../../src/serving/page/browser/keys.ts';
+import { isFailure } from '../../../../src/serving/page/browser/monitor.ts';
+import { keyCards } from '../../../../src/serving/page/browser/rankings.ts';
+import { keyText } from '../../../../src/serving/page/browser/report.ts';
+import { linkTo, linkToKey, parseRoute } from '../../../../src/serving/page/browser/route.ts';
+import { isFailedResult } from '../../../../src/serving/page/browser/table.ts';
+import type { ProcessStatus } from '../../../../src/serving/debug-pages.ts';
+import type { ClusterReport } from '../../../../src/serving/page/cluster-report.ts';
+import type { KeysReport, QueuesReport, SyncView } from '../../../../src/serving/queue-pages.ts';
+
+type Content = Element_ | string;
+
+function elements(content: readonly Content[]): Element_[] {
+  return content.flatMap((one) =>
+    typeof one === 'string' ? [] : [one, ...elements(one.children)],
+  );
+}
+
+function textOf(content: Content): string {
+  return typeof content === 'string' ? content : content.children.map(textOf).join('');
+}
+
+/** Texts of the cells of all tables, without symbols. */
+function rowsOf(content: readonly Content[]): string[][] {
+  return elements(content)
+    .filter(({ tag }) => tag === 'tbody')
+    .flatMap(({ children }) => elements(children))
+    .filter(({ tag }) => tag === 'tr')
+    .map(({ children }) => children.map((cell) => textOf(cell).replace(/^[✓▲✕○] /, '')));
+}
+
+const NOW = '2026-01-01T00:01:00Z';
+const NOW_MS = Date.parse(NOW);
+
+function statusOf(leases: readonly (readonly [lease: string, holder: string])[]): ProcessStatus {
+  const observed = { acquireTime: '2026-01-01T00:00:00Z', seenMsAgo: 5 };
+  return {
+    version: 'v1',
+    now: NOW,
+    upMs: 1,
+    informers: [],
+    election: {
+      identity: 'me',
+      leases: leases.map(([lease, holder]) => ({ ...observed, lease, holder })),
+    },
+    process: {
+      residentBytes: 1,
+      heapBytes: 1,
+      heapLimitBytes: 1,
+      cpuMs: 1,
+      loopActiveMs: 1,
+      loopIdleMs: 1,
+    },
+  };
+}
+
+describe('the role on the page', () => {
+  const { election: _, ...single } = statusOf([]);
+
+  it('is that of the Leases', () => {
+    const textOfRole = (status: ProcessStatus) => roleOf(status).text;
+    assert.equal(textOfRole(single), 'Single replica');
+    assert.equal(textOfRole(statusOf([['a', 'me']])), 'Leader');
+    assert.equal(textOfRole(statusOf([['a', 'other']])), 'Standby');
+    assert.match(roleOf(statusOf([['a', 'other']])).note, /leader other/);
+    assert.match(roleOf(statusOf([['a', '']])).note, /no leader known/);
+    const shards = statusOf([
+      ['0', 'me'],
+      ['1', 'other'],
+      ['2', 'me'],
+    ]);
+    assert.equal(textOfRole(shards), 'Owner of 2 of 3 shards');
+    assert.deepEqual(
+      rowsOf(leasesCard(shards)).map(([lease, , heldBy, since]) => [lease, heldBy, since]),
+      [
+        ['0', 'this process', '1m 0s'],
+        ['1', 'another replica', '1m 0s'],
+        ['2', 'this process', '1m 0s'],
+      ],
+    );
+    assert.deepEqual(leasesCard(single), []);
+  });
+
+  it('names a leader on a standby only', () => {
+    assert.equal(leaderOf(statusOf([['a', 'other']])), 'other');
+    assert.equal(leaderOf(statusOf([['a', 'me']])), undefined);
+    assert.equal(leaderOf(statusOf([['a', '']])), undefined);
+    const shards = [
+      ['0', 'other'],
+      ['1', 'other'],
+    ] as const;
+    assert.equal(leaderOf(statusOf(shards)), undefined);
+    assert.equal(leaderOf(single), undefined);
+  });
+});
+
+describe('the ranked keys', () => {
+  it('have the last error with its age, and whether the key recovered', () => {
+    const key = { controller: 'count', syncs: 5, startedAt: '2026-01-01T00:00:48Z' };
+    const queues: QueuesReport = {
+      controllers: [],
+      busiest: [],
+      slowest: [],
+      hottest: [],
+      failing: [
+        { ...key, key: 'ns/a', failures: 3, hasRecovered: false, error: 'refused' },
+        { ...key, key: 'ns/b', failures: 4, hasRecovered: true, error: 'timeout' },
+      ] as QueuesReport['failing'],
+    };
+    assert.deepEqual(rowsOf(keyCards(queues, NOW_MS)), [
+      ['ns/a count', '3 of 5', '12s ago refused'],
+      ['ns/b count', '4 of 5', 'recovered 12s ago timeout'],
+    ]);
+  });
+});
+
+const SYNC: SyncView = {
+  reconcileID: '0badcafe',
+  startedAt: '2026-01-01T00:00:00Z',
+  causes: [{ text: 'Count changed', times: 2, changes: [{ field: '.spec.count', before: '1' }] }],
+  omittedCauses: 3,
+  attempt: 2,
+  delayedMs: 10,
+  queuedMs: 20,
+  postponed: [{ reason: 'hot loop', times: 1, ms: 5 }],
+  calls: [
+    { verb: 'get', resource: 'pods', at: 'ns/a', afterMs: 1, ms: 2 },
+    {
+      verb: 'patch',
+      resource: 'pods',
+      at: 'ns/b',
+      code: 409,
+      error: 'conflict',
+      afterMs: 3,
+      ms: 4,
+    },
+  ],
+  omittedCalls: 1,
+  end: { tookMs: 30, result: 'error', error: 'refused', requeueAfterMs: 2000, reason: 'backoff' },
+};
+
+describe('the view of a key', () => {
+  const history = { controller: 'count', key: 'ns/a', syncs: 1, failures: 1, busyMs: 30 };
+  const state = {
+    controller: 'count',
+    state: 'delayed',
+    dueInMs: 2000,
+    history: { ...history, last: [SYNC] },
+  };
+  const dataOf = (why: object): KeyData =>
+    ({
+      why: { key: 'ns/a', controllers: [state], ...why },
+      object: undefined,
+      nowMs: NOW_MS,
+    }) as unknown as KeyData;
+  const textOfView = (data: KeyData | undefined, controller?: string) =>
+    keyOf('ns/a', controller, data).map(textOf).join('\n');
+
+  it('shows why it ran, how long it waited, its calls, its outcome, and the next sync', () => {
+    const text = textOfView(dataOf({}));
+    for (const part of [
+      'Count changed (2 times)',
+      '.spec.count1 → absent',
+      'and 3 more causes',
+      'attempt 2',
+      'Waited 10ms delayed and 20ms for a worker; hot loop: 5ms (1 time)',
+      'error; again after 2.0s (backoff)',
+      'refused',
+      'conflict',
+      'and 1 more call',
+      'in 2.0s',
+      '1 sync, 1 failed',
+    ]) {
+      assert.ok(text.includes(part), `${part} in ${text}`);
+    }
+    assert.ok(!text.includes('Lease'));
+  });
+
+  it('says who syncs a key of another replica', () => {
+    const owner = { lease: 'system/x-1', holder: 'other', isThisProcess: false };
+    const text = textOfView(dataOf({ owner }));
+    assert.match(text, /system\/x-1, held by other/);
+    assert.match(text, /in another process/);
+    const own = textOfView(dataOf({ owner: { ...owner, isThisProcess: true } }));
+    assert.match(own, /held by this process/);
+    assert.doesNotMatch(own, /another process/);
+    assert.match(textOfView(dataOf({ owner: { ...owner, holder: '' } })), /held by no process/);
+    const unknown = { why: undefined, unknown: 'Ask other', object: undefined, nowMs: 0 };
+    assert.match(textOfView(unknown), /Ask other\./);
+    assert.match(textOfView(undefined), /Loading/);
+  });
+
+  it('shows the controller of the route, or the first one', () => {
+    const controllers = [state, { ...state, controller: 'foo' }];
+    assert.match(textOfView(dataOf({ controllers })), /Controller count[^]*Also infoo/);
+    assert.match(textOfView(dataOf({ controllers }), 'foo'), /Controller foo[^]*Also incount/);
+  });
+
+  it('has the same as text', () => {
+    const [known] = dataOf({}).why?.controllers ?? [];
+    const text = keyText('ns/a', known ?? assert.fail());
+    for (const line of [
+      'count ns/a: delayed, next sync in 2.0s',
+      '  error: refused',
+      '  cause: Count changed (2 times)',
+      '    .spec.count: 1 -> absent',
+      '  call: get pods ns/a ok 2ms',
+      '  call: patch pods ns/b 409 conflict 4ms',
+    ]) {
+      assert.ok(text.split('\n').includes(line), `${line} in ${text}`);
+    }
+  });
+});
+
+describe('the list of keys', () => {
+  const row = { syncs: 0, failures: 0, busyMs: 0 };
+  const report: KeysReport = {
+    count: 4,
+    keys: [
+      { ...row, controller: 'a', key: 'ns/One', state: 'idle', startedAt: '2026-01-01T00:00:00Z' },
+      { ...row, controller: 'a', key: 'ns/two', state: 'delayed', stateMs: 5, failures: 2 },
+      { ...row, controller: 'b', key: 'ns/one', state: 'running', stateMs: 5, syncs: 9 },
+      { ...row, controller: 'b', key: 'ns/three', state: 'running', stateMs: 50 },
+    ],
+  };
+  const keysFor = (query: string) =>
+    selectedKeys(report, parseRoute(`#/keys?${query}`)).map(({ key }) => key.slice(3));
+
+  it('has filters and orders', () => {
+    assert.deepEqual(keysFor('sort=key'), ['One', 'one', 'three', 'two']);
+    assert.deepEqual(keysFor('sort=key&down=true'), ['two', 'three', 'one', 'One']);
+    assert.deepEqual(keysFor('sort=state'), ['three', 'one', 'two', 'One']);
+    assert.deepEqual(keysFor('sort=failures')[0], 'two');
+    assert.deepEqual(keysFor('sort=syncs')[0], 'one');
+    assert.deepEqual(keysFor('')[0], 'One', 'the last synced key comes first');
+    assert.deepEqual(keysFor('text=ONE&sort=key'), ['One', 'one']);
+    assert.deepEqual(keysFor('controller=b&sort=key'), ['one', 'three']);
+    assert.deepEqual(keysFor('state=running&text=thr'), ['three']);
+  });
+});
+
+describe('the view of the cluster', () => {
+  const request = { path: '/p', user: '', at: NOW };
+  const report: ClusterReport = {
+    url: 'https://x',
+    revision: 1,
+    watches: 2,
+    requests: 3,
+    objects: [
+      { resource: 'clusterroles.rbac.authorization.k8s.io', count: 73 },
+      { resource: 'pods', count: 4 },
+      { resource: 'foos.samplecontroller.k8s.io', count: 1 },
+    ],
+    recent: [
+      { ...request, verb: 'create', agent: 'kubectl/1 (x)', status: 201 },
+      { ...request, verb: 'update', agent: 'cluster-controllers', status: 409 },
+      { ...request, verb: 'get', agent: 'a', status: 404 },
+      { ...request, verb: 'watch', agent: 'a' },
+    ],
+    events: [],
+    faults: { '/debug/faults/fail-next-write': '0', '/debug/faults/cut-watches': '1' },
+  };
+  const set: string[] = [];
+  const view = (query: string, more: Partial<ClusterReport> = {}) =>
+    clusterOf(
+      { ...report, ...more },
+      parseRoute(`#/cluster?${query}`),
+      (path, value) => set.push(`${path}=${value}`),
+      () => undefined,
+    );
+
+  it('lists the kinds of users before those of the system', () => {
+    const [folded = assert.fail()] = elements(view('')).filter(({ tag }) => tag === 'details');
+    assert.match(textOf(folded), /^73 objects/);
+    assert.deepEqual(rowsOf([folded]), [['clusterroles.rbac.authorization.k8s.io', '', '73']]);
+    const [first, second] = rowsOf(view(''));
+    assert.deepEqual([first?.[0], second?.[0]], ['pods', 'foos.samplecontroller.k8s.io']);
+  });
+
+  it('selects requests', () => {
+    const shown = (query: string) =>
+      rowsOf(view(query))
+        .filter((row) => row.length === 6)
+        .map(([, verb]) => verb);
+    assert.deepEqual(shown(''), ['create']);
+    assert.deepEqual(shown('requests=all writes'), ['create', 'update']);
+    assert.deepEqual(shown('requests=failures'), ['update', 'get', 'watch']);
+    assert.deepEqual(shown('requests=all'), ['create', 'update', 'get', 'watch']);
+  });
+
+  it('sets and cancels faults', () => {
+    const press = (more: Partial<ClusterReport> = {}) => {
+      const [button] = elements(view('', more)).filter(({ tag }) => tag === 'button');
+      const { onclick } = button?.attributes ?? {};
+      if (typeof onclick === 'function') onclick(new Event('click'));
+      return button && textOf(button);
+    };
+    assert.equal(press(), 'Fail the next write');
+    const faults = { '/debug/faults/fail-next-write': '503' };
+    assert.equal(press({ faults }), 'Cancel');
+    assert.deepEqual(set, ['faults/fail-next-write=503', 'faults/fail-next-write=0']);
+    const text = view('').map(textOf).join('');
+    assert.match(text, /done 1 time[^s]/);
+    assert.match(text, /done 0 times/);
+  });
+});
+
+it('formats figures', () => {
+  assert.deepEqual(
+    [undefined, -1, 0, 0.5, 1, 999.4, 1000, 9999, 59_499, 60_000, 3_600_000, 86_400_000].map((ms) =>
+      duration(ms),
+    ),
+    ['–', '0ms', '0ms', '<1ms', '1ms', '999ms', '1.0s', '10.0s', '59s', '1m 0s', '1h 0m', '1d 0h'],
+  );
+  assert.deepEqual(
+    [rate(0), rate(0.001), rate(0.5), rate(12.34), rate(123.4), rate(undefined)],
+    ['0', '<0.01', '0.50', '12.3', '123', '–'],
+  );
+  assert.deepEqual([percent(0.126), percent(undefined)], ['13 %', '–']);
+  assert.deepEqual([counted(1, 'key'), counted(2, 'key')], ['1 key', '2 keys']);
+});
+
+it('tells failures and problems from success', () => {
+  assert.deepEqual(['200', '302', '404', '500', '<error>'].map(isFailure), [
+    false,
+    false,
+    true,
+    true,
+    true,
+  ]);
+  assert.deepEqual(
+    ['done', 'requeueAfter', 'error', 'terminalError', 'panic', undefined].map(isFailedResult),
+    [false, false, true, true, true, false],
+  );
+  assert.deepEqual(
+    [
+      ['Ready', 'True'],
+      ['Ready', 'False'],
+      ['Stalled', 'True'],
+      ['Stalled', 'False'],
+      ['Ready', 'Unknown'],
+    ].map(([type = '', status = '']) => toneOf({ type, status })),
+    ['good', 'warning', 'warning', 'good', 'neutral'],
+  );
+});
+
+it('keeps the view and its filters in the fragment', () => {
+  const link = linkToKey('count', 'ns/a b&c');
+  assert.deepEqual(parseRoute(link), {
+    view: 'key',
+    query: { controller: 'count', key: 'ns/a b&c' },
+  });
+  assert.equal(linkTo('keys', { text: '', state: undefined }), '#/keys');
+  assert.deepEqual(parseRoute(''), { view: '', query: {} });
+});
