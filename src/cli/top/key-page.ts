@@ -4,12 +4,12 @@ import { formatPostponement } from '../../manager/sync-log.ts';
 import { formatCause } from '../../workqueue/queue-item.ts';
 import type { Cause } from '../../workqueue/queue-item.ts';
 import type { Span, Style } from './grid.ts';
-import type { KeyStatus } from './snapshot.ts';
+import type { KeyReport, KeyStatus } from './snapshot.ts';
 import { resultStyle } from './tables.ts';
 import { duration, printable, wrap } from './text.ts';
 
-/** Data of the page of a key: its state in each controller, or why there is none. */
-export type KeyData = { readonly found: readonly KeyStatus[] } | { readonly error: string };
+/** Data of the page of a key, or why there is none. */
+export type KeyData = KeyReport | { readonly controllers?: undefined; readonly error: string };
 
 /** Width of the labels. */
 const LABEL = 10;
@@ -17,23 +17,35 @@ const LABEL = 10;
 /** Returns the page of a key: its state, and its last syncs, the newest first. */
 export function keyPage(data: KeyData | undefined, width: number): Span[][] {
   if (!data) return [[{ text: 'Loading ...', style: 'faint' }]];
-  if ('error' in data) return [[{ text: data.error, style: 'alarm' }]];
-  if (data.found.length === 0) {
-    const text = 'It is not queued, and none of the remembered syncs is of this key.';
-    return [[{ text, style: 'warning' }]];
+  if (!data.controllers) return [[{ text: data.error, style: 'alarm' }]];
+  const { controllers, owner, error = 'No sync of it is remembered' } = data;
+  if (controllers.length === 0) {
+    return wrap(`${error}.`, width).map((text) => [{ text, style: 'warning' }]);
   }
-  return data.found.flatMap((status, at) => [
-    ...(at > 0 ? [[]] : []),
-    ...statusLines(status, width),
-  ]);
+  return controllers.flatMap((status, at) => {
+    const lines = statusLines(status, owner, width);
+    if (at > 0) lines.unshift([]);
+    return lines;
+  });
 }
 
-function statusLines(status: KeyStatus, width: number): Span[][] {
+function statusLines(status: KeyStatus, owner: KeyReport['owner'], width: number): Span[][] {
   const { controller, causes = [], hotLoop, history } = status;
   const lines = [
     ...field('QUEUE', controller, width, 'heading'),
     ...field('STATE', stateOf(status), width, status.state === 'running' ? 'good' : 'plain'),
   ];
+  if (owner) {
+    const holder = owner.isThisProcess ? 'this process' : owner.holder || 'no process';
+    lines.push(
+      ...field(
+        'LEASE',
+        `${owner.lease}, held by ${holder}`,
+        width,
+        owner.isThisProcess ? 'plain' : 'warning',
+      ),
+    );
+  }
   // The causes of a running sync are those of the last sync below.
   if (status.state !== 'running') lines.push(...causeLines('WHY', causes, width));
   if (hotLoop) {

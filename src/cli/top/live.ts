@@ -178,7 +178,7 @@ class LiveView {
     const key = async () => {
       if (id.kind !== 'key') return;
       try {
-        this.#key = { page: id, data: { found: await fetchKey(address, id, end) } };
+        this.#key = { page: id, data: await fetchKey(address, id, end) };
       } catch (error) {
         // The last data stays on the screen; the head shows that the daemon does not respond.
         this.#key = { page: id, data: known ?? { error: messageOf(error) } };

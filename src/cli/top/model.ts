@@ -101,9 +101,11 @@ function valueOf(cell: Cell): number | undefined {
   return typeof cell === 'string' ? undefined : cell.value;
 }
 
-/** Returns the table with the selected row. */
+/** Returns the table with the selected row: the one that the user chose, or the first one that has a row. */
 export function focusedTable(tables: readonly Table[], { focus }: PageState): Table | undefined {
-  return tables.find(({ id }) => id === focus) ?? tables[0];
+  return (
+    tables.find(({ id }) => id === focus) ?? tables.find(({ rows }) => rows.length > 0) ?? tables[0]
+  );
 }
 
 /** Returns the position of the selected row; -1 if the table is empty. */

@@ -1,4 +1,5 @@
 import type { ProcessStatus } from '../../serving/debug-pages.ts';
+import type { KeyOwner } from '../../serving/queue-pages.ts';
 import { Exposition } from '../../util/exposition.ts';
 import type { Cause } from '../../workqueue/queue-item.ts';
 import type { KeyHistory } from '../../manager/sync-history.ts';
@@ -67,6 +68,14 @@ export interface KeyStatus {
   readonly history?: KeyHistory;
 }
 
+/** The page `/debug/why`: the state of a key in each controller that knows it, or why there is none. */
+export interface KeyReport {
+  readonly controllers: readonly KeyStatus[];
+  readonly owner?: KeyOwner;
+  /** Present if no controller knows the key. */
+  readonly error?: string;
+}
+
 /** Timeout of the requests, in milliseconds. */
 const TIMEOUT_MS = 5000;
 
@@ -81,13 +90,13 @@ export async function fetchSnapshot(
   signal: AbortSignal,
 ): Promise<DaemonSnapshot> {
   const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-  const get = (path: string, { mayBeMissing = false } = {}) =>
-    text(address, path, within, mayBeMissing);
+  const get = async (path: string, mayBeMissing = false) =>
+    (await request(address, path, within, mayBeMissing)).text();
   const [status, queues, metrics] = await Promise.all([
     get('/debug/status'),
     get('/debug/queues'),
     // A program without metrics has no such page.
-    get('/metrics', { mayBeMissing: true }),
+    get('/metrics', true),
   ]);
   return {
     atMs: now(),
@@ -107,13 +116,15 @@ export async function fetchKey(
   address: string,
   { key, controller }: { readonly key: string; readonly controller?: string | undefined },
   signal: AbortSignal,
-): Promise<readonly KeyStatus[]> {
+): Promise<KeyReport> {
   const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const query = new URLSearchParams({ key, ...(controller !== undefined && { controller }) });
   const path = `/debug/why?${query.toString()}`;
-  const body = await text(address, path, within, true);
-  if (body === '') return [];
-  return page<{ readonly controllers: readonly KeyStatus[] }>(body, ['controllers']).controllers;
+  const response = await request(address, path, within, true);
+  const body = await response.text();
+  if (response.status !== 404) return page<KeyReport>(body, ['controllers']);
+  const { error } = page<Pick<KeyReport, 'error'>>(body, []);
+  return { controllers: [], ...(error !== undefined && { error }) };
 }
 
 /** Parses a page that has `lists`; other pages are not from a daemon. */
@@ -127,24 +138,22 @@ function page<P>(text: string, lists: readonly (keyof P)[]): P {
   throw new Error('it does not serve the debug pages that top reads, or it has another version');
 }
 
-async function text(
+/** Returns a successful response, or one with status 404 if the page may be missing. */
+async function request(
   address: string,
   path: string,
   signal: AbortSignal,
   mayBeMissing: boolean,
-): Promise<string> {
+): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(`http://${address}${path}`, { signal });
   } catch (cause) {
     throw new Error(reasonOf(cause), { cause });
   }
-  if (!response.ok) {
-    await response.body?.cancel();
-    if (mayBeMissing && response.status === 404) return '';
-    throw new Error(`it responded with ${response.status} to ${path}`);
-  }
-  return response.text();
+  if (response.ok || (mayBeMissing && response.status === 404)) return response;
+  await response.body?.cancel();
+  throw new Error(`it responded with ${response.status} to ${path}`);
 }
 
 /** Returns the cause that `fetch` hides. */

@@ -80,6 +80,10 @@ describe('selection', () => {
     assert.equal(it.press('pageUp', 'pageDown', 'pageUp').selected, 'queues/count');
   });
 
+  it('selects a row of the first table that has any', () => {
+    assert.equal(ui([table('empty', {}), KEYS]).selected, 'keys/a');
+  });
+
   it('moves between tables with Tab, which wraps', () => {
     const it = ui();
     assert.equal(it.press('tab', 'tab').selected, 'keys/a');

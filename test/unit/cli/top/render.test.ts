@@ -253,17 +253,20 @@ describe('renderScreen', () => {
     const last = [sync('aaaaaaaa', 'done'), sync('bbbbbbbb', 'error')];
     const history = { controller: 'count', key: KEY, syncs: 9, failures: 1, busyMs: 90, last };
     const key: KeyData = {
-      found: [{ controller: 'count', state: 'delayed', dueInMs: 900, causes: [], history }],
+      controllers: [{ controller: 'count', state: 'delayed', dueInMs: 900, causes: [], history }],
+      owner: { lease: 'system/x-1', holder: 'other', isThisProcess: false },
     };
     const text = screen({}, ['w', 'q', '/', 'x', 'enter'], { key }).join('\n');
     assert.match(text, /STATE +delayed, due in 900ms\n/);
+    assert.match(text, /LEASE +system\/x-1, held by other\n/);
     assert.match(text, /SYNCS +9, of which 1 failed; 90ms in total/);
     assert.match(text, /error  12ms  attempt 2  bbbbbbbb\n +why +Count q\/x changed: \.spec\n/);
     assert.match(text, /waited +delayed 100ms, queued 3ms, hot loop: 1s\n/);
     assert.match(text, /calls +create pods q\/x-0 403 forbidden 4ms\n +\.\.\. and 2 more\n/);
     assert.match(text, /error +quota exceeded\n +next +in 1s\n/);
     assert.ok(text.indexOf('bbbbbbbb') < text.indexOf('aaaaaaaa'), 'the newest is first');
-    assert.match(screen({}, ['w', 'x', 'enter'], { key: { found: [] } }).join('\n'), /not queued/);
+    const unknown: KeyData = { controllers: [], error: 'Ask other' };
+    assert.match(screen({}, ['w', 'x', 'enter'], { key: unknown }).join('\n'), /Ask other\./);
     assert.match(screen({}, ['w', 'x', 'enter']).join('\n'), /Loading/);
   });
 

@@ -2,14 +2,15 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { fetchSnapshot } from '../../../../src/cli/top/snapshot.ts';
+import { fetchKey, fetchSnapshot } from '../../../../src/cli/top/snapshot.ts';
 import { snapshotOf } from './snapshots.ts';
 
 describe('a fetchSnapshot at a daemon', () => {
   const answers = new Map<string, string>();
+  let missing: string | undefined;
   const server = createServer((request, response) => {
     const body = answers.get(request.url ?? '');
-    response.writeHead(body === undefined ? 404 : 200).end(body);
+    response.writeHead(body === undefined ? 404 : 200).end(body ?? missing);
   });
   let address: string;
 
@@ -40,6 +41,17 @@ describe('a fetchSnapshot at a daemon', () => {
     const seen = await ask();
     assert.deepEqual([seen.atMs, seen.status, seen.queues], [7, status, queues]);
     assert.equal(seen.metrics.value('a'), 1);
+  });
+
+  it('reads a key, or why the daemon does not know it', async () => {
+    const read = (key: string) => fetchKey(address, { key }, new AbortController().signal);
+    const owner = { lease: 'system/x-1', holder: 'other', isThisProcess: false };
+    answers.set('/debug/why?key=a', JSON.stringify({ controllers: [], owner }));
+    assert.deepEqual(await read('a'), { controllers: [], owner });
+    missing = '{"error":"Ask other"}';
+    assert.deepEqual(await read('b'), { controllers: [], error: 'Ask other' });
+    missing = '404 page not found';
+    await assert.rejects(read('b'), /does not serve the debug pages/);
   });
 
   it('reports a refused connection', async () => {

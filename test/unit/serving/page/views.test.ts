@@ -5,7 +5,13 @@ import { describe, it } from 'node:test';
 import { clusterOf } from '../../../../src/serving/page/browser/cluster.ts';
 import type { Element_ } from '../../../../src/serving/page/browser/dom.ts';
 import { leaderOf, leasesCard, roleOf } from '../../../../src/serving/page/browser/election.ts';
-import { counted, duration, percent, rate } from '../../../../src/serving/page/browser/format.ts';
+import {
+  counted,
+  duration,
+  percent,
+  rate,
+  timeOfDay,
+} from '../../../../src/serving/page/browser/format.ts';
 import { keyOf, toneOf } from '../../../../src/serving/page/browser/key.ts';
 import type { KeyData } from '../../../../src/serving/page/browser/key.ts';
 import { selectedKeys } from '../../../../src/serving/page/browser/keys.ts';
@@ -14,6 +20,7 @@ import { keyCards } from '../../../../src/serving/page/browser/rankings.ts';
 import { keyText } from '../../../../src/serving/page/browser/report.ts';
 import { linkTo, linkToKey, parseRoute } from '../../../../src/serving/page/browser/route.ts';
 import { isFailedResult } from '../../../../src/serving/page/browser/table.ts';
+import { objectKey } from '../../../../src/api/object-key.ts';
 import type { ProcessStatus } from '../../../../src/serving/debug-pages.ts';
 import type { ClusterReport } from '../../../../src/serving/page/cluster-report.ts';
 import type { KeysReport, QueuesReport, SyncView } from '../../../../src/serving/queue-pages.ts';
@@ -70,6 +77,7 @@ describe('the role on the page', () => {
   it('is that of the Leases', () => {
     const textOfRole = (status: ProcessStatus) => roleOf(status).text;
     assert.equal(textOfRole(single), 'Single replica');
+    assert.equal(roleOf(single).note, 'No leader election');
     assert.equal(textOfRole(statusOf([['a', 'me']])), 'Leader');
     assert.equal(textOfRole(statusOf([['a', 'other']])), 'Standby');
     assert.match(roleOf(statusOf([['a', 'other']])).note, /leader other/);
@@ -81,11 +89,11 @@ describe('the role on the page', () => {
     ]);
     assert.equal(textOfRole(shards), 'Owner of 2 of 3 shards');
     assert.deepEqual(
-      rowsOf(leasesCard(shards)).map(([lease, , heldBy, since]) => [lease, heldBy, since]),
+      rowsOf(leasesCard(shards)).map((row) => row.toSpliced(1, 1)),
       [
-        ['0', 'this process', '1m 0s'],
-        ['1', 'another replica', '1m 0s'],
-        ['2', 'this process', '1m 0s'],
+        ['0', 'this process', '1m 0s', '5ms ago'],
+        ['1', 'another replica', '1m 0s', '5ms ago'],
+        ['2', 'this process', '1m 0s', '5ms ago'],
       ],
     );
     assert.deepEqual(leasesCard(single), []);
@@ -111,7 +119,14 @@ describe('the ranked keys', () => {
       controllers: [],
       busiest: [],
       slowest: [],
-      hottest: [],
+      hottest: [
+        {
+          ...key,
+          key: objectKey('ns', 'a'),
+          syncsPerMinute: 12.34,
+          causes: [{ text: 'Count changed', times: 2 }],
+        },
+      ],
       failing: [
         { ...key, key: 'ns/a', failures: 3, hasRecovered: false, error: 'refused' },
         { ...key, key: 'ns/b', failures: 4, hasRecovered: true, error: 'timeout' },
@@ -120,6 +135,7 @@ describe('the ranked keys', () => {
     assert.deepEqual(rowsOf(keyCards(queues, NOW_MS)), [
       ['ns/a count', '3 of 5', '12s ago refused'],
       ['ns/b count', '4 of 5', 'recovered 12s ago timeout'],
+      ['ns/a count', '12.3', 'Count changed (2 times)'],
     ]);
   });
 });
@@ -172,7 +188,7 @@ describe('the view of a key', () => {
       'Count changed (2 times)',
       '.spec.count1 → absent',
       'and 3 more causes',
-      'attempt 2',
+      '✕ error 30ms, attempt 2',
       'Waited 10ms delayed and 20ms for a worker; hot loop: 5ms (1 time)',
       'error; again after 2.0s (backoff)',
       'refused',
@@ -280,7 +296,7 @@ describe('the view of the cluster', () => {
     );
 
   it('lists the kinds of users before those of the system', () => {
-    const [folded = assert.fail()] = elements(view('')).filter(({ tag }) => tag === 'details');
+    const folded = elements(view('')).find(({ tag }) => tag === 'details') ?? assert.fail();
     assert.match(textOf(folded), /^73 objects/);
     assert.deepEqual(rowsOf([folded]), [['clusterroles.rbac.authorization.k8s.io', '', '73']]);
     const [first, second] = rowsOf(view(''));
@@ -292,6 +308,7 @@ describe('the view of the cluster', () => {
       rowsOf(view(query))
         .filter((row) => row.length === 6)
         .map(([, verb]) => verb);
+    assert.deepEqual(rowsOf(view('')).at(-1)?.slice(1), ['create', '/p', '–', 'kubectl/1', '201']);
     assert.deepEqual(shown(''), ['create']);
     assert.deepEqual(shown('requests=all writes'), ['create', 'update']);
     assert.deepEqual(shown('requests=failures'), ['update', 'get', 'watch']);
@@ -300,7 +317,7 @@ describe('the view of the cluster', () => {
 
   it('sets and cancels faults', () => {
     const press = (more: Partial<ClusterReport> = {}) => {
-      const [button] = elements(view('', more)).filter(({ tag }) => tag === 'button');
+      const button = elements(view('', more)).find(({ tag }) => tag === 'button');
       const { onclick } = button?.attributes ?? {};
       if (typeof onclick === 'function') onclick(new Event('click'));
       return button && textOf(button);
@@ -309,6 +326,7 @@ describe('the view of the cluster', () => {
     const faults = { '/debug/faults/fail-next-write': '503' };
     assert.equal(press({ faults }), 'Cancel');
     assert.deepEqual(set, ['faults/fail-next-write=503', 'faults/fail-next-write=0']);
+    assert.match(view('', { faults }).map(textOf).join(''), /waiting for a write/);
     const text = view('').map(textOf).join('');
     assert.match(text, /done 1 time[^s]/);
     assert.match(text, /done 0 times/);
@@ -328,6 +346,12 @@ it('formats figures', () => {
   );
   assert.deepEqual([percent(0.126), percent(undefined)], ['13 %', '–']);
   assert.deepEqual([counted(1, 'key'), counted(2, 'key')], ['1 key', '2 keys']);
+});
+
+it('shows times of day with two digits and milliseconds', () => {
+  const local = new Date(2026, 0, 2, 3, 4, 5, 6);
+  assert.equal(timeOfDay(local.toISOString()), '03:04:05.006');
+  assert.equal(timeOfDay('soon'), 'soon');
 });
 
 it('tells failures and problems from success', () => {
