@@ -145,15 +145,16 @@ function buildJob(
   const template = structuredClone(cron.spec?.jobTemplate ?? {}) as Pick<Job, 'spec'> & {
     metadata?: Partial<Job['metadata']>;
   };
+  const { labels, annotations } = template.metadata ?? {};
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: {
-      ...template.metadata,
+      ...(labels && { labels }),
       name: `${name}-${Math.floor(scheduledMs / 60_000)}`,
       namespace,
       annotations: {
-        ...template.metadata?.annotations,
+        ...annotations,
         'batch.kubernetes.io/cronjob-scheduled-timestamp': timestamp(scheduledMs),
       },
       ownerReferences: [controllerReference(cron)],

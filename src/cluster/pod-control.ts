@@ -76,18 +76,21 @@ export class PodControl {
   }
 }
 
-/** Returns a Pod of a template with a generated name. */
+/** Returns a Pod of a template with a generated name. As upstream, it ignores other metadata of the template. */
 export function buildPod(
   owner: DeepReadonly<KubernetesObject>,
   template: DeepReadonly<PodTemplate> | undefined,
 ): Draft<Pod> {
   const { name, namespace = '' } = owner.metadata;
   const { metadata, spec } = structuredClone(template ?? {}) as PodTemplate;
+  const { labels, annotations, finalizers } = metadata ?? {};
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
-      ...metadata,
+      ...(labels && { labels }),
+      ...(annotations && { annotations }),
+      ...(finalizers && { finalizers }),
       generateName: `${name}-`,
       namespace,
       ownerReferences: [controllerReference(owner)],

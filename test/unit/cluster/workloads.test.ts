@@ -138,7 +138,10 @@ describe('A ReplicaSet', () => {
   };
 
   it('creates as many controlled Pods from its template as replicas', async () => {
-    const set = await bench.client.create(REPLICA_SETS, setDraft());
+    const { metadata, ...rest } = template();
+    // As upstream, a name in the template is ignored.
+    const named = { metadata: { ...metadata, name: 'web' }, ...rest };
+    const set = await bench.client.create(REPLICA_SETS, setDraft({ template: named }));
     await bench.clock.advance(100);
     const pods = await bench.pods();
     assert.equal(pods.length, 2);
