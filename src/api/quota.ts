@@ -60,7 +60,7 @@ const CLAIMS: QuotaEvaluator = {
     name === 'count/persistentvolumeclaims' ||
     /(^|\.storageclass\.storage\.k8s\.io\/)(persistentvolumeclaims|requests\.storage)$/.test(name),
   usage: (object) => claimUsage(object),
-  isWithin: () => false,
+  isWithin: (object, scope) => isClaimWithin(object, scope),
 };
 
 /** Resources of which quotas limit more than the number of objects. */
@@ -204,6 +204,23 @@ function isPodWithin(pod: DeepReadonly<Pod>, { scopeName, operator, values = [] 
     default:
       return false;
   }
+}
+
+/** Whether a class that the claim has or gets is within the scope. */
+function isClaimWithin(
+  { spec, status }: DeepReadonly<PersistentVolumeClaim>,
+  { scopeName, operator, values = [] }: QuotaScope,
+): boolean {
+  const names = [
+    spec?.volumeAttributesClassName ?? '',
+    status?.currentVolumeAttributesClassName ?? '',
+    status?.modifyVolumeStatus?.targetVolumeAttributesClassName ?? '',
+  ].filter((name) => name !== '');
+  if (scopeName !== 'VolumeAttributesClass') return false;
+  if (operator === 'Exists') return names.length > 0;
+  if (names.length === 0) return operator !== 'In';
+  if (operator === 'DoesNotExist') return false;
+  return names.some((name) => values.includes(name) === (operator === 'In'));
 }
 
 function serviceUsage({ spec }: DeepReadonly<Service>): ResourceList {

@@ -50,14 +50,20 @@ const ENDPOINTS: ReadonlyMap<string, readonly string[]> = new Map([
 /**
  * Answers `/healthz`, `/livez`, `/readyz` and the paths of their checks; undefined for other paths. A server
  * that answers is healthy, so no check fails. As upstream, the method does not matter.
+ *
+ * @param counts number of answers of each endpoint, for `healthMetrics`
  */
-export function healthResponse({ segments, query }: Target): HttpResponse | undefined {
+export function healthResponse(
+  { segments, query }: Target,
+  counts: Map<string, number>,
+): HttpResponse | undefined {
   const [endpoint = '', ...check] = segments;
   const checks = ENDPOINTS.get(endpoint);
   if (!checks) return undefined;
   if (check.length > 0) {
     return checks.includes(check.join('/')) ? textResponse(200, 'ok') : undefined;
   }
+  counts.set(endpoint, (counts.get(endpoint) ?? 0) + 1);
   if (!query.has('verbose')) return textResponse(200, 'ok');
   const excluded = new Set(query.getAll('exclude').flatMap((names) => names.split(',')));
   const lines = checks.map((name) => `[+]${name} ${excluded.has(name) ? 'excluded: ' : ''}ok`);
@@ -67,4 +73,23 @@ export function healthResponse({ segments, query }: Target): HttpResponse | unde
     lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
   }
   return textResponse(200, `${lines.join('\n')}\n${endpoint} check passed\n`);
+}
+
+/** Returns the metrics of `/metrics/slis`: the last and all results of the checks of each requested endpoint. */
+export function healthMetrics(counts: ReadonlyMap<string, number>): string {
+  const series = (name: string, status: string, valueOf: (count: number) => number) =>
+    [...counts].flatMap(([type, count]) =>
+      (ENDPOINTS.get(type) ?? []).map(
+        (check) => `${name}{name="${check}",${status}type="${type}"} ${valueOf(count)}`,
+      ),
+    );
+  const lines = [
+    '# HELP kubernetes_healthcheck [STABLE] This metric records the result of a single healthcheck.',
+    '# TYPE kubernetes_healthcheck gauge',
+    ...series('kubernetes_healthcheck', '', () => 1),
+    '# HELP kubernetes_healthchecks_total [STABLE] This metric records the results of all healthcheck.',
+    '# TYPE kubernetes_healthchecks_total counter',
+    ...series('kubernetes_healthchecks_total', 'status="success",', (count) => count),
+  ];
+  return `${lines.join('\n')}\n`;
 }

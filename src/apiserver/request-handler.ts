@@ -2,7 +2,7 @@ import type { HttpRequest, HttpResponse } from '../util/http.ts';
 import type { Logger } from '../util/logger.ts';
 import { goQuote } from '../util/go-quote.ts';
 import { messageOf } from '../util/values.ts';
-import { healthResponse } from './health.ts';
+import { healthMetrics, healthResponse } from './health.ts';
 import { parseDuration } from './schema/cel/time.ts';
 import type { User } from './user.ts';
 import { actionOf } from './access.ts';
@@ -80,6 +80,7 @@ interface Reports {
  */
 export class RequestHandler {
   readonly #deps: RequestHandlerDeps;
+  readonly #healthCounts = new Map<string, number>();
   readonly #openApi: OpenApiDocuments;
 
   constructor(deps: RequestHandlerDeps) {
@@ -215,7 +216,7 @@ export class RequestHandler {
   #document(request: HttpRequest, target: Target): HttpResponse | undefined {
     const { segments } = target;
     const [first, ...rest] = segments;
-    const health = target.endsWithSlash ? undefined : healthResponse(target);
+    const health = target.endsWithSlash ? undefined : healthResponse(target, this.#healthCounts);
     if (health) return health;
     // As upstream, the method does not matter at the root and at the list of groups.
     const isPlain = first === undefined || (first === 'apis' && rest.length === 0);
@@ -319,7 +320,10 @@ export class RequestHandler {
   /** Answers a scrape, if the server records metrics. */
   async #metrics({ method }: HttpRequest, { segments }: Target): Promise<HttpResponse | undefined> {
     const { metrics } = this.#deps.backend;
-    if (!metrics || method !== 'GET' || segments.join('/') !== 'metrics') return undefined;
+    const path = segments.join('/');
+    if (!metrics || method !== 'GET') return undefined;
+    if (path === 'metrics/slis') return textResponse(200, healthMetrics(this.#healthCounts));
+    if (path !== 'metrics') return undefined;
     const { contentType, text } = await metrics.expose();
     const response = textResponse(200, text);
     return { ...response, headers: { ...response.headers, 'content-type': contentType } };
@@ -361,7 +365,7 @@ export class RequestHandler {
       '/apis',
       '/healthz',
       '/livez',
-      ...(this.#deps.backend.metrics ? ['/metrics'] : []),
+      ...(this.#deps.backend.metrics ? ['/metrics', '/metrics/slis'] : []),
       '/openapi/v2',
       '/openapi/v3',
       '/openid/v1/jwks',

@@ -92,11 +92,13 @@ export function persistentVolumes(deps: ClusterDeps): Controller {
 
 function fits({ metadata, spec, status }: Volume, { spec: wanted }: Claim): boolean {
   const { accessModes = [], capacity, storageClassName = '', volumeMode } = spec ?? {};
+  const { volumeAttributesClassName = '' } = spec ?? {};
   return (
     metadata.deletionTimestamp === undefined &&
     status?.phase === 'Available' &&
     storageClassName === (wanted?.storageClassName ?? '') &&
     volumeMode === wanted?.volumeMode &&
+    volumeAttributesClassName === (wanted?.volumeAttributesClassName ?? '') &&
     (wanted?.accessModes ?? []).every((mode) => accessModes.includes(mode)) &&
     (!wanted?.selector || selects(wanted.selector, metadata.labels)) &&
     compareQuantities(
@@ -133,11 +135,12 @@ async function completeClaim(
     await client.patch(PERSISTENT_VOLUME_CLAIMS, metadata, { type: 'merge', body }, { signal });
   }
   if (status?.phase === 'Bound') return;
-  const { accessModes, capacity } = spec;
+  const { accessModes, capacity, volumeAttributesClassName: attributes } = spec;
   const bound = {
     phase: 'Bound' as const,
     ...(accessModes && { accessModes }),
     ...(capacity && { capacity }),
+    ...(attributes && { currentVolumeAttributesClassName: attributes }),
   };
   const body = { metadata: { uid: metadata.uid }, status: bound };
   const options = { subresource: 'status', signal } as const;

@@ -252,6 +252,20 @@ test('OpenAPI contains the paths and the schema of a CRD', async () => {
   assert.equal((await api.get('/openapi/v3/apis/nope.example.com/v1')).status, 404);
 });
 
+test('/metrics/slis shows the results of health checks', async () => {
+  await api.get('/readyz');
+  const { text } = await api.get('/metrics/slis');
+  for (const [name, labels] of [
+    ['kubernetes_healthcheck', { name: 'etcd', type: 'readyz' }],
+    ['kubernetes_healthchecks_total', { name: 'etcd', status: 'success', type: 'readyz' }],
+  ] as const) {
+    const found = parseExposition(text).find(
+      (series) => series.name === name && isDeepStrictEqual(series.labels, labels),
+    );
+    assert.ok(Number(found?.value) >= 1, name);
+  }
+});
+
 test('/metrics counts requests by verb, resource and code', async () => {
   const namespace = await api.namespace();
   const path = `/api/v1/namespaces/${namespace}/configmaps`;

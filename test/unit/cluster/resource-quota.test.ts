@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { CONFIG_MAPS, PODS, RESOURCE_QUOTAS, SERVICES } from '../../../src/api/builtin.ts';
+import {
+  CONFIG_MAPS,
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  RESOURCE_QUOTAS,
+  SERVICES,
+} from '../../../src/api/builtin.ts';
 import { isApiError } from '../../../src/api/api-error.ts';
 import { ClusterBench, NAMESPACE } from './cluster-bench.ts';
 
@@ -26,6 +32,29 @@ describe('ResourceQuotas', () => {
   };
   const refused = (why: string) => (error: unknown) =>
     isApiError(error, 'forbidden') && error.message.endsWith(`is forbidden: ${why}`);
+
+  it('limit the claims of volume attributes classes', async () => {
+    const quotas = { gold: ['In', ['gold']], others: ['NotIn', ['gold']], any: ['Exists', []] };
+    for (const [name, [operator, values]] of Object.entries(quotas)) {
+      const scope = { scopeName: 'VolumeAttributesClass', operator, values };
+      const scopeSelector = { matchExpressions: [scope] };
+      await createQuota({ persistentvolumeclaims: '9' }, { scopeSelector }, name);
+    }
+    for (const volumeAttributesClassName of ['gold', 'silver', undefined]) {
+      await bench.create(PERSISTENT_VOLUME_CLAIMS, `${volumeAttributesClassName}`, {
+        spec: {
+          accessModes: ['ReadWriteOnce'],
+          resources: { requests: { storage: '1Gi' } },
+          ...(volumeAttributesClassName && { volumeAttributesClassName }),
+        },
+      });
+    }
+    await bench.pass(1000);
+    const counts = { gold: '1', others: '2', any: '2' };
+    for (const [name, count] of Object.entries(counts)) {
+      assert.deepEqual(await used(name), { persistentvolumeclaims: count });
+    }
+  });
 
   it('limit requests and limits, and count the next Pod at once', async () => {
     await createQuota({ pods: '2', 'requests.cpu': '1', 'limits.memory': '1Gi', cpu: '1' });
