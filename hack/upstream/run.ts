@@ -21,6 +21,8 @@ export interface TestResult {
 export interface RunOptions {
   /** Regular expression of the names of the tests. */
   readonly focus: string | undefined;
+  /** Regular expressions of the names of tests of Kubernetes that are skipped in addition. */
+  readonly skip: readonly string[];
   readonly report: (line: string) => void;
 }
 
@@ -75,7 +77,7 @@ async function runPackage(
 async function runEndToEnd(
   plane: Plane,
   file: string,
-  { focus, report }: RunOptions,
+  { focus, skip, report }: RunOptions,
 ): Promise<void> {
   const { e2e, ginkgo } = await buildKubernetesTests(KUBERNETES.version, report);
   const { kubectl } = await findOrBuild(['kubectl'], report);
@@ -85,7 +87,7 @@ async function runEndToEnd(
     `--json-report=${basename(file)}`,
     `--output-dir=${dirname(file)}`,
     ...(focus === undefined ? KUBERNETES.focus : [focus]).map((pattern) => `--focus=${pattern}`),
-    ...KUBERNETES.skip.map((pattern) => `--skip=${pattern}`),
+    ...[...KUBERNETES.skip, ...skip].map((pattern) => `--skip=${pattern}`),
     e2e,
     '--',
     `--kubeconfig=${plane.kubeconfig}`,
