@@ -75,13 +75,11 @@ export function healthResponse(
   return textResponse(200, `${lines.join('\n')}\n${endpoint} check passed\n`);
 }
 
-/** Returns the metrics of `/metrics/slis`: the last and all results of the checks of each requested endpoint. */
+/** Returns the metrics of `/metrics/slis`: the result of each check, and how often endpoints were requested. */
 export function healthMetrics(counts: ReadonlyMap<string, number>): string {
-  const series = (name: string, status: string, valueOf: (count: number) => number) =>
-    [...counts].flatMap(([type, count]) =>
-      (ENDPOINTS.get(type) ?? []).map(
-        (check) => `${name}{name="${check}",${status}type="${type}"} ${valueOf(count)}`,
-      ),
+  const series = (name: string, status: string, valueOf: (endpoint: string) => number) =>
+    [...ENDPOINTS].flatMap(([type, checks]) =>
+      checks.map((check) => `${name}{name="${check}",${status}type="${type}"} ${valueOf(type)}`),
     );
   const lines = [
     '# HELP kubernetes_healthcheck [STABLE] This metric records the result of a single healthcheck.',
@@ -89,7 +87,11 @@ export function healthMetrics(counts: ReadonlyMap<string, number>): string {
     ...series('kubernetes_healthcheck', '', () => 1),
     '# HELP kubernetes_healthchecks_total [STABLE] This metric records the results of all healthcheck.',
     '# TYPE kubernetes_healthchecks_total counter',
-    ...series('kubernetes_healthchecks_total', 'status="success",', (count) => count),
+    ...series(
+      'kubernetes_healthchecks_total',
+      'status="success",',
+      (type) => counts.get(type) ?? 0,
+    ),
   ];
   return `${lines.join('\n')}\n`;
 }
