@@ -28,8 +28,10 @@ export async function publish(page: string, measured: readonly Measured[]): Prom
   for (const { workload, results } of measured) {
     const pattern = new RegExp(`(<!-- bench ${results.workload} -->\n)[^]*?(<!-- /bench -->)`);
     if (!pattern.test(text)) continue;
-    const rounds = Math.min(...results.cases.map((one) => one.rounds.length));
-    const origin = `Medians of ${rounds === 1 ? 'one round' : `${rounds} rounds`} (minimum–maximum), ${results.date}, Node.js ${results.node}:`;
+    const counts = results.cases.map((one) => one.rounds.length);
+    const [least, most] = [Math.min(...counts), Math.max(...counts)];
+    const rounds = least === most ? `${least}` : `${least} to ${most}`;
+    const origin = `Medians of ${rounds} ${most === 1 ? 'round' : 'rounds'} (minimum–maximum), ${results.date}, Node.js ${results.node}:`;
     const { description } = workload;
     const title = `## ${description.charAt(0).toUpperCase()}${description.slice(1)}`;
     const command = `\`npm run bench -- ${results.workload}\``;
