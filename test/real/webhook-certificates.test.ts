@@ -7,6 +7,7 @@ import { connect as connectTls } from 'node:tls';
 import type { ValidatingWebhook } from '../../src/api/builtin.ts';
 import {
   CONFIG_MAPS,
+  CUSTOM_RESOURCE_DEFINITIONS,
   NAMESPACES,
   SECRETS,
   VALIDATING_WEBHOOK_CONFIGURATIONS,
@@ -19,6 +20,7 @@ import { CaBundleKeeper } from '../../src/webhook/ca-bundle.ts';
 import { ManagedCertificate } from '../../src/webhook/certificates.ts';
 import { WebhookServer } from '../../src/webhook/webhook-server.ts';
 import { Webhooks } from '../../src/webhook/webhooks.ts';
+import { BOXES_V2 } from '../support/boxes.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
@@ -33,6 +35,7 @@ import { until } from '../support/until.ts';
 const NAMESPACE = 'webhook-certificates';
 const AT = { namespace: NAMESPACE, name: 'certificates' };
 const NAME = 'webhook-certificates';
+const CRD = 'boxes.boxes.example.com';
 const HOST = 'localhost';
 const OPTIONS = {
   namespace: NAMESPACE,
@@ -141,7 +144,8 @@ describe('Certificates of a webhook under load', { skip: needsReal('a kube-apise
   /** Opens connections with the CA bundle of the configuration, because API servers reuse theirs. */
   async function probeForever(): Promise<void> {
     while (!stopLoad.signal.aborted) {
-      const bundle = await caBundle();
+      // A test deletes the configuration.
+      const bundle = await caBundle().catch(() => '');
       for (const replica of replicas.filter(({ isReady }) => isReady)) {
         await replica.handshake(bundle).then(
           () => probed++,
@@ -210,6 +214,47 @@ describe('Certificates of a webhook under load', { skip: needsReal('a kube-apise
     assert.deepEqual(failures, []);
   });
 
+  it('have their authority in a configuration that is deleted and created again', async () => {
+    await plane.client.delete(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: NAME });
+    await apply(['configmaps.example.com']);
+    await until('the CA bundle', async () => (await caBundle()) || undefined);
+    // Requests before fail, and the API server observes the CA bundle a little later.
+    await systemClock.sleep(500);
+    failures.length = 0;
+    const enough = admitted + 20;
+    await until('requests', async () => (admitted > enough ? true : undefined));
+    assert.deepEqual(failures, []);
+  });
+
+  it('have their authority in a conversion while the CRD has one', async () => {
+    const at = { name: CRD };
+    const conversion = {
+      strategy: 'Webhook',
+      webhook: { clientConfig: { url: `${url}/convert` }, conversionReviewVersions: ['v1'] },
+    } as const;
+    const set = (value: object) =>
+      plane.client.patch(
+        CUSTOM_RESOURCE_DEFINITIONS,
+        at,
+        { type: 'merge', body: { spec: { conversion: value } } },
+        { fieldManager: 'kubectl' },
+      );
+    const stored = async () =>
+      (await plane.client.get(CUSTOM_RESOURCE_DEFINITIONS, at)).spec.conversion;
+    const written = () =>
+      until('the CA bundle', async () => (await stored())?.webhook?.clientConfig?.caBundle);
+    await plane.client.create(CUSTOM_RESOURCE_DEFINITIONS, BOXES_V2.definition);
+    await set(conversion);
+    const bundle = await written();
+    const reports = a.reports();
+    await set({ strategy: 'None', webhook: null });
+    await until('the leader observed it', async () => a.reports() > reports || undefined);
+    assert.deepEqual(await stored(), { strategy: 'None' });
+    await set(conversion);
+    assert.equal(await written(), bundle);
+    assert.deepEqual(failures, []);
+  });
+
   it(
     'are replaced by the remaining replica after the leader stopped',
     { timeout: 90_000 },
@@ -275,7 +320,11 @@ class Replica {
     const { client } = this.#connection;
     const { certificate } = this;
     const deps = { client, certificate, log: this.#recording.log };
-    this.#run(new CaBundleKeeper(deps, { validatingWebhookConfigurations: [NAME] }));
+    const targets = {
+      validatingWebhookConfigurations: [NAME],
+      customResourceDefinitions: [CRD],
+    };
+    this.#run(new CaBundleKeeper(deps, targets));
   }
 
   /** Opens a TLS connection as a client that trusts `bundle`. */
@@ -294,6 +343,14 @@ class Replica {
     this.#stop.abort();
     await Promise.all(this.#running);
     await this.#connection.close();
+  }
+
+  /** Number of log lines that the API server does not call the conversion webhook. */
+  reports(): number {
+    return this.#recording.lines.filter(
+      ({ message, fields }) =>
+        message.includes('does not call') && String(fields['object']).endsWith(CRD),
+    ).length;
   }
 
   /** Messages of errors in the log. */
