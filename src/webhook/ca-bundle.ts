@@ -121,8 +121,8 @@ const OPTION_NAMES = Object.keys(RESOURCES) as (keyof CaBundleTargets)[];
 class CaBundleTarget {
   /** The bundle that all webhooks of the object have; undefined until then. */
   current: string | undefined;
-  /** Whether the object has a webhook of the server; undefined until that is known. */
-  #isCalled: boolean | undefined;
+  /** Why the API server does not call the server because of the object. */
+  #uncalled: string | undefined;
   readonly #deps: CaBundleKeeperDeps;
   readonly #resource: Resource;
   readonly #name: string;
@@ -165,7 +165,7 @@ class CaBundleTarget {
     const object = this.#object.current;
     const own = object ? ownConfigs(object, dnsNames) : [];
     const outdated = own.filter(({ config }) => config.caBundle !== base64(bundle.pem));
-    this.#logCalls(own.length > 0);
+    this.#logCalls(own);
     if (!object || outdated.length === 0) {
       this.#errors.end('write');
       if (this.current !== bundle.pem) {
@@ -197,13 +197,19 @@ class CaBundleTarget {
     }
   }
 
-  #logCalls(isCalled: boolean): void {
-    if (this.#isCalled === isCalled) return;
-    this.#isCalled = isCalled;
-    if (isCalled) return;
+  #logCalls(own: readonly ClientConfigAt[]): void {
     const isMissing = this.#object.current === undefined;
+    const problem = isMissing
+      ? 'the object does not exist'
+      : 'the object has no webhook with these host names';
+    const reason = own.length > 0 ? undefined : problem;
+    if (this.#uncalled === reason) return;
+    this.#uncalled = reason;
+    if (reason === undefined) return;
+    const { dnsNames } = this.#deps.certificate;
     this.#log.info('The API server does not call the webhooks of this program', {
-      reason: isMissing ? 'the object does not exist' : 'the object has no webhook of this program',
+      reason,
+      dnsNames,
     });
   }
 
