@@ -18,7 +18,7 @@ import { recordingLogger } from '../support/recording-logger.ts';
 import { ServedWebhooks } from '../support/served-webhooks.ts';
 import { needsReal } from '../support/skip.ts';
 import type { Json, Reply } from './api.ts';
-import { Api, APPLY, JSON_PATCH, JSON_TYPE, MERGE } from './api.ts';
+import { Api, APPLY, assertRejected, JSON_PATCH, JSON_TYPE, MERGE } from './api.ts';
 
 const PROGRAM = 'box-operator';
 const NAMES = webhookNames(PROGRAM, `${PROGRAM}-system`);
@@ -209,6 +209,30 @@ test('managers apply one object in different versions', async () => {
   assert.equal((await specs('applied'))[0].size, '9x9');
   const failures = lines.filter(({ level }) => level === 'error');
   assert.deepEqual(failures, [], 'no function failed');
+});
+
+test('a manager that applies in another version owns its fields there', async () => {
+  const apply = (manager: string, box: { apiVersion: string; spec: object }) =>
+    api.apply(`${boxes(box.apiVersion.split('/')[1]!)}/owned`, manager, box);
+  const owners = ({ metadata }: Json) =>
+    metadata.managedFields
+      .map(({ manager, apiVersion, fieldsV1 }: Json) =>
+        [manager, apiVersion.split('/')[1], ...Object.keys(fieldsV1['f:spec'])].join(' '),
+      )
+      .toSorted();
+  const wide = boxV2('owned', { width: 3, height: 2, ...OWNER });
+  await api.made(apply('one', boxV1('owned', { size: '1x2', ...OWNER })));
+  const other = await api.made(apply('one', wide));
+  assert.deepEqual(owners(other), ['one v2 f:height f:owner f:width']);
+  assert.deepEqual((await api.made(apply('one', wide))).metadata, other.metadata);
+  const conflict = await apply('two', boxV2('owned', { width: 4, height: 2 }));
+  assertRejected(conflict, {
+    code: 409,
+    reason: 'Conflict',
+    message: 'Apply failed with 1 conflict: conflict with "one": .spec.width',
+  });
+  const shared = await api.made(apply('two', boxV1('owned', { size: '3x2' })));
+  assert.deepEqual(owners(shared), ['one v2 f:height f:owner f:width', 'two v1 f:size']);
 });
 
 test('the server accepts the generated manifests without warnings', () => {
