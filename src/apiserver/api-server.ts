@@ -59,6 +59,7 @@ const SERVER_OPTIONS: OptionNames<ApiServerOptions> = {
   audit: true,
   metrics: true,
   serviceAccounts: true,
+  storageProtection: true,
   token: true,
   authority: true,
   bookmarkIntervalMs: true,
@@ -153,6 +154,13 @@ export interface ApiServerOptions extends Partial<WatchLimits> {
    * @default false, as in envtest
    */
   readonly serviceAccounts?: boolean;
+  /**
+   * Whether new PersistentVolumeClaims and PersistentVolumes get the finalizer that keeps them while they are in use,
+   * as by the admission plugin StorageObjectInUseProtection of kube-apiserver. Enable it
+   * only if cluster controllers remove the finalizers; otherwise deleted objects remain, as with envtest.
+   * @default false
+   */
+  readonly storageProtection?: boolean;
   /**
    * The administrator's bearer token.
    * @default a random token
@@ -255,6 +263,7 @@ export class ApiServer {
       webhooks = {},
       audit,
       serviceAccounts = false,
+      storageProtection = false,
       metrics,
       bookmarkIntervalMs = 60_000,
       watchTimeoutMs = 1_800_000,
@@ -318,6 +327,7 @@ export class ApiServer {
         clock,
         random,
         serviceAccounts,
+        storageProtection,
         client: this.#webhooks,
         access,
         converter,

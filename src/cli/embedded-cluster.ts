@@ -43,6 +43,11 @@ export interface EmbeddedClusterOptions {
    * @default false
    */
   readonly serviceAccounts?: boolean;
+  /**
+   * Whether objects of storage are protected while they are in use.
+   * @default false
+   */
+  readonly storageProtection?: boolean;
   /** @default no audit events */
   readonly audit?: ApiServerOptions['audit'];
   /** @default none are recorded */
@@ -80,12 +85,14 @@ export async function startEmbeddedCluster(
 ): Promise<EmbeddedCluster> {
   let running: Cluster | undefined;
   const kubelets = (node: string) => running?.kubelet(node);
-  const { dataDir, kubernetesVersion, identity, serviceAccounts = false, metrics, audit } = options;
+  const { dataDir, kubernetesVersion, identity, metrics, audit } = options;
+  const { serviceAccounts = false, storageProtection = false } = options;
   const server = createServer({
     log,
     kubelets,
     dataDir,
     serviceAccounts,
+    storageProtection,
     metrics,
     audit,
     ...(kubernetesVersion && { kubernetesVersion }),

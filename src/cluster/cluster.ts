@@ -15,6 +15,7 @@ import type { FakeKubeletOptions } from './fake-kubelet.ts';
 import { fakeNode } from './fake-node.ts';
 import { fakeScheduler } from './fake-scheduler.ts';
 import { garbageCollection } from './garbage-collector.ts';
+import { volumeClaimProtection } from './storage-protection.ts';
 import { taintEviction } from './taints.ts';
 import { namespaceDeletion } from './namespace-deletion.ts';
 import { daemonSets } from './daemon-set.ts';
@@ -80,9 +81,16 @@ const CONTROLLERS: ReadonlyMap<string, (deps: ClusterDeps) => Runnable> = new Ma
   ['endpointslice-mirroring', endpointSliceMirroring],
   ['persistentvolume-binder', persistentVolumes],
   ['serviceaccount', serviceAccounts],
+  ['persistentvolumeclaim-protection', volumeClaimProtection],
   ['scheduler', fakeScheduler],
   ['taint-eviction', taintEviction],
 ]);
+
+/** Controllers that remove the finalizers of `ApiServerOptions.storageProtection`. */
+export const STORAGE_PROTECTION: readonly string[] = [
+  'persistentvolumeclaim-protection',
+  'persistentvolume-binder',
+];
 
 const ROOT_CA_PUBLISHER = 'root-ca-certificate-publisher';
 const SIGNER = 'certificatesigningrequest-signing';

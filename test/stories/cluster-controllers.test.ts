@@ -489,6 +489,31 @@ inTestClusters((where, createCluster) => {
       assert.equal(controllerOf(pod!)?.kind, 'ReplicationController');
     });
 
+    it('keep a claim that is being deleted until no Pod uses it', async () => {
+      const claim = await create(PERSISTENT_VOLUME_CLAIMS, 'data', {
+        spec: {
+          accessModes: ['ReadWriteOnce'],
+          resources: { requests: { storage: '1Gi' } },
+          storageClassName: '',
+        },
+      });
+      assert.deepEqual(claim.metadata.finalizers, ['kubernetes.io/pvc-protection']);
+      const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }];
+      // Without a kubelet, the Pod does not start.
+      await create(PODS, 'user', {
+        spec: { nodeName: 'node-2', containers: [container], volumes },
+      });
+      await cluster.client.delete(PERSISTENT_VOLUME_CLAIMS, at('data'));
+      await cluster.settle();
+      const kept = await cluster.client.get(PERSISTENT_VOLUME_CLAIMS, at('data'));
+      assert.ok(kept.metadata.deletionTimestamp);
+      await cluster.client.delete(PODS, at('user'), { gracePeriodSeconds: 0 });
+      await cluster.until('the claim is deleted', async () => {
+        const { items } = await cluster.client.list(PERSISTENT_VOLUME_CLAIMS);
+        return items.length === 0;
+      });
+    });
+
     it('report why a namespace is not deleted', async () => {
       const { metadata } = await cluster.client.create(NAMESPACES, {
         apiVersion: 'v1',

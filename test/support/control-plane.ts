@@ -97,6 +97,7 @@ export async function startControlPlane({
     kubernetes,
     log,
     serviceAccounts,
+    storageProtection: cluster !== false,
     kubelets: (node) => attached?.cluster.kubelet(node),
   });
   const { kind, kubeconfigPath, expireHistory, etcd, processes, handler } = started;
@@ -137,7 +138,9 @@ async function start(
   }: {
     readonly apiServerFlags: readonly string[];
     readonly kubernetes: string | undefined;
-  } & Required<Pick<ApiServerOptions, 'log' | 'kubelets' | 'serviceAccounts'>>,
+  } & Required<
+    Pick<ApiServerOptions, 'log' | 'kubelets' | 'serviceAccounts' | 'storageProtection'>
+  >,
 ): Promise<Started> {
   switch (wanted) {
     case 'embedded': {

@@ -43,6 +43,7 @@ export class Simulation extends TestCluster {
     this.server = new CheckedServer(this.wire, {
       clock: this.clock,
       random: this.random,
+      storageProtection: true,
       uid: () => `00000000-0000-4000-8000-${String(uids++).padStart(12, '0')}`,
     });
     this.client = this.clientOver(this.server.handler, TEST_AGENT);

@@ -21,6 +21,7 @@ import type { MutationStep } from './mutation.ts';
 import { mutateInOrder } from './mutation.ts';
 import type { ServiceAccountDeps } from './service-accounts.ts';
 import { isOfServiceAccounts, withServiceAccount } from './service-accounts.ts';
+import { protectionOf, withProtection } from './storage-protection.ts';
 import { validatePolicies } from './validating-policies.ts';
 import type { WebhookClient } from './webhook-client.ts';
 import type { Invocation } from './webhooks.ts';
@@ -35,6 +36,8 @@ export interface AdmissionDeps extends AdmissionContext {
   readonly random: () => number;
   /** Whether the admission plugin ServiceAccount is enabled. */
   readonly serviceAccounts: boolean;
+  /** Whether the admission plugin StorageObjectInUseProtection is enabled. */
+  readonly storageProtection: boolean;
   /** Returns a new random UUID. */
   readonly uid: () => string;
 }
@@ -71,7 +74,7 @@ class Configuration {
 /**
  * Admission by configuration, in upstream's order:
  *
- *   defaults of LimitRanges ► ServiceAccounts ► mutating policies ► mutating webhooks ► schema and rules
+ *   defaults of LimitRanges ► storage protection ► ServiceAccounts ► mutating policies ► mutating webhooks ► schema and rules
  *     ► limits of LimitRanges ► validating policies ► validating webhooks ► ResourceQuotas
  *
  * Nothing is awaited unless a webhook is called, so that other writes stay atomic.
@@ -98,7 +101,8 @@ export class Admission implements AdmissionChain {
     return (
       !this.#mutating.isEmpty ||
       this.#limitRanges.size > 0 ||
-      (this.#deps.serviceAccounts && isOfServiceAccounts(definition))
+      (this.#deps.serviceAccounts && isOfServiceAccounts(definition)) ||
+      (this.#deps.storageProtection && protectionOf(definition) !== undefined)
     );
   }
 
@@ -108,7 +112,8 @@ export class Admission implements AdmissionChain {
 
   mutate(given: Attributes): MaybePromise<StoredObject | undefined> {
     if (isExempt(given)) return given.object;
-    const limited = withDefaultLimits(given, this.#limitRanges.list(given.namespace));
+    const defaulted = withDefaultLimits(given, this.#limitRanges.list(given.namespace));
+    const limited = this.#deps.storageProtection ? withProtection(defaulted, given) : defaulted;
     const prepared = this.#deps.serviceAccounts
       ? withServiceAccount({ ...given, object: limited }, this.#serviceAccounts)
       : limited;

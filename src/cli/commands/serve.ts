@@ -4,7 +4,7 @@ import type { Manifest } from '../../client/apply/manifest.ts';
 import type { EmbeddedCluster } from '../embedded-cluster.ts';
 import { startEmbeddedCluster } from '../embedded-cluster.ts';
 import { applyTo, manifestsOf } from './apply.ts';
-import { CLUSTER_CONTROLLERS } from '../../cluster/cluster.ts';
+import { CLUSTER_CONTROLLERS, STORAGE_PROTECTION } from '../../cluster/cluster.ts';
 import { selectControllers } from '../run-config.ts';
 import { auditOptions } from '../audit-log.ts';
 import { EXIT_OK, EXIT_USAGE } from '../errors.ts';
@@ -57,6 +57,8 @@ export async function serve(
   const previousPort = Number(previous?.server?.port) || undefined;
   const withoutControllers = flags['no-cluster-controllers'];
   const serviceAccounts = !withoutControllers && controllers.includes('serviceaccount');
+  const storageProtection =
+    !withoutControllers && STORAGE_PROTECTION.every((name) => controllers.includes(name));
   const audit = await auditOptions(flags['audit-policy-file'], flags['audit-log-path'], log);
   const metrics = apiServerMetrics(createRegistry({ processMetrics: true }));
   const cluster = await startEmbeddedCluster(
@@ -68,6 +70,7 @@ export async function serve(
       dataDir,
       kubernetesVersion,
       serviceAccounts,
+      storageProtection,
       metrics,
       audit,
     },
