@@ -53,14 +53,16 @@ export class CrdConverter {
    * @throws {StatusError} 500 if the webhook does not convert it
    */
   toStorage(object: ApiObject, definition: ResourceDefinition): MaybePromise<ApiObject> {
-    if (!hasConversion(definition)) return object;
-    const version = apiVersionOf(definition, definition.conversion.storageVersion);
+    const { storageVersion, storageSchema } = definition;
+    if (storageVersion === undefined) return object;
+    const version = apiVersionOf(definition, storageVersion);
     if (object.apiVersion === version) return object;
-    return this.#convert([object], definition, version).then(([converted = object]) => {
-      const stored = pruned(converted, definition.conversion.storageSchema);
-      const { storageSchema } = definition.conversion;
-      return storageSchema ? applyDefaults(stored, storageSchema) : stored;
-    });
+    const stored = (converted: ApiObject = object) => {
+      pruned(converted, storageSchema);
+      return storageSchema ? applyDefaults(converted, storageSchema) : converted;
+    };
+    if (!hasConversion(definition)) return stored({ ...object, apiVersion: version });
+    return this.#convert([object], definition, version).then(([converted]) => stored(converted));
   }
 
   async #prepare(

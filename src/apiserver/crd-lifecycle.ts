@@ -239,7 +239,7 @@ function resourceOf(crd: StoredCrd): { group: string; plural: string } {
 function comparable(definitions: readonly ResourceDefinition[]): object[] {
   return definitions.map(({ columns, selectableFields, conversion, ...data }) => ({
     ...data,
-    conversion: conversion && [conversion.storageVersion, conversion.webhook],
+    conversion: conversion?.webhook,
     columns: columns.map(({ value, ...column }) => ({
       ...column,
       path: typeof value === 'string' ? value : '',

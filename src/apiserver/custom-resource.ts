@@ -25,6 +25,7 @@ function definitionOf(crd: Crd, version: CrdVersion): ResourceDefinition {
   const { acceptedNames } = crd.status ?? {};
   const names = acceptedNames?.plural ? acceptedNames : crd.spec.names;
   const { plural, kind } = names;
+  const stored = crd.spec.versions.find(({ storage }) => storage);
   return {
     group,
     version: version.name,
@@ -47,7 +48,8 @@ function definitionOf(crd: Crd, version: CrdVersion): ResourceDefinition {
     tracksGeneration: true,
     custom: true,
     deprecationWarning: deprecationWarning(crd, version, kind),
-    storageVersion: crd.spec.versions.find(({ storage }) => storage)?.name,
+    storageVersion: stored?.name,
+    storageSchema: stored?.schema?.openAPIV3Schema,
     conversion: conversionOf(crd),
     terminating: crd.metadata.deletionTimestamp !== undefined,
   };
@@ -71,11 +73,8 @@ function deprecationWarning(
 
 function conversionOf({ spec }: Crd): Conversion | undefined {
   const { strategy, webhook } = spec.conversion ?? {};
-  const stored = spec.versions.find(({ storage }) => storage);
-  if (strategy !== 'Webhook' || !webhook || !stored) return undefined;
+  if (strategy !== 'Webhook' || !webhook) return undefined;
   return {
-    storageVersion: stored.name,
-    storageSchema: stored.schema?.openAPIV3Schema,
     webhook: { ...webhook },
     converted: new WeakMap(),
   };

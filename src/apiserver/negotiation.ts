@@ -3,7 +3,7 @@ import type { MessageType } from './protobuf/decode-message.ts';
 import { typeOf } from './protobuf/decode-message.ts';
 import { PROTOBUF_TYPE, messageOfKind } from './protobuf/protobuf-body.ts';
 import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
-import { StatusError, badRequest, noRepresentation, notAcceptable } from './status-error.ts';
+import { badRequest, noRepresentation, notAcceptable, wrongMetadataForm } from './status-error.ts';
 import type { IncludeObject, MetaVersion } from './table/table.ts';
 import { partialMetadata, renderTable, tableRow } from './table/table.ts';
 
@@ -201,7 +201,7 @@ export function represent(
     case 'object':
       return trimmed(inVersion(object, definition), representation);
     case 'metadata':
-      if (representation.list) throw notAList();
+      if (representation.list) throw wrongMetadataForm(definition, false);
       return partialMetadata(
         trimmed(inVersion(object, definition), representation),
         representation.version,
@@ -252,7 +252,7 @@ export function renderList(
       };
     case 'metadata': {
       const { list, version } = representation;
-      if (!list) throw notAcceptable([JSON_TYPE]);
+      if (!list) throw wrongMetadataForm(definition, true);
       return {
         head: {
           kind: 'PartialObjectMetadataList',
@@ -310,10 +310,6 @@ function listItem(
   if (definition.custom) return inVersion(object, definition);
   const { apiVersion: _version, kind: _kind, ...item } = inVersion(object, definition);
   return item;
-}
-
-function notAList(): StatusError {
-  return StatusError.failure({ code: 500, message: 'content is not a list' });
 }
 
 /** @throws {StatusError} 400 if the value is invalid */

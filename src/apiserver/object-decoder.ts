@@ -3,8 +3,9 @@ import { linkedSchema } from './builtin/schemas.ts';
 import type { Call } from './call.ts';
 import { goTypeOf } from './go-json.ts';
 import { apiVersionIn } from './negotiation.ts';
-import type { ApiObject, ResourceDefinition } from './resource-definition.ts';
+import type { ApiObject, ResourceDefinition, StoredObject } from './resource-definition.ts';
 import { duplicateFields, readObject, strictDuplicates, unrecognized } from './request-body.ts';
+import type { FieldError } from '../api/field-error.ts';
 import { fieldError } from '../api/field-error.ts';
 import { hasFormat } from './schema/formats.ts';
 import { goJson } from '../util/go-format.ts';
@@ -13,7 +14,8 @@ import { withoutZeroValues } from './protobuf/zero-values.ts';
 import { objectAt, own } from './schema/json-value.ts';
 import { isRecord } from '../util/values.ts';
 import { MAX_REPORTED, prune } from './schema/pruning.ts';
-import { timeProblem } from './schema/unmarshal-problem.ts';
+import { timeProblem, unmarshalProblem } from './schema/unmarshal-problem.ts';
+import { validateValues } from './schema/validate.ts';
 import { badRequest, invalid } from './status-error.ts';
 
 const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
@@ -61,7 +63,10 @@ export function decodeBody(call: Call): ApiObject {
   // Upstream, only the decoder of built-in kinds finds both in one pass.
   const found = duplicatesOf(call, definition.custom ? [] : oddities);
   const others = oddities.filter((oddity) => !found.includes(oddity));
-  reportOddities(call, found, others, (message) => cannotBeHandled(definition, message));
+  reportOddities(call, found, others, (message) => {
+    if (!definition.custom) requireGoTypes(call, object);
+    return cannotBeHandled(definition, message);
+  });
   return object;
 }
 
@@ -142,6 +147,34 @@ export function reportOddities(
       throw refuse(`strict decoding error: ${problems.join(', ')}`);
     }
   }
+}
+
+/** Whether Go does not decode a value. It decodes null, and an empty text to no bytes. */
+export function isOfAnotherType({ reason, badValue, detail }: FieldError): boolean {
+  return (
+    reason === 'FieldValueTypeInvalid' &&
+    badValue !== 'null' &&
+    !(badValue === '' && detail.includes('must be of type byte'))
+  );
+}
+
+/**
+ * Built-in kinds are Go types, which do not decode values of other types.
+ *
+ * @throws {StatusError} 400, or 422 of a patch
+ */
+export function requireGoTypes(
+  { definition, info, warnings }: Pick<Call, 'definition' | 'info' | 'warnings'>,
+  object: StoredObject,
+  errors: readonly FieldError[] = validateValues(object, definition.schema ?? {}),
+): void {
+  const wrong = errors.find(isOfAnotherType);
+  if (!wrong) return;
+  // As upstream, an object that cannot be decoded has no unknown fields.
+  warnings.length = 0;
+  const { kind, schema = {} } = definition;
+  const why = unmarshalProblem(wrong, kind, schema, messageOfKind(definition));
+  throw info.verb === 'patch' ? refusePatch(object, why) : cannotBeHandled(definition, why);
 }
 
 /** Returns the 400 for a body of another kind. */

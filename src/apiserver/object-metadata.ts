@@ -173,7 +173,7 @@ export function validateKubeFinalizers(
   { finalizers = [] }: DeepReadonly<ObjectMeta>,
   { custom, group }: Pick<ResourceDefinition, 'custom' | 'group'>,
 ): FieldError[] {
-  if (custom || group === 'coordination.k8s.io') return [];
+  if (custom || group === 'coordination.k8s.io' || group === 'apiextensions.k8s.io') return [];
   return finalizers.flatMap((finalizer, index) =>
     finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer)
       ? []

@@ -63,6 +63,7 @@ export interface ResourceDefinition extends ResourceNames {
    * @default the version of this definition
    */
   readonly storageVersion?: string | undefined;
+  readonly storageSchema?: JsonSchema | undefined;
 
   /**
    * True while the CRD of the kind is being deleted: no object can be created.
@@ -124,9 +125,6 @@ export interface ResourceDefinition extends ResourceNames {
 
 /** The conversion of stored objects to one version of a CRD by a webhook. */
 export interface Conversion {
-  /** Version in which objects are stored when they are written. */
-  readonly storageVersion: string;
-  readonly storageSchema: JsonSchema | undefined;
   /** `spec.conversion.webhook` of the CRD. */
   readonly webhook: JsonObject;
   /** Converted objects by stored object. */

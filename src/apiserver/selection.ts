@@ -204,7 +204,9 @@ function watchErrors(query: URLSearchParams): FieldError[] {
   if (match && match !== 'NotOlderThan') {
     errors.push(fieldError.notSupported(MATCH, match, ['NotOlderThan']));
   }
-  if (query.get('continue')) {
+  // Without a version, upstream sets the match for initial events.
+  const version = query.get('resourceVersion') || '0';
+  if ((match || version === '0') && query.get('continue')) {
     errors.push(fieldError.forbidden(MATCH, `${MATCH} is forbidden when continue is provided`));
   }
   return errors;

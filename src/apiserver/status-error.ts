@@ -1,5 +1,6 @@
 import type { Resource } from '../api/resource.ts';
 import { groupResourceOf } from '../api/resource.ts';
+import type { ResourceDefinition } from './resource-definition.ts';
 import type { Action } from './policy-rule.ts';
 import type { User } from './user.ts';
 import type { Status, StatusCause, StatusDetails } from '../api/status.ts';
@@ -65,7 +66,7 @@ export function forbidden(
   return StatusError.failure({
     code: 403,
     reason: 'Forbidden',
-    message: `${groupResourceOf(resource)} ${goQuote(name)} is forbidden: ${why}`,
+    message: `${groupResourceOf(resource)}${name && ` ${goQuote(name)}`} is forbidden: ${why}`,
     details: { ...detailsOf(resource, name), ...(causes && { causes }) },
   });
 }
@@ -132,6 +133,24 @@ export function notAcceptable(supported: readonly string[]): StatusError {
     code: 406,
     reason: 'NotAcceptable',
     message: `only the following media types are accepted: ${supported.join(', ')}`,
+  });
+}
+
+/** The form of a list was requested of a single object, or the other way round. */
+export function wrongMetadataForm(
+  { group, kind, listKind, custom }: ResourceDefinition,
+  isList: boolean,
+): StatusError {
+  const type = `${group.split('.')[0] || 'core'}.${isList ? listKind : kind}`;
+  // As upstream, whose custom resources have the methods of lists.
+  if (custom && !isList)
+    return StatusError.failure({ code: 500, message: 'content is not a list' });
+  const shown = custom ? 'unstructured.UnstructuredList' : type;
+  const [form, is] = isList ? ['', 'is a list'] : ['List', 'is not a list'];
+  return StatusError.failure({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `you requested PartialObjectMetadata${form}, but the requested object ${is} (*${shown})`,
   });
 }
 

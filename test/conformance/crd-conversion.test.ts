@@ -232,3 +232,23 @@ test('webhooks and policies see and change objects in the version that their rul
   assert.deepEqual(spec, { width: 4, height: 50, depth: 1 });
   for (const [plural] of objects) await api.delete(`${admission}/${plural}/${name}`);
 });
+
+test('without a webhook, a write keeps the fields that the storage version has', async () => {
+  const plain = crd({});
+  plain.metadata.name = `crates.${GROUP}`;
+  plain.spec.names = { plural: 'crates', kind: 'Crate' };
+  plain.spec.conversion = { strategy: 'None' };
+  await api.install(plain);
+  const at = (version: string) => `/apis/${GROUP}/${version}/namespaces/${namespace}/crates`;
+  const crate = (version: string, spec: Json): Json => ({
+    apiVersion: `${GROUP}/${version}`,
+    kind: 'Crate',
+    metadata: { name: 'a' },
+    spec,
+  });
+  const created = await api.made(api.post(at('v2'), crate('v2', { width: 1, height: 2 })));
+  assert.deepEqual([created.apiVersion, created.spec], [`${GROUP}/v2`, {}]);
+  await api.made(api.patch(`${at('v1')}/a`, { spec: { size: 'large' } }));
+  const patched = await api.made(api.patch(`${at('v2')}/a`, { spec: { width: 5 } }));
+  assert.deepEqual(patched.spec, {});
+});

@@ -222,6 +222,26 @@ test('deleting a CRD deletes its objects and ends its paths and watches', async 
   assert.deepEqual((await api.get(path)).body.items, []);
 });
 
+test('a CRD that is being deleted can be changed, and its name is not in the errors of new objects', async () => {
+  const crd = widgetCrd('terminating.example.com');
+  await api.install(crd);
+  const objects = widgets(await api.namespace(), 'terminating.example.com');
+  const held = { ...widget('a'), apiVersion: 'terminating.example.com/v1' };
+  held.metadata.finalizers = ['example.com/keep'];
+  await api.made(api.post(objects, held));
+  await api.made(api.delete(`${CRDS}/${crd.metadata.name}`));
+  const change = { metadata: { labels: { a: 'b' } } };
+  await api.made(api.patch(`${CRDS}/${crd.metadata.name}`, change));
+  const generated = { ...held, metadata: { generateName: 'b-' } };
+  assertRejected(await api.post(objects, generated), {
+    code: 403,
+    reason: 'Forbidden',
+    message:
+      'widgets.terminating.example.com is forbidden: create not allowed while custom resource definition is terminating',
+  });
+  await api.made(api.patch(`${objects}/a`, { metadata: { finalizers: null } }));
+});
+
 test('a version that is not served is not found', async () => {
   const group = 'versions.example.com';
   await api.install(

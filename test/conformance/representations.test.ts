@@ -2,7 +2,18 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json } from './api.ts';
 import { Api, assertRejected, JSON_TYPE } from './api.ts';
-import { configMap, configMaps, pod, pods, widget, widgetCrd, widgets } from './objects.ts';
+import {
+  configMap,
+  configMaps,
+  CRDS,
+  GROUP,
+  pod,
+  pods,
+  widget,
+  widgetCrd,
+  widgets,
+} from './objects.ts';
+import { skipBefore } from '../support/skip.ts';
 
 let api: Api;
 
@@ -79,6 +90,22 @@ test('a table of a built-in kind has the columns that kubectl shows', async () =
   assert.deepEqual(wide, ['<none>', '<none>', '<none>', '<none>']);
 });
 
+test('a table of CRDs shows their scope, versions and state', skipBefore(37), async () => {
+  const { body } = await api.get(`${CRDS}/widgets.${GROUP}`, TABLE);
+  const cells = body.rows[0].cells;
+  cells[3] = 'time';
+  assert.deepEqual(cells, [
+    `widgets.${GROUP}`,
+    'Namespaced',
+    'v1(storage)',
+    'time',
+    GROUP,
+    'Widget',
+    'wd',
+    true,
+  ]);
+});
+
 test('one object is a table with one row', async () => {
   const { body } = await api.get(`${configMaps(space)}/a`, TABLE);
   assert.deepEqual([body.kind, body.rows.length, body.rows[0].cells[0]], ['Table', 1, 'a']);
@@ -122,9 +149,29 @@ test('only metadata can be requested', async () => {
   assert.deepEqual(Object.keys(all.items[0]).toSorted(), ['apiVersion', 'kind', 'metadata']);
 });
 
-test('a list type is not valid for one object', async () => {
-  const { status, body } = await api.get(widgets(space), METADATA);
-  assert.deepEqual([status, body.reason], [406, 'NotAcceptable']);
+test('the form of a list is not valid for one object, nor the other way round', async () => {
+  const wrong = [
+    [
+      `${configMaps(space)}/a`,
+      METADATA_LIST,
+      'PartialObjectMetadataList',
+      'is not a list (*core.ConfigMap)',
+    ],
+    [configMaps(space), METADATA, 'PartialObjectMetadata', 'is a list (*core.ConfigMapList)'],
+    [
+      widgets(space),
+      METADATA,
+      'PartialObjectMetadata',
+      'is a list (*unstructured.UnstructuredList)',
+    ],
+  ] as const;
+  for (const [path, accept, form, is] of wrong) {
+    assertRejected(await api.get(path, accept), {
+      code: 406,
+      reason: 'NotAcceptable',
+      message: `you requested ${form}, but the requested object ${is}`,
+    });
+  }
 });
 
 test('the first supported media type is used', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json } from './api.ts';
 import { APPLY, Api, assertRejected, JSON_PATCH, MERGE, STRATEGIC } from './api.ts';
-import { configMap, configMaps, GROUP, widget, widgetCrd, widgets } from './objects.ts';
+import { configMap, configMaps, GROUP, pod, widget, widgetCrd, widgets } from './objects.ts';
 
 let api: Api;
 let space: string;
@@ -433,4 +433,78 @@ test('a time in metadata has the form of RFC 3339', async () => {
   const { status, body } = await api.post(path, configMap('time', {}, { creationTimestamp: 'x' }));
   assert.equal(status, 400);
   assert.match(body.message, /parsing time "x" as .*: cannot parse "x" as "2006"$/);
+});
+
+test('a value of the wrong type is reported before other errors, also if the write would drop it', async () => {
+  const secrets = `/api/v1/namespaces/${space}/secrets`;
+  const decoding = (kind: string, why: string) => ({
+    code: 400,
+    reason: 'BadRequest',
+    message: `${kind} in version "v1" cannot be handled as a ${kind}: ${why}`,
+  });
+  const field = 'json: cannot unmarshal number into Go struct field';
+  assertRejected(
+    await api.post(secrets, { metadata: { name: 'a' }, data: { a: '!' }, stringData: { a: 'x' } }),
+    decoding('Secret', 'illegal base64 data at input byte 0'),
+  );
+  assertRejected(
+    await api.post(`/api/v1/namespaces/${space}/pods`, { ...pod('a'), status: { hostIP: 5 } }),
+    decoding('Pod', `${field} PodStatus.status.hostIP of type string`),
+  );
+  const wrong = decoding('ConfigMap', `${field} ConfigMap.data of type string`);
+  const existing = configMap('a', { a: 5 });
+  assertRejected(await api.post(path, existing), wrong);
+  assertRejected(await api.post(`${path}?fieldValidation=Strict`, { ...existing, b: 1 }), wrong);
+  const elsewhere = configMap('b', { a: 5 }, { namespace: 'elsewhere' });
+  assertRejected(await api.post(path, elsewhere), wrong);
+});
+
+test('a built-in kind without its apiVersion has no name after a patch', async () => {
+  const unnamed = {
+    code: 400,
+    reason: 'BadRequest',
+    message: 'the name of the object (a based on URL) was undeterminable: name must be provided',
+  };
+  const reply = await api.patch(`${path}/a`, { apiVersion: null });
+  assertRejected(reply, unnamed);
+  assert.equal(
+    reply.headers['warning'],
+    ['data', 'metadata'].map((name) => String.raw`299 - "unknown field \"${name}\""`).join(', '),
+  );
+  assertRejected(
+    await api.patch(`${path}/a`, [{ op: 'remove', path: '/apiVersion' }], JSON_PATCH),
+    unnamed,
+  );
+});
+
+test('an apply that creates needs a name, and its resourceVersion must be a number', async () => {
+  const { metadata: _metadata, ...nameless } = configMap('new');
+  assertRejected(await api.apply(`${path}/new`, 'a', nameless), {
+    code: 400,
+    reason: 'BadRequest',
+    message: 'the name of the object (new based on URL) was undeterminable: name must be provided',
+  });
+  assert.equal((await api.apply(`${path}/a`, 'a', nameless)).status, 200);
+  const outdated = configMap('new', {}, { resourceVersion: 'x' });
+  assertRejected(await api.apply(`${path}/new`, 'a', outdated), {
+    code: 500,
+    message: 'strconv.ParseUint: parsing "x": invalid syntax',
+  });
+});
+
+test('unknown fields of a Scale are reported, also if the scaled object does not exist', async () => {
+  const scale = { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name: 'b' }, more: 1 };
+  const paths = [
+    `${widgets(space)}/b/scale`,
+    `/apis/apps/v1/namespaces/${space}/deployments/b/scale`,
+  ];
+  for (const at of paths) {
+    const { status, headers } = await api.put(at, scale);
+    assert.deepEqual(
+      [status, headers['warning']],
+      [404, String.raw`299 - "unknown field \"more\""`],
+    );
+  }
+  const patched = await api.patch(`${widgets(space)}/a/scale`, { spec: { color: 'x' } });
+  assert.equal(patched.headers['warning'], String.raw`299 - "unknown field \"spec.color\""`);
 });

@@ -199,6 +199,10 @@ test('contradictory options are rejected and named', async () => {
       'resourceVersionMatch=NotOlderThan',
       'resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
     ],
+    [
+      'continue=x',
+      'resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided',
+    ],
   ];
   for (const [options, message] of refusals) {
     assertRejected(await api.get(`${widgets('default')}?watch=true&${options}`), {
@@ -207,6 +211,10 @@ test('contradictory options are rejected and named', async () => {
       message: `ListOptions.meta.k8s.io "" is invalid: ${message}`,
     });
   }
+  const from = await versionOf(widgets('default'));
+  const options = `resourceVersion=${from}&continue=x&timeoutSeconds=-1`;
+  const ignored = await api.watch(`${widgets('default')}?${options}`);
+  assert.deepEqual([ignored.status, await ignored.rest()], [200, []]);
 });
 
 test('watch options are validated', async () => {

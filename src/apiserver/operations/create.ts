@@ -6,12 +6,14 @@ import { generatedName } from '../object-names.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import { StatusError, badRequest, forbidden, notFound } from '../status-error.ts';
 import type { AppliedFields } from './write.ts';
-import { admittedDraft, storeNew } from './write.ts';
+import { admittedDraft, storeNew, typesFirst } from './write.ts';
 
 const NAME_ATTEMPTS = 8;
 
 export function create(call: Call): MaybePromise<Answer> {
-  return whenReady(createNamed(call, decodeBody(call)), (stored) => created(stored));
+  const object = decodeBody(call);
+  const stored = typesFirst(call, object, () => createNamed(call, object));
+  return whenReady(stored, created);
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   decodeObject,
   duplicatesOf,
   invalidPatch,
+  isOfAnotherType,
   refusePatch,
   reportOddities,
 } from '../object-decoder.ts';
@@ -43,11 +44,11 @@ import {
 } from '../status-error.ts';
 import { createNamed, created } from './create.ts';
 import { existing } from './read.ts';
-import { isOfAnotherType, storeChange } from './write.ts';
+import { requireParsable, storeChange, typesFirst } from './write.ts';
 
 const JSON_PATCH = 'application/json-patch+json';
 const MERGE_PATCH = 'application/merge-patch+json';
-const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
+export const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
 
 /**
  * Patches one object. Reading, patching and writing are one synchronous operation, so a patch
@@ -70,6 +71,21 @@ function requireConvertible(
   if (wrong) throw refuse(conversionProblem(wrong, schema));
 }
 
+/** Without an apiVersion, upstream decodes the result to an internal type, whose fields have other names. */
+export function requireApiVersion(
+  call: Call,
+  patched: unknown,
+  refuse: (message: string) => Error,
+): void {
+  if (call.definition.custom || !isRecord(patched) || patched['apiVersion']) return;
+  const fields = Object.keys(patched)
+    .sort()
+    .filter((field) => field !== 'apiVersion' && field !== 'kind');
+  const unknown = fields.map((field) => `unknown field ${JSON.stringify(field)}`);
+  reportOddities(call, [], unknown, refuse);
+  throw otherName('', call.info.name ?? '');
+}
+
 function changed(object: StoredObject): Answer {
   return { kind: 'object', code: 200, object };
 }
@@ -87,12 +103,13 @@ function change(call: Call, type: string): MaybePromise<StoredObject> {
     type === STRATEGIC_PATCH
       ? invalidPatch(goValue(readJsonPatch(call.request)), message)
       : refusePatch(patched, message);
-  if (type === STRATEGIC_PATCH) requireConvertible(call.definition, patched, refuse);
+  if (type === STRATEGIC_PATCH) requireConvertible(call.definition, result, refuse);
+  else requireApiVersion(call, patched, refuse);
   const { object, oddities } = decodePatched(call, patched);
   const prefix = type === JSON_PATCH ? 'json patch ' : '';
   const duplicates = duplicatesOf(call).map((duplicate) => `${prefix}${duplicate}`);
   reportOddities(call, duplicates, oddities, refuse);
-  return storeChange(call, live, requireIdentity(object, live));
+  return typesFirst(call, object, () => storeChange(call, live, requireIdentity(object, live)));
 }
 
 /**
@@ -146,7 +163,7 @@ function apply(call: Call): MaybePromise<Answer> {
     const identified = requireIdentity(object, live);
     return whenReady(storeChange(call, live, identified, 'applied'), changed);
   }
-  const { uid, name } = object.metadata;
+  const { uid, name, resourceVersion } = object.metadata;
   if (uid) {
     throw conflict(
       definition,
@@ -154,6 +171,7 @@ function apply(call: Call): MaybePromise<Answer> {
       `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
     );
   }
+  requireParsable(resourceVersion);
   if (name !== info.name) throw otherName(name, info.name ?? '');
   return whenReady(createNamed(call, object, 'applied'), (stored) => created(stored));
 }
@@ -165,7 +183,7 @@ export function appliedObject(result: ApplyResult): JsonObject {
   throw applyConflict(message, causes);
 }
 
-function decodePatched(
+export function decodePatched(
   { definition }: Call,
   patched: unknown,
 ): { object: ApiObject; oddities: string[] } {
@@ -204,7 +222,7 @@ function otherName(name: string, expected: string): StatusError {
  * @throws {StatusError} 400 if it is malformed, or has another kind or version
  */
 export function appliedFields(
-  { request, info }: Call,
+  { request }: Call,
   definition: ResourceDefinition,
 ): Record<string, unknown> {
   const applied = patchObject(
@@ -212,8 +230,7 @@ export function appliedFields(
     'error decoding patch: error unmarshaling JSON: while decoding JSON',
   );
   requireSameKind(applied, definition);
-  const metadata = isRecord(applied['metadata']) ? applied['metadata'] : {};
-  return { ...applied, metadata: { name: info.name ?? '', ...metadata } };
+  return applied;
 }
 
 function requireSameKind(applied: Record<string, unknown>, definition: ResourceDefinition): void {

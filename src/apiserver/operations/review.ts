@@ -2,12 +2,11 @@ import type { ObjectMeta } from '../../api/object.ts';
 import type { Answer, Call } from '../call.ts';
 import { withTrackedFields } from '../field-manager.ts';
 import { JSON_TYPE } from '../negotiation.ts';
-import { decodeBody } from '../object-decoder.ts';
+import { decodeBody, requireGoTypes } from '../object-decoder.ts';
 import type { ApiObject, Review, StoredObject } from '../resource-definition.ts';
 import { isRecord } from '../../util/values.ts';
 import { notAcceptable } from '../status-error.ts';
 import { placeObject } from './create.ts';
-import { requireGoTypes } from './write.ts';
 
 /** `POST` of a review, such as a SubjectAccessReview: returns the object with its status, and stores nothing. */
 export function answerReview(call: Call, review: Review): Answer {

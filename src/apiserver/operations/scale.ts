@@ -4,8 +4,14 @@ import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
 import { fieldPath, valueAt, withValueAt } from '../field-path.ts';
 import { inVersion } from '../negotiation.ts';
-import { decodeObject } from '../object-decoder.ts';
-import { contentType, isApplyPatch, readObject } from '../request-body.ts';
+import {
+  decodeBody,
+  duplicatesOf,
+  refusePatch,
+  reportOddities,
+  requireGoTypes,
+} from '../object-decoder.ts';
+import { contentType, isApplyPatch } from '../request-body.ts';
 import { isTrue } from '../request-info.ts';
 import { applyPatch } from '../patch/apply.ts';
 import { FieldSet, fieldElement } from '../patch/field-set.ts';
@@ -22,9 +28,17 @@ import type {
 } from '../resource-definition.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { isRecord } from '../../util/values.ts';
-import { badRequest, conflict, internalError, invalid, methodNotAllowed } from '../status-error.ts';
+import { conflict, internalError, invalid, methodNotAllowed } from '../status-error.ts';
 import { SCALE_COLUMNS } from '../table/builtin-columns.ts';
-import { appliedFields, appliedObject, patchedBody, patching } from './patch.ts';
+import {
+  STRATEGIC_PATCH,
+  appliedFields,
+  appliedObject,
+  decodePatched,
+  patchedBody,
+  patching,
+  requireApiVersion,
+} from './patch.ts';
 import { attributesOf } from './admit.ts';
 import { existing } from './read.ts';
 import { mutable } from './successor.ts';
@@ -44,6 +58,9 @@ const SCALE: ResourceDefinition = {
   namespaced: true,
   subresources: {},
   columns: SCALE_COLUMNS,
+  get schema() {
+    return linkedSchema('io.k8s.api.autoscaling.v1.Scale');
+  },
 };
 
 export function getScale(call: Call): Answer {
@@ -51,8 +68,9 @@ export function getScale(call: Call): Answer {
 }
 
 export function updateScale(call: Call): MaybePromise<Answer> {
-  const scale = readObject(call.request, SCALE);
-  requireName(decodeObject(scale, SCALE).object, call.info.name ?? '');
+  const scale = decodeBody({ ...call, definition: SCALE });
+  requireGoTypes({ ...call, definition: SCALE }, scale);
+  requireName(scale, call.info.name ?? '');
   return whenReady(storeScale(call, existing(call), scale), answer);
 }
 
@@ -62,10 +80,13 @@ export function patchScale(call: Call): MaybePromise<Answer> {
   const scale = scaleOf(live, call);
   if (isApplyPatch(contentType(call.request))) {
     const applied = applyScale(call, live, scale);
-    return whenReady(storeScale(call, stored, applied.scale, applied.managers), answer);
+    return whenReady(
+      storeScale(call, stored, decodeScale(call, applied.scale), applied.managers),
+      answer,
+    );
   }
   const patched = patchedBody(call, contentType(call.request), scale);
-  return whenReady(storeScale(call, stored, patched), answer);
+  return whenReady(storeScale(call, stored, decodeScale(call, patched)), answer);
 }
 
 /** The owner of the number of replicas of a Scale. */
@@ -112,15 +133,26 @@ function applyScale(
   return { scale: applied, managers: owns ? kept.with({ ...self, fields: path }) : kept };
 }
 
+/** Decodes the result of a patch. */
+function decodeScale(call: Call, patched: unknown): ApiObject {
+  const ofScale = { ...call, definition: SCALE };
+  const { object, oddities } = decodePatched(ofScale, patched);
+  const type = contentType(call.request);
+  if (type !== STRATEGIC_PATCH)
+    requireApiVersion(ofScale, patched, (why) => refusePatch(patched, why));
+  requireGoTypes(ofScale, object);
+  reportOddities(call, duplicatesOf(call), oddities, (why) => refusePatch(patched, why));
+  requireName(object, call.info.name ?? '');
+  return object;
+}
+
 /** Writes the desired number of replicas to the scaled object, and nothing else. */
 function storeScale(
   call: Call,
   stored: StoredObject,
-  body: unknown,
+  draft: ApiObject,
   managers?: Managers,
 ): MaybePromise<StoredObject> {
-  if (!isRecord(body)) throw badRequest('the scale is not an object');
-  const { object: draft } = decodeObject(body, SCALE);
   const { admission } = call.backend;
   if (!admission.mutates(call.definition) && !admission.validates)
     return writeScale(call, stored, draft, managers);
@@ -140,12 +172,7 @@ function writeScale(
   managers: Managers | undefined,
 ): MaybePromise<StoredObject> {
   const { definition } = call;
-  const { name, resourceVersion, uid } = scale.metadata;
-  if (name && name !== stored.metadata.name) {
-    throw badRequest(
-      `the name of the object (${name}) does not match the name on the URL (${stored.metadata.name})`,
-    );
-  }
+  const { resourceVersion, uid } = scale.metadata;
   if (uid && uid !== stored.metadata.uid) {
     throw conflict(
       definition,
@@ -154,11 +181,6 @@ function writeScale(
     );
   }
   const replicas = valueAt(scale, ['spec', 'replicas']) ?? 0;
-  if (!Number.isSafeInteger(replicas)) {
-    throw badRequest(
-      'Scale in version "v1" cannot be handled as a Scale: spec.replicas must be an integer',
-    );
-  }
   // Custom kinds have their own validation.
   if (Number(replicas) < 0 && !definition.custom) {
     throw invalid(SCALE, stored.metadata.name, [

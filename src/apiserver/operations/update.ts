@@ -6,21 +6,20 @@ import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import { badRequest, conflict } from '../status-error.ts';
 import { createNamed, created, placeObject } from './create.ts';
 import { existing } from './read.ts';
-import { requireGoTypes, storeChange } from './write.ts';
+import { storeChange, typesFirst } from './write.ts';
 
 export function update(call: Call): MaybePromise<Answer> {
+  const object = decodeBody(call);
+  return typesFirst(call, object, () => store(call, object));
+}
+
+function store(call: Call, object: ApiObject): MaybePromise<Answer> {
   const { definition, info, backend } = call;
   const { name = '' } = info;
-  const object = decodeBody(call);
-  const isStored = backend.store.collection(definition).get(info.namespace, name) !== undefined;
-  // As upstream, types are checked first. Otherwise, they are checked with the values.
-  if (!definition.custom && (!isStored || object.metadata.name !== name)) {
-    requireGoTypes(call, object);
-  }
   requireName(object, name);
   placeObject(call, object);
   if (definition.createOnUpdate && info.subresource === undefined) {
-    if (!isStored) {
+    if (!backend.store.collection(definition).get(info.namespace, name)) {
       requireSameObject(call, object, { name, uid: '' });
       return whenReady(createNamed(call, object), (stored) => created(stored));
     }

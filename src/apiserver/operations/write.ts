@@ -6,7 +6,7 @@ import type { Backend, Call } from '../call.ts';
 import { hookContext, isDryRun } from '../call.ts';
 import { withTrackedFields } from '../field-manager.ts';
 import { inVersion } from '../negotiation.ts';
-import { cannotBeHandled, refusePatch } from '../object-decoder.ts';
+import { requireGoTypes } from '../object-decoder.ts';
 import {
   hasFinalizers,
   validateKubeFinalizers,
@@ -25,8 +25,6 @@ import { applyDefaults } from '../schema/defaulting.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { validateScaleValues } from '../schema/scale-values.ts';
-import { messageOfKind } from '../protobuf/protobuf-body.ts';
-import { unmarshalProblem } from '../schema/unmarshal-problem.ts';
 import { validateStructure, validateValues } from '../schema/validate.ts';
 import { StatusError, alreadyExists, conflict, invalid } from '../status-error.ts';
 import { attributesOf, requireAdmitted } from './admit.ts';
@@ -73,11 +71,12 @@ export function prepareNew(call: Call, draft: ApiObject, applied?: AppliedFields
   // Fields that the server adds after this belong to no field manager.
   const object = applied ? defaulted : withTrackedFields(call, undefined, defaulted);
   hooks?.prepareForCreate?.(object, hookContext(call));
+  const ofMetadata = validateMetadata(object.metadata, definition.namespaced, nameFormat);
   requireValid(
     definition,
     object,
-    withSchemaErrors(validateObject(call, object), [
-      ...validateMetadata(object.metadata, definition.namespaced, nameFormat),
+    withSchemaErrors(validateObject(call, object, undefined, ofMetadata), [
+      ...ofMetadata,
       ...validateKubeFinalizers(object.metadata, definition),
       ...(hooks?.validate?.(object, undefined) ?? []),
     ]),
@@ -337,6 +336,15 @@ export function isReadyToGo(object: StoredObject, { hooks }: ResourceDefinition)
   );
 }
 
+/** @throws {StatusError} 500 if a resourceVersion is not a number */
+export function requireParsable(resourceVersion: string = ''): void {
+  if (/^\d*$/.test(resourceVersion)) return;
+  throw StatusError.failure({
+    code: 500,
+    message: `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`,
+  });
+}
+
 /** Checks that the uid and the resourceVersion of the draft, if it has them, are those of the stored object. */
 function requireCurrent(
   definition: ResourceDefinition,
@@ -351,12 +359,7 @@ function requireCurrent(
       fieldError.invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
     ]);
   }
-  if (resourceVersion && !/^\d+$/.test(resourceVersion)) {
-    throw StatusError.failure({
-      code: 500,
-      message: `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`,
-    });
-  }
+  requireParsable(resourceVersion);
   if (resourceVersion && resourceVersion !== '0' && resourceVersion !== metadata.resourceVersion) {
     throw conflict(definition, metadata.name);
   }
@@ -387,6 +390,7 @@ function validateObject(
   { definition, info, warnings }: Pick<Call, 'definition' | 'info' | 'warnings'>,
   object: StoredObject,
   previous?: StoredObject,
+  others: readonly FieldError[] = [],
 ): FieldError[] {
   const { schema, custom, subresources } = definition;
   if (!schema) return [];
@@ -401,37 +405,41 @@ function validateObject(
         : !byOwnRules && reason === 'FieldValueNotSupported',
     );
   }
-  const errors = validateStructure(object, schema, '', previous);
+  const all = validateStructure(object, schema, '', previous);
+  // As upstream, which validates the status alone.
+  const errors =
+    info.subresource === 'status'
+      ? all.map((error) => ({ ...error, detail: error.detail.replace(/^status\./, '') }))
+      : all;
   const { scale } = subresources;
   const structural = scale ? [...errors, ...validateScaleValues(object, scale)] : errors;
-  return [...structural, ...validateRules(object, previous, schema, structural)];
+  return [...structural, ...validateRules(object, previous, schema, [...structural, ...others])];
 }
 
-/** Whether Go does not decode a value. It decodes an empty text to no bytes. */
-export function isOfAnotherType({ reason, badValue, detail }: FieldError): boolean {
-  return (
-    reason === 'FieldValueTypeInvalid' &&
-    !(badValue === '' && detail.includes('must be of type byte'))
-  );
-}
-
-/**
- * Built-in kinds are Go types, which do not decode values of other types.
- *
- * @throws {StatusError} 400, or 422 of a patch
- */
-export function requireGoTypes(
-  { definition, info, warnings }: Pick<Call, 'definition' | 'info' | 'warnings'>,
+/** Runs a write of a decoded object. As upstream, its first error is a value that Go does not decode. */
+export function typesFirst<T>(
+  call: Call,
   object: StoredObject,
-  errors: readonly FieldError[] = validateValues(object, definition.schema ?? {}),
-): void {
-  const wrong = errors.find(isOfAnotherType);
-  if (!wrong) return;
-  // As upstream, an object that cannot be decoded has no unknown fields.
-  warnings.length = 0;
-  const { kind, schema = {} } = definition;
-  const why = unmarshalProblem(wrong, kind, schema, messageOfKind(definition));
-  throw info.verb === 'patch' ? refusePatch(object, why) : cannotBeHandled(definition, why);
+  run: () => MaybePromise<T>,
+): MaybePromise<T> {
+  const { custom, schema = {} } = call.definition;
+  if (custom) return run();
+  // Values that the write drops are decoded too.
+  const dropped = object['stringData'] === undefined ? ['status'] : ['status', 'data'];
+  const values = Object.entries(object).filter(([field]) => dropped.includes(field));
+  if (values.length > 0) {
+    requireGoTypes(call, object, validateValues(Object.fromEntries(values), schema));
+  }
+  const retyped = (error: unknown): never => {
+    if (error instanceof StatusError) requireGoTypes(call, object);
+    throw error;
+  };
+  try {
+    const result = run();
+    return result instanceof Promise ? result.catch(retyped) : result;
+  } catch (error) {
+    return retyped(error);
+  }
 }
 
 function requireValid(

@@ -1,4 +1,5 @@
 import type {
+  CustomResourceDefinition,
   Event as MutableEvent,
   Lease,
   Namespace,
@@ -8,7 +9,14 @@ import type {
 } from '../../api/builtin.ts';
 import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
 import type { TableColumn } from '../resource-definition.ts';
-import { AGE_COLUMN, CREATED_AT_COLUMN, NAME_COLUMN, ageOf, columnsFor } from './column.ts';
+import {
+  AGE_COLUMN,
+  CREATED_AT_COLUMN,
+  DEFAULT_COLUMNS,
+  NAME_COLUMN,
+  ageOf,
+  columnsFor,
+} from './column.ts';
 
 interface ConfigMap extends KubernetesObject {
   data?: Record<string, string>;
@@ -48,6 +56,7 @@ const lease = columnsFor<Lease>();
 const scale = columnsFor<Scale>();
 const priorityClass = columnsFor<PriorityClass>();
 const budget = columnsFor<PodDisruptionBudget>();
+const crd = columnsFor<CustomResourceDefinition>();
 const binding = columnsFor<Binding>();
 const node = columnsFor<MutableNode>();
 const event = columnsFor<MutableEvent>();
@@ -123,10 +132,33 @@ export const DISRUPTION_BUDGET_COLUMNS: readonly TableColumn[] = [
 ];
 
 /** The apiextensions server prints CustomResourceDefinitions with a date instead of an age. */
-export const CRD_COLUMNS: readonly TableColumn[] = [NAME_COLUMN, CREATED_AT_COLUMN];
+/** Roles have a date instead of an age. */
+export const ROLE_COLUMNS = DEFAULT_COLUMNS;
 
-/** Roles have a date instead of an age too. */
-export const ROLE_COLUMNS = CRD_COLUMNS;
+export const CRD_COLUMNS: readonly TableColumn[] = [
+  NAME_COLUMN,
+  crd.column('Scope', 'Cluster or Namespaced.', ({ spec }) => spec.scope),
+  crd.column('Versions', 'Served versions.', ({ spec }) =>
+    spec.versions
+      .filter(({ served }) => served)
+      .map(({ name, storage }) => (storage ? `${name}(storage)` : name))
+      .sort()
+      .join(),
+  ),
+  CREATED_AT_COLUMN,
+  crd.wide('Group', 'API group.', ({ spec }) => spec.group),
+  crd.wide('Kind', 'Kind of the objects.', ({ spec }) => spec.names.kind),
+  crd.wide('ShortNames', 'Short names.', ({ spec }) => (spec.names.shortNames ?? []).join()),
+  crd.wide(
+    'Established',
+    'Whether the objects are served.',
+    ({ status }) =>
+      status?.conditions?.some(
+        ({ type, status: value }) => type === 'Established' && value === 'True',
+      ) ?? false,
+    { type: 'boolean' },
+  ),
+];
 
 export const BINDING_COLUMNS: readonly TableColumn[] = [
   NAME_COLUMN,

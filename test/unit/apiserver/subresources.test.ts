@@ -68,7 +68,7 @@ describe('scale', () => {
       ),
     );
     const text = await api.patch(`${COUNTS}/web/scale`, { spec: { replicas: 'x' } });
-    assert.equal(text.status, 400);
+    assert.equal(text.status, 422);
   });
 
   test('of a built-in kind has its label selector as a string', async () => {

@@ -61,7 +61,8 @@ const expectedHeaders: Readonly<Record<string, string>> = {
   Deployment: 'NAME READY UP-TO-DATE AVAILABLE AGE (CONTAINERS) (IMAGES) (SELECTOR)',
   ReplicaSet: 'NAME DESIRED CURRENT READY AGE (CONTAINERS) (IMAGES) (SELECTOR)',
   Lease: 'NAME HOLDER AGE',
-  CustomResourceDefinition: 'NAME CREATED AT',
+  CustomResourceDefinition:
+    'NAME SCOPE VERSIONS CREATED AT (GROUP) (KIND) (SHORTNAMES) (ESTABLISHED)',
 };
 
 for (const [name, expected] of Object.entries(expectedHeaders)) {
@@ -255,7 +256,9 @@ test('other kinds show their columns', () => {
     'me',
     '2m10s',
   ]);
-  assert.deepEqual(cells(kind('CustomResourceDefinition'), object({})), ['web', at(130)]);
+  const crd = { spec: { scope: 'Cluster', group: 'a', names: { kind: 'B' }, versions: [] } };
+  const crdCells = ['web', 'Cluster', '', at(130)];
+  assert.deepEqual(cells(kind('CustomResourceDefinition'), object(crd)), crdCells);
   const scale = { group: 'autoscaling', kind: 'Scale', columns: SCALE_COLUMNS };
   const table = renderTable(scale, [object({ spec: { replicas: 5 }, status: { replicas: 3 } })], {
     listMeta: {},
