@@ -1,14 +1,10 @@
 import type { HttpHandler } from '../../src/util/http.ts';
 import { acceptedReason } from './accepted.ts';
+import { GADGET_CRD, WIDGET_CRD } from './crds.ts';
 import type { FuzzRequest, Json } from './requests.ts';
-import { WIDGET_CRD, sequence } from './requests.ts';
-
-/** The comparable part of a response. */
-interface Shown {
-  readonly status: number;
-  readonly warning: string;
-  readonly body: Json;
-}
+import { sequence } from './requests.ts';
+import type { Shown } from './session.ts';
+import { Session, canonical } from './session.ts';
 
 /** A sequence whose last request the two servers answer differently. */
 export interface Difference {
@@ -27,11 +23,16 @@ export interface FuzzOptions {
   readonly operations: number;
   /**
    * Sequences that run at the same time.
-   * @default 4
+   * @default 12
    */
   readonly concurrency?: number;
   /** Maximum number of different differences; the comparison ends when it is reached. */
   readonly limit: number;
+  /**
+   * Receives each difference as soon as it is found.
+   * @default none
+   */
+  readonly report?: (difference: Difference) => void;
 }
 
 /**
@@ -41,9 +42,11 @@ export interface FuzzOptions {
 export async function compareServers(
   ours: HttpHandler,
   real: HttpHandler,
-  { seed, operations, concurrency = 4, limit }: FuzzOptions,
+  { seed, operations, concurrency = 12, limit, report }: FuzzOptions,
 ): Promise<readonly Difference[]> {
-  for (const handle of [ours, real]) await install(handle);
+  for (const handle of [ours, real]) {
+    for (const crd of [WIDGET_CRD, GADGET_CRD]) await install(handle, crd);
+  }
   const found = new Map<string, Difference>();
   let index = 0;
   const work = async () => {
@@ -62,7 +65,9 @@ export async function compareServers(
         first += difference.requests.length;
         if (found.has(difference.signature) || acceptedReason(difference)) continue;
         found.set(difference.signature, difference);
-        found.set(difference.signature, await shortened(ours, real, difference));
+        const short = await shortened(ours, real, difference);
+        found.set(difference.signature, short);
+        report?.(short);
       }
     }
   };
@@ -70,57 +75,96 @@ export async function compareServers(
   return [...found.values()];
 }
 
-async function install(handle: HttpHandler): Promise<void> {
+async function install(handle: HttpHandler, crd: Json): Promise<void> {
+  const session = new Session(handle, 'x');
   const root = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-  await send(
-    handle,
-    { method: 'POST', path: root, subject: root, body: WIDGET_CRD },
-    new Session('x'),
-  );
-  const { group, names } = WIDGET_CRD.spec;
+  await session.send({ method: 'POST', path: root, subject: root, body: crd });
+  const { group, names } = crd.spec;
   const path = `/apis/${group}/v1/namespaces/default/${names.plural}`;
   for (let attempt = 0; attempt < 200; attempt++) {
-    const { status } = await send(handle, { method: 'GET', path, subject: path }, new Session('x'));
+    const { status } = await session.send({ method: 'GET', path, subject: path });
     if (status === 200) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   throw new Error(`${path} is not served`);
 }
 
-/** Sends the requests to a new namespace of both servers, up to the first difference. */
+/** Sends the requests to a new namespace of both servers, up to the first difference. Then compares the watches. */
 async function firstDifference(
   ours: HttpHandler,
   real: HttpHandler,
   requests: readonly FuzzRequest[],
   namespace: string,
 ): Promise<Difference | undefined> {
-  const sides = [ours, real].map((handle) => ({ handle, session: new Session(namespace) }));
-  const create: FuzzRequest = {
-    method: 'POST',
-    path: '/api/v1/namespaces',
-    subject: '/api/v1/namespaces',
-    body: { metadata: { name: namespace } },
-  };
-  await Promise.all(sides.map(({ handle, session }) => send(handle, create, session)));
-  for (const [index, request] of requests.entries()) {
-    const [left, right] = await Promise.all(
-      sides.map(({ handle, session }) => send(handle, request, session)),
+  const sides = [new Session(ours, namespace), new Session(real, namespace)] as const;
+  const [left, right] = sides;
+  const path = '/api/v1/namespaces';
+  const body = { metadata: { name: namespace } };
+  await Promise.all(sides.map((side) => side.send({ method: 'POST', path, subject: path, body })));
+  try {
+    for (const [index, request] of requests.entries()) {
+      const [one, other] = await Promise.all([left.send(request), right.send(request)]);
+      const place = differenceOf(one, other, '');
+      if (place === undefined) continue;
+      const part = request.path.includes('/status')
+        ? 'status'
+        : request.path.includes('/scale')
+          ? 'scale'
+          : '';
+      const type = request.type?.replace(/application\/|-patch.*/g, '') ?? '';
+      const accept = /as=\w+|yaml/.exec(request.accept ?? '')?.[0] ?? '';
+      return {
+        requests: requests.slice(0, index + 1),
+        ours: one,
+        real: other,
+        signature: [
+          request.watched === undefined ? request.method : 'WATCH',
+          resourceOf(request.path),
+          part,
+          type,
+          accept,
+          `${one.status}/${other.status}`,
+          place.replace(/\d+/g, '#'),
+        ]
+          .filter(Boolean)
+          .join(' '),
+      };
+    }
+    return await watchDifference(left, right, requests);
+  } finally {
+    await Promise.all(sides.map((side) => side.close()));
+  }
+}
+
+/** Time within which both servers send the events of all writes. */
+const EVENTS_MS = 1000;
+
+async function watchDifference(
+  left: Session,
+  right: Session,
+  requests: readonly FuzzRequest[],
+): Promise<Difference | undefined> {
+  const deadline = Date.now() + EVENTS_MS;
+  const same = () =>
+    left.watches.every(
+      ({ events }, index) => events.length === right.watches[index]?.events.length,
     );
-    if (!left || !right) return undefined;
-    const place = differenceOf(left, right, '');
+  while (!same() && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10));
+  for (const [index, { path, events }] of left.watches.entries()) {
+    const others = right.watches[index]?.events ?? [];
+    const shown = [left.shown(events), right.shown(others)] as const;
+    const place = differenceOf(...shown, '');
     if (place === undefined) continue;
-    const [resource = ''] = /(?<=\$ns\/)[^?]*/.exec(request.path) ?? [];
-    const part = resource.split('/')[2] ?? '';
-    const detail = `${left.status}/${right.status} ${place.replace(/\d+/g, '#')}`;
-    const type = request.type?.replace(/application\/|-patch.*/g, '') ?? '';
-    return {
-      requests: requests.slice(0, index + 1),
-      ours: left,
-      real: right,
-      signature: `${request.method} ${resource.split('/')[0]} ${part} ${type} ${detail}`,
-    };
+    const [ours, real] = shown.map((body): Shown => ({ status: 200, warning: '', body }));
+    if (!ours || !real) return undefined;
+    const at = place.replace(/\d+/g, '#');
+    return { requests, ours, real, signature: `WATCH ${resourceOf(path)} events ${at}` };
   }
   return undefined;
+}
+
+function resourceOf(path: string): string {
+  return /(?:\$ns|extensions.k8s.io\/v1)\/(\w+)(?=$|[/?])/.exec(path)?.[1] ?? '';
 }
 
 /** Removes requests that the difference does not need. */
@@ -130,7 +174,7 @@ async function shortened(
   difference: Difference,
 ): Promise<Difference> {
   let best = difference;
-  for (let index = best.requests.length - 2; index >= 0; index--) {
+  for (let index = best.requests.length - 1; index >= 0; index--) {
     const requests = best.requests.filter((_, each) => each !== index);
     const namespace = `fuzz-${Math.random().toString(36).slice(2)}`;
     const again = await firstDifference(ours, real, requests, namespace);
@@ -139,118 +183,6 @@ async function shortened(
     }
   }
   return best;
-}
-
-/** What differs between two servers by its nature: versions, uids, generated names and addresses. */
-class Session {
-  readonly namespace: string;
-  readonly #last = new Map<string, Json>();
-  readonly #versions = new Map<string, string>();
-  readonly #names = new Map<string, string>();
-
-  constructor(namespace: string) {
-    this.namespace = namespace;
-  }
-
-  fill(text: string, subject: string): string {
-    const { metadata = {} } = this.#last.get(subject) ?? {};
-    return text
-      .replaceAll('$ns', this.namespace)
-      .replaceAll('%24ns', this.namespace)
-      .replaceAll('$rv', metadata.resourceVersion ?? '1')
-      .replaceAll('$uid', metadata.uid ?? 'none')
-      .replaceAll('%24continue', metadata.continue ?? '');
-  }
-
-  remember(subject: string, body: Json): void {
-    if (body?.metadata && body.kind !== 'Status') this.#last.set(subject, body);
-  }
-
-  /** Returns a copy of a value of a response without what differs. */
-  shown(value: Json, field = '', isList = false): Json {
-    if (typeof value === 'string') return this.#shownText(value, field, isList);
-    if (field === 'nodePort' || field === 'healthCheckNodePort') return 'PORT';
-    if (Array.isArray(value)) {
-      const items = value.map((item) => this.shown(item, field));
-      return ['managedFields', 'causes'].includes(field) ? sorted(items) : items;
-    }
-    if (typeof value !== 'object' || value === null) return value;
-    const isStatus = value.kind === 'Status' && (value.details?.causes?.length ?? 0) > 1;
-    const entries = Object.entries(value)
-      // The message lists the causes, whose order does not matter.
-      .filter(([name]) => !(isStatus && name === 'message'))
-      .map(([name, member]) => [
-        name,
-        this.shown(member, name, isList || Array.isArray(value.items)),
-      ]);
-    return Object.fromEntries(entries);
-  }
-
-  #shownText(text: string, field: string, isList: boolean): string {
-    if (field === 'resourceVersion')
-      return isList ? 'VERSION' : this.#named(this.#versions, text, 'VERSION');
-    if (field === 'continue') return 'CONTINUE';
-    if (field === 'clusterIP' || field === 'clusterIPs') return text.replace(/^10\..*/, 'ADDRESS');
-    return text
-      .replaceAll(this.namespace, 'NAMESPACE')
-      .replace(/\bmade\d+-[a-z0-9]{5}\b/g, (name) => this.#named(this.#names, name, 'made-'))
-      .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g, 'UID')
-      .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, (time) =>
-        time.startsWith('2020') ? time : 'TIME',
-      )
-      .replace(/Invalid value: "(?:\{|map\[).*[}\]]": (?=\w)/gs, 'Invalid value: OBJECT: ')
-      .replace(/Key: [^,]*/, 'Key: KEY')
-      .replace(/(previously negative\)).*/s, '$1')
-      .replace(/(record \(|"resourceVersion\\*":\\*")\d+/g, '$1VERSION');
-  }
-
-  #named(known: Map<string, string>, value: string, name: string): string {
-    const number = known.get(value) ?? `${name}${known.size}`;
-    known.set(value, number);
-    return number;
-  }
-}
-
-async function send(handle: HttpHandler, request: FuzzRequest, session: Session): Promise<Shown> {
-  const { method, path, subject, type = 'application/json', body } = request;
-  const text = body === undefined ? undefined : session.fill(JSON.stringify(body), subject);
-  const response = await handle({
-    method,
-    path: session.fill(path, subject),
-    headers: {
-      accept: 'application/json',
-      'user-agent': 'fuzz/1',
-      ...(text !== undefined && { 'content-type': type }),
-    },
-    ...(text !== undefined && { body: text }),
-  });
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of response.body) chunks.push(chunk);
-  const received = Buffer.concat(chunks).toString();
-  const isJson = response.headers['content-type']?.startsWith('application/json');
-  const value: Json = isJson && received !== '' ? JSON.parse(received) : received;
-  session.remember(subject, value);
-  return {
-    status: response.status,
-    warning: session.shown(response.headers['warning'] ?? ''),
-    body: session.shown(value),
-  };
-}
-
-function sorted(items: readonly Json[]): Json[] {
-  return items.toSorted((a, b) =>
-    JSON.stringify(canonical(a)) < JSON.stringify(canonical(b)) ? -1 : 1,
-  );
-}
-
-function canonical(value: Json): Json {
-  if (Array.isArray(value)) return value.map(canonical);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.keys(value)
-      .sort()
-      .map((key) => [key, canonical(value[key])]),
-  );
 }
 
 /** Returns the path of the first difference, or undefined. */
@@ -264,11 +196,22 @@ function differenceOf(left: Json, right: Json, path: string): string | undefined
   return undefined;
 }
 
-/** Returns a difference as text: its requests and the two answers. */
+/** Returns a difference as text: its requests, and the members in which the answers differ. */
 export function describe({ signature, requests, ours, real }: Difference): string {
-  const lines = requests.map(({ method, path, type, body }) =>
-    [method, path, type, body && JSON.stringify(body)].filter(Boolean).join(' '),
+  const lines = requests.map(({ method, path, type, accept, body }) =>
+    [method, path, type, accept && `(${accept})`, body && JSON.stringify(body)]
+      .filter(Boolean)
+      .join(' '),
   );
-  const answers = [ours, real].map((shown) => JSON.stringify(canonical(shown)));
-  return [`## ${signature}`, ...lines, `  ours ${answers[0]}`, `  real ${answers[1]}`].join('\n');
+  return [`## ${signature}`, ...lines, ...membersThatDiffer(ours, real, '')].join('\n');
+}
+
+function membersThatDiffer(left: Json, right: Json, path: string): string[] {
+  if (left === right) return [];
+  if (typeof left !== 'object' || typeof right !== 'object' || !left || !right) {
+    const [ours, real] = [left, right].map((value) => JSON.stringify(canonical(value)));
+    return [`  ours ${path} ${ours}`, `  real ${path} ${real}`];
+  }
+  const keys = [...new Set([...Object.keys(left), ...Object.keys(right)])].sort();
+  return keys.flatMap((key) => membersThatDiffer(left[key], right[key], `${path}.${key}`));
 }
