@@ -17,7 +17,7 @@ export { Manager } from './manager/manager.ts';
 export type { Leadership, ManagerOptions, Stage } from './manager/manager.ts';
 export { SinglePass } from './manager/single-pass.ts';
 export type { SinglePassDeps, SinglePassOptions } from './manager/single-pass.ts';
-export type { DebugOptions } from './manager/run-controllers.ts';
+export type { DebugOptions } from './manager/program-pages.ts';
 export type {
   ObjectWithStatus,
   ReadinessEvent,

@@ -8,12 +8,10 @@ import { withConcurrency } from '../manager/controller-kit.ts';
 import { SyncHistory } from '../manager/sync-history.ts';
 import type { SinglePass } from '../manager/single-pass.ts';
 import type { OpenTelemetryApi } from '../util/open-telemetry.ts';
-import { controllerManager, programPages } from '../manager/run-controllers.ts';
-import type {
-  ControllerKit,
-  ControllerManagerOptions,
-  ControllerProgram,
-} from '../manager/run-controllers.ts';
+import { controllerManager } from '../manager/run-controllers.ts';
+import { programPages } from '../manager/program-pages.ts';
+import type { ControllerProgram } from '../manager/program-pages.ts';
+import type { ControllerKit, ControllerManagerOptions } from '../manager/run-controllers.ts';
 import type { WebhookServingOptions } from '../manager/webhook-serving.ts';
 import type { HealthCheck } from '../serving/health-checks.ts';
 import type { Metrics } from '../metrics/metrics.ts';

@@ -19,15 +19,12 @@ import { HttpClient } from '../../../src/client/http-client.ts';
 import { isWriteFenced, WriteFence } from '../../../src/client/write-fence.ts';
 import { Controller } from '../../../src/manager/controller.ts';
 import { predicates } from '../../../src/manager/predicate.ts';
-import {
-  controllerManager,
-  programPages,
-  runControllers,
-} from '../../../src/manager/run-controllers.ts';
+import { programPages } from '../../../src/manager/program-pages.ts';
+import type { ControllerProgram } from '../../../src/manager/program-pages.ts';
+import { controllerManager, runControllers } from '../../../src/manager/run-controllers.ts';
 import type {
   ControllerKit,
   ControllerManagerOptions,
-  ControllerProgram,
 } from '../../../src/manager/run-controllers.ts';
 import { SyncHistory } from '../../../src/manager/sync-history.ts';
 import { metricsOf } from '../../../src/metrics/metrics.ts';

@@ -1,0 +1,169 @@
+import type { InformerSet } from '../cache/informer-set.ts';
+import { metricsOf } from '../metrics/metrics.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import { createRegistry, expose } from '../metrics/registry.ts';
+import type { Exposition } from '../metrics/registry.ts';
+import type { RecordedEvent } from '../record/recorded-event.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Logger } from '../util/logger.ts';
+import type { Runnable } from '../util/runnable.ts';
+import type { Controller } from './controller.ts';
+import type { Coordination, LeaderElectionOptions } from './coordination.ts';
+import type { ObjectKey } from '../api/object-key.ts';
+import { cachePage, statusPage } from '../serving/debug-pages.ts';
+import type { ObservedLease } from '../serving/debug-pages.ts';
+import { SyncHistory } from './sync-history.ts';
+import { isLoopback } from '../serving/bind-address.ts';
+import { debugPage } from '../serving/page/debug-page.ts';
+import { objectPage } from '../serving/object-page.ts';
+import { queuePages } from '../serving/queue-pages.ts';
+import type { KeyOwner } from '../serving/queue-pages.ts';
+import { Shards } from '../sharding/shards.ts';
+import { HttpServer } from '../serving/http-server.ts';
+import type { Pages } from '../serving/routes.ts';
+import type { WebhookServing } from './webhook-serving.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+
+const DEBUG_OPTIONS: OptionNames<DebugOptions> = {
+  bindAddress: true,
+  version: true,
+  expose: true,
+  redact: true,
+};
+
+/** Debug pages on a loopback address: the pages that `crd-controller top` reads. */
+export interface DebugOptions {
+  /** `127.0.0.1:6060`. Only loopback addresses, because the pages show object names and error messages. */
+  readonly bindAddress: string;
+  /**
+   * The program's version.
+   * @default 'unknown'
+   */
+  readonly version?: string | undefined;
+  /**
+   * Returns the series of `metrics`: `() => expose(registry)`.
+   * @default the series of a separate registry if `metrics` is not given; otherwise none
+   */
+  readonly expose?: (() => Promise<Exposition>) | undefined;
+  /**
+   * Masks credentials in texts.
+   * @default no masking
+   */
+  readonly redact?: ((text: string) => string) | undefined;
+}
+
+/** The parts of a program that its servers report on. */
+export interface ControllerProgram {
+  readonly controllers: readonly Controller[];
+  readonly informers: InformerSet;
+  /** The informers of the clusters of `kit.forCluster`. */
+  readonly remoteInformers: readonly InformerSet[];
+  /** The last events that the controllers recorded; empty without a history. */
+  readonly recentEvents: readonly RecordedEvent[];
+  /** The leader elector or the shards; undefined without leader election. */
+  readonly leadership: Coordination['leadership'] | undefined;
+  /** The last observed state of each Lease; empty without leader election. */
+  readonly leases: readonly ObservedLease[];
+  /** Aborts when the program starts to stop. */
+  readonly stopping: AbortSignal;
+  /** The server of webhooks; undefined if there is none. Add its `readiness` to the checks of `/readyz`. */
+  readonly webhooks: Pick<WebhookServing, 'server' | 'readiness'> | undefined;
+}
+
+/** Returns the debug pages about a program: queues, causes of syncs, status and caches. */
+export function programPages(
+  program: ControllerProgram,
+  { clock, history, identity, name, version, redact }: ProgramPagesOptions,
+): Pages {
+  const informers = () =>
+    [program.informers, ...program.remoteInformers].flatMap((set) => set.informers);
+  return new Map([
+    ...queuePages({
+      controllers: () => program.controllers,
+      history,
+      clock,
+      owner: (key) => ownerOf(program, identity, key),
+      redact,
+    }),
+    ...statusPage({
+      clock,
+      name,
+      version,
+      informers,
+      election: identity === undefined ? undefined : { identity, leases: () => program.leases },
+      redact,
+    }),
+    ...cachePage(informers),
+    ...objectPage({ informers, events: () => program.recentEvents }),
+    ...debugPage(['controllers']),
+  ]);
+}
+
+/** Returns the Lease of the leader, or of the shard of a key. */
+function ownerOf(
+  { leadership, leases }: Pick<ControllerProgram, 'leadership' | 'leases'>,
+  identity: string | undefined,
+  key: ObjectKey,
+): KeyOwner | undefined {
+  const end = leadership instanceof Shards ? `-${leadership.shardOf(key)}` : '';
+  const found = leases.find(({ lease }) => lease.endsWith(end));
+  if (!found) return undefined;
+  const { lease, holder } = found;
+  return { lease, holder, isThisProcess: holder === identity };
+}
+
+/** Options of `programPages`. */
+export interface ProgramPagesOptions {
+  readonly clock: Clock;
+  readonly history: SyncHistory;
+  /** Identity in the leader election; undefined without one. */
+  readonly identity: string | undefined;
+  readonly name: string | undefined;
+  readonly version: string;
+  readonly redact: ((text: string) => string) | undefined;
+}
+
+/** The options of `controllerManager` that concern its debug pages. */
+interface DebuggingOptions {
+  readonly name?: string | undefined;
+  readonly debug?: DebugOptions | undefined;
+  readonly metrics?: Metrics | undefined;
+  readonly history?: SyncHistory | undefined;
+  readonly leaderElection: Pick<LeaderElectionOptions, 'identity'> | undefined;
+}
+
+interface Debugging {
+  readonly metrics: Metrics | undefined;
+  readonly history: SyncHistory | undefined;
+  readonly serveDebug: (program: ControllerProgram) => Runnable[];
+}
+
+/** The data of debug pages is collected from the start, and served when the program is built. */
+export function debugging(
+  { name, debug, metrics, leaderElection, ...given }: DebuggingOptions,
+  clock: Clock,
+  log: Logger,
+): Debugging {
+  if (!debug) return { metrics, history: given.history, serveDebug: () => [] };
+  checkOptions(debug, DEBUG_OPTIONS, 'debug');
+  const { bindAddress, version = 'unknown', redact } = debug;
+  if (!isLoopback(bindAddress)) {
+    throw new RangeError(
+      `debug.bindAddress must be a loopback address, as in 127.0.0.1:6060: got ${JSON.stringify(bindAddress)}. For other addresses, add an HttpServer with authorization by the option servers`,
+    );
+  }
+  const registry = metrics ? undefined : createRegistry();
+  const exposition = debug.expose ?? (registry && (() => expose(registry)));
+  const history = given.history ?? new SyncHistory();
+  const identity = leaderElection?.identity;
+  return {
+    metrics: registry ? metricsOf(registry) : metrics,
+    history,
+    serveDebug: (program) => {
+      const pages = programPages(program, { clock, history, identity, name, version, redact });
+      const routes = { pages, ...(exposition && { metrics: exposition }) };
+      return [new HttpServer({ log }, { name: 'debug', bindAddress, routes })];
+    },
+  };
+}
