@@ -37,8 +37,8 @@ const TESTS = globSync('test/{unit,simulation,stories}/**/*.test.ts', { cwd: ROO
 export type Kind = 'direct' | 'unit' | 'simulation' | 'stories';
 
 /**
- * Returns groups of test files that reach a file below `src/`: unit tests that import it directly, other unit
- * tests of its folder, simulations, stories. Within a group, the nearest come first.
+ * Returns groups of test files that reach a file below `src/`: unit tests that import it directly, or the nearest
+ * ones if there are none, other unit tests of its folder, simulations, stories. Within a group, the nearest come first.
  */
 export function testsOf(file: string, kinds: readonly Kind[]): string[][] {
   const source = `src/${file}`;
@@ -47,6 +47,8 @@ export function testsOf(file: string, kinds: readonly Kind[]): string[][] {
     const distance = test.distances.get(source);
     return distance === undefined ? [] : [{ file: test.file, distance }];
   });
+  const unit = reaching.filter((test) => isUnit(test.file)).map(({ distance }) => distance);
+  const nearest = Math.max(1, Math.min(...unit));
   const folderRank = (test: string) =>
     basename(test).startsWith(basename(file, '.ts')) && test.includes(`/${dirname(file)}/`) ? 0 : 1;
   const group = (belongs: (test: string, distance: number) => boolean) =>
@@ -55,8 +57,8 @@ export function testsOf(file: string, kinds: readonly Kind[]): string[][] {
       .sort((a, b) => folderRank(a.file) - folderRank(b.file) || a.distance - b.distance)
       .map((test) => test.file);
   const isIn: Record<Kind, (test: string, distance: number) => boolean> = {
-    direct: (test, distance) => isUnit(test) && distance <= 1,
-    unit: (test, distance) => test.startsWith(folder) && distance > 1,
+    direct: (test, distance) => isUnit(test) && distance <= nearest,
+    unit: (test, distance) => test.startsWith(folder) && distance > nearest,
     simulation: (test) => test.startsWith('test/simulation/'),
     stories: (test) => test.startsWith('test/stories/'),
   };

@@ -348,6 +348,29 @@ describe('checkConversion', () => {
       () => check(lossy, { where, values: { v1: { 'spec.address': fc.constant('b:2') } } }),
       /up throws: b/,
     );
+    const pausing: Partial<Conversion<JobV1, JobV2>> = {
+      up: (v1) => {
+        const { mode, ...rest } = CORRECT.up(v1).spec ?? {};
+        return { metadata: v1.metadata, spec: mode === 'Active' ? { ...rest, mode } : rest };
+      },
+    };
+    const active: ConversionCheckOptions['where'] = ({ spec }) => {
+      const { paused, mode } = spec as Partial<JobV1['spec'] & JobV2['spec']>;
+      return paused !== true && mode !== 'Paused';
+    };
+    check(pausing, { where: active, numRuns: 25 });
+    // The objects of v1 are not paused, but those that objects of v2 are converted to can be.
+    assert.throws(
+      () => check(pausing, { values: { v1: { 'spec.paused': fc.constant(false) } } }),
+      /up\(down\(object\)\) loses fields that v1 has/,
+    );
+  });
+
+  test('completes objects with the defaults of their version', () => {
+    const { properties } = SCHEMAS['v1']?.properties?.['spec'] ?? {};
+    const paused = { type: 'boolean', default: false };
+    const v1 = spec({ ...properties, paused }, ['address']);
+    check({}, { crd: crdOf({ ...SCHEMAS, v1 }), numRuns: 25 });
   });
 
   test('rejects a CRD without schemas to compare, and objects that cannot be generated', () => {

@@ -6,6 +6,7 @@ import {
   CUSTOM_RESOURCE_DEFINITIONS,
   ROLE_BINDINGS,
   ROLES,
+  SECRETS,
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from '../../../src/api/builtin.ts';
 import type { CustomResourceDefinition } from '../../../src/api/builtin.ts';
@@ -190,7 +191,30 @@ describe('CaBundleKeeper', () => {
     assert.ok(patches.length > 4 && patches.length < 12, `${patches.length} writes`);
     const line = replica.lines.lines.find(({ message }) => message.startsWith('Another writer'));
     assert.match(String(line?.fields['see']), /^kubectl get validatingwebhookconf\S+ checks/);
-    await cluster.pass(10 * MINUTE_MS);
+    await cluster.pass(20 * MINUTE_MS);
+    await assertInjected();
+    // Twice, because the first write needs no backoff after this time.
+    for (let times = 0; times < 2; times++) {
+      await remove();
+      await cluster.pass(1000, 100);
+      await assertInjected();
+    }
+  });
+
+  it('writes a changed bundle at once, also during a backoff', async () => {
+    await cluster.configure();
+    await start();
+    await cluster.pass(MINUTE_MS);
+    const body = [{ op: 'remove', path: '/webhooks/0/clientConfig/caBundle' }] as const;
+    const at = { name: CONFIGURATION };
+    for (let times = 0; times < 12; times++) {
+      if ((await cluster.bundles()).length > 1) break;
+      await cluster.client.patch(VALIDATING_WEBHOOK_CONFIGURATIONS, at, { type: 'json', body });
+      await cluster.pass(1000, 500);
+    }
+    assert.equal((await cluster.bundles()).length, 2, 'no backoff');
+    await cluster.client.delete(SECRETS, AT);
+    await cluster.pass(1000, 100);
     await assertInjected();
   });
 

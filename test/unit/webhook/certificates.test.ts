@@ -114,9 +114,9 @@ describe('ManagedCertificate', () => {
     await cluster.pass(2 * MINUTE_MS);
     assert.equal(leader.writes.length + standby.writes.length, before);
     const { served } = standby;
-    await cluster.pass(MINUTE_MS / 2);
+    await cluster.pass(0.75 * MINUTE_MS);
     assert.equal(standby.served, served);
-    await cluster.pass(MINUTE_MS);
+    await cluster.pass(MINUTE_MS / 2);
     assert.notEqual(standby.served, served, 'not renewed at two thirds of the validity');
     await cluster.pass(24 * MINUTE_MS);
     await assertConsistent();
@@ -172,6 +172,30 @@ describe('ManagedCertificate', () => {
     assert.deepEqual([leader.errors(), standby.errors()], [[], []]);
   });
 
+  it('trusts a replaced authority until an hour after its last certificate has expired', async () => {
+    const options = { validityMs: 2 * HOUR_MS, authorityValidityMs: 100 * HOUR_MS };
+    await cluster.start({ options });
+    await cluster.pass(MINUTE_MS);
+    const isTrusted = async (pem: string) => (await cluster.bundles())[0]?.includes(pem);
+    const replace = async () => {
+      const [before = ''] = authoritiesIn((await cluster.bundles())[0] ?? '').map(String);
+      await cluster.client.delete(SECRETS, AT);
+      await cluster.pass(3 * MINUTE_MS);
+      assert.ok(await isTrusted(before));
+      return before;
+    };
+    const first = await replace();
+    await cluster.pass(1.5 * HOUR_MS, HOUR_MS / 2);
+    // Its last certificate is from two thirds of the validity: it expires after 3 h 21 min.
+    const second = await replace();
+    await cluster.pass(98 * MINUTE_MS, HOUR_MS / 2);
+    assert.ok(await isTrusted(second), 'it is not trusted longer than the first');
+    await cluster.pass(HOUR_MS, HOUR_MS / 2);
+    assert.ok((await isTrusted(second)) && (await isTrusted(first)));
+    await cluster.pass(HOUR_MS / 4);
+    assert.ok(!(await isTrusted(second)) && !(await isTrusted(first)));
+  });
+
   it('replaces invalid content of the Secret', async () => {
     await startTwo();
     const other = await createCertificateAuthority({ commonName: 'webhook-ca' });
@@ -199,6 +223,13 @@ describe('ManagedCertificate', () => {
     };
     const data = { 'ca.crt': base64('x'), 'tls.crt': '', 'tls.key': base64('y') };
     await cluster.client.create(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata, data });
+    await startTwo();
+    await assertConsistent();
+  });
+
+  it('uses an empty Secret that a manifest created', async () => {
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { ...AT } };
+    await cluster.client.create(SECRETS, { ...secret, data: { 'tls.crt': '' } });
     await startTwo();
     await assertConsistent();
   });

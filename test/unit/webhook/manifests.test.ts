@@ -8,8 +8,9 @@ import type { Draft } from '../../../src/api/object.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { invalid } from '../../../src/webhook/field-errors.ts';
-import { installWebhooks } from '../../../src/webhook/install.ts';
+import { installWebhooks, webhookObjects } from '../../../src/webhook/install.ts';
 import {
+  isBuiltin,
   webhookConfigurations,
   webhookNames,
   webhookRoles,
@@ -102,6 +103,14 @@ describe('Manifests of webhooks', () => {
     await assert.rejects(create('other'), (error) => isApiError(error, 'invalid'));
   });
 
+  test('know the groups of Kubernetes by their names', () => {
+    const groups = ['', 'apps', 'rbac.authorization.k8s.io', 'example.com', 'k8s.io.example.com'];
+    assert.deepEqual(
+      groups.filter((group) => isBuiltin({ group })),
+      groups.slice(0, 3),
+    );
+  });
+
   test('have the options of the functions', () => {
     const options = {
       name: 'check',
@@ -148,6 +157,12 @@ describe('Manifests of webhooks', () => {
         objectSelector: { matchLabels: { a: 'b' } },
       },
     ]);
+    const cluster = new Webhooks().validates(NAMESPACES, () => []);
+    const [, { webhooks: [namespaces] = [] } = {}] = webhookConfigurations(
+      cluster.entries(),
+      NAMES,
+    );
+    assert.equal(namespaces?.rules?.[0]?.scope, 'Cluster');
     const { namespaceSelector, objectSelector } = options;
     const rules = new Webhooks().rules(COUNTS, [{ rule: 'true' }], {
       name: 'more',
@@ -182,6 +197,10 @@ describe('Manifests of webhooks', () => {
       up: ({ spec }) => ({ spec: { ...spec, count: (spec?.count ?? 0) + 1 } }),
       down: ({ spec }) => ({ spec: { ...spec, count: (spec?.count ?? 0) - 1 } }),
     });
+    assert.deepEqual(
+      webhookObjects(webhooks.entries(), NAMES).map(({ kind }) => kind),
+      ['Service'],
+    );
     const client = await install(webhooks);
     const { name = '' } = crdOf(COUNTS).metadata;
     const [v1] = crdOf(COUNTS).spec?.versions ?? [];

@@ -255,6 +255,9 @@ describe('failures', () => {
       throw new TypeError('no such property');
     },
     'a rejected promise': () => Promise.reject(new Error('lost')),
+    'an internal error of the API server': () => {
+      throw new ApiError({ kind: 'internal', code: 500, message: 'broken' });
+    },
     'an error of the API server that is not about the request': () => {
       throw new ApiError({ kind: 'unavailable', code: 503, message: 'try later' });
     },
@@ -394,7 +397,8 @@ describe('hostile requests', () => {
     const { send } = reviewerOf(
       new Webhooks().validates(BOXES_V1, (_, request) => void seen.push(request)),
     );
-    const wrong = { userInfo: [], options: 'x', name: 7, namespace: {}, dryRun: 'yes' };
+    const uid = 'x'.repeat(253);
+    const wrong = { uid, userInfo: [], options: 'x', name: 7, namespace: {}, dryRun: 'yes' };
     assert.equal((await send(VALIDATE, review(wrong))).status, 200);
     const { user, options, name, namespace, isDryRun } = seen[0]!;
     assert.deepEqual(
@@ -614,6 +618,11 @@ describe('conversion', () => {
     ]);
     assert.match(await metrics(), /^controller_runtime_conversion_webhook_panics_total 5$/m);
     assert.doesNotMatch(JSON.stringify(lines), /secret/);
+    const same = await send('/convert', convert('v1', [box('2x3')]));
+    assert.deepEqual(same.response.convertedObjects, [box('2x3')]);
+    const request = { uid: 'u2', desiredAPIVersion: 'other.example.com/v2', objects: [box('2x3')] };
+    const other = await send('/convert', { ...convert('v2', []), request });
+    assert.match(other.response.result?.message ?? '', /no conversion is declared$/);
     const long = { ...box('2x3'), kind: 'x'.repeat(10_000) };
     const { response } = await send('/convert', convert('v2', [long]));
     assert.equal(response.result?.message?.length, 4096);

@@ -51,6 +51,9 @@ test('invalid options are rejected', () => {
   assert.throws(declare({ timeout: 3 }), /unknown option timeout/);
   assert.throws(declare({ timeoutSeconds: 31 }), /must be 1 to 30: got 31/);
   assert.throws(declare({ timeoutSeconds: 0 }), RangeError);
+  for (const timeoutSeconds of [1, 30]) {
+    new Webhooks().validates(BOXES_V2, nothing, { timeoutSeconds });
+  }
   assert.throws(declare({ name: 'a/b' }), /got "a\/b"/);
   assert.throws(declare({ operations: [] }), /operations is empty/);
   assert.throws(
