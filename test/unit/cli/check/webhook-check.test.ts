@@ -137,6 +137,40 @@ describe('the check of webhooks', () => {
     ]);
   });
 
+  test('compares the rules and the conditions of webhooks with those of this release', async () => {
+    await install();
+    for (const [path, value, name] of [
+      ['matchConditions/0/expression', 'true', 'matchConditions'],
+      ['rules/0/operations', ['CREATE'], 'rules'],
+    ] as const) {
+      await client.patch(
+        VALIDATING_WEBHOOK_CONFIGURATIONS,
+        { name: 'prog' },
+        { type: 'json', body: [{ op: 'replace', path: `/webhooks/0/${path}`, value }] },
+      );
+      assert.match(rowsOf(await check())[2] ?? '', new RegExp(`: warning: ${name} of `));
+    }
+  });
+
+  test('rejects a CA bundle that has expired, and another authority with the same name', async () => {
+    const before = { now: () => 0, monotonic: () => 0 };
+    const expired = await createCertificateAuthority({
+      commonName: 'test',
+      clock: before,
+      validityMs: 1000,
+    });
+    const same = await createCertificateAuthority({ commonName: 'test' });
+    await install(declared(), same.certificatePem);
+    assert.match(rowsOf(await check())[2] ?? '', /failed: the CA bundle of .* does not match/);
+    const value = Buffer.from(expired.certificatePem).toString('base64');
+    await client.patch(
+      VALIDATING_WEBHOOK_CONFIGURATIONS,
+      { name: 'prog' },
+      { type: 'json', body: [{ op: 'replace', path: '/webhooks/0/clientConfig/caBundle', value }] },
+    );
+    assert.match(rowsOf(await check())[2] ?? '', /failed: .* has no valid certificate/);
+  });
+
   test('compares CA bundles with the served certificate', async () => {
     const other = await createCertificateAuthority({ commonName: 'other' });
     await install(declared(), other.certificatePem);
@@ -191,6 +225,14 @@ describe('the check of webhooks', () => {
     assert.deepEqual(rowsOf(await warnings()), [
       'webhook validating.v1.pods: warning: rejects pods in prog-system and kube-system while the program does not run, also what it needs to start',
     ]);
+    const matchLabels = { reviewed: 'yes' };
+    await change('objectSelector', { matchLabels });
+    assert.deepEqual(await warnings(), []);
+    await change('objectSelector', {});
+    const key = 'kubernetes.io/metadata.name';
+    const values = ['prog-system'];
+    await change('namespaceSelector', { matchExpressions: [{ key, operator: 'NotIn', values }] });
+    assert.match(rowsOf(await warnings()).join(), /rejects pods in kube-system while/);
     await change('rules/0/resources', ['*/*']);
     assert.match(rowsOf(await warnings()).join(), /rejects all kinds in/);
     await change('failurePolicy', 'Ignore');
