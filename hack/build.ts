@@ -1,6 +1,6 @@
 /** Compiles src/ to dist/ for publication. */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ASSETS_MODULE, builtAssets } from './page-assets.ts';
 
@@ -13,4 +13,9 @@ if (tsc.status === 0) {
   const assets = join(root, 'dist', `${ASSETS_MODULE}.js`);
   writeFileSync(assets, builtAssets());
   rmSync(`${assets}.map`);
+  // TypeScript loads the types of Node.js into a user's program only if something refers to them.
+  for (const entryPoint of globSync(join(root, 'dist/*.d.ts'))) {
+    const text = readFileSync(entryPoint, 'utf8');
+    writeFileSync(entryPoint, `/// <reference types="node" />\n${text}`);
+  }
 } else process.exitCode = 1;
