@@ -16,6 +16,13 @@ export type Readiness =
   /** Blocked until the user changes something. */
   | { readonly kind: 'stalled'; readonly reason: string; readonly message: string };
 
+/** The types of the conditions of kstatus. */
+export const READINESS_CONDITIONS: ReadonlySet<string> = new Set([
+  'Ready',
+  'Reconciling',
+  'Stalled',
+]);
+
 /**
  * Returns `conditions` with those of kstatus: Ready always, Reconciling and Stalled (abnormal-true) only
  * while they are true. Other conditions and the order are unchanged.

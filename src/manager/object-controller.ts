@@ -1,17 +1,21 @@
 import { isApiError } from '../api/api-error.ts';
 import type { ApiErrorKind } from '../api/api-error.ts';
+import { equalJson } from '../api/equal.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import { READINESS_CONDITIONS } from '../api/readiness.ts';
 import type { Readiness } from '../api/readiness.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import { messageOf } from '../util/values.ts';
+import { TimeoutError, withinTimeout } from '../util/within-timeout.ts';
 import { done, SyncError, TerminalError } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import { Controller } from './controller.ts';
 import type { ControllerKit } from './controller-kit.ts';
 import type { ControllerOptions, SyncContext, WatchesOptions } from './controller-options.ts';
 import { Finalizer } from './finalizer.ts';
+import type { Predicate } from './predicate.ts';
 import { StatusWriter } from './status-writer.ts';
 import type { ReadinessReport, StatusReport, StatusWithReadiness } from './status-writer.ts';
 
@@ -34,7 +38,11 @@ export interface ObjectControllerOptions<T extends ObjectWithReadiness>
   /**
    * Reconciles an object that is not being deleted. Must be idempotent. Returns its readiness, which is reported as by
    * `StatusWriter.report`; or only an outcome, to report nothing. If it throws, the object is not ready: stalled after a
-   * `TerminalError`, and otherwise retried with backoff. The reason is that of a `SyncError`, or `SyncFailed`.
+   * `TerminalError`, and otherwise retried with backoff. The reason is that of a `SyncError`, `Timeout` after
+   * `syncTimeoutMs`, or `SyncFailed`.
+   *
+   * An update of nothing but `observedGeneration` and the conditions of the readiness does not start a sync: it is the
+   * report of the last one, and would precede its backoff.
    */
   readonly reconcile: (
     object: DeepReadonly<T>,
@@ -72,6 +80,9 @@ const OPTIONS: OptionNames<ObjectControllerOptions<ObjectWithReadiness>> = {
   rateLimiter: true,
 };
 
+/** Maximum time of the report of a sync that took too long, in milliseconds. */
+const LATE_REPORT_MS = 10_000;
+
 /** Responses of the API server that are reported: a user must change something. Others are only retried. */
 const REPORTED: ReadonlySet<ApiErrorKind> = new Set([
   'badRequest',
@@ -94,7 +105,7 @@ export function objectController<T extends ObjectWithReadiness>(
   options: ObjectControllerOptions<T>,
 ): Controller {
   checkOptions(options, OPTIONS, 'objectController');
-  const { reconcile, finalizer: finalizerName, cleanUp, predicates, ...rest } = options;
+  const { reconcile, finalizer: finalizerName, cleanUp, predicates = [], ...rest } = options;
   const { fieldManager = `${options.name}-controller`, ...controllerOptions } = rest;
   if ((finalizerName === undefined) !== (cleanUp === undefined)) {
     throw new TypeError('objectController: finalizer and cleanUp require each other');
@@ -110,8 +121,14 @@ export function objectController<T extends ObjectWithReadiness>(
     { outcome = done(), status, event, error, ...readiness }: Reconciled<T>,
   ): Promise<Outcome> => {
     const report: ReadinessReport<T> = { object, readiness, status, event, error };
-    // The constraint of T has the fields of the conditional type.
-    await statuses.report(context, report as StatusReport<T>);
+    const write = (signal: AbortSignal) =>
+      // The constraint of T has the fields of the conditional type.
+      statuses.report({ ...context, signal }, report as StatusReport<T>);
+    const { signal } = context;
+    // The signal of a sync that took too long would end its report, too.
+    await (signal.aborted
+      ? withinTimeout({ clock: kit.clock, timeoutMs: LATE_REPORT_MS }, write)
+      : write(signal));
     return outcome;
   };
 
@@ -146,7 +163,7 @@ export function objectController<T extends ObjectWithReadiness>(
       const object = lister.get(key);
       return object ? sync(object, context) : done();
     },
-  }).for(informer, { predicates });
+  }).for(informer, { predicates: [IGNORES_REPORTS, ...predicates] });
 }
 
 function isOutcome<T extends ObjectWithReadiness>(
@@ -156,13 +173,29 @@ function isOutcome<T extends ObjectWithReadiness>(
 }
 
 /** @throws the error, if it is not reported */
-function failureOf(error: unknown, signal: AbortSignal) {
-  if (signal.aborted || (isApiError(error) && !REPORTED.has(error.kind))) throw error;
+function failureOf(thrown: unknown, signal: AbortSignal) {
+  const error: unknown = signal.aborted ? signal.reason : thrown;
+  const isLate = error instanceof TimeoutError;
+  if ((signal.aborted && !isLate) || (isApiError(error) && !REPORTED.has(error.kind))) throw thrown;
   const message = messageOf(error);
   return {
     kind: error instanceof TerminalError ? ('stalled' as const) : ('reconciling' as const),
-    reason: error instanceof SyncError ? error.reason : 'SyncFailed',
+    reason: error instanceof SyncError ? error.reason : isLate ? 'Timeout' : 'SyncFailed',
     message,
     error: error instanceof Error ? error : new Error(message),
   };
+}
+
+/** Rejects updates that change only what a report of the readiness changes. Accepts resyncs. */
+const IGNORES_REPORTS: Predicate<ObjectWithReadiness> = {
+  update: (old, object) =>
+    old.metadata.resourceVersion === object.metadata.resourceVersion ||
+    !equalJson(withoutReport(old), withoutReport(object)),
+};
+
+function withoutReport({ metadata, status = {}, ...others }: DeepReadonly<ObjectWithReadiness>) {
+  const { resourceVersion, managedFields, ...kept } = metadata;
+  const { observedGeneration, conditions = [], ...fields } = status;
+  const otherConditions = conditions.filter(({ type }) => !READINESS_CONDITIONS.has(type));
+  return { ...others, metadata: kept, fields, otherConditions };
 }

@@ -6,6 +6,7 @@ import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
+import { TimeoutError } from '../util/within-timeout.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
 import { AbruptStop } from '../util/runnable.ts';
@@ -394,7 +395,7 @@ export function syncSignal(
   cutOff.addEventListener('abort', abort, { once: true });
   const cancel = clock.after(timeoutMs, () => {
     onTimeout();
-    controller.abort(new Error(`The sync took longer than ${formatDuration(timeoutMs)}`));
+    controller.abort(new TimeoutError(`The sync took longer than ${formatDuration(timeoutMs)}`));
   });
   return {
     signal: controller.signal,

@@ -12,6 +12,8 @@ import { objectController } from '../../../src/manager/object-controller.ts';
 import type { ObjectControllerOptions } from '../../../src/manager/object-controller.ts';
 import { runControllers } from '../../../src/manager/run-controllers.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { rejectOnAbort } from '../../../src/util/abort.ts';
+import { exponentialLimiter } from '../../../src/workqueue/rate-limiter.ts';
 import { done, requeueAfter, SyncError, TerminalError } from '../../../src/workqueue/outcome.ts';
 import { countDraft, crdOf } from '../../support/test-cluster.ts';
 
@@ -20,10 +22,7 @@ const READY = { kind: 'ready', reason: 'Counted', message: 'all is counted' } as
 const FINALIZER = 'test.example/cleanup';
 
 /** Runs a controller with these options and one Count. */
-async function start(
-  context: TestContext,
-  options: Pick<ObjectControllerOptions<Count>, 'reconcile' | 'finalizer' | 'cleanUp'>,
-) {
+async function start(context: TestContext, options: Omit<ObjectControllerOptions<Count>, 'name'>) {
   const clock = new FakeClock();
   const server = new ApiServer({ clock });
   const client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
@@ -121,7 +120,37 @@ test('reports a TerminalError as stalled, and does not retry', async (context) =
     conditions.map(({ type, status }) => `${type}=${status}`),
     ['Ready=False', 'Stalled=True'],
   );
-  assert.equal(syncs, 2, 'the second one is caused by the status');
+  assert.equal(syncs, 1);
+});
+
+test('waits for its backoff after each report, and syncs at once after other changes', async (context) => {
+  const times: number[] = [];
+  const { clock, client } = await start(context, {
+    rateLimiter: exponentialLimiter({ initialMs: 60_000, maxMs: 60_000 }),
+    reconcile: async () => {
+      times.push(clock.now());
+      throw new Error(`request ${times.length} failed`);
+    },
+  });
+  await clock.advance(200_000);
+  const waits = times.slice(1).map((time, index) => time - times[index]!);
+  assert.deepEqual(waits, [60_000, 60_000, 60_000]);
+  const status = { readyReplicas: 1 };
+  for (const [count, body] of [{ metadata: { labels: { a: 'b' } } }, { status }].entries()) {
+    const subresource = 'status' in body ? { subresource: 'status' } : {};
+    await client.patch(COUNTS, AT, { type: 'merge', body }, subresource);
+    await clock.advance(1000);
+    assert.equal(times.length, 5 + count);
+  }
+});
+
+test('reports that a sync took longer than its timeout', async (context) => {
+  const { clock, ready } = await start(context, {
+    syncTimeoutMs: 10_000,
+    reconcile: (_, { signal }) => rejectOnAbort(new Promise<never>(() => undefined), signal),
+  });
+  await clock.advance(11_000);
+  assert.equal(await ready(), 'False Timeout: The sync took longer than 10s');
 });
 
 test('does not report failures of the API server that a retry solves', async (context) => {

@@ -506,7 +506,7 @@ test('aborts, counts and retries a sync that exceeds the timeout', async () => {
   await pool.clock.advance(2000);
   assert.deepEqual(
     pool.errors().map(({ error, fields }) => [String(error), fields['count']]),
-    [['Error: The sync took longer than 2s', 'slow']],
+    [['TimeoutError: The sync took longer than 2s', 'slow']],
   );
   assert.deepEqual(await pool.metric('reconcile_timeouts_total'), { value: 1 });
   await pool.clock.advance(5);
