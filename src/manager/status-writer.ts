@@ -67,7 +67,7 @@ interface CompleteReport<T extends ObjectWithStatus> extends ReportOf<T> {
   readonly status: NonNullable<T['status']>;
   /**
    * Recorded before the status is written, so that a crash in between repeats the event and does not
-   * lose it. Recorded once, if the same write is retried.
+   * lose it. The same event is recorded once for a resourceVersion, if the write fails and is retried.
    * @default none
    */
   readonly event?: StatusEvent | undefined;
@@ -122,7 +122,7 @@ export interface StatusWriterDeps {
   readonly clock?: Pick<Clock, 'now'> | undefined;
 }
 
-/** Number of failed writes that are remembered; the events of older ones may be recorded again. */
+/** Number of failed reports that are remembered; the events of older ones may be recorded again. */
 const MAX_FAILURES = 1000;
 
 /**
@@ -141,8 +141,8 @@ export class StatusWriter<T extends ObjectWithStatus> {
   readonly #recorder: EventRecorder | undefined;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #pruned = new Set<string>();
-  /** By uid. */
-  readonly #failed = new LruMap<string, FailedWrite>(MAX_FAILURES);
+  /** The last event whose status was not written, by uid of the object, with its resourceVersion. */
+  readonly #unwritten = new LruMap<string, string>(MAX_FAILURES);
   #hasSubresource = true;
 
   /**
@@ -181,10 +181,17 @@ export class StatusWriter<T extends ObjectWithStatus> {
     checkOptions(report, REPORT, 'report');
     const { object, status, event, error } = this.#complete(report);
     const isNew = this.differs(object, status);
-    if (event && (event.repeats || (isNew && !this.#hasFailed(object, status)))) {
+    const { uid, resourceVersion } = object.metadata;
+    const recorded = event && `${resourceVersion} ${event.reason} ${event.message}`;
+    if (event && (event.repeats || (isNew && this.#unwritten.get(uid) !== recorded))) {
       await this.#record(object, event).attempted(context.signal);
     }
-    if (isNew) await this.write(context, object, status);
+    try {
+      if (isNew) await this.write(context, object, status);
+    } catch (failure) {
+      if (recorded !== undefined) this.#unwritten.set(uid, recorded);
+      throw failure;
+    }
     if (error && (isNew || !(error instanceof TerminalError))) throw error;
     return isNew;
   }
@@ -218,15 +225,6 @@ export class StatusWriter<T extends ObjectWithStatus> {
       : this.#recorder.warning(object, reason, message);
   }
 
-  /** Returns whether a write of `status` to this version of the object has failed before. */
-  #hasFailed({ metadata }: DeepReadonly<T>, status: NonNullable<T['status']>): boolean {
-    const failed = this.#failed.get(metadata.uid);
-    return (
-      failed?.resourceVersion === metadata.resourceVersion &&
-      equalJson(failed.status, withoutTimes(status))
-    );
-  }
-
   /**
    * Replaces the status of the object. Call `differs` before, or use `report`. A status that the server
    * rejects is retried like any failure, because an admission policy may be the reason.
@@ -250,7 +248,6 @@ export class StatusWriter<T extends ObjectWithStatus> {
       this.#hasSubresource = true;
       this.#learn(status, answer.status ?? {});
     } catch (error) {
-      this.#failed.set(uid, { resourceVersion, status: withoutTimes(status) });
       if (isApiError(error, 'invalid')) throw rejected(error);
       if (!isApiError(error, 'notFound')) throw error;
       // The server returns the same error for a deleted object and for a missing subresource.
@@ -324,16 +321,4 @@ function rejected(cause: ApiError): Error {
     `The server rejected the status: ${cause.message}. Correct the object if its CustomResourceDefinition has become stricter, install the one of this release (kubectl apply -f crds/), or change the admission policy`,
     { cause },
   );
-}
-
-interface FailedWrite {
-  readonly resourceVersion: string;
-  readonly status: object;
-}
-
-/** Returns a copy without `lastTransitionTime`, which differs from attempt to attempt. */
-function withoutTimes(status: object): object {
-  const dropTime = (name: string, value: unknown) =>
-    name === 'lastTransitionTime' ? undefined : value;
-  return JSON.parse(JSON.stringify(status, dropTime)) as object;
 }
