@@ -255,6 +255,8 @@ export class ManagedCertificate implements CertificateSource, Runnable {
     if (secret && !isManaged(secret)) return this.#refuse();
     this.#errors.end('refused');
     const nowMs = this.#clock.now();
+    // All decisions are for one time: something that is due a little later must not be forgotten.
+    const monotonicMs = this.#clock.monotonic();
     const served = this.#served && endOf(this.#served.x509) > nowMs ? this.#served : undefined;
     const found = parseCertificates(secret ?? EMPTY, nowMs, served);
     const isLost = !found.serving && !found.signing;
@@ -262,14 +264,14 @@ export class ManagedCertificate implements CertificateSource, Runnable {
     const stored = isLost ? parseCertificates(this.#last ?? EMPTY, nowMs, served) : found;
     const renewed = await renewCertificates(stored, this.#rules, {
       served: served && this.#served,
-      isTrusted: (authority) => this.#isTrusted(authority),
+      isTrusted: (authority) => this.#isTrusted(authority, monotonicMs),
       isLost,
     });
     const injected = new Set([...renewed.injected, ...this.#confirmed]);
     const wanted = withCertificates(secret ?? EMPTY, { ...renewed, injected });
     if (secret && isContent(secret, wanted)) {
       this.#errors.end('write');
-      return this.#dueMs(renewed, nowMs);
+      return this.#dueMs(renewed, nowMs, monotonicMs);
     }
     if (this.#secret.holdMs > 0) return this.#secret.holdMs;
     try {
@@ -324,7 +326,7 @@ export class ManagedCertificate implements CertificateSource, Runnable {
       serving &&
       (!isValid ||
         isSame(serving.authority, served.authority) ||
-        this.#isTrusted(serving.authority));
+        this.#isTrusted(serving.authority, nowMs));
     if (isNew && isTrusted) {
       this.#served = serving;
       const { validTo } = serving.x509;
@@ -340,16 +342,20 @@ export class ManagedCertificate implements CertificateSource, Runnable {
   }
 
   /** Whether the authority has been in the CA bundles for `propagationMs`. */
-  #isTrusted(authority: X509Certificate): boolean {
+  #isTrusted(authority: X509Certificate, monotonicMs: number): boolean {
     const sinceMs = this.#injectedMs.get(fingerprintOf(authority));
-    return sinceMs !== undefined && this.#clock.monotonic() - sinceMs >= this.#propagationMs;
+    return sinceMs !== undefined && this.#waitMs(sinceMs, monotonicMs) <= 0;
   }
 
-  #dueMs(stored: StoredCertificates, nowMs: number): number {
+  /** Returns the time until API servers trust an authority that has been in the CA bundles since then. */
+  #waitMs(sinceMs: number, monotonicMs: number): number {
+    return sinceMs + this.#propagationMs - monotonicMs;
+  }
+
+  #dueMs(stored: StoredCertificates, nowMs: number, monotonicMs: number): number {
     const dueMs = nextRenewalMs(stored, this.#rules) - nowMs;
-    const waits = Array.from(
-      this.#injectedMs.values(),
-      (sinceMs) => sinceMs + this.#propagationMs - this.#clock.monotonic(),
+    const waits = Array.from(this.#injectedMs.values(), (sinceMs) =>
+      this.#waitMs(sinceMs, monotonicMs),
     );
     const expiryMs = this.#served ? endOf(this.#served.x509) - nowMs : Infinity;
     return Math.min(...[dueMs, expiryMs, ...waits].filter((ms) => ms > 0));

@@ -146,6 +146,8 @@ export class CertificateReplicas {
 
 export interface ReplicaOptions {
   readonly name?: string;
+  /** @default that of the replicas */
+  readonly clock?: Clock;
   /** Offset of its wall clock, in milliseconds. */
   readonly offsetMs?: number;
   /** @default true */
@@ -174,11 +176,11 @@ export class Replica {
 
   constructor(
     replicas: CertificateReplicas,
-    { name, offsetMs = 0, leads = true, options, targets, handler }: ReplicaOptions,
+    { name, clock, offsetMs = 0, leads = true, options, targets, handler }: ReplicaOptions,
   ) {
     this.name = name ?? `replica ${replicas.replicas.length}`;
     this.#replicas = replicas;
-    this.#clock = new LocalClock(replicas.wall, { offsetMs });
+    this.#clock = new LocalClock(clock ?? replicas.wall, { offsetMs });
     this.#targets = targets ?? { validatingWebhookConfigurations: [CONFIGURATION] };
     this.#client = replicas.clientOver(this.#around(handler ?? replicas.server.handler));
     const { log } = this.lines;

@@ -3,6 +3,8 @@ import { X509Certificate } from 'node:crypto';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS } from '../../../src/api/builtin.ts';
 import { HttpServer } from '../../../src/serving/http-server.ts';
+import type { Clock } from '../../../src/util/clock.ts';
+import { sleepOn } from '../../../src/util/clock.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
@@ -161,6 +163,27 @@ describe('ManagedCertificate', () => {
     assert.deepEqual(await cluster.bundles(), [added], 'an authority can be removed by hand');
     await assertConsistent();
   });
+
+  // The first is a rounding error before the time, the second passes it between two readings of the clock.
+  for (const earlyMs of [0.06, 0.08]) {
+    it(`has a new authority in time if timers fire ${earlyMs} ms early`, async () => {
+      const { wall } = cluster;
+      let reads = 0;
+      const clock: Clock = {
+        now: () => wall.now(),
+        monotonic: () => wall.monotonic() + 0.01 * reads++,
+        after: (ms, callback) => wall.after(Math.max(0, ms - earlyMs), callback),
+        sleep: (ms, signal) => sleepOn(clock, ms, signal),
+      };
+      const replica = await cluster.start({ clock });
+      await cluster.pass(MINUTE_MS);
+      const pair = replica.served;
+      await cluster.client.delete(SECRETS, AT);
+      await cluster.pass(MINUTE_MS);
+      assert.notEqual(replica.served, pair);
+      await assertConsistent();
+    });
+  }
 
   it('stops to trust an authority when its last certificate has expired', async () => {
     const { leader, standby } = await startTwo();
