@@ -69,9 +69,15 @@ function shownValue(
       text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text,
     );
   }
-  if (Array.isArray(value)) return `[${value.length} items]`;
-  if (typeof value === 'object' && value !== null) return `{${Object.keys(value).length} fields}`;
+  if (Array.isArray(value)) return `[${counted(value.length, 'item')}]`;
+  if (typeof value === 'object' && value !== null) {
+    return `{${counted(Object.keys(value).length, 'field')}}`;
+  }
   return JSON.stringify(value);
+}
+
+function counted(amount: number, noun: string): string {
+  return `${amount} ${noun}${amount === 1 ? '' : 's'}`;
 }
 
 /** Names of members whose values are masked as a whole: contents of a Secret, and environment variables. */

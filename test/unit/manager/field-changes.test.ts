@@ -26,9 +26,9 @@ describe('the description of an update', () => {
       [
         '.spec.replicas 2 3',
         '.spec.image absent "a\\"b"',
-        '.spec.ports [1 items] [2 items]',
+        '.spec.ports [1 item] [2 items]',
         '.spec.paused true absent',
-        '.status absent {1 fields}',
+        '.status absent {1 field}',
       ],
     );
     assert.equal(updateOf(object({}), object({ metadata: { uid: '2' } })).changes, undefined);

@@ -165,12 +165,7 @@ function header(): Element_ {
     'header',
     { key: 'header' },
     h('a', { class: 'skip', href: '#main', onclick: focusMain }, 'Skip to content'),
-    h(
-      'h1',
-      {},
-      hasControllers ? 'Controllers' : 'Cluster',
-      latest && h('small', {}, ` ${latest.status.version}`),
-    ),
+    h('h1', {}, programName(), latest && h('small', {}, ` ${latest.status.version}`)),
     h(
       'div',
       { class: 'badges', role: 'status' },
@@ -208,6 +203,10 @@ function header(): Element_ {
       }),
     ),
   );
+}
+
+function programName(): string {
+  return monitor.latest?.status.name ?? (hasControllers ? 'Controllers' : 'Cluster');
 }
 
 function focusMain(event: Event): void {
@@ -317,6 +316,7 @@ function go(link: string): void {
 
 function draw(): void {
   const root = document.querySelector('#page');
+  document.title = [route.query['key'], programName()].filter(Boolean).join(' – ');
   const main = h('main', { id: 'main', key: 'main', tabindex: -1 }, banner(), content());
   if (root) render(root, [header(), main]);
 }

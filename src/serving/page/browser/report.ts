@@ -10,7 +10,7 @@ import { roleOf } from './election.ts';
 export function overviewText({ status, queues, controllers, calls, cpu, loop }: Overview): string {
   const role = roleOf(status);
   return [
-    `Controllers ${status.version}, ${status.now}, up ${duration(status.upMs)}`,
+    `${status.name ?? 'Controllers'} ${status.version}, ${status.now}, up ${duration(status.upMs)}`,
     `${role.text}. ${role.note}`,
     `Memory ${mebibytes(status.process.residentBytes)}, CPU ${percent(cpu)}, event loop ${percent(loop)} busy`,
     '',
