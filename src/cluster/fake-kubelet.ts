@@ -147,6 +147,11 @@ class FakeKubelet {
       if (known.stage?.name !== 'terminating') this.#events.killing(pod);
       const waitMs = this.#left(known, 'terminating', Math.min(this.#terminationMs, graceMs));
       if (waitMs > 0) return requeueAfter(waitMs);
+      // As in a kubelet, clients see that the containers have stopped before the Pod is removed.
+      if (graceMs > 0 && pod.status?.phase === 'Running') {
+        const { status } = this.#statusOf(known, pod, this.#elapsed(known, pod) ?? 0, true);
+        await this.#writeStatus(pod, status, context);
+      }
       await this.#remove(pod, context);
       return done();
     }
@@ -330,20 +335,24 @@ class FakeKubelet {
     pod: DeepReadonly<Pod>,
     context: SyncContext,
   ): Promise<Outcome> {
-    const now = this.#clock.now();
     const monotonic = this.#clock.monotonic();
     const sinceMs = monotonic - (this.#elapsed(known, pod) ?? 0);
     const elapsedMs = monotonic - this.#since(known, 'running', sinceMs);
-    const { status, nextMs, states } = podStatus(pod, {
-      startedMs: now - elapsedMs,
-      address: pod.status?.podIP ?? (known.address ??= this.#nextAddress()),
-      ...this.#runOf(known, pod, elapsedMs),
-    });
+    const { status, nextMs, states } = this.#statusOf(known, pod, elapsedMs);
     this.#events.changed(pod, states);
     if (pod.status?.phase !== status.phase || !hasContainerStates(pod, status)) {
       await this.#writeStatus(pod, status, context);
     }
     return nextMs === undefined ? done() : requeueAfter(nextMs);
+  }
+
+  #statusOf(known: KnownPod, pod: DeepReadonly<Pod>, elapsedMs: number, isStopped = false) {
+    return podStatus(pod, {
+      startedMs: this.#clock.now() - elapsedMs,
+      address: pod.status?.podIP ?? (known.address ??= this.#nextAddress()),
+      isStopped,
+      ...this.#runOf(known, pod, elapsedMs),
+    });
   }
 
   /** Observes the annotations and the ephemeral containers of a Pod that runs. */

@@ -22,6 +22,8 @@ export interface PodRun {
   readonly failures: readonly { readonly fromMs: number; readonly toMs: number }[];
   /** Milliseconds from the start of the Pod until an ephemeral container was added. */
   readonly addedMs: (ephemeral: string) => number;
+  /** Whether the containers that run are stopped now. */
+  readonly isStopped?: boolean;
 }
 
 /** Container of a started Pod. */
@@ -39,7 +41,7 @@ export interface PodContainer {
 /** Returns the containers of a Pod. Init containers run one by one, and the others after them. */
 export function containersAt(
   pod: DeepReadonly<Pod>,
-  { elapsedMs, programOf, failures, addedMs }: Omit<PodRun, 'startedMs' | 'address'>,
+  { elapsedMs, programOf, failures, addedMs, isStopped }: Omit<PodRun, 'startedMs' | 'address'>,
 ): readonly PodContainer[] {
   const policy = restartPolicyOf(pod);
   let offsetMs: number | undefined = 0;
@@ -77,16 +79,19 @@ export function containersAt(
   );
   const isOver = apps.every(({ state }) => state?.kind === 'ended');
   const all = [...first, ...apps, ...added];
-  return isOver ? all.map((each) => stopped(each, elapsedMs)) : all;
+  return all.map((each) =>
+    isStopped || (isOver && each.kind === 'sidecar') ? stopped(each, elapsedMs) : each,
+  );
 }
 
-/** Returns a sidecar as it is after the other containers have ended. */
-function stopped(sidecar: PodContainer, elapsedMs: number): PodContainer {
-  const { kind, offsetMs, state } = sidecar;
-  if (kind !== 'sidecar' || state?.kind !== 'running') return sidecar;
-  const ended = { exitCode: 0, fromMs: state.sinceMs, toMs: elapsedMs - offsetMs };
+/** Returns a container as it is after SIGTERM, which a server handles and a shell command does not. */
+function stopped(running: PodContainer, elapsedMs: number): PodContainer {
+  const { container, kind, offsetMs, state } = running;
+  if (state?.kind !== 'running') return running;
+  const exitCode = kind === 'sidecar' || !container.command ? 0 : 137;
+  const ended = { exitCode, fromMs: state.sinceMs, toMs: elapsedMs - offsetMs };
   const { restarts } = state;
-  return { ...sidecar, state: { kind: 'ended', ended, restarts }, changesAtMs: Infinity };
+  return { ...running, state: { kind: 'ended', ended, restarts }, changesAtMs: Infinity };
 }
 
 function isSuccess(

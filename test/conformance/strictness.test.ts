@@ -422,6 +422,8 @@ test('a Secret has empty values, and values that are base64', async () => {
   });
   const secrets = `/api/v1/namespaces/${space}/secrets?dryRun=All`;
   assert.deepEqual((await api.made(api.post(secrets, secret({ a: '' })))).data, { a: '' });
+  const lines = await api.made(api.post(secrets, secret({ a: 'YWJj\r\nZGU=\n', b: 'YR==' })));
+  assert.deepEqual(lines.data, { a: 'YWJjZGU=', b: 'YQ==' });
   const { body } = await api.post(secrets, secret({ a: 'x!' }));
   assert.match(body.message, /cannot be handled as a Secret: illegal base64 data at input byte 1$/);
   const number = await api.post(secrets, { ...secret({ a: 5 }), unknown: 1 });

@@ -1,5 +1,6 @@
 import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../schema/json-value.ts';
+import { hasFormat } from '../schema/formats.ts';
 import { Draft, mapItems, own } from '../schema/json-value.ts';
 import type { Field, MessageType } from './decode-message.ts';
 import { typeOf } from './decode-message.ts';
@@ -7,7 +8,7 @@ import { hasCustomJson } from './encode-message.ts';
 
 /**
  * Returns an object as Go encodes it after decoding: without the zero values that Go omits, such as empty maps and
- * lists. Returns `object` itself if nothing changes, and shares unchanged parts with it.
+ * lists, and with base64 on one line. Returns `object` itself if nothing changes, and shares unchanged parts with it.
  */
 export function withoutZeroValues(object: JsonObject, type: MessageType): JsonObject {
   let draft = new Draft(object);
@@ -45,10 +46,17 @@ function memberOf({ label, type }: Field, value: unknown): unknown {
 }
 
 function valueOf(value: unknown, type: Field['type']): unknown {
+  if (type === 'bytes' && typeof value === 'string') return canonicalBase64(value);
   return isRecord(value) ? withoutZeros(value, type) : value;
 }
 
 function withoutZeros(value: JsonObject, type: Field['type']): JsonObject {
   if (typeof type === 'string' || hasCustomJson(type.message)) return value;
   return withoutZeroValues(value, typeOf(type.message));
+}
+
+/** Go ignores line breaks in base64, as `base64` and Python's `encodebytes` write them. */
+function canonicalBase64(text: string): string {
+  const compact = text.replace(/[\r\n]+/g, '');
+  return hasFormat('byte', compact) ? Buffer.from(compact, 'base64').toString('base64') : text;
 }

@@ -72,7 +72,7 @@ export function base64Problem(text: string): string {
   const padding = text.indexOf('=');
   const end = padding < 0 ? text.length : padding;
   const wrong =
-    /[^A-Za-z0-9+/]/.exec(text.slice(0, end))?.index ?? (padding < 0 ? end - (end % 4) : end);
+    /[^A-Za-z0-9+/\r\n]/.exec(text.slice(0, end))?.index ?? (padding < 0 ? end - (end % 4) : end);
   return `illegal base64 data at input byte ${wrong}`;
 }
 

@@ -101,6 +101,22 @@ describe('The events and states of a simulated kubelet', () => {
     ]);
   });
 
+  it('reports that the containers of a deleted Pod have stopped', async () => {
+    for (const [name, more] of Object.entries({ server: {}, shell: { command: ['sleep', '9'] } })) {
+      await bench.createPod(name, container(more), { finalizers: ['example.com/observe'] });
+      await bench.pass(1000);
+      await bench.client.delete(PODS, { namespace: NAMESPACE, name });
+      await bench.pass(1100);
+    }
+    const { status: server } = await bench.get(PODS, 'server');
+    assert.equal(server?.phase, 'Succeeded');
+    const ready = server.conditions?.find(({ type }) => type === 'Ready');
+    assert.deepEqual([ready?.status, ready?.reason], ['False', 'PodCompleted']);
+    const { status: shell } = await bench.get(PODS, 'shell');
+    assert.equal(shell?.phase, 'Failed');
+    assert.equal(shell.containerStatuses?.[0]?.state?.terminated?.exitCode, 137);
+  });
+
   it('records restarts and backoff', async () => {
     const { metadata } = await bench.createPod('job', container({ command: ['false'] }));
     await bench.pass(31_000);
