@@ -149,6 +149,23 @@ test('a Deployment scales in the same way', async () => {
   });
 });
 
+test('a patch of a scale sets replicas that are absent, without an owner', async () => {
+  const group = 'unset.example.com';
+  const change = (crd: Json) => {
+    const { properties } = crd.spec.versions[0].schema.openAPIV3Schema.properties.spec;
+    delete properties.size.default;
+  };
+  await api.install(widgetCrd(group, change));
+  const at = widgets(await api.namespace(), group);
+  await api.made(api.post(at, { ...widget('a'), apiVersion: `${group}/v1` }));
+  assert.equal((await api.get(`${at}/a/scale`)).status, 500);
+  const { spec } = await api.made(api.patch(`${at}/a/scale`, { spec: { replicas: 2 } }));
+  assert.deepEqual(spec, { replicas: 2 });
+  const { body } = await api.get(`${at}/a`);
+  assert.equal(body.spec.size, 2);
+  assert.equal(body.metadata.managedFields.length, 1);
+});
+
 test('an apply of a scale shares the owners of the replicas of its object', async () => {
   const space = await api.namespace();
   await api.made(api.post(deployments(space), deployment('applied')));

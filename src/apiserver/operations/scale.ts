@@ -64,7 +64,15 @@ const SCALE: ResourceDefinition = {
 };
 
 export function getScale(call: Call): Answer {
-  return answer(scaleOf(inVersion(existing(call), call.definition), call));
+  const object = inVersion(existing(call), call.definition);
+  const { specReplicasPath } = pathsOf(call.definition);
+  // A write may set replicas that are absent.
+  if (valueAt(object, fieldPath(specReplicasPath)) === undefined) {
+    throw internalError(
+      `the spec replicas field ${JSON.stringify(specReplicasPath)} does not exist`,
+    );
+  }
+  return answer(scaleOf(object, call));
 }
 
 export function updateScale(call: Call): MaybePromise<Answer> {
@@ -205,11 +213,6 @@ function writeScale(
 function scaleOf(object: StoredObject, { definition }: Pick<Call, 'definition'>): StoredObject {
   const { specReplicasPath, statusReplicasPath, labelSelectorPath } = pathsOf(definition);
   const replicas = valueAt(object, fieldPath(specReplicasPath));
-  if (replicas === undefined) {
-    throw internalError(
-      `the spec replicas field ${JSON.stringify(specReplicasPath)} does not exist`,
-    );
-  }
   const selector =
     labelSelectorPath && selectorText(valueAt(object, fieldPath(labelSelectorPath)), definition);
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
@@ -224,7 +227,7 @@ function scaleOf(object: StoredObject, { definition }: Pick<Call, 'definition'>)
       creationTimestamp,
     },
     // As upstream, a Scale omits 0 replicas.
-    spec: replicas === 0 ? {} : { replicas },
+    spec: replicas ? { replicas } : {},
     status: {
       replicas: valueAt(object, fieldPath(statusReplicasPath)) ?? 0,
       ...(selector && { selector }),

@@ -70,6 +70,13 @@ export function trackChanges(
 ): Managers {
   const { removed, modified, added } = withoutReset(changes, context);
   const touched = modified.union(added);
+  // As upstream, where a Scale whose replicas have no owner is not tracked.
+  if (
+    context.subresource === 'scale' &&
+    managers.map(({ fields }) => fields.intersection(touched)).isEmpty
+  ) {
+    return managers;
+  }
   const others = managers.map((manager) =>
     reconciled(manager.fields, schema).difference(touched).difference(removed),
   );
