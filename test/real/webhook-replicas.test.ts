@@ -25,7 +25,7 @@ import { until } from '../support/until.ts';
 
 /**
  * Two processes of the tutorial's operator behind its Service, called by a kube-apiserver under load, while one is
- * killed and started again. The Service has their addresses, as kubelet and the endpoints controller would set them.
+ * killed and started again, and one hangs. The Service has their addresses, as kubelet and the endpoints controller would set them.
  */
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -45,14 +45,18 @@ const ADDRESS = Object.values(networkInterfaces())
   .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
 /** Requests that wait for a response at the same time. */
 const CONCURRENCY = 4;
+/** Time after which a kube-apiserver fails a call of an admission webhook. */
+const TIMEOUT_SECONDS = 2;
 /** Time between two readiness probes, in milliseconds. */
 const PROBE_MS = 100;
+/** Time after which a readiness probe fails, in milliseconds, as kubelet's default. */
+const PROBE_TIMEOUT_MS = 1000;
 /** Time in which a kube-apiserver observes a change of endpoints, and answers the requests before, in milliseconds. */
 const WATCH_MS = 2000;
 
 const skip = needsReal('a kube-apiserver') || (ADDRESS === undefined && 'no network address');
 
-describe('Replicas of a webhook under load', { skip, timeout: 60_000 }, () => {
+describe('Replicas of a webhook under load', { skip, timeout: 90_000 }, () => {
   let plane: ControlPlane;
   let folder: string;
   let replicas: Replica[] = [];
@@ -70,6 +74,9 @@ describe('Replicas of a webhook under load', { skip, timeout: 60_000 }, () => {
     const { code, stdout, stderr } = await printed.ended();
     assert.equal(code, 0, stderr);
     const manifests = parseAllDocuments(stdout).map((each) => each.toJS() as Manifest);
+    for (const { webhooks = [] } of manifests as readonly WebhookConfiguration[]) {
+      for (const webhook of webhooks) webhook.timeoutSeconds = TIMEOUT_SECONDS;
+    }
     await applyObjects(plane.client, manifests);
     const kubeconfig = parse(readFileSync(plane.kubeconfigPath, 'utf8'));
     kubeconfig.contexts[0].context.namespace = NAMESPACE;
@@ -116,7 +123,7 @@ describe('Replicas of a webhook under load', { skip, timeout: 60_000 }, () => {
     while (!stop.signal.aborted) {
       for (const replica of replicas) {
         const url = `http://127.0.0.1:${replica.health}/readyz`;
-        const ready = await fetch(url).then(
+        const ready = await fetch(url, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) }).then(
           ({ ok }) => ok,
           () => false,
         );
@@ -181,7 +188,7 @@ describe('Replicas of a webhook under load', { skip, timeout: 60_000 }, () => {
     for (const { atMs, message } of failures) {
       assert.ok(atMs < removedMs + WATCH_MS, `${atMs - removedMs} ms later: ${message}`);
       assert.match(message, /failed calling webhook|conversion webhook .+ failed/);
-      assert.match(message, /connection (reset by peer|refused)|EOF$/);
+      assert.match(message, /connection (reset by peer|refused)|closed idle connection|EOF$/);
     }
   });
 
@@ -192,6 +199,19 @@ describe('Replicas of a webhook under load', { skip, timeout: 60_000 }, () => {
     await until('it is ready', async () => started.ready || undefined);
     await admit(20);
     assert.deepEqual(failures.slice(before), []);
+  });
+
+  it('fail only requests that one has received when it hangs, at their timeouts', async () => {
+    const before = failures.length;
+    const [, hung] = replicas;
+    assert.ok(hung);
+    hung.program.child.kill('SIGSTOP');
+    await until('its endpoint is removed', async () => hung.ready === false || undefined);
+    // One that converts objects waits for 30 s.
+    await admit(20);
+    const failed = failures.slice(before).map(({ message }) => message);
+    assert.ok(failed.length <= CONCURRENCY, failed.join('\n'));
+    for (const message of failed) assert.match(message, /context deadline exceeded|within 30 s/);
   });
 
   it('time out before the API server does, and delay no other request', async (context) => {
@@ -262,6 +282,10 @@ describe('Replicas of a webhook under load', { skip, timeout: 60_000 }, () => {
     }
   });
 });
+
+interface WebhookConfiguration extends Manifest {
+  readonly webhooks?: readonly { timeoutSeconds?: number }[];
+}
 
 interface Failure {
   readonly atMs: number;
