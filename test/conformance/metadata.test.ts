@@ -227,6 +227,19 @@ test('a write without a change keeps the resourceVersion', async () => {
   assert.notEqual(changed.metadata.resourceVersion, metadata.resourceVersion);
 });
 
+test('an object of the cluster loses a namespace', async () => {
+  const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
+  const metadata = { name: 'conformance-placed', namespace: 'default' };
+  const kind = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' };
+  const created = await api.made(api.post(path, { ...kind, metadata }));
+  assert.equal(created.metadata.namespace, undefined);
+  const name = `${path}/conformance-placed`;
+  const replaced = await api.made(api.put(name, { ...created, metadata }));
+  assert.equal(replaced.metadata.namespace, undefined);
+  const patched = await api.made(api.patch(name, { metadata: { namespace: 'default' } }));
+  assert.equal(patched.metadata.namespace, undefined);
+});
+
 test('the name, namespace and uid are immutable', async () => {
   const space = await api.namespace();
   await api.made(api.post(configMaps(space), configMap('a')));

@@ -63,9 +63,16 @@ export function created(object: StoredObject): Answer {
   return { kind: 'object', code: 201, object };
 }
 
-/** @throws {StatusError} 400 if the object has another namespace than the path */
+/**
+ * Sets the namespace of an object to that of the path; an object of the cluster loses it.
+ *
+ * @throws {StatusError} 400 if the object has another namespace than the path
+ */
 export function placeObject({ info, definition }: Call, { metadata }: ApiObject): void {
-  if (!definition.namespaced) return;
+  if (!definition.namespaced) {
+    delete metadata.namespace;
+    return;
+  }
   if (metadata.namespace && metadata.namespace !== info.namespace) {
     throw badRequest(
       'the namespace of the provided object does not match the namespace sent on the request',

@@ -42,7 +42,7 @@ import {
   unprocessable,
   unsupportedMediaType,
 } from '../status-error.ts';
-import { createNamed, created } from './create.ts';
+import { createNamed, created, placeObject } from './create.ts';
 import { existing } from './read.ts';
 import { requireParsable, storeChange, typesFirst } from './write.ts';
 
@@ -109,7 +109,9 @@ function change(call: Call, type: string): MaybePromise<StoredObject> {
   const prefix = type === JSON_PATCH ? 'json patch ' : '';
   const duplicates = duplicatesOf(call).map((duplicate) => `${prefix}${duplicate}`);
   reportOddities(call, duplicates, oddities, refuse);
-  return typesFirst(call, object, () => storeChange(call, live, requireIdentity(object, live)));
+  return typesFirst(call, object, () =>
+    storeChange(call, live, requireIdentity(call, object, live)),
+  );
 }
 
 /**
@@ -160,7 +162,7 @@ function apply(call: Call): MaybePromise<Answer> {
   const { object, oddities } = decodePatched(call, next);
   reportOddities(call, [], oddities, (message) => refusePatch(applied, message));
   if (live) {
-    const identified = requireIdentity(object, live);
+    const identified = requireIdentity(call, object, live);
     return whenReady(storeChange(call, live, identified, 'applied'), changed);
   }
   const { uid, name, resourceVersion } = object.metadata;
@@ -192,16 +194,10 @@ export function decodePatched(
 }
 
 /** A patch cannot change the identity of the object. */
-function requireIdentity(object: ApiObject, live: StoredObject): ApiObject {
-  const { name, namespace } = live.metadata;
-  if (object.metadata.name !== name || (object.metadata.namespace ?? namespace) !== namespace) {
-    throw object.metadata.name === name
-      ? badRequest(
-          'the namespace of the provided object does not match the namespace sent on the request',
-        )
-      : otherName(object.metadata.name, name);
-  }
-  if (namespace !== undefined) object.metadata.namespace = namespace;
+function requireIdentity(call: Call, object: ApiObject, live: StoredObject): ApiObject {
+  const { name } = live.metadata;
+  if (object.metadata.name !== name) throw otherName(object.metadata.name, name);
+  placeObject(call, object);
   return object;
 }
 
