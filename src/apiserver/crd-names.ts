@@ -1,5 +1,7 @@
+import type { Condition } from '../api/conditions.ts';
 import { setCondition } from '../api/conditions.ts';
 import type { Crd } from './custom-resource.ts';
+import { caBundleProblem } from './schema/crd-validation.ts';
 
 type Names = Crd['spec']['names'];
 type SingleName = 'plural' | 'singular' | 'kind' | 'listKind';
@@ -8,7 +10,7 @@ type Conditions = Parameters<typeof setCondition>[0];
 /** The part of a CRD's status that depends on its names and on those of other CRDs. */
 export interface NameStatus {
   readonly acceptedNames: object;
-  readonly conditions: object[];
+  readonly conditions: Condition[];
   /** Whether its resources are served. */
   readonly established: boolean;
 }
@@ -61,28 +63,26 @@ export function nameStatus(crd: Crd, others: readonly Crd[], now: number): NameS
         },
     now,
   );
-  const wasEstablished = isEstablished(crd);
-  const established = wasEstablished || problem === undefined;
-  const conditions = wasEstablished
-    ? withNames
-    : setCondition(
-        withNames,
-        established
-          ? {
-              type: 'Established',
-              status: 'True',
-              reason: 'InitialNamesAccepted',
-              message: 'the initial names have been accepted',
-            }
-          : {
-              type: 'Established',
-              status: 'False',
-              reason: 'NotAccepted',
-              message: 'not all names are accepted',
-            },
-        now,
-      );
-  return { acceptedNames: next, conditions, established };
+  if (isEstablished(crd)) return { acceptedNames: next, conditions: withNames, established: true };
+  const refusal = problem
+    ? { reason: 'NotAccepted', message: 'not all names are accepted' }
+    : caBundleProblem({ ...crd }) !== undefined && {
+        reason: 'InvalidCABundle',
+        message: 'The conversion webhook CABundle is invalid',
+      };
+  const conditions = setCondition(
+    withNames,
+    refusal
+      ? { type: 'Established', status: 'False', ...refusal }
+      : {
+          type: 'Established',
+          status: 'True',
+          reason: 'InitialNamesAccepted',
+          message: 'the initial names have been accepted',
+        },
+    now,
+  );
+  return { acceptedNames: next, conditions, established: !refusal };
 }
 
 export function isEstablished(crd: Crd): boolean {

@@ -198,8 +198,17 @@ function failureOf(statusCode: number, text: string): string {
 
 const GENERIC: ReadonlyMap<number, string> = new Map([
   [400, 'the server rejected our request for an unknown reason'],
+  [401, 'the server has asked for the client to provide credentials'],
   [404, 'the server could not find the requested resource'],
   [405, 'the server does not allow this method on the requested resource'],
+  [409, 'the server reported a conflict'],
+  [422, 'the server rejected our request due to an error in our request'],
+  [429, 'the server has received too many requests and has asked us to try again later'],
+  [503, 'the server is currently unable to handle the request'],
+  [
+    504,
+    'the server was unable to return a response in the time allotted, but may still be processing the request',
+  ],
 ]);
 
 /** Returns the text of a Go client for an error of a connection. */

@@ -54,7 +54,11 @@ function validate(configuration: StoredObject): readonly FieldError[] {
       findings.invalid(`${path}.timeoutSeconds`, timeout, detail);
     }
     findings.requireOneOf(webhook, 'reinvocationPolicy', ['IfNeeded', 'Never'], path);
-    validateClient(objectIn(webhook, 'clientConfig') ?? {}, `${path}.clientConfig`, findings);
+    validateWebhookClient(
+      objectIn(webhook, 'clientConfig') ?? {},
+      `${path}.clientConfig`,
+      findings,
+    );
     validateVersions(webhook, `${path}.admissionReviewVersions`, findings);
     findings.requireUnique(webhook, 'name', names, path);
   }
@@ -93,15 +97,17 @@ function validateRule(rule: JsonObject, path: string, findings: Findings): void 
   findings.requireOneOf(rule, 'scope', ['*', 'Cluster', 'Namespaced'], path);
 }
 
-function validateClient(client: JsonObject, path: string, findings: Findings): void {
+/** Validates the `clientConfig` of a webhook without its `caBundle`. */
+export function validateWebhookClient(client: JsonObject, path: string, findings: Findings): void {
   const service = objectIn(client, 'service');
   if (isSet(client, 'url') === (service !== undefined)) {
     findings.required(path, 'exactly one of url or service is required');
     return;
   }
   if (service) {
-    findings.requireText(service, 'name', `${path}.service`);
-    findings.requireText(service, 'namespace', `${path}.service`);
+    // Upstream mistakes the one for the other.
+    if (textIn(service, 'namespace') === '') findings.required(`${path}.service.name`);
+    if (textIn(service, 'name') === '') findings.required(`${path}.service.namespace`);
     return;
   }
   const url = textIn(client, 'url');

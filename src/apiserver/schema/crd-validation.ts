@@ -1,4 +1,9 @@
+import { X509Certificate } from 'node:crypto';
+import type { Condition } from '../../api/conditions.ts';
 import { equalJson } from '../../api/equal.ts';
+import { goQuote } from '../../util/go-quote.ts';
+import { validateWebhookClient } from '../builtin/admission-registration.ts';
+import { Findings } from '../builtin/findings.ts';
 import { nameProblems } from '../object-names.ts';
 import { checkCrdSchema } from './crd-schema.ts';
 import { checkColumns, checkSelectableFields, checkSubresources } from './crd-version.ts';
@@ -26,6 +31,7 @@ export function checkCrd(crd: Readonly<JsonObject>, previous?: Readonly<JsonObje
     errors.push(fieldError.invalid('metadata.name', name, detail));
   }
   checkSpec(spec, errors);
+  for (const error of checkConversion(crd, previous)) errors.push(error);
   if (previous) checkChange(crd, previous, errors);
   checkStoredVersions(crd, errors);
   for (const error of checkApproval(crd, previous)) errors.push(error);
@@ -48,7 +54,6 @@ function checkSpec(spec: JsonObject, errors: FieldError[]): void {
   checkEnum(spec, 'scope', ['Cluster', 'Namespaced'], 'spec.scope', errors);
   checkVersions(spec, errors);
   checkNames(objectAt(spec, 'names'), errors);
-  checkConversion(spec, errors);
 }
 
 /** Parts that are equal in all versions are reported once, under their path in `v1beta1`. */
@@ -177,26 +182,80 @@ function checkNames(names: JsonObject, errors: FieldError[]): void {
   );
 }
 
-function checkConversion(spec: JsonObject, errors: FieldError[]): void {
-  const conversion = own(spec, 'conversion');
-  if (!isRecord(conversion)) return;
-  checkEnum(conversion, 'strategy', ['None', 'Webhook'], 'spec.conversion.strategy', errors);
-  const webhook = own(conversion, 'webhook');
-  const hasClient = isRecord(webhook) && isRecord(own(webhook, 'clientConfig'));
-  const at = 'spec.conversion.webhookClientConfig';
-  if (own(conversion, 'strategy') === 'Webhook') {
-    if (!hasClient) {
-      errors.push(fieldError.required(at, 'required when strategy is set to Webhook'));
-    }
-    if (!isRecord(webhook) || textsAt(webhook, 'conversionReviewVersions').length === 0) {
-      errors.push(fieldError.required('spec.conversion.conversionReviewVersions'));
-    }
-  } else if (isRecord(webhook)) {
+function checkConversion(
+  crd: Readonly<JsonObject>,
+  previous: Readonly<JsonObject> | undefined,
+): FieldError[] {
+  const conversion = objectAt(objectAt(crd, 'spec'), 'conversion');
+  if (Object.keys(conversion).length === 0) return [];
+  const findings = new Findings();
+  const path = 'spec.conversion';
+  checkEnum(conversion, 'strategy', ['None', 'Webhook'], `${path}.strategy`, findings.errors);
+  const webhook = objectAt(conversion, 'webhook');
+  const client = own(webhook, 'clientConfig');
+  const versions = textsAt(webhook, 'conversionReviewVersions');
+  if (own(conversion, 'strategy') !== 'Webhook') {
     const detail = 'should not be set when strategy is not set to Webhook';
-    if (hasClient) errors.push(fieldError.forbidden(at, detail));
-    if (textsAt(webhook, 'conversionReviewVersions').length > 0) {
-      errors.push(fieldError.forbidden('spec.conversion.conversionReviewVersions', detail));
+    if (isRecord(client)) findings.forbidden(`${path}.webhookClientConfig`, detail);
+    if (versions.length > 0) findings.forbidden(`${path}.conversionReviewVersions`, detail);
+    return findings.errors;
+  }
+  if (isRecord(client)) {
+    validateWebhookClient(client, `${path}.webhookClientConfig`, findings);
+    const problem = caBundleProblem(crd);
+    if (
+      problem !== undefined &&
+      previous &&
+      isEstablished(previous) &&
+      !caBundleProblem(previous)
+    ) {
+      findings.invalid(`${path}.webhookClientConfig.caBundle`, own(client, 'caBundle'), problem);
     }
+  } else {
+    findings.required(`${path}.webhookClientConfig`, 'required when strategy is set to Webhook');
+  }
+  const at = `${path}.conversionReviewVersions`;
+  if (versions.length === 0) findings.required(at);
+  for (const [index, version] of versions.entries()) {
+    requireName(version, 'dns1035Label', `${at}[${index}]`, findings.errors);
+  }
+  const former = previous ? reviewVersionsOf(previous) : [];
+  if (versions.length > 0 && !isReviewed(versions) && (former.length === 0 || isReviewed(former))) {
+    findings.invalid(at, versions, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`);
+  }
+  return findings.errors;
+}
+
+const REVIEW_VERSIONS = ['v1', 'v1beta1'];
+
+function isReviewed(versions: readonly string[]): boolean {
+  return versions.some((version) => REVIEW_VERSIONS.includes(version));
+}
+
+function reviewVersionsOf(crd: JsonObject): readonly string[] {
+  const webhook = objectAt(objectAt(objectAt(crd, 'spec'), 'conversion'), 'webhook');
+  return textsAt(webhook, 'conversionReviewVersions');
+}
+
+/** Returns why the certificate authorities of the conversion webhook are invalid; undefined without any. */
+export function caBundleProblem(crd: Readonly<JsonObject>): string | undefined {
+  const webhook = objectAt(objectAt(objectAt(crd, 'spec'), 'conversion'), 'webhook');
+  const bundle = Buffer.from(textAt(objectAt(webhook, 'clientConfig'), 'caBundle'), 'base64');
+  if (bundle.length === 0) return undefined;
+  const blocks = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+  const certificates = bundle.toString('latin1').match(blocks) ?? [];
+  // As in Go, one valid certificate is sufficient.
+  if (certificates.some(isCertificate)) return undefined;
+  const problem =
+    certificates.length > 0 ? 'failed to parse certificate' : 'unable to parse bytes as PEM block';
+  return `unable to load root certificates: ${problem}`;
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
   }
 }
 
@@ -274,16 +333,37 @@ function checkApproval(
   crd: Readonly<JsonObject>,
   previous: Readonly<JsonObject> | undefined,
 ): FieldError[] {
-  if (!isProtected(textAt(objectAt(crd, 'spec'), 'group'))) return [];
+  const { reason, message = '' } = approvalCondition(crd) ?? {};
+  if (previous && approvalOf(previous) === approvalOf(crd)) return [];
+  if (reason === 'MissingAnnotation') return [fieldError.required(FIELD, message)];
+  if (reason !== 'InvalidAnnotation') return [];
+  return [fieldError.invalid(FIELD, approvalOf(crd), message)];
+}
+
+/** Returns the condition of a CRD in a protected group that shows whether the API is approved. */
+export function approvalCondition(
+  crd: Readonly<JsonObject>,
+): Omit<Condition, 'lastTransitionTime'> | undefined {
+  if (!isProtected(textAt(objectAt(crd, 'spec'), 'group'))) return undefined;
   const approval = approvalOf(crd);
-  if (previous && approvalOf(previous) === approval) return [];
+  const condition = (status: Condition['status'], reason: string, message: string) => ({
+    type: 'KubernetesAPIApprovalPolicyConformant',
+    status,
+    reason,
+    message,
+  });
+  const needed = `protected groups must have approval annotation "${ANNOTATION}"`;
   if (approval === '') {
-    const detail = `protected groups must have approval annotation "${ANNOTATION}", ${REFERENCE}`;
-    return [fieldError.required(FIELD, detail)];
+    return condition('False', 'MissingAnnotation', `${needed}, ${REFERENCE}`);
   }
-  if (approval.startsWith('unapproved') || isAbsoluteUrl(approval)) return [];
-  const detail = `protected groups must have approval annotation "${ANNOTATION}" with either a URL or a reason starting with "unapproved", ${REFERENCE}`;
-  return [fieldError.invalid(FIELD, approval, detail)];
+  if (approval.startsWith('unapproved')) {
+    return condition('False', 'UnapprovedAnnotation', `not approved: ${goQuote(approval)}`);
+  }
+  if (isAbsoluteUrl(approval)) {
+    return condition('True', 'ApprovedAnnotation', `approved in ${approval}`);
+  }
+  const detail = `${needed} with either a URL or a reason starting with "unapproved", ${REFERENCE}`;
+  return condition('False', 'InvalidAnnotation', detail);
 }
 
 function isProtected(group: string): boolean {
