@@ -74,6 +74,7 @@ const packageImporters: Record<string, readonly string[]> = {
   pino: ['cli/logs/logging.ts'],
   yaml: ['client/', 'codegen/', 'cli/'],
   'js-yaml': [
+    'apiserver/openapi/openapi-protobuf.ts',
     'apiserver/request-body.ts',
     'apiserver/response-encoding.ts',
     'apiserver/yaml-text.ts',

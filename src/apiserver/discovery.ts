@@ -265,12 +265,14 @@ const SUBRESOURCES: Readonly<
 };
 
 function subresourcesOf(definition: ResourceDefinition): SubresourceInfo[] {
-  const { subresources, group, version, kind } = definition;
-  return Object.entries(SUBRESOURCES).flatMap(([name, { verbs, kind: other }]) => {
+  const { subresources, group, version, kind, custom } = definition;
+  const found = Object.entries(SUBRESOURCES).flatMap(([name, { verbs, kind: other }]) => {
     if (!subresources[name as keyof Subresources]) return [];
     const options = name === 'proxy' ? { kind: `${kind}ProxyOptions` } : other;
     return [{ name, verbs, kind: { group, version, kind, ...options } }];
   });
+  // As upstream, `status` precedes `scale` only for custom kinds.
+  return custom ? found.toReversed() : found;
 }
 
 function groupEntry({ name, versions }: ApiGroup): object {

@@ -1,4 +1,5 @@
 import { ConnectionReset } from './faults.ts';
+import { encodeJson } from './json-text.ts';
 import type { ListRendering } from './negotiation.ts';
 import type { MessageType } from './protobuf/decode-message.ts';
 import { encodeList } from './protobuf/protobuf-body.ts';
@@ -59,7 +60,7 @@ async function* jsonBody(
     for (let index = 0; index < objects.length; index++) {
       const object = left[index];
       if (!object) throw new ConnectionReset();
-      text += `${index === 0 ? '' : ','}${JSON.stringify(item(object))}`;
+      text += `${index === 0 ? '' : ','}${encodeJson(item(object))}`;
       if (text.length < CHUNK_CHARACTERS) continue;
       yield encoder.encode(text);
       text = '';

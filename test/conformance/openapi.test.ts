@@ -53,6 +53,9 @@ test('OpenAPI v2 contains the paths and the schema of every kind', async () => {
   assert.deepEqual(definitions[WIDGET]['x-kubernetes-group-version-kind'], [
     { group: GROUP, kind: 'Widget', version: 'v1' },
   ]);
+  assert.deepEqual(definitions[WIDGET]['x-kubernetes-selectable-fields'], [
+    { fieldPath: 'spec.color' },
+  ]);
   const { properties } = definitions[WIDGET];
   assert.equal(
     properties.metadata.$ref,

@@ -155,7 +155,8 @@ const LIST_META: JsonSchema = {
 
 /** The schema of a custom kind: the schema of its CRD with the fields of every object. */
 function customSchema(definition: ResourceDefinition): PublishedSchema {
-  const { group, version, kind, schema } = definition;
+  const { group, version, kind, schema, selectableFields = {} } = definition;
+  const selectable = Object.keys(selectableFields);
   const own: JsonSchema = schema ? withEmbedded(schema) : {};
   return {
     ...own,
@@ -165,6 +166,9 @@ function customSchema(definition: ResourceDefinition): PublishedSchema {
       properties: { ...own.properties, ...TYPE_META, metadata: OBJECT_META },
     }),
     'x-kubernetes-group-version-kind': [{ group, kind, version }],
+    ...(selectable.length > 0 && {
+      'x-kubernetes-selectable-fields': selectable.map((fieldPath) => ({ fieldPath })),
+    }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { dump } from 'js-yaml';
 import { isRecord } from '../../util/values.ts';
 import { BYTES, FIXED64, VARINT } from '../protobuf/wire-reader.ts';
 import type { JsonObject } from '../schema/json-value.ts';
@@ -78,10 +79,15 @@ function any(number: number): Field {
     if (value === undefined) return;
     delimited(
       number,
-      bytesOf((part) => string(2)(`${JSON.stringify(value)}\n`, part)),
+      bytesOf((part) => string(2)(yamlText(value), part)),
       output,
     );
   };
+}
+
+function yamlText(value: unknown): string {
+  if (typeof value !== 'object') return `${JSON.stringify(value)}\n`;
+  return dump(value, { noRefs: true, lineWidth: -1, seqNoIndent: true });
 }
 
 /** A message; `type` is called late, so that messages can contain themselves. */

@@ -28,12 +28,12 @@ describe('discovery', () => {
       resources.map(({ name, kind, verbs }: Json) => `${name} ${kind} ${verbs.join(',')}`),
       [
         'counts Count create,delete,deletecollection,get,list,patch,update,watch',
-        'counts/scale Scale get,patch,update',
         'counts/status Count get,patch,update',
+        'counts/scale Scale get,patch,update',
       ],
     );
     assert.deepEqual(resources[0].shortNames, ['ct']);
-    assert.equal(resources[1].group, 'autoscaling');
+    assert.equal(resources[2].group, 'autoscaling');
     const core = new Set((await api.get('/api/v1')).body.resources.map(({ name }: Json) => name));
     for (const name of ['pods', 'pods/binding', 'namespaces/finalize', 'events']) {
       assert.ok(core.has(name), name);
@@ -59,7 +59,7 @@ describe('discovery', () => {
     });
     assert.deepEqual(
       resource.subresources.map(({ subresource }: Json) => subresource),
-      ['scale', 'status'],
+      ['status', 'scale'],
     );
     const core = (await api.get('/api', { accept: AGGREGATED })).body;
     assert.equal(core.items[0].metadata.name, undefined);
