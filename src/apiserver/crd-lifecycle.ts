@@ -4,14 +4,13 @@ import { withoutFinalizer } from '../api/metadata.ts';
 import type { Backend, WriteObserver } from './call.ts';
 import { nameStatus } from './crd-names.ts';
 import type { Crd } from './custom-resource.ts';
-import { definitionsOf } from './custom-resource.ts';
-import { apiVersionIn } from './negotiation.ts';
+import { definitionsOf, schemaOf } from './custom-resource.ts';
 import { deleteObject } from './operations/delete.ts';
 import { mutable } from './operations/successor.ts';
 import { removeObject } from './operations/write.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from './resource-definition.ts';
 import { applyDefaults } from './schema/defaulting.ts';
-import { checkCrd } from './schema/crd-validation.ts';
+import { approvalCondition, checkCrd } from './schema/crd-validation.ts';
 import { prune } from './schema/pruning.ts';
 
 const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
@@ -43,6 +42,8 @@ export class CrdLifecycle implements WriteObserver {
   readonly #backend: Omit<Backend, 'observer'>;
   /** Served definitions by the name of the CRD. */
   readonly #served = new Map<string, readonly ResourceDefinition[]>();
+  /** Objects as they were written, by the object that a later schema made of them. */
+  readonly #written = new WeakMap<StoredObject, StoredObject>();
 
   constructor(backend: Omit<Backend, 'observer'>) {
     this.#backend = backend;
@@ -98,7 +99,13 @@ export class CrdLifecycle implements WriteObserver {
   #withStatus(crd: StoredCrd): { crd: StoredCrd; established: boolean } {
     const { store, clock } = this.#backend;
     const others = this.#all();
-    const { acceptedNames, conditions, established } = nameStatus(crd, others, clock.now());
+    const {
+      acceptedNames,
+      conditions: ofNames,
+      established,
+    } = nameStatus(crd, others, clock.now());
+    const approval = approvalCondition(crd);
+    const conditions = approval ? setCondition(ofNames, approval, clock.now()) : ofNames;
     const storedVersions = new Set([
       ...(crd.status?.storedVersions ?? []),
       ...crd.spec.versions.filter(({ storage }) => storage).map(({ name }) => name),
@@ -125,9 +132,12 @@ export class CrdLifecycle implements WriteObserver {
   }
 
   #reread(crd: StoredCrd): void {
-    const served = this.#served.get(crd.metadata.name) ?? [];
-    const collection = this.#backend.store.collection(resourceOf(crd));
-    collection.reinterpret((object) => reread(object, served));
+    this.#backend.store.collection(resourceOf(crd)).reinterpret((object) => {
+      const written = this.#written.get(object) ?? object;
+      const next = reread(written, crd);
+      if (next !== written) this.#written.set(next, written);
+      return next;
+    });
   }
 
   /** Rejects creates, deletes all objects, and deletes the CRD after the last object. */
@@ -248,14 +258,15 @@ function comparable(definitions: readonly ResourceDefinition[]): object[] {
   }));
 }
 
-/** Returns a stored object read with the current schema. */
-function reread(object: StoredObject, definitions: readonly ResourceDefinition[]): StoredObject {
-  const [first] = definitions;
-  const own = definitions.find((each) => apiVersionIn(each) === object.apiVersion);
-  // A webhook has converted the object from a version that is not served.
-  const schema = (own ?? (first?.conversion ? undefined : first))?.schema;
+/** Returns a stored object read with the current schema of its version. */
+function reread(object: StoredObject, { spec: { group, versions } }: Crd): StoredObject {
+  const own = versions.find(({ name }) => `${group}/${name}` === object.apiVersion);
+  const schema = own && schemaOf(own);
   if (!schema) return object;
   const copy = { ...object };
   prune(copy, schema);
-  return applyDefaults(copy, schema);
+  const next = applyDefaults(copy, schema);
+  const names = Object.keys(next);
+  const isSame = names.length === Object.keys(object).length;
+  return isSame && names.every((name) => next[name] === object[name]) ? object : next;
 }

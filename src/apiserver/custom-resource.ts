@@ -1,5 +1,6 @@
 import type { CustomResourceDefinition } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
+import { objectMetaSchema } from './builtin/schemas.ts';
 import { fieldPath, valueAt } from './field-path.ts';
 import { compareVersions } from './registry.ts';
 import type {
@@ -8,6 +9,8 @@ import type {
   StoredObject,
   Subresources,
 } from './resource-definition.ts';
+import type { JsonSchema } from './schema/json-schema.ts';
+import { withPrunedDefaults } from './schema/pruning.ts';
 import { customColumns } from './table/custom-columns.ts';
 
 export type Crd = DeepReadonly<CustomResourceDefinition>;
@@ -36,7 +39,7 @@ function definitionOf(crd: Crd, version: CrdVersion): ResourceDefinition {
     shortNames: names.shortNames ?? [],
     categories: names.categories ?? [],
     namespaced: scope === 'Namespaced',
-    schema: version.schema?.openAPIV3Schema,
+    schema: schemaOf(version),
     subresources: subresourcesOf(version),
     columns: customColumns(version.additionalPrinterColumns),
     selectableFields: Object.fromEntries(
@@ -49,10 +52,16 @@ function definitionOf(crd: Crd, version: CrdVersion): ResourceDefinition {
     custom: true,
     deprecationWarning: deprecationWarning(crd, version, kind),
     storageVersion: stored?.name,
-    storageSchema: stored?.schema?.openAPIV3Schema,
+    storageSchema: stored && schemaOf(stored),
     conversion: conversionOf(crd),
     terminating: crd.metadata.deletionTimestamp !== undefined,
   };
+}
+
+/** Returns the schema of a version of a stored CRD. */
+export function schemaOf({ schema }: CrdVersion): JsonSchema | undefined {
+  const own = schema?.openAPIV3Schema;
+  return own && withPrunedDefaults(own, objectMetaSchema());
 }
 
 /** Returns the warning of a deprecated version, which names the newest version that is not. */

@@ -3,6 +3,7 @@ import type { MessageType } from './protobuf/decode-message.ts';
 import { typeOf } from './protobuf/decode-message.ts';
 import { PROTOBUF_TYPE, messageOfKind } from './protobuf/protobuf-body.ts';
 import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
+import { prune } from './schema/pruning.ts';
 import { badRequest, noRepresentation, notAcceptable, wrongMetadataForm } from './status-error.ts';
 import type { IncludeObject, MetaVersion } from './table/table.ts';
 import { partialMetadata, renderTable, tableRow } from './table/table.ts';
@@ -293,8 +294,10 @@ export function inVersion(object: StoredObject, definition: ResourceDefinition):
     if (converted) return converted;
     throw new Error(`${object.metadata.name} is not converted to ${apiVersion}`);
   }
-  // Other versions differ in nothing else.
-  return definition.storedAs?.fromStored(object) ?? { ...object, apiVersion };
+  if (definition.storedAs) return definition.storedAs.fromStored(object);
+  const converted = { ...object, apiVersion };
+  if (definition.custom && definition.schema) prune(converted, definition.schema);
+  return converted;
 }
 
 /** Returns the apiVersion: `v1`, `apps/v1`. */

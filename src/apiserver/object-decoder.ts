@@ -1,5 +1,5 @@
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../api/object.ts';
-import { linkedSchema } from './builtin/schemas.ts';
+import { objectMetaSchema } from './builtin/schemas.ts';
 import type { Call } from './call.ts';
 import { goTypeOf } from './go-json.ts';
 import { apiVersionIn } from './negotiation.ts';
@@ -17,8 +17,6 @@ import { MAX_REPORTED, prune } from './schema/pruning.ts';
 import { timeProblem, unmarshalProblem } from './schema/unmarshal-problem.ts';
 import { validateValues } from './schema/validate.ts';
 import { badRequest, invalid } from './status-error.ts';
-
-const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
@@ -98,11 +96,7 @@ export function decodeObject(
     ...rest,
   };
   const pruned = definition.schema
-    ? prune(
-        object,
-        definition.schema,
-        definition.custom ? { metadata: linkedSchema(OBJECT_META) } : {},
-      )
+    ? prune(object, definition.schema, definition.custom ? { metadata: objectMetaSchema() } : {})
     : [];
   const oddities = [...dropped, ...pruned]
     .slice(0, MAX_REPORTED)
@@ -287,6 +281,19 @@ function decodeMetadata(
   }
   delete metadata['selfLink'];
   return metadata as Partial<ObjectMeta> as ObjectMeta;
+}
+
+/** Returns why Go does not decode metadata, undefined if it does. */
+export function metadataProblem(value: unknown): string | undefined {
+  if (!isRecord(value)) {
+    return `json: cannot unmarshal ${goTypeOf(value)} into Go value of type v1.ObjectMeta`;
+  }
+  for (const [field, member] of Object.entries(value)) {
+    const shape = METADATA_SHAPES.get(field);
+    const problem = shape && member !== null ? shapeProblem(field, member, shape) : undefined;
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
 }
 
 /** Null in a map of strings is Go's zero value. */

@@ -310,9 +310,16 @@ export class Collection {
 
   /** Replaces each object by the result of `read`, without a write, after a schema change. */
   reinterpret(read: (object: StoredObject) => StoredObject): void {
+    const results = new Map<StoredObject, StoredObject>();
+    const once = (object: StoredObject) => {
+      const result = results.get(object) ?? read(object);
+      results.set(object, result);
+      return result;
+    };
     for (const { objects } of this.#buckets.values()) {
-      for (const [name, object] of objects) objects.set(name, read(object));
+      for (const [name, object] of objects) objects.set(name, once(object));
     }
+    this.history.reinterpret(once);
   }
 
   #delete({ metadata: { namespace = '', name } }: StoredObject): void {

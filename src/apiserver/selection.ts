@@ -3,6 +3,7 @@ import { matchesFields, parseFieldSelector } from '../api/field-selector.ts';
 import type { Requirement } from '../api/label-selector.ts';
 import { matchesLabels, parseLabelSelector } from '../api/label-selector.ts';
 import { continueAt } from './continue-token.ts';
+import { inVersion } from './negotiation.ts';
 import type { RequestInfo, Verb } from './request-info.ts';
 import { isTrue } from './request-info.ts';
 import type { ResourceDefinition, StoredObject } from './resource-definition.ts';
@@ -32,6 +33,8 @@ export interface Selection {
   readonly namespace: string | undefined;
   /** Whether the selectors match all objects; the namespace may still restrict them. */
   readonly everything: boolean;
+  /** Whether `matches` needs the objects of a CRD with a conversion webhook in the requested version. */
+  readonly converts: boolean;
   /** Whether the selectors match; does not check the namespace. */
   readonly matches: (object: StoredObject) => boolean;
 }
@@ -92,12 +95,20 @@ function selectionOf(
     fields,
   }: { readonly labels: readonly Requirement[]; readonly fields: readonly FieldRequirement[] },
 ): Selection {
+  const { custom, conversion } = definition;
+  const isByValue = fields.some(({ field }) => !field.startsWith('metadata.'));
+  const converts = conversion !== undefined && (isByValue || labels.length > 0);
+  const matches = (object: StoredObject) =>
+    matchesLabels(labels, object.metadata.labels) &&
+    matchesFields(fields, (field) => fieldValue(object, field, definition));
   return {
     namespace: namespace ?? namespaceIn(fields),
     everything: labels.length === 0 && fields.length === 0,
-    matches: (object) =>
-      matchesLabels(labels, object.metadata.labels) &&
-      matchesFields(fields, (field) => fieldValue(object, field, definition)),
+    converts,
+    matches:
+      converts || (custom && isByValue)
+        ? (object) => matches(inVersion(object, definition))
+        : matches,
   };
 }
 

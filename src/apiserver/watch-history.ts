@@ -87,6 +87,15 @@ export class WatchHistory {
     for (const { onChange } of this.#followers) onChange?.(change);
   }
 
+  /** Replaces the objects of all changes by the result of `read`. */
+  reinterpret(read: (object: StoredObject) => StoredObject): void {
+    for (const [index, { change, bytes }] of this.#kept.entries()) {
+      const object = read(change.object);
+      const previous = change.previous && read(change.previous);
+      this.#kept[index] = { change: { ...change, object, previous }, bytes };
+    }
+  }
+
   /** Drops the oldest changes until `bytes` are released; keeps the newest one. */
   forgetOldest(bytes: number): boolean {
     let count = 0;

@@ -45,6 +45,15 @@ type Waiting =
       readonly type: ObjectEventType;
       readonly object: StoredObject;
     }
+  /** A change that is selected after its conversion. */
+  | {
+      readonly kind: 'change';
+      readonly revision: number;
+      /** Undefined if the object was removed. */
+      readonly object: StoredObject | undefined;
+      /** Its last state at this revision, undefined if it was created. */
+      readonly last: StoredObject | undefined;
+    }
   | { readonly kind: 'line'; readonly line: Uint8Array };
 
 /** Approximate size of the pieces in which queued events are sent. */
@@ -123,10 +132,12 @@ export class Watcher implements AsyncIterable<Uint8Array> {
   async #prepare(): Promise<void> {
     try {
       for (;;) {
-        const events = this.#waiting.flatMap((each) =>
-          each.kind === 'event' ? [each.object] : [],
-        );
-        const preparing = this.#deps.prepare([...this.#initial, ...events]);
+        const events = this.#waiting.flatMap((each) => {
+          if (each.kind === 'line') return [];
+          return [each.object, each.kind === 'change' ? each.last : undefined];
+        });
+        const objects = [...this.#initial, ...events].filter((each) => each !== undefined);
+        const preparing = this.#deps.prepare(objects);
         if (preparing === undefined) return;
         await preparing;
       }
@@ -147,7 +158,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
       }
       this.#initial = collection
         .list(selection.namespace)
-        .filter((object) => selection.matches(object))
+        .filter((object) => selection.converts || selection.matches(object))
         .toReversed();
       this.#initialPending = true;
       return true;
@@ -223,12 +234,17 @@ export class Watcher implements AsyncIterable<Uint8Array> {
   /** The revision of the oldest change, after the initial state if that waits, that waits. */
   #nextRevision(): number | undefined {
     if (this.#initial.length > 0) return this.#initialRevision + 1;
-    return this.#waiting.find((waiting) => waiting.kind === 'event')?.revision;
+    return this.#waiting.find((waiting) => waiting.kind !== 'line')?.revision;
   }
 
   #offer({ object, previous, removed, revision }: Change): void {
-    const { namespace, matches } = this.#options.selection;
+    const { namespace, matches, converts } = this.#options.selection;
     if (namespace !== undefined && object.metadata.namespace !== namespace) return;
+    if (converts) {
+      const last = removed ? object : previous && atRevision(previous, revision);
+      this.#push({ kind: 'change', revision, object: removed ? undefined : object, last });
+      return;
+    }
     const isIn = !removed && matches(object);
     const wasIn = previous !== undefined && matches(previous);
     if (isIn) {
@@ -238,6 +254,17 @@ export class Watcher implements AsyncIterable<Uint8Array> {
       const last = removed ? object : atRevision(previous, revision);
       this.#push({ kind: 'event', revision, type: 'DELETED', object: last });
     }
+  }
+
+  #selected({
+    object,
+    last,
+  }: Pick<Extract<Waiting, { kind: 'change' }>, 'object' | 'last'>):
+    { readonly type: ObjectEventType; readonly object: StoredObject } | undefined {
+    const { matches } = this.#options.selection;
+    const wasIn = last !== undefined && matches(last);
+    if (object && matches(object)) return { type: wasIn ? 'MODIFIED' : 'ADDED', object };
+    return wasIn ? { type: 'DELETED', object: last } : undefined;
   }
 
   #push(waiting: Waiting): void {
@@ -260,7 +287,9 @@ export class Watcher implements AsyncIterable<Uint8Array> {
 
   /** Takes the lines that can be sent now from the queue. */
   *#lines(): Generator<Uint8Array, void, undefined> {
+    const { matches, converts } = this.#options.selection;
     for (let object = this.#initial.pop(); object; object = this.#initial.pop()) {
+      if (converts && !matches(object)) continue;
       yield this.#encoder.object('ADDED', object);
     }
     if (this.#initialPending) {
@@ -272,9 +301,12 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     try {
       for (const waiting of this.#waiting) {
         said++;
-        yield waiting.kind === 'line'
-          ? waiting.line
-          : this.#encoder.object(waiting.type, waiting.object, this.#deps.lines);
+        if (waiting.kind === 'line') {
+          yield waiting.line;
+          continue;
+        }
+        const event = waiting.kind === 'event' ? waiting : this.#selected(waiting);
+        if (event) yield this.#encoder.object(event.type, event.object, this.#deps.lines);
       }
     } finally {
       this.#waiting.splice(0, said);

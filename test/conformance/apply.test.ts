@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json } from './api.ts';
 import { Api, APPLY, assertRejected } from './api.ts';
+import { skipBefore } from '../support/skip.ts';
 import {
   configMap,
   deployment,
@@ -231,6 +232,38 @@ test('apply validates the schema', async () => {
     message: `Widget.${GROUP} "schema" is invalid: spec.color: Invalid value: "": spec.color in body should be at least 1 chars long`,
   });
 });
+
+test(
+  'null removes the fields of a container, and is kept in nullable ones only',
+  skipBefore(37),
+  async () => {
+    const group = 'nulls.example.com';
+    const map = { type: 'object', properties: { a: { type: 'string' } } };
+    await api.install(
+      widgetCrd(group, (crd) => {
+        const { properties } = crd.spec.versions[0].schema.openAPIV3Schema.properties.spec;
+        properties.map = map;
+        properties.nullable = { ...map, nullable: true };
+      }),
+    );
+    const at = `/apis/${group}/v1/namespaces/default/widgets/nulls`;
+    const apply = (spec: Json) =>
+      api.apply(at, 'manager', {
+        apiVersion: `${group}/v1`,
+        kind: 'Widget',
+        metadata: { name: 'nulls' },
+        spec: { color: 'red', ...spec },
+      });
+    await api.made(apply({ map: { a: '1' }, nullable: { a: '1' } }));
+    const { spec } = await api.made(apply({ map: { a: '1' }, nullable: null }));
+    assert.deepEqual([spec.map, spec.nullable], [{ a: '1' }, null]);
+    for (const empty of [null, {}]) {
+      const { status, body } = await apply({ map: empty, nullable: null });
+      assert.equal(status, 422);
+      assert.match(body.message, /spec\.map: Invalid value: "null": .*must be of type object/);
+    }
+  },
+);
 
 test('apply with a uid neither creates an object nor changes one with another uid', async () => {
   const bound = widget('bound', undefined, { uid: OTHER_UID });

@@ -54,7 +54,11 @@ function crd(clientConfig: Json): Json {
       names: { plural: 'boxes', kind: 'Box' },
       versions: [
         version('v1', { size: { type: 'string' } }, { storage: true }),
-        version('v2', { width: number, height: number, depth: { ...number, default: 1 } }, {}),
+        version(
+          'v2',
+          { width: number, height: number, depth: { ...number, default: 1 } },
+          { selectableFields: [{ jsonPath: '.spec.width' }] },
+        ),
       ],
       conversion: {
         strategy: 'Webhook',
@@ -113,6 +117,34 @@ test('objects of another version are stored in the storage version', async () =>
   );
   assert.deepEqual(status.spec, { width: 4, height: 6 });
   assert.equal((await api.get(`${boxes('v1')}/write`)).body.status.phase, 'Done');
+});
+
+test('selectors apply to objects in the requested version', async () => {
+  const watching = await api.watch(`${boxes('v2')}?fieldSelector=spec.width%3D77`);
+  for (const [name, size] of [
+    ['wide', '77x1'],
+    ['narrow', '7x1'],
+  ] as const) {
+    await api.made(api.post(boxes('v1'), box('v1', name, { size })));
+  }
+  await api.made(api.patch(`${boxes('v1')}/wide`, { spec: { size: '7x1' } }));
+  await api.made(api.patch(`${boxes('v1')}/narrow`, { spec: { size: '77x2' } }));
+  const events = [await watching.next(), await watching.next(), await watching.next()];
+  assert.deepEqual(
+    events.map(({ type, object }: Json) => [type, object.metadata.name]),
+    [
+      ['ADDED', 'wide'],
+      ['DELETED', 'wide'],
+      ['ADDED', 'narrow'],
+    ],
+  );
+  const selected = `${boxes('v2')}?fieldSelector=spec.width%3D77`;
+  const names = async () =>
+    (await api.made(api.get(selected))).items.map(({ metadata }: Json) => metadata.name);
+  assert.deepEqual(await names(), ['narrow']);
+  await api.made(api.delete(selected));
+  assert.deepEqual(await names(), []);
+  await api.made(api.get(`${boxes('v1')}/wide`));
 });
 
 test('a watch shows objects in its version', async () => {
@@ -231,6 +263,29 @@ test('webhooks and policies see and change objects in the version that their rul
   assert.deepEqual(seen, [[`${GROUP}/v1`, { size: '4x5' }, 'v2', 'v1']]);
   assert.deepEqual(spec, { width: 4, height: 50, depth: 1 });
   for (const [plural] of objects) await api.delete(`${admission}/${plural}/${name}`);
+});
+
+test('without a webhook, an object is read without the fields that the requested version lacks', async () => {
+  const plain = crd({});
+  plain.metadata.name = `cases.${GROUP}`;
+  plain.spec.names = { plural: 'cases', kind: 'Case' };
+  plain.spec.conversion = { strategy: 'None' };
+  plain.spec.versions[1].schema.openAPIV3Schema.properties.status.properties.phase.default = 'New';
+  await api.install(plain);
+  const at = (version: string) => `/apis/${GROUP}/${version}/namespaces/${namespace}/cases`;
+  await api.made(
+    api.post(at('v1'), {
+      apiVersion: `${GROUP}/v1`,
+      kind: 'Case',
+      metadata: { name: 'a' },
+      spec: { size: 'large' },
+    }),
+  );
+  assert.deepEqual((await api.made(api.get(`${at('v2')}/a`))).spec, {});
+  assert.deepEqual((await api.made(api.get(at('v2')))).items[0].spec, {});
+  // A write of the status applies the defaults of the status only.
+  const written = await api.made(api.patch(`${at('v2')}/a/status`, { status: {} }));
+  assert.deepEqual([written.spec, written.status], [{}, { phase: 'New' }]);
 });
 
 test('without a webhook, a write keeps the fields that the storage version has', async () => {

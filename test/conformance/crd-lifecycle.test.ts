@@ -100,6 +100,77 @@ test('a CRD with conflicting names is not served until the names are free', asyn
   });
 });
 
+test('a CRD in a protected group shows whether its API is approved', async () => {
+  const group = 'conformance.k8s.io';
+  const approval = 'https://github.com/kubernetes/kubernetes/pull/1';
+  await api.install(
+    widgetCrd(group, (crd) => {
+      crd.metadata.annotations = { 'api-approved.kubernetes.io': approval };
+    }),
+  );
+  const ofApproval = async () =>
+    (await conditions(`widgets.${group}`)).filter(({ type }) => type.startsWith('KubernetesAPI'));
+  await api.until('the condition is set', async () => (await ofApproval()).length);
+  const condition = { type: 'KubernetesAPIApprovalPolicyConformant' };
+  assert.deepEqual(await ofApproval(), [
+    {
+      ...condition,
+      status: 'True',
+      reason: 'ApprovedAnnotation',
+      message: `approved in ${approval}`,
+    },
+  ]);
+  const metadata = { annotations: { 'api-approved.kubernetes.io': 'unapproved, a test' } };
+  await api.made(api.patch(`${CRDS}/widgets.${group}`, { metadata }));
+  await api.until('the condition is changed', async () =>
+    (await ofApproval()).some(({ reason }) => reason === 'UnapprovedAnnotation'),
+  );
+  assert.equal((await ofApproval())[0]?.message, 'not approved: "unapproved, a test"');
+});
+
+test('a CRD whose conversion webhook has an invalid CA bundle is not served', async () => {
+  const group = 'bundle.example.com';
+  const webhook = (clientConfig: object) => ({
+    strategy: 'Webhook',
+    webhook: { clientConfig, conversionReviewVersions: ['v1'] },
+  });
+  const service = { namespace: 'default', name: 'example' };
+  const definition = widgetCrd(group, (crd) => {
+    crd.spec.conversion = webhook({ service, caBundle: 'Cg==' });
+  });
+  await api.made(api.post(CRDS, definition));
+  const established = async () =>
+    (await conditions(`widgets.${group}`)).find(({ type }) => type === 'Established');
+  await api.until('the bundle is checked', async () => {
+    const condition = await established();
+    return condition?.reason === 'InvalidCABundle';
+  });
+  assert.deepEqual(await established(), {
+    type: 'Established',
+    status: 'False',
+    reason: 'InvalidCABundle',
+    message: 'The conversion webhook CABundle is invalid',
+  });
+  const bad = (clientConfig: object, versions: string[] = ['v1']) => ({
+    spec: {
+      conversion: { webhook: { clientConfig, conversionReviewVersions: versions } },
+    },
+  });
+  const path = `${CRDS}/widgets.${group}`;
+  const at = 'spec.conversion';
+  for (const [change, message] of [
+    [bad({ url: 'https://example.com' }), `${at}.webhookClientConfig: Required value: exactly one`],
+    [bad({ service: { name: '' } }), `${at}.webhookClientConfig.service.namespace: Required value`],
+    [bad({}, ['v7']), `${at}.conversionReviewVersions: Invalid value: ["v7"]: must include at`],
+  ] as const) {
+    const { status, body } = await api.patch(path, change);
+    assert.equal(status, 422);
+    assert.ok(body.message.includes(message), body.message);
+  }
+  await api.made(api.patch(path, { spec: { conversion: { strategy: 'None', webhook: null } } }));
+  await api.until('it is served', async () => (await established())?.status === 'True');
+});
+
 test('an inconsistent CRD is rejected', async () => {
   const group = 'senseless.example.com';
   const badly = (change: Parameters<typeof widgetCrd>[1]) =>
@@ -168,6 +239,15 @@ test('a new schema applies to subsequent reads and writes', async () => {
   await api.until('the new default is seen', async () => {
     const { body } = await api.get(`${path}/old`);
     return body.spec.shape === 'round';
+  });
+  const defaultAt = `${properties}/shape/default`;
+  await api.made(
+    api.patch(`${CRDS}/widgets.${group}`, [{ op: 'remove', path: defaultAt }], JSON_PATCH),
+  );
+  // A default of a read is not stored.
+  await api.until('the default is gone', async () => {
+    const { body } = await api.get(`${path}/old`);
+    return body.spec.shape === undefined;
   });
   const long = { ...widgetOf(group, 'new'), spec: { color: 'green' } };
   assertRejected(await api.post(path, long), {

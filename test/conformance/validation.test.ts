@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Reply } from './api.ts';
-import { Api, assertRejected } from './api.ts';
+import { Api, assertRejected, MERGE } from './api.ts';
 import {
   configMap,
   configMaps,
@@ -108,6 +108,49 @@ test('the replicas of a scale are validated by the schema and as a scale', async
       'Invalid value: 0: .spec.size accessor error: 3 is of the type string, expected int64',
     ],
   );
+});
+
+test('an embedded resource has a kind, and metadata with known fields only', async () => {
+  const group = 'embedded.example.com';
+  const embedded = {
+    type: 'object',
+    'x-kubernetes-embedded-resource': true,
+    'x-kubernetes-preserve-unknown-fields': true,
+  };
+  const metadata = { type: 'object', default: { name: 'a', unknown: 'b' } };
+  await api.install(
+    widgetCrd(group, (crd) => {
+      const { properties } = crd.spec.versions[0].schema.openAPIV3Schema.properties.spec;
+      properties.embedded = { ...embedded, properties: { metadata } };
+    }),
+  );
+  const at = widgets('default', group);
+  const ofEmbedded = (name: string, fields: object) => ({
+    apiVersion: `${group}/v1`,
+    kind: 'Widget',
+    metadata: { name },
+    spec: { color: 'red', embedded: { apiVersion: 'v1', kind: 'Pod', ...fields } },
+  });
+  const { spec } = await api.made(api.post(at, ofEmbedded('a', { limit: 2 ** 53 })));
+  assert.deepEqual(spec.embedded, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    limit: 2 ** 53,
+    metadata: { name: 'a' },
+  });
+  const { status, body } = await api.post(
+    at,
+    ofEmbedded('b', { kind: '%', metadata: { name: '..' } }),
+  );
+  assert.equal(status, 422);
+  assert.match(body.message, /spec\.embedded\.kind: Invalid value: "%": may have mixed case/);
+  assert.match(body.message, /spec\.embedded\.metadata\.name: Invalid value: "\.\.": /);
+  const text = JSON.stringify({ limit: 'MAX' }).replace('"MAX"', '9223372036854775807');
+  const patched = await api.send('PATCH', `${at}/a`, `{"spec":{"embedded":${text}}}`, {
+    'content-type': MERGE,
+  });
+  assert.ok(patched.text.includes('"limit":9223372036854775807'), patched.text);
+  assert.ok((await api.get(at)).text.includes('"limit":9223372036854775807'));
 });
 
 test('required fields must be set', async () => {

@@ -28,6 +28,11 @@ export function linkedSchema(name: string): JsonSchema {
   return library.get(name);
 }
 
+/** Returns the schema of metadata, which custom resources do not declare. */
+export function objectMetaSchema(): JsonSchema {
+  return linkedSchema('io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta');
+}
+
 /** Returns the name in OpenAPI documents of a type of a built-in group version. */
 export function schemaName(
   { group, version }: { readonly group: string; readonly version: string },

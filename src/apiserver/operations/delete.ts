@@ -74,16 +74,17 @@ function requireDeletable(
 export function removeCollection(call: Call): MaybePromise<Answer> {
   const { backend, definition, info, representation } = call;
   const options = optionsOf(call);
-  const page = pageOf(call, listOptions({ ...info, verb: 'list' }, definition));
-  return whenReady(deleteAll(call, page.objects, options), () => {
-    const { objects, revision, metadata } = page;
-    const { history } = backend.store.collection(definition);
-    return {
-      kind: 'list',
-      rendering: renderList(metadata, definition, representation, backend.clock.now()),
-      state: { objects, revision, history },
-    };
-  });
+  const selected = pageOf(call, listOptions({ ...info, verb: 'list' }, definition));
+  return whenReady(selected, ({ objects, revision, metadata }) =>
+    whenReady(deleteAll(call, objects, options), () => {
+      const { history } = backend.store.collection(definition);
+      return {
+        kind: 'list',
+        rendering: renderList(metadata, definition, representation, backend.clock.now()),
+        state: { objects, revision, history },
+      };
+    }),
+  );
 }
 
 function deleteAll(

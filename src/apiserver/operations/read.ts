@@ -1,10 +1,12 @@
+import type { MaybePromise } from '../../util/maybe-promise.ts';
+import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
 import { continueAt, continueToken } from '../continue-token.ts';
 import type { ListMeta } from '../negotiation.ts';
 import { renderList } from '../negotiation.ts';
 import { storageKey } from '../object-store.ts';
 import type { StoredObject } from '../resource-definition.ts';
-import type { ListOptions } from '../selection.ts';
+import type { ListOptions, Selection } from '../selection.ts';
 import { listOptions, revisionOf } from '../selection.ts';
 import { StatusError, expired, notFound, tooLargeResourceVersion } from '../status-error.ts';
 import { Watcher } from '../watcher.ts';
@@ -33,7 +35,7 @@ export async function list(call: Call): Promise<Answer> {
   const { backend, definition, representation } = call;
   const options = listOptions(call.info, definition);
   if (!options.exact) await untilReached(call, options.revision);
-  const page = pageOf(call, options);
+  const page = await pageOf(call, options);
   const { objects, revision } = page;
   const { history } = backend.store.collection(definition);
   return {
@@ -78,7 +80,8 @@ interface Page {
 }
 
 /** Returns the selected objects, at most as many as the limit. */
-export function pageOf({ backend, definition }: Call, options: ListOptions): Page {
+export function pageOf(call: Call, options: ListOptions): MaybePromise<Page> {
+  const { backend, definition } = call;
   const { store } = backend;
   const { selection } = options;
   const from = options.continueToken === undefined ? undefined : continueAt(options.continueToken);
@@ -99,8 +102,21 @@ export function pageOf({ backend, definition }: Call, options: ListOptions): Pag
     throw from ? expiredToken(error, from.after) : error;
   }
   if (from) objects = objects.filter((object) => storageKey(object) > from.after);
-  if (!selection.everything) objects = objects.filter((object) => selection.matches(object));
+  const preparing = selection.converts ? backend.converter.prepare(objects, definition) : undefined;
+  return whenReady(preparing, () => {
+    const selected = selection.everything
+      ? objects
+      : objects.filter((object) => selection.matches(object));
+    return pageFrom(selected, revision, limit, selection);
+  });
+}
 
+function pageFrom(
+  objects: readonly StoredObject[],
+  revision: number,
+  limit: number,
+  selection: Selection,
+): Page {
   const resourceVersion = String(revision);
   if (limit === 0 || objects.length <= limit) {
     return { revision, objects, metadata: { resourceVersion } };

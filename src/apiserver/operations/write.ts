@@ -25,6 +25,7 @@ import { applyDefaults } from '../schema/defaulting.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { validateScaleValues } from '../schema/scale-values.ts';
+import { validateEmbedded } from '../schema/embedded-resources.ts';
 import { validateStructure, validateValues } from '../schema/validate.ts';
 import { StatusError, alreadyExists, conflict, invalid } from '../status-error.ts';
 import { attributesOf, requireAdmitted } from './admit.ts';
@@ -66,6 +67,7 @@ export function prepareNew(call: Call, draft: ApiObject, applied?: AppliedFields
       },
     },
     definition,
+    applied,
   );
   if (tracksGeneration) defaulted.metadata.generation = 1;
   // Fields that the server adds after this belong to no field manager.
@@ -131,8 +133,8 @@ export function storeChange(
   applied?: AppliedFields,
 ): MaybePromise<StoredObject> {
   return whenReady(admittedChange(call, previous, draft, applied), ([admitted, tracked]) => {
-    const { conversion } = call.definition;
-    const before = conversion ? inVersion(previous, call.definition) : previous;
+    const { definition } = call;
+    const before = definition.custom ? inVersion(previous, definition) : previous;
     const prepared = prepareChange(call, before, admitted, tracked);
     const { object } = prepared;
     return whenReady(requireAdmitted(call, 'UPDATE', object, previous), () =>
@@ -153,7 +155,7 @@ function admittedChange(
   const before = inVersion(previous, definition);
   requireCurrent(definition, draft, previous);
   // As upstream, webhooks see the metadata as sent: the deletion timestamp, for example, is restored afterwards.
-  const complete = withDefaults(isolated(draft, before, definition, info.subresource), definition);
+  const complete = isolatedWithDefaults(draft, before, definition, info.subresource, applied);
   const tracked = applied ? complete : withTrackedFields(call, before, complete);
   const attributes = attributesOf(call, 'UPDATE', { object: tracked, oldObject: before });
   return whenReady(backend.admission.mutate(attributes), (object) =>
@@ -174,11 +176,8 @@ function prepareChange(
     return prepareChange(stored, previous, converted, 'applied');
   }
   requireCurrent(definition, draft, previous);
-  const own = isolated(draft, previous, definition, info.subresource);
-  const object = withDefaults(
-    { ...own, metadata: settledMetadata(own, previous, definition) },
-    definition,
-  );
+  const own = isolatedWithDefaults(draft, previous, definition, info.subresource, applied);
+  const object = { ...own, metadata: settledMetadata(own, previous, definition) };
   hooks?.prepareForUpdate?.(object, previous, {
     ...hookContext(call),
     subresource: info.subresource,
@@ -296,7 +295,7 @@ export function admittedDraft(
 ): MaybePromise<[draft: ApiObject, applied: AppliedFields | undefined]> {
   const { backend, definition } = call;
   if (!backend.admission.mutates(definition)) return [draft, applied];
-  const complete = withDefaults(withoutStatus(draft, definition), definition);
+  const complete = withDefaults(withoutStatus(draft, definition), definition, applied);
   const tracked = applied ? complete : withTrackedFields(call, undefined, complete);
   const attributes = attributesOf(call, 'CREATE', { object: tracked });
   return whenReady(backend.admission.mutate(attributes), (object) =>
@@ -369,12 +368,33 @@ function requireCurrent(
  * Returns the object with its defaults. Hooks may change it: the result of schema functions shares
  * parts with the schema and the previous object, so it is copied.
  */
-function withDefaults(object: ApiObject, { schema, hooks }: ResourceDefinition): ApiObject {
-  const defaulted = schema ? applyDefaults(object, schema) : object;
+function withDefaults(
+  object: ApiObject,
+  { schema, hooks, custom }: ResourceDefinition,
+  applied?: AppliedFields,
+): ApiObject {
+  // As upstream, only the decoders of requests and stored objects remove the nulls of custom resources.
+  const defaulted = schema
+    ? applyDefaults(object, schema, custom && applied !== undefined)
+    : object;
   if (!hooks) return defaulted === object ? object : { ...defaulted, metadata: object.metadata };
   const own = copyJson(defaulted);
   hooks.applyDefaults?.(own);
   return own;
+}
+
+/** Returns the fields of `draft` that the endpoint writes, with defaults. A custom resource gets them before. */
+function isolatedWithDefaults(
+  draft: ApiObject,
+  previous: StoredObject,
+  definition: ResourceDefinition,
+  subresource: string | undefined,
+  applied: AppliedFields | undefined,
+): ApiObject {
+  if (!definition.custom) {
+    return withDefaults(isolated(draft, previous, definition, subresource), definition);
+  }
+  return isolated(withDefaults(draft, definition, applied), previous, definition, subresource);
 }
 
 /** Errors of the schema follow those of the kind's own rules, which may have reported the same field. */
@@ -405,7 +425,10 @@ function validateObject(
         : !byOwnRules && reason === 'FieldValueNotSupported',
     );
   }
-  const all = validateStructure(object, schema, '', previous);
+  const all = [
+    ...validateStructure(object, schema, '', previous),
+    ...validateEmbedded(object, schema),
+  ];
   // As upstream, which validates the status alone.
   const errors =
     info.subresource === 'status'

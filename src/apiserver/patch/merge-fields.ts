@@ -19,7 +19,10 @@ export function mergeFields(live: JsonObject, applied: JsonObject, schema: JsonS
   return mergeMembers(live, applied, schema, 0);
 }
 
-/** Returns `object` without the items and members of `fields`. Empty containers remain. */
+/**
+ * Returns `object` without the items and members of `fields`. As upstream since 1.37, a container whose members
+ * are all removed becomes null.
+ */
 export function removeFields(object: JsonObject, fields: FieldSet, schema: JsonSchema): JsonObject {
   if (fields.isEmpty) return object;
   const draft = new Draft(object);
@@ -37,7 +40,11 @@ export function removeFields(object: JsonObject, fields: FieldSet, schema: JsonS
 
 function removeFrom(value: unknown, fields: FieldSet, schema: JsonSchema): unknown {
   const shape = shapeOf(value, schema);
-  if (shape.kind === 'map') return isRecord(value) ? removeFields(value, fields, schema) : value;
+  if (shape.kind === 'map') {
+    if (!isRecord(value)) return value;
+    const left = removeFields(value, fields, schema);
+    return Object.keys(left).length > 0 ? left : null;
+  }
   if (shape.kind === 'leaf' || !Array.isArray(value)) return value;
   let changed = false;
   const items: unknown[] = [];
@@ -52,6 +59,7 @@ function removeFrom(value: unknown, fields: FieldSet, schema: JsonSchema): unkno
     changed ||= next !== item;
     items.push(next);
   }
+  if (items.length === 0) return null;
   return changed ? items : value;
 }
 

@@ -16,6 +16,7 @@ import {
   subschema,
   typeOf,
 } from './structural-schema.ts';
+import { validateEmbedded } from './embedded-resources.ts';
 import { validateStructure } from './validate.ts';
 
 /**
@@ -198,22 +199,28 @@ function checkDefaults(
   path: string,
   errors: FieldError[],
   depth: number,
+  inMetadata: boolean = false,
 ): void {
   requireDepth(depth);
+  const isEmbedded = flag(schema, 'x-kubernetes-embedded-resource');
   if (hasDefault(schema)) {
     const value = own(schema, 'default');
     const at = `${path}.default`;
     const typed = schema as JsonSchema;
-    if (unknownFields(value, typed).length > 0) {
+    // The fields of metadata that the server does not know are removed from the default.
+    if (!inMetadata && unknownFields(value, typed).length > 0) {
       errors.push(fieldError.invalid(at, value, 'must not have unknown fields'));
     }
-    for (const error of validateStructure(value, typed, at)) errors.push(error);
+    const found = [...validateStructure(value, typed, at), ...validateEmbedded(value, typed, at)];
+    for (const error of found) errors.push(error);
   }
   // Defaults below additionalProperties take effect only in requests.
   const items = subschema(schema, 'items');
-  if (items) checkDefaults(items, `${path}.items`, errors, depth + 1);
+  const within = inMetadata && !isEmbedded;
+  if (items) checkDefaults(items, `${path}.items`, errors, depth + 1, within);
   for (const [name, field] of propertiesOf(schema)) {
-    if (isRecord(field)) checkDefaults(field, propertyPath(path, name), errors, depth + 1);
+    const below = within || (isEmbedded && name === 'metadata');
+    checkDefaults(field, propertyPath(path, name), errors, depth + 1, below);
   }
 }
 

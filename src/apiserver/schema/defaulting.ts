@@ -6,45 +6,58 @@ import type { JsonObject } from './json-value.ts';
 
 /**
  * Returns `value` with the defaults of `schema`: for absent fields, and for `null` in fields that are
- * not nullable. A `null` that is neither allowed nor has a default is removed.
+ * not nullable. A `null` that is neither allowed nor has a default is removed, unless `keepsNulls` is set.
  *
  * Returns `value` itself if nothing changes. The result shares unchanged parts with `value` and
  * defaults with the schema.
  *
  * @throws {NestingError} if the value is nested too deeply
  */
-export function applyDefaults<T>(value: T, schema: JsonSchema): T {
-  return defaulted(value, schema, 0) as T;
+export function applyDefaults<T>(value: T, schema: JsonSchema, keepsNulls: boolean = false): T {
+  return defaulted(value, schema, keepsNulls, 0) as T;
 }
 
-function defaulted(value: unknown, schema: JsonSchema, depth: number): unknown {
+function defaulted(
+  value: unknown,
+  schema: JsonSchema,
+  keepsNulls: boolean,
+  depth: number,
+): unknown {
   if (typeof value !== 'object' || value === null) return value;
   requireDepth(depth);
-  if (isRecord(value)) return defaultedObject(value, schema, depth + 1);
+  if (isRecord(value)) return defaultedObject(value, schema, keepsNulls, depth + 1);
   const { items } = schema;
   if (!items) return value;
   return mapItems(value as unknown[], (item) =>
     defaulted(
       item === null && !items.nullable && items.default !== undefined ? items.default : item,
       items,
+      keepsNulls,
       depth + 1,
     ),
   );
 }
 
-function defaultedObject(object: JsonObject, schema: JsonSchema, depth: number): JsonObject {
+function defaultedObject(
+  object: JsonObject,
+  schema: JsonSchema,
+  keepsNulls: boolean,
+  depth: number,
+): JsonObject {
+  const complete = (value: unknown, field: JsonSchema) =>
+    defaulted(value, field, keepsNulls, depth);
   const draft = new Draft(object);
   for (const [key, value] of Object.entries(object)) {
     const field = fieldSchema(schema, key);
     if (!field) continue;
-    if (value !== null || field.nullable) draft.set(key, defaulted(value, field, depth));
-    else if (field.default === undefined) draft.delete(key);
-    else draft.set(key, defaulted(field.default, field, depth));
+    if (value !== null || field.nullable) draft.set(key, complete(value, field));
+    else if (field.default !== undefined) draft.set(key, complete(field.default, field));
+    else if (!keepsNulls) draft.delete(key);
   }
   for (const key of fieldsWithDefault(schema)) {
     const field = declaredField(schema, key);
     if (!field || Object.hasOwn(object, key)) continue;
-    draft.set(key, defaulted(field.default, field, depth));
+    draft.set(key, complete(field.default, field));
   }
   return draft.value;
 }

@@ -42,6 +42,31 @@ export function unknownFields(value: unknown, schema: JsonSchema): string[] {
 }
 
 /**
+ * Returns `schema` with pruned defaults: those of embedded resources and their metadata keep only the fields of
+ * `metadata`, the schema of ObjectMeta.
+ */
+export function withPrunedDefaults(schema: JsonSchema, metadata: JsonSchema): JsonSchema {
+  const pruning = new Pruning({ metadata });
+  const walk = (node: JsonSchema, within: JsonSchema | undefined): JsonSchema => {
+    const draft = new Draft(node as JsonObject);
+    if (node.default) draft.set('default', pruning.value(node.default, within ?? node, ''));
+    if (node.items) draft.set('items', walk(node.items, within?.items));
+    if (!node.properties) return draft.value;
+    const properties = new Draft(node.properties);
+    for (const [name, field] of Object.entries(node.properties)) {
+      const isMetadata = node['x-kubernetes-embedded-resource'] && name === 'metadata';
+      const { default: _, ...bare } = field;
+      const isUnknown = within !== undefined && !declaredField(within, name);
+      const below = isMetadata ? metadata : within && declaredField(within, name);
+      properties.set(name, isUnknown ? bare : walk(field, below));
+    }
+    draft.set('properties', properties.value);
+    return draft.value;
+  };
+  return walk(schema, undefined);
+}
+
+/**
  * Maximum number of reported paths of one object, as in Go's decoder. An object of 3 MiB can have
  * 100,000 unknown fields, each with a path of 1 MiB.
  */

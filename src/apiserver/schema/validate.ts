@@ -6,12 +6,12 @@ import { checkedFormat } from './formats.ts';
 import { goJson } from '../../util/go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { JsonSchema } from './json-schema.ts';
-import { declaredField, fieldSchema } from './json-schema.ts';
+import { declaredField } from './json-schema.ts';
 import type { JsonObject } from './json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import { validateListTypes } from './list-type.ts';
 import { jsonTypeOf, validateNumber, validateString } from './validate-scalar.ts';
-import { own, requireDepth } from './json-value.ts';
+import { requireDepth } from './json-value.ts';
 
 /**
  * Validates `value` by `schema`. Returns the errors with upstream's texts; empty if it is valid.
@@ -37,11 +37,7 @@ export function validateStructure(
       listErrors = [];
     }
   }
-  return [
-    ...(path === '' ? errors : errors.map((error) => below(path, error))),
-    ...validateEmbedded(value, schema, path),
-    ...listErrors,
-  ];
+  return [...(path === '' ? errors : errors.map((error) => below(path, error))), ...listErrors];
 }
 
 /**
@@ -87,7 +83,8 @@ function validate(
   depth: number,
   history?: Correlation,
 ): void {
-  if (history?.unchanged === true) return;
+  // As upstream, the object itself is never unchanged: its managedFields have new times.
+  if (path !== '' && history?.unchanged) return;
   requireDepth(depth);
   validateType(value, schema, path, result);
   if (value === null) {
@@ -303,71 +300,4 @@ function historyOf(
   history: Correlation | undefined,
 ): Correlation | undefined {
   return path === '' && (key === 'apiVersion' || key === 'kind') ? undefined : history?.field(key);
-}
-
-/**
- * Validates `apiVersion`, `kind` and `metadata` of embedded resources
- * (`x-kubernetes-embedded-resource`). The server validates those of the object itself.
- */
-function validateEmbedded(value: unknown, schema: JsonSchema, path: string): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  if (hasEmbedded(schema, new Set())) walk(value, schema, path, errors, 0);
-  return errors;
-}
-
-function walk(
-  value: unknown,
-  schema: JsonSchema | undefined,
-  path: string,
-  errors: FieldError[],
-  depth: number,
-): void {
-  if (typeof value !== 'object' || value === null || !schema) return;
-  requireDepth(depth);
-  if (Array.isArray(value)) {
-    for (let index = 0; index < value.length; index++) {
-      walk(value[index], schema.items, `${path}[${index}]`, errors, depth + 1);
-    }
-    return;
-  }
-  if (!isRecord(value)) return;
-  if (schema['x-kubernetes-embedded-resource']) checkResource(value, path, errors);
-  for (const [key, member] of Object.entries(value)) {
-    walk(member, fieldSchema(schema, key), path === '' ? key : `${path}.${key}`, errors, depth + 1);
-  }
-}
-
-function checkResource(resource: JsonObject, path: string, errors: FieldError[]): void {
-  for (const name of ['apiVersion', 'kind']) {
-    const at = path === '' ? name : `${path}.${name}`;
-    const value = own(resource, name);
-    if (value === undefined) errors.push(fieldError.required(at));
-    else if (typeof value !== 'string') {
-      errors.push(fieldError.invalid(at, value, 'must be a string'));
-    } else if (value === '') errors.push(fieldError.invalid(at, value, 'must not be empty'));
-  }
-  const metadata = own(resource, 'metadata');
-  if (metadata !== undefined && metadata !== null && !isRecord(metadata)) {
-    const at = path === '' ? 'metadata' : `${path}.metadata`;
-    errors.push(fieldError.invalid(at, metadata, 'must be an object'));
-  }
-}
-
-const embedded = new WeakMap<JsonSchema, boolean>();
-
-/** Whether a schema has embedded resources; few have. Schemas are immutable and may be cyclic. */
-function hasEmbedded(schema: JsonSchema, visited: Set<JsonSchema>): boolean {
-  const known = embedded.get(schema);
-  if (known !== undefined) return known;
-  if (visited.has(schema)) return false;
-  visited.add(schema);
-  const { additionalProperties } = schema;
-  const found =
-    schema['x-kubernetes-embedded-resource'] === true ||
-    Object.values(schema.properties ?? {}).some((field) => hasEmbedded(field, visited)) ||
-    (schema.items !== undefined && hasEmbedded(schema.items, visited)) ||
-    (typeof additionalProperties === 'object' && hasEmbedded(additionalProperties, visited));
-  // Inside a cycle a negative result may depend on an unfinished parent; only the root's is final.
-  if (found || visited.values().next().value === schema) embedded.set(schema, found);
-  return found;
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatFieldError, toCauses } from '../../../../src/api/field-error.ts';
 import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
+import { validateEmbedded } from '../../../../src/apiserver/schema/embedded-resources.ts';
 import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
 import { validateStructure } from '../../../../src/apiserver/schema/validate.ts';
 import { nested } from './arbitraries.ts';
@@ -177,16 +178,25 @@ test('reports duplicates in lists of type set and map', () => {
   assert.deepEqual(errorsOf(map, [{}, {}]), ['spec.field[1]: Duplicate value: {}']);
 });
 
-test('an embedded resource requires apiVersion and kind', () => {
+test('an embedded resource requires apiVersion and kind, and valid metadata', () => {
   const embedded: JsonSchema = {
     type: 'object',
     'x-kubernetes-embedded-resource': true,
     'x-kubernetes-preserve-unknown-fields': true,
   };
-  assert.deepEqual(errorsOf(embedded, { apiVersion: '' }), [
-    'spec.field.apiVersion: Invalid value: "": must not be empty',
-    'spec.field.kind: Required value',
+  const errors = (value: unknown) =>
+    validateEmbedded(value, embedded, 'spec').map(formatFieldError);
+  assert.deepEqual(errors({ apiVersion: '' }), [
+    'spec.apiVersion: Invalid value: "": must not be empty',
+    'spec.kind: Required value',
   ]);
+  assert.deepEqual(errors({ apiVersion: 'a/b/c', kind: 'Pod', metadata: { namespace: 42 } }), [
+    'spec.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c',
+    'spec.metadata: Invalid value: {"namespace":42}: json: cannot unmarshal number into Go struct field ObjectMeta.namespace of type string',
+  ]);
+  const [kind, name] = errors({ apiVersion: 'v1', kind: '%', metadata: { name: '..' } });
+  assert.match(kind ?? '', /^spec\.kind: Invalid value: "%": may have mixed case/);
+  assert.match(name ?? '', /^spec\.metadata\.name: Invalid value: "\.\.": may not be/);
 });
 
 test('causes have the reasons that clients match', () => {
