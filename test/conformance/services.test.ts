@@ -136,3 +136,9 @@ test('an address of a Service is in the range, and a headless Service without se
     assert.match(body.message, message);
   }
 });
+
+test('requests for Endpoints get a warning', async () => {
+  const { headers } = await api.get(path.replace(/services$/, 'endpoints'));
+  const warning = 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice';
+  assert.equal(headers['warning'], `299 - "${warning}"`);
+});

@@ -82,6 +82,8 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
     columns: ENDPOINTS_COLUMNS,
     createOnUpdate: true,
     defaults: { 'subsets[].ports[].protocol': 'TCP' },
+    deprecationWarning:
+      'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
   },
   events: EVENT,
   limitranges: LIMIT_RANGE,
