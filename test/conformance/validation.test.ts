@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Reply } from './api.ts';
+import type { Json, Reply } from './api.ts';
 import { Api, assertRejected, MERGE } from './api.ts';
 import {
   configMap,
@@ -8,6 +8,8 @@ import {
   deployment,
   deployments,
   GROUP,
+  pod,
+  pods,
   widget,
   widgetCrd,
   widgets,
@@ -282,4 +284,43 @@ test('fieldValidation has three values', async () => {
     message:
       'CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "Loose": supported values: "", "Ignore", "Strict", "Warn"',
   });
+});
+
+test('handlers of probes and hooks are validated', async () => {
+  const named = pod('probes');
+  const http = {
+    path: '',
+    scheme: 'FTP',
+    port: 'far-too-long-a-name',
+    httpHeaders: [{ name: 'a b', value: '' }],
+  };
+  named.spec.containers[0] = {
+    ...named.spec.containers[0],
+    ports: [{ name: 'far-too-long-a-name', containerPort: 80 }],
+    livenessProbe: { httpGet: http, successThreshold: 2, terminationGracePeriodSeconds: 0 },
+    readinessProbe: { tcpSocket: { port: 70_000 }, terminationGracePeriodSeconds: 5 },
+    startupProbe: { grpc: { port: 0 } },
+    lifecycle: { preStop: { exec: {} }, postStart: {} },
+  };
+  const { status, body } = await api.post(pods('default'), named);
+  assert.equal(status, 422);
+  const at = 'spec.containers[0]';
+  const fields = body.details.causes.map(({ field }: Json) => field.replace(`${at}.`, ''));
+  assert.deepEqual(fields.toSorted(), [
+    'lifecycle.postStart',
+    'lifecycle.preStop.exec.command',
+    'livenessProbe.httpGet.httpHeaders',
+    'livenessProbe.httpGet.port',
+    'livenessProbe.httpGet.scheme',
+    'livenessProbe.successThreshold',
+    'livenessProbe.terminationGracePeriodSeconds',
+    'ports[0].name',
+    'readinessProbe.tcpSocket.port',
+    'readinessProbe.terminationGracePeriodSeconds',
+    'startupProbe.grpc.port',
+  ]);
+  const { message } = body.details.causes.find(
+    ({ field }: Json) => field === `${at}.livenessProbe.httpGet.port`,
+  );
+  assert.equal(message, 'Invalid value: "far-too-long-a-name": must be no more than 15 characters');
 });

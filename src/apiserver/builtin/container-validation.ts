@@ -1,10 +1,14 @@
 import type { JsonObject } from '../schema/json-value.ts';
-import { isSet, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
+import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
 import type { Findings } from './findings.ts';
 import { NOT_A_QUANTITY, canonicalQuantity, compareQuantities } from '../../api/quantity.ts';
 
 const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'] as const;
-const PROBE_HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc'] as const;
+const HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'] as const;
+const HEADER_NAME = /^[-A-Za-z0-9]+$/;
+const NOT_A_HEADER_NAME =
+  "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')";
+const HOOKS = ['postStart', 'preStop'] as const;
 const PROBE_NUMBERS = [
   'initialDelaySeconds',
   'timeoutSeconds',
@@ -41,7 +45,11 @@ export function validateContainer(
   validateResources(container, `${path}.resources`, findings);
   for (const name of PROBES) {
     const probe = objectIn(container, name);
-    if (probe) validateProbe(probe, `${path}.${name}`, findings);
+    if (probe) validateProbe(probe, name, `${path}.${name}`, findings);
+  }
+  for (const name of HOOKS) {
+    const hook = objectIn(objectIn(container, 'lifecycle'), name);
+    if (hook) validateHandler(hook, `${path}.lifecycle.${name}`, findings);
   }
 }
 
@@ -50,7 +58,7 @@ function validatePorts(container: JsonObject, path: string, findings: Findings):
   for (const [index, port] of objectsIn(container, 'ports').entries()) {
     const at = `${path}[${index}]`;
     const name = textIn(port, 'name');
-    for (const problem of portNameProblems(name)) findings.invalid(`${at}.name`, name, problem);
+    if (name !== '') validatePortNumberOrName(name, `${at}.name`, findings);
     findings.requireUnique(port, 'name', names, at);
     const containerPort = numberIn(port, 'containerPort') ?? 0;
     if (containerPort === 0) findings.required(`${at}.containerPort`);
@@ -61,11 +69,10 @@ function validatePorts(container: JsonObject, path: string, findings: Findings):
   }
 }
 
-/** IANA service names; no name is fine. */
-export function portNameProblems(name: string): string[] {
-  if (name === '') return [];
+/** IANA service names. */
+function portNameProblems(name: string): string[] {
   return [
-    ...(name.length > 15 ? ['must be no more than 15 characters long'] : []),
+    ...(name.length > 15 ? ['must be no more than 15 characters'] : []),
     ...(/^[-a-z0-9]+$/.test(name)
       ? []
       : ['must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)']),
@@ -157,11 +164,53 @@ function validateQuantities(list: JsonObject, path: string, findings: Findings):
   }
 }
 
-function validateProbe(probe: JsonObject, path: string, findings: Findings): void {
-  const [first, ...others] = PROBE_HANDLERS.filter((handler) => isSet(probe, handler));
+function validateProbe(
+  probe: JsonObject,
+  name: (typeof PROBES)[number],
+  path: string,
+  findings: Findings,
+): void {
+  validateHandler(probe, path, findings);
+  for (const field of PROBE_NUMBERS) findings.requireNonNegative(probe, field, path);
+  const grace = numberIn(probe, 'terminationGracePeriodSeconds');
+  const isReadiness = name === 'readinessProbe';
+  if (grace !== undefined && (isReadiness || grace <= 0)) {
+    const problem = isReadiness ? 'must not be set for readinessProbes' : 'must be greater than 0';
+    findings.invalid(`${path}.terminationGracePeriodSeconds`, grace, problem);
+  }
+  const threshold = numberIn(probe, 'successThreshold') ?? 1;
+  if (!isReadiness && threshold !== 1) {
+    findings.invalid(`${path}.successThreshold`, threshold, 'must be 1');
+  }
+}
+
+/** What is wrong with the handler of a probe or of a lifecycle hook. */
+function validateHandler(parent: JsonObject, path: string, findings: Findings): void {
+  const [first, ...others] = HANDLERS.filter((handler) => isSet(parent, handler));
   if (first === undefined) findings.required(path, 'must specify a handler type');
   for (const handler of others) {
     findings.forbidden(`${path}.${handler}`, 'may not specify more than 1 handler type');
   }
-  for (const field of PROBE_NUMBERS) findings.requireNonNegative(probe, field, path);
+  const handler = first && objectIn(parent, first);
+  if (!handler) return;
+  const at = `${path}.${first}`;
+  if (first === 'exec') {
+    if (listIn(handler, 'command').length === 0) findings.required(`${at}.command`);
+  } else if (first !== 'sleep') {
+    validatePortNumberOrName(handler['port'], `${at}.port`, findings);
+  }
+  if (first !== 'httpGet') return;
+  findings.requireOneOf(handler, 'scheme', ['HTTP', 'HTTPS'], at);
+  for (const header of objectsIn(handler, 'httpHeaders')) {
+    const name = textIn(header, 'name');
+    if (!HEADER_NAME.test(name)) findings.invalid(`${at}.httpHeaders`, name, NOT_A_HEADER_NAME);
+  }
+}
+
+/** What is wrong with the port of a container, by its number or its name. */
+export function validatePortNumberOrName(port: unknown, path: string, findings: Findings): void {
+  if (typeof port === 'number') findings.requirePort(port, path);
+  else if (typeof port === 'string') {
+    for (const problem of portNameProblems(port)) findings.invalid(path, port, problem);
+  }
 }

@@ -105,8 +105,8 @@ function applyProbeDefaults(probe: JsonObject): void {
 }
 
 function applyHttpGetDefaults(httpGet: JsonObject): void {
-  setDefault(httpGet, 'path', '/');
-  setDefault(httpGet, 'scheme', 'HTTP');
+  if (textIn(httpGet, 'path') === '') httpGet['path'] = '/';
+  if (textIn(httpGet, 'scheme') === '') httpGet['scheme'] = 'HTTP';
 }
 
 const READABLE_BY_ALL = 0o644;

@@ -7,7 +7,7 @@ import { fieldError } from '../../api/field-error.ts';
 import { invalid } from '../status-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { SERVICE_COLUMNS } from '../table/builtin-columns.ts';
-import { portNameProblems } from './container-validation.ts';
+import { validatePortNumberOrName } from './container-validation.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -258,11 +258,7 @@ function validatePorts(ports: readonly JsonObject[], findings: Findings): void {
     const number = numberIn(port, 'port') ?? 0;
     findings.requirePort(number, `${path}.port`);
     findings.requireOneOf(port, 'protocol', ['SCTP', 'TCP', 'UDP'], path);
-    const target = numberIn(port, 'targetPort');
-    if (target !== undefined) findings.requirePort(target, `${path}.targetPort`);
-    for (const problem of portNameProblems(textIn(port, 'targetPort'))) {
-      findings.invalid(`${path}.targetPort`, port['targetPort'], problem);
-    }
+    validatePortNumberOrName(port['targetPort'], `${path}.targetPort`, findings);
     const nodePort = numberIn(port, 'nodePort') || NODE_PORTS.first;
     if (nodePort < NODE_PORTS.first || nodePort > NODE_PORTS.last) {
       findings.invalid(
