@@ -12,7 +12,7 @@ import { Access } from './access.ts';
 import { Admission } from './admission/admission.ts';
 import type { WebhookFunction } from './admission/webhook-client.ts';
 import { WebhookClient } from './admission/webhook-client.ts';
-import { ADMIN } from './user.ts';
+import { ADMIN, MASTERS } from './user.ts';
 import { createBootstrapObjects } from './builtin/bootstrap.ts';
 import { BUILTIN_KINDS } from './builtin/kinds.ts';
 import type { Backend, Kubelets, WatchLimits, WriteObserver } from './call.ts';
@@ -183,6 +183,19 @@ export function createServerAuthority(
   return createCertificateAuthority({ commonName: AUTHORITY, clock });
 }
 
+/**
+ * Issues a certificate of the administrator. The key is RSA, because clients for Java need a further library for
+ * EC keys.
+ */
+export function issueAdminCertificate(authority: Certificate): Promise<Certificate> {
+  return loadCertificateAuthority(authority, { commonName: AUTHORITY }).issue({
+    commonName: ADMIN.name,
+    organizations: [MASTERS],
+    usages: 'client',
+    keyType: 'rsa',
+  });
+}
+
 /** Options of `ApiServer.listen`. */
 export interface ListenOptions {
   /**
@@ -206,8 +219,12 @@ export interface Listening {
   readonly caPem: string;
   /** Bearer token for clients. */
   readonly token: string;
-  /** Returns a kubeconfig document for this server. */
-  kubeconfig(): object;
+  /**
+   * Returns a kubeconfig document for this server.
+   *
+   * @param client certificate of the administrator, in addition to the token
+   */
+  kubeconfig(client?: Certificate): object;
   /** Closes watches and connections and releases the port. Objects stay in the store. */
   close(): Promise<void>;
 }
@@ -458,7 +475,7 @@ export class ApiServer {
       port: listener.port,
       caPem,
       token,
-      kubeconfig: () => kubeconfigOf({ url, caPem, token }),
+      kubeconfig: (client) => kubeconfigOf({ url, caPem, token, client }),
       close: async () => {
         this.#listeners.delete(listening);
         await listener.close();

@@ -1,5 +1,5 @@
 import { ApiServer } from '../apiserver/api-server.ts';
-import type { ApiServerOptions } from '../apiserver/api-server.ts';
+import type { ApiServerOptions, Listening } from '../apiserver/api-server.ts';
 import type { KubernetesVersion } from '../apiserver/version.ts';
 import type { ClusterConnection } from '../client/cluster-connection.ts';
 import { connectCluster } from '../client/cluster-connection.ts';
@@ -59,7 +59,7 @@ export interface EmbeddedCluster {
   /** `https://127.0.0.1:6444` */
   readonly url: string;
   /** Kubeconfig for kubectl and for the daemon. */
-  readonly kubeconfig: object;
+  readonly kubeconfig: Listening['kubeconfig'];
   /** Number of requests received. */
   readonly requests: number;
   /** Number of the last write; unchanged while nothing is written. */
@@ -96,7 +96,7 @@ export async function startEmbeddedCluster(
     metrics,
     audit,
     ...(kubernetesVersion && { kubernetesVersion }),
-    ...identity,
+    ...(identity && { authority: identity.authority, token: identity.token }),
   });
   const endpoint = await listening(server, options);
   const connect = (userAgent: string) =>
@@ -113,7 +113,7 @@ export async function startEmbeddedCluster(
     );
   return {
     url: endpoint.url,
-    kubeconfig: endpoint.kubeconfig(),
+    kubeconfig: (client) => endpoint.kubeconfig(client),
     debugRoutes: () => clusterPages(server, endpoint.url),
     get requests() {
       return server.requests.count();

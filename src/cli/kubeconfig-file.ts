@@ -23,10 +23,12 @@ const KEY_MARKER =
 /** A CA with a shorter remaining validity, in milliseconds, is replaced. */
 const SHORTEST_VALIDITY_MS = 30 * 24 * 60 * 60_000;
 
-/** Identity of a server for its clients: the CA and the bearer token. */
+/** Identity of a server for its clients: the CA and the credentials of the administrator. */
 export interface ServerIdentity {
   readonly authority: Certificate;
   readonly token: string;
+  /** Certificate that the CA has signed; undefined if there is none yet. */
+  readonly client?: Certificate | undefined;
 }
 
 /** Kubeconfig that this program wrote. kubectl may have modified it. */
@@ -63,17 +65,19 @@ export async function readOwnKubeconfig(
     entriesOf(document, 'users').find(({ name }) => name === entry?.['name']),
     'user',
   );
-  const ca = cluster['certificate-authority-data'];
   const { token } = user;
-  const authority =
-    typeof ca === 'string'
-      ? await authorityOf(Buffer.from(ca, 'base64').toString(), path, clock)
-      : undefined;
+  const authority = await authorityOf(textIn(cluster, 'certificate-authority-data'), path, clock);
+  const client = {
+    certificatePem: textIn(user, 'client-certificate-data'),
+    privateKeyPem: textIn(user, 'client-key-data'),
+  };
   return {
     document,
     server: URL.parse(String(cluster['server'])) ?? undefined,
     identity:
-      authority && typeof token === 'string' && token !== '' ? { authority, token } : undefined,
+      authority && typeof token === 'string' && token !== ''
+        ? { authority, token, client: isIssued(client, authority) ? client : undefined }
+        : undefined,
   };
 }
 
@@ -149,6 +153,20 @@ async function authorityOf(
   }
 }
 
+/** A certificate is valid as long as its CA, so that its time need not be compared. */
+function isIssued({ certificatePem, privateKeyPem }: Certificate, authority: Certificate): boolean {
+  try {
+    const certificate = new X509Certificate(certificatePem);
+    return (
+      certificate.checkPrivateKey(createPrivateKey(privateKeyPem)) &&
+      certificate.verify(new X509Certificate(authority.certificatePem).publicKey)
+    );
+  } catch {
+    // There is none, or the file was edited: the server issues another one.
+    return false;
+  }
+}
+
 function marked(kubeconfig: object): Entry {
   const extensions = [{ name: EXTENSION, extension: { provider: 'crd-controller' } }];
   const document: Entry = { ...kubeconfig };
@@ -187,6 +205,12 @@ function parsed(text: string): Entry {
 function entriesOf(document: Entry, key: string): readonly Entry[] {
   const list = document[key];
   return Array.isArray(list) ? (list as readonly unknown[]).filter(isRecord) : [];
+}
+
+/** Returns the text in Base64 of a field, or ''. */
+function textIn(entry: Entry, field: string): string {
+  const value = entry[field];
+  return typeof value === 'string' ? Buffer.from(value, 'base64').toString() : '';
 }
 
 function fieldOf(entry: Entry | undefined, field: string): Entry {

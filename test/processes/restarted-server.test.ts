@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
+import { createPrivateKey } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
-import { CUSTOM_RESOURCE_DEFINITIONS } from '../../src/api/builtin.ts';
+import { parse } from 'yaml';
+import { CUSTOM_RESOURCE_DEFINITIONS, SELF_SUBJECT_REVIEWS } from '../../src/api/builtin.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
+import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
 import { Kubectl, findKubectl } from '../support/kubectl.ts';
 import { crdController, killAll } from '../support/program.ts';
 import type { Program } from '../support/program.ts';
@@ -51,7 +54,15 @@ describe('A daemon whose server is killed', { concurrency: 2, timeout: 120_000 }
     const text = readFileSync(kubeconfig, 'utf8');
     await killServer();
     await serve();
-    assert.equal(readFileSync(kubeconfig, 'utf8'), text, 'the CA, the token and the port');
+    assert.equal(readFileSync(kubeconfig, 'utf8'), text, 'the CA, the credentials and the port');
+    const [{ user }] = parse(text).users;
+    const keyPem = Buffer.from(user['client-key-data'], 'base64');
+    assert.equal(createPrivateKey(keyPem).asymmetricKeyType, 'rsa', 'as clients for Java need it');
+    const { token, ...certificate } = user;
+    for (const credentials of [{ token }, certificate]) {
+      const document = { ...parse(text), users: [{ name: 'crd-controller', user: credentials }] };
+      assert.equal(await userOf(document), 'admin', Object.keys(credentials).join());
+    }
     const daemon = await reconcilesNewCount();
     assert.doesNotMatch(daemon.stderr, /x509|Unauthorized|Kubeconfig changed/);
 
@@ -66,6 +77,23 @@ describe('A daemon whose server is killed', { concurrency: 2, timeout: 120_000 }
     assert.match(daemon.stderr, /"Kubeconfig changed; reconnecting"/);
   });
 });
+
+/** Returns the name of the user of a kubeconfig. */
+async function userOf(document: object): Promise<string | undefined> {
+  const file = await temporaryKubeconfig(document);
+  const connection = connectCluster(await loadClusterConfig({ kubeconfig: file.path }));
+  try {
+    const { status } = await connection.client.create(SELF_SUBJECT_REVIEWS, {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'SelfSubjectReview',
+      metadata: {},
+    });
+    return status?.userInfo?.username;
+  } finally {
+    await connection.close();
+    await file.remove();
+  }
+}
 
 /** Starts a server and a daemon as processes that share only a kubeconfig. */
 async function started(context: TestContext, { keepsData = false } = {}) {

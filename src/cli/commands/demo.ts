@@ -51,7 +51,7 @@ export async function demo(
   const cluster = await startEmbeddedCluster({ host: '127.0.0.1', port: 0 }, clusterLog);
   const finished = new AbortController();
   try {
-    const kubeconfig = await temporaryKubeconfig(cluster.kubeconfig);
+    const kubeconfig = await temporaryKubeconfig(cluster.kubeconfig());
     try {
       const web = flags.web ? { port: flags['web-port'] || (await freePort()) } : undefined;
       const demoRun = { cluster, kubeconfig: kubeconfig.path, printer, scenarios, web, context };

@@ -199,7 +199,7 @@ export const SERVE_OPTIONS = {
       completion: 'file',
     }),
     'data-dir': textOption({
-      help: 'Folder to keep all objects, the CA and the token in, for the next start. Default: objects are in memory only',
+      help: 'Folder to keep all objects, the CA and the credentials in, for the next start. Default: objects are in memory only',
       completion: 'folder',
     }),
     load: listOption({

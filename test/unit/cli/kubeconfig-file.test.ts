@@ -24,6 +24,7 @@ import {
 } from '../../../src/cli/kubeconfig-file.ts';
 import type { ServerIdentity } from '../../../src/cli/kubeconfig-file.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { loadCertificateAuthority } from '../../../src/util/x509.ts';
 import { findKubectl } from '../../support/kubectl.ts';
 
 const URL_OF_SERVER = 'https://127.0.0.1:6444';
@@ -34,8 +35,8 @@ function folderFor(context: TestContext): string {
   return folder;
 }
 
-function kubeconfigFor({ authority, token }: ServerIdentity): object {
-  return kubeconfigOf({ url: URL_OF_SERVER, caPem: authority.certificatePem, token });
+function kubeconfigFor({ authority, ...credentials }: ServerIdentity): object {
+  return kubeconfigOf({ url: URL_OF_SERVER, caPem: authority.certificatePem, ...credentials });
 }
 
 /** Returns a kubeconfig with the identity, as `serve` writes it. */
@@ -78,6 +79,24 @@ test('reads the CA with its key, the token and the address of the previous serve
 
 const program = findKubectl();
 const skip = program === undefined && 'there is no kubectl: put one on the PATH, or set $KUBECTL';
+
+test('reads a client certificate that its CA has signed, and no other', async (context) => {
+  const { path, identity } = await written(context);
+  const issued = ({ authority }: ServerIdentity) => {
+    const loaded = loadCertificateAuthority(authority, { commonName: 'crd-controller-ca' });
+    return loaded.issue({ commonName: 'admin', usages: 'client' });
+  };
+  assert.equal((await identityIn(path))?.client, undefined, 'there is none');
+  const client = await issued(identity);
+  await writeKubeconfig(path, kubeconfigFor({ ...identity, client }), identity.authority);
+  assert.deepEqual((await identityIn(path))?.client, client);
+  const { privateKeyPem } = await issued(identity);
+  for (const wrong of [{ ...client, privateKeyPem }, await issued(await newIdentity())]) {
+    await writeKubeconfig(path, kubeconfigFor({ ...identity, client: wrong }), identity.authority);
+    assert.equal((await identityIn(path))?.client, undefined);
+    assert.equal((await identityIn(path))?.token, identity.token);
+  }
+});
 
 test('recognises its own file after kubectl has rewritten it', { skip }, async (context) => {
   const { path, identity } = await written(context);
