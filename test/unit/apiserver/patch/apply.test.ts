@@ -76,7 +76,8 @@ test('lists several conflicts by manager', () => {
 });
 
 test('a conflict names the subresource', () => {
-  const live = updated(undefined, count({ replicas: 3 }), {
+  const created = updated(undefined, count({ replicas: 1 }), { manager: 'kubectl' });
+  const live = updated(created, count({ replicas: 3 }), {
     manager: 'scaler',
     subresource: 'scale',
   });
