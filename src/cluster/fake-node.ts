@@ -11,6 +11,9 @@ import type { ClusterDeps } from './resource-monitors.ts';
 /** Taint that admission adds to a new node and that the node lifecycle controller removes. */
 const NOT_READY = 'node.kubernetes.io/not-ready';
 
+/** The internal address of the node, and the host address of its Pods. */
+export const NODE_ADDRESS = '192.168.0.1';
+
 /** Simulated node. Registers itself as ready, and again if it is deleted. */
 export function fakeNode(deps: ClusterDeps, nodeName: string): Controller {
   const nodes = deps.informers.for(NODES, { fieldSelector: `metadata.name=${nodeName}` });
@@ -55,6 +58,10 @@ function buildNode(name: string, now: string): Draft<Node> {
     },
     spec: {},
     status: {
+      addresses: [
+        { type: 'InternalIP', address: NODE_ADDRESS },
+        { type: 'Hostname', address: name },
+      ],
       capacity: { cpu: '32', memory: '64Gi', pods: '10000' },
       allocatable: { cpu: '32', memory: '64Gi', pods: '10000' },
       conditions: [

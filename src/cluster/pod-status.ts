@@ -5,6 +5,7 @@ import type { DeepReadonly } from '../api/object.ts';
 import { formatDuration } from '../util/duration.ts';
 import { backoffMs, containerStateAt, READY } from './fake-container.ts';
 import type { ContainerState, Ended, Program, RestartPolicy } from './fake-container.ts';
+import { NODE_ADDRESS } from './fake-node.ts';
 import type { StartProblem } from './pod-environment.ts';
 
 type Container = NonNullable<DeepReadonly<Pod>['spec']>['containers'][number];
@@ -145,8 +146,8 @@ export function podStatus(
     status: {
       phase,
       startTime: pod.status?.startTime ?? at(0),
-      hostIP: '192.168.0.1',
-      hostIPs: [{ ip: '192.168.0.1' }],
+      hostIP: NODE_ADDRESS,
+      hostIPs: [{ ip: NODE_ADDRESS }],
       podIP: address,
       podIPs: [{ ip: address }],
       conditions: conditions.map((condition) => dated(condition, pod, at(elapsedMs))),

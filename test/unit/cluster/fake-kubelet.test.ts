@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { CONFIG_MAPS, EVENTS, PODS } from '../../../src/api/builtin.ts';
+import { CONFIG_MAPS, EVENTS, NODES, PODS } from '../../../src/api/builtin.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import { ClusterBench, NAMESPACE } from './cluster-bench.ts';
 import { Simulation } from '../../support/simulation.ts';
@@ -47,6 +47,17 @@ describe('the simulated kubelet', () => {
     await world.until('the status is sent again', async () => times >= 2);
     await world.pass(60_000);
     assert.equal((await addresses()).length, 1);
+  });
+
+  it('has its Pods at the address of its node', async () => {
+    await create();
+    await world.until('an address', async () => (await addresses()).length > 0);
+    const { status } = await world.client.get(PODS, WEB);
+    const node = await world.client.get(NODES, { name: 'node-1' });
+    assert.deepEqual(node.status?.addresses, [
+      { type: 'InternalIP', address: status?.hostIP },
+      { type: 'Hostname', address: 'node-1' },
+    ]);
   });
 
   it('assigns another address to a new Pod with the same name', async () => {
