@@ -5,7 +5,6 @@ import { isApiError } from '../api/api-error.ts';
 import { keyOf, objectKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import type { DeepReadonly } from '../api/object.ts';
-import { isFinished } from '../api/workloads.ts';
 import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller-options.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
@@ -76,7 +75,7 @@ export function taintEviction(deps: ClusterDeps): Controller {
       const node = pod && nodes.lister.get(objectKey(undefined, pod.spec?.nodeName ?? ''));
       const toleratedMs =
         pod && toleratedFor(node?.spec?.taints ?? [], pod.spec?.tolerations ?? []);
-      const isGone = !pod || pod.metadata.deletionTimestamp !== undefined || isFinished(pod);
+      const isGone = !pod || pod.metadata.deletionTimestamp !== undefined;
       if (isGone || toleratedMs === Infinity || toleratedMs === undefined) {
         evictions.delete(key);
         if (!isGone && eviction?.uid === pod.metadata.uid) {

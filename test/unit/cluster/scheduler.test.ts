@@ -186,7 +186,10 @@ describe('Taint eviction', () => {
     await bench.createPod('none');
     await bench.createPod('minute', tolerating(60));
     await bench.createPod('always', tolerating());
+    const containers = [{ name: 'app', image: 'app', command: ['true'] }];
+    await bench.createPod('ended', { restartPolicy: 'Never', containers });
     await bench.pass(1000);
+    assert.equal((await bench.get(PODS, 'ended')).status?.phase, 'Succeeded');
     await taint([NO_EXECUTE]);
     await bench.pass(1);
     const { status } = await bench.get(PODS, 'none');
