@@ -1,7 +1,7 @@
 import type { JsonObject } from '../schema/json-value.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
 import type { Findings } from './findings.ts';
-import { NOT_A_QUANTITY, canonicalQuantity, compareQuantities } from '../../api/quantity.ts';
+import { compareQuantities } from '../../api/quantity.ts';
 
 const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'] as const;
 const HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'] as const;
@@ -156,10 +156,8 @@ function validateResources(container: JsonObject, path: string, findings: Findin
 function validateQuantities(list: JsonObject, path: string, findings: Findings): void {
   for (const [name, value] of Object.entries(list)) {
     if (typeof value !== 'string') continue;
-    const at = `${path}[${name}]`;
-    if (canonicalQuantity(value) === undefined) findings.invalid(at, value, NOT_A_QUANTITY);
-    else if (compareQuantities(value, '0') < 0) {
-      findings.invalid(at, value, 'must be greater than or equal to 0');
+    if (compareQuantities(value, '0') < 0) {
+      findings.invalid(`${path}[${name}]`, value, 'must be greater than or equal to 0');
     }
   }
 }

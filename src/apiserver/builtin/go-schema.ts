@@ -1,5 +1,6 @@
 import type { Field, MessageType } from '../protobuf/decode-message.ts';
 import { messageType } from '../protobuf/decode-message.ts';
+import { QUANTITY } from '../schema/formats.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 
 /**
@@ -33,6 +34,10 @@ export function goSchema(
   }
   return result;
 }
+
+const QUANTITY_SCHEMA: JsonSchema = {
+  oneOf: [{ type: 'string', format: QUANTITY }, { type: 'number' }],
+};
 
 type Place = 'spec' | 'status';
 type Copies = Map<string, Map<JsonSchema, JsonSchema>>;
@@ -72,6 +77,7 @@ function copy(
   place: Place,
   copies: Copies,
 ): JsonSchema {
+  if (message?.name === QUANTITY) return QUANTITY_SCHEMA;
   const { properties } = schema;
   if (!message || !properties) return schema;
   const key = `${place} ${message.name}`;

@@ -1,4 +1,5 @@
 import { isIP, isIPv4 } from 'node:net';
+import { canonicalQuantity } from '../../api/quantity.ts';
 import type { JsonSchema } from './json-schema.ts';
 
 /**
@@ -33,6 +34,9 @@ function checkOf(format: string): ((text: string) => boolean) | undefined {
   return STRING_FORMATS.get(format) ?? STRING_FORMATS.get(format.replaceAll('-', ''));
 }
 
+/** Format of Go's type for quantities. It has the name of the type, which no CRD uses. */
+export const QUANTITY = 'resource.Quantity';
+
 const SHORT_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const NAME_SEGMENT = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 const HEX_UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
@@ -55,6 +59,7 @@ const STRING_FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['hostname', isHostname],
   ['ipv4', isIPv4],
   ['ipv6', (text) => isIP(text) === 6],
+  [QUANTITY, (text) => canonicalQuantity(text) !== undefined],
   ['isbn', (text) => isIsbn10(text) || isIsbn13(text)],
   ['isbn10', isIsbn10],
   ['isbn13', isIsbn13],

@@ -1,7 +1,9 @@
 import type { Field, MessageType } from '../protobuf/decode-message.ts';
 import { typeOf } from '../protobuf/decode-message.ts';
 import type { FieldError } from '../../api/field-error.ts';
+import { NOT_A_QUANTITY } from '../../api/quantity.ts';
 import { goQuote } from '../../util/go-quote.ts';
+import { QUANTITY } from './formats.ts';
 import type { JsonSchema } from './json-schema.ts';
 
 /**
@@ -32,12 +34,13 @@ export function unmarshalProblem(
   return `json: cannot unmarshal ${value} into Go struct field ${[struct.name, ...path].join('.')} of type ${goType}`;
 }
 
-/** Returns the message for a text that is neither base64 nor a time, and undefined for values of other types. */
+/** Returns the message for a text that is not base64, a quantity or a time, and undefined for values of other types. */
 function textProblem({ badValue, detail }: FieldError): string | undefined {
   const text = String(badValue);
   // A value of another type is reported by the name of its type or format.
   if (/^(?:integer|number|boolean|array|object|int64|float64)$/.test(text)) return undefined;
   if (detail.includes(' must be of type byte')) return base64Problem(text);
+  if (detail.includes(` must be of type ${QUANTITY}`)) return NOT_A_QUANTITY;
   return detail.includes(' must be of type date-time') ? timeProblem(text) : undefined;
 }
 
