@@ -324,3 +324,129 @@ test('handlers of probes and hooks are validated', async () => {
   );
   assert.equal(message, 'Invalid value: "far-too-long-a-name": must be no more than 15 characters');
 });
+
+test('an object with a malformed quantity cannot be decoded', async () => {
+  const limited = pod('limited');
+  limited.spec.containers[0].resources = { limits: { cpu: 'lots' } };
+  const quota = {
+    apiVersion: 'v1',
+    kind: 'ResourceQuota',
+    metadata: { name: 'x' },
+    spec: { hard: { pods: '' } },
+  };
+  for (const [path, draft] of [
+    [pods('default'), limited],
+    ['/api/v1/namespaces/default/resourcequotas', quota],
+  ] as const) {
+    assertRejected(await api.post(path, draft), {
+      code: 400,
+      reason: 'BadRequest',
+      message: `${draft.kind} in version "v1" cannot be handled as a ${draft.kind}: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`,
+    });
+  }
+});
+
+test('fields of built-in kinds are validated', async () => {
+  const cases: readonly [apiVersion: string, plural: string, fields: Json, ...causes: string[]][] =
+    [
+      [
+        'v1',
+        'endpoints',
+        {
+          subsets: [
+            { ports: [{ port: 80 }] },
+            { addresses: [{ ip: '127.0.0.1' }], ports: [{ port: 99_999 }, { name: 'a', port: 1 }] },
+          ],
+        },
+        'subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`',
+        'subsets[1].addresses[0].ip: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)',
+        'subsets[1].ports[0].name: Required value',
+        'subsets[1].ports[0].port: Invalid value: 99999: must be between 1 and 65535, inclusive',
+      ],
+      [
+        'discovery.k8s.io/v1',
+        'endpointslices',
+        {
+          addressType: 'IPv4',
+          endpoints: [
+            { addresses: ['web'] },
+            { addresses: ['fd00::1'] },
+            { addresses: ['0.0.0.0'] },
+          ],
+          ports: [{ name: 'a' }, { name: 'a' }],
+        },
+        'ports[1].name: Duplicate value: "a"',
+        'endpoints[0].addresses[0]: Invalid value: "web": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+        'endpoints[1].addresses: Invalid value: "fd00::1": must be an IPv4 address',
+        'endpoints[2].addresses[0]: Invalid value: "0.0.0.0": may not be unspecified (0.0.0.0)',
+      ],
+      [
+        'networking.k8s.io/v1',
+        'networkpolicies',
+        {
+          spec: {
+            podSelector: {},
+            ingress: [
+              {
+                from: [
+                  { ipBlock: { cidr: '10.0.0.0/33' } },
+                  { ipBlock: { cidr: '10.0.0.0/8', except: ['10.0.0.0/8', '10.1.0.0/16'] } },
+                  { ipBlock: { cidr: '10.0.0.0/8' }, podSelector: {} },
+                ],
+              },
+            ],
+          },
+        },
+        'spec.ingress[0].from[0].ipBlock.cidr: Invalid value: "10.0.0.0/33": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)',
+        'spec.ingress[0].from[1].ipBlock.except[0]: Invalid value: "10.0.0.0/8": must be a strict subset of `cidr`',
+        'spec.ingress[0].from[2]: Forbidden: may not specify both ipBlock and another peer',
+      ],
+      [
+        'v1',
+        'limitranges',
+        {
+          spec: {
+            limits: [
+              { type: 'Container', default: { cpu: '1' }, max: { cpu: '500m' } },
+              { type: 'Pod', default: { cpu: '1' }, maxLimitRequestRatio: { memory: '500m' } },
+              { type: 'PersistentVolumeClaim' },
+            ],
+          },
+        },
+        'spec.limits[0].defaultRequest[cpu]: Invalid value: "1": default request value 1 is greater than max value 500m',
+        'spec.limits[0].default[cpu]: Invalid value: "500m": default value 1 is greater than max value 500m',
+        "spec.limits[1].default: Forbidden: may not be specified when `type` is 'Pod'",
+        'spec.limits[1].maxLimitRequestRatio[memory]: Invalid value: "500m": ratio 500m is less than 1',
+        'spec.limits[2].limits: Required value: either minimum or maximum storage value is required, but neither was provided',
+      ],
+      [
+        'v1',
+        'persistentvolumes',
+        {
+          spec: {
+            capacity: { storage: '0' },
+            accessModes: ['ReadWriteOnce'],
+            hostPath: { path: '/a/../b' },
+          },
+        },
+        'spec.capacity[storage]: Invalid value: "0": must be greater than zero',
+        'spec.hostPath.path: Invalid value: "/a/../b": must not contain \'..\'',
+      ],
+    ];
+  const kinds: Json = {
+    endpoints: 'Endpoints',
+    endpointslices: 'EndpointSlice',
+    networkpolicies: 'NetworkPolicy',
+    limitranges: 'LimitRange',
+    persistentvolumes: 'PersistentVolume',
+  };
+  for (const [apiVersion, plural, fields, ...causes] of cases) {
+    const place = plural === 'persistentvolumes' ? plural : `namespaces/default/${plural}`;
+    const prefix = apiVersion.includes('/') ? 'apis' : 'api';
+    const draft = { apiVersion, kind: kinds[plural], metadata: { name: 'x' }, ...fields };
+    const { status, body } = await api.post(`/${prefix}/${apiVersion}/${place}`, draft);
+    assert.equal(status, 422, plural);
+    const found = body.details.causes.map(({ field, message }: Json) => `${field}: ${message}`);
+    assert.deepEqual(found.toSorted(), causes.toSorted());
+  }
+});

@@ -1,4 +1,3 @@
-import { equalJson } from '../../api/equal.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { fieldError } from '../../api/field-error.ts';
 import {
@@ -9,8 +8,6 @@ import {
   CSI_DRIVER_COLUMNS,
   CSI_NODE_COLUMNS,
   DEVICE_TAINT_COLUMNS,
-  ENDPOINTS_COLUMNS,
-  ENDPOINT_SLICE_COLUMNS,
   FLOW_SCHEMA_COLUMNS,
   INGRESS_CLASS_COLUMNS,
   IP_ADDRESS_COLUMNS,
@@ -45,6 +42,7 @@ import type { KindTraits } from './definition.ts';
 import { builtinKinds } from './definition.ts';
 import { DEPLOYMENT } from './deployment.ts';
 import { POD_DISRUPTION_BUDGET } from './disruption-budget.ts';
+import { ENDPOINTS, ENDPOINT_SLICE } from './endpoints.ts';
 import { EVENT, EVENTS_EVENT } from './event.ts';
 import { isSet, objectIn, textIn } from './fields.ts';
 import { LEASE } from './lease.ts';
@@ -78,13 +76,7 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
     deprecationWarning: 'v1 ComponentStatus is deprecated in v1.19+',
   },
   configmaps: CONFIG_MAP,
-  endpoints: {
-    columns: ENDPOINTS_COLUMNS,
-    createOnUpdate: true,
-    defaults: { 'subsets[].ports[].protocol': 'TCP' },
-    deprecationWarning:
-      'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
-  },
+  endpoints: ENDPOINTS,
   events: EVENT,
   limitranges: LIMIT_RANGE,
   namespaces: NAMESPACE,
@@ -147,19 +139,7 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
 
   'coordination.k8s.io/leases': LEASE,
 
-  'discovery.k8s.io/endpointslices': {
-    columns: ENDPOINT_SLICE_COLUMNS,
-    tracksGeneration: true,
-    defaults: { 'ports[].name': '', 'ports[].protocol': 'TCP' },
-    immutable: ['addressType'],
-    hooks: {
-      // Labels count as substance, because they assign the slice to a Service.
-      prepareForUpdate: (slice, { metadata: { labels = {}, generation = 0 } }) => {
-        if (equalJson(slice.metadata.labels ?? {}, labels)) return;
-        slice.metadata.generation = generation + 1;
-      },
-    },
-  },
+  'discovery.k8s.io/endpointslices': ENDPOINT_SLICE,
 
   'events.k8s.io/events': EVENTS_EVENT,
 

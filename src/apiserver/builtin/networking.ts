@@ -1,7 +1,9 @@
+import { BlockList, isIPv4 } from 'node:net';
 import { nameProblems } from '../object-names.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
+import { hasFormat } from '../schema/formats.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { INGRESS_COLUMNS, NETWORK_POLICY_COLUMNS } from '../table/kind-columns.ts';
 import type { KindTraits } from './definition.ts';
@@ -82,6 +84,7 @@ function validateBackend(backend: JsonObject, path: string, findings: Findings):
 }
 
 const PROTOCOLS = ['TCP', 'UDP', 'SCTP'];
+const NOT_A_CIDR = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
 
 export const NETWORK_POLICY: KindTraits = {
   columns: NETWORK_POLICY_COLUMNS,
@@ -98,6 +101,31 @@ export const NETWORK_POLICY: KindTraits = {
   },
 };
 
+function validateBlock(block: JsonObject, path: string, findings: Findings): void {
+  findings.requireText(block, 'cidr', path);
+  const cidr = textIn(block, 'cidr');
+  if (cidr === '') return;
+  const isValid = hasFormat('cidr', cidr);
+  if (!isValid) findings.invalid(`${path}.cidr`, cidr, NOT_A_CIDR);
+  for (const [index, except] of listIn(block, 'except').map(String).entries()) {
+    const at = `${path}.except[${index}]`;
+    if (!hasFormat('cidr', except)) findings.invalid(at, except, NOT_A_CIDR);
+    else if (isValid && !isStrictSubset(except, cidr)) {
+      findings.invalid(at, except, 'must be a strict subset of `cidr`');
+    }
+  }
+}
+
+function isStrictSubset(inner: string, outer: string): boolean {
+  const [address = '', length] = inner.split('/');
+  const [network = '', prefix] = outer.split('/');
+  const family = isIPv4(network) ? 'ipv4' : 'ipv6';
+  if (isIPv4(address) !== isIPv4(network) || Number(length) <= Number(prefix)) return false;
+  const block = new BlockList();
+  block.addSubnet(network, Number(prefix), family);
+  return block.check(address, family);
+}
+
 function validateNetworkPolicy(policy: StoredObject): readonly FieldError[] {
   const findings = new Findings();
   const spec = objectIn(policy, 'spec') ?? {};
@@ -111,8 +139,13 @@ function validateNetworkPolicy(policy: StoredObject): readonly FieldError[] {
         validatePort(port, `${path}.ports[${at}]`, findings);
       }
       for (const [at, peer] of objectsIn(rule, peers).entries()) {
-        if (Object.keys(peer).length > 0) continue;
-        findings.required(`${path}.${peers}[${at}]`, 'must specify a peer');
+        const place = `${path}.${peers}[${at}]`;
+        if (Object.keys(peer).length === 0) findings.required(place, 'must specify a peer');
+        const block = objectIn(peer, 'ipBlock');
+        if (!block) continue;
+        validateBlock(block, `${place}.ipBlock`, findings);
+        if (!isSet(peer, 'podSelector') && !isSet(peer, 'namespaceSelector')) continue;
+        findings.forbidden(place, 'may not specify both ipBlock and another peer');
       }
     }
   }

@@ -157,6 +157,18 @@ function validateVolume(volume: StoredObject): readonly FieldError[] {
   if (Object.keys(capacity).join() !== 'storage') {
     findings.errors.push(fieldError.notSupported('spec.capacity', capacity, ['storage']));
   }
+  const storage = textIn(capacity, 'storage');
+  if (storage !== '' && compareQuantities(storage, '0') <= 0) {
+    findings.invalid('spec.capacity[storage]', storage, 'must be greater than zero');
+  }
+  const hostPath = objectIn(spec, 'hostPath');
+  if (hostPath) {
+    findings.requireText(hostPath, 'path', 'spec.hostPath');
+    const place = textIn(hostPath, 'path');
+    if (place.split('/').includes('..')) {
+      findings.invalid('spec.hostPath.path', place, "must not contain '..'");
+    }
+  }
   const policies = ['Delete', 'Recycle', 'Retain'];
   findings.requireOneOf(spec, 'persistentVolumeReclaimPolicy', policies, 'spec');
   const [, ...more] = Object.keys(spec).filter((field) => !NO_SOURCE.has(field));
