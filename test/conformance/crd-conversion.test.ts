@@ -71,6 +71,7 @@ function crd(clientConfig: Json): Json {
 function convert({ desiredAPIVersion, objects }: Json): Json {
   reviews.push(desiredAPIVersion);
   const failed = objects.find(({ metadata }: Json) => metadata.labels?.broken);
+  if (failed?.metadata.labels.broken === 'refused') return 422;
   if (failed) return { result: { status: 'Failed', message: 'cannot convert it' } };
   const convertedObjects = objects.map((object: Json) => {
     const { size = '0x0', width, height } = object.spec;
@@ -164,16 +165,19 @@ test('a watch shows objects in its version', async () => {
 });
 
 test('an object that the webhook does not convert is an error', async () => {
-  const broken = box('v1', 'broken', { size: '1x1' }, { broken: 'yes' });
-  await api.made(api.post(boxes('v1'), broken));
-  const { status, body } = await api.get(`${boxes('v2')}/broken`);
-  assert.equal(status, 500);
-  // A real server also names the key in etcd.
-  assert.match(
-    body.message,
-    /conversion webhook for conversion\.example\.com\/v1, Kind=Box failed: cannot convert it$/,
-  );
-  await api.made(api.delete(`${boxes('v1')}/broken`));
+  for (const [how, problem] of [
+    ['failed', 'cannot convert it'],
+    ['refused', 'the server rejected our request due to an error in our request'],
+  ] as const) {
+    const broken = box('v1', 'broken', { size: '1x1' }, { broken: how });
+    await api.made(api.post(boxes('v1'), broken));
+    const { status, body } = await api.get(`${boxes('v2')}/broken`);
+    assert.equal(status, 500);
+    // A real server also names the key in etcd.
+    const whole = `conversion webhook for conversion.example.com/v1, Kind=Box failed: ${problem}`;
+    assert.ok(body.message.endsWith(whole), body.message);
+    await api.made(api.delete(`${boxes('v1')}/broken`));
+  }
 });
 
 test('a new storage version is added to storedVersions, and stored objects stay readable', async () => {

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { createCertificateAuthority } from '../../src/util/x509.ts';
 import type { Json } from './api.ts';
 
-/** Answers the `request` of a review with its `response`, without the uid. */
+/** Answers the `request` of a review with its `response`, without the uid, or with a status code. */
 export type Answer = (request: Json) => Json;
 
 /** An HTTPS server with webhooks that a test defines. */
@@ -70,7 +70,12 @@ export class WebhookServer {
       return;
     }
     const { request, ...review }: Json = JSON.parse(text);
-    const response = { uid: request.uid, ...(await answer(request)) };
+    const answered = await answer(request);
+    if (typeof answered === 'number') {
+      outgoing.writeHead(answered).end();
+      return;
+    }
+    const response = { uid: request.uid, ...answered };
     outgoing.writeHead(200, { 'content-type': 'application/json' });
     outgoing.end(JSON.stringify({ ...review, response }));
   }
