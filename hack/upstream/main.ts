@@ -4,7 +4,7 @@
  *
  *   npm run upstream [-- OPTION…]
  *
- *   --suite NAME     controller-runtime or kubernetes; default: both
+ *   --suite NAME     controller-runtime, kubernetes or apiextensions; default: all
  *   --plane NAME     ours or real; for the other plane, the outcomes of its last complete run are used
  *   --focus REGEX    runs the tests with a matching name only
  *

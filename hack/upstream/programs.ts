@@ -1,5 +1,16 @@
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, cp, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import {
+  chmod,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import {
   download,
@@ -9,7 +20,6 @@ import {
   userCache,
   withLock,
 } from '../envtest/binaries.ts';
-import { CONTROLLER_RUNTIME } from './suites.ts';
 
 type Report = (line: string) => void;
 
@@ -52,18 +62,34 @@ export async function buildKubernetesTests(
   return programs;
 }
 
+/** A Go module with packages of tests. */
+export interface TestModule {
+  readonly module: string;
+  readonly version: string;
+  readonly packages: readonly string[];
+  /** Files of the module, and their replacements in `hack/upstream/apiextensions`. */
+  readonly replacements?: Readonly<Record<string, string>>;
+}
+
 /**
- * Builds the tests of packages of controller-runtime once. Returns the path of each program, which is in the
- * folder of its package, because the tests read files from there.
+ * Builds the tests of packages of a module once. Returns the path of each program, which is in the folder of its
+ * package, because the tests read files from there, and has the name that Go gives it.
  */
-export async function buildControllerRuntimeTests(
-  packages: readonly string[],
+export async function buildModuleTests(
+  { module, version, packages, replacements = {} }: TestModule,
   report: Report,
 ): Promise<ReadonlyMap<string, string>> {
-  const { module, version } = CONTROLLER_RUNTIME;
-  const folder = join(CACHE, `controller-runtime-${version}`);
+  const contents = new Map<string, string>();
+  const hash = createHash('sha256');
+  for (const [path, name] of Object.entries(replacements)) {
+    const content = await readFile(join(import.meta.dirname, 'apiextensions', name), 'utf8');
+    contents.set(path, content);
+    hash.update(content);
+  }
+  const variant = contents.size > 0 ? `-${hash.digest('hex').slice(0, 8)}` : '';
+  const folder = join(CACHE, `${basename(module)}-${version}${variant}`);
   const programs = new Map(
-    packages.map((name) => [name, join(folder, 'source', name, 'upstream.test')]),
+    packages.map((name) => [name, join(folder, 'source', name, `${basename(name)}.test`)]),
   );
   await once(folder, [...programs.values()], report, async () => {
     const go = await findGo();
@@ -73,6 +99,10 @@ export async function buildControllerRuntimeTests(
       const original = await download(go, module, version, folder);
       await cp(original.source, copy, { recursive: true });
       await makeWritable(copy);
+      for (const [path, content] of contents) {
+        await rm(join(copy, path));
+        await writeFile(join(copy, path), content);
+      }
       await rename(copy, source);
     }
     for (const [name, program] of programs) {

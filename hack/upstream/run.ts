@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { findOrBuild } from '../envtest/binaries.ts';
 import type { Plane, PlaneName } from './plane.ts';
-import { buildControllerRuntimeTests, buildKubernetesTests } from './programs.ts';
-import { CONTROLLER_RUNTIME, KUBERNETES } from './suites.ts';
+import { buildKubernetesTests, buildModuleTests } from './programs.ts';
+import { APIEXTENSIONS, CONTROLLER_RUNTIME, KUBERNETES } from './suites.ts';
 import type { SuiteName } from './suites.ts';
 
 /** The outcome of a test. */
@@ -34,15 +34,21 @@ const PROCESSES = 6;
 
 /** Names of the programs that run the tests of a suite. Each gets a plane of its own. */
 export function programsOf(suite: SuiteName): readonly string[] {
-  return suite === 'controller-runtime' ? CONTROLLER_RUNTIME.packages : ['e2e'];
+  const packages = {
+    'controller-runtime': CONTROLLER_RUNTIME.packages,
+    apiextensions: APIEXTENSIONS.packages,
+    kubernetes: ['e2e'],
+  };
+  return packages[suite];
 }
 
 /**
  * Whether the controllers of a cluster run. The tests of controller-runtime assume that none does. Those of its
- * client pass nevertheless with ours, which must not change objects too early.
+ * client and of apiextensions pass nevertheless with ours, which must not change objects too early.
  */
 export function needsCluster(suite: SuiteName, program: string, plane: PlaneName): boolean {
-  return suite === 'kubernetes' || (plane === 'ours' && program === 'pkg/client');
+  const worksWithOurs = program === 'pkg/client' || suite === 'apiextensions';
+  return suite === 'kubernetes' || (plane === 'ours' && worksWithOurs);
 }
 
 export async function runProgram(
@@ -52,6 +58,10 @@ export async function runProgram(
   options: RunOptions,
 ): Promise<readonly TestResult[]> {
   const file = join(plane.folder, 'report.json');
+  if (suite === 'apiextensions') {
+    await runIntegration(program, plane, file, options);
+    return readVerbose(await readFile(file, 'utf8'), suite, basename(program));
+  }
   if (suite === 'controller-runtime') {
     await runPackage(program, plane, file, options);
     return readReport(file, suite, () => program);
@@ -66,12 +76,24 @@ async function runPackage(
   file: string,
   { focus, report }: RunOptions,
 ): Promise<void> {
-  const programs = await buildControllerRuntimeTests(CONTROLLER_RUNTIME.packages, report);
+  const programs = await buildModuleTests(CONTROLLER_RUNTIME, report);
   const program = programs.get(name) ?? '';
   const args = [`--ginkgo.json-report=${file}`, '--ginkgo.timeout=15m'];
   if (focus !== undefined) args.push(`--ginkgo.focus=${focus}`);
   const env = { USE_EXISTING_CLUSTER: 'true', KUBECONFIG: plane.kubeconfig };
   await execute(program, args, dirname(program), env);
+}
+
+async function runIntegration(
+  name: string,
+  plane: Plane,
+  file: string,
+  { focus = '.', report }: RunOptions,
+): Promise<void> {
+  const program = (await buildModuleTests(APIEXTENSIONS, report)).get(name) ?? '';
+  const args = ['-test.v', '-test.timeout=20m', `-test.run=${focus}`];
+  args.push(`-test.skip=${APIEXTENSIONS.skip}`);
+  await execute(program, args, dirname(program), { KUBECONFIG: plane.kubeconfig }, file);
 }
 
 async function runEndToEnd(
@@ -98,14 +120,21 @@ async function runEndToEnd(
   await execute(ginkgo, args, plane.folder);
 }
 
-/** Runs a test program to its end. The exit code is ignored, because the report has the outcome of each test. */
+/**
+ * Runs a test program to its end. The exit code is ignored, because the report has the outcome of each test.
+ *
+ * @param log file for its stdout
+ */
 async function execute(
   program: string,
   args: readonly string[],
   cwd: string,
   env: Readonly<Record<string, string>> = {},
+  log: string = '/dev/null',
 ): Promise<void> {
-  const child = spawn(program, args, { cwd, env: { ...process.env, ...env }, stdio: 'ignore' });
+  await using output = await open(log, 'w');
+  const stdio = ['ignore', output.fd, 'ignore'] as const;
+  const child = spawn(program, args, { cwd, env: { ...process.env, ...env }, stdio: [...stdio] });
   const stop = () => child.kill('SIGINT');
   process.once('exit', stop);
   await once(child, 'close');
@@ -146,6 +175,30 @@ async function readReport(
         ? result
         : Object.assign(result, { failure: summary(Failure?.Message ?? '') || State });
     });
+}
+
+/** Returns the tests in the output of `go test -v`. A test that did not end has failed. */
+function readVerbose(output: string, suite: SuiteName, group: string): readonly TestResult[] {
+  const states = new Map<string, string>();
+  const messages = new Map<string, string>();
+  let current = '';
+  for (const line of output.split('\n')) {
+    const [, action, name = ''] = /^ *(?:===|---) (\w+):? +(\S+)/.exec(line) ?? [];
+    if (action === undefined) {
+      if (/^ +\S+\.go:\d+: /.test(line)) messages.set(current, line);
+    } else if (['PASS', 'FAIL', 'SKIP'].includes(action)) states.set(name, action);
+    else {
+      current = name;
+      if (action === 'RUN') states.set(name, 'unfinished');
+    }
+  }
+  return [...states]
+    .filter(([, state]) => state !== 'SKIP')
+    .map(([name, state]) =>
+      state === 'PASS'
+        ? { suite, group, name }
+        : { suite, group, name, failure: summary(messages.get(name) ?? '') || state },
+    );
 }
 
 /** Returns the start of a failure in one line, without the types and addresses of Go values. */

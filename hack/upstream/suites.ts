@@ -85,5 +85,22 @@ function group(name: string, ...alternatives: readonly string[]): string {
   return String.raw`\[sig-${name}\].*(${alternatives.join('|')})`;
 }
 
-export const SUITES = ['controller-runtime', 'kubernetes'] as const;
+/**
+ * The integration tests of CustomResourceDefinitions. Upstream starts a server for each test; the files that
+ * replace its fixture return the server that runs.
+ */
+export const APIEXTENSIONS = {
+  module: 'k8s.io/apiextensions-apiserver',
+  version: kubernetesVersion().replace(/^1/, '0'),
+  packages: ['test/integration', 'test/integration/conversion'],
+  /** Files of the module, and their replacements in `hack/upstream/apiextensions`. */
+  replacements: {
+    'test/integration/fixtures/server.go': 'server.go',
+    'test/integration/storage/objectreader.go': 'objectreader.go',
+  },
+  /** Tests that read or write etcd. Those that need servers with flags fail on both planes. */
+  skip: 'EtcdStorage|MetaInStorage|PruningFromStorage|CBORStorage|EtcdBypass|NonStructural.*(Update|Migrated)',
+} as const;
+
+export const SUITES = ['controller-runtime', 'kubernetes', 'apiextensions'] as const;
 export type SuiteName = (typeof SUITES)[number];
