@@ -3,6 +3,7 @@ import type { HttpRequest } from '../util/http.ts';
 import { isRecord } from '../util/values.ts';
 import { listIn, objectsIn, textIn } from './builtin/fields.ts';
 import { actionOf } from './access.ts';
+import type { Impersonation } from './impersonation.ts';
 import type { Action } from './policy-rule.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { JsonObject } from './schema/json-value.ts';
@@ -109,8 +110,10 @@ export class AuditExchange {
     this.#emit('RequestReceived', {});
   }
 
-  impersonated(user: User): void {
+  impersonated({ user, constraint }: Impersonation): void {
     this.#event['impersonatedUser'] = userInfo(user);
+    if (constraint === undefined) return;
+    this.#event['authenticationMetadata'] = { impersonationConstraint: constraint };
   }
 
   authorized(isAllowed: boolean, reason: string): void {

@@ -6,7 +6,9 @@ import { healthMetrics, healthResponse } from './health.ts';
 import { parseDuration } from './schema/cel/time.ts';
 import type { User } from './user.ts';
 import { actionOf } from './access.ts';
+import type { Impersonation, ImpersonationMode } from './impersonation.ts';
 import { authorizeImpersonation, impersonatedUser } from './impersonation.ts';
+import type { Action } from './policy-rule.ts';
 import { DEFAULT_AUDIENCES } from './service-account-tokens.ts';
 import { ADMIN, ANONYMOUS } from './user.ts';
 import type { Notes } from './admission/attributes.ts';
@@ -82,6 +84,7 @@ export class RequestHandler {
   readonly #deps: RequestHandlerDeps;
   readonly #healthCounts = new Map<string, number>();
   readonly #openApi: OpenApiDocuments;
+  readonly #lastModes = new Map<string, ImpersonationMode>();
 
   constructor(deps: RequestHandlerDeps) {
     this.#deps = deps;
@@ -170,10 +173,11 @@ export class RequestHandler {
     const sender = this.#sender(request, authenticate);
     record.user = sender;
     audit?.received(sender);
-    const user = this.#impersonate(request, sender);
-    record.user = user;
-    if (user !== sender) audit?.impersonated(user);
     const action = actionOf(request, record.info);
+    const impersonation = this.#impersonate(request, sender, action);
+    const { user } = impersonation ?? { user: sender };
+    record.user = user;
+    if (impersonation) audit?.impersonated(impersonation);
     this.#deps.observed.add(user, action);
     const { allowed, reason } = access.decide(user, action);
     audit?.authorized(allowed, reason);
@@ -203,13 +207,14 @@ export class RequestHandler {
   }
 
   /**
-   * Returns the user that the sender impersonates, or the sender.
+   * Returns the user that the sender impersonates, if any.
    *
    * @throws {StatusError} 400 if the headers name no user, 403 if the sender may not do so
    */
-  #impersonate(request: HttpRequest, sender: User): User {
+  #impersonate(request: HttpRequest, sender: User, action: Action): Impersonation | undefined {
     const wanted = impersonatedUser(request);
-    return wanted ? authorizeImpersonation(this.#deps.backend.access, sender, wanted) : sender;
+    const { access } = this.#deps.backend;
+    return wanted && authorizeImpersonation(access, this.#lastModes, sender, wanted, action);
   }
 
   /** Answers paths of the server itself. */

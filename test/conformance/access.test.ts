@@ -3,6 +3,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import type { Json, Reply } from './api.ts';
 import { Api, assertRejected } from './api.ts';
 import type { KeyAndRequest } from '../support/certificate-request.ts';
+import { createCertificateAuthority } from '../../src/util/x509.ts';
 import { certificateRequest } from '../support/certificate-request.ts';
 import { configMap, configMaps, deployment, deployments } from './objects.ts';
 
@@ -347,6 +348,54 @@ describe('access', () => {
     assert.equal((await write('POST', bindings(), other)).status, 403);
   });
 
+  test('a user may impersonate others for some verbs only', async () => {
+    const accounts = `/api/v1/namespaces/${home}/serviceaccounts`;
+    await api.made(api.post(accounts, { metadata: { name: 'actor' } }));
+    const made = await api.made(api.post(`${accounts}/actor/token`, {}));
+    const actor = { authorization: `Bearer ${made.status.token}` };
+    user = `system:serviceaccount:${home}:actor`;
+    const jane = `jane-${home}`;
+    const refused = (verb: string, why = '') => ({
+      code: 403,
+      reason: 'Forbidden',
+      message: `configmaps is forbidden: User "${user}" cannot ${verb} resource "configmaps" in API group "" in the namespace "${home}"${why}`,
+    });
+    const list = (...groups: string[]) =>
+      ask('GET', configMaps(home), { ...actor, ...as(jane, ...groups) });
+    assertRejected(await list(), refused('impersonate-on:user-info:list'));
+    const authentication = { apiGroups: ['authentication.k8s.io'] };
+    await grant(
+      {
+        ...authentication,
+        verbs: ['impersonate:user-info'],
+        resources: ['users'],
+        resourceNames: [jane],
+      },
+      { ...authentication, verbs: ['impersonate:user-info'], resources: ['groups'] },
+      { apiGroups: [''], verbs: ['impersonate-on:user-info:list'], resources: ['configmaps'] },
+    );
+    await api.made(api.post(roles(), role('reader', [READ])));
+    await api.made(api.post(bindings(), binding('reader', 'Role', 'reader', [person(jane)])));
+    await untilStatus(200, () => list());
+    assert.equal((await list('team-a')).status, 200);
+    assertRejected(await list('system:masters'), {
+      code: 403,
+      reason: 'Forbidden',
+      message:
+        /groups.authentication.k8s.io "system:masters" is forbidden: .*: impersonating the system:masters group is not allowed$/,
+    });
+    const headers = { ...actor, ...as(jane) };
+    assertRejected(
+      await write('POST', configMaps(home), configMap('a'), headers),
+      refused('impersonate-on:user-info:create'),
+    );
+    assertRejected(await ask('GET', configMaps(home), { ...actor, ...as('joe') }), {
+      code: 403,
+      reason: 'Forbidden',
+      message: `users.authentication.k8s.io "joe" is forbidden: User "${user}" cannot impersonate:user-info resource "users" in API group "authentication.k8s.io" at the cluster scope`,
+    });
+  });
+
   test('a request without a token is anonymous, and one with an unknown token is rejected', async () => {
     const anonymous = { authorization: '' };
     assertRejected(await ask('GET', '/api', anonymous), {
@@ -419,6 +468,45 @@ describe('CertificateSigningRequests', () => {
       denied(name, `user not permitted to sign requests with signerName ${signer}`),
     );
     await api.made(api.patch(`${CSRS}/${name}/approval`, body));
+  });
+
+  test('keep decisions, and only get certificates', async () => {
+    const name = `${home}-decided`;
+    const spec = { signerName: 'example.com/signer' };
+    await api.made(api.post(CSRS, csr(name, certificateRequest('jane'), spec)));
+    const decided = (...types: string[]) => ({
+      status: {
+        conditions: types.map((type) => ({ type, status: 'True', reason: 'a', message: '' })),
+      },
+    });
+    await api.made(api.patch(`${CSRS}/${name}/approval`, decided('Approved')));
+    const { pem } = certificateRequest('jane');
+    const certificate = (text: string) => ({
+      status: { certificate: Buffer.from(text).toString('base64') },
+    });
+    const message = async (subresource: string, body: Json) =>
+      (await api.patch(`${CSRS}/${name}/${subresource}`, body)).body.message;
+    const invalid = `CertificateSigningRequest.certificates.k8s.io "${name}" is invalid: status.`;
+    assert.deepEqual(
+      [
+        await message('approval', decided()),
+        await message('approval', decided('Approved', 'Denied')),
+        await message('status', certificate('none')),
+        await message('status', certificate(pem)),
+      ],
+      [
+        `${invalid}conditions: Forbidden: updates may not remove a condition of type "Approved"`,
+        `${invalid}conditions: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive`,
+        `${invalid}certificate: Invalid value: "<certificate data>": must contain at least one CERTIFICATE PEM block`,
+        `${invalid}certificate: Invalid value: "<certificate data>": only CERTIFICATE PEM blocks are allowed, found "CERTIFICATE REQUEST"`,
+      ],
+    );
+    const { certificatePem } = await createCertificateAuthority({ commonName: 'signer' });
+    await api.made(api.patch(`${CSRS}/${name}/status`, certificate(certificatePem)));
+    assert.equal(
+      await message('status', { status: { certificate: null } }),
+      `${invalid}certificate: Forbidden: updates may not modify existing certificate content`,
+    );
   });
 
   test('for system:masters and without a valid signature are rejected', async () => {

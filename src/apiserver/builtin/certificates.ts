@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { timestamp } from '../../api/conditions.ts';
 import type { CertificateSigningRequest } from '../../util/certificate-request.ts';
 import { parseCertificateRequest } from '../../util/certificate-request.ts';
@@ -148,7 +149,10 @@ const USAGES = [
   'timestamping',
 ];
 
-function validate(request: StoredObject): readonly FieldError[] {
+function validate(
+  request: StoredObject,
+  previous: StoredObject | undefined,
+): readonly FieldError[] {
   const findings = new Findings();
   const spec = objectIn(request, 'spec') ?? {};
   if (isSet(spec, 'request')) validateRequest(pemOf(request), spec, findings);
@@ -164,6 +168,7 @@ function validate(request: StoredObject): readonly FieldError[] {
     const detail = 'may not specify a duration less than 600 seconds (10 minutes)';
     findings.invalid('spec.expirationSeconds', seconds, detail);
   }
+  validateStatus(request, previous, findings);
   return findings.errors;
 }
 
@@ -173,6 +178,64 @@ function validateRequest(pem: string, spec: JsonObject, findings: Findings): voi
     findings.invalid('spec.request', spec['request'], 'x509: the signature is not valid');
   } catch (error) {
     findings.invalid('spec.request', spec['request'], messageOf(error));
+  }
+}
+
+const FINAL = ['Approved', 'Denied', 'Failed'] as const;
+
+/** Conditions with a decision stay, and a certificate never changes. */
+function validateStatus(
+  request: StoredObject,
+  previous: StoredObject | undefined,
+  findings: Findings,
+): void {
+  const status = objectIn(request, 'status') ?? {};
+  const former = (previous && objectIn(previous, 'status')) ?? {};
+  const path = 'status.conditions';
+  const conditions = objectsIn(status, 'conditions');
+  const count = (of: JsonObject, type: string) =>
+    objectsIn(of, 'conditions').filter((condition) => condition['type'] === type).length;
+  const types = new Set<string>();
+  for (const [index, condition] of conditions.entries()) {
+    findings.requireUnique(condition, 'type', types, `${path}[${index}]`);
+    const isFinal = FINAL.some((type) => type === condition['type']);
+    if (isFinal) findings.requireOneOf(condition, 'status', ['True'], `${path}[${index}]`);
+  }
+  const isDecidedTwice = (of: JsonObject) => count(of, 'Approved') > 0 && count(of, 'Denied') > 0;
+  if (isDecidedTwice(status) && !isDecidedTwice(former)) {
+    const last = conditions.findLast((each) => DECISIONS.has(textIn(each, 'type')));
+    const detail = 'Approved and Denied conditions are mutually exclusive';
+    findings.invalid(path, last?.['type'], detail);
+  }
+  for (const type of FINAL) {
+    if (count(status, type) >= count(former, type)) continue;
+    findings.forbidden(path, `updates may not remove a condition of type "${type}"`);
+  }
+  const certificate = textIn(status, 'certificate');
+  const formerCertificate = textIn(former, 'certificate');
+  if (certificate === formerCertificate) return;
+  const pem = Buffer.from(certificate, 'base64').toString();
+  const problem = certificate === '' ? undefined : certificateProblem(pem);
+  const where = 'status.certificate';
+  if (problem !== undefined) findings.invalid(where, '<certificate data>', problem);
+  if (formerCertificate === '') return;
+  findings.forbidden(where, 'updates may not modify existing certificate content');
+}
+
+/** Returns why a text is not a list of certificates in PEM, if it is not. */
+function certificateProblem(text: string): string | undefined {
+  const blocks = [...text.matchAll(/-----BEGIN ([^-]+)-----([^]*?)-----END \1-----/g)];
+  for (const [, type = '', content = ''] of blocks) {
+    if (type !== 'CERTIFICATE') {
+      return `only CERTIFICATE PEM blocks are allowed, found ${goQuote(type)}`;
+    }
+    if (content.includes(':')) return 'no PEM block headers are permitted';
+  }
+  try {
+    const certificates = blocks.map(([block]) => new X509Certificate(block));
+    return certificates.length > 0 ? undefined : 'must contain at least one CERTIFICATE PEM block';
+  } catch (error) {
+    return `x509: malformed certificate: ${messageOf(error)}`;
   }
 }
 

@@ -34,6 +34,7 @@ test('an event has the user, the object and the status of a request', async () =
     requestURI: path,
     verb: 'get',
     userAgent: 'tester/1',
+    authenticationMetadata: { impersonationConstraint: 'impersonate:user-info' },
     objectRef: {
       resource: 'configmaps',
       namespace: 'default',

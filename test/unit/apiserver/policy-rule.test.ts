@@ -129,6 +129,21 @@ describe('a user who may impersonate', () => {
           rule('serviceaccounts', ['prometheus']),
         ],
       },
+      {
+        token: 'agent’s',
+        name: 'agent',
+        rules: [
+          {
+            ...rule('nodes', [], AUTHENTICATION_GROUP),
+            verbs: ['impersonate:arbitrary-node', 'impersonate:serviceaccount'],
+            resources: ['nodes', 'serviceaccounts'],
+          },
+          {
+            ...rule('*', [], '*'),
+            verbs: ['impersonate-on:arbitrary-node:create', 'impersonate-on:serviceaccount:create'],
+          },
+        ],
+      },
       { token: 'any’s', name: 'any', rules: [{ ...rule('users', []), verbs: ['*'] }] },
     ],
   });
@@ -185,10 +200,11 @@ describe('a user who may impersonate', () => {
 
   test('does not get groups by the permission to impersonate users', async () => {
     const masters = { 'impersonate-user': 'jane', 'impersonate-group': 'system:masters' };
-    assert.match(await whoami('any’s', masters), /^403 groups "system:masters" is forbidden/);
     assert.deepEqual((await whoami('any’s', { 'impersonate-user': 'jane' })).groups, [
       'system:authenticated',
     ]);
+    // The refusal of the mode that permitted the last request.
+    assert.match(await whoami('any’s', masters), /^403 groups "system:masters" is forbidden/);
   });
 
   test('needs the permission for a service account, not for a user of its name', async () => {
@@ -207,5 +223,24 @@ describe('a user who may impersonate', () => {
       await whoami('actor’s', account('default:Prometheus')),
       refused('users', 'system:serviceaccount:default:Prometheus'),
     );
+  });
+
+  test('may do so for nodes and service accounts by the verbs of their kinds', async () => {
+    const node = { 'impersonate-user': 'system:node:n1' };
+    assert.deepEqual(await whoami('agent’s', node), {
+      username: 'system:node:n1',
+      groups: ['system:nodes', 'system:authenticated'],
+    });
+    const withGroup = { ...node, 'impersonate-group': 'system:nodes' };
+    assert.match(
+      await whoami('agent’s', withGroup),
+      /^403 users "system:node:n1" .* impersonate r/,
+    );
+    assert.match(
+      await whoami('agent’s', { 'impersonate-user': 'jane' }),
+      /^403 selfsubjectreviews.* impersonate-on:user-info:create /,
+    );
+    const account = { 'impersonate-user': 'system:serviceaccount:default:a' };
+    assert.equal((await whoami('agent’s', account)).username, account['impersonate-user']);
   });
 });
