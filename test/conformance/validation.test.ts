@@ -325,6 +325,16 @@ test('handlers of probes and hooks are validated', async () => {
   assert.equal(message, 'Invalid value: "far-too-long-a-name": must be no more than 15 characters');
 });
 
+test('headers and sysctls without a value have an empty one', async () => {
+  const valueless = pod('valueless');
+  valueless.spec.securityContext = { sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start' }] };
+  const httpGet = { port: 80, httpHeaders: [{ name: 'Accept' }] };
+  valueless.spec.containers[0].readinessProbe = { httpGet };
+  const { spec } = await api.made(api.post(`${pods('default')}?dryRun=All`, valueless));
+  const [header] = spec.containers[0].readinessProbe.httpGet.httpHeaders;
+  assert.deepEqual([header.value, spec.securityContext.sysctls[0].value], ['', '']);
+});
+
 test('an object with a malformed quantity cannot be decoded', async () => {
   const limited = pod('limited');
   limited.spec.containers[0].resources = { limits: { cpu: 'lots' } };

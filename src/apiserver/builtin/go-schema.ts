@@ -97,8 +97,9 @@ function copy(
   return Object.assign(node, schema, { properties: Object.fromEntries(fields) });
 }
 
+/** Schemas also require the values of headers and sysctls, which can be empty. */
 function isRequired({ required = [] }: JsonSchema, name: string): boolean {
-  return required.includes(name);
+  return required.includes(name) && name !== 'value';
 }
 
 /** Undefined for types with their own JSON, such as a time, and for bytes, whose zero value is null. */
