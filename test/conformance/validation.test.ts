@@ -147,6 +147,18 @@ test('an embedded resource has a kind, and metadata with known fields only', asy
   assert.equal(status, 422);
   assert.match(body.message, /spec\.embedded\.kind: Invalid value: "%": may have mixed case/);
   assert.match(body.message, /spec\.embedded\.metadata\.name: Invalid value: "\.\.": /);
+  for (const [fields, problem] of [
+    [
+      { metadata: { name: 1 } },
+      'metadata: Invalid value: {"name":1}: json: cannot unmarshal number',
+    ],
+    [{ kind: 1 }, 'kind: Invalid value: 1: must be a string'],
+  ] as const) {
+    const message = `Widget in version "v1" cannot be handled as a Widget: spec.embedded.${problem}`;
+    const reply = await api.post(at, ofEmbedded('c', fields));
+    assert.equal(reply.status, 400);
+    assert.ok(reply.body.message.startsWith(message), reply.body.message);
+  }
   const text = JSON.stringify({ limit: 'MAX' }).replace('"MAX"', '9223372036854775807');
   const patched = await api.send('PATCH', `${at}/a`, `{"spec":{"embedded":${text}}}`, {
     'content-type': MERGE,

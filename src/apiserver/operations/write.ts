@@ -6,7 +6,7 @@ import type { Backend, Call } from '../call.ts';
 import { hookContext, isDryRun } from '../call.ts';
 import { withTrackedFields } from '../field-manager.ts';
 import { inVersion } from '../negotiation.ts';
-import { requireGoTypes } from '../object-decoder.ts';
+import { cannotBeHandled, refusePatch, requireGoTypes } from '../object-decoder.ts';
 import {
   hasFinalizers,
   validateKubeFinalizers,
@@ -23,7 +23,7 @@ import type {
 import { validateRules } from '../schema/cel/validate-rules.ts';
 import { applyDefaults } from '../schema/defaulting.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { fieldError } from '../../api/field-error.ts';
+import { fieldError, formatFieldError } from '../../api/field-error.ts';
 import { validateScaleValues } from '../schema/scale-values.ts';
 import { validateEmbedded } from '../schema/embedded-resources.ts';
 import { validateStructure, validateValues } from '../schema/validate.ts';
@@ -446,7 +446,10 @@ export function typesFirst<T>(
   run: () => MaybePromise<T>,
 ): MaybePromise<T> {
   const { custom, schema = {} } = call.definition;
-  if (custom) return run();
+  if (custom) {
+    requireEmbeddedTypes(call, object);
+    return run();
+  }
   // Values that the write drops are decoded too.
   const dropped = object['stringData'] === undefined ? ['status'] : ['status', 'data'];
   const values = Object.entries(object).filter(([field]) => dropped.includes(field));
@@ -463,6 +466,20 @@ export function typesFirst<T>(
   } catch (error) {
     return retyped(error);
   }
+}
+
+/**
+ * Upstream decodes the metadata of embedded resources to a Go type.
+ *
+ * @throws {StatusError} 400, or 422 of a patch
+ */
+function requireEmbeddedTypes({ definition, info }: Call, object: StoredObject): void {
+  const wrong = validateEmbedded(object, definition.schema ?? {}).find(
+    ({ detail }) => detail === 'must be a string' || detail.startsWith('json: '),
+  );
+  if (!wrong) return;
+  const why = formatFieldError(wrong);
+  throw info.verb === 'patch' ? refusePatch(object, why) : cannotBeHandled(definition, why);
 }
 
 function requireValid(
