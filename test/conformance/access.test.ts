@@ -496,7 +496,7 @@ describe('CertificateSigningRequests', () => {
       ],
       [
         `${invalid}conditions: Forbidden: updates may not remove a condition of type "Approved"`,
-        `${invalid}conditions: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive`,
+        `${invalid}conditions: Invalid value: "{conditions[{\\"type\\": \\"Approved\\"}], conditions[{\\"type\\": \\"Denied\\"}]}": must specify at most one of: \`conditions[{"type": "Approved"}]\`, \`conditions[{"type": "Denied"}]\``,
         `${invalid}certificate: Invalid value: "<certificate data>": must contain at least one CERTIFICATE PEM block`,
         `${invalid}certificate: Invalid value: "<certificate data>": only CERTIFICATE PEM blocks are allowed, found "CERTIFICATE REQUEST"`,
       ],

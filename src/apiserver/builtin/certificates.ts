@@ -203,9 +203,9 @@ function validateStatus(
   }
   const isDecidedTwice = (of: JsonObject) => count(of, 'Approved') > 0 && count(of, 'Denied') > 0;
   if (isDecidedTwice(status) && !isDecidedTwice(former)) {
-    const last = conditions.findLast((each) => DECISIONS.has(textIn(each, 'type')));
-    const detail = 'Approved and Denied conditions are mutually exclusive';
-    findings.invalid(path, last?.['type'], detail);
+    const [one = '', other = ''] = [...DECISIONS].map((type) => `conditions[{"type": "${type}"}]`);
+    const detail = `must specify at most one of: \`${one}\`, \`${other}\``;
+    findings.invalid(path, `{${one}, ${other}}`, detail);
   }
   for (const type of FINAL) {
     if (count(status, type) >= count(former, type)) continue;
