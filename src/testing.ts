@@ -18,6 +18,8 @@ export type { Failure, FaultOptions, RequestMatcher } from './apiserver/faults.t
 export type { ObservedRole } from './apiserver/observed-rbac.ts';
 export type { StoreSnapshot } from './apiserver/store-log.ts';
 export type { RequestLog, RequestRecord } from './apiserver/request-log.ts';
+export type { ExpressionWarning } from './apiserver/admission/type-check.ts';
+export type { PolicyTypeCheck } from './cluster/admission-policy-status.ts';
 export { Cluster } from './cluster/cluster.ts';
 export type { ClusterKubeletOptions, ClusterOptions } from './cluster/cluster.ts';
 export { checkConversion } from './property/check-conversion.ts';

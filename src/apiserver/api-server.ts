@@ -10,6 +10,8 @@ import { createCertificateAuthority, loadCertificateAuthority } from '../util/x5
 import type { ApiUser } from './access.ts';
 import { Access } from './access.ts';
 import { Admission } from './admission/admission.ts';
+import type { ExpressionWarning } from './admission/type-check.ts';
+import { typeWarnings } from './admission/type-check.ts';
 import type { WebhookFunction } from './admission/webhook-client.ts';
 import { WebhookClient } from './admission/webhook-client.ts';
 import { ADMIN, MASTERS } from './user.ts';
@@ -255,6 +257,7 @@ export class ApiServer {
   readonly #observed: ObservedRbac;
   readonly #storeLog: StoreLog | undefined;
   readonly #streams = new OpenStreams();
+  readonly #registry = new Registry();
   readonly #requestHandler: RequestHandler;
   readonly #clock: Clock;
   readonly #listeners = new Set<Listening>();
@@ -315,7 +318,7 @@ export class ApiServer {
         else createInitialObjects();
       },
     });
-    const registry = new Registry();
+    const registry = this.#registry;
     this.#webhooks = new WebhookClient({ store: this.#store, clock, functions: webhooks });
     const rbac = new Rbac(this.#store);
     const now = () => clock.now();
@@ -416,6 +419,14 @@ export class ApiServer {
   /** Returns the stored objects of a resource, without a request. */
   objects(group: string, plural: string): readonly StoredObject[] {
     return this.#store.collection({ group, plural }).list();
+  }
+
+  /**
+   * Checks the expressions of a ValidatingAdmissionPolicy with the types of the kinds that its rules name. Returns the warnings
+   * for its `status.typeChecking`.
+   */
+  checkPolicyTypes({ spec }: { readonly spec?: object }): readonly ExpressionWarning[] {
+    return typeWarnings({ ...spec }, this.#registry);
   }
 
   /** Number of open watches. */

@@ -133,7 +133,9 @@ export async function startEmbeddedCluster(
         log,
       });
       const authority = await server.authority();
-      const all = { rootCaPem: endpoint.caPem, authority, ...options };
+      const checkPolicyTypes: ClusterOptions['checkPolicyTypes'] = (policy) =>
+        server.checkPolicyTypes(policy);
+      const all = { rootCaPem: endpoint.caPem, authority, checkPolicyTypes, ...options };
       running = new Cluster({ client, clock: systemClock, log }, all);
       try {
         await running.run(signal);

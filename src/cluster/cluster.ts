@@ -4,6 +4,8 @@ import { Manager } from '../manager/manager.ts';
 import type { HttpHandler } from '../util/http.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { CertificateAuthority } from '../util/x509.ts';
+import type { PolicyTypeCheck } from './admission-policy-status.ts';
+import { admissionPolicyStatus } from './admission-policy-status.ts';
 import { certificateSigner } from './certificate-signer.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import { ResourceMonitors } from './resource-monitors.ts';
@@ -42,6 +44,7 @@ const CLUSTER_OPTIONS: OptionNames<ClusterOptions> = {
   events: true,
   rootCaPem: true,
   authority: true,
+  checkPolicyTypes: true,
 };
 
 const KUBELET_OPTIONS: OptionNames<ClusterKubeletOptions> = {
@@ -94,6 +97,7 @@ export const STORAGE_PROTECTION: readonly string[] = [
 
 const ROOT_CA_PUBLISHER = 'root-ca-certificate-publisher';
 const SIGNER = 'certificatesigningrequest-signing';
+const POLICY_STATUS = 'validatingadmissionpolicy-status';
 
 /** Names of the controllers of `Cluster`. */
 export const CLUSTER_CONTROLLERS: readonly string[] = [
@@ -101,6 +105,7 @@ export const CLUSTER_CONTROLLERS: readonly string[] = [
   ...CONTROLLERS.keys(),
   ROOT_CA_PUBLISHER,
   SIGNER,
+  POLICY_STATUS,
   'kubelet',
   'events',
 ];
@@ -134,6 +139,12 @@ export interface ClusterOptions {
    * @default none: nothing is signed
    */
   readonly authority?: CertificateAuthority;
+  /**
+   * Checks the types of the expressions of a ValidatingAdmissionPolicy, for its status:
+   * `(policy) => server.checkPolicyTypes(policy)`.
+   * @default none: the status is not written
+   */
+  readonly checkPolicyTypes?: PolicyTypeCheck;
 }
 
 /** Options of the simulated node and its kubelet. */
@@ -155,6 +166,7 @@ export class Cluster implements Runnable {
   constructor(deps: ControllerDeps, options: ClusterOptions = {}) {
     checkOptions(options, CLUSTER_OPTIONS, 'Cluster');
     const { controllers = ['*'], kubelet = {}, events = {}, rootCaPem, authority } = options;
+    const { checkPolicyTypes } = options;
     checkOptions(kubelet, KUBELET_OPTIONS, 'Cluster: kubelet');
     checkOptions(events, EVENT_OPTIONS, 'Cluster: events');
     const { selected, unknown } = selectNames(controllers, CLUSTER_CONTROLLERS);
@@ -196,6 +208,9 @@ export class Cluster implements Runnable {
     }
     if (authority && selected.includes(SIGNER)) {
       this.#manager.add('controllers', certificateSigner(clusterDeps, authority));
+    }
+    if (checkPolicyTypes && selected.includes(POLICY_STATUS)) {
+      this.#manager.add('controllers', admissionPolicyStatus(clusterDeps, checkPolicyTypes));
     }
     if (selected.includes('kubelet')) {
       const { nodeName = 'node-1' } = kubelet;

@@ -49,28 +49,36 @@ export class Budget {
   }
 }
 
+interface ObjectTypes {
+  readonly object?: CelType;
+  readonly params?: CelType;
+}
+
 /** The variables that expressions can use, with their types. */
 export class Environment {
   readonly #types: Map<string, CelType>;
   readonly #variableTypes = new Map<string, CelType>();
   readonly #variables = new Map<string, Expression>();
 
-  /** @param hasParams whether the policy has a `paramKind` */
-  constructor(hasParams: boolean) {
+  /**
+   * @param hasParams whether the policy has a `paramKind`
+   * @param types of the object and the params; any type by default
+   */
+  constructor(hasParams: boolean, { object = DYN, params = DYN }: ObjectTypes = {}) {
     this.#types = new Map([
-      ['object', DYN],
-      ['oldObject', DYN],
+      ['object', object],
+      ['oldObject', object],
       ['request', REQUEST],
       ['namespaceObject', NAMESPACE],
       ['authorizer', AUTHORIZER],
-      ...(hasParams ? [['params', DYN] as const] : []),
+      ...(hasParams ? [['params', params] as const] : []),
       ['variables', { kind: 'object', name: 'kubernetes.variables', fields: this.#variableTypes }],
     ]);
   }
 
   /** Returns the environment of a policy, with its variables. */
-  static of(spec: JsonObject): Environment {
-    const environment = new Environment(objectIn(spec, 'paramKind') !== undefined);
+  static of(spec: JsonObject, types?: ObjectTypes): Environment {
+    const environment = new Environment(objectIn(spec, 'paramKind') !== undefined, types);
     for (const variable of objectsIn(spec, 'variables')) {
       environment.declare(textIn(variable, 'name'), textIn(variable, 'expression'));
     }

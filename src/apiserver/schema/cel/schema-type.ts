@@ -37,7 +37,7 @@ function declareAt(
 ): Declared | undefined {
   requireDepth(depth);
   const { maxLength } = schema;
-  if (schema['x-kubernetes-int-or-string']) {
+  if (schema['x-kubernetes-int-or-string'] || schema.format === 'int-or-string') {
     const max = maxLength === undefined ? MAX_REQUEST - 2 : atLeastZero(maxLength) * 4;
     return { type: { kind: 'dyn', max }, minSize: 1 };
   }
