@@ -6,6 +6,8 @@ import { nameStatus } from './crd-names.ts';
 import type { Crd } from './custom-resource.ts';
 import { definitionsOf, schemaOf } from './custom-resource.ts';
 import { deleteObject } from './operations/delete.ts';
+import { linkedSchema } from './builtin/schemas.ts';
+import { trackUpdate } from './patch/track-update.ts';
 import { mutable } from './operations/successor.ts';
 import { removeObject } from './operations/write.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from './resource-definition.ts';
@@ -14,6 +16,7 @@ import { approvalCondition, checkCrd } from './schema/crd-validation.ts';
 import { prune } from './schema/pruning.ts';
 
 const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
+const SCHEMA = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition';
 const CRDS = { group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' } as const;
 
 /** A stored CRD. */
@@ -112,8 +115,16 @@ export class CrdLifecycle implements WriteObserver {
     ]);
     const status = { conditions, acceptedNames, storedVersions: [...storedVersions] };
     if (equalJson(status, crd.status)) return { crd, established };
-    const next: ApiObject = { ...mutable(crd), status };
-    return { crd: store.collection(CRDS).put(next) as StoredCrd, established };
+    const next = trackUpdate({
+      manager: 'kube-apiserver',
+      apiVersion: crd.apiVersion,
+      subresource: 'status',
+      schema: linkedSchema(SCHEMA),
+      now: clock.now(),
+      before: crd,
+      after: { ...mutable(crd), status },
+    });
+    return { crd: store.collection(CRDS).put(next as ApiObject) as StoredCrd, established };
   }
 
   #serve(crd: StoredCrd): void {

@@ -50,7 +50,7 @@ export function nameStatus(crd: Crd, others: readonly Crd[], now: number): NameS
   if (wanted.categories) next.categories = wanted.categories;
   else delete next.categories;
 
-  const current = crd.status?.conditions as Conditions;
+  const current = (crd.status?.conditions ?? undefined) as Conditions;
   const withNames = setCondition(
     current,
     problem

@@ -34,6 +34,15 @@ function widgetOf(group: string, name: string, metadata: object = {}) {
   return { ...widget(name, undefined, metadata), apiVersion: `${group}/v1` };
 }
 
+test('the response to the creation of a CRD has no conditions', async () => {
+  const { status } = await api.made(api.post(CRDS, widgetCrd('new.example.com')));
+  assert.deepEqual(status, {
+    conditions: null,
+    acceptedNames: { plural: '', kind: '' },
+    storedVersions: ['v1'],
+  });
+});
+
 test('a CRD becomes established and reports its accepted names', async () => {
   const group = 'established.example.com';
   await api.install(widgetCrd(group));
@@ -52,6 +61,11 @@ test('a CRD becomes established and reports its accepted names', async () => {
     },
   ]);
   const { body } = await api.get(`${CRDS}/widgets.${group}`);
+  const server = body.metadata.managedFields.at(-1);
+  assert.deepEqual(
+    [server.manager, server.subresource, Object.keys(server.fieldsV1['f:status'])],
+    ['kube-apiserver', 'status', ['f:acceptedNames', 'f:conditions']],
+  );
   assert.deepEqual(body.status.acceptedNames, {
     plural: 'widgets',
     singular: 'widget',

@@ -32,7 +32,7 @@ function prepareForCreate(definition: ApiObject): void {
   const versions = objectsIn(objectIn(definition, 'spec'), 'versions');
   const stored = versions.find(({ storage }) => storage === true);
   definition['status'] = {
-    conditions: [],
+    conditions: null,
     acceptedNames: { plural: '', kind: '' },
     storedVersions: stored ? [textIn(stored, 'name')] : [],
   };
