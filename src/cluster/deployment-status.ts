@@ -6,6 +6,8 @@ import { amountOf } from './rolling-update.ts';
 
 type Status = NonNullable<Deployment['status']>;
 type Condition = NonNullable<Status['conditions']>[number];
+
+const OWN_CONDITIONS: ReadonlySet<string> = new Set(['Available', 'Progressing', 'ReplicaFailure']);
 type ConditionDraft = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
 /** State of a rollout. */
@@ -50,10 +52,12 @@ export function deploymentStatus(
     progressing(deployment, current, { isComplete, isProgress }, nowMs),
   ];
   const conditions = drafts.map((draft) => dated(draft, previous?.conditions, isProgress, nowMs));
+  // As upstream, conditions of other controllers are kept.
+  const others = (previous?.conditions ?? []).filter(({ type }) => !OWN_CONDITIONS.has(type));
   return {
     observedGeneration: metadata.generation ?? 0,
     ...nonZero(numbers),
-    conditions: [...conditions, ...replicaFailure(owned, current)],
+    conditions: [...(others as Condition[]), ...conditions, ...replicaFailure(owned, current)],
   };
 }
 

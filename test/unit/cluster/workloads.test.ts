@@ -431,6 +431,20 @@ describe('A Deployment', () => {
     assert.deepEqual(await images(), ['nginx:2', 'nginx:2']);
   });
 
+  it('keeps the conditions of other controllers', async () => {
+    await create();
+    const body = { status: { conditions: [{ type: 'Synced', status: 'True' }] } };
+    await bench.client.patch(
+      DEPLOYMENTS,
+      AT,
+      { type: 'strategic', body },
+      { subresource: 'status' },
+    );
+    await settle();
+    assert.equal((await condition('Available'))?.status, 'True');
+    assert.equal((await condition('Synced'))?.status, 'True');
+  });
+
   it('scales but does not roll out while it is paused, and reports it', async () => {
     await create();
     await settle();
