@@ -35,6 +35,11 @@ export interface HttpsListenerOptions {
    * @default 1000
    */
   readonly discardMs?: number;
+  /**
+   * Maximum size of all bodies that are being received, in bytes. At the limit, the oldest is given up.
+   * @default 256 MiB
+   */
+  readonly maxReceivedBytes?: number;
 }
 
 export interface HttpsListener {
@@ -75,7 +80,8 @@ export async function listenHttps(
   options: HttpsListenerOptions,
 ): Promise<HttpsListener> {
   const { host, port, certificatePem, privateKeyPem, authorityPem } = options;
-  const { maxConnections = 1000, discardMs = 1000 } = options;
+  const { maxConnections = 1000, discardMs = 1000, maxReceivedBytes = 256 * 1024 ** 2 } = options;
+  const bodies = new IncompleteBodies(maxReceivedBytes);
   const server = createSecureServer({
     cert: certificatePem,
     key: privateKeyPem,
@@ -99,7 +105,7 @@ export async function listenHttps(
     exchanges.add(exchange);
   };
   const accept = (incoming: Incoming, outgoing: Outgoing, isExpecting: boolean) =>
-    track(serve(handler, incoming, outgoing, { isExpecting, discardMs }));
+    track(serve(handler, incoming, outgoing, { isExpecting, discardMs, bodies }));
   server.on('request', (incoming, outgoing) => accept(incoming, outgoing, false));
   server.on('checkContinue', (incoming, outgoing) => accept(incoming, outgoing, true));
   server.on('upgrade', (incoming: IncomingMessage, socket: Socket, head: Uint8Array) => {
@@ -109,7 +115,7 @@ export async function listenHttps(
       return;
     }
     connections.hold(socket);
-    track(serveUpgrade(handler, incoming, socket, head));
+    track(serveUpgrade(handler, incoming, socket, head, bodies));
   });
   server.listen(port, host);
   await once(server, 'listening');
@@ -129,6 +135,7 @@ interface ExchangeOptions {
   /** Whether the client waits for `100 Continue` before it sends the body. */
   readonly isExpecting: boolean;
   readonly discardMs: number;
+  readonly bodies: IncompleteBodies;
 }
 
 /** Handles one request and its response. Never rejects: an error breaks the connection. */
@@ -136,7 +143,7 @@ async function serve(
   handler: IncomingHandler,
   incoming: Incoming,
   outgoing: Outgoing,
-  { isExpecting, discardMs }: ExchangeOptions,
+  { isExpecting, discardMs, bodies }: ExchangeOptions,
 ): Promise<void> {
   const gone = new AbortController();
   outgoing.on('close', () => gone.abort(new Error('The client closed the connection')));
@@ -144,7 +151,7 @@ async function serve(
   const receiveBody = () => {
     if (isAwaited) outgoing.writeContinue();
     isAwaited = false;
-    return readBody(incoming);
+    return readBody(incoming, bodies);
   };
   try {
     const response = await answer(handler, incoming, receiveBody, gone.signal);
@@ -186,6 +193,7 @@ async function serveUpgrade(
   incoming: IncomingMessage,
   socket: Socket,
   head: Uint8Array,
+  bodies: IncompleteBodies,
 ): Promise<void> {
   const gone = new AbortController();
   const onClose = () => gone.abort(new Error('The client closed the connection'));
@@ -198,7 +206,7 @@ async function serveUpgrade(
   outgoing.assignSocket(socket);
   outgoing.once('finish', () => socket.destroySoon());
   try {
-    const response = await answer(handler, incoming, () => readBody(incoming), gone.signal);
+    const response = await answer(handler, incoming, () => readBody(incoming, bodies), gone.signal);
     const { body, messages: format } = response;
     if (!format) {
       await send(response, outgoing, gone.signal);
@@ -308,13 +316,42 @@ async function send(
   }
 }
 
+/** The bodies that are being received. Without a common limit, a client could fill the memory with their beginnings. */
+class IncompleteBodies {
+  readonly #limit: number;
+  /** Bytes received, the oldest body first. */
+  readonly #bytes = new Map<Incoming, number>();
+  #total = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Counts bytes of a body. Beyond the limit, the oldest bodies are given up, because those of normal clients are short. */
+  add(incoming: Incoming, bytes: number): void {
+    this.#bytes.set(incoming, (this.#bytes.get(incoming) ?? 0) + bytes);
+    this.#total += bytes;
+    for (const oldest of this.#bytes.keys()) {
+      if (this.#total <= this.#limit) return;
+      this.delete(oldest);
+      if ('stream' in oldest) oldest.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      else oldest.destroy();
+    }
+  }
+
+  delete(incoming: Incoming): void {
+    this.#total -= this.#bytes.get(incoming) ?? 0;
+    this.#bytes.delete(incoming);
+  }
+}
+
 /**
  * Receives a complete body.
  *
  * @throws {StatusError} 413 as soon as the body is known to be too large
  * @throws {ConnectionReset} if the client stops sending
  */
-async function readBody(incoming: Incoming): Promise<Uint8Array> {
+async function readBody(incoming: Incoming, bodies: IncompleteBodies): Promise<Uint8Array> {
   if (Number(incoming.headers['content-length']) > MAX_BODY_BYTES) throw bodyTooLarge();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -328,9 +365,12 @@ async function readBody(incoming: Incoming): Promise<Uint8Array> {
       bytes += chunk.byteLength;
       if (bytes > MAX_BODY_BYTES) break;
       chunks.push(chunk);
+      bodies.add(incoming, chunk.byteLength);
     }
   } catch (cause) {
     throw new ConnectionReset(messageOf(cause));
+  } finally {
+    bodies.delete(incoming);
   }
   if ('stream' in incoming) incoming.stream.setTimeout(0);
   if (bytes > MAX_BODY_BYTES) throw bodyTooLarge();

@@ -21,7 +21,7 @@ type Handler = (request: IncomingRequest) => Promise<HttpResponse>;
 async function listen(
   t: TestContext,
   handler: Handler,
-  options: Pick<HttpsListenerOptions, 'maxConnections' | 'discardMs'> = {},
+  options: Pick<HttpsListenerOptions, 'maxConnections' | 'discardMs' | 'maxReceivedBytes'> = {},
 ) {
   const authority = await createCertificateAuthority({ commonName: 'ca' });
   const { certificatePem, privateKeyPem } = await authority.issue({
@@ -293,6 +293,28 @@ test('a body that is too large is rejected before all of it has arrived', async 
   largest.end(Buffer.alloc(MAX_BODY_BYTES));
   assert.equal(await statusOf(largest), 200);
   assert.equal(await textOf(largest), `${MAX_BODY_BYTES} bytes`);
+});
+
+test('the oldest of many incomplete bodies are given up, over HTTP/2 and HTTP/1.1', async (t) => {
+  const { open, send } = await listen(t, answerStatus, { maxReceivedBytes: 100_000 });
+  const old = send({ method: 'PUT', path: '/200', headers: { 'transfer-encoding': 'chunked' } });
+  const closed = new Promise((resolve) => old.once('close', resolve));
+  old.write(Buffer.alloc(60_000));
+  const session = open();
+  const put = () =>
+    session.request({ ':method': 'PUT', ':path': '/200' }).on('error', () => undefined);
+  const first = put();
+  first.write(Buffer.alloc(60_000));
+  await closed;
+  const reset = new Promise((resolve) => first.resume().once('close', resolve));
+  const second = put();
+  second.end(Buffer.alloc(60_000));
+  assert.equal(await statusOf(second), 200);
+  assert.equal(await textOf(second), '60000 bytes');
+  await reset;
+  const third = put();
+  third.end(Buffer.alloc(90_000));
+  assert.equal(await statusOf(third), 200);
 });
 
 test('`Expect: 100-continue` is answered only if the handler reads the body', async (t) => {
