@@ -59,7 +59,7 @@ export interface CustomResourceOptions<Spec extends Schema, Status extends Schem
   /** Rules in CEL about the whole object. @default none */
   readonly rules?: readonly ValidationRule[];
   /**
-   * Columns of `kubectl get` after the name. If the status has conditions, the columns Ready and Age follow, unless
+   * Columns of `kubectl get` after the name. If the status has conditions, the columns Ready, Reason and Age follow, unless
    * they are here.
    * @default the age
    */
@@ -178,7 +178,19 @@ function versionOf(options: CustomResourceOptions<Schema, Schema>) {
 
 /** Columns of a kind with conditions, after its own. */
 const READINESS_COLUMNS: readonly PrinterColumn[] = [
-  { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+  {
+    name: 'Ready',
+    type: 'string',
+    description: 'Whether the object is in its desired state',
+    jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+  },
+  {
+    name: 'Reason',
+    type: 'string',
+    description: 'Reason of the condition Ready',
+    priority: 1,
+    jsonPath: '.status.conditions[?(@.type=="Ready")].reason',
+  },
   { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
 ];
 

@@ -289,6 +289,9 @@ export function object<F extends Fields>(
   );
 }
 
+const CONDITIONS =
+  'Ready is True if the object is in its desired state. Reconciling and Stalled are present only while they are True: the controller is working, or is blocked until a user changes something.';
+
 /**
  * Returns the schema of the status of a kind with conditions: `fields`, `observedGeneration` and `conditions`, which
  * `StatusWriter` and `objectController` write.
@@ -296,11 +299,20 @@ export function object<F extends Fields>(
 export function status(): Schema<ValueOfFields<ReadinessFields>>;
 export function status<F extends Fields>(fields: F): Schema<ValueOfFields<F & ReadinessFields>>;
 export function status(fields: Fields = {}): Schema {
-  return object({
-    ...fields,
-    observedGeneration: optional(integer({ description: 'Last synced generation.' })),
-    conditions: optional(conditions({ description: 'State of the object.' })),
-  });
+  return object(
+    {
+      ...fields,
+      observedGeneration: optional(
+        integer({
+          description: 'The metadata.generation that this status describes.',
+          format: 'int64',
+          minimum: 0,
+        }),
+      ),
+      conditions: optional(conditions({ description: CONDITIONS })),
+    },
+    { description: 'Observed state. Written only by the controller.' },
+  );
 }
 
 type ReadinessFields = {

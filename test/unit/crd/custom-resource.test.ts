@@ -77,7 +77,7 @@ test('the types of specs and objects are inferred from the schema', () => {
   s.enumeration(['On', 'Off'], { default: 'Maybe' });
 });
 
-test('a kind with conditions has the columns Ready and Age after its own', () => {
+test('a kind with conditions has the columns Ready, Reason and Age after its own', () => {
   const columnsOf = (columns?: PrinterColumn[]) => {
     const status = s.status({ phase: s.optional(s.string()) });
     const kind = customResource({
@@ -91,12 +91,13 @@ test('a kind with conditions has the columns Ready and Age after its own', () =>
     return version?.additionalPrinterColumns?.map(({ name, jsonPath }) => `${name} ${jsonPath}`);
   };
   const ready = 'Ready .status.conditions[?(@.type=="Ready")].status';
+  const reason = 'Reason .status.conditions[?(@.type=="Ready")].reason';
   const age = 'Age .metadata.creationTimestamp';
   const phase = { name: 'Phase', type: 'string', jsonPath: '.status.phase' } as const;
-  assert.deepEqual(columnsOf(), [ready, age]);
-  assert.deepEqual(columnsOf([phase]), ['Phase .status.phase', ready, age]);
+  assert.deepEqual(columnsOf(), [ready, reason, age]);
+  assert.deepEqual(columnsOf([phase]), ['Phase .status.phase', ready, reason, age]);
   const own = { ...phase, name: 'Ready' };
-  assert.deepEqual(columnsOf([own]), ['Ready .status.phase', age]);
+  assert.deepEqual(columnsOf([own]), ['Ready .status.phase', reason, age]);
 });
 
 test('a kind has the names, subresources and columns of its options', () => {

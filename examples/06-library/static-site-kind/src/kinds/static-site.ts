@@ -20,27 +20,11 @@ export const STATIC_SITES = s.customResource({
     },
     { description: 'Desired state.' },
   ),
-  status: s.object(
-    {
-      observedGeneration: s.optional(
-        s.integer({
-          description: 'The metadata.generation that this status describes.',
-          format: 'int64',
-          minimum: 0,
-        }),
-      ),
-      availableReplicas: s.optional(
-        s.integer({ description: 'Number of available replicas.', format: 'int32', minimum: 0 }),
-      ),
-      conditions: s.optional(
-        s.conditions({
-          description:
-            'Ready is True if all replicas are available. Reconciling and Stalled are present only while they are True: the controller is working, or is blocked until a user changes something.',
-        }),
-      ),
-    },
-    { description: 'Observed state. Written only by the controller.' },
-  ),
+  status: s.status({
+    availableReplicas: s.optional(
+      s.integer({ description: 'Number of available replicas.', format: 'int32', minimum: 0 }),
+    ),
+  }),
   scale: {
     specReplicasPath: '.spec.replicas',
     statusReplicasPath: '.status.availableReplicas',
@@ -64,20 +48,6 @@ export const STATIC_SITES = s.customResource({
       description: 'Number of available replicas',
       jsonPath: '.status.availableReplicas',
     },
-    {
-      name: 'Ready',
-      type: 'string',
-      description: 'Whether all desired replicas are available',
-      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
-    },
-    {
-      name: 'Reason',
-      type: 'string',
-      description: 'Reason of the condition Ready',
-      priority: 1,
-      jsonPath: '.status.conditions[?(@.type=="Ready")].reason',
-    },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
 });
 

@@ -23,13 +23,13 @@ export interface StaticSiteSpec {
 
 /** Observed state. Written only by the controller. */
 export interface StaticSiteStatus {
-  /** The metadata.generation that this status describes. */
-  observedGeneration?: number;
   /** Number of available replicas. */
   availableReplicas?: number;
+  /** The metadata.generation that this status describes. */
+  observedGeneration?: number;
   /**
-   * Ready is True if all replicas are available. Reconciling and Stalled are present only while
-   * they are True: the controller is working, or is blocked until a user changes something.
+   * Ready is True if the object is in its desired state. Reconciling and Stalled are present only
+   * while they are True: the controller is working, or is blocked until a user changes something.
    */
   conditions?: Condition[];
 }
