@@ -1,4 +1,4 @@
-import type { Deployment, Pod } from './builtin.ts';
+import type { Deployment, Job, JobCondition, Pod } from './builtin.ts';
 import type { DeepReadonly } from './object.ts';
 
 /** Reports whether the Pod is in a terminal phase. */
@@ -19,6 +19,26 @@ export function isReady(pod: DeepReadonly<Pod>): boolean {
 export function readySince(pod: DeepReadonly<Pod>): number | undefined {
   const ready = pod.status?.conditions?.find(({ type }) => type === 'Ready');
   return ready?.status === 'True' ? Date.parse(ready.lastTransitionTime ?? '') || 0 : undefined;
+}
+
+/**
+ * Returns the condition Complete or Failed of a Job that has finished, with the reason and the message; undefined while
+ * the Job runs, and without a Job.
+ */
+export function finishedCondition(
+  job: DeepReadonly<Pick<Job, 'status'>> | undefined,
+): DeepReadonly<JobCondition> | undefined {
+  const conditions = job?.status?.conditions;
+  return conditionOf(conditions, 'Complete', 'True') ?? conditionOf(conditions, 'Failed', 'True');
+}
+
+/** Returns the condition of a type, if it has a status. */
+export function conditionOf<T extends { readonly type: string; readonly status: string }>(
+  conditions: readonly T[] | undefined,
+  type: string,
+  status: string,
+): T | undefined {
+  return conditions?.find((condition) => condition.type === type && condition.status === status);
 }
 
 /** The rollout of a Deployment in numbers of replicas. */

@@ -1,10 +1,10 @@
 import type { Job, Pod } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
 import type { DeepReadonly } from '../api/object.ts';
+import { conditionOf } from '../api/workloads.ts';
 import { completedIndexes } from './job-index.ts';
 
 type Conditions = NonNullable<NonNullable<Job['status']>['conditions']>;
-type Condition = Conditions[number];
 
 /** Delay of a new Pod after a failure, as in kube-controller-manager: 10 s to 10 min. */
 const INITIAL_BACKOFF_MS = 10_000;
@@ -116,24 +116,6 @@ function finishedAt({ metadata, status }: DeepReadonly<Pod>): number {
   );
   const latest = times.reduce((last, ms) => Math.max(last, ms || 0), 0);
   return latest || Date.parse(metadata.deletionTimestamp ?? metadata.creationTimestamp);
-}
-
-/** Returns the condition Complete or Failed, if it is true. */
-export function finishedCondition({
-  status,
-}: DeepReadonly<Job>): DeepReadonly<Condition> | undefined {
-  return (
-    conditionOf(status?.conditions, 'Complete', 'True') ??
-    conditionOf(status?.conditions, 'Failed', 'True')
-  );
-}
-
-export function conditionOf<T extends { readonly type: string; readonly status: string }>(
-  conditions: readonly T[] | undefined,
-  type: string,
-  status: string,
-): T | undefined {
-  return conditions?.find((condition) => condition.type === type && condition.status === status);
 }
 
 /** Returns the conditions. A Job is complete or failed once all its Pods have ended and are counted. */

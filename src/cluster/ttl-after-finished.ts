@@ -1,8 +1,8 @@
 import { isApiError } from '../api/api-error.ts';
 import { JOBS } from '../api/builtin.ts';
+import { finishedCondition } from '../api/workloads.ts';
 import { Controller } from '../manager/controller.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
-import { finishedCondition } from './job-decision.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
 /** Deletes finished Jobs and their Pods after `spec.ttlSecondsAfterFinished`. */

@@ -12,6 +12,7 @@ import type { Outcome } from '../workqueue/outcome.ts';
 import type { RateLimiter } from '../workqueue/rate-limiter.ts';
 import type { SyncReport } from '../workqueue/sync-report.ts';
 import type { WorkQueue } from '../workqueue/work-queue.ts';
+import type { ServiceContext } from './call-service.ts';
 import type { KeySink, MapFunction } from './enqueue.ts';
 import type { HotLoop } from './hot-loop/written-object.ts';
 import type { FinishedCall } from './observed-client.ts';
@@ -21,7 +22,7 @@ import type { SyncHistory } from './sync-history.ts';
 import type { Sharding } from './key-ownership.ts';
 
 /** The arguments of one sync, besides the key. */
-export interface SyncContext {
+export interface SyncContext extends ServiceContext {
   /** Aborts when the sync exceeds its timeout or the program stops. Pass it to every call. */
   readonly signal: AbortSignal;
   /** Adds the controller and the key to every line. */
@@ -77,6 +78,11 @@ export interface ControllerDeps {
    * @default Math.random
    */
   readonly random?: (() => number) | undefined;
+  /**
+   * Sends the requests of `callService`.
+   * @default the global `fetch`
+   */
+  readonly fetch?: typeof fetch | undefined;
   /** @default none */
   readonly metrics?: ControllerMetrics | undefined;
   /**

@@ -387,14 +387,14 @@ export class Controller implements Runnable {
     }
     const recorder = this.#syncLog.start(key, context);
     const trace = this.#tracer?.start(key, context);
-    const { client: own, clock } = this.#deps;
+    const { client: own, clock, fetch } = this.#deps;
     const client = observedClient(trace ? trace.client(own) : own, clock, (call) => {
       this.#gate.called(key, call);
       recorder?.recordCall(call);
       this.#observer?.called(key, call);
     });
     try {
-      const sync = { signal, log, causes, client };
+      const sync = { signal, log, causes, client, clock, fetch };
       const outcome = await (trace
         ? trace.run(() => this.#handler(key, sync))
         : this.#handler(key, sync));

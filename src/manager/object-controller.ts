@@ -17,20 +17,34 @@ import type { ControllerOptions, SyncContext, WatchesOptions } from './controlle
 import { Finalizer } from './finalizer.ts';
 import type { Predicate } from './predicate.ts';
 import { StatusWriter } from './status-writer.ts';
-import type { ReadinessReport, StatusReport, StatusWithReadiness } from './status-writer.ts';
+import type {
+  OtherFields,
+  ReadinessReport,
+  StatusReport,
+  StatusWithReadiness,
+} from './status-writer.ts';
 
 /** An object whose status has the fields `conditions` and `observedGeneration`. */
 export type ObjectWithReadiness = KubernetesObject & { status?: StatusWithReadiness };
 
 /** The result of `reconcile`: the readiness of the object, with what else is reported about it. */
 export type Reconciled<T extends ObjectWithReadiness> = Readiness &
-  Pick<ReadinessReport<T>, 'status' | 'event' | 'error'> & {
+  Pick<ReadinessReport<T>, 'status' | 'conditions' | 'event' | 'error'> & {
     /**
      * The outcome of the sync, if there is no error.
      * @default done()
      */
     readonly outcome?: Outcome | undefined;
   };
+
+/** The context of `reconcile` and `cleanUp`. */
+export interface ReconcileContext<T extends ObjectWithReadiness> extends SyncContext {
+  /**
+   * Fields of the status that are written even if the function then throws: set one after a step that must not be
+   * forgotten. `status` of the result takes precedence.
+   */
+  readonly status: object & OtherFields<T>;
+}
 
 /** Options of `objectController`. */
 export interface ObjectControllerOptions<T extends ObjectWithReadiness>
@@ -46,7 +60,7 @@ export interface ObjectControllerOptions<T extends ObjectWithReadiness>
    */
   readonly reconcile: (
     object: DeepReadonly<T>,
-    context: SyncContext,
+    context: ReconcileContext<T>,
   ) => Promise<Reconciled<T> | Outcome>;
   /**
    * Name of the finalizer that objects have until `cleanUp` has removed everything, as in `example.com/bucket`.
@@ -59,7 +73,8 @@ export interface ObjectControllerOptions<T extends ObjectWithReadiness>
    * @default none; required by `finalizer`
    */
   readonly cleanUp?:
-    ((object: DeepReadonly<T>, context: SyncContext) => Promise<Outcome | undefined>) | undefined;
+    | ((object: DeepReadonly<T>, context: ReconcileContext<T>) => Promise<Outcome | undefined>)
+    | undefined;
   /**
    * Name of the writer in managedFields, and component of its events.
    * @default the name of the controller and `-controller`
@@ -115,45 +130,69 @@ export function objectController<T extends ObjectWithReadiness>(
   const finalizer =
     finalizerName === undefined ? undefined : new Finalizer(resource, finalizerName, fieldManager);
 
-  const report = async (
-    object: DeepReadonly<T>,
-    context: SyncContext,
-    { outcome = done(), status, event, error, ...readiness }: Reconciled<T>,
-  ): Promise<Outcome> => {
-    const report: ReadinessReport<T> = { object, readiness, status, event, error };
-    const write = (signal: AbortSignal) =>
-      // The constraint of T has the fields of the conditional type.
-      statuses.report({ ...context, signal }, report as StatusReport<T>);
+  const write = async (context: ReconcileContext<T>, report: StatusReport<T>): Promise<void> => {
     const { signal } = context;
     // The signal of a sync that took too long would end its report, too.
     await (signal.aborted
-      ? withinTimeout({ clock: kit.clock, timeoutMs: LATE_REPORT_MS }, write)
-      : write(signal));
+      ? withinTimeout({ clock: kit.clock, timeoutMs: LATE_REPORT_MS }, (limited) =>
+          statuses.report({ ...context, signal: limited }, report),
+        )
+      : statuses.report(context, report));
+  };
+
+  /** Reports the result of `run`. Without a report, writes the fields in `context.status`. */
+  const report = async <R extends Outcome | undefined>(
+    object: DeepReadonly<T>,
+    context: ReconcileContext<T>,
+    run: () => Promise<Reconciled<T> | R>,
+  ): Promise<R | Outcome> => {
+    const store = async () => {
+      if (Object.keys(context.status).length === 0) return;
+      const status: object = { ...object.status, ...context.status };
+      await write(context, { object, status });
+    };
+    let result: Reconciled<T> | R;
+    try {
+      result = await run();
+    } catch (thrown) {
+      const failure = failureOf(thrown, context.signal);
+      if (!failure) {
+        // A program that stops may have lost its lease.
+        if (!context.signal.aborted) await store();
+        throw thrown;
+      }
+      result = failure;
+    }
+    if (!isReport(result)) {
+      if (result) await store();
+      return result;
+    }
+    const { outcome = done(), status, conditions, event, error, ...readiness } = result;
+    const fields = { ...context.status, ...status };
+    const complete: ReadinessReport<T> = {
+      object,
+      readiness,
+      status: fields,
+      conditions,
+      event,
+      error,
+    };
+    // The constraint of T has the fields of the conditional type.
+    await write(context, complete as StatusReport<T>);
     return outcome;
   };
 
-  const apply = async (object: DeepReadonly<T>, context: SyncContext): Promise<Outcome> => {
-    const result = await reconcile(object, context).catch((error: unknown) =>
-      failureOf(error, context.signal),
-    );
-    return isOutcome(result) ? result : report(object, context, result);
-  };
-
-  const sync = async (object: DeepReadonly<T>, context: SyncContext): Promise<Outcome> => {
+  const sync = async (object: DeepReadonly<T>, given: SyncContext): Promise<Outcome> => {
+    const context: ReconcileContext<T> = { ...given, status: {} };
+    const apply = () => report(object, context, () => reconcile(object, context));
     if (finalizer) {
       return finalizer.sync(object, context, {
-        apply: () => apply(object, context),
-        cleanUp: async () => {
-          try {
-            return await cleanUp?.(object, context);
-          } catch (error) {
-            return report(object, context, failureOf(error, context.signal));
-          }
-        },
+        apply,
+        cleanUp: () => report(object, context, async () => cleanUp?.(object, context)),
       });
     }
     // The garbage collector deletes the owned objects.
-    return object.metadata.deletionTimestamp === undefined ? apply(object, context) : done();
+    return object.metadata.deletionTimestamp === undefined ? apply() : done();
   };
 
   return new Controller(kit, {
@@ -166,17 +205,19 @@ export function objectController<T extends ObjectWithReadiness>(
   }).for(informer, { predicates: [IGNORES_REPORTS, ...predicates] });
 }
 
-function isOutcome<T extends ObjectWithReadiness>(
-  result: Reconciled<T> | Outcome,
-): result is Outcome {
-  return result.kind !== 'ready' && result.kind !== 'reconciling' && result.kind !== 'stalled';
+function isReport<T extends ObjectWithReadiness>(
+  result: Reconciled<T> | Outcome | undefined,
+): result is Reconciled<T> {
+  const kind = result?.kind;
+  return kind === 'ready' || kind === 'reconciling' || kind === 'stalled';
 }
 
-/** @throws the error, if it is not reported */
+/** Returns the report of an error, or undefined if it is not reported. */
 function failureOf(thrown: unknown, signal: AbortSignal) {
   const error: unknown = signal.aborted ? signal.reason : thrown;
   const isLate = error instanceof TimeoutError;
-  if ((signal.aborted && !isLate) || (isApiError(error) && !REPORTED.has(error.kind))) throw thrown;
+  if (signal.aborted && !isLate) return undefined;
+  if (isApiError(error) && !REPORTED.has(error.kind)) return undefined;
   const message = messageOf(error);
   return {
     kind: error instanceof TerminalError ? ('stalled' as const) : ('reconciling' as const),

@@ -9,13 +9,14 @@ import type { OptionNames } from '../util/check-options.ts';
 import type { Logger } from '../util/logger.ts';
 import { done, postpone, requeueAfter, TerminalError } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
+import type { ServiceContext } from './call-service.ts';
 import { Controller } from './controller.ts';
 import type { ControllerDeps, ControllerOptions } from './controller-options.ts';
 import type { KeySink } from './enqueue.ts';
 import { predicates } from './predicate.ts';
 
 /** The arguments of a task or timer of one object, besides the object. */
-export interface ObjectTaskContext {
+export interface ObjectTaskContext extends ServiceContext {
   /**
    * Aborts when the object is deleted, starts to be deleted or is no longer selected, when this process loses its
    * lease or the shard of the object, and when the program stops. Pass it to every call.
@@ -109,8 +110,8 @@ export function objectTimer<T extends KubernetesObject>(
     context.signal.addEventListener('abort', abort, { once: true });
     running.set(key, { uid: object.metadata.uid, stop });
     try {
-      const { client, log } = context;
-      await run(object, { client, log, signal: stop.signal });
+      const { client, log, clock, fetch } = context;
+      await run(object, { client, log, clock, fetch, signal: stop.signal });
     } catch (error) {
       if (context.signal.aborted || !stop.signal.aborted) throw error;
       // The object is gone: there is nothing to retry.
@@ -247,8 +248,9 @@ class ObjectTasks<T extends KubernetesObject> {
 
   async #follow(key: ObjectKey, task: Task, object: DeepReadonly<T>, log: Logger): Promise<void> {
     const { signal } = task.stop;
+    const { client, clock, fetch } = this.#kit;
     try {
-      await this.#run(object, { signal, log, client: this.#kit.client });
+      await this.#run(object, { signal, log, client, clock, fetch });
       task.state = 'completed';
       log.v(2).info('Task ended', { stopped: signal.aborted });
     } catch (error) {

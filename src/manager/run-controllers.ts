@@ -41,6 +41,7 @@ const MANAGER_OPTIONS: OptionNames<ControllerManagerOptions> = {
   controllers: true,
   log: true,
   clock: true,
+  fetch: true,
   random: true,
   host: true,
   eventApiVersion: true,
@@ -76,6 +77,11 @@ export interface ControllerManagerOptions {
   readonly log?: Logger | undefined;
   /** @default systemClock */
   readonly clock?: Clock | undefined;
+  /**
+   * Sends the requests of `callService`. Pass that of a `FakeFetch` in tests.
+   * @default the global `fetch`
+   */
+  readonly fetch?: typeof fetch | undefined;
   /**
    * Random numbers in [0, 1), for jitter and IDs of syncs.
    * @default Math.random
@@ -232,6 +238,7 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
     metrics,
     history,
     tracing: options.tracing,
+    fetch: options.fetch,
     observe: singlePass?.observe,
     sharding: coordination?.sharding,
     resyncPeriodMs,

@@ -1,9 +1,10 @@
 import { ApiError, isApiError } from '../api/api-error.ts';
+import { setCondition } from '../api/conditions.ts';
 import type { Condition } from '../api/conditions.ts';
 import { equalJson } from '../api/equal.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import type { ObjectName } from '../api/object-key.ts';
-import { withReadiness } from '../api/readiness.ts';
+import { READINESS_CONDITIONS, withReadiness } from '../api/readiness.ts';
 import type { Readiness } from '../api/readiness.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
@@ -87,12 +88,22 @@ export interface ReadinessReport<T extends ObjectWithStatus> extends ReportOf<T>
    * Other fields to set; undefined removes a field. Fields that are not given are unchanged.
    * @default none
    */
-  readonly status?: OtherFields<NonNullable<T['status']>> | undefined;
+  readonly status?: Readonly<OtherFields<T>> | undefined;
+  /**
+   * Conditions of the kind besides those of the readiness. Conditions that are not given are unchanged.
+   * @default none
+   */
+  readonly conditions?: readonly OwnCondition[] | undefined;
 }
 
-type OtherFields<S> = {
-  readonly [K in Exclude<keyof S, keyof StatusWithReadiness>]?: S[K] | undefined;
+/** The fields of a status that a readiness does not set. */
+export type OtherFields<T extends ObjectWithStatus> = {
+  [K in Exclude<keyof NonNullable<T['status']>, keyof StatusWithReadiness>]?:
+    NonNullable<T['status']>[K] | undefined;
 };
+
+/** A condition without its generation and time, which the writer sets. */
+export type OwnCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
 /** The fields of a status that a readiness sets. */
 export interface StatusWithReadiness {
@@ -100,9 +111,10 @@ export interface StatusWithReadiness {
   readonly conditions?: readonly Condition[];
 }
 
-const REPORT: OptionNames<StatusReport<ObjectWithStatus>> = {
+const REPORT: OptionNames<ReadinessReport<ObjectWithStatus>> = {
   object: true,
   readiness: true,
+  conditions: true,
   status: true,
   event: true,
   error: true,
@@ -178,7 +190,7 @@ export class StatusWriter<T extends ObjectWithStatus> {
    * @throws {ApiError} `conflict` if the object was changed, replaced or deleted meanwhile
    */
   async report(context: StatusContext, report: StatusReport<T>): Promise<boolean> {
-    checkOptions(report, REPORT, 'report');
+    checkOptions<object>(report, REPORT, 'report');
     const { object, status, event, error } = this.#complete(report);
     const isNew = this.differs(object, status);
     const { uid, resourceVersion } = object.metadata;
@@ -198,11 +210,19 @@ export class StatusWriter<T extends ObjectWithStatus> {
 
   #complete(report: CompleteReport<T> | ReadinessReport<T>): CompleteReport<T> {
     if (!report.readiness) return report;
-    const { object, readiness, status, error, event } = report;
+    const { object, readiness, conditions: given = [], status, error, event } = report;
     const present: DeepReadonly<StatusWithReadiness> = object.status ?? {};
     const { generation: observedGeneration = 0 } = object.metadata;
     const now = this.#clock.now();
-    const conditions = withReadiness(present.conditions, readiness, observedGeneration, now);
+    const ofReadiness = given.find(({ type }) => READINESS_CONDITIONS.has(type));
+    if (ofReadiness) {
+      throw new TypeError(`conditions must not contain ${ofReadiness.type}: the readiness sets it`);
+    }
+    const own = given.reduce<readonly Condition[]>(
+      (all, condition) => setCondition(all, { ...condition, observedGeneration }, now),
+      present.conditions ?? [],
+    );
+    const conditions = withReadiness(own, readiness, observedGeneration, now);
     const { kind, reason, message } = readiness;
     const type = kind === 'stalled' || error ? 'Warning' : 'Normal';
     const isChange = this.#recorder && stateOf(present.conditions) !== stateOf(conditions);

@@ -80,11 +80,13 @@ export function requeueAfter(ms: number, reason?: string, options: RequeueOption
  * Ends a sync: the key is synced again at a time of the wall clock, or earlier if something changes. Use it
  * for schedules: a `Controller` notices within a second that the clock was set or the machine was suspended.
  *
- * @param atMs milliseconds since the epoch, as `CronSchedule.next` returns; a past time counts as now
+ * @param atMs milliseconds since the epoch, as `CronSchedule.next` returns; a past time counts as now, and undefined is
+ * `done()`: there is no next time
  * @param reason for people: why the key is requeued
  * @throws {RangeError} if `atMs` is not a finite number
  */
-export function requeueAt(atMs: number, reason?: string): Outcome {
+export function requeueAt(atMs: number | undefined, reason?: string): Outcome {
+  if (atMs === undefined) return DONE;
   if (!Number.isFinite(atMs)) {
     throw new RangeError(`requeueAt: atMs must be a finite number: got ${atMs}`);
   }
@@ -125,14 +127,25 @@ export class TerminalError extends Error {
   override readonly name = 'TerminalError';
 }
 
+interface SyncErrorOptions extends ErrorOptions {
+  readonly retryAfterMs?: number | undefined;
+}
+
+const SYNC_ERROR_OPTIONS: OptionNames<SyncErrorOptions> = { cause: true, retryAfterMs: true };
+
 /** Thrown by a sync handler to be retried with backoff, with the reason of the condition Ready: see `objectController`. */
 export class SyncError extends Error {
   override readonly name: string = 'SyncError';
   /** CamelCase and stable: `NotRegistered`. */
   readonly reason: string;
+  /** Minimum delay of the retry, in milliseconds: a longer backoff stays. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(reason: string, message: string, errorOptions?: ErrorOptions) {
-    super(message, errorOptions);
+  /** @param options a `cause`, and `retryAfterMs`, which is 0 by default */
+  constructor(reason: string, message: string, options: SyncErrorOptions = {}) {
+    checkOptions(options, SYNC_ERROR_OPTIONS, 'SyncError');
+    super(message, options);
     this.reason = reason;
+    this.retryAfterMs = options.retryAfterMs;
   }
 }

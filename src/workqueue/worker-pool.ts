@@ -11,7 +11,7 @@ import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
 import { AbruptStop } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { requeueDelayMs, TerminalError } from './outcome.ts';
+import { requeueDelayMs, SyncError, TerminalError } from './outcome.ts';
 import type { Outcome } from './outcome.ts';
 import { SLOW_KEY_BACKOFF } from './rate-limiter.ts';
 import { SyncErrorLog } from './sync-error-log.ts';
@@ -332,7 +332,8 @@ export class WorkerPool<K> implements Runnable {
       return { error, reason: 'dropped' };
     }
     const cause = `retry after an error: ${brief(error)}`;
-    const atLeastMs = this.#isSlow(error) ? backoffMs(SLOW_KEY_BACKOFF, attempt - 1) : 0;
+    const slowMs = this.#isSlow(error) ? backoffMs(SLOW_KEY_BACKOFF, attempt - 1) : 0;
+    const atLeastMs = Math.max(slowMs, (error instanceof SyncError && error.retryAfterMs) || 0);
     const requeueAfterMs = this.#queue.addRateLimited(key, { priority, cause, atLeastMs });
     if (requeueAfterMs === undefined) {
       this.#errors.log(

@@ -1,45 +1,34 @@
-import { Controller, controllerReference, done, ensureChild, labelValue } from 'crd-controller';
+import { keyOf, labelValue, objectController, OwnedObjects } from 'crd-controller';
 import { DEPLOYMENTS } from 'crd-controller/kinds';
-import type { ControllerKit } from 'crd-controller';
+import type { Controller, ControllerKit, DeepReadonly, OwnedDraft } from 'crd-controller';
+import type { Deployment } from 'crd-controller/kinds';
 import { FOOS } from 'crd-controller/controllers';
+import type { Foo } from 'crd-controller/controllers';
 
 export function fooController(kit: ControllerKit): Controller {
-  const foos = kit.informers.for(FOOS);
   const deployments = kit.informers.for(DEPLOYMENTS);
-  return new Controller(kit, {
+  const owned = new OwnedObjects(FOOS, 'foo-controller').add(deployments);
+  return objectController(kit, kit.informers.for(FOOS), {
     name: 'foo',
-    kind: 'Foo',
     concurrency: 4,
-    sync: async (key, context) => {
-      const foo = foos.lister.get(key);
-      if (!foo || foo.metadata.deletionTimestamp) return done();
-      const labels = { app: labelValue(foo.metadata.name) };
-      await ensureChild(context, {
-        resource: DEPLOYMENTS,
-        owner: foo,
-        cached: deployments.lister.get(key),
-        fieldManager: 'foo-controller',
-        desired: {
-          apiVersion: 'apps/v1',
-          kind: 'Deployment',
-          metadata: {
-            ...(foo.metadata.namespace && { namespace: foo.metadata.namespace }),
-            name: foo.metadata.name,
-            ownerReferences: [controllerReference(foo)],
-          },
-          spec: {
-            replicas: foo.spec.replicas,
-            selector: { matchLabels: labels },
-            template: {
-              metadata: { labels },
-              spec: { containers: [{ name: 'nginx', image: 'nginx' }] },
-            },
-          },
-        },
-      });
-      return done();
+    reconcile: async (foo, context) => {
+      await owned.ensure(context, foo, [deploymentFor(foo)]);
+      return { kind: 'ready', reason: 'Synced', message: 'Foo synced successfully' };
     },
-  })
-    .for(foos)
-    .owns(deployments, FOOS);
+  }).owns(deployments, FOOS, { orNamed: keyOf });
+}
+
+function deploymentFor({ metadata: { name }, spec }: DeepReadonly<Foo>): OwnedDraft<Deployment> {
+  const labels = { app: labelValue(name) };
+  const containers = [{ name: 'nginx', image: 'nginx' }];
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name },
+    spec: {
+      replicas: spec.replicas,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers } },
+    },
+  };
 }

@@ -1,55 +1,85 @@
-import { Controller, CronSchedule, done, HttpClient } from 'crd-controller';
-import { requeueAt, runControllers } from 'crd-controller';
-import { NAMESPACES } from 'crd-controller/kinds';
-import { ApiServer, FakeClock } from 'crd-controller/testing';
-import type { ControllerKit } from 'crd-controller';
+import { CronSchedule, deleteChild, finishedCondition, HttpClient } from 'crd-controller';
+import { objectController, OwnedObjects, requeueAt, runControllers } from 'crd-controller';
+import { CUSTOM_RESOURCE_DEFINITIONS, JOBS } from 'crd-controller/kinds';
+import * as s from 'crd-controller/schema';
+import { ApiServer, Cluster, FakeClock } from 'crd-controller/testing';
+import { silentLogger } from 'crd-controller';
+import type { Controller, ControllerKit } from 'crd-controller';
 
-const SCHEDULE = 'example.com/schedule';
-const LAST_RUN = 'example.com/last-run';
-const runs: string[] = [];
+const SNAPSHOTS = s.customResource({
+  group: 'example.com',
+  version: 'v1',
+  kind: 'Snapshot',
+  plural: 'snapshots',
+  spec: s.object({
+    schedule: s.string({ maxLength: 128 }),
+    timeZone: s.string(),
+    keep: s.integer(),
+  }),
+  status: s.status({ lastRun: s.optional(s.dateTime()) }),
+});
 
-/** Runs a command for each Namespace with a schedule. */
-function scheduler(kit: ControllerKit): Controller {
-  const namespaces = kit.informers.for(NAMESPACES);
-  return new Controller(kit, {
-    name: 'scheduler',
-    kind: 'Namespace',
-    sync: async (key, { client, signal }) => {
-      const namespace = namespaces.lister.get(key);
-      const { [SCHEDULE]: text, [LAST_RUN]: last } = namespace?.metadata.annotations ?? {};
-      if (!namespace || !text) return done();
-      const schedule = new CronSchedule(text, 'Europe/Berlin');
+/** Starts a Job at each scheduled time of a Snapshot, and deletes old Jobs. */
+function snapshotController(kit: ControllerKit): Controller {
+  const jobs = kit.informers.for(JOBS);
+  const owned = new OwnedObjects(SNAPSHOTS, 'snapshot-controller').add(jobs);
+  return objectController(kit, kit.informers.for(SNAPSHOTS), {
+    name: 'snapshot',
+    reconcile: async (snapshot, context) => {
+      const { metadata, spec, status } = snapshot;
+      const problem = CronSchedule.problemOf(spec.schedule, spec.timeZone);
+      if (problem) return { kind: 'stalled', reason: 'InvalidSchedule', message: problem };
+      const schedule = new CronSchedule(spec.schedule, spec.timeZone);
       const now = kit.clock.now();
-      const lastMs = Date.parse(last ?? namespace.metadata.creationTimestamp);
       // If several runs were missed, only the last one is made up for.
-      const dueMs = schedule.last(now, lastMs);
+      const dueMs = schedule.last(now, Date.parse(status?.lastRun ?? metadata.creationTimestamp));
       if (dueMs !== undefined) {
-        const due = new Date(dueMs).toISOString();
-        runs.push(due);
-        const body = { metadata: { annotations: { [LAST_RUN]: due } } };
-        await client.patch(NAMESPACES, namespace.metadata, { type: 'merge', body }, { signal });
+        const containers = [
+          { name: 'snapshot', image: 'acme/snapshot:1', command: ['sleep', '5'] },
+        ];
+        const job = {
+          apiVersion: 'batch/v1',
+          kind: 'Job',
+          // The time is in the name: a repeated sync does not create a second Job.
+          metadata: { name: `${metadata.name}-${dueMs / 60_000}` },
+          spec: { template: { spec: { restartPolicy: 'Never', containers } } },
+        };
+        await owned.ensure(context, snapshot, [job]);
+        context.status.lastRun = new Date(dueMs).toISOString();
       }
-      const nextMs = schedule.next(now);
-      return nextMs === undefined ? done() : requeueAt(nextMs, 'its schedule is due');
+
+      const ended = owned.of(jobs, snapshot).filter((job) => finishedCondition(job));
+      const byName = ended.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+      for (const old of byName.slice(0, -spec.keep)) await deleteChild(context, JOBS, old);
+      const last = finishedCondition(byName.at(-1));
+      const outcome = requeueAt(schedule.next(now), 'its schedule is due');
+      return last?.type === 'Failed'
+        ? { kind: 'reconciling', reason: 'RunFailed', message: last.message ?? '', outcome }
+        : { kind: 'ready', reason: 'Scheduled', message: 'Runs on schedule', outcome };
     },
-  }).for(namespaces);
+  }).owns(jobs, SNAPSHOTS);
 }
 
 const clock = new FakeClock(Date.UTC(2026, 0, 5, 5)); // A Monday.
 const handler = new ApiServer({ clock }).handler;
 const client = new HttpClient({ handler, server: 'https://test', clock });
+await client.create(CUSTOM_RESOURCE_DEFINITIONS, SNAPSHOTS.definition);
 const stop = new AbortController();
-const running = runControllers(
-  { client, clock, controllers: (kit) => [scheduler(kit)] },
-  stop.signal,
-);
-await client.create(NAMESPACES, {
-  apiVersion: 'v1',
-  kind: 'Namespace',
-  metadata: { name: 'team', annotations: { [SCHEDULE]: '30 7 * * mon-fri' } },
+const running = Promise.all([
+  new Cluster({ client, clock, log: silentLogger }).run(stop.signal),
+  runControllers({ client, clock, controllers: (kit) => [snapshotController(kit)] }, stop.signal),
+]);
+const AT = { namespace: 'default', name: 'nightly' };
+await client.create(SNAPSHOTS, {
+  apiVersion: 'example.com/v1',
+  kind: 'Snapshot',
+  metadata: AT,
+  spec: { schedule: '30 7 * * mon-fri', timeZone: 'Europe/Berlin', keep: 2 },
 });
-await clock.advance(26 * 3_600_000);
-console.log(runs.join()); // prints: 2026-01-05T06:30:00.000Z,2026-01-06T06:30:00.000Z
+await clock.advance(74 * 3_600_000);
+const { status } = await client.get(SNAPSHOTS, AT);
+console.log(status?.lastRun); // prints: 2026-01-08T06:30:00.000Z
+console.log((await client.list(JOBS)).items.length); // prints: 2
 stop.abort();
-await clock.advance(30_000);
+await clock.advance(60_000);
 await running;

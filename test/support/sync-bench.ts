@@ -130,7 +130,7 @@ export class SyncBench {
         return { attempted };
       };
     this.recorder = { normal: record('Normal'), warning: record('Warning') };
-    this.#context = { client, signal: this.stop.signal, log, causes: [] };
+    this.#context = { client, signal: this.stop.signal, log, causes: [], clock: this.clock };
   }
 
   /** Creates a bench whose server serves custom resources of `crds/`. */

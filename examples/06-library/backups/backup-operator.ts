@@ -1,5 +1,5 @@
-import { CronSchedule, deleteChild, done, isReady, mapByName } from 'crd-controller';
-import { objectController, objectKey, OwnedObjects, requeueAt } from 'crd-controller';
+import { CronSchedule, deleteChild, done, finishedCondition, isReady } from 'crd-controller';
+import { mapByName, objectController, objectKey, OwnedObjects, requeueAt } from 'crd-controller';
 import { CONFIG_MAPS, JOBS } from 'crd-controller/kinds';
 import type { Controller, ControllerKit, DeepReadonly } from 'crd-controller';
 import type { OwnedDraft, Readiness } from 'crd-controller';
@@ -33,26 +33,26 @@ export function backupController(kit: ControllerKit): Controller {
 
       // A run that is due while another one runs starts afterwards. Of several missed runs, the last one starts.
       const lastMs = Date.parse(status.lastScheduled ?? creationTimestamp);
-      const dueMs = runs.every(endOf) ? schedule?.last(now, lastMs) : undefined;
+      const dueMs = runs.every(finishedCondition) ? schedule?.last(now, lastMs) : undefined;
       const run = dueMs === undefined ? undefined : `${name}-${dueMs / 60_000}`;
       const data = { ...spec.settings };
       await owned.ensure(context, backup, [
         { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels: LABELS }, data },
         ...(run === undefined ? [] : [jobOf(run, run, spec.backupCommand, backup)]),
       ]);
-      for (const old of runs.filter(endOf).slice(0, -spec.keep)) {
+      for (const old of runs.filter(finishedCondition).slice(0, -spec.keep)) {
         await deleteChild(context, JOBS, old);
       }
 
-      const last = runs.findLast((job) => endOf(job) === 'Complete')?.metadata.name;
-      const nextMs = schedule?.next(now);
+      const last = runs.findLast((job) => finishedCondition(job)?.type === 'Complete')?.metadata
+        .name;
       return {
-        ...backupReadiness(problem, runs.findLast(endOf)),
+        ...backupReadiness(problem, runs.findLast(finishedCondition)),
         status: {
           ...(dueMs !== undefined && { lastScheduled: new Date(dueMs).toISOString() }),
           ...(last !== undefined && { lastSuccessful: last }),
         },
-        outcome: nextMs === undefined ? done() : requeueAt(nextMs, 'its schedule is due'),
+        outcome: requeueAt(schedule?.next(now), 'its schedule is due'),
       };
     },
   })
@@ -89,7 +89,7 @@ export function restoreController(kit: ControllerKit): Controller {
         await owned.ensure(context, restore, [draft]);
       }
       const run = status.run ?? spec.run ?? backup?.status?.lastSuccessful;
-      return { ...restoreReadiness(run, endOf(job)), status: { run } };
+      return { ...restoreReadiness(run, finishedCondition(job)?.type), status: { run } };
     },
   })
     .owns(jobs, RESTORES)
@@ -99,7 +99,8 @@ export function restoreController(kit: ControllerKit): Controller {
 function backupReadiness(problem?: string, lastEnded?: DeepReadonly<Job>): Readiness {
   if (problem) return { kind: 'stalled', reason: 'BadSchedule', message: problem };
   const message = lastEnded ? `The last run is ${lastEnded.metadata.name}` : 'No run has ended';
-  if (endOf(lastEnded) === 'Failed') return { kind: 'reconciling', reason: 'RunFailed', message };
+  if (finishedCondition(lastEnded)?.type === 'Failed')
+    return { kind: 'reconciling', reason: 'RunFailed', message };
   return { kind: 'ready', reason: 'Scheduled', message };
 }
 
@@ -123,10 +124,4 @@ function jobOf(
   const template = { spec: { restartPolicy: 'Never' as const, containers } };
   const spec = { backoffLimit: 0, template };
   return { apiVersion: 'batch/v1', kind: 'Job', metadata: { name, labels: LABELS }, spec };
-}
-
-/** Returns `Complete` or `Failed`; undefined while the Job runs, and without a Job. */
-function endOf(job?: DeepReadonly<Job>): string | undefined {
-  const ends = job?.status?.conditions?.filter(({ type }) => /^(Complete|Failed)$/.test(type));
-  return ends?.find((condition) => condition.status === 'True')?.type;
 }

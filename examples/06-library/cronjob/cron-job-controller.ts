@@ -1,5 +1,5 @@
-import { Controller, CronSchedule, done, isApiError, OwnedObjects } from 'crd-controller';
-import { requeueAt, StatusWriter } from 'crd-controller';
+import { Controller, CronSchedule, done, finishedCondition, isApiError } from 'crd-controller';
+import { OwnedObjects, requeueAt, StatusWriter } from 'crd-controller';
 import type { ControllerKit, DeepReadonly, OwnedDraft } from 'crd-controller';
 import { JOBS } from 'crd-controller/kinds';
 import type { Job, JobTemplateSpec } from 'crd-controller/kinds';
@@ -41,9 +41,9 @@ export function cronJobController(kit: ControllerKit): Controller {
 
       // 1. The Jobs of earlier runs, the newest first.
       const runs = owned.of(jobs, cronJob).toSorted((a, b) => scheduledAt(b) - scheduledAt(a));
-      const succeeded = runs.filter((job) => endOf(job) === 'Complete');
-      const failed = runs.filter((job) => endOf(job) === 'Failed');
-      let active = runs.filter((job) => endOf(job) === undefined);
+      const succeeded = runs.filter((job) => finishedCondition(job)?.type === 'Complete');
+      const failed = runs.filter((job) => finishedCondition(job)?.type === 'Failed');
+      let active = runs.filter((job) => !finishedCondition(job));
       let problem: Problem | undefined;
       if (failed.length > 0) problem = ['JobsFailed', `Failed Jobs: ${failed.length}`];
 
@@ -91,7 +91,7 @@ export function cronJobController(kit: ControllerKit): Controller {
         error,
       });
       const nextMs = spec.suspend ? undefined : schedule?.next(now);
-      return nextMs === undefined ? done() : requeueAt(nextMs, 'its schedule is due');
+      return requeueAt(nextMs, 'its schedule is due');
     },
   })
     .for(cronJobs)
@@ -135,12 +135,6 @@ function jobOf({ metadata, spec }: DeepReadonly<CronJob>, runMs: number): OwnedD
     metadata: { name, labels, annotations: { ...annotations, [SCHEDULED_AT]: timeOf(runMs) } },
     ...(template.spec && { spec: template.spec }),
   };
-}
-
-/** Returns `Complete` or `Failed`; undefined while the Job is active. */
-function endOf({ status }: DeepReadonly<Job>): string | undefined {
-  const ends = status?.conditions?.filter(({ type }) => /^(Complete|Failed)$/.test(type));
-  return ends?.find((condition) => condition.status === 'True')?.type;
 }
 
 /** Returns the scheduled time of a run, in milliseconds since the epoch; 0 if it is unknown. */

@@ -1,9 +1,9 @@
-import { isReady, objectController, predicates, requeueAfter } from 'crd-controller';
+import { callService, isReady, objectController, requeueAfter, ServiceError } from 'crd-controller';
 import { covers } from 'crd-controller/objects';
 import * as s from 'crd-controller/schema';
 import { exponentialLimiter } from 'crd-controller/workqueue';
 import type { Controller, ControllerKit, DeepReadonly, Reconciled } from 'crd-controller';
-import { RecordService, ServiceError } from './record-service.ts';
+import type { ServiceContext } from 'crd-controller';
 
 /** Period after which a record is compared with the service again, because no event reports its changes. */
 const CHECK_PERIOD_MS = 300_000;
@@ -30,13 +30,9 @@ export const DNS_RECORDS = s.customResource({
 
 export type DnsRecord = s.Infer<typeof DNS_RECORDS>;
 
-type Spec = DnsRecord['spec'];
-
 export interface DnsRecordControllerOptions {
   /** URL of the service, with a final slash. */
   readonly service: string;
-  /** @default the global `fetch` */
-  readonly fetch?: typeof fetch | undefined;
 }
 
 /** Keeps a record at the service for each DnsRecord. Its id there is the uid of the DnsRecord. */
@@ -44,43 +40,44 @@ export function dnsRecordController(
   kit: ControllerKit,
   options: DnsRecordControllerOptions,
 ): Controller {
-  const service = new RecordService<Spec>(options.service, kit.clock, options.fetch);
+  const urlOf = ({ metadata }: DeepReadonly<DnsRecord>) =>
+    new URL(`records/${metadata.uid}`, options.service);
   return objectController(kit, kit.informers.for(DNS_RECORDS), {
     name: 'dns-record',
     fieldManager: 'dns-record-operator',
     // The first retry is after 1 s, because the service is shared.
     rateLimiter: exponentialLimiter({ initialMs: 1000, maxMs: 300_000, jitter: 0.1 }),
-    // A write of the status does not start a sync, which would retry a failed key before its delay.
-    predicates: [predicates.generationChanged],
-    reconcile: async (record, { signal }) => {
+    reconcile: async (record, context) => {
       const outcome = requeueAfter(CHECK_PERIOD_MS, 'checks its record', { jitter: 0.1 });
       try {
-        return { ...(await applyRecord(service, record, signal)), outcome };
+        return { ...(await applyRecord(context, urlOf(record), record)), outcome };
       } catch (error) {
-        if (!(error instanceof ServiceError && error.isRejection)) throw error;
-        const { reason, message } = error;
-        return { kind: 'stalled', reason, message, outcome };
+        if (!(error instanceof ServiceError && error.reason === 'ServiceRejected')) throw error;
+        // The answers of this service have no secrets.
+        const message = `the service answered ${error.status}: ${error.body}`;
+        return { kind: 'stalled', reason: 'RecordRejected', message, outcome };
       }
     },
     finalizer: 'example.com/dns-record',
-    cleanUp: async ({ metadata }, { signal }) => {
-      await service.delete(metadata.uid, signal);
+    cleanUp: async (record, context) => {
+      await callService(context, 'DELETE', urlOf(record), { accept: [404] });
     },
   });
 }
 
 /** Changes the record at the service to the spec. */
 async function applyRecord(
-  service: RecordService<Spec>,
+  context: ServiceContext,
+  url: URL,
   object: DeepReadonly<DnsRecord>,
-  signal: AbortSignal,
 ): Promise<Reconciled<DnsRecord>> {
-  const { metadata, spec } = object;
+  const { spec } = object;
   const message = `${spec.type} record ${spec.hostname} is at the service`;
   const synced = { kind: 'ready', reason: 'RecordSynced', message } as const;
+  const response = await callService(context, 'GET', url, { accept: [404] });
   // The service may add fields, such as the ID.
-  if (covers(await service.get(metadata.uid, signal), spec)) return synced;
-  await service.put(metadata.uid, spec, signal);
+  if (response.ok && covers(await response.json(), spec)) return synced;
+  await callService(context, 'PUT', url, { body: spec });
   if (!isReady(object)) return synced;
   return { ...synced, event: { type: 'Warning', reason: 'DriftCorrected', repeats: true } };
 }

@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
-import { isApiError } from '../../../src/api/api-error.ts';
+import { ApiError, isApiError } from '../../../src/api/api-error.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, EVENTS } from '../../../src/api/builtin.ts';
 import { COUNTS } from '../../../src/api/generated/count.ts';
 import type { Count } from '../../../src/api/generated/count.ts';
 import { isReady } from '../../../src/api/readiness.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
+import { callService } from '../../../src/manager/call-service.ts';
 import { objectController } from '../../../src/manager/object-controller.ts';
 import type { ObjectControllerOptions } from '../../../src/manager/object-controller.ts';
+import { predicates } from '../../../src/manager/predicate.ts';
 import { runControllers } from '../../../src/manager/run-controllers.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { FakeFetch } from '../../../src/util/fake-fetch.ts';
 import { rejectOnAbort } from '../../../src/util/abort.ts';
 import { exponentialLimiter } from '../../../src/workqueue/rate-limiter.ts';
 import { done, requeueAfter, SyncError, TerminalError } from '../../../src/workqueue/outcome.ts';
@@ -19,10 +22,15 @@ import { countDraft, crdOf } from '../../support/test-cluster.ts';
 
 const AT = { namespace: 'default', name: 'test-count' };
 const READY = { kind: 'ready', reason: 'Counted', message: 'all is counted' } as const;
+const CONDITION = { status: 'True', reason: 'Asked', message: 'of the service' } as const;
 const FINALIZER = 'test.example/cleanup';
 
 /** Runs a controller with these options and one Count. */
-async function start(context: TestContext, options: Omit<ObjectControllerOptions<Count>, 'name'>) {
+async function start(
+  context: TestContext,
+  options: Omit<ObjectControllerOptions<Count>, 'name'>,
+  { fetch }: { fetch?: typeof globalThis.fetch } = {},
+) {
   const clock = new FakeClock();
   const server = new ApiServer({ clock });
   const client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
@@ -32,6 +40,7 @@ async function start(context: TestContext, options: Omit<ObjectControllerOptions
     {
       client,
       clock,
+      fetch,
       freeze: true,
       controllers: (kit) => [
         objectController(kit, kit.informers.for(COUNTS), { name: 'tally', ...options }),
@@ -142,6 +151,113 @@ test('waits for its backoff after each report, and syncs at once after other cha
     await clock.advance(1000);
     assert.equal(times.length, 5 + count);
   }
+});
+
+test('writes the fields that reconcile has set before it throws, or without a report', async (context) => {
+  const failures: (Error | undefined)[] = [
+    new SyncError('NotCounted', 'no answer'),
+    new ApiError({ kind: 'internal', message: 'out of order' }),
+    undefined,
+  ];
+  const stored: unknown[] = [];
+  const { clock, live } = await start(context, {
+    rateLimiter: exponentialLimiter({ initialMs: 60_000, maxMs: 60_000 }),
+    predicates: [predicates.generationChanged],
+    reconcile: async ({ status }, context) => {
+      stored.push(status?.replicas);
+      context.status.replicas = stored.length;
+      if (stored.length > failures.length) return { ...READY, status: { replicas: 9 } };
+      const failure = failures[stored.length - 1];
+      if (failure) throw failure;
+      return requeueAfter(60_000);
+    },
+  });
+  await clock.advance(200_000);
+  assert.deepEqual(stored, [undefined, 1, 2, 3]);
+  assert.equal((await live()).status?.replicas, 9);
+});
+
+test('writes the fields that cleanUp has set before it throws or waits', async (context) => {
+  const stored: unknown[] = [];
+  const { clock, client } = await start(context, {
+    finalizer: FINALIZER,
+    reconcile: async () => READY,
+    cleanUp: async ({ status }, context) => {
+      stored.push(status?.replicas);
+      context.status.replicas = stored.length;
+      if (stored.length === 1) throw new Error('no answer');
+      return stored.length === 2 ? requeueAfter(1000) : undefined;
+    },
+  });
+  await clock.advance(1000);
+  await client.delete(COUNTS, AT);
+  await clock.advance(10_000);
+  assert.deepEqual([...new Set(stored)], [undefined, 1, 2]);
+  assert.deepEqual((await client.list(COUNTS)).items, []);
+});
+
+test('sets conditions of the kind beside those of the readiness', async (context) => {
+  let status: 'True' | 'False' = 'False';
+  const { clock, client, server, live, ready } = await start(context, {
+    reconcile: async () => ({
+      ...READY,
+      conditions: [{ ...CONDITION, type: 'Registered', status }],
+    }),
+  });
+  const conditions = async () => (await live()).status?.conditions ?? [];
+  await clock.advance(10_000);
+  const [first, ...others] = await conditions();
+  const observedGeneration = 1;
+  const registered = { type: 'Registered', status: 'False', observedGeneration, reason: 'Asked' };
+  assert.deepEqual(first, { ...first, ...registered, message: 'of the service' });
+  assert.deepEqual(
+    others.map(({ type }) => type),
+    ['Ready'],
+  );
+  const { revision } = server;
+  await clock.advance(600_000);
+  assert.equal(server.revision, revision);
+  status = 'True';
+  await client.patch(COUNTS, AT, { type: 'merge', body: { metadata: { labels: { a: 'b' } } } });
+  await clock.advance(1000);
+  const [changed] = await conditions();
+  assert.equal(changed?.status, 'True');
+  assert.notEqual(changed.lastTransitionTime, first?.lastTransitionTime);
+  assert.equal(await ready(), 'True Counted: all is counted');
+});
+
+test('does not accept a condition of the readiness beside it', async (context) => {
+  const { clock, live } = await start(context, {
+    reconcile: async () => ({ ...READY, conditions: [{ ...CONDITION, type: 'Stalled' }] }),
+  });
+  await clock.advance(1000);
+  assert.equal((await live()).status, undefined);
+});
+
+test('retries a SyncError not before its minimum delay, and calls services with the fetch of the kit', async (context) => {
+  const service = new FakeFetch();
+  const times: number[] = [];
+  service.respond = () => {
+    times.push(clock.now());
+    const headers = { 'retry-after': '30' };
+    return times.length < 3 ? new Response(null, { status: 429, headers }) : 200;
+  };
+  const { clock, ready } = await start(
+    context,
+    {
+      reconcile: async (_, context) => {
+        await callService(context, 'GET', 'https://service.test');
+        return READY;
+      },
+    },
+    { fetch: service.fetch },
+  );
+  await clock.advance(1000);
+  assert.match(await ready(), /^False ServiceFailed: GET to https:\/\/service\.test failed/);
+  await clock.advance(120_000);
+  const waits = times.slice(1).map((time, index) => time - times[index]!);
+  assert.deepEqual(waits, [30_000, 30_000]);
+  assert.equal(await ready(), 'True Counted: all is counted');
 });
 
 test('reports that a sync took longer than its timeout', async (context) => {

@@ -7,6 +7,7 @@ import type { DeepReadonly } from '../../../src/api/object.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { WriteFence } from '../../../src/client/write-fence.ts';
+import { callService } from '../../../src/manager/call-service.ts';
 import type { Controller } from '../../../src/manager/controller.ts';
 import { objectTask, objectTimer } from '../../../src/manager/object-tasks.ts';
 import type { ObjectTaskContext } from '../../../src/manager/object-tasks.ts';
@@ -20,6 +21,7 @@ import { createRegistry, expose } from '../../../src/metrics/registry.ts';
 import type { ShardHandler } from '../../../src/sharding/shards.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
+import { FakeFetch } from '../../../src/util/fake-fetch.ts';
 import { TerminalError } from '../../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
 
@@ -92,6 +94,28 @@ const tasks = (task: typeof untilStopped) => (kit: ControllerKit) =>
     when: ({ data }) => data?.['tail'] !== 'no',
     run: task,
   });
+
+it('tasks and timers call services with the fetch of the kit', async () => {
+  setUp();
+  const service = new FakeFetch();
+  await create('a');
+  const probe = (name: string) => ({
+    name,
+    run: async (_: unknown, context: ObjectTaskContext) => {
+      await callService(context, 'GET', `https://service.test/${name}`);
+    },
+  });
+  for (const build of [
+    (kit: ControllerKit) => objectTask(kit, selected(kit), probe('task')),
+    (kit: ControllerKit) =>
+      objectTimer(kit, selected(kit), { ...probe('timer'), intervalMs: 600_000 }),
+  ]) {
+    const { stop } = await run(build, { fetch: service.fetch });
+    await stop();
+  }
+  const calls = ['task', 'timer'].map((name) => `GET https://service.test/${name}`);
+  assert.deepEqual(service.calls, calls);
+});
 
 describe('A task of each object', () => {
   beforeEach(setUp);

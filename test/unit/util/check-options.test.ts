@@ -198,6 +198,9 @@ const CALLS: Readonly<Record<string, (wrong: object) => unknown>> = {
   podCountController: (wrong) => controllerExports.podCountController(kit, wrong),
   webAppController: (wrong) => controllerExports.webAppController(kit, wrong),
   childTask: (wrong) => controllerExports.childTask(wrong as never),
+  SyncError: (wrong) => new library.SyncError('Failed', 'failed', wrong),
+  callService: (wrong) =>
+    library.callService({ clock, signal: AbortSignal.abort() }, 'GET', 'https://a.test', wrong),
   TaskError: (wrong) => new controllerExports.TaskError('Failed', 'failed', wrong),
   anything: (wrong) => schema.anything(wrong),
   boolean: (wrong) => schema.boolean(wrong),

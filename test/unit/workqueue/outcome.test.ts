@@ -40,6 +40,7 @@ test('adds jitter to a delay, and computes the delay until a time', () => {
   assert.equal(delayOf({ kind: 'requeueAt', atMs: 12_000 }), 2000);
   assert.equal(delayOf({ kind: 'requeueAt', atMs: 9000 }), 0);
   assert.throws(() => requeueAfter(1, '', { jitter: -1 }), /jitter must not be negative/);
+  assert.deepEqual(requeueAt(undefined, 'there is no next time'), done());
   assert.throws(() => requeueAt(Number.NaN), /atMs must be a finite number/);
 });
 

@@ -1,0 +1,195 @@
+import type { Clock } from '../util/clock.ts';
+import { rejectOnAbort } from '../util/abort.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+import { TimeoutError, withinTimeout } from '../util/within-timeout.ts';
+import { SyncError } from '../workqueue/outcome.ts';
+
+/** The part of a context that `callService` uses. */
+export interface ServiceContext {
+  readonly signal: AbortSignal;
+  readonly clock: Pick<Clock, 'now' | 'after'>;
+  /**
+   * The function of the kit that sends requests to services outside of the cluster.
+   * @default the global `fetch`
+   */
+  readonly fetch?: typeof fetch | undefined;
+}
+
+/** Options of `callService`. */
+export interface ServiceCallOptions {
+  /** @default none, but the Content-Type of JSON */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Sent as it is if it is a string or bytes, and as JSON otherwise.
+   * @default none
+   */
+  readonly body?: unknown;
+  /**
+   * Status codes that are accepted besides 200 to 299: `[404]` for a DELETE that is repeated.
+   * @default none
+   */
+  readonly accept?: readonly number[] | undefined;
+  /**
+   * Time for the complete response, in milliseconds.
+   * @default 10_000
+   */
+  readonly timeoutMs?: number | undefined;
+}
+
+const OPTIONS: OptionNames<ServiceCallOptions> = {
+  headers: true,
+  body: true,
+  accept: true,
+  timeoutMs: true,
+};
+
+/** Maximum size of a response body, in bytes. */
+const MAX_BODY = 1_048_576;
+/** Maximum size of the body in an error, in bytes. */
+const MAX_ERROR_BODY = 1024;
+/** Maximum Retry-After, in milliseconds: the longest backoff of a key. */
+const MAX_RETRY_AFTER_MS = 300_000;
+
+/** Client errors that a retry can resolve: a timeout, a request that is too early, and rate limiting. */
+const TEMPORARY: ReadonlySet<number> = new Set([408, 425, 429]);
+
+/** A failed call of `callService`. */
+export class ServiceError extends SyncError {
+  override readonly name = 'ServiceError';
+  /** Status code of the response; undefined without a response. */
+  readonly status: number | undefined;
+  /** The first 1,024 bytes of the body of the response. It is not part of the message, because it may have secrets. */
+  readonly body: string;
+
+  constructor(
+    reason: string,
+    message: string,
+    { status, body = '', ...options }: ServiceErrorOptions = {},
+  ) {
+    super(reason, message, options);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+interface ServiceErrorOptions extends ErrorOptions {
+  readonly status?: number;
+  readonly body?: string;
+  readonly retryAfterMs?: number | undefined;
+}
+
+/**
+ * Sends a request to a service outside of the cluster with `context.fetch`. Redirects are not followed, because the URL
+ * often is a user's. Messages of errors have the origin of the URL only, because other parts and headers may be secret.
+ *
+ * @param url an HTTP or HTTPS URL without credentials
+ * @returns the response, whose body has arrived
+ * @throws {ServiceError} `ServiceUnreachable` without a response in time; `ServiceRejected` after a status from 400 to
+ * 499 but 408, 425 and 429; `ServiceFailed` after any other that is not accepted, or a body of more than 1 MiB;
+ * `InvalidServiceRequest` if the URL or a header is malformed. A sync that throws it is retried with backoff, and not
+ * before the Retry-After of the response, at most five minutes.
+ * @throws the reason of `context.signal` if it aborts
+ */
+export async function callService(
+  context: ServiceContext,
+  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+  url: string | URL,
+  options: ServiceCallOptions = {},
+): Promise<Response> {
+  checkOptions(options, OPTIONS, 'callService');
+  const { accept = [], timeoutMs = 10_000 } = options;
+  const { signal, clock, fetch: send = fetch } = context;
+  const { origin, request } = requestOf(method, url, options);
+  const call = `${method} to ${origin}`;
+  const unreachable = (message: string, cause?: unknown) =>
+    new ServiceError('ServiceUnreachable', `${call} failed: ${message}`, { cause });
+  const exchange = async (limited: AbortSignal) => {
+    const response = await send(request, { signal: limited });
+    const { status } = response;
+    if (response.ok || accept.includes(status)) {
+      const { bytes, isComplete } = await bodyOf(response, MAX_BODY);
+      if (isComplete) return withBody(response, bytes);
+      const message = `${call} failed: the response has more than ${MAX_BODY} bytes`;
+      throw new ServiceError('ServiceFailed', message, { status });
+    }
+    const { bytes } = await bodyOf(response, MAX_ERROR_BODY);
+    const isRejected = status >= 400 && status < 500 && !TEMPORARY.has(status);
+    const reason = isRejected ? 'ServiceRejected' : 'ServiceFailed';
+    throw new ServiceError(reason, `${call} failed: the response has status ${status}`, {
+      status,
+      body: bytes.toString(),
+      retryAfterMs: retryAfterOf(response, clock.now()),
+    });
+  };
+  try {
+    return await withinTimeout({ clock, timeoutMs, signal }, (limited) =>
+      rejectOnAbort(exchange(limited), limited),
+    );
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ServiceError) throw error;
+    if (error instanceof TimeoutError) throw unreachable(error.message, error);
+    const cause = systemErrorOf(error);
+    throw unreachable(cause?.message || cause?.code || 'the connection failed', cause);
+  }
+}
+
+/** @throws {ServiceError} without the value that is malformed */
+function requestOf(
+  method: string,
+  given: string | URL,
+  { headers, body }: ServiceCallOptions,
+): { readonly origin: string; readonly request: Request } {
+  const invalid = (message: string) => new ServiceError('InvalidServiceRequest', message);
+  const url = URL.parse(String(given));
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) {
+    throw invalid('the URL of the service must be an HTTP or HTTPS URL without credentials');
+  }
+  const isRaw = typeof body === 'string' || body instanceof Uint8Array;
+  const content = isRaw ? (body as string | Uint8Array<ArrayBuffer>) : JSON.stringify(body);
+  try {
+    const all = new Headers(headers);
+    const isJson = content !== undefined && !isRaw;
+    if (isJson && !all.has('content-type')) all.set('content-type', 'application/json');
+    const init = { method, headers: all, body: content ?? null, redirect: 'manual' } as const;
+    return { origin: url.origin, request: new Request(url, init) };
+  } catch (error) {
+    // Its message may have the value of a header.
+    if (error instanceof TypeError)
+      throw invalid(`the headers or the body of ${method} are not valid`);
+    throw error;
+  }
+}
+
+/** Reads the body up to a number of bytes, and cancels the rest. */
+async function bodyOf({ body }: Response, limit: number) {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  // A loop that ends early cancels the stream.
+  for await (const chunk of body ?? []) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > limit) break;
+  }
+  return { bytes: Buffer.concat(chunks).subarray(0, limit), isComplete: length <= limit };
+}
+
+function withBody({ status, statusText, headers }: Response, bytes: Buffer<ArrayBuffer>): Response {
+  return new Response(bytes.length > 0 ? bytes : null, { status, statusText, headers });
+}
+
+function retryAfterOf({ headers }: Response, nowMs: number): number | undefined {
+  const header = headers.get('retry-after')?.trim() ?? '';
+  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - nowMs;
+  return ms > 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined;
+}
+
+/** Returns the error of the network or of TLS in an error of `fetch`. The messages of others may have the URL. */
+function systemErrorOf(error: unknown): (Error & { readonly code: string }) | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const nested = systemErrorOf(error.cause);
+  return (
+    nested ?? ('code' in error && typeof error.code === 'string' ? (error as never) : undefined)
+  );
+}
