@@ -28,24 +28,30 @@ interface RoleManifest {
   readonly apiVersion: string;
   readonly kind: string;
   readonly rules?: readonly RoleRule[];
-  readonly subjects?: readonly {
-    readonly kind: string;
-    readonly namespace?: string;
-    readonly name: string;
-  }[];
+  readonly metadata: { readonly name: string };
+  readonly subjects?: readonly Subject[];
+}
+
+interface Subject {
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
 }
 
 /**
- * The ClusterRole that a controller is installed with, in tests of the controller. The controller's requests are
- * those of its ServiceAccount, with the permissions of the manifests and no others. `verify` fails if the role
- * grants more or less than the tests needed. `crd-controller generate rbac` writes the role.
+ * The ClusterRole that a controller is installed with, in tests of the controller. The controller's requests have the
+ * permissions that the manifests give its ServiceAccount and no others. `verify` fails if the role grants more or less
+ * than the tests needed. `crd-controller generate rbac` writes the role. Controllers with roles of their own can run on
+ * one server: each role has a user of its own, with the name of the ServiceAccount and of the role.
  */
 export class TestedRole {
   readonly #file: string;
   readonly #granted: ReadonlySet<string>;
   readonly #grantedByOthers: ReadonlySet<string>;
   readonly #manifests: readonly RoleManifest[];
+  readonly #name: string;
   readonly #user: string;
+  readonly #denied = new Set<string>();
   readonly #recording: string | undefined;
   readonly #servers = new Set<RecordingServer>();
   /** Owners of created objects: `apps/v1 Deployment`. */
@@ -67,8 +73,9 @@ export class TestedRole {
       .flatMap(({ subjects = [] }) => subjects)
       .find(({ kind }) => kind === 'ServiceAccount');
     if (!account) throw new Error(`${this.#file} binds no ServiceAccount`);
-    this.#user = `system:serviceaccount:${account.namespace}:${account.name}`;
-    this.#manifests = [...own, ...further];
+    this.#name = roles[0]?.metadata.name ?? '';
+    this.#user = `system:serviceaccount:${account.namespace}:${account.name}:${this.#name}`;
+    this.#manifests = [...own, ...further].map((manifest) => this.#forUser(manifest, account));
     this.#granted = permissionsOf(roles.flatMap(({ rules }) => rules ?? []));
     this.#grantedByOthers = permissionsOf(further.flatMap(({ rules }) => rules ?? []));
     this.#recording = process.env[OBSERVED_ROLES];
@@ -78,16 +85,45 @@ export class TestedRole {
    * Creates the roles and bindings on the server of a test, and returns a handler for the client of the
    * controller. A request without permission is rejected with 403, except while `generate rbac` runs the tests.
    *
+   * @param onDenied receives a line for each method and path that was rejected with 403, once for this role: the
+   * `context.diagnostic` of a test prints it
    * @throws {Error} if the server rejects a manifest
    */
-  async handler(server: RecordingServer): Promise<HttpHandler> {
+  async handler(
+    server: RecordingServer,
+    onDenied?: (message: string) => void,
+  ): Promise<HttpHandler> {
     this.#servers.add(server);
-    const manifests = this.#recording === undefined ? this.#manifests : everythingFor(this.#user);
+    const isRecording = this.#recording !== undefined;
+    const manifests = isRecording ? everythingFor(this.#user, this.#name) : this.#manifests;
     for (const manifest of manifests) await create(server, manifest);
-    return (request) => {
+    return async (request) => {
       if (request.method !== 'GET' && request.method !== 'DELETE') this.#noteOwners(request);
       const headers = { ...request.headers, 'impersonate-user': this.#user };
-      return server.handler({ ...request, headers });
+      const response = await server.handler({ ...request, headers });
+      if (response.status === 403) this.#reportDenied(request, onDenied);
+      return response;
+    };
+  }
+
+  #reportDenied({ method, path }: HttpRequest, onDenied?: (message: string) => void): void {
+    const call = `${method} ${path.replace(/\?.*/, '')}`;
+    if (this.#denied.has(call)) return;
+    this.#denied.add(call);
+    onDenied?.(`403: ${relative('.', this.#file)} does not permit ${call}`);
+  }
+
+  /** Returns a manifest that binds the user of this role instead of the ServiceAccount. */
+  #forUser(manifest: RoleManifest, account: Subject): RoleManifest {
+    const { metadata, subjects } = manifest;
+    if (!subjects) return manifest;
+    const isAccount = ({ kind, namespace, name }: Subject) =>
+      kind === account.kind && namespace === account.namespace && name === account.name;
+    const user = { apiGroup: RBAC, kind: 'User', name: this.#user };
+    return {
+      ...manifest,
+      metadata: { ...metadata, name: `${metadata.name}:${this.#name}` },
+      subjects: subjects.map((subject) => (isAccount(subject) ? user : subject)),
     };
   }
 
@@ -160,8 +196,8 @@ function manifestsIn(file: string): RoleManifest[] {
 const RBAC = 'rbac.authorization.k8s.io';
 
 /** Returns a role with all permissions, and its binding to a user. */
-function everythingFor(user: string): RoleManifest[] {
-  const common = { apiVersion: `${RBAC}/v1`, metadata: { name: 'tested-role-everything' } };
+function everythingFor(user: string, role: string): RoleManifest[] {
+  const common = { apiVersion: `${RBAC}/v1`, metadata: { name: `tested-role-everything:${role}` } };
   const rules = [
     { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
     { nonResourceURLs: ['*'], verbs: ['*'] },

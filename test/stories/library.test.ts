@@ -7,7 +7,7 @@ import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import '../../hack/import-from-source.ts';
 import { isApiError } from '../../src/api/api-error.ts';
-import { CONFIG_MAPS, JOBS, PODS } from '../../src/api/builtin.ts';
+import { JOBS, PODS } from '../../src/api/builtin.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { RestMapper } from '../../src/client/rest-mapper.ts';
 import { commandLine } from '../../src/cli/command-line.ts';
@@ -15,9 +15,6 @@ import { generate } from '../../src/cli/commands/generate.ts';
 import { parseFlags } from '../../src/cli/flags/flag-parser.ts';
 import { GENERATE_OPTIONS } from '../../src/cli/flags/options.ts';
 import { OBSERVED_ROLES } from '../../src/codegen/tested-role.ts';
-import { Controller } from '../../src/manager/controller.ts';
-import { OwnedObjects } from '../../src/manager/owned-objects.ts';
-import { done } from '../../src/workqueue/outcome.ts';
 import { runControllers } from '../../src/manager/run-controllers.ts';
 import type { ControllerKit } from '../../src/manager/run-controllers.ts';
 import { silentLogger } from '../../src/util/logger.ts';
@@ -33,6 +30,8 @@ import type { CronJob } from '../../examples/06-library/cronjob/kinds.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { TlsCluster } from '../support/tls-cluster.ts';
 
+type ClusterModule = typeof import('../../examples/06-library/static-site/test/cluster.ts');
+
 // Imported after the package name was mapped to the source.
 const { podController } = await import('../../examples/06-library/pod-controller.ts');
 const { STATIC_SITES } =
@@ -42,8 +41,9 @@ const { cronJobController } =
   await import('../../examples/06-library/cronjob/cron-job-controller.ts');
 const { CRON_JOBS, CRON_JOBS_V2 } = await import('../../examples/06-library/cronjob/kinds.ts');
 const { webhooks: cronJobWebhooks } = await import('../../examples/06-library/cronjob/webhooks.ts');
-const { load, roleOf, startCluster } =
-  await import('../../examples/06-library/static-site/test/cluster.ts');
+const CLUSTER = '../../examples/06-library/static-site/test/cluster.ts';
+// Another instance than that of the tests below, with roles of its own.
+const { load, roleOf, startCluster } = (await import(`${CLUSTER}?own`)) as ClusterModule;
 // Also runs the tests of the examples. Those of static-site are part of every project that `init` creates.
 if (process.env['CONTROL_PLANE'] === undefined) {
   await import('../../examples/06-library/static-site/test/static-site.test.ts');
@@ -75,7 +75,7 @@ it('the tests of a new project find the permissions that only a restart needs', 
   const role = roleOf('static-site');
   delete process.env[OBSERVED_ROLES];
   await context.test('a test that only creates an object', async (inner) => {
-    const { client, clock } = await startCluster(inner, role, (kit) => [settingsKeeper(kit)]);
+    const { client, clock } = await startCluster(inner, 'static-site');
     await client.create(STATIC_SITES, load('samples/static-site.yaml'));
     await clock.advance(10_000);
   });
@@ -83,26 +83,9 @@ it('the tests of a new project find the permissions that only a restart needs', 
   const [file = ''] = readdirSync(folder);
   const { permissions } = JSON.parse(readFileSync(join(folder, file), 'utf8'));
   // Owned objects are applied once by each new leader.
-  const needed = ['create', 'get', 'patch'].map((verb) => `${verb} configmaps`);
+  const needed = ['create', 'get', 'patch'].map((verb) => `${verb} deployments.apps`);
   assert.deepEqual(new Set(needed).difference(new Set(permissions)), new Set());
 });
-
-/** Keeps a ConfigMap for each StaticSite. */
-function settingsKeeper(kit: ControllerKit): Controller {
-  const sites = kit.informers.for(STATIC_SITES);
-  const configMaps = kit.informers.for(CONFIG_MAPS);
-  const owned = new OwnedObjects(STATIC_SITES, 'settings').add(configMaps);
-  return new Controller(kit, {
-    name: 'settings',
-    kind: STATIC_SITES.kind,
-    sync: async (key, context) => {
-      const site = sites.lister.get(key);
-      const settings = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings' } };
-      if (site) await owned.ensure(context, site, [settings]);
-      return done();
-    },
-  }).for(sites);
-}
 
 for (const module of ['dns-records/dns-record.ts', 'backups/kinds.ts', 'cronjob/kinds.ts']) {
   it(`the CRDs of ${module} are generated from it`, async () => {

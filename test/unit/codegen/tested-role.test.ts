@@ -139,3 +139,32 @@ test('writes the rules of a role, and keeps all other text', () => {
   assert.equal(withPermissions(written, wanted), written);
   assert.deepEqual(permissionsOf([]), new Set());
 });
+
+test('two roles of one ServiceAccount on one server have the permissions of their own, and report denied calls', async (context) => {
+  const pods = '{ apiGroups: [""], resources: [pods], verbs: [create] }';
+  const { role, write } = await start(context, pods);
+  const shared = '{ apiGroups: [""], resources: [events], verbs: [create] }';
+  const events = write('events.yaml', roleText('events', [shared]));
+  const other = new TestedRole(write('other.yaml', roleText('other', [pods])), [events]);
+  const server = new ApiServer();
+  const denied: string[] = [];
+  const clientOf = async (each: TestedRole) => {
+    const handler = await each.handler(server, (line) => denied.push(line));
+    return new HttpClient({ handler, server: 'https://test' });
+  };
+  const first = await clientOf(role);
+  const second = await clientOf(other);
+  await first.create(PODS, POD);
+  for (let times = 0; times < 2; times += 1) {
+    await assert.rejects(second.list(DEPLOYMENTS), (error) => isApiError(error, 'forbidden'));
+  }
+  const involvedObject = { kind: 'Pod', namespace: 'default', name: 'a' };
+  await second.create(EVENTS, { ...POD, kind: 'Event', spec: undefined, involvedObject } as never);
+  assert.equal(denied.length, 1);
+  assert.match(denied[0] ?? '', /other\.yaml does not permit GET \/apis\/apps\/v1\/deployments$/);
+  await role.verify();
+  await assert.rejects(
+    other.verify(),
+    /missing: list deployments\.apps\n {2}not needed: create pods/,
+  );
+});

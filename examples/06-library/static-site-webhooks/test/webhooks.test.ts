@@ -3,18 +3,15 @@ import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { isApiError } from 'crd-controller';
 import { installWebhooks } from 'crd-controller/testing';
-import { staticSiteController } from '../../static-site/src/controllers/static-site.ts';
 import { STATIC_SITES } from '../../static-site/src/generated/static-site.ts';
-import { load, roleOf, startCluster } from '../../static-site/test/cluster.ts';
+import { load, startCluster } from '../../static-site/test/cluster.ts';
 import { webhooks } from '../src/webhooks.ts';
 
 const AT = { namespace: 'default', name: 'static-site-sample' };
 
 /** Starts a cluster with the controller, whose server calls the webhooks, and creates the sample. */
 async function start(context: TestContext) {
-  const { server, client, clock } = await startCluster(context, roleOf('static-site'), (kit) => [
-    staticSiteController(kit),
-  ]);
+  const { server, client, clock } = await startCluster(context, 'static-site');
   await installWebhooks(server, client, webhooks, { clock });
   const created = await client.create(STATIC_SITES, load('samples/static-site.yaml'));
   const change = (spec: object) =>

@@ -2,31 +2,34 @@ import { globSync, readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { HttpClient, runControllers, silentLogger, withReadiness } from 'crd-controller';
-import type { Condition, ControllerKit, KubernetesObject, Resource } from 'crd-controller';
-import type { ControllerBuilder } from 'crd-controller/daemon';
+import type { Condition, KubernetesObject, Resource } from 'crd-controller';
 import { CUSTOM_RESOURCE_DEFINITIONS } from 'crd-controller/kinds';
 import { ApiServer, Cluster, FakeClock, FakeFetch, TestedRole } from 'crd-controller/testing';
 import { parse } from 'yaml';
+import { program } from '../src/program.ts';
 
 const PROJECT = new URL('../', import.meta.url);
+const ROLES = new Map<string, TestedRole>();
 
 /** Returns the ClusterRole of a controller, with which `startCluster` runs it. */
 export function roleOf(controller: string): TestedRole {
   const file = new URL(`deploy/rbac/controllers/${controller}.yaml`, PROJECT);
-  return new TestedRole(file, [new URL('deploy/rbac/events/events.yaml', PROJECT)]);
+  const role =
+    ROLES.get(controller) ??
+    new TestedRole(file, [new URL('deploy/rbac/events/events.yaml', PROJECT)]);
+  ROLES.set(controller, role);
+  return role;
 }
 
 /**
- * Starts an API server with the CRDs, cluster controllers, and a controller with its role, in virtual time. `service` is
- * a stand-in for the services that the controller calls with `fetch`. `restart` replaces the controller, as a new leader
- * does. At the end of the test it is restarted once more, because the first syncs of a new leader may need other
- * permissions, and stops.
+ * Starts an API server with the CRDs, cluster controllers, and controllers of the program, each with its role, in virtual
+ * time. `service` is a stand-in for the services that they call. `restart` replaces the controllers, as a new leader
+ * does. At the end of the test they are restarted once more, because the first syncs of a new leader may need other
+ * permissions, and stop.
+ *
+ * @param names names of the controllers in `src/program.ts`
  */
-export async function startCluster(
-  context: TestContext,
-  role: TestedRole,
-  build: (kit: ControllerKit, options: { fetch: typeof fetch }) => ReturnType<ControllerBuilder>,
-) {
+export async function startCluster(context: TestContext, ...names: readonly string[]) {
   const service = new FakeFetch();
   const clock = new FakeClock();
   const server = new ApiServer({ clock });
@@ -38,17 +41,29 @@ export async function startCluster(
   }
   const stop = new AbortController();
   const running = new Cluster({ client, clock, log: silentLogger }).run(stop.signal);
-  const handler = await role.handler(server);
+  const programs = await Promise.all(
+    names.map(async (name) => {
+      const build = program.controllers[name]?.build;
+      if (!build) throw new Error(`src/program.ts has no controller ${name}`);
+      const handler = await roleOf(name).handler(server, (line) => context.diagnostic(line));
+      return { build, handler };
+    }),
+  );
   const run = () => {
     const term = new AbortController();
-    const ended = runControllers(
-      {
-        client: connect(handler),
-        clock,
-        freeze: true,
-        controllers: (kit) => [build(kit, { fetch: service.fetch })].flat(),
-      },
-      term.signal,
+    const ended = Promise.all(
+      programs.map(({ build, handler }) =>
+        runControllers(
+          {
+            client: connect(handler),
+            clock,
+            fetch: service.fetch,
+            freeze: true,
+            controllers: (kit) => [build(kit, {})].flat(),
+          },
+          term.signal,
+        ),
+      ),
     );
     return async () => {
       term.abort();
@@ -56,15 +71,15 @@ export async function startCluster(
       await ended;
     };
   };
-  let stopController = run();
+  let stopControllers = run();
   const restart = async () => {
-    await stopController();
-    stopController = run();
+    await stopControllers();
+    stopControllers = run();
     await clock.advance(10_000);
   };
   context.after(async () => {
     await restart();
-    await stopController();
+    await stopControllers();
     stop.abort();
     await clock.advance(60_000);
     await running;
@@ -113,8 +128,8 @@ function sampleOf<T extends WithConditions>(
       return status?.conditions?.find(({ type }) => type === 'Ready')?.reason;
     },
     /** Creates the object with the condition Ready, for a kind whose controller does not run in the test. */
-    createReady: async () => {
-      const { generation = 1 } = (await create()).metadata;
+    createReady: async (spec: object = {}) => {
+      const { generation = 1 } = (await create(spec)).metadata;
       const ready = { kind: 'ready', reason: 'Test', message: '' } as const;
       const conditions = withReadiness([], ready, generation, clock.now());
       const body = { status: { observedGeneration: generation, conditions } };

@@ -3,15 +3,13 @@ import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { isApiError } from 'crd-controller';
 import { DEPLOYMENTS, EVENTS, PODS } from 'crd-controller/kinds';
-import { staticSiteController } from '../src/controllers/static-site.ts';
 import { STATIC_SITES } from '../src/generated/static-site.ts';
 import { roleOf, startCluster } from './cluster.ts';
 
 const AT = { namespace: 'default', name: 'static-site-sample' };
-const ROLE = roleOf('static-site');
 
 async function start(context: TestContext) {
-  const cluster = await startCluster(context, ROLE, staticSiteController);
+  const cluster = await startCluster(context, 'static-site');
   return { ...cluster, sample: cluster.sampleOf(STATIC_SITES) };
 }
 
@@ -105,4 +103,4 @@ test('rejects invalid specs', async (context) => {
 });
 
 // The last test: it compares the role with the requests of all tests above. `npm run rbac` writes the role.
-test('has a role with exactly the permissions that it needs', () => ROLE.verify());
+test('has exactly the permissions that it needs', () => roleOf('static-site').verify());

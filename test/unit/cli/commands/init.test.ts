@@ -18,6 +18,8 @@ import { generate } from '../../../../src/cli/commands/generate.ts';
 import { dependency, init } from '../../../../src/cli/commands/init.ts';
 import { UsageError } from '../../../../src/cli/errors.ts';
 import { manifest } from '../../../../src/cli/package.ts';
+import { kindNames } from '../../../../src/codegen/kind-names.ts';
+import { programNames, scaffold, TEMPLATE_PATHS } from '../../../../src/codegen/scaffold.ts';
 
 const EXAMPLE = join(import.meta.dirname, '../../../../examples/06-library/static-site');
 
@@ -227,6 +229,17 @@ test('depends on the file if the package was installed from a file', async (cont
     range: 'file:packed.tgz',
     file: join(dir, 'packed.tgz'),
   });
+});
+
+test('a project depends on the given version or file, and is formatted with 100 columns', () => {
+  const template = new Map(
+    TEMPLATE_PATHS.map((path) => [path, readFileSync(join(EXAMPLE, path), 'utf8')]),
+  );
+  const names = { ...kindNames('Gateway', 'acme.org'), ...programNames('gateways') };
+  const project = scaffold(template, names, 'file:packed.tgz');
+  const { dependencies, prettier } = JSON.parse(project.get('package.json') ?? '');
+  assert.deepEqual(dependencies, { 'crd-controller': 'file:packed.tgz' });
+  assert.equal(prettier.printWidth, 100);
 });
 
 test('rejects invalid names, with the valid form', async (context) => {
