@@ -26,7 +26,7 @@ export function checkCrd(crd: Readonly<JsonObject>, previous?: Readonly<JsonObje
   const errors: FieldError[] = [];
   const name = textAt(metadata, 'name');
   const expected = `${textAt(objectAt(spec, 'names'), 'plural')}.${textAt(spec, 'group')}`;
-  if (name !== expected) {
+  if (!previous && name !== expected) {
     const detail = 'must be spec.names.plural+"."+spec.group';
     errors.push(fieldError.invalid('metadata.name', name, detail));
   }
@@ -191,7 +191,7 @@ function checkConversion(
   const findings = new Findings();
   const path = 'spec.conversion';
   checkEnum(conversion, 'strategy', ['None', 'Webhook'], `${path}.strategy`, findings.errors);
-  const webhook = objectAt(conversion, 'webhook');
+  const webhook = conversionWebhookOf(crd);
   const client = own(webhook, 'clientConfig');
   const versions = textsAt(webhook, 'conversionReviewVersions');
   if (own(conversion, 'strategy') !== 'Webhook') {
@@ -232,15 +232,18 @@ function isReviewed(versions: readonly string[]): boolean {
   return versions.some((version) => REVIEW_VERSIONS.includes(version));
 }
 
+function conversionWebhookOf(crd: JsonObject): JsonObject {
+  return objectAt(objectAt(objectAt(crd, 'spec'), 'conversion'), 'webhook');
+}
+
 function reviewVersionsOf(crd: JsonObject): readonly string[] {
-  const webhook = objectAt(objectAt(objectAt(crd, 'spec'), 'conversion'), 'webhook');
-  return textsAt(webhook, 'conversionReviewVersions');
+  return textsAt(conversionWebhookOf(crd), 'conversionReviewVersions');
 }
 
 /** Returns why the certificate authorities of the conversion webhook are invalid; undefined without any. */
 export function caBundleProblem(crd: Readonly<JsonObject>): string | undefined {
-  const webhook = objectAt(objectAt(objectAt(crd, 'spec'), 'conversion'), 'webhook');
-  const bundle = Buffer.from(textAt(objectAt(webhook, 'clientConfig'), 'caBundle'), 'base64');
+  const client = objectAt(conversionWebhookOf(crd), 'clientConfig');
+  const bundle = Buffer.from(textAt(client, 'caBundle'), 'base64');
   if (bundle.length === 0) return undefined;
   const blocks = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
   const certificates = bundle.toString('latin1').match(blocks) ?? [];

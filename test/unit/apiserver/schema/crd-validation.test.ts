@@ -372,6 +372,9 @@ test('names in stored objects and URLs are immutable', () => {
     'spec.scope: Invalid value: "Cluster": field is immutable',
     'spec.names.kind: Invalid value: "Number": field is immutable',
   ]);
+  assert.deepEqual(errorsOf(crd({ names: { plural: 'numbers' } }), established), [
+    'spec.names.plural: Invalid value: "numbers": field is immutable',
+  ]);
   assert.deepEqual(errorsOf(changed, crd()), []);
   const renamed = crd({ version: { name: 'v2' } });
   assert.match(
