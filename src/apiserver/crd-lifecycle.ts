@@ -13,6 +13,7 @@ import { removeObject } from './operations/write.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from './resource-definition.ts';
 import { applyDefaults } from './schema/defaulting.ts';
 import { approvalCondition, checkCrd } from './schema/crd-validation.ts';
+import type { JsonSchema } from './schema/json-schema.ts';
 import { prune } from './schema/pruning.ts';
 
 const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
@@ -143,9 +144,14 @@ export class CrdLifecycle implements WriteObserver {
   }
 
   #reread(crd: StoredCrd): void {
+    const { group, versions } = crd.spec;
+    const schemas = new Map(
+      versions.map((version) => [`${group}/${version.name}`, schemaOf(version)]),
+    );
     this.#backend.store.collection(resourceOf(crd)).reinterpret((object) => {
       const written = this.#written.get(object) ?? object;
-      const next = reread(written, crd);
+      const schema = schemas.get(written.apiVersion);
+      const next = schema ? reread(written, schema) : written;
       if (next !== written) this.#written.set(next, written);
       return next;
     });
@@ -270,10 +276,7 @@ function comparable(definitions: readonly ResourceDefinition[]): object[] {
 }
 
 /** Returns a stored object read with the current schema of its version. */
-function reread(object: StoredObject, { spec: { group, versions } }: Crd): StoredObject {
-  const own = versions.find(({ name }) => `${group}/${name}` === object.apiVersion);
-  const schema = own && schemaOf(own);
-  if (!schema) return object;
+function reread(object: StoredObject, schema: JsonSchema): StoredObject {
   const copy = { ...object };
   prune(copy, schema);
   const next = applyDefaults(copy, schema);
