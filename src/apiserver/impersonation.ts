@@ -1,5 +1,6 @@
 import { goQuote } from '../util/go-quote.ts';
 import type { HttpRequest } from '../util/http.ts';
+import type { LruMap } from '../util/lru-map.ts';
 import { nameProblems } from './object-names.ts';
 import type { Action, Authorizer } from './policy-rule.ts';
 import { accessDenied, badRequest, StatusError } from './status-error.ts';
@@ -36,9 +37,6 @@ export function impersonatedUser({ headers }: Pick<HttpRequest, 'headers'>): Use
 export type ImpersonationMode =
   'associated-node' | 'arbitrary-node' | 'serviceaccount' | 'user-info' | 'legacy';
 
-/** Maximum number of users whose last mode is known. */
-const MAX_LAST_MODES = 10_000;
-
 /** The user for whom the server handles a request, and the verb that permits it, unless that is `impersonate`. */
 export interface Impersonation {
   readonly user: User;
@@ -56,7 +54,7 @@ export interface Impersonation {
  */
 export function authorizeImpersonation(
   access: Pick<Authorizer, 'decide'>,
-  lastModes: Map<string, ImpersonationMode>,
+  lastModes: LruMap<string, ImpersonationMode>,
   requestor: User,
   wanted: User,
   action: Action,
@@ -69,8 +67,6 @@ export function authorizeImpersonation(
   for (const mode of modes) {
     try {
       const user = impersonate(access, requestor, wanted, action, mode);
-      const [oldest] = lastModes.keys();
-      if (lastModes.size >= MAX_LAST_MODES && oldest !== undefined) lastModes.delete(oldest);
       lastModes.set(requestor.name, mode);
       return { user, constraint: mode === 'legacy' ? undefined : `impersonate:${mode}` };
     } catch (error) {

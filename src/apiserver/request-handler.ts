@@ -2,6 +2,7 @@ import type { HttpRequest, HttpResponse } from '../util/http.ts';
 import type { Logger } from '../util/logger.ts';
 import { goQuote } from '../util/go-quote.ts';
 import { messageOf } from '../util/values.ts';
+import { LruMap } from '../util/lru-map.ts';
 import { healthMetrics, healthResponse } from './health.ts';
 import { parseDuration } from './schema/cel/time.ts';
 import type { User } from './user.ts';
@@ -84,7 +85,8 @@ export class RequestHandler {
   readonly #deps: RequestHandlerDeps;
   readonly #healthCounts = new Map<string, number>();
   readonly #openApi: OpenApiDocuments;
-  readonly #lastModes = new Map<string, ImpersonationMode>();
+  /** The last impersonation mode of each user. */
+  readonly #lastModes = new LruMap<string, ImpersonationMode>(10_000);
 
   constructor(deps: RequestHandlerDeps) {
     this.#deps = deps;
