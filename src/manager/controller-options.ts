@@ -184,6 +184,15 @@ export interface OwnsOptions<T extends KubernetesObject> extends WatchesOptions<
   readonly orNamed?: MapFunction<T> | undefined;
 }
 
+/** The kinds that `owns` watches, as an `OwnedObjects` returns them. */
+export interface OwnedWatches {
+  watches(): readonly {
+    readonly informer: SharedInformer;
+    readonly map: MapFunction;
+    readonly options?: WatchesOptions<KubernetesObject>;
+  }[];
+}
+
 /** Options of `source`. */
 export interface SourceOptions {
   /**

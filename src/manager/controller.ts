@@ -23,6 +23,7 @@ import type {
   ControllerDeps,
   ControllerObserver,
   ControllerOptions,
+  OwnedWatches,
   OwnsOptions,
   Source,
   SourceOptions,
@@ -203,6 +204,11 @@ export class Controller implements Runnable {
   }
 
   /**
+   * Enqueues the owner of each changed object of the kinds that were added to `owned`, and the owner that waits for a
+   * name when that may be free.
+   */
+  owns(owned: OwnedWatches): this;
+  /**
    * Enqueues the key of the controller owner of each changed object, if it is of the kind `owner`.
    *
    * @throws {Error} if `orNamed` is set and `for` was not called before
@@ -210,9 +216,22 @@ export class Controller implements Runnable {
   owns<T extends KubernetesObject>(
     informer: SharedInformer<T>,
     owner: Resource,
+    options?: OwnsOptions<T>,
+  ): this;
+  owns<T extends KubernetesObject>(
+    owned: OwnedWatches | SharedInformer<T>,
+    owner?: Resource,
     options: OwnsOptions<T> = {},
   ): this {
+    if ('watches' in owned) {
+      for (const { informer, map, options: watchOptions } of owned.watches()) {
+        this.watches(informer, map, watchOptions);
+      }
+      return this;
+    }
+    if (!owner) throw new TypeError('owns: the resource of the owners is required');
     checkOptions(options, OWNS_OPTIONS, 'owns');
+    const informer = owned;
     const { orNamed, ...watchOptions } = options;
     const toOwner = mapToOwner(owner);
     if (!orNamed) return this.watches(informer, toOwner, watchOptions);

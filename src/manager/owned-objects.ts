@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isApiError } from '../api/api-error.ts';
-import { controllerReference } from '../api/metadata.ts';
+import { controllerOf, controllerReference } from '../api/metadata.ts';
 import { keyOf, objectKey } from '../api/object-key.ts';
+import type { ObjectKey } from '../api/object-key.ts';
 import type { DeepReadonly, KubernetesObject, NewObject } from '../api/object.ts';
 import { apiVersionOf, groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
@@ -12,7 +13,9 @@ import { LruMap } from '../util/lru-map.ts';
 import { SyncError } from '../workqueue/outcome.ts';
 import { deleteChild, ensureChild, nameCollision } from './child.ts';
 import type { ChildContext, ChildOutcome } from './child.ts';
-import { OWNER_INDEX, ownerIndexers } from './enqueue.ts';
+import { mapToOwner, OWNER_INDEX, ownerIndexers } from './enqueue.ts';
+import type { OwnedWatches } from './controller-options.ts';
+import type { Predicate } from './predicate.ts';
 
 /** Rules for the owned objects of one kind. */
 export interface OwnedKindOptions<
@@ -65,7 +68,9 @@ type OwnedOutcome<T extends KubernetesObject> = Exclude<
 
 /** Rules of one kind, independent of its type. */
 interface OwnedKind<O extends KubernetesObject> {
-  readonly resource: Resource;
+  readonly informer: SharedInformer;
+  /** The owners whose desired object has the name of an object that they do not control, by the key of that object. */
+  readonly waiting: LruMap<ObjectKey, Set<ObjectKey>>;
   ensure(
     context: ChildContext,
     owner: DeepReadonly<O>,
@@ -87,17 +92,27 @@ const VERBS: Partial<Record<ChildOutcome<KubernetesObject>['kind'], string>> = {
 /** Number of objects whose last applied state is remembered; older ones are applied once more. */
 const MAX_APPLIED = 10_000;
 
+/** Number of names of one kind that owners wait for. Whether another name is free is found by a retry. */
+const MAX_WAITING = 10_000;
+
+/** Accepts the events after which a name may be free, or its object may be adopted. */
+const RELEASES: Predicate = {
+  create: (object) => controllerOf(object) === undefined,
+  update: (_previous, object) => controllerOf(object) === undefined,
+};
+
 /**
  * Keeps the owned objects of each object of one kind in their desired state, with one call for objects of several
  * kinds. Objects are created by POST and updated by server-side apply, so fields that others added stay; see
- * `ensureChild`. Call `Controller.owns` for each kind, so that changes of owned objects are reverted.
+ * `ensureChild`. Pass it to `Controller.owns`, so that changes of owned objects are reverted.
  */
-export class OwnedObjects<O extends KubernetesObject = KubernetesObject> {
+export class OwnedObjects<O extends KubernetesObject = KubernetesObject> implements OwnedWatches {
   readonly #owner: Resource<O>;
   readonly #fieldManager: string;
   readonly #kinds = new Map<string, OwnedKind<O>>();
   /** Hash of the state that was last applied, by uid. */
   readonly #applied = new LruMap<string, string>(MAX_APPLIED);
+  #isWatched = false;
 
   /**
    * @param owner resource of the owners
@@ -108,18 +123,24 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> {
     this.#fieldManager = fieldManager;
   }
 
-  /** Adds the kind of `informer` to those that `ensure` writes. Call it before the controllers start. */
+  /**
+   * Adds the kind of `informer` to those that `ensure` writes. Call it before the controllers start.
+   *
+   * @throws {Error} if `Controller.owns` was called before
+   */
   add<T extends KubernetesObject>(
     informer: SharedInformer<T>,
     options: OwnedKindOptions<T, O> = {},
   ): this {
     checkOptions(options, OPTIONS, 'OwnedObjects.add');
+    if (this.#isWatched) throw new Error('OwnedObjects.add: call it before Controller.owns');
     const { resource, lister } = informer;
     const { removeFields = true, prune = false, adopt } = options;
     const { update = !FIXED.has(groupResourceOf(resource)) } = options;
     if (!lister.hasIndex(OWNER_INDEX)) informer.addIndexers(ownerIndexers);
     this.#kinds.set(kindId(apiVersionOf(resource), resource.kind), {
-      resource,
+      informer,
+      waiting: new LruMap(MAX_WAITING),
       ensure: async (context, owner, draft) => {
         const desired = this.#complete(draft, resource, owner);
         const { name, namespace } = desired.metadata;
@@ -154,6 +175,19 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> {
     return this;
   }
 
+  /** Returns what `Controller.owns` watches, for the kinds that were added. */
+  watches(): ReturnType<OwnedWatches['watches']> {
+    this.#isWatched = true;
+    return [...this.#kinds.values()].flatMap(({ informer, waiting }) => [
+      { informer, map: mapToOwner(this.#owner) },
+      {
+        informer,
+        map: (object: DeepReadonly<KubernetesObject>) => [...(waiting.get(keyOf(object)) ?? [])],
+        options: { predicates: [RELEASES] },
+      },
+    ]);
+  }
+
   /** Returns the cached objects of the kind of `informer` that `owner` controls. */
   of<T extends KubernetesObject>(
     informer: SharedInformer<T>,
@@ -168,7 +202,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> {
    *
    * @returns an outcome for each desired object, in order
    * @throws {SyncError} `ErrResourceExists`, after all else is done, if an object that `owner` does not control has the name
-   * of a desired one. A retry finds whether the name is free; `owns` with `orNamed` finds it at once.
+   * of a desired one. The owner is enqueued when that object is deleted or loses its controller.
    * @throws {TypeError} if the kind of a desired object was not added, or the owner cannot own it
    * @throws {ApiError} of the first request that failed; see `ensureChild`
    */
@@ -189,10 +223,13 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> {
       }
       const outcome = await kind.ensure(context, owner, draft);
       if (outcome.kind === 'nameCollision') {
+        const key = keyOf(outcome.object);
+        kind.waiting.set(key, (kind.waiting.get(key) ?? new Set()).add(keyOf(owner)));
         const { reason, message } = nameCollision(this.#owner, draft.metadata.name);
         collision ??= new SyncError(reason, message);
         continue;
       }
+      kind.waiting.get(keyOf(outcome.object))?.delete(keyOf(owner));
       // The object has the kind of the draft.
       outcomes.push(outcome as OwnedOutcome<T>);
       const verb = VERBS[outcome.kind];
@@ -202,8 +239,9 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> {
     for (const kind of this.#kinds.values()) {
       for (const object of kind.prunable(owner)) {
         if (wanted.has(object.metadata.uid)) continue;
-        if (await deleteChild(context, kind.resource, object)) {
-          logWrite(context, `Deleted ${kind.resource.kind}`, object);
+        const { resource } = kind.informer;
+        if (await deleteChild(context, resource, object)) {
+          logWrite(context, `Deleted ${resource.kind}`, object);
         }
       }
     }

@@ -41,7 +41,7 @@ export function websiteControllers(kit: ControllerKit) {
     cleanUp: async ({ spec }) => {
       await dns.remove(spec.domain);
     },
-  }).owns(configMaps, WEBSITES);
+  }).owns(owned);
   const timer = objectTimer(kit, websites, {
     name: 'website-check',
     intervalMs: 60_000,

@@ -1,4 +1,4 @@
-import { keyOf, labelValue, objectController, OwnedObjects } from 'crd-controller';
+import { labelValue, objectController, OwnedObjects } from 'crd-controller';
 import { DEPLOYMENTS } from 'crd-controller/kinds';
 import type { Controller, ControllerKit, DeepReadonly, OwnedDraft } from 'crd-controller';
 import type { Deployment } from 'crd-controller/kinds';
@@ -15,7 +15,7 @@ export function fooController(kit: ControllerKit): Controller {
       await owned.ensure(context, foo, [deploymentFor(foo)]);
       return { kind: 'ready', reason: 'Synced', message: 'Foo synced successfully' };
     },
-  }).owns(deployments, FOOS, { orNamed: keyOf });
+  }).owns(owned);
 }
 
 function deploymentFor({ metadata: { name }, spec }: DeepReadonly<Foo>): OwnedDraft<Deployment> {

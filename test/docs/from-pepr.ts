@@ -41,7 +41,7 @@ export function siteControllers(kit: ControllerKit) {
     },
   })
     .for(sites)
-    .owns(services, DEPLOYMENTS);
+    .owns(owned);
   const check = objectTimer(kit, sites, {
     name: 'dns-check',
     intervalMs: 60_000,

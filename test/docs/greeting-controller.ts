@@ -1,4 +1,4 @@
-import { keyOf, objectController, OwnedObjects } from 'crd-controller';
+import { objectController, OwnedObjects } from 'crd-controller';
 import { CONFIG_MAPS } from 'crd-controller/kinds';
 import * as s from 'crd-controller/schema';
 import type { Controller, ControllerKit } from 'crd-controller';
@@ -30,5 +30,5 @@ export function greetingController(kit: ControllerKit): Controller {
       }
       return { kind: 'ready', reason: 'Synced', message: 'Greeting synced successfully' };
     },
-  }).owns(configMaps, GREETINGS, { orNamed: keyOf });
+  }).owns(owned);
 }

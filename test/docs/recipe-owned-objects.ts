@@ -27,7 +27,7 @@ function exposer(kit: ControllerKit): Controller {
     },
   })
     .for(deployments)
-    .owns(services, DEPLOYMENTS);
+    .owns(owned);
 }
 
 function serviceOf({ metadata }: DeepReadonly<Deployment>, port: number): OwnedDraft<Service> {

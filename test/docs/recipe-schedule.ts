@@ -57,7 +57,7 @@ function snapshotController(kit: ControllerKit): Controller {
         ? { kind: 'reconciling', reason: 'RunFailed', message: last.message ?? '', outcome }
         : { kind: 'ready', reason: 'Scheduled', message: 'Runs on schedule', outcome };
     },
-  }).owns(jobs, SNAPSHOTS);
+  }).owns(owned);
 }
 
 const clock = new FakeClock(Date.UTC(2026, 0, 5, 5)); // A Monday.

@@ -55,9 +55,7 @@ export function backupController(kit: ControllerKit): Controller {
         outcome: requeueAt(schedule?.next(now), 'its schedule is due'),
       };
     },
-  })
-    .owns(configMaps, BACKUPS)
-    .owns(jobs, BACKUPS);
+  }).owns(owned);
 }
 
 /** Starts a Job for each Restore, as soon as its Backup has a run that succeeded. */
@@ -92,7 +90,7 @@ export function restoreController(kit: ControllerKit): Controller {
       return { ...restoreReadiness(run, finishedCondition(job)?.type), status: { run } };
     },
   })
-    .owns(jobs, RESTORES)
+    .owns(owned)
     .watches(backups, restoresOf);
 }
 

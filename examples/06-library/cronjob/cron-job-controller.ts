@@ -95,7 +95,7 @@ export function cronJobController(kit: ControllerKit): Controller {
     },
   })
     .for(cronJobs)
-    .owns(jobs, CRON_JOBS);
+    .owns(owned);
 }
 
 function conditionsOf(

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { DEPLOYMENTS, PODS, REPLICA_SETS } from '../../../src/api/builtin.ts';
 import type { Pod } from '../../../src/api/builtin.ts';
 import { controllerReference } from '../../../src/api/metadata.ts';
-import { keyOf } from '../../../src/api/object-key.ts';
+import { keyOf, splitKey } from '../../../src/api/object-key.ts';
 import type { Draft, KubernetesObject } from '../../../src/api/object.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { InformerSet } from '../../../src/cache/informer-set.ts';
@@ -12,6 +12,7 @@ import { HttpClient } from '../../../src/client/http-client.ts';
 import { Controller } from '../../../src/manager/controller.ts';
 import type { ControllerOptions } from '../../../src/manager/controller-options.ts';
 import { mapByName } from '../../../src/manager/enqueue.ts';
+import { OwnedObjects } from '../../../src/manager/owned-objects.ts';
 import { predicates } from '../../../src/manager/predicate.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
@@ -114,6 +115,49 @@ test('owns with orNamed enqueues the owner that waits for the name of an unowned
   await synced();
   await client.create(PODS, pod('web', other));
   assert.deepEqual(await synced(), ['default/other'], 'an owned object enqueues only its owner');
+});
+
+test('owns of OwnedObjects enqueues the owner of a changed object, and the owner that waits for a name', async (t) => {
+  const owned = new OwnedObjects(REPLICA_SETS, 'test');
+  const keys: string[] = [];
+  const { client, clock } = startController(
+    t,
+    (controller, informers) => {
+      owned.add(informers.for(PODS));
+      return controller.for(informers.for(REPLICA_SETS)).owns(owned);
+    },
+    {
+      rateLimiter: exponentialLimiter({ initialMs: 3_600_000, maxMs: 3_600_000 }),
+      sync: async (key, context) => {
+        keys.push(key);
+        const { name, namespace } = splitKey(key);
+        const owner = await context.client.get(REPLICA_SETS, { name, namespace });
+        await owned.ensure(context, owner, [{ ...pod('wanted'), metadata: { name: 'wanted' } }]);
+        return done();
+      },
+    },
+  );
+  const synced = async () => {
+    await clock.advance(1000);
+    return new Set(keys.splice(0));
+  };
+  await client.create(PODS, pod('wanted'));
+  await client.create(PODS, pod('other'));
+  for (const name of ['a', 'b']) {
+    await client.create(REPLICA_SETS, replicaSet(name));
+    await synced();
+  }
+  const { metadata: unowned } = await client.get(PODS, metadata('wanted'));
+  assert.equal(unowned.ownerReferences, undefined);
+  await client.delete(PODS, metadata('other'));
+  assert.deepEqual(await synced(), new Set(), 'no owner waits for the name');
+  await client.delete(PODS, metadata('wanted'));
+  assert.deepEqual(await synced(), new Set(['default/a', 'default/b']));
+  const [owner] = (await client.get(PODS, metadata('wanted'))).metadata.ownerReferences ?? [];
+  const label = { type: 'merge', body: { metadata: { labels: { changed: 'yes' } } } } as const;
+  await client.patch(PODS, metadata('wanted'), label);
+  assert.deepEqual(await synced(), new Set([`default/${owner?.name}`]));
+  assert.throws(() => owned.add(new InformerSet(client, { clock }).for(PODS)), /before/);
 });
 
 test('mapByName finds the owners whose desired child has the name', async (t) => {

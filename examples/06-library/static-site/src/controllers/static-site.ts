@@ -1,4 +1,4 @@
-import { keyOf, labelValue, objectController, OwnedObjects } from 'crd-controller';
+import { labelValue, objectController, OwnedObjects } from 'crd-controller';
 import { DEPLOYMENTS } from 'crd-controller/kinds';
 import type {
   Controller,
@@ -20,22 +20,18 @@ export function staticSiteController(kit: ControllerKit): Controller {
   const deployments = kit.informers.for(DEPLOYMENTS);
   const owned = new OwnedObjects(STATIC_SITES, COMPONENT).add(deployments);
 
-  return (
-    objectController(kit, owners, {
-      name: 'static-site',
-      fieldManager: COMPONENT,
-      reconcile: async (owner, context) => {
-        const [child] = await owned.ensure<Deployment>(context, owner, [deploymentOf(owner)]);
-        const deployment = child?.object;
-        return {
-          ...readinessOf(owner, deployment),
-          status: { availableReplicas: deployment?.status?.availableReplicas ?? 0 },
-        };
-      },
-    })
-      // An unowned Deployment of the same name enqueues the owner too, when it is deleted.
-      .owns(deployments, STATIC_SITES, { orNamed: keyOf })
-  );
+  return objectController(kit, owners, {
+    name: 'static-site',
+    fieldManager: COMPONENT,
+    reconcile: async (owner, context) => {
+      const [child] = await owned.ensure<Deployment>(context, owner, [deploymentOf(owner)]);
+      const deployment = child?.object;
+      return {
+        ...readinessOf(owner, deployment),
+        status: { availableReplicas: deployment?.status?.availableReplicas ?? 0 },
+      };
+    },
+  }).owns(owned);
 }
 
 /** Returns the desired Deployment. `OwnedObjects` sets its namespace and its owner reference. */
