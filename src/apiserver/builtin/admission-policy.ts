@@ -1,8 +1,3 @@
-import {
-  MUTATING_POLICY_COLUMNS,
-  POLICY_BINDING_COLUMNS,
-  VALIDATING_POLICY_COLUMNS,
-} from '../table/kind-columns.ts';
 import { equalJson } from '../../api/equal.ts';
 import type { Expression } from '../admission/expressions.ts';
 import { Environment } from '../admission/expressions.ts';
@@ -26,18 +21,14 @@ function matchDefaults(path: string): Readonly<Record<string, unknown>> {
 
 const TRAITS = { tracksGeneration: true, unconditionalUpdate: false } satisfies KindTraits;
 
-const POLICY = {
+export const ADMISSION_POLICY: KindTraits = {
   ...TRAITS,
   hooks: { validate },
   defaults: { 'spec.failurePolicy': 'Fail', ...matchDefaults('spec.matchConstraints') },
-} satisfies KindTraits;
-
-export const MUTATING_POLICY: KindTraits = { ...POLICY, columns: MUTATING_POLICY_COLUMNS };
-export const VALIDATING_POLICY: KindTraits = { ...POLICY, columns: VALIDATING_POLICY_COLUMNS };
+};
 
 export const POLICY_BINDING: KindTraits = {
   ...TRAITS,
-  columns: POLICY_BINDING_COLUMNS,
   defaults: matchDefaults('spec.matchResources'),
 };
 

@@ -3,7 +3,6 @@ import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { nameProblems } from '../object-names.ts';
-import { WEBHOOK_CONFIGURATION_COLUMNS } from '../table/kind-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -19,7 +18,6 @@ const DEFAULTS = {
 };
 
 const TRAITS = {
-  columns: WEBHOOK_CONFIGURATION_COLUMNS,
   tracksGeneration: true,
   unconditionalUpdate: false,
   hooks: { validate },

@@ -2,15 +2,12 @@ import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { isRecord } from '../../util/values.ts';
-import { AUTOSCALER_COLUMNS } from '../table/kind-columns.ts';
-import { columnsOfStored } from '../table/column.ts';
 import type { KindTraits } from './definition.ts';
 import { numberIn, objectIn, objectsIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 
 /** Stored as autoscaling/v2. */
 export const AUTOSCALER: KindTraits = {
-  columns: AUTOSCALER_COLUMNS,
   tracksGeneration: true,
   defaults: { 'spec.minReplicas': 1 },
   hooks: { applyDefaults, validate },
@@ -89,7 +86,6 @@ const ANNOTATIONS = {
 type Extra = keyof typeof ANNOTATIONS;
 
 export const AUTOSCALER_V1: KindTraits = {
-  columns: columnsOfStored(AUTOSCALER_COLUMNS, toStored),
   tracksGeneration: true,
   defaults: { 'spec.minReplicas': 1 },
   storedAs: { kind: 'autoscaling/v2/horizontalpodautoscalers', toStored, fromStored },

@@ -3,7 +3,6 @@ import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { CRON_JOB_COLUMNS, JOB_COLUMNS } from '../table/kind-columns.ts';
 import { cronProblem } from './cron-schedule.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, numberIn, objectIn, setDefault, textIn } from './fields.ts';
@@ -14,7 +13,6 @@ import { validatePodTemplate } from './template-validation.ts';
 const MAX_INT32 = 2 ** 31 - 1;
 
 export const JOB: KindTraits = {
-  columns: JOB_COLUMNS,
   orphansDependents: true,
   tracksGeneration: true,
   selectableFields: {
@@ -158,7 +156,6 @@ function validateJobUpdate(next: StoredObject, previous: StoredObject): readonly
 }
 
 export const CRON_JOB: KindTraits = {
-  columns: CRON_JOB_COLUMNS,
   tracksGeneration: true,
   defaults: {
     'spec.concurrencyPolicy': 'Allow',

@@ -10,13 +10,11 @@ import { fieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { forbidden } from '../status-error.ts';
 import { MASTERS } from '../user.ts';
-import { CSR_COLUMNS } from '../table/kind-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 
 export const CERTIFICATE_SIGNING_REQUEST: KindTraits = {
-  columns: CSR_COLUMNS,
   nameFormat: 'pathSegment',
   selectableFields: {
     'spec.signerName': (request) => textIn(objectIn(request, 'spec'), 'signerName'),

@@ -4,8 +4,6 @@ import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { isRecord } from '../../util/values.ts';
-import { CONFIG_MAP_COLUMNS, SECRET_COLUMNS } from '../table/builtin-columns.ts';
-import { NAME_AND_AGE_COLUMNS } from '../table/kind-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { objectIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -13,7 +11,6 @@ import { Findings } from './findings.ts';
 const MAX_BYTES = 1024 * 1024;
 
 export const CONFIG_MAP: KindTraits = {
-  columns: CONFIG_MAP_COLUMNS,
   hooks: {
     validate: validateConfigMap,
     validateUpdate: (next, previous) => validateImmutable(next, previous, ['data', 'binaryData']),
@@ -21,7 +18,6 @@ export const CONFIG_MAP: KindTraits = {
 };
 
 export const SECRET: KindTraits = {
-  columns: SECRET_COLUMNS,
   selectableFields: { type: (secret) => textIn(secret, 'type') },
   hooks: {
     applyDefaults: applySecretDefaults,
@@ -31,7 +27,6 @@ export const SECRET: KindTraits = {
 };
 
 export const SERVICE_ACCOUNT: KindTraits = {
-  columns: NAME_AND_AGE_COLUMNS,
   returnsDeleted: true,
 };
 

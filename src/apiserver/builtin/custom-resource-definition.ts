@@ -1,11 +1,9 @@
 import type { ApiObject } from '../resource-definition.ts';
-import { CRD_COLUMNS } from '../table/builtin-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 
 /** The kind that defines kinds. What it validates and establishes is added by who serves them. */
 export const CUSTOM_RESOURCE_DEFINITION: KindTraits = {
-  columns: CRD_COLUMNS,
   tracksGeneration: true,
   unconditionalUpdate: false,
   hooks: { applyDefaults, prepareForCreate },

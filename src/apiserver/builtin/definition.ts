@@ -11,18 +11,18 @@ import type {
 } from '../resource-definition.ts';
 import { fieldError } from '../../api/field-error.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
-import { DEFAULT_COLUMNS } from '../table/column.ts';
+import { BUILTIN_COLUMNS } from '../table/builtin-columns.ts';
+import { DEFAULT_COLUMNS, columnsOfStored } from '../table/column.ts';
 import { goSchema } from './go-schema.ts';
 import { linkedSchema, schemaName } from './schemas.ts';
 
 /**
  * Differences of a built-in kind from a plain object with a schema. Names, scope, verbs and subresources are
- * generated (generated/kinds.ts), as are schemas and messages.
+ * generated (generated/kinds.ts), as are schemas and messages. Columns are in table/builtin-columns.ts.
  */
 export interface KindTraits extends Partial<
   Pick<
     ResourceDefinition,
-    | 'columns'
     | 'createOnUpdate'
     | 'deprecationWarning'
     | 'hooks'
@@ -54,12 +54,12 @@ export interface KindTraits extends Partial<
  *
  * @param traits by group and plural: `apps/deployments`, or `pods` in the core group; a version precedes the plural
  *   if versions differ: `autoscaling/v1/horizontalpodautoscalers`
- * @throws {Error} if traits belong to no kind
+ * @throws {Error} if traits or columns belong to no kind
  */
 export function builtinKinds(
   traits: Readonly<Record<string, KindTraits>>,
 ): readonly ResourceDefinition[] {
-  const unused = new Set(Object.keys(traits));
+  const unused = new Set([...Object.keys(traits), ...Object.keys(BUILTIN_COLUMNS)]);
   const byName = new Map<string, ResourceDefinition>();
   const find = (name: string) => byName.get(name);
   const kinds = KINDS.trim()
@@ -72,7 +72,7 @@ export function builtinKinds(
         const place = group ? `${group}/` : '';
         const keys = [`${place}${version}/${plural}`, `${place}${plural}`];
         const key = keys.find((each) => Object.hasOwn(traits, each)) ?? '';
-        unused.delete(key);
+        for (const used of [key, `${place}${plural}`]) unused.delete(used);
         return definitionOf(group, version, line, traits[key] ?? {}, find);
       });
     });
@@ -102,6 +102,7 @@ function definitionOf(
   const names: Subresources = Object.fromEntries(
     (values.get('subresources') ?? []).map((name) => [name, true]),
   );
+  const columns = BUILTIN_COLUMNS[group ? `${group}/${plural}` : plural] ?? DEFAULT_COLUMNS;
   let schema: JsonSchema | undefined;
   return {
     group,
@@ -115,7 +116,7 @@ function definitionOf(
     categories: values.get('categories') ?? [],
     ...(values.has('verbs') && { verbs: values.get('verbs') ?? [] }),
     subresources: scale ? { ...names, scale } : names,
-    columns: DEFAULT_COLUMNS,
+    columns: storedAs ? columnsOfStored(columns, storedAs.toStored) : columns,
     ...traits,
     ...(immutable.length > 0 && { hooks: withImmutable(immutable, traits.hooks) }),
     ...(storedAs && { storedAs: resolved(storedAs, find) }),

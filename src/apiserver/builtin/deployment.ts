@@ -3,7 +3,6 @@ import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { DEPLOYMENT_COLUMNS } from '../table/workload-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, numberIn, objectIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -12,7 +11,6 @@ import { validateTemplate } from './template-validation.ts';
 import { WORKLOAD_SCALE, validateReplicaStatus, validateSameSelector } from './workload.ts';
 
 export const DEPLOYMENT: KindTraits = {
-  columns: DEPLOYMENT_COLUMNS,
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,
   hooks: {

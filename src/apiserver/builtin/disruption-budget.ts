@@ -2,7 +2,6 @@ import type { StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { Verbatim } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { DISRUPTION_BUDGET_COLUMNS } from '../table/builtin-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, objectIn, objectsIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -11,7 +10,6 @@ const OPERATORS: ReadonlySet<string> = new Set(['In', 'NotIn', 'Exists', 'DoesNo
 const POLICIES = ['AlwaysAllow', 'IfHealthyBudget'];
 
 export const POD_DISRUPTION_BUDGET: KindTraits = {
-  columns: DISRUPTION_BUDGET_COLUMNS,
   tracksGeneration: true,
   unconditionalUpdate: false,
   hooks: { validate },

@@ -3,7 +3,6 @@ import type { FieldError } from '../../api/field-error.ts';
 import { equalJson } from '../../api/equal.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { ENDPOINTS_COLUMNS, ENDPOINT_SLICE_COLUMNS } from '../table/kind-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { listIn, numberIn, objectsIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -21,7 +20,6 @@ const UNUSABLE: readonly (readonly [RegExp, string])[] = [
 ];
 
 export const ENDPOINTS: KindTraits = {
-  columns: ENDPOINTS_COLUMNS,
   createOnUpdate: true,
   defaults: { 'subsets[].ports[].protocol': 'TCP' },
   deprecationWarning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
@@ -29,7 +27,6 @@ export const ENDPOINTS: KindTraits = {
 };
 
 export const ENDPOINT_SLICE: KindTraits = {
-  columns: ENDPOINT_SLICE_COLUMNS,
   tracksGeneration: true,
   defaults: { 'ports[].name': '', 'ports[].protocol': 'TCP' },
   immutable: ['addressType'],

@@ -2,14 +2,11 @@ import { equalJson } from '../../api/equal.ts';
 import { qualifiedNameProblems } from '../object-names.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { EVENT_COLUMNS } from '../table/builtin-columns.ts';
-import { columnsOfStored } from '../table/column.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, numberIn, objectIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 
 export const EVENT: KindTraits = {
-  columns: EVENT_COLUMNS,
   createOnUpdate: true,
   selectableFields: {
     'involvedObject.kind': involved('kind'),
@@ -41,7 +38,6 @@ const RENAMED = [
 
 /** Events of events.k8s.io are another representation of the events of the core group. */
 export const EVENTS_EVENT: KindTraits = {
-  columns: columnsOfStored(EVENT_COLUMNS, toStored),
   createOnUpdate: true,
   selectableFields: {
     ...Object.fromEntries(

@@ -1,30 +1,6 @@
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { fieldError } from '../../api/field-error.ts';
-import {
-  API_SERVICE_COLUMNS,
-  CLUSTER_TRUST_BUNDLE_COLUMNS,
-  COMPONENT_STATUS_COLUMNS,
-  CONTROLLER_REVISION_COLUMNS,
-  CSI_DRIVER_COLUMNS,
-  CSI_NODE_COLUMNS,
-  DEVICE_TAINT_COLUMNS,
-  FLOW_SCHEMA_COLUMNS,
-  INGRESS_CLASS_COLUMNS,
-  IP_ADDRESS_COLUMNS,
-  NAME_AND_AGE_COLUMNS,
-  POD_CERTIFICATE_REQUEST_COLUMNS,
-  PRIORITY_LEVEL_COLUMNS,
-  RESOURCE_CLAIM_COLUMNS,
-  RESOURCE_QUOTA_COLUMNS,
-  RESOURCE_SLICE_COLUMNS,
-  RUNTIME_CLASS_COLUMNS,
-  SERVICE_CIDR_COLUMNS,
-  STORAGE_CLASS_COLUMNS,
-  STORAGE_VERSION_MIGRATION_COLUMNS,
-  VOLUME_ATTACHMENT_COLUMNS,
-  VOLUME_ATTRIBUTES_CLASS_COLUMNS,
-} from '../table/kind-columns.ts';
-import { MUTATING_POLICY, POLICY_BINDING, VALIDATING_POLICY } from './admission-policy.ts';
+import { ADMISSION_POLICY, POLICY_BINDING } from './admission-policy.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './admission-registration.ts';
 import { SELF_SUBJECT_REVIEW, TOKEN_REVIEW } from './authentication.ts';
 import {
@@ -72,7 +48,6 @@ function defaultsAt(path: string, values: Readonly<Record<string, unknown>>): ob
 /** Differences of each kind from a plain object; kinds without an entry have none. */
 const TRAITS: Readonly<Record<string, KindTraits>> = {
   componentstatuses: {
-    columns: COMPONENT_STATUS_COLUMNS,
     deprecationWarning: 'v1 ComponentStatus is deprecated in v1.19+',
   },
   configmaps: CONFIG_MAP,
@@ -87,7 +62,6 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   podtemplates: POD_TEMPLATE,
   replicationcontrollers: REPLICATION_CONTROLLER,
   resourcequotas: {
-    columns: RESOURCE_QUOTA_COLUMNS,
     returnsDeleted: true,
     hooks: quantitiesAt('spec.hard', 'status.hard', 'status.used'),
   },
@@ -95,22 +69,20 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   serviceaccounts: SERVICE_ACCOUNT,
   services: SERVICE,
 
-  'admissionregistration.k8s.io/mutatingadmissionpolicies': MUTATING_POLICY,
+  'admissionregistration.k8s.io/mutatingadmissionpolicies': ADMISSION_POLICY,
   'admissionregistration.k8s.io/mutatingadmissionpolicybindings': POLICY_BINDING,
   'admissionregistration.k8s.io/mutatingwebhookconfigurations': MUTATING_WEBHOOKS,
-  'admissionregistration.k8s.io/validatingadmissionpolicies': VALIDATING_POLICY,
+  'admissionregistration.k8s.io/validatingadmissionpolicies': ADMISSION_POLICY,
   'admissionregistration.k8s.io/validatingadmissionpolicybindings': POLICY_BINDING,
   'admissionregistration.k8s.io/validatingwebhookconfigurations': VALIDATING_WEBHOOKS,
 
   'apiextensions.k8s.io/customresourcedefinitions': CUSTOM_RESOURCE_DEFINITION,
 
   'apiregistration.k8s.io/apiservices': {
-    columns: API_SERVICE_COLUMNS,
     unconditionalUpdate: false,
     defaults: { 'spec.service.port': 443 },
   },
 
-  'apps/controllerrevisions': { columns: CONTROLLER_REVISION_COLUMNS },
   'apps/daemonsets': DAEMON_SET,
   'apps/deployments': DEPLOYMENT,
   'apps/replicasets': REPLICA_SET,
@@ -132,10 +104,8 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
 
   'certificates.k8s.io/certificatesigningrequests': CERTIFICATE_SIGNING_REQUEST,
   'certificates.k8s.io/clustertrustbundles': {
-    columns: CLUSTER_TRUST_BUNDLE_COLUMNS,
     nameFormat: 'pathSegment',
   },
-  'certificates.k8s.io/podcertificaterequests': { columns: POD_CERTIFICATE_REQUEST_COLUMNS },
 
   'coordination.k8s.io/leases': LEASE,
 
@@ -144,13 +114,11 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   'events.k8s.io/events': EVENTS_EVENT,
 
   'flowcontrol.apiserver.k8s.io/flowschemas': {
-    columns: FLOW_SCHEMA_COLUMNS,
     tracksGeneration: true,
     unconditionalUpdate: false,
     defaults: { 'spec.matchingPrecedence': 1000 },
   },
   'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': {
-    columns: PRIORITY_LEVEL_COLUMNS,
     tracksGeneration: true,
     unconditionalUpdate: false,
     defaults: {
@@ -165,21 +133,19 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   },
 
   'networking.k8s.io/ingressclasses': {
-    columns: INGRESS_CLASS_COLUMNS,
     tracksGeneration: true,
     defaults: { 'spec.parameters.scope': 'Cluster' },
     immutable: ['spec.controller'],
   },
   'networking.k8s.io/ingresses': INGRESS,
   'networking.k8s.io/ipaddresses': {
-    columns: IP_ADDRESS_COLUMNS,
     immutable: ['spec'],
     nameFormat: 'pathSegment',
   },
   'networking.k8s.io/networkpolicies': NETWORK_POLICY,
-  'networking.k8s.io/servicecidrs': { columns: SERVICE_CIDR_COLUMNS, immutable: ['spec.cidrs'] },
+  'networking.k8s.io/servicecidrs': { immutable: ['spec.cidrs'] },
 
-  'node.k8s.io/runtimeclasses': { columns: RUNTIME_CLASS_COLUMNS, immutable: ['handler'] },
+  'node.k8s.io/runtimeclasses': { immutable: ['handler'] },
 
   'policy/poddisruptionbudgets': POD_DISRUPTION_BUDGET,
 
@@ -189,25 +155,21 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   'rbac.authorization.k8s.io/roles': ROLE,
 
   'resource.k8s.io/deviceclasses': {
-    columns: NAME_AND_AGE_COLUMNS,
     tracksGeneration: true,
     returnsDeleted: true,
   },
-  'resource.k8s.io/devicetaintrules': { columns: DEVICE_TAINT_COLUMNS, tracksGeneration: true },
+  'resource.k8s.io/devicetaintrules': { tracksGeneration: true },
   'resource.k8s.io/resourceclaims': {
-    columns: RESOURCE_CLAIM_COLUMNS,
     returnsDeleted: true,
     immutable: ['spec'],
     defaults: deviceRequests('spec.devices.requests[]'),
   },
   'resource.k8s.io/resourceclaimtemplates': {
-    columns: NAME_AND_AGE_COLUMNS,
     returnsDeleted: true,
     immutable: ['spec'],
     defaults: deviceRequests('spec.spec.devices.requests[]'),
   },
   'resource.k8s.io/resourceslices': {
-    columns: RESOURCE_SLICE_COLUMNS,
     tracksGeneration: true,
     returnsDeleted: true,
     immutable: ['spec.nodeName', 'spec.driver', 'spec.pool.name'],
@@ -221,7 +183,6 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   'scheduling.k8s.io/priorityclasses': PRIORITY_CLASS,
 
   'storage.k8s.io/csidrivers': {
-    columns: CSI_DRIVER_COLUMNS,
     returnsDeleted: true,
     immutable: ['spec.attachRequired', 'spec.volumeLifecycleModes'],
     defaults: {
@@ -236,7 +197,6 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
     },
   },
   'storage.k8s.io/csinodes': {
-    columns: CSI_NODE_COLUMNS,
     returnsDeleted: true,
     defaults: { 'spec.drivers': [] },
   },
@@ -245,13 +205,11 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
     hooks: quantitiesAt('capacity', 'maximumVolumeSize'),
   },
   'storage.k8s.io/storageclasses': {
-    columns: STORAGE_CLASS_COLUMNS,
     returnsDeleted: true,
     defaults: { reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' },
     immutable: ['parameters', 'provisioner', 'reclaimPolicy', 'volumeBindingMode'],
   },
   'storage.k8s.io/volumeattachments': {
-    columns: VOLUME_ATTACHMENT_COLUMNS,
     returnsDeleted: true,
     immutable: ['spec'],
     hooks: {
@@ -264,7 +222,6 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
     },
   },
   'storage.k8s.io/volumeattributesclasses': {
-    columns: VOLUME_ATTRIBUTES_CLASS_COLUMNS,
     returnsDeleted: true,
     immutable: ['driverName', 'parameters'],
     hooks: {
@@ -276,7 +233,6 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   },
 
   'storagemigration.k8s.io/storageversionmigrations': {
-    columns: STORAGE_VERSION_MIGRATION_COLUMNS,
     immutable: ['spec'],
   },
 };

@@ -1,12 +1,10 @@
 import type { StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { LEASE_COLUMNS } from '../table/builtin-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { numberIn, objectIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 
 export const LEASE: KindTraits = {
-  columns: LEASE_COLUMNS,
   unconditionalUpdate: false,
   createOnUpdate: true,
   hooks: { validate },

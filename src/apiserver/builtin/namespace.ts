@@ -1,6 +1,5 @@
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { NAMESPACE_COLUMNS } from '../table/builtin-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { listIn, objectIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -9,7 +8,6 @@ import { Findings } from './findings.ts';
 const FINALIZER = 'kubernetes';
 
 export const NAMESPACE: KindTraits = {
-  columns: NAMESPACE_COLUMNS,
   nameFormat: 'dns1123Label',
   selectableFields: {
     'status.phase': phaseOf,

@@ -5,7 +5,6 @@ import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { hasFormat } from '../schema/formats.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { INGRESS_COLUMNS, NETWORK_POLICY_COLUMNS } from '../table/kind-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -13,7 +12,6 @@ import { Findings } from './findings.ts';
 const PATH_TYPES = ['Exact', 'ImplementationSpecific', 'Prefix'];
 
 export const INGRESS: KindTraits = {
-  columns: INGRESS_COLUMNS,
   tracksGeneration: true,
   createOnUpdate: true,
   hooks: { validate: validateIngress },
@@ -87,7 +85,6 @@ const PROTOCOLS = ['TCP', 'UDP', 'SCTP'];
 const NOT_A_CIDR = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
 
 export const NETWORK_POLICY: KindTraits = {
-  columns: NETWORK_POLICY_COLUMNS,
   tracksGeneration: true,
   defaults: { 'spec.ingress[].ports[].protocol': 'TCP', 'spec.egress[].ports[].protocol': 'TCP' },
   hooks: {

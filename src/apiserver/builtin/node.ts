@@ -2,14 +2,12 @@ import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { hasFormat } from '../schema/formats.ts';
-import { NODE_COLUMNS } from '../table/builtin-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, objectIn, objectsIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 import { canonicalizeQuantities } from './pod-defaults.ts';
 
 export const NODE: KindTraits = {
-  columns: NODE_COLUMNS,
   keepsStatus: true,
   selectableFields: {
     'spec.unschedulable': (node) => String(objectIn(node, 'spec')?.['unschedulable'] === true),

@@ -1,7 +1,6 @@
 import { timestamp } from '../../api/conditions.ts';
 import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { POD_COLUMNS } from '../table/pod-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { admitClasses } from './pod-classes.ts';
@@ -12,7 +11,6 @@ import { validatePodUpdate } from './pod-update.ts';
 import { validatePod } from './pod-validation.ts';
 
 export const POD: KindTraits = {
-  columns: POD_COLUMNS,
   tracksGeneration: true,
   returnsDeleted: true,
   selectableFields: {

@@ -1,7 +1,6 @@
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
-import { PRIORITY_CLASS_COLUMNS } from '../table/builtin-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { numberIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -11,7 +10,6 @@ const HIGHEST_VALUE = 1_000_000_000;
 const POLICIES = ['PreemptLowerPriority', 'Never'];
 
 export const PRIORITY_CLASS: KindTraits = {
-  columns: PRIORITY_CLASS_COLUMNS,
   defaults: { preemptionPolicy: 'PreemptLowerPriority' },
   hooks: {
     prepareForCreate,

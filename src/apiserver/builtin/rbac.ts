@@ -5,7 +5,6 @@ import type { ApiObject, ResourceHooks, StoredObject } from '../resource-definit
 import { fieldError } from '../../api/field-error.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { BINDING_COLUMNS, ROLE_COLUMNS } from '../table/builtin-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { listIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -17,25 +16,21 @@ const COMMON = { nameFormat: 'pathSegment', createOnUpdate: true } as const;
 
 export const ROLE: KindTraits = {
   ...COMMON,
-  columns: ROLE_COLUMNS,
   hooks: roleHooks('roles'),
 };
 
 export const CLUSTER_ROLE: KindTraits = {
   ...COMMON,
-  columns: ROLE_COLUMNS,
   hooks: roleHooks('clusterroles'),
 };
 
 export const ROLE_BINDING: KindTraits = {
   ...COMMON,
-  columns: BINDING_COLUMNS,
   hooks: bindingHooks('rolebindings'),
 };
 
 export const CLUSTER_ROLE_BINDING: KindTraits = {
   ...COMMON,
-  columns: BINDING_COLUMNS,
   hooks: bindingHooks('clusterrolebindings'),
 };
 

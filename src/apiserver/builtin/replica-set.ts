@@ -1,6 +1,5 @@
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { REPLICA_SET_COLUMNS } from '../table/workload-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { objectIn, setDefault } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -9,7 +8,6 @@ import { validateTemplate } from './template-validation.ts';
 import { WORKLOAD_SCALE, validateReplicaStatus, validateSameSelector } from './workload.ts';
 
 export const REPLICA_SET: KindTraits = {
-  columns: REPLICA_SET_COLUMNS,
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,
   hooks: {

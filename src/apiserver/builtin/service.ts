@@ -6,7 +6,6 @@ import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { invalid } from '../status-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { SERVICE_COLUMNS } from '../table/builtin-columns.ts';
 import { validatePortNumberOrName } from './container-validation.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
@@ -18,7 +17,6 @@ const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'] as const
 const NODE_PORTS = { first: 30_000, last: 32_767 } as const;
 
 export const SERVICE: KindTraits = {
-  columns: SERVICE_COLUMNS,
   nameFormat: 'dns1123Label',
   createOnUpdate: true,
   returnsDeleted: true,

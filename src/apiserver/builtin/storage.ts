@@ -4,7 +4,6 @@ import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { PERSISTENT_VOLUME_COLUMNS, VOLUME_CLAIM_COLUMNS } from '../table/kind-columns.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, objectIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -14,7 +13,6 @@ import { compareQuantities } from '../../api/quantity.ts';
 const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
 
 export const VOLUME_CLAIM: KindTraits = {
-  columns: VOLUME_CLAIM_COLUMNS,
   returnsDeleted: true,
   defaults: { 'spec.volumeMode': 'Filesystem', 'status.phase': 'Pending' },
   hooks: {
@@ -119,7 +117,6 @@ const NO_SOURCE: ReadonlySet<string> = new Set([
 ]);
 
 export const PERSISTENT_VOLUME: KindTraits = {
-  columns: PERSISTENT_VOLUME_COLUMNS,
   returnsDeleted: true,
   defaults: {
     'spec.persistentVolumeReclaimPolicy': 'Retain',

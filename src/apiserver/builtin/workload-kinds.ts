@@ -2,12 +2,6 @@ import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
-import {
-  DAEMON_SET_COLUMNS,
-  POD_TEMPLATE_COLUMNS,
-  REPLICATION_CONTROLLER_COLUMNS,
-  STATEFUL_SET_COLUMNS,
-} from '../table/kind-columns.ts';
 import { inheritLabels } from './batch.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
@@ -18,7 +12,6 @@ import { validatePodTemplate, validateTemplate } from './template-validation.ts'
 import { WORKLOAD_SCALE, validateReplicaStatus, validateSameSelector } from './workload.ts';
 
 export const POD_TEMPLATE: KindTraits = {
-  columns: POD_TEMPLATE_COLUMNS,
   tracksGeneration: true,
   returnsDeleted: true,
   hooks: {
@@ -32,7 +25,6 @@ export const POD_TEMPLATE: KindTraits = {
 };
 
 export const REPLICATION_CONTROLLER: KindTraits = {
-  columns: REPLICATION_CONTROLLER_COLUMNS,
   orphansDependents: true,
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,
@@ -85,7 +77,6 @@ function validateReplicationController(controller: StoredObject): readonly Field
 }
 
 export const DAEMON_SET: KindTraits = {
-  columns: DAEMON_SET_COLUMNS,
   tracksGeneration: true,
   defaults: { 'spec.revisionHistoryLimit': 10, 'spec.updateStrategy.type': 'RollingUpdate' },
   hooks: {
@@ -147,7 +138,6 @@ function validateDaemonSet(set: StoredObject): readonly FieldError[] {
 }
 
 export const STATEFUL_SET: KindTraits = {
-  columns: STATEFUL_SET_COLUMNS,
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,
   immutable: [

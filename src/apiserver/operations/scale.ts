@@ -29,7 +29,7 @@ import type {
 import { fieldError } from '../../api/field-error.ts';
 import { isRecord } from '../../util/values.ts';
 import { conflict, internalError, invalid, methodNotAllowed } from '../status-error.ts';
-import { SCALE_COLUMNS } from '../table/builtin-columns.ts';
+import { SCALE_COLUMNS } from '../table/workload-columns.ts';
 import {
   STRATEGIC_PATCH,
   appliedFields,

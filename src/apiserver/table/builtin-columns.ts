@@ -1,22 +1,30 @@
 import type {
-  CustomResourceDefinition,
   Event as MutableEvent,
   Lease,
   Namespace,
   Node as MutableNode,
-  Scale,
-  Service as MutableService,
 } from '../../api/builtin.ts';
 import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
-import type { TableColumn } from '../resource-definition.ts';
+import { listIn, objectIn, textIn } from '../builtin/fields.ts';
+import type { StoredObject } from '../resource-definition.ts';
+import { objectAt } from '../schema/json-value.ts';
+import type { KindColumns } from './column.ts';
 import {
   AGE_COLUMN,
-  CREATED_AT_COLUMN,
-  DEFAULT_COLUMNS,
   NAME_COLUMN,
   ageOf,
-  columnsFor,
+  column,
+  columns,
+  field,
+  integer,
+  textOf,
+  wide,
 } from './column.ts';
+import { CONTROL_PLANE_COLUMNS } from './control-plane-columns.ts';
+import { NETWORK_COLUMNS } from './network-columns.ts';
+import { POD_COLUMNS } from './pod-columns.ts';
+import { STORAGE_COLUMNS } from './storage-columns.ts';
+import { WORKLOAD_COLUMNS } from './workload-columns.ts';
 
 interface ConfigMap extends KubernetesObject {
   data?: Record<string, string>;
@@ -39,179 +47,174 @@ interface PodDisruptionBudget extends KubernetesObject {
   status?: { disruptionsAllowed?: number };
 }
 
-interface Binding extends KubernetesObject {
-  roleRef?: { kind?: string; name?: string };
-  subjects?: { kind?: string; name?: string; namespace?: string }[];
-}
-
 type Event = DeepReadonly<MutableEvent>;
 type Node = DeepReadonly<MutableNode>;
-type Service = DeepReadonly<MutableService>;
-type ServicePort = NonNullable<NonNullable<Service['spec']>['ports']>[number];
 
-const namespace = columnsFor<Namespace>();
-const configMap = columnsFor<ConfigMap>();
-const secret = columnsFor<Secret>();
-const lease = columnsFor<Lease>();
-const scale = columnsFor<Scale>();
-const priorityClass = columnsFor<PriorityClass>();
-const budget = columnsFor<PodDisruptionBudget>();
-const crd = columnsFor<CustomResourceDefinition>();
-const binding = columnsFor<Binding>();
-const node = columnsFor<MutableNode>();
-const event = columnsFor<MutableEvent>();
-const service = columnsFor<MutableService>();
-
-export const NAMESPACE_COLUMNS: readonly TableColumn[] = [
-  NAME_COLUMN,
-  namespace.column('Status', 'Active or Terminating.', ({ status }) => status?.phase ?? ''),
-  AGE_COLUMN,
-];
-
-export const CONFIG_MAP_COLUMNS: readonly TableColumn[] = [
-  NAME_COLUMN,
-  configMap.column(
-    'Data',
-    'Number of entries.',
-    ({ data = {}, binaryData = {} }) => Object.keys(data).length + Object.keys(binaryData).length,
+const EVENT_COLUMNS = [
+  column<MutableEvent>('Last Seen', 'Time since the last occurrence.', lastSeen),
+  column<MutableEvent>('Type', 'Normal or Warning.', ({ type = '' }) => type),
+  column<MutableEvent>('Reason', 'Reason of the event, one word.', ({ reason = '' }) => reason),
+  column<MutableEvent>('Object', 'Kind and name of the involved object.', involvedObject),
+  wide<MutableEvent>(
+    'Subobject',
+    'Field path of the involved part of the object.',
+    ({ involvedObject: { fieldPath = '' } }) => fieldPath,
   ),
-  AGE_COLUMN,
-];
-
-export const SECRET_COLUMNS: readonly TableColumn[] = [
-  NAME_COLUMN,
-  secret.column('Type', 'Type of the secret data.', ({ type = '' }) => type),
-  secret.column('Data', 'Number of entries.', ({ data = {} }) => Object.keys(data).length),
-  AGE_COLUMN,
-];
-
-export const LEASE_COLUMNS: readonly TableColumn[] = [
-  NAME_COLUMN,
-  lease.column('Holder', 'Identity of the holder.', ({ spec }) => spec?.holderIdentity ?? ''),
-  AGE_COLUMN,
-];
-
-export const SCALE_COLUMNS: readonly TableColumn[] = [
-  scale.column('Name', 'Name of the scaled object.', ({ metadata }) => metadata.name),
-  scale.integer('Desired', 'Number of desired replicas.', ({ spec }) => spec?.replicas ?? 0),
-  scale.integer('Available', 'Number of existing replicas.', ({ status }) => status?.replicas ?? 0),
-  AGE_COLUMN,
-];
-
-export const PRIORITY_CLASS_COLUMNS: readonly TableColumn[] = [
-  NAME_COLUMN,
-  priorityClass.integer('Value', 'Priority of the Pods of this class.', ({ value = 0 }) => value),
-  priorityClass.column(
-    'Global-Default',
-    'Whether Pods without a class get this one.',
-    ({ globalDefault = false }) => globalDefault,
-    { type: 'boolean' },
+  wide<MutableEvent>('Source', 'Component that reported the event.', eventSource),
+  column<MutableEvent>('Message', 'Description of the event.', ({ message }) =>
+    (message ?? '').trim(),
   ),
-  AGE_COLUMN,
-  priorityClass.column(
-    'PreemptionPolicy',
-    'Whether Pods of this class preempt Pods of lower priority.',
-    ({ preemptionPolicy = '' }) => preemptionPolicy,
+  wide<MutableEvent>('First Seen', 'Time since the first occurrence.', firstSeen),
+  wide<MutableEvent>('Count', 'Number of occurrences.', ({ series, count }) =>
+    series ? (series.count ?? 0) : count || 1,
   ),
-];
-
-export const DISRUPTION_BUDGET_COLUMNS: readonly TableColumn[] = [
-  NAME_COLUMN,
-  budget.column('Min Available', 'Pods that must stay available.', ({ spec }) =>
-    String(spec?.minAvailable ?? 'N/A'),
-  ),
-  budget.column('Max Unavailable', 'Pods that may be unavailable.', ({ spec }) =>
-    String(spec?.maxUnavailable ?? 'N/A'),
-  ),
-  budget.integer(
-    'Allowed Disruptions',
-    'Pods that may be evicted now.',
-    ({ status }) => status?.disruptionsAllowed ?? 0,
-  ),
-  AGE_COLUMN,
-];
-
-/** The apiextensions server prints CustomResourceDefinitions with a date instead of an age. */
-/** Roles have a date instead of an age. */
-export const ROLE_COLUMNS = DEFAULT_COLUMNS;
-
-export const CRD_COLUMNS: readonly TableColumn[] = [
-  NAME_COLUMN,
-  crd.column('Scope', 'Cluster or Namespaced.', ({ spec }) => spec.scope),
-  crd.column('Versions', 'Served versions.', ({ spec }) =>
-    spec.versions
-      .filter(({ served }) => served)
-      .map(({ name, storage }) => (storage ? `${name}(storage)` : name))
-      .sort()
-      .join(),
-  ),
-  CREATED_AT_COLUMN,
-  crd.wide('Group', 'API group.', ({ spec }) => spec.group),
-  crd.wide('Kind', 'Kind of the objects.', ({ spec }) => spec.names.kind),
-  crd.wide('ShortNames', 'Short names.', ({ spec }) => (spec.names.shortNames ?? []).join()),
-  crd.wide(
-    'Established',
-    'Whether the objects are served.',
-    ({ status }) =>
-      status?.conditions?.some(
-        ({ type, status: value }) => type === 'Established' && value === 'True',
-      ) ?? false,
-    { type: 'boolean' },
-  ),
-];
-
-export const BINDING_COLUMNS: readonly TableColumn[] = [
-  NAME_COLUMN,
-  binding.column(
-    'Role',
-    'Role that the subjects are bound to.',
-    ({ roleRef }) => `${roleRef?.kind ?? ''}/${roleRef?.name ?? ''}`,
-  ),
-  AGE_COLUMN,
-  subjectsColumn('Users', 'User'),
-  subjectsColumn('Groups', 'Group'),
-  subjectsColumn('ServiceAccounts', 'ServiceAccount'),
-];
-
-function subjectsColumn(title: string, kind: string): TableColumn {
-  return binding.wide(title, `Subjects of kind ${kind}.`, ({ subjects = [] }) =>
-    subjects
-      .filter((subject) => subject.kind === kind)
-      .map(({ namespace: at = '', name = '' }) =>
-        kind === 'ServiceAccount' ? `${at}/${name}` : name,
-      )
-      .join(', '),
-  );
-}
-
-export const NODE_COLUMNS: readonly TableColumn[] = [
-  NAME_COLUMN,
-  node.column('Status', 'Whether the node is ready and schedulable.', nodeStatus),
-  node.column('Roles', 'Roles of the node.', (object) => nodeRoles(object) || '<none>'),
-  AGE_COLUMN,
-  node.column(
-    'Version',
-    'Version of the kubelet.',
-    ({ status }) => status?.nodeInfo?.kubeletVersion ?? '',
-  ),
-  node.wide('Internal-IP', 'Address inside the cluster.', nodeAddress('InternalIP')),
-  node.wide('External-IP', 'Address outside the cluster.', nodeAddress('ExternalIP')),
-  node.wide(
-    'OS-Image',
-    'Operating system.',
-    ({ status }) => status?.nodeInfo?.osImage || '<unknown>',
-  ),
-  node.wide('Kernel-Version', 'Version of the kernel.', ({ status }) => {
-    const { kernelVersion, architecture } = status?.nodeInfo ?? {};
-    const version = kernelVersion || '<unknown>';
-    return architecture ? `${version} (${architecture})` : version;
+  wide<MutableEvent>('Name', 'Name of the event.', ({ metadata }) => metadata.name, {
+    format: 'name',
   }),
-  node.wide(
-    'Container-Runtime',
-    'Container runtime and its version.',
-    ({ status }) => status?.nodeInfo?.containerRuntimeVersion || '<unknown>',
-  ),
 ];
+
+/**
+ * The columns that kubectl shows of built-in kinds; kinds without an entry have `DEFAULT_COLUMNS`. The names, types
+ * and placeholders are those of upstream's printers.
+ */
+export const BUILTIN_COLUMNS: KindColumns = {
+  ...CONTROL_PLANE_COLUMNS,
+  ...NETWORK_COLUMNS,
+  ...STORAGE_COLUMNS,
+  ...WORKLOAD_COLUMNS,
+
+  componentstatuses: [
+    NAME_COLUMN,
+    column('Status', 'Status of the component.', () => 'Unknown'),
+    column('Message', 'Message of the component.', () => ''),
+    column('Error', 'Error of the component.', () => ''),
+  ],
+  configmaps: columns(
+    column<ConfigMap>(
+      'Data',
+      'Number of entries.',
+      ({ data = {}, binaryData = {} }) => Object.keys(data).length + Object.keys(binaryData).length,
+    ),
+  ),
+  events: EVENT_COLUMNS,
+  namespaces: columns(
+    column<Namespace>('Status', 'Active or Terminating.', ({ status }) => status?.phase ?? ''),
+  ),
+  nodes: [
+    NAME_COLUMN,
+    column<MutableNode>('Status', 'Whether the node is ready and schedulable.', nodeStatus),
+    column<MutableNode>('Roles', 'Roles of the node.', (object) => nodeRoles(object) || '<none>'),
+    AGE_COLUMN,
+    column<MutableNode>(
+      'Version',
+      'Version of the kubelet.',
+      ({ status }) => status?.nodeInfo?.kubeletVersion ?? '',
+    ),
+    wide<MutableNode>('Internal-IP', 'Address inside the cluster.', nodeAddress('InternalIP')),
+    wide<MutableNode>('External-IP', 'Address outside the cluster.', nodeAddress('ExternalIP')),
+    wide<MutableNode>(
+      'OS-Image',
+      'Operating system.',
+      ({ status }) => status?.nodeInfo?.osImage || '<unknown>',
+    ),
+    wide<MutableNode>('Kernel-Version', 'Version of the kernel.', ({ status }) => {
+      const { kernelVersion, architecture } = status?.nodeInfo ?? {};
+      const version = kernelVersion || '<unknown>';
+      return architecture ? `${version} (${architecture})` : version;
+    }),
+    wide<MutableNode>(
+      'Container-Runtime',
+      'Container runtime and its version.',
+      ({ status }) => status?.nodeInfo?.containerRuntimeVersion || '<unknown>',
+    ),
+  ],
+  pods: POD_COLUMNS,
+  resourcequotas: columns(
+    column('Request', 'Used and allowed amounts, without limits.', (quota) =>
+      quotaText(quota, (resource) => !resource.startsWith('limits.')),
+    ),
+    column('Limit', 'Used and allowed limits.', (quota) =>
+      quotaText(quota, (resource) => resource.startsWith('limits.')),
+    ),
+  ),
+  secrets: columns(
+    column<Secret>('Type', 'Type of the secret data.', ({ type = '' }) => type),
+    column<Secret>('Data', 'Number of entries.', ({ data = {} }) => Object.keys(data).length),
+  ),
+  serviceaccounts: columns(),
+
+  'coordination.k8s.io/leases': columns(
+    column<Lease>('Holder', 'Identity of the holder.', ({ spec }) => spec?.holderIdentity ?? ''),
+  ),
+
+  'events.k8s.io/events': EVENT_COLUMNS,
+
+  'node.k8s.io/runtimeclasses': columns(field('Handler', 'handler')),
+
+  'policy/poddisruptionbudgets': columns(
+    column<PodDisruptionBudget>('Min Available', 'Pods that must stay available.', ({ spec }) =>
+      String(spec?.minAvailable ?? 'N/A'),
+    ),
+    column<PodDisruptionBudget>('Max Unavailable', 'Pods that may be unavailable.', ({ spec }) =>
+      String(spec?.maxUnavailable ?? 'N/A'),
+    ),
+    integer<PodDisruptionBudget>(
+      'Allowed Disruptions',
+      'Pods that may be evicted now.',
+      ({ status }) => status?.disruptionsAllowed ?? 0,
+    ),
+  ),
+
+  'resource.k8s.io/deviceclasses': columns(),
+  'resource.k8s.io/devicetaintrules': columns(
+    field('Key', 'spec.taint.key'),
+    field('Value', 'spec.taint.value'),
+    field('Effect', 'spec.taint.effect'),
+    column('TimeAdded', 'Time since the taint was added.', (rule, nowMs) => {
+      const added = textIn(objectIn(objectIn(rule, 'spec'), 'taint'), 'timeAdded');
+      return added === '' ? '' : ageOf(added, nowMs);
+    }),
+  ),
+  'resource.k8s.io/resourceclaims': columns(
+    column('State', 'State of the claim.', (claim) => {
+      const status = objectIn(claim, 'status');
+      const isDeleted = claim.metadata.deletionTimestamp !== undefined;
+      const isAllocated = objectIn(status, 'allocation') !== undefined;
+      const isReserved = listIn(status, 'reservedFor').length > 0;
+      return [
+        ...(isDeleted ? ['deleted'] : isAllocated ? [] : ['pending']),
+        ...(isAllocated ? ['allocated', ...(isReserved ? ['reserved'] : [])] : []),
+      ].join(',');
+    }),
+  ),
+  'resource.k8s.io/resourceclaimtemplates': columns(),
+  'resource.k8s.io/resourceslices': columns(
+    field('Node', 'spec.nodeName'),
+    field('Driver', 'spec.driver'),
+    field('Pool', 'spec.pool.name'),
+  ),
+
+  'scheduling.k8s.io/priorityclasses': [
+    NAME_COLUMN,
+    integer<PriorityClass>(
+      'Value',
+      'Priority of the Pods of this class.',
+      ({ value = 0 }) => value,
+    ),
+    column<PriorityClass>(
+      'Global-Default',
+      'Whether Pods without a class get this one.',
+      ({ globalDefault = false }) => globalDefault,
+      { type: 'boolean' },
+    ),
+    AGE_COLUMN,
+    column<PriorityClass>(
+      'PreemptionPolicy',
+      'Whether Pods of this class preempt Pods of lower priority.',
+      ({ preemptionPolicy = '' }) => preemptionPolicy,
+    ),
+  ],
+};
 
 function nodeStatus({ spec, status }: Node): string {
   const ready = status?.conditions?.findLast(({ type }) => type === 'Ready');
@@ -235,25 +238,6 @@ function nodeAddress(type: string): (object: Node) => string {
     status?.addresses?.find((address) => address.type === type)?.address ?? '<none>';
 }
 
-export const EVENT_COLUMNS: readonly TableColumn[] = [
-  event.column('Last Seen', 'Time since the last occurrence.', lastSeen),
-  event.column('Type', 'Normal or Warning.', ({ type = '' }) => type),
-  event.column('Reason', 'Reason of the event, one word.', ({ reason = '' }) => reason),
-  event.column('Object', 'Kind and name of the involved object.', involvedObject),
-  event.wide(
-    'Subobject',
-    'Field path of the involved part of the object.',
-    ({ involvedObject: { fieldPath = '' } }) => fieldPath,
-  ),
-  event.wide('Source', 'Component that reported the event.', eventSource),
-  event.column('Message', 'Description of the event.', ({ message }) => (message ?? '').trim()),
-  event.wide('First Seen', 'Time since the first occurrence.', firstSeen),
-  event.wide('Count', 'Number of occurrences.', ({ series, count }) =>
-    series ? (series.count ?? 0) : count || 1,
-  ),
-  event.wide('Name', 'Name of the event.', ({ metadata }) => metadata.name, { format: 'name' }),
-];
-
 function firstSeen({ firstTimestamp, eventTime }: Event, nowMs: number): string {
   return ageOf(firstTimestamp || eventTime, nowMs);
 }
@@ -274,46 +258,12 @@ function eventSource({ source, reportingComponent, reportingInstance }: Event): 
   return instance ? `${component}, ${instance}` : component;
 }
 
-export const SERVICE_COLUMNS: readonly TableColumn[] = [
-  NAME_COLUMN,
-  service.column('Type', 'Type of the service.', ({ spec }) => spec?.type ?? ''),
-  service.column(
-    'Cluster-IP',
-    'Address inside the cluster.',
-    ({ spec }) => spec?.clusterIPs?.[0] ?? '<none>',
-  ),
-  service.column('External-IP', 'Addresses outside the cluster.', externalAddress),
-  service.column(
-    'Port(s)',
-    'Ports, each with its node port if it has one.',
-    ({ spec }) => (spec?.ports ?? []).map(portText).join(',') || '<none>',
-  ),
-  AGE_COLUMN,
-  service.wide('Selector', 'Labels of the Pods that the service selects.', ({ spec }) => {
-    const pairs = Object.entries(spec?.selector ?? {}).map(([key, value]) => `${key}=${value}`);
-    return pairs.sort().join(',') || '<none>';
-  }),
-];
-
-function externalAddress({ spec, status }: Service): string {
-  const external = spec?.externalIPs ?? [];
-  switch (spec?.type) {
-    case 'ClusterIP':
-    case 'NodePort':
-      return external.join(',') || '<none>';
-    case 'LoadBalancer': {
-      const assigned = (status?.loadBalancer?.ingress ?? [])
-        .map(({ ip, hostname }) => ip || hostname || '')
-        .filter((address) => address !== '');
-      return [...[...new Set(assigned)].sort(), ...external].join(',') || '<pending>';
-    }
-    case 'ExternalName':
-      return spec.externalName ?? '';
-    default:
-      return '<unknown>';
-  }
-}
-
-function portText({ port, nodePort, protocol = 'TCP' }: ServicePort): string {
-  return nodePort ? `${port}:${nodePort}/${protocol}` : `${port}/${protocol}`;
+function quotaText(quota: StoredObject, isShown: (resource: string) => boolean): string {
+  const hard = objectIn(objectAt(quota, 'status'), 'hard') ?? {};
+  const used = objectIn(objectAt(quota, 'status'), 'used') ?? {};
+  return Object.keys(hard)
+    .sort()
+    .filter(isShown)
+    .map((resource) => `${resource}: ${textOf(used[resource], '0')}/${textOf(hard[resource], '0')}`)
+    .join(', ');
 }

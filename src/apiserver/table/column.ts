@@ -1,5 +1,13 @@
 import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
-import type { StoredObject, TableCell, TableColumn } from '../resource-definition.ts';
+import { objectIn, objectsIn, textIn } from '../builtin/fields.ts';
+import { fieldPath, valueAt } from '../field-path.ts';
+import type {
+  ApiObject,
+  StoredAs,
+  StoredObject,
+  TableCell,
+  TableColumn,
+} from '../resource-definition.ts';
 
 /** A condition of a table row. kubectl hides the rows of completed Pods on request. */
 export interface TableRowCondition {
@@ -9,40 +17,102 @@ export interface TableRowCondition {
   readonly message: string;
 }
 
+/** The columns of kinds, by group and plural: `apps/deployments`, or `pods` in the core group. */
+export type KindColumns = Readonly<Record<string, readonly TableColumn[]>>;
+
 type Options = Partial<Pick<TableColumn, 'type' | 'format' | 'priority'>>;
 
-type MakeColumn<T> = (
+/** A column with a computed cell. `T` is the type of the objects. */
+export function column<T extends KubernetesObject = ApiObject>(
   name: string,
   description: string,
   value: (object: DeepReadonly<T>, nowMs: number) => TableCell,
-  options?: Options,
-) => TableColumn;
-
-/** Makes columns for objects of type `T`. */
-interface ColumnMaker<T> {
-  readonly column: MakeColumn<T>;
-  readonly integer: MakeColumn<T>;
-  /** A column that only `-o wide` shows. */
-  readonly wide: MakeColumn<T>;
+  options: Options = {},
+): TableColumn {
+  return {
+    name,
+    type: 'string',
+    description,
+    ...options,
+    // The server stores under a definition only objects of its kind, so they are of its type.
+    value: (object, nowMs) => value(object as DeepReadonly<T>, nowMs),
+  };
 }
 
-export function columnsFor<T extends KubernetesObject>(): ColumnMaker<T> {
-  const make =
-    (defaults: Options): MakeColumn<T> =>
-    (name, description, value, options = {}) => ({
-      name,
-      type: 'string',
-      description,
-      priority: 0,
-      ...defaults,
-      ...options,
-      // The server stores under a definition only objects of its kind, so they are of its type.
-      value: (object: StoredObject, nowMs: number) => value(object as DeepReadonly<T>, nowMs),
-    });
-  return { column: make({}), integer: make({ type: 'integer' }), wide: make({ priority: 1 }) };
+export function integer<T extends KubernetesObject = ApiObject>(
+  name: string,
+  description: string,
+  value: (object: DeepReadonly<T>) => number,
+): TableColumn {
+  return column<T>(name, description, value, { type: 'integer' });
 }
 
-const { column } = columnsFor<KubernetesObject>();
+/** A column that only `-o wide` shows. */
+export function wide<T extends KubernetesObject = ApiObject>(
+  name: string,
+  description: string,
+  value: (object: DeepReadonly<T>, nowMs: number) => TableCell,
+  options: Options = {},
+): TableColumn {
+  return column<T>(name, description, value, { priority: 1, ...options });
+}
+
+/** A column with the field at a path, as text; `absent` if it has no value. */
+export function field(name: string, path: string, absent = '', options: Options = {}): TableColumn {
+  return fieldColumn(name, path, (value) => textOf(value, absent), options);
+}
+
+/** A column with the number at a path, 0 if it is absent. */
+export function numeric(
+  name: string,
+  path: string,
+  type: 'integer' | 'string' = 'integer',
+): TableColumn {
+  return fieldColumn(name, path, (value) => (typeof value === 'number' ? value : 0), { type });
+}
+
+export function flag(name: string, path: string, absent = false): TableColumn {
+  const options = { type: 'boolean' } as const;
+  return fieldColumn(name, path, (value) => (typeof value === 'boolean' ? value : absent), options);
+}
+
+/** A column with the number of entries of the list at a path. */
+export function count(name: string, path: string): TableColumn {
+  const { value } = fieldColumn(name, path, (list) => (Array.isArray(list) ? list.length : 0));
+  return { name, type: 'integer', description: `Number of entries in ${path}.`, value };
+}
+
+export function fieldColumn(
+  name: string,
+  path: string,
+  cell: (value: unknown) => TableCell,
+  options: Options = {},
+): TableColumn {
+  const fields = fieldPath(path);
+  return column(name, `Value of ${path}.`, (object) => cell(valueAt(object, fields)), options);
+}
+
+/** The text of a scalar; `absent` for other values. */
+export function textOf(value: unknown, absent: string): string {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : absent;
+}
+
+/** `deployments.apps`, or the name alone in the core group. */
+export function qualified(name: string, group: string): string {
+  return group ? `${name}.${group}` : name;
+}
+
+/** The first of the types of a condition with status True. */
+export function trueCondition(object: StoredObject, types: readonly string[]): string | undefined {
+  const isTrue = new Set(
+    objectsIn(objectIn(object, 'status'), 'conditions')
+      .filter((condition) => condition['status'] === 'True')
+      .map((condition) => textIn(condition, 'type')),
+  );
+  return types.find((type) => isTrue.has(type));
+}
 
 export const NAME_COLUMN: TableColumn = column(
   'Name',
@@ -99,18 +169,24 @@ const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/
 function pair(whole: number, unit: string, rest: number, restUnit: string): string {
   return rest === 0 ? `${whole}${unit}` : `${whole}${unit}${rest}${restUnit}`;
 }
+
+/** Returns the columns between those of the name and the age. */
+export function columns(...own: readonly TableColumn[]): readonly TableColumn[] {
+  return [NAME_COLUMN, ...own, AGE_COLUMN];
+}
+
 /** Columns of a kind for which upstream has no printer. */
 export const DEFAULT_COLUMNS: readonly TableColumn[] = [NAME_COLUMN, CREATED_AT_COLUMN];
 
 /** Returns the columns of a stored kind for another representation of its objects. */
 export function columnsOfStored(
-  columns: readonly TableColumn[],
-  toStored: (object: StoredObject) => StoredObject,
+  stored: readonly TableColumn[],
+  toStored: StoredAs['toStored'],
 ): readonly TableColumn[] {
-  const convert = (column: TableColumn): TableColumn => {
-    const { value } = column;
-    if (typeof value === 'string') return column;
-    return { ...column, value: (object, nowMs) => value(toStored(object), nowMs) };
-  };
-  return columns.map(convert);
+  return stored.map((each) => {
+    const { value } = each;
+    if (typeof value === 'string') return each;
+    // The conversion copies what it changes.
+    return { ...each, value: (object, nowMs) => value(toStored(object as ApiObject), nowMs) };
+  });
 }

@@ -1,7 +1,7 @@
 import type { Pod as MutablePod } from '../../api/builtin.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { StoredObject, TableColumn } from '../resource-definition.ts';
-import { AGE_COLUMN, ageOf, columnsFor, NAME_COLUMN } from './column.ts';
+import { AGE_COLUMN, NAME_COLUMN, ageOf, column, wide } from './column.ts';
 import type { TableRowCondition } from './column.ts';
 
 type Pod = DeepReadonly<MutablePod>;
@@ -9,30 +9,48 @@ type PodStatus = NonNullable<Pod['status']>;
 type ContainerStatus = NonNullable<PodStatus['containerStatuses']>[number];
 type Terminated = NonNullable<NonNullable<ContainerStatus['state']>['terminated']>;
 
-const { column, wide } = columnsFor<MutablePod>();
-
 export const POD_COLUMNS: readonly TableColumn[] = [
   NAME_COLUMN,
-  column('Ready', 'Number of ready containers, and of all containers.', (pod) => {
+  column<MutablePod>('Ready', 'Number of ready containers, and of all containers.', (pod) => {
     const { ready, total } = summarize(pod);
     return `${ready}/${total}`;
   }),
-  column('Status', 'Aggregate status of the containers.', (pod) => summarize(pod).reason),
-  column('Restarts', 'Number of container restarts, and the age of the last one.', (pod, nowMs) => {
-    const { restarts, lastRestart } = summarize(pod);
-    return restarts > 0 && lastRestart
-      ? `${restarts} (${ageOf(lastRestart, nowMs)} ago)`
-      : `${restarts}`;
-  }),
+  column<MutablePod>(
+    'Status',
+    'Aggregate status of the containers.',
+    (pod) => summarize(pod).reason,
+  ),
+  column<MutablePod>(
+    'Restarts',
+    'Number of container restarts, and the age of the last one.',
+    (pod, nowMs) => {
+      const { restarts, lastRestart } = summarize(pod);
+      return restarts > 0 && lastRestart
+        ? `${restarts} (${ageOf(lastRestart, nowMs)} ago)`
+        : `${restarts}`;
+    },
+  ),
   AGE_COLUMN,
-  wide('IP', 'Address of the pod.', ({ status }) => status?.podIPs?.[0]?.ip || '<none>'),
-  wide('Node', 'Node that the pod is assigned to.', ({ spec }) => spec?.nodeName || '<none>'),
-  wide(
+  wide<MutablePod>(
+    'IP',
+    'Address of the pod.',
+    ({ status }) => status?.podIPs?.[0]?.ip || '<none>',
+  ),
+  wide<MutablePod>(
+    'Node',
+    'Node that the pod is assigned to.',
+    ({ spec }) => spec?.nodeName || '<none>',
+  ),
+  wide<MutablePod>(
     'Nominated Node',
     'Node that the pod is nominated for after preemption.',
     ({ status }) => status?.nominatedNodeName || '<none>',
   ),
-  wide('Readiness Gates', 'Number of true readiness gates, and of all gates.', readinessGates),
+  wide<MutablePod>(
+    'Readiness Gates',
+    'Number of true readiness gates, and of all gates.',
+    readinessGates,
+  ),
 ];
 
 /** The row conditions of a pod: `Completed` if it has ended. */

@@ -1,84 +1,247 @@
-import type { Deployment, ReplicaSet } from '../../api/builtin.ts';
-import { isRecord } from '../../util/values.ts';
-import { listIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
+import type { Deployment, ReplicaSet, Scale } from '../../api/builtin.ts';
+import { numberIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
 import { valueAt } from '../field-path.ts';
 import type { StoredObject, TableColumn } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { AGE_COLUMN, NAME_COLUMN, columnsFor } from './column.ts';
-
-const deployment = columnsFor<Deployment>();
-const replicaSet = columnsFor<ReplicaSet>();
+import { objectAt, textsAt } from '../schema/json-value.ts';
+import { compareText, isRecord } from '../../util/values.ts';
+import type { KindColumns } from './column.ts';
+import {
+  AGE_COLUMN,
+  NAME_COLUMN,
+  ageOf,
+  column,
+  columns,
+  count,
+  field,
+  humanDuration,
+  integer,
+  numeric,
+  qualified,
+  textOf,
+  trueCondition,
+  wide,
+} from './column.ts';
 
 /** Columns with the containers of the Pod template at a path. */
-export function containerColumns(
-  template: readonly string[],
-  priority: 0 | 1 = 1,
-): readonly TableColumn[] {
-  const all = (object: StoredObject, field: 'name' | 'image') =>
-    objectsIn(objectIn(valueIn(object, template), 'spec'), 'containers')
-      .map((container) => textIn(container, field))
+function containerColumns(template: readonly string[], priority: 0 | 1 = 1): TableColumn[] {
+  const texts = (name: 'name' | 'image') => (object: StoredObject) => {
+    const spec = valueAt(object, [...template, 'spec']);
+    return objectsIn(isRecord(spec) ? spec : {}, 'containers')
+      .map((container) => textIn(container, name))
       .join(',');
-  const column = (name: string, description: string, field: 'name' | 'image'): TableColumn => ({
-    name,
-    type: 'string',
-    description,
-    priority,
-    value: (object) => all(object, field),
-  });
+  };
+  const options = { priority };
   return [
-    column('Containers', 'Names of the containers in the template.', 'name'),
-    column('Images', 'Images of the containers in the template.', 'image'),
+    column('Containers', 'Names of the containers in the template.', texts('name'), options),
+    column('Images', 'Images of the containers in the template.', texts('image'), options),
   ];
 }
 
-function valueIn(object: StoredObject, path: readonly string[]): JsonObject {
-  const value = valueAt(object, path);
-  return isRecord(value) ? value : {};
-}
+const CONTAINERS = containerColumns(['spec', 'template']);
 
-/** Column with the label selector of the Pods of a workload. */
-export const SELECTOR_COLUMN: TableColumn = {
-  name: 'Selector',
-  type: 'string',
-  description: 'Selector of the Pods of the object.',
-  priority: 1,
-  value: (object) => selectorCell(objectIn(objectIn(object, 'spec'), 'selector')),
+/** Columns with the containers of the Pods of a workload, and their label selector. */
+const POD_COLUMNS = [
+  ...CONTAINERS,
+  wide('Selector', 'Selector of the Pods of the object.', (object) =>
+    selectorCell(objectIn(objectIn(object, 'spec'), 'selector')),
+  ),
+];
+
+export const SCALE_COLUMNS: readonly TableColumn[] = [
+  column('Name', 'Name of the scaled object.', ({ metadata }) => metadata.name),
+  integer<Scale>('Desired', 'Number of desired replicas.', ({ spec }) => spec?.replicas ?? 0),
+  integer<Scale>(
+    'Available',
+    'Number of existing replicas.',
+    ({ status }) => status?.replicas ?? 0,
+  ),
+  AGE_COLUMN,
+];
+
+export const WORKLOAD_COLUMNS: KindColumns = {
+  podtemplates: [
+    NAME_COLUMN,
+    ...containerColumns(['template'], 0),
+    column('Pod Labels', 'Labels of the template.', (object) =>
+      labelsText(object, ['template', 'metadata', 'labels']),
+    ),
+  ],
+  replicationcontrollers: [
+    ...columns(
+      numeric('Desired', 'spec.replicas'),
+      numeric('Current', 'status.replicas'),
+      numeric('Ready', 'status.readyReplicas'),
+    ),
+    ...CONTAINERS,
+    wide('Selector', 'Labels of the Pods of the controller.', (controller) =>
+      labelsText(controller, ['spec', 'selector']),
+    ),
+  ],
+  'apps/deployments': [
+    ...columns(
+      column<Deployment>(
+        'Ready',
+        'Number of ready pods, and of desired pods.',
+        ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`,
+      ),
+      column<Deployment>(
+        'Up-to-date',
+        'Number of pods of the current template.',
+        ({ status }) => status?.updatedReplicas ?? 0,
+      ),
+      column<Deployment>(
+        'Available',
+        'Number of pods that have been ready for minReadySeconds.',
+        ({ status }) => status?.availableReplicas ?? 0,
+      ),
+    ),
+    ...POD_COLUMNS,
+  ],
+  'apps/replicasets': [
+    ...columns(
+      integer<ReplicaSet>('Desired', 'Number of desired pods.', ({ spec }) => spec?.replicas ?? 0),
+      integer<ReplicaSet>('Current', 'Number of pods.', ({ status }) => status?.replicas ?? 0),
+      integer<ReplicaSet>(
+        'Ready',
+        'Number of ready pods.',
+        ({ status }) => status?.readyReplicas ?? 0,
+      ),
+    ),
+    ...POD_COLUMNS,
+  ],
+  'apps/daemonsets': [
+    ...columns(
+      numeric('Desired', 'status.desiredNumberScheduled'),
+      numeric('Current', 'status.currentNumberScheduled'),
+      numeric('Ready', 'status.numberReady'),
+      numeric('Up-to-date', 'status.updatedNumberScheduled'),
+      numeric('Available', 'status.numberAvailable'),
+      column('Node Selector', 'Labels of the nodes that run the Pods.', (set) =>
+        labelsText(set, ['spec', 'template', 'spec', 'nodeSelector']),
+      ),
+    ),
+    ...POD_COLUMNS,
+  ],
+  'apps/statefulsets': [
+    ...columns(
+      column('Ready', 'Ready Pods, of all desired ones.', (set) => {
+        const ready = numberIn(objectIn(set, 'status'), 'readyReplicas') ?? 0;
+        return `${ready}/${numberIn(objectIn(set, 'spec'), 'replicas') ?? 0}`;
+      }),
+    ),
+    ...CONTAINERS,
+  ],
+  'apps/controllerrevisions': columns(
+    column('Controller', 'Owner of the revision.', ({ metadata }) => {
+      const owner = metadata.ownerReferences?.find(({ controller }) => controller);
+      if (!owner) return '<none>';
+      const group = owner.apiVersion.includes('/') ? (owner.apiVersion.split('/')[0] ?? '') : '';
+      return `${qualified(owner.kind.toLowerCase(), group)}/${owner.name}`;
+    }),
+    numeric('Revision', 'revision', 'string'),
+  ),
+  'batch/jobs': [
+    ...columns(
+      column('Status', 'Status of the job.', (job) => {
+        const ended = trueCondition(job, ['Complete', 'Failed']);
+        if (ended) return ended;
+        if (job.metadata.deletionTimestamp) return 'Terminating';
+        const states = ['Suspended', 'FailureTarget', 'SuccessCriteriaMet'];
+        return trueCondition(job, states) ?? 'Running';
+      }),
+      column('Completions', 'Succeeded Pods, of all required ones.', (job) => {
+        const spec = objectIn(job, 'spec');
+        const succeeded = numberIn(objectIn(job, 'status'), 'succeeded') ?? 0;
+        const completions = numberIn(spec, 'completions');
+        if (completions !== undefined) return `${succeeded}/${completions}`;
+        const parallelism = numberIn(spec, 'parallelism') ?? 0;
+        return parallelism > 1 ? `${succeeded}/1 of ${parallelism}` : `${succeeded}/1`;
+      }),
+      column('Duration', 'Time between start and completion.', (job, nowMs) => {
+        const status = objectIn(job, 'status');
+        const started = textIn(status, 'startTime');
+        const completed = textIn(status, 'completionTime');
+        if (started === '') return '';
+        return humanDuration((completed ? Date.parse(completed) : nowMs) - Date.parse(started));
+      }),
+    ),
+    ...POD_COLUMNS,
+  ],
+  'batch/cronjobs': [
+    ...columns(
+      field('Schedule', 'spec.schedule'),
+      field('Timezone', 'spec.timeZone', '<none>'),
+      column(
+        'Suspend',
+        'Whether no new job is started.',
+        (job) => {
+          const { suspend } = objectAt(job, 'spec');
+          return typeof suspend === 'boolean' ? (suspend ? 'True' : 'False') : '<unset>';
+        },
+        { type: 'boolean' },
+      ),
+      count('Active', 'status.active'),
+      column('Last Schedule', 'Time since the last job was started.', (job, nowMs) => {
+        const last = textIn(objectIn(job, 'status'), 'lastScheduleTime');
+        return last === '' ? '<none>' : ageOf(last, nowMs);
+      }),
+    ),
+    ...containerColumns(['spec', 'jobTemplate', 'spec', 'template']),
+    wide('Selector', 'Selector of the Pods of a job.', (job) => {
+      const template = objectIn(objectIn(job, 'spec'), 'jobTemplate');
+      return selectorCell(objectIn(objectIn(template, 'spec'), 'selector'));
+    }),
+  ],
+  'autoscaling/horizontalpodautoscalers': columns(
+    column('Reference', 'Kind and name of the scaled object.', (autoscaler) => {
+      const target = objectIn(objectIn(autoscaler, 'spec'), 'scaleTargetRef');
+      return `${textIn(target, 'kind')}/${textIn(target, 'name')}`;
+    }),
+    column('Targets', 'Current and target values of the metrics.', (autoscaler) => {
+      const current = objectsIn(objectIn(autoscaler, 'status'), 'currentMetrics');
+      const all = objectsIn(objectIn(autoscaler, 'spec'), 'metrics').map((metric, index) =>
+        metricText(metric, current[index]),
+      );
+      const more = all.length > 2 ? ` + ${all.length - 2} more...` : '';
+      return all.slice(0, 2).join(', ') + more || '<none>';
+    }),
+    field('MinPods', 'spec.minReplicas', '<unset>'),
+    numeric('MaxPods', 'spec.maxReplicas', 'string'),
+    numeric('Replicas', 'status.currentReplicas', 'string'),
+  ),
 };
 
-const TEMPLATE_COLUMNS: readonly TableColumn[] = [
-  ...containerColumns(['spec', 'template']),
-  SELECTOR_COLUMN,
-];
+/** The source of a metric is in the field of its type: `containerResource` of ContainerResource. */
+function metricText(metric: JsonObject, current: JsonObject | undefined): string {
+  const type = textIn(metric, 'type');
+  const key = type.charAt(0).toLowerCase() + type.slice(1);
+  const source = objectIn(metric, key);
+  if (!source) return '<unknown type>';
+  const target = objectAt(source, 'target');
+  const value = objectIn(objectIn(current, key), 'current') ?? {};
+  const amount = (name: string) =>
+    `${textOf(value[name], '<unknown>')}/${textOf(target[name], '<auto>')}`;
+  if (type === 'Resource' || type === 'ContainerResource') {
+    const name = textIn(source, 'name');
+    if (target['averageValue'] !== undefined) return `${name}: ${amount('averageValue')}`;
+    const percent = (holder: JsonObject, absent: string) => {
+      const utilization = numberIn(holder, 'averageUtilization');
+      return utilization === undefined ? absent : `${utilization}%`;
+    };
+    return `${name}: ${percent(value, '<unknown>')}/${percent(target, '<auto>')}`;
+  }
+  if (type === 'Pods') return amount('averageValue');
+  return target['averageValue'] === undefined ? amount('value') : `${amount('averageValue')} (avg)`;
+}
 
-export const DEPLOYMENT_COLUMNS: readonly TableColumn[] = [
-  NAME_COLUMN,
-  deployment.column(
-    'Ready',
-    'Number of ready pods, and of desired pods.',
-    ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`,
-  ),
-  deployment.column(
-    'Up-to-date',
-    'Number of pods of the current template.',
-    ({ status }) => status?.updatedReplicas ?? 0,
-  ),
-  deployment.column(
-    'Available',
-    'Number of pods that have been ready for minReadySeconds.',
-    ({ status }) => status?.availableReplicas ?? 0,
-  ),
-  AGE_COLUMN,
-  ...TEMPLATE_COLUMNS,
-];
-
-export const REPLICA_SET_COLUMNS: readonly TableColumn[] = [
-  NAME_COLUMN,
-  replicaSet.integer('Desired', 'Number of desired pods.', ({ spec }) => spec?.replicas ?? 0),
-  replicaSet.integer('Current', 'Number of pods.', ({ status }) => status?.replicas ?? 0),
-  replicaSet.integer('Ready', 'Number of ready pods.', ({ status }) => status?.readyReplicas ?? 0),
-  AGE_COLUMN,
-  ...TEMPLATE_COLUMNS,
-];
+/** The labels at a path, ordered by key. */
+export function labelsText(object: StoredObject, path: readonly string[]): string {
+  const labels = valueAt(object, path);
+  const pairs = Object.entries(isRecord(labels) ? labels : {});
+  const texts = pairs.map(([key, value]) => `${key}=${String(value)}`);
+  return texts.sort().join(',') || '<none>';
+}
 
 /** A label selector as servers print it: requirements ordered by key, their values ordered too. */
 export function selectorCell(selector: JsonObject | undefined): string {
@@ -87,13 +250,10 @@ export function selectorCell(selector: JsonObject | undefined): string {
   );
   const expressions = objectsIn(selector, 'matchExpressions').map((requirement) => {
     const key = textIn(requirement, 'key');
-    const values = listIn(requirement, 'values').filter((value) => typeof value === 'string');
-    const text = expressionText(key, textIn(requirement, 'operator'), values.sort().join(','));
-    return { key, text };
+    const values = textsAt(requirement, 'values').sort().join(',');
+    return { key, text: expressionText(key, textIn(requirement, 'operator'), values) };
   });
-  const all = [...equalities, ...expressions].sort((a, b) =>
-    a.key < b.key ? -1 : a.key > b.key ? 1 : 0,
-  );
+  const all = [...equalities, ...expressions].sort((a, b) => compareText(a.key, b.key));
   return all.map(({ text }) => text).join(',') || '<none>';
 }
 

@@ -6,7 +6,7 @@ import type {
   StoredObject,
 } from '../../../../src/apiserver/resource-definition.ts';
 import { customColumns } from '../../../../src/apiserver/table/custom-columns.ts';
-import { SCALE_COLUMNS } from '../../../../src/apiserver/table/builtin-columns.ts';
+import { SCALE_COLUMNS } from '../../../../src/apiserver/table/workload-columns.ts';
 import { renderTable } from '../../../../src/apiserver/table/table.ts';
 
 const now = Date.UTC(2026, 0, 1, 1);

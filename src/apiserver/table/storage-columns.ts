@@ -1,0 +1,112 @@
+import { listIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
+import { valueAt } from '../field-path.ts';
+import type { StoredObject } from '../resource-definition.ts';
+import type { JsonObject } from '../schema/json-value.ts';
+import { objectAt, textsAt } from '../schema/json-value.ts';
+import type { KindColumns } from './column.ts';
+import { AGE_COLUMN, NAME_COLUMN, column, columns, count, field, flag, textOf } from './column.ts';
+
+const ACCESS_MODES = {
+  ReadWriteOnce: 'RWO',
+  ReadOnlyMany: 'ROX',
+  ReadWriteMany: 'RWX',
+  ReadWriteOncePod: 'RWOP',
+} as const;
+
+function accessModes(parent: JsonObject): string {
+  const modes = listIn(parent, 'accessModes');
+  return Object.entries(ACCESS_MODES)
+    .flatMap(([mode, short]) => (modes.includes(mode) ? [short] : []))
+    .join(',');
+}
+
+function volumePhase(object: StoredObject): string {
+  return object.metadata.deletionTimestamp
+    ? 'Terminating'
+    : textIn(objectAt(object, 'status'), 'phase');
+}
+
+const STORAGE_CLASS = column(
+  'StorageClass',
+  'Name of the StorageClass.',
+  (object) =>
+    object.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ??
+    textIn(objectAt(object, 'spec'), 'storageClassName'),
+);
+const ATTRIBUTES_CLASS = field(
+  'VolumeAttributesClass',
+  'spec.volumeAttributesClassName',
+  '<unset>',
+);
+const VOLUME_MODE = field('VolumeMode', 'spec.volumeMode', '<unset>', { priority: 1 });
+
+export const STORAGE_COLUMNS: KindColumns = {
+  persistentvolumes: [
+    NAME_COLUMN,
+    field('Capacity', 'spec.capacity.storage', '0'),
+    column('Access Modes', 'Ways to mount the volume.', (volume) =>
+      accessModes(objectAt(volume, 'spec')),
+    ),
+    field('Reclaim Policy', 'spec.persistentVolumeReclaimPolicy'),
+    column('Status', 'Phase of the volume.', volumePhase),
+    column('Claim', 'Namespace and name of the claim.', (volume) => {
+      const claim = objectIn(objectAt(volume, 'spec'), 'claimRef');
+      return claim ? `${textIn(claim, 'namespace')}/${textIn(claim, 'name')}` : '';
+    }),
+    STORAGE_CLASS,
+    ATTRIBUTES_CLASS,
+    field('Reason', 'status.reason'),
+    AGE_COLUMN,
+    VOLUME_MODE,
+  ],
+  persistentvolumeclaims: [
+    NAME_COLUMN,
+    column('Status', 'Phase of the claim.', volumePhase),
+    field('Volume', 'spec.volumeName'),
+    column('Capacity', 'Size of the bound volume.', (claim) => {
+      if (textIn(objectAt(claim, 'spec'), 'volumeName') === '') return '';
+      return textOf(valueAt(claim, ['status', 'capacity', 'storage']), '0');
+    }),
+    column('Access Modes', 'Ways to mount the bound volume.', (claim) =>
+      textIn(objectAt(claim, 'spec'), 'volumeName') === ''
+        ? ''
+        : accessModes(objectAt(claim, 'status')),
+    ),
+    STORAGE_CLASS,
+    ATTRIBUTES_CLASS,
+    AGE_COLUMN,
+    VOLUME_MODE,
+  ],
+  'storage.k8s.io/storageclasses': columns(
+    field('Provisioner', 'provisioner'),
+    field('ReclaimPolicy', 'reclaimPolicy', 'Delete'),
+    field('VolumeBindingMode', 'volumeBindingMode', 'Immediate'),
+    { ...flag('AllowVolumeExpansion', 'allowVolumeExpansion'), type: 'string' },
+  ),
+  'storage.k8s.io/volumeattributesclasses': columns(field('DriverName', 'driverName')),
+  'storage.k8s.io/volumeattachments': columns(
+    field('Attacher', 'spec.attacher', '', { format: 'name' }),
+    field('PV', 'spec.source.persistentVolumeName'),
+    field('Node', 'spec.nodeName'),
+    flag('Attached', 'status.attached'),
+  ),
+  'storage.k8s.io/csidrivers': columns(
+    flag('AttachRequired', 'spec.attachRequired', true),
+    flag('PodInfoOnMount', 'spec.podInfoOnMount'),
+    flag('StorageCapacity', 'spec.storageCapacity'),
+    column('TokenRequests', 'Audiences of the tokens that the driver needs.', (driver) => {
+      const { tokenRequests } = objectAt(driver, 'spec');
+      if (!Array.isArray(tokenRequests)) return '<unset>';
+      return objectsIn(objectAt(driver, 'spec'), 'tokenRequests')
+        .map((request) => textIn(request, 'audience'))
+        .join(',');
+    }),
+    flag('RequiresRepublish', 'spec.requiresRepublish'),
+    column(
+      'Modes',
+      'Volume modes of the driver.',
+      (driver) => textsAt(objectAt(driver, 'spec'), 'volumeLifecycleModes').join(',') || '<none>',
+    ),
+  ),
+  'storage.k8s.io/csinodes': columns(count('Drivers', 'spec.drivers')),
+};
