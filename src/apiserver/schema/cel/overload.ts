@@ -51,6 +51,11 @@ type Read<P extends readonly Parameter[]> = {
   [K in keyof P]: P[K] extends Parameter<infer V> ? V : never;
 };
 
+type Values = readonly Value[];
+
+/** The body of a function with these parameters. */
+type Run<P extends readonly Parameter[]> = (...args: [...Read<P>, meter: CostMeter]) => Result;
+
 interface OverloadOptions {
   readonly cost?: Overload['cost'];
   readonly size?: Overload['size'];
@@ -61,10 +66,17 @@ export function global<const P extends readonly Parameter[]>(
   name: string,
   params: P,
   result: CelType,
-  run: (args: Read<P>, meter: CostMeter) => Result,
-  options: OverloadOptions = {},
+  run: Run<P>,
+  options?: OverloadOptions,
 ): Overload {
-  return overload(name, false, params, result, run, options);
+  return overload(
+    name,
+    false,
+    params,
+    result,
+    (args, meter) => run(...(args as unknown as Read<P>), meter),
+    options,
+  );
 }
 
 /** Defines an overload of the method `target.name(…)`. The target is the first parameter. */
@@ -72,10 +84,10 @@ export function member<const P extends readonly Parameter[]>(
   name: string,
   params: P,
   result: CelType,
-  run: (args: Read<P>, meter: CostMeter) => Result,
-  options: OverloadOptions = {},
+  run: Run<P>,
+  options?: OverloadOptions,
 ): Overload {
-  return overload(name, true, params, result, run, options);
+  return { ...global(name, params, result, run, options), member: true };
 }
 
 /** Defines the method `target.name(…)` with and without its last argument. */
@@ -84,29 +96,37 @@ export function memberWithOptional<const P extends readonly Parameter[], V exten
   params: P,
   last: Parameter<V>,
   result: CelType,
-  run: (args: Read<P>, last: V | undefined, meter: CostMeter) => Result,
-  options: OverloadOptions = {},
+  run: (...args: [...Read<P>, last: NoInfer<V> | undefined, meter: CostMeter]) => Result,
+  options?: OverloadOptions,
 ): Overload[] {
   const full: readonly Parameter[] = [...params, last];
   return [
-    member(name, params, result, (args, meter) => run(args, undefined, meter), options),
-    member(
+    overload(
       name,
+      true,
+      params,
+      result,
+      (args, meter) => run(...(args as unknown as Read<P>), undefined, meter),
+      options,
+    ),
+    overload(
+      name,
+      true,
       full,
       result,
-      (args, meter) => run(args as Read<P>, args.at(-1) as V, meter),
+      (args, meter) => run(...(args as unknown as [...Read<P>, V]), meter),
       options,
     ),
   ];
 }
 
-function overload<const P extends readonly Parameter[]>(
+function overload(
   name: string,
   isMember: boolean,
-  params: P,
+  params: readonly Parameter[],
   result: CelType,
-  run: (args: Read<P>, meter: CostMeter) => Result,
-  { cost = () => 1, size }: OverloadOptions,
+  run: (args: Values, meter: CostMeter) => Result,
+  { cost = () => 1, size }: OverloadOptions = {},
 ): Overload {
   return {
     name,
@@ -124,21 +144,17 @@ function overload<const P extends readonly Parameter[]>(
         read.push(value);
       }
       meter.spend(cost(sizes));
-      const typed: unknown = read;
-      return run(typed as Read<P>, meter);
+      return run(read, meter);
     },
   };
 }
 
-function instance<V extends Value>(
+export function instanceOf<V extends Value>(
   type: CelType,
   constructor: new (...args: never[]) => V,
 ): Parameter<V> {
   return { type, read: (value) => (value instanceof constructor ? value : undefined) };
 }
-
-/** A parameter of an opaque type. */
-export const instanceOf: typeof instance = instance;
 
 export const bool: Parameter<boolean> = {
   type: BOOL,
@@ -156,11 +172,11 @@ export const string: Parameter<string> = {
   type: STRING,
   read: (value) => (typeof value === 'string' ? value : undefined),
 };
-export const bytes: Parameter<Uint8Array> = instance(BYTES, Uint8Array);
-export const uint: Parameter<Uint> = instance(UINT, Uint);
-export const timestamp: Parameter<Timestamp> = instance(TIMESTAMP, Timestamp);
-export const duration: Parameter<Duration> = instance(DURATION, Duration);
-export const typeValue: Parameter<TypeValue> = instance(TYPE, TypeValue);
+export const bytes: Parameter<Uint8Array> = instanceOf(BYTES, Uint8Array);
+export const uint: Parameter<Uint> = instanceOf(UINT, Uint);
+export const timestamp: Parameter<Timestamp> = instanceOf(TIMESTAMP, Timestamp);
+export const duration: Parameter<Duration> = instanceOf(DURATION, Duration);
+export const typeValue: Parameter<TypeValue> = instanceOf(TYPE, TypeValue);
 export const dyn: Parameter = { type: DYN, read: (value) => value };
 export const A: Parameter = { type: param('A'), read: (value) => value };
 export const map: Parameter<Dictionary> = {
@@ -169,11 +185,11 @@ export const map: Parameter<Dictionary> = {
 };
 
 export function list(item: CelType): Parameter<List> {
-  return instance(listOf(item), List);
+  return instanceOf(listOf(item), List);
 }
 
 export function optional(item: CelType): Parameter<Optional> {
-  return instance(optionalOf(item), Optional);
+  return instanceOf(optionalOf(item), Optional);
 }
 
 const TRAVERSAL = 0.1;

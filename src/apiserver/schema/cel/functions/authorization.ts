@@ -120,26 +120,26 @@ export function authorization(): Overload[] {
   const decision = instanceOf(DECISION, DecisionValue);
   /** Defines a method that sets one field of the action. */
   const setter = (name: string, set: (text: string) => Partial<ResourceAction>) =>
-    member(name, [resourceCheck, string], RESOURCE_CHECK, ([{ subject, action }, text]) => {
+    member(name, [resourceCheck, string], RESOURCE_CHECK, ({ subject, action }, text) => {
       return new ResourceCheck(subject, { ...action, ...set(text) });
     });
   const decide = ({ subject, action }: Check<Action>, verb: string) =>
     new DecisionValue(subject.access.decide(subject.user, { ...action, verb }));
   return [
-    member('path', [authorizer, string], PATH_CHECK, ([{ subject }, path]) => {
+    member('path', [authorizer, string], PATH_CHECK, ({ subject }, path) => {
       if (path.trim() === '') return new Failure('path must not be empty');
       return new PathCheck(subject, { kind: 'path', verb: '', path });
     }),
-    member('group', [authorizer, string], GROUP_CHECK, ([{ subject }, group]) => {
+    member('group', [authorizer, string], GROUP_CHECK, ({ subject }, group) => {
       return new GroupCheck(subject, { ...NOTHING, group });
     }),
     member(
       'serviceAccount',
       [authorizer, string, string],
       AUTHORIZER,
-      ([{ subject }, namespace, name]) => serviceAccount(subject, namespace, name),
+      ({ subject }, namespace, name) => serviceAccount(subject, namespace, name),
     ),
-    member('resource', [groupCheck, string], RESOURCE_CHECK, ([{ subject, action }, resource]) => {
+    member('resource', [groupCheck, string], RESOURCE_CHECK, ({ subject, action }, resource) => {
       if (resource.trim() === '') return new Failure('resource must not be empty');
       return new ResourceCheck(subject, { ...action, resource });
     }),
@@ -148,34 +148,10 @@ export function authorization(): Overload[] {
     setter('name', (name) => ({ name })),
     setter('fieldSelector', () => ({})),
     setter('labelSelector', () => ({})),
-    member('check', [pathCheck, string], DECISION, ([check, verb]) => decide(check, verb), CHECK),
-    member(
-      'check',
-      [resourceCheck, string],
-      DECISION,
-      ([check, verb]) => decide(check, verb),
-      CHECK,
-    ),
-    member(
-      'allowed',
-      [decision],
-      BOOL,
-      ([
-        {
-          decision: { allowed },
-        },
-      ]) => allowed,
-    ),
-    member(
-      'reason',
-      [decision],
-      STRING,
-      ([
-        {
-          decision: { reason },
-        },
-      ]) => reason,
-    ),
+    member('check', [pathCheck, string], DECISION, decide, CHECK),
+    member('check', [resourceCheck, string], DECISION, decide, CHECK),
+    member('allowed', [decision], BOOL, (value) => value.decision.allowed),
+    member('reason', [decision], STRING, (value) => value.decision.reason),
     member('errored', [decision], BOOL, () => false),
     member('error', [decision], STRING, () => ''),
   ];

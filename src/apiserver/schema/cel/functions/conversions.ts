@@ -31,15 +31,15 @@ import { Duration, Failure, Timestamp, typeNameOf, TypeValue, Uint } from '../va
 /** Type conversions and accessors of timestamps and durations. */
 export function conversions(): Overload[] {
   return [
-    global('type', [A], TYPE, ([value]) => new TypeValue(typeNameOf(value))),
-    global('bool', [bool], BOOL, ([value]) => value),
-    global('bool', [string], BOOL, ([text]) => parseBool(text)),
+    global('type', [A], TYPE, (value) => new TypeValue(typeNameOf(value))),
+    global('bool', [bool], BOOL, (value) => value),
+    global('bool', [string], BOOL, parseBool),
     ...toInt(),
     ...toUint(),
-    global('double', [double], DOUBLE, ([value]) => value),
-    global('double', [int], DOUBLE, ([value]) => Number(value)),
-    global('double', [uint], DOUBLE, ([value]) => Number(value.value)),
-    global('double', [string], DOUBLE, ([text]) => parseDouble(text)),
+    global('double', [double], DOUBLE, (value) => value),
+    global('double', [int], DOUBLE, (value) => Number(value)),
+    global('double', [uint], DOUBLE, (value) => Number(value.value)),
+    global('double', [string], DOUBLE, parseDouble),
     ...toText(),
     ...toTime(),
     ...timeParts(),
@@ -58,19 +58,19 @@ function conversionError(from: string, to: string): Failure {
 
 function toInt(): Overload[] {
   return [
-    global('int', [int], INT, ([value]) => value),
-    global('int', [uint], INT, ([{ value }]) => intOr(value, 'integer overflow')),
-    global('int', [double], INT, ([value]) =>
+    global('int', [int], INT, (value) => value),
+    global('int', [uint], INT, ({ value }) => intOr(value, 'integer overflow')),
+    global('int', [double], INT, (value) =>
       // The bounds are not exact doubles.
       Math.abs(value) < 2 ** 63 ? BigInt(Math.trunc(value)) : new Failure('integer overflow'),
     ),
-    global('int', [string], INT, ([text]) =>
+    global('int', [string], INT, (text) =>
       /^[+-]?\d{1,25}$/.test(text)
         ? intOr(BigInt(text), "type conversion error from 'string' to 'int'")
         : conversionError('string', 'int'),
     ),
-    global('int', [timestamp], INT, ([{ nanos }]) => floorSeconds(nanos)),
-    global('int', [duration], INT, ([{ nanos }]) => nanos),
+    global('int', [timestamp], INT, ({ nanos }) => floorSeconds(nanos)),
+    global('int', [duration], INT, ({ nanos }) => nanos),
   ];
 }
 
@@ -89,14 +89,14 @@ function toUint(): Overload[] {
       ? new Uint(value)
       : new Failure('unsigned integer overflow');
   return [
-    global('uint', [uint], UINT, ([value]) => value),
-    global('uint', [int], UINT, ([value]) => unsigned(value)),
-    global('uint', [double], UINT, ([value]) =>
+    global('uint', [uint], UINT, (value) => value),
+    global('uint', [int], UINT, unsigned),
+    global('uint', [double], UINT, (value) =>
       value >= 0 && value < 2 ** 64
         ? new Uint(BigInt(Math.trunc(value)))
         : new Failure('unsigned integer overflow'),
     ),
-    global('uint', [string], UINT, ([text]) =>
+    global('uint', [string], UINT, (text) =>
       /^\d{1,25}$/.test(text) ? unsigned(BigInt(text)) : conversionError('string', 'uint'),
     ),
   ];
@@ -114,16 +114,16 @@ function parseDouble(text: string): Result {
 function toText(): Overload[] {
   const traversed = { cost: costs.traverse(0) };
   return [
-    global('string', [string], STRING, ([value]) => value),
-    global('string', [bool], STRING, ([value]) => String(value)),
-    global('string', [int], STRING, ([value]) => String(value)),
-    global('string', [uint], STRING, ([{ value }]) => String(value)),
-    global('string', [double], STRING, ([value]) => doubleText(value)),
-    global('string', [bytes], STRING, ([value]) => decode(value), traversed),
-    global('string', [timestamp], STRING, ([{ nanos }]) => formatTimestamp(nanos)),
-    global('string', [duration], STRING, ([{ nanos }]) => formatDuration(nanos)),
-    global('bytes', [bytes], BYTES, ([value]) => value),
-    global('bytes', [string], BYTES, ([text]) => new Uint8Array(Buffer.from(text)), traversed),
+    global('string', [string], STRING, (value) => value),
+    global('string', [bool], STRING, (value) => String(value)),
+    global('string', [int], STRING, (value) => String(value)),
+    global('string', [uint], STRING, ({ value }) => String(value)),
+    global('string', [double], STRING, doubleText),
+    global('string', [bytes], STRING, decode, traversed),
+    global('string', [timestamp], STRING, ({ nanos }) => formatTimestamp(nanos)),
+    global('string', [duration], STRING, ({ nanos }) => formatDuration(nanos)),
+    global('bytes', [bytes], BYTES, (value) => value),
+    global('bytes', [string], BYTES, (text) => new Uint8Array(Buffer.from(text)), traversed),
     global('type', [typeValue], TYPE, () => new TypeValue('type')),
   ];
 }
@@ -151,21 +151,21 @@ function decode(value: Uint8Array): Result {
 
 function toTime(): Overload[] {
   return [
-    global('timestamp', [timestamp], TIMESTAMP, ([value]) => value),
-    global('timestamp', [string], TIMESTAMP, ([text]) => {
+    global('timestamp', [timestamp], TIMESTAMP, (value) => value),
+    global('timestamp', [string], TIMESTAMP, (text) => {
       const nanos = /[Tt]/.test(text) ? parseTimestamp(text) : undefined;
       return nanos === undefined
         ? conversionError('string', 'google.protobuf.Timestamp')
         : new Timestamp(nanos);
     }),
-    global('timestamp', [int], TIMESTAMP, ([seconds]) => {
+    global('timestamp', [int], TIMESTAMP, (seconds) => {
       const nanos = seconds * 10n ** 9n;
       const fits = nanos >= MIN_TIMESTAMP && nanos <= MAX_TIMESTAMP;
       return fits ? new Timestamp(nanos) : new Failure('timestamp overflow');
     }),
-    global('duration', [duration], DURATION, ([value]) => value),
-    global('duration', [int], DURATION, ([nanos]) => new Duration(nanos)),
-    global('duration', [string], DURATION, ([text]) => {
+    global('duration', [duration], DURATION, (value) => value),
+    global('duration', [int], DURATION, (nanos) => new Duration(nanos)),
+    global('duration', [string], DURATION, (text) => {
       const nanos = parseDuration(text);
       return nanos === undefined
         ? conversionError('string', 'google.protobuf.Duration')
@@ -184,14 +184,14 @@ function timeParts(): Overload[] {
         ? BigInt(read(local.date, local.millis))
         : new Failure(`unknown time zone ${zone}`);
     };
-    return memberWithOptional(name, [timestamp], string, INT, ([{ nanos }], zone, meter) => {
+    return memberWithOptional(name, [timestamp], string, INT, ({ nanos }, zone, meter) => {
       // Lookups in the time zone database are slow.
       if (zone !== undefined) meter.spend(20);
       return run(nanos, zone);
     });
   };
   const span = (name: string, unit: bigint): Overload =>
-    member(name, [duration], INT, ([{ nanos }]) => nanos / unit);
+    member(name, [duration], INT, ({ nanos }) => nanos / unit);
   return [
     ...part('getFullYear', (date) => date.getUTCFullYear()),
     ...part('getMonth', (date) => date.getUTCMonth()),
@@ -208,6 +208,6 @@ function timeParts(): Overload[] {
     span('getHours', 3600n * 10n ** 9n),
     span('getMinutes', 60n * 10n ** 9n),
     span('getSeconds', 10n ** 9n),
-    member('getMilliseconds', [duration], INT, ([{ nanos }]) => nanos / 10n ** 6n),
+    member('getMilliseconds', [duration], INT, ({ nanos }) => nanos / 10n ** 6n),
   ];
 }

@@ -18,7 +18,7 @@ export function kubernetes(): Overload[] {
     ...quantities(),
     ...formats(),
     ...versions(),
-    global('jsonpatch.escapeKey', [string], STRING, ([text]) =>
+    global('jsonpatch.escapeKey', [string], STRING, (text) =>
       text.replaceAll('~', '~0').replaceAll('/', '~1'),
     ),
   ];
@@ -52,30 +52,30 @@ function quantities(): Overload[] {
   const order = (a: Quantity, b: Quantity) =>
     a.nanos < b.nanos ? -1n : a.nanos > b.nanos ? 1n : 0n;
   return [
-    global('quantity', [string], QUANTITY, ([text]) => parseQuantity(text), traversed),
+    global('quantity', [string], QUANTITY, parseQuantity, traversed),
     global(
       'isQuantity',
       [string],
       BOOL,
-      ([text]) => parseQuantity(text) instanceof Quantity,
+      (text) => parseQuantity(text) instanceof Quantity,
       traversed,
     ),
-    global('sign', [quantity], INT, ([a]) => order(a, new Quantity(0n))),
-    member('isGreaterThan', [quantity, quantity], BOOL, ([a, b]) => a.nanos > b.nanos),
-    member('isLessThan', [quantity, quantity], BOOL, ([a, b]) => a.nanos < b.nanos),
-    member('compareTo', [quantity, quantity], INT, ([a, b]) => order(a, b)),
-    member('asApproximateFloat', [quantity], DOUBLE, ([{ nanos }]) => Number(nanos) / Number(NANO)),
-    member('isInteger', [quantity], BOOL, ([{ integer }]) => integer !== undefined),
+    global('sign', [quantity], INT, (a) => order(a, new Quantity(0n))),
+    member('isGreaterThan', [quantity, quantity], BOOL, (a, b) => a.nanos > b.nanos),
+    member('isLessThan', [quantity, quantity], BOOL, (a, b) => a.nanos < b.nanos),
+    member('compareTo', [quantity, quantity], INT, order),
+    member('asApproximateFloat', [quantity], DOUBLE, ({ nanos }) => Number(nanos) / Number(NANO)),
+    member('isInteger', [quantity], BOOL, ({ integer }) => integer !== undefined),
     member(
       'asInteger',
       [quantity],
       INT,
-      ([{ integer }]) => integer ?? new Failure('cannot convert value to integer'),
+      ({ integer }) => integer ?? new Failure('cannot convert value to integer'),
     ),
-    member('add', [quantity, quantity], QUANTITY, ([a, b]) => new Quantity(a.nanos + b.nanos)),
-    member('add', [quantity, int], QUANTITY, ([a, b]) => new Quantity(a.nanos + b * NANO)),
-    member('sub', [quantity, quantity], QUANTITY, ([a, b]) => new Quantity(a.nanos - b.nanos)),
-    member('sub', [quantity, int], QUANTITY, ([a, b]) => new Quantity(a.nanos - b * NANO)),
+    member('add', [quantity, quantity], QUANTITY, (a, b) => new Quantity(a.nanos + b.nanos)),
+    member('add', [quantity, int], QUANTITY, (a, b) => new Quantity(a.nanos + b * NANO)),
+    member('sub', [quantity, quantity], QUANTITY, (a, b) => new Quantity(a.nanos - b.nanos)),
+    member('sub', [quantity, int], QUANTITY, (a, b) => new Quantity(a.nanos - b * NANO)),
   ];
 }
 
@@ -138,17 +138,12 @@ function formats(): Overload[] {
   const format = instanceOf(FORMAT, NamedFormat);
   return [
     ...Array.from(FORMATS, ([name, value]) => global(`format.${name}`, [], FORMAT, () => value)),
-    global(
-      'format.named',
-      [string],
-      optionalOf(FORMAT),
-      ([name]) => new Optional(FORMATS.get(name)),
-    ),
+    global('format.named', [string], optionalOf(FORMAT), (name) => new Optional(FORMATS.get(name))),
     member(
       'validate',
       [format, string],
       optionalOf(listOf(STRING)),
-      ([{ problems }, text]) => {
+      ({ problems }, text) => {
         const found = problems(text);
         return found.length === 0 ? Optional.none : new Optional(List.of([...found]));
       },
@@ -179,35 +174,18 @@ function versions(): Overload[] {
   const normalizing: readonly [Parameter<string>, Parameter<boolean>] = [string, bool];
   const parsed = (text: string, normalize: boolean): Result =>
     parseSemver(text, normalize) ?? new Failure(`Invalid version: ${text}`);
+  const isValid = (text: string, normalize: boolean) => parseSemver(text, normalize) !== undefined;
   return [
-    global('semver', [string], SEMVER, ([text]) => parsed(text, false), traversed),
-    global(
-      'semver',
-      normalizing,
-      SEMVER,
-      ([text, normalize]) => parsed(text, normalize),
-      traversed,
-    ),
-    global(
-      'isSemver',
-      [string],
-      BOOL,
-      ([text]) => parseSemver(text, false) !== undefined,
-      traversed,
-    ),
-    global(
-      'isSemver',
-      normalizing,
-      BOOL,
-      ([text, normalize]) => parseSemver(text, normalize) !== undefined,
-      traversed,
-    ),
-    member('major', [semver], INT, ([{ numbers }]) => numbers[0]),
-    member('minor', [semver], INT, ([{ numbers }]) => numbers[1]),
-    member('patch', [semver], INT, ([{ numbers }]) => numbers[2]),
-    member('isGreaterThan', [semver, semver], BOOL, ([a, b]) => compareSemver(a, b) > 0),
-    member('isLessThan', [semver, semver], BOOL, ([a, b]) => compareSemver(a, b) < 0),
-    member('compareTo', [semver, semver], INT, ([a, b]) => BigInt(compareSemver(a, b))),
+    global('semver', [string], SEMVER, (text) => parsed(text, false), traversed),
+    global('semver', normalizing, SEMVER, parsed, traversed),
+    global('isSemver', [string], BOOL, (text) => isValid(text, false), traversed),
+    global('isSemver', normalizing, BOOL, isValid, traversed),
+    member('major', [semver], INT, ({ numbers }) => numbers[0]),
+    member('minor', [semver], INT, ({ numbers }) => numbers[1]),
+    member('patch', [semver], INT, ({ numbers }) => numbers[2]),
+    member('isGreaterThan', [semver, semver], BOOL, (a, b) => compareSemver(a, b) > 0),
+    member('isLessThan', [semver, semver], BOOL, (a, b) => compareSemver(a, b) < 0),
+    member('compareTo', [semver, semver], INT, (a, b) => BigInt(compareSemver(a, b))),
   ];
 }
 

@@ -40,25 +40,13 @@ export function lists(): Overload[] {
   return [
     ...sums(),
     ...SORTABLE.flatMap((type) => [
-      member('isSorted', [list(type)], BOOL, ([values]) => isSorted(values), scan),
-      member('max', [list(type)], type, ([values]) => extreme(values, 1, 'max'), scan),
-      member('min', [list(type)], type, ([values]) => extreme(values, -1, 'min'), scan),
-      member('sort', [list(type)], listOf(type), ([values]) => sortBy(values, values), squared),
+      member('isSorted', [list(type)], BOOL, isSorted, scan),
+      member('max', [list(type)], type, (values) => extreme(values, 1, 'max'), scan),
+      member('min', [list(type)], type, (values) => extreme(values, -1, 'min'), scan),
+      member('sort', [list(type)], listOf(type), (values) => sortBy(values, values), squared),
     ]),
-    member(
-      'indexOf',
-      [items, A],
-      INT,
-      ([values, wanted], meter) => indexOf(values, wanted, meter, false),
-      scan,
-    ),
-    member(
-      'lastIndexOf',
-      [items, A],
-      INT,
-      ([values, wanted], meter) => indexOf(values, wanted, meter, true),
-      scan,
-    ),
+    member('indexOf', [items, A], INT, indexOf(false), scan),
+    member('lastIndexOf', [items, A], INT, indexOf(true), scan),
     ...copies(),
     ...sets(),
   ];
@@ -66,21 +54,16 @@ export function lists(): Overload[] {
 
 function sums(): Overload[] {
   const scan = { cost: costs.items };
-  const total = <V extends Value>(
-    type: CelType,
-    zero: V,
-    read: (value: Value) => V | undefined,
-    add: (a: V, b: V) => V | Failure,
-  ) =>
+  const total = <V extends Value>(item: Parameter<V>, zero: V, add: (a: V, b: V) => V | Failure) =>
     member(
       'sum',
-      [list(type)],
-      type,
-      ([values]) => {
+      [list(item.type)],
+      item.type,
+      (values) => {
         let sum = zero;
-        for (const item of values) {
-          if (item instanceof Failure) return item;
-          const value = read(item);
+        for (const each of values) {
+          if (each instanceof Failure) return each;
+          const value = item.read(each);
           const next = value === undefined ? new Failure('no such overload') : add(sum, value);
           if (next instanceof Failure) return next;
           sum = next;
@@ -92,30 +75,10 @@ function sums(): Overload[] {
   const fits = (value: bigint) =>
     BigInt.asIntN(64, value) === value ? value : new Failure('integer overflow');
   return [
-    total(
-      INT,
-      0n,
-      (value) => int.read(value),
-      (a, b) => fits(a + b),
-    ),
-    total(
-      UINT,
-      new Uint(0n),
-      (value) => uint.read(value),
-      (a, b) => new Uint(BigInt.asUintN(64, a.value + b.value)),
-    ),
-    total(
-      DOUBLE,
-      0,
-      (value) => double.read(value),
-      (a, b) => a + b,
-    ),
-    total(
-      DURATION,
-      new Duration(0n),
-      (value) => duration.read(value),
-      (a, b) => new Duration(a.nanos + b.nanos),
-    ),
+    total(int, 0n, (a, b) => fits(a + b)),
+    total(uint, new Uint(0n), (a, b) => new Uint(BigInt.asUintN(64, a.value + b.value))),
+    total(double, 0, (a, b) => a + b),
+    total(duration, new Duration(0n), (a, b) => new Duration(a.nanos + b.nanos)),
   ];
 }
 
@@ -144,12 +107,14 @@ function extreme(values: List, sign: 1 | -1, name: string): Result {
   return best;
 }
 
-function indexOf(values: List, wanted: Value, meter: CostMeter, last: boolean): Result {
-  for (let step = 0; step < values.size; step++) {
-    const index = last ? values.size - 1 - step : step;
-    if (equals(values.at(index), wanted, meter) === true) return BigInt(index);
-  }
-  return -1n;
+function indexOf(last: boolean) {
+  return (values: List, wanted: Value, meter: CostMeter): Result => {
+    for (let step = 0; step < values.size; step++) {
+      const index = last ? values.size - 1 - step : step;
+      if (equals(values.at(index), wanted, meter) === true) return BigInt(index);
+    }
+    return -1n;
+  };
 }
 
 /** Sorts `values` by the `keys` with the same indices. */
@@ -182,7 +147,7 @@ function copies(): Overload[] {
       'slice',
       [items, int, int],
       LISTS,
-      ([values, start, end]) => {
+      (values, start, end) => {
         if (start < 0n || end < 0n)
           return new Failure(`cannot slice(${start}, ${end}), negative indexes not supported`);
         if (start > end)
@@ -195,12 +160,12 @@ function copies(): Overload[] {
       },
       allocated,
     ),
-    member('reverse', [items], LISTS, ([values]) => List.of([...values].toReversed()), allocated),
+    member('reverse', [items], LISTS, (values) => List.of([...values].toReversed()), allocated),
     member(
       'distinct',
       [items],
       LISTS,
-      ([values], meter) => {
+      (values, meter) => {
         const seen = new Map<string, Result>();
         for (const value of values) {
           const id = idOf(value, 'set', meter);
@@ -214,14 +179,14 @@ function copies(): Overload[] {
       'flatten',
       [list(listOf(param('A')))],
       LISTS,
-      ([values], meter) => flatten(values, 1, meter),
+      (values, meter) => flatten(values, 1, meter),
       allocated,
     ),
     member(
       'flatten',
       [list(DYN), int],
       listOf(DYN),
-      ([values, depth], meter) =>
+      (values, depth, meter) =>
         depth < 0n
           ? new Failure('level must be non-negative')
           : flatten(values, Math.min(Number(depth), 100), meter),
@@ -231,7 +196,7 @@ function copies(): Overload[] {
       'lists.range',
       [int],
       listOf(INT),
-      ([end], meter) => {
+      (end, meter) => {
         if (end < 0n) return new Failure(`lists.range: negative size: ${end}`);
         // Charged before the list is created.
         meter.spend(Number(end));
@@ -277,12 +242,12 @@ function sets(): Overload[] {
     return true;
   };
   return [
-    global('sets.contains', pair, BOOL, ([a, b], meter) => all(a, b, meter), cost(1)),
+    global('sets.contains', pair, BOOL, all, cost(1)),
     global(
       'sets.equivalent',
       pair,
       BOOL,
-      ([a, b], meter) => {
+      (a, b, meter) => {
         const there = all(a, b, meter);
         return there === true ? all(b, a, meter) : there;
       },
@@ -292,7 +257,7 @@ function sets(): Overload[] {
       'sets.intersects',
       pair,
       BOOL,
-      ([a, b], meter) => {
+      (a, b, meter) => {
         for (const value of b) {
           if (value instanceof Failure) return value;
           const found = contains(a, value, meter);

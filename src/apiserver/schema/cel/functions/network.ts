@@ -70,43 +70,37 @@ export function networks(): Overload[] {
       ? other
       : network.prefix <= other.prefix && network.contains(other.address);
   return [
-    global('ip', [string], IP_TYPE, ([text]) => parseIp(text), traversed),
-    global('isIP', [string], BOOL, ([text]) => parseIp(text) instanceof IpAddress, traversed),
+    global('ip', [string], IP_TYPE, parseIp, traversed),
+    global('isIP', [string], BOOL, (text) => parseIp(text) instanceof IpAddress, traversed),
     global(
       'ip.isCanonical',
       [string],
       BOOL,
-      ([text]) => {
+      (text) => {
         const address = parseIp(text);
         return address instanceof Failure ? address : address.identity === text;
       },
       { cost: costs.traverse(0, 2) },
     ),
-    global('string', [ip], STRING, ([{ identity }]) => identity),
-    member('family', [ip], INT, ([{ family }]) => BigInt(family)),
+    global('string', [ip], STRING, ({ identity }) => identity),
+    member('family', [ip], INT, ({ family }) => BigInt(family)),
     ...addressKinds(),
-    global('cidr', [string], CIDR_TYPE, ([text]) => parseCidr(text), traversed),
-    global('isCIDR', [string], BOOL, ([text]) => parseCidr(text) instanceof Network, traversed),
-    global('string', [cidr], STRING, ([{ identity }]) => identity),
-    member('ip', [cidr], IP_TYPE, ([{ address }]) => address),
-    member('prefixLength', [cidr], INT, ([{ prefix }]) => BigInt(prefix)),
-    member('masked', [cidr], CIDR_TYPE, ([network]) => new Network(network.masked, network.prefix)),
-    member('containsIP', [cidr, ip], BOOL, ([network, address]) => within(network, address)),
-    member(
-      'containsIP',
-      [cidr, string],
-      BOOL,
-      ([network, text]) => within(network, parseIp(text)),
-      {
-        cost: costs.traverse(1),
-      },
-    ),
-    member('containsCIDR', [cidr, cidr], BOOL, ([network, other]) => inside(network, other)),
+    global('cidr', [string], CIDR_TYPE, parseCidr, traversed),
+    global('isCIDR', [string], BOOL, (text) => parseCidr(text) instanceof Network, traversed),
+    global('string', [cidr], STRING, ({ identity }) => identity),
+    member('ip', [cidr], IP_TYPE, ({ address }) => address),
+    member('prefixLength', [cidr], INT, ({ prefix }) => BigInt(prefix)),
+    member('masked', [cidr], CIDR_TYPE, (network) => new Network(network.masked, network.prefix)),
+    member('containsIP', [cidr, ip], BOOL, within),
+    member('containsIP', [cidr, string], BOOL, (network, text) => within(network, parseIp(text)), {
+      cost: costs.traverse(1),
+    }),
+    member('containsCIDR', [cidr, cidr], BOOL, inside),
     member(
       'containsCIDR',
       [cidr, string],
       BOOL,
-      ([network, text]) => inside(network, parseCidr(text)),
+      (network, text) => inside(network, parseCidr(text)),
       {
         cost: costs.traverse(1),
       },
@@ -117,7 +111,7 @@ export function networks(): Overload[] {
 function addressKinds(): Overload[] {
   const kind = (name: string, four: readonly string[], six: readonly string[]) => {
     const networks = [...four, ...six].map(parseCidr).filter((found) => found instanceof Network);
-    return member(name, [ip], BOOL, ([address]) =>
+    return member(name, [ip], BOOL, (address) =>
       networks.some((network) => network.contains(address)),
     );
   };
@@ -133,7 +127,7 @@ function addressKinds(): Overload[] {
       'isGlobalUnicast',
       [ip],
       BOOL,
-      ([address]) => !notGlobal.some((network) => network.contains(address)),
+      (address) => !notGlobal.some((network) => network.contains(address)),
     ),
   ];
 }
@@ -240,14 +234,14 @@ export function urls(): Overload[] {
   const url = instanceOf(URL_TYPE, UrlValue);
   const traversed = { cost: costs.traverse(0) };
   return [
-    global('url', [string], URL_TYPE, ([text]) => parseUrl(text), traversed),
-    global('isURL', [string], BOOL, ([text]) => parseUrl(text) instanceof UrlValue, traversed),
-    member('getScheme', [url], STRING, ([{ scheme }]) => scheme),
-    member('getHost', [url], STRING, ([{ host }]) => host),
-    member('getHostname', [url], STRING, ([{ hostname }]) => hostname),
-    member('getPort', [url], STRING, ([{ port }]) => port),
-    member('getEscapedPath', [url], STRING, ([{ path }]) => path),
-    member('getQuery', [url], mapOf(STRING, listOf(STRING)), ([{ query }]) => {
+    global('url', [string], URL_TYPE, parseUrl, traversed),
+    global('isURL', [string], BOOL, (text) => parseUrl(text) instanceof UrlValue, traversed),
+    member('getScheme', [url], STRING, ({ scheme }) => scheme),
+    member('getHost', [url], STRING, ({ host }) => host),
+    member('getHostname', [url], STRING, ({ hostname }) => hostname),
+    member('getPort', [url], STRING, ({ port }) => port),
+    member('getEscapedPath', [url], STRING, ({ path }) => path),
+    member('getQuery', [url], mapOf(STRING, listOf(STRING)), ({ query }) => {
       const values = new Map<string, string[]>();
       for (const [name, value] of new URLSearchParams(query)) {
         const known = values.get(name);

@@ -49,11 +49,11 @@ export function operators(): Overload[] {
 
 function arithmetic(): Overload[] {
   const integers = (operator: string, run: (a: bigint, b: bigint) => bigint | Failure) => [
-    global(`_${operator}_`, [int, int], INT, ([a, b]) => asInt(run(a, b))),
-    global(`_${operator}_`, [uint, uint], UINT, ([a, b]) => asUint(run(a.value, b.value))),
+    global(`_${operator}_`, [int, int], INT, (a, b) => asInt(run(a, b))),
+    global(`_${operator}_`, [uint, uint], UINT, (a, b) => asUint(run(a.value, b.value))),
   ];
   const doubles = (operator: string, run: (a: number, b: number) => number) =>
-    global(`_${operator}_`, [double, double], DOUBLE, ([a, b]) => run(a, b));
+    global(`_${operator}_`, [double, double], DOUBLE, (a, b) => run(a, b));
   return [
     ...integers('+', (a, b) => a + b),
     ...integers('-', (a, b) => a - b),
@@ -64,9 +64,9 @@ function arithmetic(): Overload[] {
     doubles('-', (a, b) => a - b),
     doubles('*', (a, b) => a * b),
     doubles('/', (a, b) => a / b),
-    global('-_', [int], INT, ([a]) => asInt(-a)),
-    global('-_', [double], DOUBLE, ([a]) => -a),
-    global('!_', [bool], BOOL, ([a]) => !a),
+    global('-_', [int], INT, (a) => asInt(-a)),
+    global('-_', [double], DOUBLE, (a) => -a),
+    global('!_', [bool], BOOL, (a) => !a),
   ];
 }
 
@@ -91,17 +91,11 @@ const growth = {
 
 function concatenations(): Overload[] {
   return [
-    global('_+_', [string, string], STRING, ([a, b]) => a + b, growth),
-    global('_+_', [bytes, bytes], BYTES, ([a, b]) => new Uint8Array(Buffer.concat([a, b])), growth),
-    global(
-      '_+_',
-      [list(param('A')), list(param('A'))],
-      LISTS,
-      ([a, b], meter) => join(a, b, meter),
-      {
-        size: both,
-      },
-    ),
+    global('_+_', [string, string], STRING, (a, b) => a + b, growth),
+    global('_+_', [bytes, bytes], BYTES, (a, b) => new Uint8Array(Buffer.concat([a, b])), growth),
+    global('_+_', [list(param('A')), list(param('A'))], LISTS, join, {
+      size: both,
+    }),
   ];
 }
 
@@ -122,12 +116,12 @@ function join(a: List, b: List, meter: CostMeter): Result {
 
 function timeArithmetic(): Overload[] {
   return [
-    global('_+_', [timestamp, duration], TIMESTAMP, ([a, b]) => asTimestamp(a.nanos + b.nanos)),
-    global('_+_', [duration, timestamp], TIMESTAMP, ([a, b]) => asTimestamp(a.nanos + b.nanos)),
-    global('_+_', [duration, duration], DURATION, ([a, b]) => asDuration(a.nanos + b.nanos)),
-    global('_-_', [timestamp, timestamp], DURATION, ([a, b]) => asDuration(a.nanos - b.nanos)),
-    global('_-_', [timestamp, duration], TIMESTAMP, ([a, b]) => asTimestamp(a.nanos - b.nanos)),
-    global('_-_', [duration, duration], DURATION, ([a, b]) => asDuration(a.nanos - b.nanos)),
+    global('_+_', [timestamp, duration], TIMESTAMP, (a, b) => asTimestamp(a.nanos + b.nanos)),
+    global('_+_', [duration, timestamp], TIMESTAMP, (a, b) => asTimestamp(a.nanos + b.nanos)),
+    global('_+_', [duration, duration], DURATION, (a, b) => asDuration(a.nanos + b.nanos)),
+    global('_-_', [timestamp, timestamp], DURATION, (a, b) => asDuration(a.nanos - b.nanos)),
+    global('_-_', [timestamp, duration], TIMESTAMP, (a, b) => asTimestamp(a.nanos - b.nanos)),
+    global('_-_', [duration, duration], DURATION, (a, b) => asDuration(a.nanos - b.nanos)),
   ];
 }
 
@@ -169,7 +163,7 @@ function comparisons(): Overload[] {
           `_${operator}_`,
           [a, b],
           BOOL,
-          ([x, y]) => {
+          (x, y) => {
             const order = compare(x, y);
             return order instanceof Failure ? order : holds(order);
           },
@@ -177,8 +171,8 @@ function comparisons(): Overload[] {
         ),
       ),
     ),
-    global('_==_', [A, A], BOOL, ([a, b], meter) => equals(a, b, meter), cost),
-    global('_!=_', [A, A], BOOL, ([a, b], meter) => negated(equals(a, b, meter)), cost),
+    global('_==_', [A, A], BOOL, equals, cost),
+    global('_!=_', [A, A], BOOL, (a, b, meter) => negated(equals(a, b, meter)), cost),
   ];
 }
 
@@ -190,23 +184,17 @@ function lookups(): Overload[] {
   const item: CelType = param('A');
   const sized: readonly Parameter[] = [string, bytes, list(item), map];
   return [
-    global('_[_]', [list(item), int], item, ([items, index]) => itemAt(items, index)),
-    global('_[_]', [map, A], param('B'), ([entries, key]) => entries.get(key) ?? noSuchKey(key)),
-    global(
-      '@in',
-      [A, list(item)],
-      BOOL,
-      ([wanted, items], meter) => contains(items, wanted, meter),
-      {
-        cost: ([, items]) => items?.count ?? 0,
-      },
-    ),
-    global('@in', [A, map], BOOL, ([key, entries]) => entries.get(key) !== undefined),
+    global('_[_]', [list(item), int], item, itemAt),
+    global('_[_]', [map, A], param('B'), (entries, key) => entries.get(key) ?? noSuchKey(key)),
+    global('@in', [A, list(item)], BOOL, (wanted, items, meter) => contains(items, wanted, meter), {
+      cost: ([, items]) => items?.count ?? 0,
+    }),
+    global('@in', [A, map], BOOL, (key, entries) => entries.get(key) !== undefined),
     ...sized.flatMap((type) => [
-      global('size', [type], INT, ([value]) => BigInt(sizeOf(value))),
-      member('size', [type], INT, ([value]) => BigInt(sizeOf(value))),
+      global('size', [type], INT, (value) => BigInt(sizeOf(value))),
+      member('size', [type], INT, (value) => BigInt(sizeOf(value))),
     ]),
-    global('dyn', [dyn], { kind: 'dyn' }, ([value]) => value),
+    global('dyn', [dyn], { kind: 'dyn' }, (value) => value),
   ];
 }
 

@@ -11,32 +11,25 @@ const MAYBE = optionalOf(param('A'));
 /** Functions of optional values: `oldSelf` of a rule with `optionalOldSelf`, `a.?b`, `a[?0]`. */
 export function optionals(): Overload[] {
   return [
-    global('optional.of', [A], MAYBE, ([value]) => new Optional(value)),
-    global('optional.ofNonZeroValue', [A], MAYBE, ([value]) =>
+    global('optional.of', [A], MAYBE, (value) => new Optional(value)),
+    global('optional.ofNonZeroValue', [A], MAYBE, (value) =>
       isZero(value) ? Optional.none : new Optional(value),
     ),
     global('optional.none', [], MAYBE, () => Optional.none),
-    member('hasValue', [maybe], BOOL, ([{ value }]) => value !== undefined),
-    member('value', [maybe], param('A'), ([{ value }]) =>
+    member('hasValue', [maybe], BOOL, ({ value }) => value !== undefined),
+    member('value', [maybe], param('A'), ({ value }) =>
       value === undefined ? new Failure('optional.none() dereference') : value,
     ),
-    member('or', [maybe, maybe], MAYBE, ([first, second]) =>
+    member('or', [maybe, maybe], MAYBE, (first, second) =>
       first.value === undefined ? second : first,
     ),
-    member(
-      'orValue',
-      [maybe, A],
-      param('A'),
-      ([{ value }, other]) => value ?? absent(value, other),
-    ),
-    global('_[?_]', [list(param('A')), int], MAYBE, ([items, index]) =>
-      found(inRange(items, index)),
-    ),
-    global('_[?_]', [map, A], optionalOf(param('B')), ([entries, key]) => found(entries.get(key))),
-    global('_[?_]', [optional(dyn.type), dyn], optionalOf(dyn.type), ([{ value }, key]) =>
+    member('orValue', [maybe, A], param('A'), ({ value }, other) => value ?? absent(value, other)),
+    global('_[?_]', [list(param('A')), int], MAYBE, (items, index) => found(inRange(items, index))),
+    global('_[?_]', [map, A], optionalOf(param('B')), (entries, key) => found(entries.get(key))),
+    global('_[?_]', [optional(dyn.type), dyn], optionalOf(dyn.type), ({ value }, key) =>
       lookUp(value, key),
     ),
-    global('_[_]', [optional(dyn.type), dyn], optionalOf(dyn.type), ([{ value }, key]) =>
+    global('_[_]', [optional(dyn.type), dyn], optionalOf(dyn.type), ({ value }, key) =>
       lookUp(value, key),
     ),
   ];

@@ -23,43 +23,37 @@ const texts = list(STRING);
 export function strings(): Overload[] {
   const whole = { cost: costs.traverse(0), size: ([text]: readonly Size[]) => text ?? counted(0) };
   return [
-    member('contains', [string, string], BOOL, ([text, part]) => text.includes(part), {
+    member('contains', [string, string], BOOL, (text, part) => text.includes(part), {
       cost: (sizes) => costs.traverse(0)(sizes) * costs.traverse(1)(sizes),
     }),
-    member('startsWith', [string, string], BOOL, ([text, part]) => text.startsWith(part), {
+    member('startsWith', [string, string], BOOL, (text, part) => text.startsWith(part), {
       cost: costs.traverse(1),
     }),
-    member('endsWith', [string, string], BOOL, ([text, part]) => text.endsWith(part), {
+    member('endsWith', [string, string], BOOL, (text, part) => text.endsWith(part), {
       cost: costs.traverse(1),
     }),
     member(
       'lowerAscii',
       [string],
       STRING,
-      ([text]) => mapAscii(text, /[A-Z]+/g, 'toLowerCase'),
+      (text) => mapAscii(text, /[A-Z]+/g, 'toLowerCase'),
       whole,
     ),
     member(
       'upperAscii',
       [string],
       STRING,
-      ([text]) => mapAscii(text, /[a-z]+/g, 'toUpperCase'),
+      (text) => mapAscii(text, /[a-z]+/g, 'toUpperCase'),
       whole,
     ),
-    member('trim', [string], STRING, ([text]) => text.trim(), whole),
-    global('strings.quote', [string], STRING, ([text]) => quote(text), {
+    member('trim', [string], STRING, (text) => text.trim(), whole),
+    global('strings.quote', [string], STRING, quote, {
       cost: costs.traverse(0),
       size: ([text]) => counted((text?.count ?? 0) * 2 + 2),
     }),
-    member(
-      'format',
-      [string, list(DYN)],
-      STRING,
-      ([text, args], meter) => formatText(text, args, meter),
-      {
-        cost: costs.traverse(0),
-      },
-    ),
+    member('format', [string, list(DYN)], STRING, formatText, {
+      cost: costs.traverse(0),
+    }),
     ...positions(),
     ...cuts(),
     ...expressions(),
@@ -98,7 +92,7 @@ function slice(text: string | readonly string[], start: number, end?: number): s
 
 function positions(): Overload[] {
   const outOfRange = (index: bigint) => new Failure(`index out of range: ${index}`);
-  const find = (text: string, part: string, from: bigint | undefined, last: boolean): Result => {
+  const find = (last: boolean) => (text: string, part: string, from: bigint | undefined) => {
     const size = textSize(text);
     if (from !== undefined && (from < 0n || from > BigInt(size))) return outOfRange(from);
     const whole = points(text);
@@ -112,33 +106,19 @@ function positions(): Overload[] {
   };
   const cost = { cost: costs.traverse(0) };
   return [
-    member('charAt', [string, int], STRING, ([text, index]) => {
+    member('charAt', [string, int], STRING, (text, index) => {
       const whole = points(text);
       if (index < 0n || index > BigInt(whole.length)) return outOfRange(index);
       return whole[Number(index)] ?? '';
     }),
-    ...memberWithOptional(
-      'indexOf',
-      [string, string],
-      int,
-      INT,
-      ([text, part], from) => find(text, part, from, false),
-      cost,
-    ),
-    ...memberWithOptional(
-      'lastIndexOf',
-      [string, string],
-      int,
-      INT,
-      ([text, part], from) => find(text, part, from, true),
-      cost,
-    ),
+    ...memberWithOptional('indexOf', [string, string], int, INT, find(false), cost),
+    ...memberWithOptional('lastIndexOf', [string, string], int, INT, find(true), cost),
     ...memberWithOptional(
       'substring',
       [string, int],
       int,
       STRING,
-      ([text, start], end) => {
+      (text, start, end) => {
         const whole = points(text);
         if (end !== undefined && start > end)
           return new Failure(`invalid substring range. start: ${start}, end: ${end}`);
@@ -167,30 +147,9 @@ function cuts(): Overload[] {
     size: ([items, separator]: readonly Size[]) => counted(joinedSize(items, separator)),
   };
   return [
-    ...memberWithOptional(
-      'split',
-      [string, string],
-      int,
-      TEXTS,
-      ([text, by], limit = -1n) => List.of(split(text, by, limit)),
-      parts,
-    ),
-    ...memberWithOptional(
-      'replace',
-      [string, string, string],
-      int,
-      STRING,
-      ([text, part, by], limit = -1n, meter) => replace(text, part, by, limit, meter),
-      replaced,
-    ),
-    ...memberWithOptional(
-      'join',
-      [texts],
-      string,
-      STRING,
-      ([items], separator = '', meter) => join(items, separator, meter),
-      joined,
-    ),
+    ...memberWithOptional('split', [string, string], int, TEXTS, split, parts),
+    ...memberWithOptional('replace', [string, string, string], int, STRING, replace, replaced),
+    ...memberWithOptional('join', [texts], string, STRING, join, joined),
   ];
 }
 
@@ -198,15 +157,21 @@ function joinedSize(items: Size | undefined, separator: Size | undefined): numbe
   return (items?.count ?? 0) * ((items?.item ?? 0) + (separator?.count ?? 0));
 }
 
-function split(text: string, by: string, limit: bigint): string[] {
+function split(text: string, by: string, limit: bigint = -1n): List {
   const all = by === '' ? Array.from(text) : text.split(by);
-  if (limit < 0n || BigInt(all.length) <= limit) return all;
-  if (limit === 0n) return [];
+  if (limit < 0n || BigInt(all.length) <= limit) return List.of(all);
+  if (limit === 0n) return List.of([]);
   const count = Number(limit) - 1;
-  return [...all.slice(0, count), all.slice(count).join(by)];
+  return List.of([...all.slice(0, count), all.slice(count).join(by)]);
 }
 
-function replace(text: string, part: string, by: string, limit: bigint, meter: CostMeter): Result {
+function replace(
+  text: string,
+  part: string,
+  by: string,
+  limit: bigint = -1n,
+  meter: CostMeter,
+): string {
   const parts = part === '' ? ['', ...Array.from(text), ''] : text.split(part);
   const count = limit < 0n ? parts.length - 1 : Math.min(Number(limit), parts.length - 1);
   // Charged before the result is created, because it may be much larger than the text.
@@ -220,7 +185,7 @@ function replace(text: string, part: string, by: string, limit: bigint, meter: C
   );
 }
 
-function join(items: List, separator: string, meter: CostMeter): Result {
+function join(items: List, separator: string = '', meter: CostMeter): Result {
   const read: string[] = [];
   for (const item of items) {
     if (item instanceof Failure) return item;
@@ -233,56 +198,25 @@ function join(items: List, separator: string, meter: CostMeter): Result {
 
 function expressions(): Overload[] {
   const regex = { cost: costs.regex };
-  const search = (
-    text: string,
-    source: string,
-    meter: CostMeter,
-    limit: number,
-  ): string[] | Failure => {
-    const compiled = compile(text, source, meter);
-    return compiled instanceof Failure ? compiled : compiled.findAll(text, limit);
-  };
+  const searched = [string, string] as const;
   const matches = (text: string, source: string, meter: CostMeter): Result => {
     const compiled = compile(text, source, meter);
     return compiled instanceof Failure ? compiled : compiled.matches(text);
   };
+  const find = (text: string, source: string, meter: CostMeter): Result => {
+    const compiled = compile(text, source, meter);
+    return compiled instanceof Failure ? compiled : (compiled.findAll(text, 1)[0] ?? '');
+  };
+  const findAll = (text: string, source: string, limit: bigint = -1n, meter: CostMeter): Result => {
+    const compiled = compile(text, source, meter);
+    if (compiled instanceof Failure) return compiled;
+    return List.of(compiled.findAll(text, limit < 0n ? Infinity : Number(limit)));
+  };
   return [
-    member(
-      'matches',
-      [string, string],
-      BOOL,
-      ([text, source], meter) => matches(text, source, meter),
-      regex,
-    ),
-    global(
-      'matches',
-      [string, string],
-      BOOL,
-      ([text, source], meter) => matches(text, source, meter),
-      regex,
-    ),
-    member(
-      'find',
-      [string, string],
-      STRING,
-      ([text, source], meter) => {
-        const found = search(text, source, meter, 1);
-        return found instanceof Failure ? found : (found[0] ?? '');
-      },
-      regex,
-    ),
-    ...memberWithOptional(
-      'findAll',
-      [string, string],
-      int,
-      TEXTS,
-      ([text, source], limit = -1n, meter) => {
-        const count = limit < 0n ? Number.POSITIVE_INFINITY : Number(limit);
-        const found = search(text, source, meter, count);
-        return found instanceof Failure ? found : List.of(found);
-      },
-      regex,
-    ),
+    member('matches', searched, BOOL, matches, regex),
+    global('matches', searched, BOOL, matches, regex),
+    member('find', searched, STRING, find, regex),
+    ...memberWithOptional('findAll', searched, int, TEXTS, findAll, regex),
   ];
 }
 
