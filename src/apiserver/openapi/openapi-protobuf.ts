@@ -73,15 +73,12 @@ function double(number: number): Field {
   };
 }
 
+const yaml = string(2);
+
 /** Any JSON value, as YAML. */
 function any(number: number): Field {
   return (value, output) => {
-    if (value === undefined) return;
-    delimited(
-      number,
-      bytesOf((part) => string(2)(yamlText(value), part)),
-      output,
-    );
+    if (value !== undefined) part(number, output, (inner) => yaml(yamlText(value), inner));
   };
 }
 
@@ -90,27 +87,21 @@ function yamlText(value: unknown): string {
   return dump(value, { noRefs: true, lineWidth: -1, seqNoIndent: true });
 }
 
-/** A message; `type` is called late, so that messages can contain themselves. */
-function nested(number: number, type: () => Message): Field {
+/** Appends what `write` writes as a field. */
+function part(number: number, output: Output, write: (part: Output) => void): void {
+  delimited(number, bytesOf(write), output);
+}
+
+function nested(number: number, type: Message): Field {
   return (value, output) => {
-    if (isRecord(value))
-      delimited(
-        number,
-        bytesOf((part) => type()(value, part)),
-        output,
-      );
+    if (isRecord(value)) part(number, output, (inner) => type(value, inner));
   };
 }
 
 /** A message with one field for the whole value, such as an alternative of a `oneof`. */
-function wrapped(number: number, field: () => Field): Field {
+function wrapped(number: number, field: Field): Field {
   return (value, output) => {
-    if (value !== undefined)
-      delimited(
-        number,
-        bytesOf((part) => field()(value, part)),
-        output,
-      );
+    if (value !== undefined) part(number, output, (inner) => field(value, inner));
   };
 }
 
@@ -125,11 +116,10 @@ function named(number: number, field: Field): Field {
   return (value, output) => {
     if (!isRecord(value)) return;
     for (const [name, member] of Object.entries(value)) {
-      const entry = bytesOf((part) => {
-        string(1)(name, part);
-        field(member, part);
+      part(number, output, (entry) => {
+        string(1)(name, entry);
+        field(member, entry);
       });
-      delimited(number, entry, output);
     }
   };
 }
@@ -147,30 +137,30 @@ function message(fields: Readonly<Record<string, Field>>, extensions?: number): 
 
 /** Chooses by whether the value is a reference, which has no other fields in version 3. */
 function schemaOrReference(number: number): Field {
-  const schema = nested(1, () => schema3);
-  const reference = nested(2, () => message({ $ref: string(1) }));
-  const choice: Field = (value, output) =>
-    isRecord(value) && '$ref' in value ? reference(value, output) : schema(value, output);
-  return wrapped(number, () => choice);
+  const schema = nested(1, anySchema3);
+  const reference = nested(2, message({ $ref: string(1) }));
+  return wrapped(number, (value, output) => {
+    if (isRecord(value) && '$ref' in value) reference(value, output);
+    else schema(value, output);
+  });
 }
 
 /** A boolean or a schema. */
 function additional(number: number, schema: Field): Field {
-  return wrapped(number, () => (value, output) => {
+  return wrapped(number, (value, output) => {
     if (typeof value === 'boolean') bool(2)(value, output);
     else schema(value, output);
   });
 }
 
-const stringArrays = (number: number): Field =>
-  repeated(
-    wrapped(number, () =>
-      named(
-        1,
-        wrapped(2, () => repeated(string(1))),
-      ),
-    ),
-  );
+// Schemas contain themselves.
+function anySchema2(object: JsonObject, output: Output): void {
+  schema2(object, output);
+}
+
+function anySchema3(object: JsonObject, output: Output): void {
+  schema3(object, output);
+}
 
 const schema2: Message = message(
   {
@@ -193,18 +183,10 @@ const schema2: Message = message(
     minProperties: integer(18),
     required: repeated(string(19)),
     enum: repeated(any(20)),
-    additionalProperties: additional(
-      21,
-      nested(1, () => schema2),
-    ),
-    type: wrapped(22, () => string(1)),
-    items: wrapped(23, () => nested(1, () => schema2)),
-    properties: wrapped(25, () =>
-      named(
-        1,
-        nested(2, () => schema2),
-      ),
-    ),
+    additionalProperties: additional(21, nested(1, anySchema2)),
+    type: wrapped(22, string(1)),
+    items: wrapped(23, nested(1, anySchema2)),
+    properties: wrapped(25, named(1, nested(2, anySchema2))),
   },
   31,
 );
@@ -214,7 +196,7 @@ const bodyParameter = message({
   name: string(2),
   in: string(3),
   required: bool(4),
-  schema: nested(5, () => schema2),
+  schema: nested(5, anySchema2),
 });
 
 const pathParameter = message({
@@ -235,20 +217,22 @@ const queryParameter = message({
   uniqueItems: bool(20),
 });
 
+const inBody = nested(1, bodyParameter);
+const inPath = wrapped(2, nested(4, pathParameter));
+const inQuery = wrapped(2, nested(3, queryParameter));
+
 const parameter2: Field = (value, output) => {
   if (!isRecord(value)) return;
   const place = value['in'];
-  if (place === 'body') nested(1, () => bodyParameter)(value, output);
-  else if (place === 'path') wrapped(2, () => nested(4, () => pathParameter))(value, output);
-  else wrapped(2, () => nested(3, () => queryParameter))(value, output);
+  const field = place === 'body' ? inBody : place === 'path' ? inPath : inQuery;
+  field(value, output);
 };
 
-const parameters2 = (number: number): Field =>
-  repeated(wrapped(number, () => wrapped(1, () => parameter2)));
+const parameters2 = (number: number): Field => repeated(wrapped(number, wrapped(1, parameter2)));
 
 const response2 = message({
   description: string(1),
-  schema: wrapped(2, () => nested(1, () => schema2)),
+  schema: wrapped(2, nested(1, anySchema2)),
 });
 
 const operation2 = message(
@@ -259,12 +243,7 @@ const operation2 = message(
     produces: repeated(string(6)),
     consumes: repeated(string(7)),
     parameters: parameters2(8),
-    responses: wrapped(9, () =>
-      named(
-        1,
-        wrapped(2, () => nested(1, () => response2)),
-      ),
-    ),
+    responses: wrapped(9, named(1, wrapped(2, nested(1, response2)))),
     schemes: repeated(string(10)),
   },
   13,
@@ -272,11 +251,11 @@ const operation2 = message(
 
 const path2 = message(
   {
-    get: nested(2, () => operation2),
-    put: nested(3, () => operation2),
-    post: nested(4, () => operation2),
-    delete: nested(5, () => operation2),
-    patch: nested(8, () => operation2),
+    get: nested(2, operation2),
+    put: nested(3, operation2),
+    post: nested(4, operation2),
+    delete: nested(5, operation2),
+    patch: nested(8, operation2),
     parameters: parameters2(9),
   },
   10,
@@ -291,26 +270,11 @@ const apiKey2 = message({
 
 const swagger = message({
   swagger: string(1),
-  info: nested(2, () => message({ title: string(1), version: string(2) })),
-  paths: wrapped(8, () =>
-    named(
-      2,
-      nested(2, () => path2),
-    ),
-  ),
-  definitions: wrapped(9, () =>
-    named(
-      1,
-      nested(2, () => schema2),
-    ),
-  ),
-  security: stringArrays(12),
-  securityDefinitions: wrapped(13, () =>
-    named(
-      1,
-      wrapped(2, () => nested(2, () => apiKey2)),
-    ),
-  ),
+  info: nested(2, message({ title: string(1), version: string(2) })),
+  paths: wrapped(8, named(2, nested(2, path2))),
+  definitions: wrapped(9, named(1, nested(2, anySchema2))),
+  security: repeated(wrapped(12, named(1, wrapped(2, repeated(string(1)))))),
+  securityDefinitions: wrapped(13, named(1, wrapped(2, nested(2, apiKey2)))),
 });
 
 const default3: Field = (value, output) => {
@@ -342,11 +306,11 @@ const schema3: Message = message(
     allOf: repeated(schemaOrReference(26)),
     oneOf: repeated(schemaOrReference(27)),
     anyOf: repeated(schemaOrReference(28)),
-    not: nested(29, () => schema3),
-    items: wrapped(30, () => schemaOrReference(1)),
-    properties: wrapped(31, () => named(1, schemaOrReference(2))),
+    not: nested(29, anySchema3),
+    items: wrapped(30, schemaOrReference(1)),
+    properties: wrapped(31, named(1, schemaOrReference(2))),
     additionalProperties: additional(32, schemaOrReference(1)),
-    default: wrapped(33, () => default3),
+    default: wrapped(33, default3),
     description: string(34),
     format: string(35),
   },
@@ -354,12 +318,7 @@ const schema3: Message = message(
 );
 
 const content3 = (number: number): Field =>
-  wrapped(number, () =>
-    named(
-      1,
-      nested(2, () => message({ schema: schemaOrReference(1) })),
-    ),
-  );
+  wrapped(number, named(1, nested(2, message({ schema: schemaOrReference(1) }))));
 
 const parameter3 = message({
   name: string(1),
@@ -369,8 +328,7 @@ const parameter3 = message({
   schema: schemaOrReference(10),
 });
 
-const parameters3 = (number: number): Field =>
-  repeated(wrapped(number, () => nested(1, () => parameter3)));
+const parameters3 = (number: number): Field => repeated(wrapped(number, nested(1, parameter3)));
 
 const body3 = message({ description: string(1), content: content3(2), required: bool(3) });
 
@@ -382,24 +340,19 @@ const operation3 = message(
     description: string(3),
     operationId: string(5),
     parameters: parameters3(6),
-    requestBody: wrapped(7, () => nested(1, () => body3)),
-    responses: wrapped(8, () =>
-      named(
-        2,
-        wrapped(2, () => nested(1, () => response3)),
-      ),
-    ),
+    requestBody: wrapped(7, nested(1, body3)),
+    responses: wrapped(8, named(2, wrapped(2, nested(1, response3)))),
   },
   13,
 );
 
 const path3 = message(
   {
-    get: nested(4, () => operation3),
-    put: nested(5, () => operation3),
-    post: nested(6, () => operation3),
-    delete: nested(7, () => operation3),
-    patch: nested(10, () => operation3),
+    get: nested(4, operation3),
+    put: nested(5, operation3),
+    post: nested(6, operation3),
+    delete: nested(7, operation3),
+    patch: nested(10, operation3),
     parameters: parameters3(13),
   },
   14,
@@ -412,24 +365,14 @@ const scheme3 = message({
   in: string(4),
 });
 
+const components3 = message({
+  schemas: wrapped(1, named(1, schemaOrReference(2))),
+  securitySchemes: wrapped(7, named(1, wrapped(2, nested(1, scheme3)))),
+});
+
 const openApi = message({
   openapi: string(1),
-  info: nested(2, () => message({ title: string(1), version: string(6) })),
-  paths: wrapped(4, () =>
-    named(
-      1,
-      nested(2, () => path3),
-    ),
-  ),
-  components: nested(5, () =>
-    message({
-      schemas: wrapped(1, () => named(1, schemaOrReference(2))),
-      securitySchemes: wrapped(7, () =>
-        named(
-          1,
-          wrapped(2, () => nested(1, () => scheme3)),
-        ),
-      ),
-    }),
-  ),
+  info: nested(2, message({ title: string(1), version: string(6) })),
+  paths: wrapped(4, named(1, nested(2, path3))),
+  components: nested(5, components3),
 });
