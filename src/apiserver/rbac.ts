@@ -1,3 +1,4 @@
+import { oncePerObject } from '../util/memo.ts';
 import { equalJson } from '../api/equal.ts';
 import type { LabelSelector } from '../api/label-selector.ts';
 import { formatLabelSelector, matchesLabels, parseLabelSelector } from '../api/label-selector.ts';
@@ -203,16 +204,10 @@ function aggregatedRules(
   return [...all.values()];
 }
 
-const texts = new WeakMap<PolicyRule, string>();
-
 /** Returns the same text for equal rules. */
-function textOf(rule: PolicyRule): string {
-  const known = texts.get(rule);
-  if (known !== undefined) return known;
-  const text = JSON.stringify(rule, Object.keys(rule).toSorted());
-  texts.set(rule, text);
-  return text;
-}
+const textOf = oncePerObject((rule: PolicyRule) =>
+  JSON.stringify(rule, Object.keys(rule).toSorted()),
+);
 
 function described({ binding, subject }: Grant): string {
   const { metadata, roleRef } = binding;

@@ -28,3 +28,18 @@ export class Memo<V> {
     return this.#results.has(text);
   }
 }
+
+/**
+ * Returns `make` with a cache: it runs once for each object. A result lives as long as its object. `make` must depend
+ * on the object only, which must not change.
+ */
+export function oncePerObject<K extends object, V>(make: (object: K) => V): (object: K) => V {
+  const results = new WeakMap<K, V>();
+  return (object) => {
+    const known = results.get(object);
+    if (known !== undefined || results.has(object)) return known as V;
+    const made = make(object);
+    results.set(object, made);
+    return made;
+  };
+}

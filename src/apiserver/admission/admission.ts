@@ -1,3 +1,4 @@
+import { oncePerObject } from '../../util/memo.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { foldInOrder, whenReady } from '../../util/maybe-promise.ts';
 import { objectIn, objectsIn, textIn } from '../builtin/fields.ts';
@@ -8,7 +9,6 @@ import type { JsonObject } from '../schema/json-value.ts';
 import { forbidden } from '../status-error.ts';
 import type { AdmissionChain, Attributes } from './attributes.ts';
 import { prepareVersions } from './conversion.ts';
-import type { Conditions } from './expressions.ts';
 import { Environment, compileConditions, evaluateConditions } from './expressions.ts';
 import { chargeQuotas } from './resource-quotas.ts';
 import { requireWithinLimits, withDefaultLimits } from './limit-ranges.ts';
@@ -246,13 +246,6 @@ export class Admission implements AdmissionChain {
 }
 
 /** Stored configurations are immutable, so that their conditions are compiled once. */
-const compiled = new WeakMap<JsonObject, Conditions>();
-
-function conditionsOf(webhook: JsonObject): Conditions {
-  let conditions = compiled.get(webhook);
-  if (!conditions) {
-    conditions = compileConditions(objectsIn(webhook, 'matchConditions'), new Environment(false));
-    compiled.set(webhook, conditions);
-  }
-  return conditions;
-}
+const conditionsOf = oncePerObject((webhook: JsonObject) =>
+  compileConditions(objectsIn(webhook, 'matchConditions'), new Environment(false)),
+);

@@ -1,3 +1,4 @@
+import { oncePerObject } from '../../util/memo.ts';
 import { equalJson } from '../../api/equal.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
@@ -181,29 +182,19 @@ function keyText(key: Value): string {
 }
 
 /** Stored policies are immutable, so that each is compiled once. */
-const compiledPolicies = new WeakMap<StoredObject, CompiledPolicy>();
-
-function compiledPolicy(policy: StoredObject): CompiledPolicy {
-  let compiled = compiledPolicies.get(policy);
-  if (!compiled) {
-    const spec = objectIn(policy, 'spec') ?? {};
-    const environment = Environment.of(spec);
-    const conditions = compileConditions(objectsIn(spec, 'matchConditions'), environment);
-    const mutations = objectsIn(spec, 'mutations').map((mutation) => {
-      const type = mutation['patchType'] === 'JSONPatch' ? 'JSONPatch' : 'ApplyConfiguration';
-      const isPatch = type === 'JSONPatch';
-      const source = objectIn(mutation, isPatch ? 'jsonPatch' : 'applyConfiguration');
-      const expected = isPatch ? 'list(JSONPatch)' : 'Object';
-      return {
-        type,
-        expression: environment.compile(textIn(source, 'expression'), expected),
-      } as const;
-    });
-    compiled = { conditions, mutations };
-    compiledPolicies.set(policy, compiled);
-  }
-  return compiled;
-}
+const compiledPolicy = oncePerObject((policy: StoredObject): CompiledPolicy => {
+  const spec = objectIn(policy, 'spec') ?? {};
+  const environment = Environment.of(spec);
+  const conditions = compileConditions(objectsIn(spec, 'matchConditions'), environment);
+  const mutations = objectsIn(spec, 'mutations').map((mutation) => {
+    const isPatch = mutation['patchType'] === 'JSONPatch';
+    const source = objectIn(mutation, isPatch ? 'jsonPatch' : 'applyConfiguration');
+    const expected = isPatch ? 'list(JSONPatch)' : 'Object';
+    const expression = environment.compile(textIn(source, 'expression'), expected);
+    return { type: isPatch ? 'JSONPatch' : 'ApplyConfiguration', expression } as const;
+  });
+  return { conditions, mutations };
+});
 
 /**
  * Rejects a write whose policies failed.

@@ -1,3 +1,4 @@
+import { oncePerObject } from '../../util/memo.ts';
 import { listIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import { Failure } from '../schema/cel/value.ts';
@@ -145,18 +146,8 @@ function evaluate(
 }
 
 /** Stored policies are immutable, so that each is compiled once. */
-const compiledPolicies = new WeakMap<StoredObject, CompiledPolicy>();
-
-function compiledPolicy(policy: StoredObject): CompiledPolicy {
-  let compiled = compiledPolicies.get(policy);
-  if (!compiled) {
-    compiled = compilePolicy(objectIn(policy, 'spec') ?? {});
-    compiledPolicies.set(policy, compiled);
-  }
-  return compiled;
-}
-
-function compilePolicy(spec: JsonObject): CompiledPolicy {
+const compiledPolicy = oncePerObject((policy: StoredObject): CompiledPolicy => {
+  const spec = objectIn(policy, 'spec') ?? {};
   const environment = Environment.of(spec);
   const conditions = compileConditions(objectsIn(spec, 'matchConditions'), environment);
   const validations = objectsIn(spec, 'validations').map((source) => {
@@ -172,7 +163,7 @@ function compilePolicy(spec: JsonObject): CompiledPolicy {
     value: environment.compile(textIn(source, 'valueExpression'), 'any'),
   }));
   return { conditions, validations, annotations };
-}
+});
 
 /** Returns the message of a failed validation: from its expression if that is usable, else its text. */
 function messageOfFailure(source: JsonObject, evaluated: unknown): string {

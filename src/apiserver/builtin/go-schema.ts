@@ -1,3 +1,4 @@
+import { oncePerObject } from '../../util/memo.ts';
 import type { Field, MessageType } from '../protobuf/decode-message.ts';
 import { messageType } from '../protobuf/decode-message.ts';
 import { QUANTITY } from '../schema/formats.ts';
@@ -121,17 +122,14 @@ function zeroOf({ type, properties, format }: JsonSchema, field: Field): unknown
   }
 }
 
-const byName = new WeakMap<MessageType, ReadonlyMap<string, Field>>();
+/** The fields of a message by their names in JSON, also those that embedded messages declare. */
+const fieldsByName = oncePerObject(
+  (message: MessageType): ReadonlyMap<string, Field> =>
+    new Map(fieldsOf(message).map((field) => [field.name ?? '', field])),
+);
 
-/** The field of that name in JSON, also if an embedded message declares it. */
 function fieldOf(message: MessageType | undefined, name: string): Field | undefined {
-  if (!message) return undefined;
-  let fields = byName.get(message);
-  if (!fields) {
-    fields = new Map(fieldsOf(message).map((field) => [field.name ?? '', field]));
-    byName.set(message, fields);
-  }
-  return fields.get(name);
+  return message && fieldsByName(message).get(name);
 }
 
 function fieldsOf({ fields }: MessageType): readonly Field[] {

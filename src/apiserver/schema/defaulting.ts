@@ -1,3 +1,4 @@
+import { oncePerObject } from '../../util/memo.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { declaredField, fieldSchema } from './json-schema.ts';
 import { Draft, mapItems, requireDepth } from './json-value.ts';
@@ -54,7 +55,7 @@ function defaultedObject(
     else if (field.default !== undefined) draft.set(key, complete(field.default, field));
     else if (!keepsNulls) draft.delete(key);
   }
-  for (const key of fieldsWithDefault(schema)) {
+  for (const key of schema.properties ? fieldsWithDefault(schema.properties) : []) {
     const field = declaredField(schema, key);
     if (!field || Object.hasOwn(object, key)) continue;
     draft.set(key, complete(field.default, field));
@@ -63,17 +64,9 @@ function defaultedObject(
 }
 
 /** The fields with a default, by `properties`. Schemas are immutable, and large ones have few defaults. */
-const withDefault = new WeakMap<object, readonly string[]>();
-
-function fieldsWithDefault(schema: JsonSchema): readonly string[] {
-  const { properties } = schema;
-  if (!properties) return [];
-  let names = withDefault.get(properties);
-  if (!names) {
-    names = Object.entries(properties)
+const fieldsWithDefault = oncePerObject(
+  (properties: NonNullable<JsonSchema['properties']>): readonly string[] =>
+    Object.entries(properties)
       .filter(([, field]) => field.default !== undefined && field.default !== null)
-      .map(([name]) => name);
-    withDefault.set(properties, names);
-  }
-  return names;
-}
+      .map(([name]) => name),
+);

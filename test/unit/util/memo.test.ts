@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Memo } from '../../../src/util/memo.ts';
+import { Memo, oncePerObject } from '../../../src/util/memo.ts';
 
 describe('a memo', () => {
   const memoOf = (capacity: number) => {
@@ -40,4 +40,15 @@ describe('a memo', () => {
     assert.throws(() => memo.get('a'), /no/);
     assert.equal(memo.has('a'), false);
   });
+});
+
+it('computes a result once for each object, also if it is undefined', () => {
+  let computed = 0;
+  const sizeOf = oncePerObject((list: readonly number[]) => {
+    computed++;
+    return list.length || undefined;
+  });
+  const [full, empty] = [[1, 2], []];
+  assert.deepEqual([full, empty, full, empty].map(sizeOf), [2, undefined, 2, undefined]);
+  assert.equal(computed, 2);
 });

@@ -1,3 +1,4 @@
+import { oncePerObject } from '../../../util/memo.ts';
 import type { JsonSchema, ValidationRule } from '../json-schema.ts';
 import { check } from './check.ts';
 import { MAX_COST, estimate } from './estimate.ts';
@@ -140,18 +141,13 @@ export interface RuleNode {
   readonly item: RuleNode | undefined;
 }
 
-/** Compiled when the first object is validated. Schemas are immutable. */
-const trees = new WeakMap<JsonSchema, RuleNode | 'no rules'>();
-
-/** Returns the rules of a custom resource, or undefined if it has none. */
-export function ruleTree(schema: JsonSchema): RuleNode | undefined {
-  let tree = trees.get(schema);
-  if (!tree) {
-    tree = (hasRules(schema) && nodeOf(schema, declare(schema, true), true)) || 'no rules';
-    trees.set(schema, tree);
-  }
-  return tree === 'no rules' ? undefined : tree;
-}
+/**
+ * Returns the rules of a custom resource, or undefined if it has none. They are compiled when the first object is
+ * validated.
+ */
+export const ruleTree: (schema: JsonSchema) => RuleNode | undefined = oncePerObject((schema) =>
+  hasRules(schema) ? nodeOf(schema, declare(schema, true), true) : undefined,
+);
 
 function nodeOf(
   schema: JsonSchema,

@@ -1,3 +1,4 @@
+import { oncePerObject } from '../../../util/memo.ts';
 import type { JsonSchema } from '../json-schema.ts';
 import { requireDepth } from '../json-value.ts';
 import type { CelType } from './type.ts';
@@ -134,30 +135,16 @@ function declareString({ format, maxLength, enum: values }: JsonSchema): Declare
 }
 
 const TEXT: JsonSchema = { type: 'string' };
-const extended = new WeakMap<JsonSchema, JsonSchema>();
 
 /** Returns the schema of a resource with the type and name fields that rules can always access. */
-export function withTypeAndName(schema: JsonSchema): JsonSchema {
-  let found = extended.get(schema);
-  if (!found) {
-    const metadata = schema.properties?.['metadata']?.properties;
-    const properties = {
-      ...schema.properties,
-      apiVersion: TEXT,
-      kind: TEXT,
-      metadata: {
-        type: 'object',
-        properties: {
-          name: metadata?.['name'] ?? TEXT,
-          generateName: metadata?.['generateName'] ?? TEXT,
-        },
-      },
-    };
-    found = { ...schema, properties };
-    extended.set(schema, found);
-  }
-  return found;
-}
+export const withTypeAndName: (schema: JsonSchema) => JsonSchema = oncePerObject((schema) => {
+  const { name = TEXT, generateName = TEXT } = schema.properties?.['metadata']?.properties ?? {};
+  const metadata = { type: 'object', properties: { name, generateName } } as const;
+  return {
+    ...schema,
+    properties: { ...schema.properties, apiVersion: TEXT, kind: TEXT, metadata },
+  };
+});
 
 export function isEmbedded(schema: JsonSchema): boolean {
   return schema['x-kubernetes-embedded-resource'] === true;

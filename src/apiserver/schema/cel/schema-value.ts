@@ -1,3 +1,4 @@
+import { oncePerObject } from '../../../util/memo.ts';
 import type { JsonSchema } from '../json-schema.ts';
 import { declaredField } from '../json-schema.ts';
 import type { JsonObject } from '../json-value.ts';
@@ -93,17 +94,8 @@ function toDictionary(object: JsonObject, schema: JsonSchema): Dictionary {
   return new ObjectValue(object, schema);
 }
 
-const sizes = new WeakMap<JsonObject, number>();
-
 /** Number of members of an object, cached because counting takes linear time. */
-function sizeOfObject(object: JsonObject): number {
-  let size = sizes.get(object);
-  if (size === undefined) {
-    size = Object.keys(object).length;
-    sizes.set(object, size);
-  }
-  return size;
-}
+const sizeOfObject = oncePerObject((object: JsonObject) => Object.keys(object).length);
 
 /** A map by its schema, with unescaped keys. */
 class MapValue implements Dictionary {
@@ -168,19 +160,12 @@ class ObjectValue implements Dictionary {
   }
 }
 
-const names = new WeakMap<JsonSchema, ReadonlyMap<string, string>>();
-
 /** Property names by escaped name. */
-function namesOf(schema: JsonSchema): ReadonlyMap<string, string> {
-  let found = names.get(schema);
-  if (!found) {
-    found = new Map(
-      Object.keys(schema.properties ?? {}).flatMap((name) => {
-        const escaped = escapeName(name);
-        return escaped === undefined ? [] : [[escaped, name] as const];
-      }),
-    );
-    names.set(schema, found);
-  }
-  return found;
-}
+const namesOf = oncePerObject((schema: JsonSchema): ReadonlyMap<string, string> => {
+  return new Map(
+    Object.keys(schema.properties ?? {}).flatMap((name) => {
+      const escaped = escapeName(name);
+      return escaped === undefined ? [] : [[escaped, name] as const];
+    }),
+  );
+});
