@@ -37,23 +37,19 @@ export interface WatcherOptions extends ListOptions {
 
 /** Time between the last bookmark and the end, so that the next watch resumes near the end. */
 const LAST_BOOKMARK_BEFORE_END_MS = 2000;
-/** A queued event: a change, which is encoded when it is sent, or a line. */
+
+/** A change that the client is sent. It is encoded then. */
+interface QueuedEvent {
+  readonly kind: 'event';
+  readonly revision: number;
+  readonly type: ObjectEventType;
+  readonly object: StoredObject;
+}
+
 type Waiting =
-  | {
-      readonly kind: 'event';
-      readonly revision: number;
-      readonly type: ObjectEventType;
-      readonly object: StoredObject;
-    }
-  /** A change that is selected after its conversion. */
-  | {
-      readonly kind: 'change';
-      readonly revision: number;
-      /** Undefined if the object was removed. */
-      readonly object: StoredObject | undefined;
-      /** Its last state at this revision, undefined if it was created. */
-      readonly last: StoredObject | undefined;
-    }
+  | QueuedEvent
+  /** A change that is selected after its conversion. Its previous state has its revision. */
+  | { readonly kind: 'change'; readonly revision: number; readonly change: Change }
   | { readonly kind: 'line'; readonly line: Uint8Array };
 
 /** Approximate size of the pieces in which queued events are sent. */
@@ -134,7 +130,9 @@ export class Watcher implements AsyncIterable<Uint8Array> {
       for (;;) {
         const events = this.#waiting.flatMap((each) => {
           if (each.kind === 'line') return [];
-          return [each.object, each.kind === 'change' ? each.last : undefined];
+          if (each.kind === 'event') return each.object;
+          const { object, previous, removed } = each.change;
+          return removed ? [previous] : [object, previous];
         });
         const objects = [...this.#initial, ...events].filter((each) => each !== undefined);
         const preparing = this.#deps.prepare(objects);
@@ -237,34 +235,30 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     return this.#waiting.find((waiting) => waiting.kind !== 'line')?.revision;
   }
 
-  #offer({ object, previous, removed, revision }: Change): void {
-    const { namespace, matches, converts } = this.#options.selection;
+  #offer(change: Change): void {
+    const { namespace, converts } = this.#options.selection;
+    const { object, previous, removed, revision } = change;
     if (namespace !== undefined && object.metadata.namespace !== namespace) return;
     if (converts) {
       const last = removed ? object : previous && atRevision(previous, revision);
-      this.#push({ kind: 'change', revision, object: removed ? undefined : object, last });
+      this.#push({ kind: 'change', revision, change: { ...change, previous: last } });
       return;
     }
-    const isIn = !removed && matches(object);
-    const wasIn = previous !== undefined && matches(previous);
-    if (isIn) {
-      this.#push({ kind: 'event', revision, type: wasIn ? 'MODIFIED' : 'ADDED', object });
-    } else if (wasIn) {
-      // The last matching state, with the revision at which it stopped matching.
-      const last = removed ? object : atRevision(previous, revision);
-      this.#push({ kind: 'event', revision, type: 'DELETED', object: last });
-    }
+    const event = this.#selected(change);
+    if (event) this.#push(event);
   }
 
-  #selected({
-    object,
-    last,
-  }: Pick<Extract<Waiting, { kind: 'change' }>, 'object' | 'last'>):
-    { readonly type: ObjectEventType; readonly object: StoredObject } | undefined {
-    const { matches } = this.#options.selection;
-    const wasIn = last !== undefined && matches(last);
-    if (object && matches(object)) return { type: wasIn ? 'MODIFIED' : 'ADDED', object };
-    return wasIn ? { type: 'DELETED', object: last } : undefined;
+  /** Returns the event of a change; undefined if the object is not selected before and after it. */
+  #selected({ object, previous, removed, revision }: Change): QueuedEvent | undefined {
+    const { matches, converts } = this.#options.selection;
+    const wasIn = previous !== undefined && matches(previous);
+    if (!removed && matches(object)) {
+      return { kind: 'event', revision, type: wasIn ? 'MODIFIED' : 'ADDED', object };
+    }
+    if (!wasIn) return undefined;
+    // The last matching state, with the revision at which it stopped matching.
+    const last = removed ? object : converts ? previous : atRevision(previous, revision);
+    return { kind: 'event', revision, type: 'DELETED', object: last };
   }
 
   #push(waiting: Waiting): void {
@@ -305,7 +299,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
           yield waiting.line;
           continue;
         }
-        const event = waiting.kind === 'event' ? waiting : this.#selected(waiting);
+        const event = waiting.kind === 'event' ? waiting : this.#selected(waiting.change);
         if (event) yield this.#encoder.object(event.type, event.object, this.#deps.lines);
       }
     } finally {
