@@ -7,8 +7,7 @@ import { validateRules } from '../apiserver/schema/cel/validate-rules.ts';
 import { applyDefaults } from '../apiserver/schema/defaulting.ts';
 import type { JsonSchema } from '../apiserver/schema/json-schema.ts';
 import { prune } from '../apiserver/schema/pruning.ts';
-import { validateEmbedded } from '../apiserver/schema/embedded-resources.ts';
-import { validateStructure } from '../apiserver/schema/validate.ts';
+import { validateCustom } from '../apiserver/schema/embedded-resources.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import { messageOf } from '../util/values.ts';
@@ -282,7 +281,7 @@ function objectArbitrary(
 
 /** Returns why the schema rejects an object. */
 function invalidity(object: Json, { schema }: Version): Problem | undefined {
-  const errors = [...validateStructure(object, schema), ...validateEmbedded(object, schema)];
+  const errors = validateCustom(object, schema);
   const all = [...errors, ...validateRules(object, undefined, schema, errors)];
   if (all.length === 0) return undefined;
   return new Problem(all.map(formatFieldError).join('; '));

@@ -152,6 +152,10 @@ test('an embedded resource has a kind, and metadata with known fields only', asy
       { metadata: { name: 1 } },
       'metadata: Invalid value: {"name":1}: json: cannot unmarshal number',
     ],
+    [
+      { metadata: { creationTimestamp: 'x' } },
+      'metadata: Invalid value: {"creationTimestamp":"x"}: parsing time "x" as',
+    ],
     [{ kind: 1 }, 'kind: Invalid value: 1: must be a string'],
   ] as const) {
     const message = `Widget in version "v1" cannot be handled as a Widget: spec.embedded.${problem}`;

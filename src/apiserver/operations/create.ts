@@ -6,7 +6,8 @@ import { generatedName } from '../object-names.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import { StatusError, badRequest, forbidden, notFound } from '../status-error.ts';
 import type { AppliedFields } from './write.ts';
-import { admittedDraft, storeNew, typesFirst } from './write.ts';
+import { typesFirst } from './validation.ts';
+import { admittedDraft, storeNew } from './write.ts';
 
 const NAME_ATTEMPTS = 8;
 

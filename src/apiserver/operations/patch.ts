@@ -44,7 +44,8 @@ import {
 } from '../status-error.ts';
 import { createNamed, created, placeObject } from './create.ts';
 import { existing } from './read.ts';
-import { requireParsable, storeChange, typesFirst } from './write.ts';
+import { typesFirst } from './validation.ts';
+import { requireParsable, storeChange } from './write.ts';
 
 const JSON_PATCH = 'application/json-patch+json';
 const MERGE_PATCH = 'application/merge-patch+json';

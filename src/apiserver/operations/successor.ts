@@ -103,3 +103,30 @@ function keep<T extends object>(target: T, source: object, field: keyof T & stri
   if (value === undefined) delete target[field];
   else Object.assign(target, { [field]: value });
 }
+
+/** `metadata.generation` counts changes outside of metadata, and of the status if `/status` writes it. */
+export function differsInSubstance(
+  object: StoredObject,
+  previous: StoredObject,
+  { custom, subresources }: ResourceDefinition,
+): boolean {
+  const substance = ({
+    metadata: _metadata,
+    apiVersion: _version,
+    status,
+    ...rest
+  }: StoredObject) => (custom && !subresources.status ? { ...rest, status } : rest);
+  return !equalJson(substance(object), substance(previous));
+}
+
+/** Compares objects without managedFields. Shares equal parts apart from the metadata. */
+export function isUnchanged(next: StoredObject, previous: StoredObject): boolean {
+  const { metadata: now, ...rest } = next;
+  const { metadata: before, ...formerRest } = previous;
+  return equalJson(rest, formerRest) && equalJson(withoutTimes(now), withoutTimes(before));
+}
+
+function withoutTimes({ managedFields, ...metadata }: StoredObject['metadata']): object {
+  if (!managedFields) return metadata;
+  return { ...metadata, managedFields: managedFields.map(({ time: _time, ...entry }) => entry) };
+}

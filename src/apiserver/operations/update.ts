@@ -6,7 +6,8 @@ import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import { badRequest, conflict } from '../status-error.ts';
 import { createNamed, created, placeObject } from './create.ts';
 import { existing } from './read.ts';
-import { storeChange, typesFirst } from './write.ts';
+import { typesFirst } from './validation.ts';
+import { storeChange } from './write.ts';
 
 export function update(call: Call): MaybePromise<Answer> {
   const object = decodeBody(call);

@@ -1,4 +1,3 @@
-import { equalJson } from '../../api/equal.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
 import { timestamp } from '../../api/conditions.ts';
@@ -6,7 +5,6 @@ import type { Backend, Call } from '../call.ts';
 import { hookContext, isDryRun } from '../call.ts';
 import { withTrackedFields } from '../field-manager.ts';
 import { inVersion } from '../negotiation.ts';
-import { cannotBeHandled, refusePatch, requireGoTypes } from '../object-decoder.ts';
 import {
   hasFinalizers,
   validateKubeFinalizers,
@@ -20,16 +18,19 @@ import type {
   StoredAs,
   StoredObject,
 } from '../resource-definition.ts';
-import { validateRules } from '../schema/cel/validate-rules.ts';
 import { applyDefaults } from '../schema/defaulting.ts';
-import type { FieldError } from '../../api/field-error.ts';
-import { fieldError, formatFieldError } from '../../api/field-error.ts';
-import { validateScaleValues } from '../schema/scale-values.ts';
-import { validateEmbedded } from '../schema/embedded-resources.ts';
-import { validateStructure, validateValues } from '../schema/validate.ts';
+import { fieldError } from '../../api/field-error.ts';
 import { StatusError, alreadyExists, conflict, invalid } from '../status-error.ts';
 import { attributesOf, requireAdmitted } from './admit.ts';
-import { isolated, mutable, settledMetadata, shareUnchanged } from './successor.ts';
+import {
+  differsInSubstance,
+  isUnchanged,
+  isolated,
+  mutable,
+  settledMetadata,
+  shareUnchanged,
+} from './successor.ts';
+import { requireValid, validateObject, withSchemaErrors } from './validation.ts';
 
 /** An object that can be stored: complete and valid, but not admitted yet. */
 export interface PreparedObject {
@@ -395,124 +396,4 @@ function isolatedWithDefaults(
     return withDefaults(isolated(draft, previous, definition, subresource), definition);
   }
   return isolated(withDefaults(draft, definition, applied), previous, definition, subresource);
-}
-
-/** Errors of the schema follow those of the kind's own rules, which may have reported the same field. */
-function withSchemaErrors(
-  ofSchema: readonly FieldError[],
-  ofRules: readonly FieldError[],
-): readonly FieldError[] {
-  const reported = new Set(ofRules.map(({ field }) => field));
-  return [...ofRules, ...ofSchema.filter(({ field }) => !reported.has(field))];
-}
-
-function validateObject(
-  { definition, info, warnings }: Pick<Call, 'definition' | 'info' | 'warnings'>,
-  object: StoredObject,
-  previous?: StoredObject,
-  others: readonly FieldError[] = [],
-): FieldError[] {
-  const { schema, custom, subresources } = definition;
-  if (!schema) return [];
-  if (!custom) {
-    const errors = validateValues(object, schema);
-    requireGoTypes({ definition, info, warnings }, object, errors);
-    // Enums and list keys are left to the rules of the kind. In a status, an absent field has Go's zero value.
-    const byOwnRules = definition.hooks?.validate !== undefined;
-    return errors.filter(({ reason, field }) =>
-      reason === 'FieldValueRequired'
-        ? !field.startsWith('status.')
-        : !byOwnRules && reason === 'FieldValueNotSupported',
-    );
-  }
-  const all = [
-    ...validateStructure(object, schema, '', previous),
-    ...validateEmbedded(object, schema),
-  ];
-  // As upstream, which validates the status alone.
-  const errors =
-    info.subresource === 'status'
-      ? all.map((error) => ({ ...error, detail: error.detail.replace(/^status\./, '') }))
-      : all;
-  const { scale } = subresources;
-  const structural = scale ? [...errors, ...validateScaleValues(object, scale)] : errors;
-  return [...structural, ...validateRules(object, previous, schema, [...structural, ...others])];
-}
-
-/** Runs a write of a decoded object. As upstream, its first error is a value that Go does not decode. */
-export function typesFirst<T>(
-  call: Call,
-  object: StoredObject,
-  run: () => MaybePromise<T>,
-): MaybePromise<T> {
-  const { custom, schema = {} } = call.definition;
-  if (custom) {
-    requireEmbeddedTypes(call, object);
-    return run();
-  }
-  // Values that the write drops are decoded too.
-  const dropped = object['stringData'] === undefined ? ['status'] : ['status', 'data'];
-  const values = Object.entries(object).filter(([field]) => dropped.includes(field));
-  if (values.length > 0) {
-    requireGoTypes(call, object, validateValues(Object.fromEntries(values), schema));
-  }
-  const retyped = (error: unknown): never => {
-    if (error instanceof StatusError) requireGoTypes(call, object);
-    throw error;
-  };
-  try {
-    const result = run();
-    return result instanceof Promise ? result.catch(retyped) : result;
-  } catch (error) {
-    return retyped(error);
-  }
-}
-
-/**
- * Upstream decodes the metadata of embedded resources to a Go type.
- *
- * @throws {StatusError} 400, or 422 of a patch
- */
-function requireEmbeddedTypes({ definition, info }: Call, object: StoredObject): void {
-  const wrong = validateEmbedded(object, definition.schema ?? {}).find(
-    ({ detail }) => detail === 'must be a string' || detail.startsWith('json: '),
-  );
-  if (!wrong) return;
-  const why = formatFieldError(wrong);
-  throw info.verb === 'patch' ? refusePatch(object, why) : cannotBeHandled(definition, why);
-}
-
-function requireValid(
-  definition: ResourceDefinition,
-  object: StoredObject,
-  errors: readonly FieldError[],
-): void {
-  if (errors.length > 0) throw invalid(definition, object.metadata.name, errors);
-}
-
-/** `metadata.generation` counts changes outside of metadata, and of the status if `/status` writes it. */
-function differsInSubstance(
-  object: StoredObject,
-  previous: StoredObject,
-  { custom, subresources }: ResourceDefinition,
-): boolean {
-  const substance = ({
-    metadata: _metadata,
-    apiVersion: _version,
-    status,
-    ...rest
-  }: StoredObject) => (custom && !subresources.status ? { ...rest, status } : rest);
-  return !equalJson(substance(object), substance(previous));
-}
-
-/** Compares objects without managedFields. Shares equal parts apart from the metadata. */
-function isUnchanged(next: StoredObject, previous: StoredObject): boolean {
-  const { metadata: now, ...rest } = next;
-  const { metadata: before, ...formerRest } = previous;
-  return equalJson(rest, formerRest) && equalJson(withoutTimes(now), withoutTimes(before));
-}
-
-function withoutTimes({ managedFields, ...metadata }: StoredObject['metadata']): object {
-  if (!managedFields) return metadata;
-  return { ...metadata, managedFields: managedFields.map(({ time: _time, ...entry }) => entry) };
 }

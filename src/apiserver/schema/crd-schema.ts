@@ -16,8 +16,7 @@ import {
   subschema,
   typeOf,
 } from './structural-schema.ts';
-import { validateEmbedded } from './embedded-resources.ts';
-import { validateStructure } from './validate.ts';
+import { validateCustom } from './embedded-resources.ts';
 
 /**
  * Validates the schema of a version of a custom resource. Returns the errors.
@@ -211,8 +210,7 @@ function checkDefaults(
     if (!inMetadata && unknownFields(value, typed).length > 0) {
       errors.push(fieldError.invalid(at, value, 'must not have unknown fields'));
     }
-    const found = [...validateStructure(value, typed, at), ...validateEmbedded(value, typed, at)];
-    for (const error of found) errors.push(error);
+    for (const error of validateCustom(value, typed, at)) errors.push(error);
   }
   // Defaults below additionalProperties take effect only in requests.
   const items = subschema(schema, 'items');

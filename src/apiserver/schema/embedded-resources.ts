@@ -9,75 +9,94 @@ import type { JsonSchema } from './json-schema.ts';
 import { fieldSchema } from './json-schema.ts';
 import type { JsonObject } from './json-value.ts';
 import { own, requireDepth } from './json-value.ts';
+import { validateStructure } from './validate.ts';
 
 /**
- * Validates `apiVersion`, `kind` and `metadata` of embedded resources
- * (`x-kubernetes-embedded-resource`). The server validates those of the object itself.
+ * Validates a value of a custom resource: its structure, and `apiVersion`, `kind` and `metadata` of embedded
+ * resources (`x-kubernetes-embedded-resource`). The server validates those of the object itself.
+ *
+ * @param previous the value before an update; its invalid parts may remain
  */
-export function validateEmbedded(
+export function validateCustom(
   value: unknown,
   schema: JsonSchema,
   path: string = '',
+  previous?: unknown,
 ): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  if (hasEmbedded(schema, new Set())) walk(value, schema, path, errors, 0);
+  const errors = [...validateStructure(value, schema, path, previous)];
+  checkEmbedded(value, schema, path, (error) => errors.push(error));
   return errors;
+}
+
+/** Returns the first error of a field of an embedded resource that Go does not decode, if any. */
+export function embeddedTypeError(value: unknown, schema: JsonSchema): FieldError | undefined {
+  let first: FieldError | undefined;
+  checkEmbedded(value, schema, '', (error, isOfType) => {
+    if (isOfType) first ??= error;
+  });
+  return first;
+}
+
+/** @param isOfType whether Go does not decode the field */
+type Report = (error: FieldError, isOfType?: boolean) => void;
+
+function checkEmbedded(value: unknown, schema: JsonSchema, path: string, report: Report): void {
+  if (hasEmbedded(schema, new Set())) walk(value, schema, path, report, 0);
 }
 
 function walk(
   value: unknown,
   schema: JsonSchema | undefined,
   path: string,
-  errors: FieldError[],
+  report: Report,
   depth: number,
 ): void {
   if (typeof value !== 'object' || value === null || !schema) return;
   requireDepth(depth);
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length; index++) {
-      walk(value[index], schema.items, `${path}[${index}]`, errors, depth + 1);
+      walk(value[index], schema.items, `${path}[${index}]`, report, depth + 1);
     }
     return;
   }
   if (!isRecord(value)) return;
-  if (schema['x-kubernetes-embedded-resource']) checkResource(value, path, errors);
+  if (schema['x-kubernetes-embedded-resource']) checkResource(value, path, report);
   for (const [key, member] of Object.entries(value)) {
-    walk(member, fieldSchema(schema, key), path === '' ? key : `${path}.${key}`, errors, depth + 1);
+    walk(member, fieldSchema(schema, key), path === '' ? key : `${path}.${key}`, report, depth + 1);
   }
 }
 
-function checkResource(resource: JsonObject, path: string, errors: FieldError[]): void {
+function checkResource(resource: JsonObject, path: string, report: Report): void {
   const prefix = path === '' ? '' : `${path}.`;
   for (const name of ['apiVersion', 'kind']) {
     const at = `${prefix}${name}`;
     const value = own(resource, name);
-    if (value === undefined) errors.push(fieldError.required(at));
+    if (value === undefined) report(fieldError.required(at));
     else if (typeof value !== 'string') {
-      errors.push(fieldError.invalid(at, value, 'must be a string'));
-    } else if (value === '') errors.push(fieldError.invalid(at, value, 'must not be empty'));
-    else if (name === 'kind') checkKind(value, at, errors);
+      report(fieldError.invalid(at, value, 'must be a string'), true);
+    } else if (value === '') report(fieldError.invalid(at, value, 'must not be empty'));
+    else if (name === 'kind') checkKind(value, at, report);
     else if (value.split('/').length > 2) {
-      errors.push(fieldError.invalid(at, value, `unexpected GroupVersion string: ${value}`));
+      report(fieldError.invalid(at, value, `unexpected GroupVersion string: ${value}`));
     }
   }
   const metadata = own(resource, 'metadata');
   if (metadata === undefined || metadata === null) return;
   const problem = metadataProblem(metadata);
-  if (problem !== undefined)
-    errors.push(fieldError.invalid(`${prefix}metadata`, metadata, problem));
+  if (problem) report(fieldError.invalid(`${prefix}metadata`, metadata, problem), true);
   else {
     const named = { name: 'fakename', ...metadata } as ObjectMeta;
     for (const error of validateMetadata(named, named.namespace !== undefined, 'pathSegment')) {
-      errors.push({ ...error, field: `${prefix}${error.field}` });
+      report({ ...error, field: `${prefix}${error.field}` });
     }
   }
 }
 
-function checkKind(kind: string, path: string, errors: FieldError[]): void {
+function checkKind(kind: string, path: string, report: Report): void {
   const problems = nameProblems(kind.toLowerCase(), 'dns1035Label');
   if (problems.length === 0) return;
   const detail = `may have mixed case, but should otherwise match: ${problems.join(',')}`;
-  errors.push(fieldError.invalid(path, kind, detail));
+  report(fieldError.invalid(path, kind, detail));
 }
 
 const embedded = new WeakMap<JsonSchema, boolean>();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatFieldError, toCauses } from '../../../../src/api/field-error.ts';
 import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
-import { validateEmbedded } from '../../../../src/apiserver/schema/embedded-resources.ts';
+import { validateCustom } from '../../../../src/apiserver/schema/embedded-resources.ts';
 import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
 import { validateStructure } from '../../../../src/apiserver/schema/validate.ts';
 import { nested } from './arbitraries.ts';
@@ -184,8 +184,7 @@ test('an embedded resource requires apiVersion and kind, and valid metadata', ()
     'x-kubernetes-embedded-resource': true,
     'x-kubernetes-preserve-unknown-fields': true,
   };
-  const errors = (value: unknown) =>
-    validateEmbedded(value, embedded, 'spec').map(formatFieldError);
+  const errors = (value: unknown) => validateCustom(value, embedded, 'spec').map(formatFieldError);
   assert.deepEqual(errors({ apiVersion: '' }), [
     'spec.apiVersion: Invalid value: "": must not be empty',
     'spec.kind: Required value',

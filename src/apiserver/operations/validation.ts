@@ -1,0 +1,105 @@
+import { formatFieldError } from '../../api/field-error.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import type { MaybePromise } from '../../util/maybe-promise.ts';
+import type { Call } from '../call.ts';
+import { cannotBeHandled, refusePatch, requireGoTypes } from '../object-decoder.ts';
+import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import { validateRules } from '../schema/cel/validate-rules.ts';
+import { embeddedTypeError, validateCustom } from '../schema/embedded-resources.ts';
+import { validateScaleValues } from '../schema/scale-values.ts';
+import { validateValues } from '../schema/validate.ts';
+import { StatusError, invalid } from '../status-error.ts';
+
+/**
+ * Validates an object by its schema.
+ *
+ * @param others errors of the metadata, on which the rules of a custom resource depend
+ */
+export function validateObject(
+  { definition, info, warnings }: Pick<Call, 'definition' | 'info' | 'warnings'>,
+  object: StoredObject,
+  previous?: StoredObject,
+  others: readonly FieldError[] = [],
+): FieldError[] {
+  const { schema, custom, subresources } = definition;
+  if (!schema) return [];
+  if (!custom) {
+    const errors = validateValues(object, schema);
+    requireGoTypes({ definition, info, warnings }, object, errors);
+    // Enums and list keys are left to the rules of the kind. In a status, an absent field has Go's zero value.
+    const byOwnRules = definition.hooks?.validate !== undefined;
+    return errors.filter(({ reason, field }) =>
+      reason === 'FieldValueRequired'
+        ? !field.startsWith('status.')
+        : !byOwnRules && reason === 'FieldValueNotSupported',
+    );
+  }
+  const all = validateCustom(object, schema, '', previous);
+  // As upstream, which validates the status alone.
+  const errors =
+    info.subresource === 'status'
+      ? all.map((error) => ({ ...error, detail: error.detail.replace(/^status\./, '') }))
+      : all;
+  const { scale } = subresources;
+  const structural = scale ? [...errors, ...validateScaleValues(object, scale)] : errors;
+  return [...structural, ...validateRules(object, previous, schema, [...structural, ...others])];
+}
+
+/** Errors of the schema follow those of the kind's own rules, which may have reported the same field. */
+export function withSchemaErrors(
+  ofSchema: readonly FieldError[],
+  ofRules: readonly FieldError[],
+): readonly FieldError[] {
+  const reported = new Set(ofRules.map(({ field }) => field));
+  return [...ofRules, ...ofSchema.filter(({ field }) => !reported.has(field))];
+}
+
+/** @throws {StatusError} 422 if there are errors */
+export function requireValid(
+  definition: ResourceDefinition,
+  object: StoredObject,
+  errors: readonly FieldError[],
+): void {
+  if (errors.length > 0) throw invalid(definition, object.metadata.name, errors);
+}
+
+/** Runs a write of a decoded object. As upstream, its first error is a value that Go does not decode. */
+export function typesFirst<T>(
+  call: Call,
+  object: StoredObject,
+  run: () => MaybePromise<T>,
+): MaybePromise<T> {
+  const { custom, schema = {} } = call.definition;
+  if (custom) {
+    requireEmbeddedTypes(call, object);
+    return run();
+  }
+  // Values that the write drops are decoded too.
+  const dropped = object['stringData'] === undefined ? ['status'] : ['status', 'data'];
+  const values = Object.entries(object).filter(([field]) => dropped.includes(field));
+  if (values.length > 0) {
+    requireGoTypes(call, object, validateValues(Object.fromEntries(values), schema));
+  }
+  const retyped = (error: unknown): never => {
+    if (error instanceof StatusError) requireGoTypes(call, object);
+    throw error;
+  };
+  try {
+    const result = run();
+    return result instanceof Promise ? result.catch(retyped) : result;
+  } catch (error) {
+    return retyped(error);
+  }
+}
+
+/**
+ * Upstream decodes the metadata of embedded resources to a Go type.
+ *
+ * @throws {StatusError} 400, or 422 of a patch
+ */
+function requireEmbeddedTypes({ definition, info }: Call, object: StoredObject): void {
+  const wrong = embeddedTypeError(object, definition.schema ?? {});
+  if (!wrong) return;
+  const why = formatFieldError(wrong);
+  throw info.verb === 'patch' ? refusePatch(object, why) : cannotBeHandled(definition, why);
+}
