@@ -315,7 +315,7 @@ export class ApiServer {
         this.#store.restore(snapshot ?? { revision: 1, objects: new Map() });
         crds.restored();
         if (snapshot) rbac.restored();
-        else createInitialObjects();
+        else createMissingObjects();
       },
     });
     const registry = this.#registry;
@@ -367,15 +367,10 @@ export class ApiServer {
     };
     const backend: Backend = { ...parts, observer };
     // As in a kube-apiserver, each start creates the missing ones of the objects that every cluster has.
-    const complete = () => {
+    const createMissingObjects = () => {
       createInitialNamespaces(backend);
       createBootstrapObjects(backend);
       rbac.restored();
-    };
-    const createInitialObjects = () => {
-      complete();
-      // Clients cannot have seen revisions before the first request.
-      this.#store.compact();
     };
     this.#requestHandler = new RequestHandler({
       backend,
@@ -390,12 +385,8 @@ export class ApiServer {
     });
     this.handler = (request) => this.#requestHandler.handle(request, authenticate);
     try {
-      if (this.#store.load()) {
-        crds.restored();
-        complete();
-      } else {
-        createInitialObjects();
-      }
+      if (this.#store.load()) crds.restored();
+      createMissingObjects();
     } catch (error) {
       storeLog?.close();
       throw error;

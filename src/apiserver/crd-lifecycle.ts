@@ -73,7 +73,7 @@ export class CrdLifecycle implements WriteObserver {
     for (const crd of this.#all()) {
       const { conditions = [] } = crd.status ?? {};
       if (conditions.some(({ type, status }) => type === 'Established' && status === 'True')) {
-        this.#serve(crd);
+        this.#serve(crd, true);
         this.#reread(crd);
       }
     }
@@ -128,7 +128,7 @@ export class CrdLifecycle implements WriteObserver {
     return { crd: store.collection(CRDS).put(next as ApiObject) as StoredCrd, established };
   }
 
-  #serve(crd: StoredCrd): void {
+  #serve(crd: StoredCrd, isRestored: boolean = false): void {
     const { store, registry } = this.#backend;
     const { name } = crd.metadata;
     const before = this.#served.get(name) ?? [];
@@ -137,10 +137,15 @@ export class CrdLifecycle implements WriteObserver {
     for (const definition of before) registry.remove(definition);
     for (const definition of next) registry.add(definition);
     this.#served.set(name, next);
-    if (before.length === 0) return;
-    // Stored objects are read with the new schema, and watches are restarted.
-    this.#reread(crd);
-    store.collection(resourceOf(crd)).history.endFollowers();
+    const { history } = store.collection(resourceOf(crd));
+    if (before.length > 0) {
+      // Stored objects are read with the new schema, and watches are restarted.
+      this.#reread(crd);
+      history.endFollowers();
+    } else if (!isRestored) {
+      // As upstream, whose watch cache starts when the CRD is served.
+      history.compact(store.revision);
+    }
   }
 
   #reread(crd: StoredCrd): void {

@@ -45,6 +45,17 @@ test('a watch starts after its resourceVersion', async () => {
   assert.equal(new Set(versions).size, 3);
 });
 
+test('a list and a watch from revision 1 start before the first object', async (t) => {
+  if (!api.expireHistory) return t.skip('the history of this control plane may be compacted');
+  const first = '/api/v1/namespaces?resourceVersion=1';
+  const { metadata, items } = await api.made(api.get(`${first}&resourceVersionMatch=Exact`));
+  assert.deepEqual([metadata.resourceVersion, items], ['1', []]);
+  const watching = await api.watch(first);
+  const { type, object } = await watching.next();
+  assert.equal(type, 'ADDED');
+  assert.match(object.metadata.name, /^(default|kube-)/);
+});
+
 test('without a resourceVersion or from 0, a watch starts with the existing objects', async () => {
   const path = widgets(await api.namespace());
   await api.made(api.post(path, widget('a')));
