@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../util/maybe-promise.ts';
+import { whenReady } from '../util/maybe-promise.ts';
 import { isRecord } from '../util/values.ts';
 import type { WebhookClient } from './admission/webhook-client.ts';
 import { WebhookCallError } from './admission/webhook-client.ts';
@@ -53,16 +54,31 @@ export class CrdConverter {
    * @throws {StatusError} 500 if the webhook does not convert it
    */
   toStorage(object: ApiObject, definition: ResourceDefinition): MaybePromise<ApiObject> {
-    const { storageVersion, storageSchema } = definition;
+    const { storageVersion, versionSchemas } = definition;
     if (storageVersion === undefined) return object;
     const version = apiVersionOf(definition, storageVersion);
     if (object.apiVersion === version) return object;
-    const stored = (converted: ApiObject = object) => {
-      pruned(converted, storageSchema);
-      return storageSchema ? applyDefaults(converted, storageSchema) : converted;
-    };
-    if (!hasConversion(definition)) return stored({ ...object, apiVersion: version });
-    return this.#convert([object], definition, version).then(([converted]) => stored(converted));
+    const schema = versionSchemas?.[storageVersion];
+    return whenReady(this.convert(object, definition, version), (converted) => {
+      pruned(converted, schema);
+      return schema ? applyDefaults(converted, schema) : converted;
+    });
+  }
+
+  /**
+   * Converts an object without pruning it.
+   *
+   * @throws {StatusError} 500 if the webhook does not convert it
+   */
+  convert(
+    object: ApiObject,
+    definition: ResourceDefinition,
+    apiVersion: string,
+  ): MaybePromise<ApiObject> {
+    if (!hasConversion(definition)) return { ...object, apiVersion };
+    return this.#convert([object], definition, apiVersion).then(
+      ([converted = object]) => converted,
+    );
   }
 
   async #prepare(

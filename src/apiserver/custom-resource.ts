@@ -18,17 +18,22 @@ type CrdVersion = Crd['spec']['versions'][number];
 
 /** Returns the definitions of a stored CRD: one resource for each served version. */
 export function definitionsOf(crd: Crd): ResourceDefinition[] {
-  return crd.spec.versions
+  const { versions } = crd.spec;
+  const schemas = Object.fromEntries(versions.map((each) => [each.name, schemaOf(each)]));
+  return versions
     .filter(({ served }) => served)
-    .map((version) => definitionOf(crd, version));
+    .map((version) => definitionOf(crd, version, schemas));
 }
 
-function definitionOf(crd: Crd, version: CrdVersion): ResourceDefinition {
+function definitionOf(
+  crd: Crd,
+  version: CrdVersion,
+  versionSchemas: Readonly<Record<string, JsonSchema | undefined>>,
+): ResourceDefinition {
   const { group, scope } = crd.spec;
   const { acceptedNames } = crd.status ?? {};
   const names = acceptedNames?.plural ? acceptedNames : crd.spec.names;
   const { plural, kind } = names;
-  const stored = crd.spec.versions.find(({ storage }) => storage);
   return {
     group,
     version: version.name,
@@ -39,7 +44,7 @@ function definitionOf(crd: Crd, version: CrdVersion): ResourceDefinition {
     shortNames: names.shortNames ?? [],
     categories: names.categories ?? [],
     namespaced: scope === 'Namespaced',
-    schema: schemaOf(version),
+    schema: versionSchemas[version.name],
     subresources: subresourcesOf(version),
     columns: customColumns(version.additionalPrinterColumns),
     selectableFields: Object.fromEntries(
@@ -51,8 +56,8 @@ function definitionOf(crd: Crd, version: CrdVersion): ResourceDefinition {
     tracksGeneration: true,
     custom: true,
     deprecationWarning: deprecationWarning(crd, version, kind),
-    storageVersion: stored?.name,
-    storageSchema: stored && schemaOf(stored),
+    storageVersion: crd.spec.versions.find(({ storage }) => storage)?.name,
+    versionSchemas,
     conversion: conversionOf(crd),
     terminating: crd.metadata.deletionTimestamp !== undefined,
   };

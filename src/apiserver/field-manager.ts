@@ -1,12 +1,19 @@
+import type { MaybePromise } from '../util/maybe-promise.ts';
+import { convertedTo } from './admission/conversion.ts';
+import { equivalentsOf } from './admission/matching.ts';
 import type { Call } from './call.ts';
 import { apiVersionIn } from './negotiation.ts';
+import { PatchError } from './patch/json-patch.ts';
+import { Managers, withManagers } from './patch/managed-fields.ts';
+import { requireTyped } from './patch/typed-value.ts';
 import { emptyMessage } from './protobuf/decode-message.ts';
 import { messageOfKind } from './protobuf/protobuf-body.ts';
-import type { WriteContext } from './patch/track-update.ts';
-import { trackUpdate } from './patch/track-update.ts';
+import type { FieldVersions, WriteContext } from './patch/track-update.ts';
+import { trackUpdate, withObjectMeta } from './patch/track-update.ts';
 import type { ApiObject, StoredObject } from './resource-definition.ts';
 import type { JsonSchema } from './schema/json-schema.ts';
 import type { JsonObject } from './schema/json-value.ts';
+import { StatusError } from './status-error.ts';
 import { LONGEST_MANAGER } from './write-options.ts';
 
 /** Schema of kinds without one: all fields are undeclared. */
@@ -25,19 +32,105 @@ export function writeContext(call: Call): WriteContext {
   };
 }
 
-/** Returns the object with updated `metadata.managedFields` after a write other than apply. */
+/** Returns a new object with `metadata.managedFields`. */
+export function withNewFields(call: Call, object: ApiObject): ApiObject {
+  return trackUpdate({
+    ...writeContext(call),
+    blank: blankObject(call),
+    after: object,
+  }) as ApiObject;
+}
+
+/**
+ * Returns the object with updated `metadata.managedFields` after a write other than apply. As upstream, they stay
+ * unchanged if an object cannot be converted to the version of one of them.
+ */
 export function withTrackedFields(
   call: Call,
-  previous: StoredObject | undefined,
+  previous: StoredObject,
   object: ApiObject,
-): ApiObject {
-  const update = {
-    ...writeContext(call),
-    before: previous,
-    blank: previous ? undefined : blankObject(call),
-    after: object,
+): MaybePromise<ApiObject> {
+  const update = { ...writeContext(call), before: previous, after: object };
+  const track = (versions: FieldVersions) => trackUpdate({ ...update, versions }) as ApiObject;
+  const unchanged = (error: unknown) => {
+    if (!(error instanceof PatchError || error instanceof StatusError)) throw error;
+    return withManagers(object, Managers.of(previous) ?? Managers.NONE) as ApiObject;
   };
-  return trackUpdate(update) as ApiObject;
+  try {
+    const tracked = withVersions(call, track);
+    return tracked instanceof Promise ? tracked.catch(unchanged) : tracked;
+  } catch (error) {
+    return unchanged(error);
+  }
+}
+
+/** Thrown by a function that needs an object which a webhook converts. */
+class Converting extends Error {
+  readonly done: Promise<unknown>;
+
+  constructor(done: Promise<unknown>) {
+    super('the object is being converted');
+    this.done = done;
+  }
+}
+
+/**
+ * Runs a function without side effects that converts objects. Repeats it after each conversion by a webhook.
+ *
+ * @throws {StatusError} 500 if the webhook does not convert an object
+ */
+export function withVersions<T>(call: Call, run: (versions: FieldVersions) => T): MaybePromise<T> {
+  const versions = call.definition.custom ? customVersions(call) : builtinVersions(call);
+  const attempt = (): MaybePromise<T> => {
+    try {
+      return run(versions);
+    } catch (error) {
+      if (!(error instanceof Converting)) throw error;
+      return error.done.then(attempt);
+    }
+  };
+  return attempt();
+}
+
+function customVersions({ backend: { converter }, definition }: Call): FieldVersions {
+  const { group, versionSchemas = {} } = definition;
+  const known = new Map<string, ApiObject>();
+  const schemaOf = (apiVersion: string) => {
+    const version = apiVersion.slice(group.length + 1);
+    if (apiVersion !== `${group}/${version}` || !Object.hasOwn(versionSchemas, version)) {
+      const problem = 'request to convert CR to an invalid group/version';
+      throw new PatchError('untyped', `${problem}: ${apiVersion}`);
+    }
+    return withObjectMeta(versionSchemas[version] ?? ANY_SCHEMA);
+  };
+  const convert: FieldVersions['convert'] = (object, apiVersion, trying = '') => {
+    if (object['apiVersion'] === apiVersion) return object;
+    const key = `${apiVersion} ${JSON.stringify(object)}`;
+    const result = known.get(key) ?? converter.convert(object as ApiObject, definition, apiVersion);
+    if (result instanceof Promise) {
+      throw new Converting(result.then((converted) => known.set(key, converted)));
+    }
+    requireTyped(result, schemaOf(apiVersion), trying);
+    return result;
+  };
+  return { schemaOf, convert };
+}
+
+function builtinVersions({ backend: { registry }, definition }: Call): FieldVersions {
+  const find = (apiVersion: unknown) =>
+    apiVersion === apiVersionIn(definition)
+      ? definition
+      : equivalentsOf(definition, registry).find((each) => apiVersionIn(each) === apiVersion);
+  return {
+    schemaOf: (apiVersion) => {
+      const version = find(apiVersion);
+      return version && withObjectMeta(version.schema ?? ANY_SCHEMA);
+    },
+    convert: (object, apiVersion) => {
+      const [from, to] = [find(object['apiVersion']), find(apiVersion)];
+      return from && to ? convertedTo(object as StoredObject, from, to) : object;
+    },
+  };
 }
 
 /** An empty object of a built-in kind, which contains its nested Go structs. */

@@ -63,7 +63,8 @@ export interface ResourceDefinition extends ResourceNames {
    * @default the version of this definition
    */
   readonly storageVersion?: string | undefined;
-  readonly storageSchema?: JsonSchema | undefined;
+  /** Schemas of all versions of a CRD, with those that are not served. */
+  readonly versionSchemas?: Readonly<Record<string, JsonSchema | undefined>>;
 
   /**
    * True while the CRD of the kind is being deleted: no object can be created.

@@ -322,3 +322,23 @@ test('apply merges the containers of a Deployment by name', async () => {
       'Apply failed with 1 conflict: conflict with "one": .spec.template.spec.containers[name="web"].image',
   });
 });
+
+test('a field that another manager applied in another version of a built-in kind is a conflict', async () => {
+  const namespace = await api.namespace();
+  const kind = 'HorizontalPodAutoscaler';
+  const apply = (version: string, manager: string, spec: Json) => {
+    const apiVersion = `autoscaling/${version}`;
+    const path = `/apis/${apiVersion}/namespaces/${namespace}/horizontalpodautoscalers/a`;
+    return api.apply(path, manager, { apiVersion, kind, metadata: { name: 'a' }, spec });
+  };
+  const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'a' };
+  const target = { type: 'Utilization', averageUtilization: 50 };
+  const metrics = [{ type: 'Resource', resource: { name: 'cpu', target } }];
+  await api.made(apply('v2', 'one', { maxReplicas: 3, scaleTargetRef, metrics }));
+  await api.made(apply('v1', 'two', { targetCPUUtilizationPercentage: 50 }));
+  const { status, body } = await apply('v1', 'two', { targetCPUUtilizationPercentage: 60 });
+  assert.deepEqual(
+    [status, body.message],
+    [409, 'Apply failed with 1 conflict: conflict with "one": .spec.metrics'],
+  );
+});

@@ -84,6 +84,57 @@ function convert({ desiredAPIVersion, objects }: Json): Json {
   return { result: { status: 'Success' }, convertedObjects };
 }
 
+/** A kind with `spec.color` in v1 and `spec.hue` in v2, and `spec.size` in both. */
+async function installJars(plural: string, kind: string, conversion: Json) {
+  const jars = crd({});
+  const text = { type: 'string' };
+  jars.metadata.name = `${plural}.${GROUP}`;
+  Object.assign(jars.spec, { names: { plural, kind }, conversion });
+  for (const [index, field] of ['color', 'hue'].entries()) {
+    const { openAPIV3Schema } = jars.spec.versions[index].schema;
+    openAPIV3Schema.properties.spec.properties = { [field]: text, size: text };
+  }
+  delete jars.spec.versions[1].selectableFields;
+  await api.install(jars);
+  const path = (version: string, name: string) =>
+    `/apis/${GROUP}/${version}/namespaces/${namespace}/${plural}/${name}`;
+  return {
+    path,
+    apply: (manager: string, version: string, name: string, spec: Json, query?: string) => {
+      const jar = { apiVersion: `${GROUP}/${version}`, kind, metadata: { name }, spec };
+      return api.apply(path(version, name), manager, jar, query);
+    },
+    update: (version: string, name: string, spec: Json) =>
+      api.made(api.patch(`${path(version, name)}?fieldManager=editor`, { spec })),
+  };
+}
+
+/** Manager and version by entry, with the fields of the spec. */
+function owners({ metadata }: Json): Json {
+  return Object.fromEntries(
+    metadata.managedFields.map(({ manager, apiVersion, fieldsV1 }: Json) => [
+      `${manager} ${apiVersion.split('/')[1]}`,
+      Object.keys(fieldsV1['f:spec'] ?? {}),
+    ]),
+  );
+}
+
+function rename({ desiredAPIVersion, objects }: Json): Json {
+  if (objects.some(({ spec }: Json) => spec?.size === 'broken')) {
+    return { result: { status: 'Failed', message: 'cannot convert it' } };
+  }
+  const convertedObjects = objects.map((object: Json) => {
+    const { color, hue = color, ...spec } = object.spec ?? {};
+    const field = desiredAPIVersion.endsWith('v1') ? 'color' : 'hue';
+    return {
+      ...object,
+      apiVersion: desiredAPIVersion,
+      spec: { ...spec, ...(hue !== undefined && { [field]: hue }) },
+    };
+  });
+  return { result: { status: 'Success' }, convertedObjects };
+}
+
 function boxes(version: string): string {
   return `/apis/${GROUP}/${version}/namespaces/${namespace}/boxes`;
 }
@@ -310,4 +361,83 @@ test('without a webhook, a write keeps the fields that the storage version has',
   await api.made(api.patch(`${at('v1')}/a`, { spec: { size: 'large' } }));
   const patched = await api.made(api.patch(`${at('v2')}/a`, { spec: { width: 5 } }));
   assert.deepEqual(patched.spec, {});
+});
+
+test('field managers own fields in the version in which they wrote them', async () => {
+  const clientConfig = webhooks.serve('/rename', rename);
+  const webhook = { clientConfig, conversionReviewVersions: ['v1'] };
+  const { apply, update, path } = await installJars('jars', 'Jar', {
+    strategy: 'Webhook',
+    webhook,
+  });
+  await api.made(apply('a', 'v1', 'jar', { color: 'red', size: 'S' }));
+  const { status, body } = await apply('b', 'v2', 'jar', { hue: 'blue' });
+  assert.deepEqual(
+    [status, body.message],
+    [409, 'Apply failed with 1 conflict: conflict with "a": .spec.color'],
+  );
+  const forced = await api.made(apply('b', 'v2', 'jar', { hue: 'blue' }, '&force=true'));
+  assert.deepEqual(owners(forced), { 'a v1': ['f:size'], 'b v2': ['f:hue'] });
+  const unchanged = await api.made(apply('c', 'v1', 'jar', { color: 'blue' }));
+  assert.deepEqual(owners(unchanged), {
+    'a v1': ['f:size'],
+    'b v2': ['f:hue'],
+    'c v1': ['f:color'],
+  });
+  assert.deepEqual(owners(await update('v1', 'jar', { color: 'green' })), {
+    'a v1': ['f:size'],
+    'editor v1': ['f:color'],
+  });
+  // An apply in another version removes what the last one had.
+  await api.made(apply('a', 'v1', 'moved', { color: 'red', size: 'S' }));
+  const moved = await api.made(apply('a', 'v2', 'moved', { size: 'S' }));
+  assert.deepEqual([moved.spec, owners(moved)], [{ size: 'S' }, { 'a v2': ['f:size'] }]);
+  assert.deepEqual((await api.get(path('v1', 'moved'))).body.spec, { size: 'S' });
+});
+
+test('if an object cannot be converted, an apply fails and an update changes no owners', async () => {
+  const clientConfig = webhooks.serve('/rename', rename);
+  const webhook = { clientConfig, conversionReviewVersions: ['v1'] };
+  const { apply, update } = await installJars('pots', 'Pot', { strategy: 'Webhook', webhook });
+  await api.made(apply('a', 'v1', 'pot', { color: 'red' }));
+  await api.made(apply('b', 'v2', 'pot', { hue: 'red' }));
+  const { status, body } = await apply('a', 'v1', 'pot', { color: 'red', size: 'broken' });
+  assert.equal(status, 500);
+  assert.match(body.message, /cannot convert it$/);
+  const updated = await update('v1', 'pot', { color: 'blue', size: 'broken' });
+  assert.deepEqual(owners(updated), { 'a v1': ['f:color'], 'b v2': ['f:hue'] });
+});
+
+test('without a webhook, versions that own fields must declare the fields of the others', async () => {
+  const { apply, update } = await installJars('cups', 'Cup', { strategy: 'None' });
+  await api.made(apply('a', 'v1', 'cup', { color: 'red', size: 'S' }));
+  const { status, body } = await apply('b', 'v2', 'cup', { hue: 'red' });
+  assert.deepEqual(
+    [status, body.message],
+    [500, 'failed to convert new object: .spec.hue: field not declared in schema'],
+  );
+  const shared = await api.made(apply('b', 'v2', 'cup', { size: 'S' }));
+  assert.deepEqual(owners(shared), { 'a v1': ['f:color', 'f:size'], 'b v2': ['f:size'] });
+  // The write of v2 has removed the color, which a does not own any more.
+  assert.deepEqual(owners(await update('v2', 'cup', { size: 'M' })), {
+    'a v1': ['f:color'],
+    'editor v2': ['f:size'],
+  });
+  const path = `${CRDS}/cups.${GROUP}`;
+  const { spec } = await api.made(api.get(path));
+  const without = { versions: spec.versions.slice(0, 1) };
+  await api.made(api.patch(path, { spec: without }));
+  await api.until('v2 is gone', async () => {
+    const { status } = await api.get(`/apis/${GROUP}/v2/namespaces/${namespace}/cups`);
+    return status === 404;
+  });
+  const message = await api.until('v1 is served without v2', async () => {
+    const { status, body } = await apply('a', 'v1', 'cup', { size: 'L' }, '&force=1&dryRun=All');
+    return status === 500 && body.message;
+  });
+  assert.equal(message, `request to convert CR to an invalid group/version: ${GROUP}/v2`);
+  assert.deepEqual(owners(await update('v1', 'cup', { size: 'L' })), {
+    'a v1': ['f:color'],
+    'editor v2': ['f:size'],
+  });
 });

@@ -86,7 +86,7 @@ function matchRules(
 }
 
 /** Returns the other versions and representations of the same stored objects. */
-function equivalentsOf(
+export function equivalentsOf(
   definition: ResourceDefinition,
   registry: Registry,
 ): readonly ResourceDefinition[] {

@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
-import { writeContext } from '../field-manager.ts';
+import { withVersions, writeContext } from '../field-manager.ts';
 import { goTypeOf } from '../go-json.ts';
 import { apiVersionIn, inVersion } from '../negotiation.ts';
 import {
@@ -146,15 +146,27 @@ function apply(call: Call): MaybePromise<Answer> {
   const applied = appliedFields(call, definition);
   const live = backend.store.collection(definition).get(info.namespace, info.name ?? '');
   if (!live && info.subresource !== undefined) throw notFound(definition, info.name ?? '');
-  const result = patching(() =>
-    applyWithLastApplied({
-      ...writeContext(call),
-      live: live && inVersion(live, definition),
-      applied,
-      force: isTrue(info.query.get('force')),
-    }),
+  const result = withVersions(call, (versions) =>
+    patching(() =>
+      applyWithLastApplied({
+        ...writeContext(call),
+        versions,
+        live: live && inVersion(live, definition),
+        applied,
+        force: isTrue(info.query.get('force')),
+      }),
+    ),
   );
-  const next = appliedObject(result);
+  return whenReady(result, (merged) => storeApplied(call, live, applied, appliedObject(merged)));
+}
+
+function storeApplied(
+  call: Call,
+  live: StoredObject | undefined,
+  applied: JsonObject,
+  next: JsonObject,
+): MaybePromise<Answer> {
+  const { definition, info } = call;
   reportOddities(call, duplicatesOf(call), [], (message) =>
     badRequest(
       `error ${message.replace('strict decoding error', 'strict decoding patch: error converting YAML to JSON')}`,

@@ -1,6 +1,6 @@
 import type { ObjectMeta } from '../../api/object.ts';
 import type { Answer, Call } from '../call.ts';
-import { withTrackedFields } from '../field-manager.ts';
+import { withNewFields } from '../field-manager.ts';
 import { JSON_TYPE } from '../negotiation.ts';
 import { decodeBody, requireGoTypes } from '../object-decoder.ts';
 import type { ApiObject, Review, StoredObject } from '../resource-definition.ts';
@@ -14,7 +14,7 @@ export function answerReview(call: Call, review: Review): Answer {
   const draft = withoutNulls(decodeBody(call));
   requireGoTypes(call, draft);
   placeObject(call, draft);
-  const question = withTrackedFields(call, undefined, withoutSystemFields(call, draft));
+  const question = withNewFields(call, withoutSystemFields(call, draft));
   const { access, clock } = call.backend;
   const answer = review(question, { user: call.user, access, now: clock.now() });
   return { kind: 'object', code: 201, object: withoutEmptyMetadata(answer) };

@@ -3,7 +3,7 @@ import { whenReady } from '../../util/maybe-promise.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { Backend, Call } from '../call.ts';
 import { hookContext, isDryRun } from '../call.ts';
-import { withTrackedFields } from '../field-manager.ts';
+import { withNewFields, withTrackedFields } from '../field-manager.ts';
 import { inVersion } from '../negotiation.ts';
 import {
   hasFinalizers,
@@ -49,7 +49,10 @@ export function prepareNew(call: Call, draft: ApiObject, applied?: AppliedFields
   const { backend, definition } = call;
   const { storedAs } = definition;
   if (storedAs) {
-    return prepareNew(...asStored(call, storedAs, undefined, draft, applied), 'applied');
+    const own = representation(call, storedAs, undefined, draft);
+    const tracked = applied ? own : withNewFields(call, own);
+    const stored = { ...call, definition: storedAs.definition };
+    return prepareNew(stored, storedAs.toStored(tracked), 'applied');
   }
   const { clock, uid } = backend;
   const { hooks, tracksGeneration, nameFormat = 'dns1123Subdomain' } = definition;
@@ -72,7 +75,7 @@ export function prepareNew(call: Call, draft: ApiObject, applied?: AppliedFields
   );
   if (tracksGeneration) defaulted.metadata.generation = 1;
   // Fields that the server adds after this belong to no field manager.
-  const object = applied ? defaulted : withTrackedFields(call, undefined, defaulted);
+  const object = applied ? defaulted : withNewFields(call, defaulted);
   hooks?.prepareForCreate?.(object, hookContext(call));
   const ofMetadata = validateMetadata(object.metadata, definition.namespaced, nameFormat);
   requireValid(
@@ -136,10 +139,10 @@ export function storeChange(
   return whenReady(admittedChange(call, previous, draft, applied), ([admitted, tracked]) => {
     const { definition } = call;
     const before = definition.custom ? inVersion(previous, definition) : previous;
-    const prepared = prepareChange(call, before, admitted, tracked);
-    const { object } = prepared;
-    return whenReady(requireAdmitted(call, 'UPDATE', object, previous), () =>
-      whenReady(asStorage(prepared), (stored) => replaceStored(stored, previous)),
+    return whenReady(prepareChange(call, before, admitted, tracked), (prepared) =>
+      whenReady(requireAdmitted(call, 'UPDATE', prepared.object, previous), () =>
+        whenReady(asStorage(prepared), (stored) => replaceStored(stored, previous)),
+      ),
     );
   });
 }
@@ -157,11 +160,12 @@ function admittedChange(
   requireCurrent(definition, draft, previous);
   // As upstream, webhooks see the metadata as sent: the deletion timestamp, for example, is restored afterwards.
   const complete = isolatedWithDefaults(draft, before, definition, info.subresource, applied);
-  const tracked = applied ? complete : withTrackedFields(call, before, complete);
-  const attributes = attributesOf(call, 'UPDATE', { object: tracked, oldObject: before });
-  return whenReady(backend.admission.mutate(attributes), (object) =>
-    object === tracked ? [draft, applied] : [mutable(object ?? tracked), 'applied'],
-  );
+  return whenReady(applied ? complete : withTrackedFields(call, before, complete), (tracked) => {
+    const attributes = attributesOf(call, 'UPDATE', { object: tracked, oldObject: before });
+    return whenReady(backend.admission.mutate(attributes), (object) =>
+      object === tracked ? [draft, applied] : [mutable(object ?? tracked), 'applied'],
+    );
+  });
 }
 
 function prepareChange(
@@ -169,12 +173,16 @@ function prepareChange(
   previous: StoredObject,
   draft: ApiObject,
   applied: AppliedFields | undefined,
-): PreparedObject {
+): MaybePromise<PreparedObject> {
   const { definition, info } = call;
   const { hooks, storedAs } = definition;
   if (storedAs) {
-    const [stored, converted] = asStored(call, storedAs, previous, draft, applied);
-    return prepareChange(stored, previous, converted, 'applied');
+    const own = representation(call, storedAs, previous, draft);
+    const before = storedAs.fromStored(previous);
+    const stored = { ...call, definition: storedAs.definition };
+    return whenReady(applied ? own : withTrackedFields(call, before, own), (tracked) =>
+      prepareChange(stored, previous, storedAs.toStored(tracked), 'applied'),
+    );
   }
   requireCurrent(definition, draft, previous);
   const own = isolatedWithDefaults(draft, previous, definition, info.subresource, applied);
@@ -199,7 +207,11 @@ function prepareChange(
       ...validateMetadataUpdate(object.metadata, previous.metadata),
     ]),
   );
-  return { call, object: applied ? object : withTrackedFields(call, previous, object) };
+  if (applied) return { call, object };
+  return whenReady(withTrackedFields(call, previous, object), (tracked) => ({
+    call,
+    object: tracked,
+  }));
 }
 
 /** @throws {StaleObject} if the object has changed since `previous` was read */
@@ -222,17 +234,16 @@ function replaceStored(
 }
 
 /**
- * Returns the call and the draft for the stored kind. managedFields are tracked in the representation.
+ * Returns the complete representation, in which managedFields are tracked.
  *
- * @throws {StatusError} 422 if the representation is invalid
+ * @throws {StatusError} 422 if it is invalid
  */
-function asStored(
+function representation(
   call: Call,
-  { definition: stored, toStored, fromStored }: StoredAs,
+  { definition: stored, fromStored }: StoredAs,
   previous: StoredObject | undefined,
   draft: ApiObject,
-  applied: AppliedFields | undefined,
-): [call: Call, draft: ApiObject] {
+): ApiObject {
   const { definition, info } = call;
   const before = previous && fromStored(previous);
   const own = before
@@ -243,8 +254,7 @@ function asStored(
     ...validateObject(call, defaulted),
     ...(definition.hooks?.validate?.(defaulted, before) ?? []),
   ]);
-  const tracked = applied ? defaulted : withTrackedFields(call, before, defaulted);
-  return [{ ...call, definition: stored }, toStored(tracked)];
+  return defaulted;
 }
 
 /**
@@ -297,7 +307,7 @@ export function admittedDraft(
   const { backend, definition } = call;
   if (!backend.admission.mutates(definition)) return [draft, applied];
   const complete = withDefaults(withoutStatus(draft, definition), definition, applied);
-  const tracked = applied ? complete : withTrackedFields(call, undefined, complete);
+  const tracked = applied ? complete : withNewFields(call, complete);
   const attributes = attributesOf(call, 'CREATE', { object: tracked });
   return whenReady(backend.admission.mutate(attributes), (object) =>
     object === tracked ? [draft, applied] : [mutable(object ?? tracked), 'applied'],

@@ -1,28 +1,25 @@
+import { equalJson } from '../../api/equal.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { Draft, own } from '../schema/json-value.ts';
 import { isRecord } from '../../util/values.ts';
-import { compareFields } from './compare-fields.ts';
 import { displayPath, FieldSet } from './field-set.ts';
-import {
-  fieldsOf,
-  mergeFields,
-  reconciled,
-  removeFields,
-  withDeclaredParents,
-} from './merge-fields.ts';
+import { fieldsOf, mergeFields, removeFields, withDeclaredParents } from './merge-fields.ts';
 import type { FieldManager } from './managed-fields.ts';
 import { Managers, managedFieldsOf, withManagers } from './managed-fields.ts';
 import {
+  compareVersions,
+  leftOf,
   managerOf,
+  reconciledManagers,
   trackChanges,
   UNMANAGED,
+  versionsOf,
   withObjectMeta,
-  withoutReset,
 } from './track-update.ts';
 import { PatchError } from './json-patch.ts';
-import type { WriteContext } from './track-update.ts';
+import type { VersionedChanges, WriteContext } from './track-update.ts';
 import { requireTyped } from './typed-value.ts';
 import type { StatusCause } from '../../api/status.ts';
 import { goQuote } from '../../util/go-quote.ts';
@@ -69,17 +66,14 @@ export function applyPatch(patch: ApplyPatch): ApplyResult {
   const fields = fieldsOf(applied, schema);
   const wanting = managers.with({ ...self, fields });
   const merged = mergeFields(live, applied, schema);
-  const object = mine ? withoutAbandoned(merged, mine.fields, wanting, schema) : merged;
+  const object = mine ? withoutAbandoned(merged, mine, wanting, patch) : merged;
 
-  const changes = withoutReset(compareFields(live, object, schema), patch);
-  const touched = changes.modified.union(changes.added);
-  const conflicts = conflictsOf(managers, mine, touched);
+  const changes = compareVersions(live, object, schema, patch);
+  const conflicts = conflictsOf(managers, mine, changes);
   if (conflicts.length > 0 && !patch.force) return { kind: 'conflicts', conflicts };
 
   const left = managers.map((manager) =>
-    manager === mine
-      ? manager.fields
-      : manager.fields.difference(touched).difference(changes.removed),
+    manager === mine ? manager.fields : leftOf(manager, changes),
   );
   const owned = fields.difference(UNMANAGED);
   // As upstream, an apply that changes no field does not change its time, so a new owner has none.
@@ -140,43 +134,71 @@ function managersOf(patch: ApplyPatch, schema: JsonSchema): Managers {
     throw new PatchError('untyped', 'failed to decode managed fields of the live object');
   }
   if (!live || !managers.isEmpty) {
-    return managers.map((manager) => reconciled(manager.fields, schema));
+    return reconciledManagers(managers, versionsOf(patch, schema));
   }
   const before: WriteContext = { ...patch, manager: 'before-first-apply' };
-  return trackChanges(managers, compareFields({}, live, schema), schema, before);
+  return trackChanges(managers, compareVersions({}, live, schema, before), schema, before);
 }
 
-/** `merged` without the fields of the last apply that the manager omits and no other manager owns. */
+/**
+ * `merged` without the fields of the last apply that the manager omits and no other manager owns. Fields are
+ * removed in the version of the last apply, and restored in the versions of their owners.
+ */
 function withoutAbandoned(
   merged: JsonObject,
-  last: FieldSet,
+  last: FieldManager,
   managers: Managers,
-  schema: JsonSchema,
+  patch: ApplyPatch,
 ): JsonObject {
-  const kept = [...managers].reduce((all, { fields }) => all.union(fields), FieldSet.EMPTY);
-  const parents = (fields: FieldSet) => withDeclaredParents(fields, schema);
-  const abandoned = parents(last);
-  const owned = parents(kept);
-  if (abandoned.difference(owned).isEmpty) return merged;
-  const fieldsIn = (object: JsonObject) => parents(fieldsOf(object, schema));
-  const present = fieldsIn(merged);
+  const versions = versionsOf(patch, withObjectMeta(patch.schema));
+  const inVersion = (apiVersion: string) => {
+    const schema = versions.schemaOf(apiVersion) ?? {};
+    const parents = (fields: FieldSet) => withDeclaredParents(fields, schema);
+    return {
+      parents,
+      convert: (object: JsonObject) => versions.convert(object, apiVersion, PRUNING),
+      fieldsIn: (object: JsonObject) => parents(fieldsOf(object, schema)),
+      without: (object: JsonObject, fields: FieldSet) => removeFields(object, fields, schema),
+    };
+  };
+  const owned = new Map([[last.apiVersion, FieldSet.EMPTY]]);
+  for (const { apiVersion, fields } of managers) {
+    owned.set(apiVersion, (owned.get(apiVersion) ?? FieldSet.EMPTY).union(fields));
+  }
+  const { parents, convert, fieldsIn, without } = inVersion(last.apiVersion);
+  const abandoned = parents(last.fields);
+  const ofVersion = parents(owned.get(last.apiVersion) ?? FieldSet.EMPTY);
+  if (abandoned.difference(ofVersion).isEmpty) return merged;
   // Removes all fields of the last apply, then restores owned fields and their parents.
-  const bare = fieldsIn(removeFields(merged, abandoned, schema));
-  const surplus = present.difference(bare.union(owned));
+  const before = convert(merged);
+  let pruned = without(before, abandoned);
+  for (const [apiVersion, fields] of owned) {
+    const version = inVersion(apiVersion);
+    const present = version.convert(before);
+    const kept = version.fieldsIn(version.convert(pruned)).union(version.parents(fields));
+    pruned = version.without(present, version.fieldsIn(present).difference(kept));
+  }
   // Restores unowned fields that the last apply did not contain.
-  const pruned = fieldsIn(removeFields(merged, surplus, schema));
-  return removeFields(merged, present.difference(pruned).intersection(abandoned), schema);
+  const removed = fieldsIn(before).difference(fieldsIn(convert(pruned)));
+  const result = without(before, removed.intersection(abandoned));
+  const object = versions.convert(result, patch.apiVersion);
+  return equalJson(object, merged) ? merged : object;
 }
+
+/** Start of the message of an error. */
+const PRUNING = 'failed to prune fields: failed to convert merged object to last applied version: ';
 
 function conflictsOf(
   managers: Managers,
   mine: FieldManager | undefined,
-  touched: FieldSet,
+  changes: VersionedChanges,
 ): Conflict[] {
   const conflicts: Conflict[] = [];
   for (const manager of managers) {
     if (manager === mine) continue;
     const { name, operation, apiVersion, subresource, fields } = manager;
+    const { modified, added } = changes(apiVersion);
+    const touched = modified.union(added);
     for (const path of fields.intersection(touched).paths()) {
       conflicts.push({ manager: name, operation, apiVersion, subresource, path });
     }

@@ -1,6 +1,7 @@
 import { timestamp } from '../../api/conditions.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
+import { Memo } from '../../util/memo.ts';
 import { isRecord } from '../../util/values.ts';
 import type { Comparison } from './compare-fields.ts';
 import { compareFields } from './compare-fields.ts';
@@ -29,6 +30,25 @@ export interface WriteContext {
    * @default none
    */
   readonly resetFields?: readonly string[] | undefined;
+  /** @default managed fields of all versions are treated like those of `apiVersion` */
+  readonly versions?: FieldVersions | undefined;
+}
+
+/** The versions of a kind, for managed fields that were written in other versions. */
+export interface FieldVersions {
+  /**
+   * Returns the schema of a version; undefined if the managed fields of the version are dropped.
+   *
+   * @throws {PatchError} if the kind cannot be converted to the version
+   */
+  readonly schemaOf: (apiVersion: string) => JsonSchema | undefined;
+  /**
+   * Converts an object to a version that has a schema.
+   *
+   * @param trying start of the error message
+   * @throws {PatchError} if it does not fit the schema
+   */
+  readonly convert: (object: JsonObject, apiVersion: string, trying?: string) => JsonObject;
 }
 
 export interface Update extends WriteContext {
@@ -57,18 +77,58 @@ export function trackUpdate(update: Update): JsonObject {
   const { before, blank = {}, after } = update;
   const managers = managersOfUpdate(update);
   if (managers.isEmpty && before !== undefined) return withManagers(after, managers);
-  const changes = compareFields(before ?? blank, after, schema);
+  const changes = compareVersions(before ?? blank, after, schema, update);
   return withManagers(after, trackChanges(managers, changes, schema, update).capped());
+}
+
+/** Returns the changes between two objects in a version of their kind. */
+export type VersionedChanges = (apiVersion: string) => Comparison;
+
+/** Compares two objects of the version of the request. */
+export function compareVersions(
+  before: Readonly<JsonObject>,
+  after: Readonly<JsonObject>,
+  schema: JsonSchema,
+  context: WriteContext,
+): VersionedChanges {
+  const { schemaOf, convert } = versionsOf(context, schema);
+  const compared = (apiVersion: string): Comparison => {
+    if (apiVersion === context.apiVersion) return compareFields(before, after, schema);
+    const left = convert(before, apiVersion);
+    const right = convert(after, apiVersion, 'failed to convert new object: ');
+    return compareFields(left, right, schemaOf(apiVersion) ?? schema);
+  };
+  const changes = new Memo(10, (apiVersion) => withoutReset(compared(apiVersion), context));
+  return (apiVersion) => changes.get(apiVersion);
+}
+
+/** Returns the versions of the kind; by default, all are like that of the request. */
+export function versionsOf({ versions }: WriteContext, schema: JsonSchema): FieldVersions {
+  return versions ?? { schemaOf: () => schema, convert: (object) => object };
+}
+
+/** Adapts the fields of managers to the current schemas, and drops those of unknown versions. */
+export function reconciledManagers(managers: Managers, { schemaOf }: FieldVersions): Managers {
+  return managers.map(({ fields, apiVersion }) => {
+    const schema = schemaOf(apiVersion);
+    return schema ? reconciled(fields, schema) : FieldSet.EMPTY;
+  });
+}
+
+/** Returns the fields that a manager still owns after changes by another one. */
+export function leftOf({ fields, apiVersion }: FieldManager, changes: VersionedChanges): FieldSet {
+  const { removed, modified, added } = changes(apiVersion);
+  return fields.difference(modified.union(added)).difference(removed);
 }
 
 /** Returns the managers after `changes` by an update. */
 export function trackChanges(
   managers: Managers,
-  changes: Comparison,
+  changes: VersionedChanges,
   schema: JsonSchema,
   context: WriteContext,
 ): Managers {
-  const { removed, modified, added } = withoutReset(changes, context);
+  const { modified, added } = changes(context.apiVersion);
   const touched = modified.union(added);
   // As upstream, where a Scale whose replicas have no owner is not tracked.
   if (
@@ -77,8 +137,8 @@ export function trackChanges(
   ) {
     return managers;
   }
-  const others = managers.map((manager) =>
-    reconciled(manager.fields, schema).difference(touched).difference(removed),
+  const others = reconciledManagers(managers, versionsOf(context, schema)).map((manager) =>
+    leftOf(manager, changes),
   );
   const written = touched.difference(UNMANAGED);
   if (written.isEmpty) return others;
@@ -104,7 +164,7 @@ export function managerOf(
 }
 
 /** Returns `changes` without the fields that the endpoint does not write. */
-export function withoutReset(changes: Comparison, context: WriteContext): Comparison {
+function withoutReset(changes: Comparison, context: WriteContext): Comparison {
   const reset = FieldSet.of((context.resetFields ?? []).map(fieldElement));
   if (reset.isEmpty) return changes;
   return {

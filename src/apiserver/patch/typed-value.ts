@@ -113,17 +113,18 @@ function patchStrategyShape(schema: JsonSchema): Shape {
  * @throws {PatchError} `untyped`, with the object and all errors in the message
  * @throws {NestingError} if the object is nested too deeply
  */
-export function requireTyped(object: JsonObject, schema: JsonSchema): void {
+export function requireTyped(
+  object: JsonObject,
+  schema: JsonSchema,
+  trying: string = `failed to create typed patch object (${describe(object)}): `,
+): void {
   const faults: string[] = [];
   checkMembers(object, schema, false, '', faults, 0);
   if (faults.length === 0) return;
   const { texts, omitted } = listed(faults, (fault) => fault);
   const what =
     faults.length === 1 ? faults[0] : ['errors:', ...texts, ...andMore(omitted)].join('\n  ');
-  throw new PatchError(
-    'untyped',
-    `failed to create typed patch object (${describe(object)}): ${what}`,
-  );
+  throw new PatchError('untyped', `${trying}${what}`);
 }
 
 /** @param open whether this schema or one above preserves undeclared fields */
@@ -159,8 +160,12 @@ function checkMembers(
   for (const [name, value] of Object.entries(object)) {
     const at = `${path}${displayElement(fieldElement(name))}`;
     const field = fieldSchema(schema, name) ?? (open ? UNDECLARED : undefined);
-    if (field) check(value, field, open, at, faults, depth + 1);
-    else faults.push(`${at}: field not declared in schema`);
+    if (!field) {
+      // As upstream, which reports one such field of an object.
+      faults.push(`${at}: field not declared in schema`);
+      return;
+    }
+    check(value, field, open, at, faults, depth + 1);
   }
 }
 
