@@ -1,6 +1,5 @@
 import type { StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { fieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { nameProblems } from '../object-names.ts';
 import type { KindTraits } from './definition.ts';
@@ -87,7 +86,7 @@ function validateRule(rule: JsonObject, path: string, findings: Findings): void 
   for (const [index, operation] of operations.entries()) {
     if (typeof operation === 'string' && OPERATIONS.includes(operation)) continue;
     const at = `${path}.operations[${index}]`;
-    findings.errors.push(fieldError.notSupported(at, operation, OPERATIONS));
+    findings.notSupported(at, operation, OPERATIONS);
   }
   for (const field of ['apiGroups', 'apiVersions', 'resources'] as const) {
     if (listIn(rule, field).length === 0) findings.required(`${path}.${field}`);
@@ -122,7 +121,6 @@ function validateVersions(webhook: JsonObject, path: string, findings: Findings)
   if (versions.length === 0) {
     findings.required(path, `must specify one of ${REVIEW_VERSIONS.join(', ')}`);
   } else if (!REVIEW_VERSIONS.some((version) => versions.includes(version))) {
-    const detail = `must include at least one of ${REVIEW_VERSIONS.join(', ')}`;
-    findings.invalid(path, versions, detail);
+    findings.invalid(path, versions, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`);
   }
 }

@@ -6,7 +6,6 @@ import { goQuote } from '../../util/go-quote.ts';
 import { messageOf } from '../../util/values.ts';
 import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { fieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { forbidden } from '../status-error.ts';
 import { MASTERS } from '../user.ts';
@@ -158,7 +157,7 @@ function validate(
   if (usages.length === 0) findings.required('spec.usages');
   for (const [index, usage] of usages.entries()) {
     if (typeof usage === 'string' && USAGES.includes(usage)) continue;
-    findings.errors.push(fieldError.notSupported(`spec.usages[${index}]`, usage, USAGES));
+    findings.notSupported(`spec.usages[${index}]`, usage, USAGES);
   }
   validateSigner(textIn(spec, 'signerName'), findings);
   const seconds = numberIn(spec, 'expirationSeconds');
@@ -241,8 +240,7 @@ function certificateProblem(text: string): string | undefined {
 function validateSigner(name: string, findings: Findings): void {
   const path = 'spec.signerName';
   if (name === 'kubernetes.io/legacy-unknown') {
-    const detail = 'the legacy signerName is not allowed via this API version';
-    findings.invalid(path, name, detail);
+    findings.invalid(path, name, 'the legacy signerName is not allowed via this API version');
   } else if (name !== '' && !/^[^/]+\.[^/]+\/.+$/.test(name)) {
     const detail =
       "must be a fully qualified domain and path of the form 'example.com/signer-name'";

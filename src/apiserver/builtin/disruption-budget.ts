@@ -19,8 +19,7 @@ function validate(budget: StoredObject): readonly FieldError[] {
   const findings = new Findings();
   const spec = objectIn(budget, 'spec') ?? {};
   if (isSet(spec, 'minAvailable') && isSet(spec, 'maxUnavailable')) {
-    const detail = 'minAvailable and maxUnavailable cannot be both set';
-    findings.invalid('spec', inGo(spec), detail);
+    findings.invalid('spec', inGo(spec), 'minAvailable and maxUnavailable cannot be both set');
   }
   validateAmount(spec, 'minAvailable', findings);
   validateAmount(spec, 'maxUnavailable', findings);

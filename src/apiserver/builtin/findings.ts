@@ -25,6 +25,10 @@ export class Findings {
     this.errors.push(fieldError.duplicate(path, value));
   }
 
+  notSupported(path: string, value: unknown, supported: readonly string[]): void {
+    this.errors.push(fieldError.notSupported(path, value, supported));
+  }
+
   notFound(path: string, value: unknown): void {
     this.errors.push({ reason: 'FieldValueNotFound', field: path, badValue: value, detail: '' });
   }
@@ -43,7 +47,7 @@ export class Findings {
   ): void {
     const value = textIn(parent, field);
     if (value === '' || supported.includes(value)) return;
-    this.errors.push(fieldError.notSupported(`${path}.${field}`, value, supported));
+    this.notSupported(`${path}.${field}`, value, supported);
   }
 
   /** A name, if it is there, must have this format. */

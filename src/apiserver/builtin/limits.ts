@@ -71,8 +71,7 @@ function validateLimitRange(range: StoredObject): readonly FieldError[] {
     const path = `spec.limits[${index}]`;
     const type = textIn(limit, 'type');
     if (!TYPES.has(type) && !type.includes('/')) {
-      const why = 'must be a standard limit type or fully qualified';
-      findings.invalid(`${path}.type`, type, why);
+      findings.invalid(`${path}.type`, type, 'must be a standard limit type or fully qualified');
     }
     findings.requireUnique(limit, 'type', types, path);
     for (const field of type === 'Pod' ? (['default', 'defaultRequest'] as const) : []) {

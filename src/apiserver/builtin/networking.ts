@@ -2,7 +2,6 @@ import { BlockList, isIPv4 } from 'node:net';
 import { nameProblems } from '../object-names.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { fieldError } from '../../api/field-error.ts';
 import { hasFormat } from '../schema/formats.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import type { KindTraits } from './definition.ts';
@@ -54,7 +53,7 @@ function validatePath(path: JsonObject, at: string, findings: Findings): void {
   if (type === '') return;
   const value = textIn(path, 'path');
   if (!PATH_TYPES.includes(type)) {
-    findings.errors.push(fieldError.notSupported(`${at}.pathType`, type, PATH_TYPES));
+    findings.notSupported(`${at}.pathType`, type, PATH_TYPES);
   } else if (!value.startsWith('/') && (type !== 'ImplementationSpecific' || value !== '')) {
     findings.invalid(`${at}.path`, value, 'must be an absolute path');
   }
@@ -149,7 +148,7 @@ function validateNetworkPolicy(policy: StoredObject): readonly FieldError[] {
   for (const [index, type] of listIn(spec, 'policyTypes').entries()) {
     if (type === 'Ingress' || type === 'Egress') continue;
     const supported = ['Ingress', 'Egress'];
-    findings.errors.push(fieldError.notSupported(`spec.policyTypes[${index}]`, type, supported));
+    findings.notSupported(`spec.policyTypes[${index}]`, type, supported);
   }
   return findings.errors;
 }

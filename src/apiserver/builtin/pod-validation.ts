@@ -83,7 +83,7 @@ export function validateTolerations(
       findings.invalid(`${at}.effect`, effect, why);
     }
     if (effect !== '' && !effects.includes(effect)) {
-      findings.errors.push(fieldError.notSupported(`${at}.effect`, effect, effects));
+      findings.notSupported(`${at}.effect`, effect, effects);
     }
   }
 }

@@ -1,6 +1,5 @@
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { fieldError } from '../../api/field-error.ts';
 import type { KindTraits } from './definition.ts';
 import { numberIn, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
@@ -39,7 +38,7 @@ function validate(object: StoredObject): readonly FieldError[] {
   }
   const policy = textIn(object, 'preemptionPolicy');
   if (!POLICIES.includes(policy)) {
-    findings.errors.push(fieldError.notSupported('preemptionPolicy', policy, POLICIES));
+    findings.notSupported('preemptionPolicy', policy, POLICIES);
   }
   return findings.errors;
 }

@@ -2,7 +2,6 @@ import { equalJson } from '../../api/equal.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { fieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, objectIn, textIn } from './fields.ts';
@@ -70,7 +69,7 @@ function validateAccessModes(
   if (modes.length === 0) findings.required(`${path}.accessModes`, absent);
   for (const mode of modes) {
     if (typeof mode === 'string' && ACCESS_MODES.includes(mode)) continue;
-    findings.errors.push(fieldError.notSupported(`${path}.accessModes`, mode, ACCESS_MODES));
+    findings.notSupported(`${path}.accessModes`, mode, ACCESS_MODES);
   }
   if (modes.includes('ReadWriteOncePod') && modes.some((mode) => mode !== 'ReadWriteOncePod')) {
     findings.forbidden(
@@ -152,7 +151,7 @@ function validateVolume(volume: StoredObject): readonly FieldError[] {
   const capacity = objectIn(spec, 'capacity') ?? {};
   if (Object.keys(capacity).length === 0) findings.required('spec.capacity');
   if (Object.keys(capacity).join() !== 'storage') {
-    findings.errors.push(fieldError.notSupported('spec.capacity', capacity, ['storage']));
+    findings.notSupported('spec.capacity', capacity, ['storage']);
   }
   const storage = textIn(capacity, 'storage');
   if (storage !== '' && compareQuantities(storage, '0') <= 0) {

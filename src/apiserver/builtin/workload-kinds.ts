@@ -1,7 +1,6 @@
 import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { fieldError } from '../../api/field-error.ts';
 import { inheritLabels } from './batch.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
@@ -119,7 +118,7 @@ function validateDaemonSet(set: StoredObject): readonly FieldError[] {
   const strategy = objectIn(spec, 'updateStrategy') ?? {};
   const types = ['RollingUpdate', 'OnDelete'];
   if (!types.includes(textIn(strategy, 'type'))) {
-    findings.errors.push(fieldError.notSupported('spec.updateStrategy', strategy, types));
+    findings.notSupported('spec.updateStrategy', strategy, types);
   }
   const rollingUpdate = objectIn(strategy, 'rollingUpdate');
   if (rollingUpdate) {
@@ -183,8 +182,7 @@ function validateStatefulSet(set: StoredObject): readonly FieldError[] {
   const spec = objectIn(set, 'spec') ?? {};
   const policy = textIn(spec, 'podManagementPolicy');
   if (policy !== 'OrderedReady' && policy !== 'Parallel') {
-    const detail = "must be 'OrderedReady' or 'Parallel'";
-    findings.invalid('spec.podManagementPolicy', policy, detail);
+    findings.invalid('spec.podManagementPolicy', policy, "must be 'OrderedReady' or 'Parallel'");
   }
   const strategy = objectIn(spec, 'updateStrategy') ?? {};
   const path = 'spec.updateStrategy';

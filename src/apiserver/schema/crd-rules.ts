@@ -1,4 +1,5 @@
 import { compileRules, fieldPathOf, maxCardinality } from './cel/rule.ts';
+import { Findings } from '../builtin/findings.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError, Verbatim } from '../../api/field-error.ts';
 import { own, textAt } from './json-value.ts';
@@ -22,52 +23,47 @@ const REASONS = [
  * Checks the form of validation rules (`x-kubernetes-validations`). `checkRuleExpressions` checks
  * their expressions once the rest of the schema is valid.
  */
-export function checkRules(schema: JsonObject, path: string, errors: FieldError[]): void {
+export function checkRules(schema: JsonObject, path: string, findings: Findings): void {
   const rules = own(schema, 'x-kubernetes-validations');
   if (!Array.isArray(rules)) return;
   for (const [index, rule] of rules.entries()) {
     if (!isRecord(rule)) continue;
     const at = `${path}.x-kubernetes-validations[${index}]`;
-    checkRule(rule, at, errors);
+    checkRule(rule, at, findings);
     const fieldPath = textAt(rule, 'fieldPath');
     if (fieldPath !== '' && fieldPathOf(fieldPath, schema) === undefined) {
-      errors.push(fieldError.invalid(`${at}.fieldPath`, fieldPath, 'must be a valid path'));
+      findings.invalid(`${at}.fieldPath`, fieldPath, 'must be a valid path');
     }
   }
 }
 
-function checkRule(rule: JsonObject, path: string, errors: FieldError[]): void {
+function checkRule(rule: JsonObject, path: string, findings: Findings): void {
   const text = (name: string) => textAt(rule, name);
   const isBlank = (name: string) => text(name) !== '' && text(name).trim() === '';
   const message = text('message').trim();
   const source = text('rule').trim();
   if (source === '') {
-    errors.push(fieldError.required(`${path}.rule`, 'rule is not specified'));
+    findings.required(`${path}.rule`, 'rule is not specified');
   } else if (isBlank('message')) {
-    const detail = 'must be non-empty if specified';
-    errors.push(fieldError.invalid(`${path}.message`, text('message'), detail));
+    findings.invalid(`${path}.message`, text('message'), 'must be non-empty if specified');
   } else if (hasLineBreaks(message)) {
-    const detail = 'must not contain line breaks';
-    errors.push(fieldError.invalid(`${path}.message`, text('message'), detail));
+    findings.invalid(`${path}.message`, text('message'), 'must not contain line breaks');
   } else if (hasLineBreaks(source) && message === '') {
-    const detail = 'message must be specified if rule contains line breaks';
-    errors.push(fieldError.required(`${path}.message`, detail));
+    findings.required(`${path}.message`, 'message must be specified if rule contains line breaks');
   }
   if (isBlank('messageExpression')) {
     const detail = 'messageExpression must be non-empty if specified';
-    errors.push(fieldError.required(`${path}.messageExpression`, detail));
+    findings.required(`${path}.messageExpression`, detail);
   }
   const reason = own(rule, 'reason');
   if (typeof reason === 'string' && !REASONS.includes(reason)) {
-    errors.push(fieldError.notSupported(`${path}.reason`, reason, REASONS));
+    findings.notSupported(`${path}.reason`, reason, REASONS);
   }
   if (isBlank('fieldPath')) {
-    const detail = 'must be non-empty if specified';
-    errors.push(fieldError.invalid(`${path}.fieldPath`, text('fieldPath'), detail));
+    findings.invalid(`${path}.fieldPath`, text('fieldPath'), 'must be non-empty if specified');
   }
   if (hasLineBreaks(text('fieldPath'))) {
-    const detail = 'must not contain line breaks';
-    errors.push(fieldError.invalid(`${path}.fieldPath`, text('fieldPath'), detail));
+    findings.invalid(`${path}.fieldPath`, text('fieldPath'), 'must not contain line breaks');
   }
 }
 
@@ -103,8 +99,7 @@ interface Place {
   readonly uncorrelatable: string | undefined;
 }
 
-class RuleCheck {
-  readonly errors: FieldError[] = [];
+class RuleCheck extends Findings {
   readonly #costs: { readonly path: string; readonly cost: number }[] = [];
 
   visit(schema: JsonSchema, path: string, declared: Declared | undefined, place: Place): void {
@@ -184,7 +179,7 @@ class RuleCheck {
   }
 
   #compileError({ error }: RuleError, source: ValidationRule, at: string): void {
-    this.errors.push(fieldError.invalid(`${at}.rule`, asGo(source), error));
+    this.invalid(`${at}.rule`, asGo(source), error);
   }
 
   #check(rule: Rule, at: string, cardinality: number, { uncorrelatable }: Place): void {
@@ -192,24 +187,24 @@ class RuleCheck {
     this.#observe(`${at}.rule`, 'estimated rule cost', rule.maxCost * cardinality);
     if (message && 'error' in message) {
       const field = `${at}.messageExpression`;
-      this.errors.push(fieldError.invalid(field, asGo(source), message.error));
+      this.invalid(field, asGo(source), message.error);
     } else if (message) {
       this.#observe(`${at}.messageExpression`, 'estimated messageExpression cost', message.maxCost);
     }
     if (usesOldSelf && uncorrelatable !== undefined) {
       const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelatable}`;
-      this.errors.push(fieldError.invalid(`${at}.rule`, source.rule, detail));
+      this.invalid(`${at}.rule`, source.rule, detail);
     } else if (!usesOldSelf && source.optionalOldSelf !== undefined) {
       const detail = 'may not be set if oldSelf is not used in rule';
       const field = `${at}.optionalOldSelf`;
-      this.errors.push(fieldError.invalid(field, source.optionalOldSelf, detail));
+      this.invalid(field, source.optionalOldSelf, detail);
     }
   }
 
   #observe(path: string, what: string, cost: number): void {
     this.#costs.push({ path, cost });
     if (cost > RULE_LIMIT) {
-      this.errors.push(fieldError.forbidden(path, tooExpensive(what, cost, RULE_LIMIT)));
+      this.forbidden(path, tooExpensive(what, cost, RULE_LIMIT));
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
+import { Findings } from '../builtin/findings.ts';
 import { own, textAt } from './json-value.ts';
 import type { JsonObject } from './json-value.ts';
 import { isRecord } from '../../util/values.ts';
@@ -9,29 +10,31 @@ import { propertiesOf, typeOf } from './structural-schema.ts';
 export function checkSubresources(subresources: JsonObject, path: string): FieldError[] {
   const scale = own(subresources, 'scale');
   if (!isRecord(scale)) return [];
-  const errors: FieldError[] = [];
+  const findings = new Findings();
   for (const [name, prefix] of [
     ['specReplicasPath', '.spec'],
     ['statusReplicasPath', '.status'],
   ] as const) {
     const at = `${path}.scale.${name}`;
     const value = textAt(scale, name);
-    if (value === '') errors.push(fieldError.required(at));
-    else if (!isSimplePath(value)) errors.push(notSimple(at, value));
+    if (value === '') findings.required(at);
+    else if (!isSimplePath(value)) findings.invalid(at, value, NOT_SIMPLE);
     else if (!value.startsWith(`${prefix}.`)) {
-      errors.push(fieldError.invalid(at, value, `should be a json path under ${prefix}`));
+      findings.invalid(at, value, `should be a json path under ${prefix}`);
     }
   }
   const at = `${path}.scale.labelSelectorPath`;
   const selector = textAt(scale, 'labelSelectorPath');
-  if (selector === '') return errors;
-  if (!isSimplePath(selector)) errors.push(notSimple(at, selector));
+  if (selector === '') return findings.errors;
+  if (!isSimplePath(selector)) findings.invalid(at, selector, NOT_SIMPLE);
   else if (!/^\.(?:spec|status)\./.test(selector)) {
     const detail = 'should be a json path under either .spec or .status';
-    errors.push(fieldError.invalid(at, selector, detail));
+    findings.invalid(at, selector, detail);
   }
-  return errors;
+  return findings.errors;
 }
+
+const NOT_SIMPLE = 'must be a simple json path starting with .';
 
 const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string'];
 const COLUMN_FORMATS = [
@@ -47,26 +50,26 @@ const COLUMN_FORMATS = [
 
 /** Validates printer columns. */
 export function checkColumns(columns: readonly JsonObject[], path: string): FieldError[] {
-  const errors: FieldError[] = [];
+  const findings = new Findings();
   for (const [index, column] of columns.entries()) {
     const at = `${path}[${index}]`;
-    if (textAt(column, 'name') === '') errors.push(fieldError.required(`${at}.name`));
+    if (textAt(column, 'name') === '') findings.required(`${at}.name`);
     const type = textAt(column, 'type');
     const types = `must be one of ${COLUMN_TYPES.join(',')}`;
-    if (type === '') errors.push(fieldError.required(`${at}.type`, types));
+    if (type === '') findings.required(`${at}.type`, types);
     else if (!COLUMN_TYPES.includes(type)) {
-      errors.push(fieldError.invalid(`${at}.type`, type, types));
+      findings.invalid(`${at}.type`, type, types);
     }
     const format = textAt(column, 'format');
     if (format !== '' && !COLUMN_FORMATS.includes(format)) {
       const detail = `must be one of ${COLUMN_FORMATS.join(',')}`;
-      errors.push(fieldError.invalid(`${at}.format`, format, detail));
+      findings.invalid(`${at}.format`, format, detail);
     }
     const jsonPath = textAt(column, 'jsonPath');
-    if (jsonPath === '') errors.push(fieldError.required(`${at}.JSONPath`));
-    else if (!isSimplePath(jsonPath)) errors.push(notSimple(`${at}.JSONPath`, jsonPath));
+    if (jsonPath === '') findings.required(`${at}.JSONPath`);
+    else if (!isSimplePath(jsonPath)) findings.invalid(`${at}.JSONPath`, jsonPath, NOT_SIMPLE);
   }
-  return errors;
+  return findings.errors;
 }
 
 const MAX_SELECTABLE_FIELDS = 8;
@@ -77,36 +80,36 @@ export function checkSelectableFields(
   schema: unknown,
   path: string,
 ): FieldError[] {
-  const errors: FieldError[] = [];
+  const findings = new Findings();
   const seen = new Set<string>();
   for (const [index, field] of fields.entries()) {
     const at = `${path}[${index}].jsonPath`;
     const jsonPath = textAt(field, 'jsonPath');
     if (jsonPath === '') {
-      errors.push(fieldError.required(at));
+      findings.required(at);
       continue;
     }
     const type = typeAt(schema, jsonPath);
     if (type === undefined) {
       const detail = 'is an invalid path: does not refer to a valid field';
-      errors.push(fieldError.invalid(at, jsonPath, detail));
+      findings.invalid(at, jsonPath, detail);
       continue;
     }
     if (/^\.metadata(?:\.|$)/.test(jsonPath)) {
-      errors.push(fieldError.invalid(at, jsonPath, 'must not point to fields in metadata'));
+      findings.invalid(at, jsonPath, 'must not point to fields in metadata');
     }
     if (!['string', 'boolean', 'integer'].includes(type)) {
       const detail =
         'must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.';
-      errors.push(fieldError.invalid(at, jsonPath, detail));
+      findings.invalid(at, jsonPath, detail);
     }
-    if (seen.has(jsonPath)) errors.push(fieldError.duplicate(at, jsonPath));
+    if (seen.has(jsonPath)) findings.duplicate(at, jsonPath);
     seen.add(jsonPath);
   }
   if (seen.size > MAX_SELECTABLE_FIELDS) {
-    errors.push(fieldError.tooMany(path, seen.size, MAX_SELECTABLE_FIELDS));
+    findings.errors.push(fieldError.tooMany(path, seen.size, MAX_SELECTABLE_FIELDS));
   }
-  return errors;
+  return findings.errors;
 }
 
 /** Returns the declared type of a field such as `.spec.name`, or undefined if it is not declared. */
@@ -122,8 +125,4 @@ function typeAt(schema: unknown, jsonPath: string): string | undefined {
 
 function isSimplePath(jsonPath: string): boolean {
   return jsonPath.startsWith('.');
-}
-
-function notSimple(path: string, jsonPath: string): FieldError {
-  return fieldError.invalid(path, jsonPath, 'must be a simple json path starting with .');
 }

@@ -280,8 +280,7 @@ function validateObject(
     if (field) {
       validate(object[key], field, at, result, depth + 1, historyOf(key, path, history));
     } else if (additionalProperties === false) {
-      const detail = `${path}.${key} in body is a forbidden property`;
-      result.add(fieldError.invalid(path, key, detail));
+      result.add(fieldError.invalid(path, key, `${path}.${key} in body is a forbidden property`));
     } else if (typeof additionalProperties === 'object') {
       validate(object[key], additionalProperties, at, result, depth + 1, history?.field(key));
     }

@@ -35,7 +35,6 @@ import { sortBy } from './functions/lists.ts';
  */
 export type Program = (variables: ReadonlyMap<string, Value>, meter: CostMeter) => Result;
 
-/** Compiles a type-checked expression. */
 export function compile({ expression, overloadsOf }: Checked): Program {
   const run = new Compiler(overloadsOf).step(expression);
   return (variables, meter) => run({ variables, parent: undefined }, meter);

@@ -104,7 +104,6 @@ export interface Fold extends Node {
   readonly step: Expression;
 }
 
-/** A syntax error. */
 export class CelSyntaxError {
   readonly at: number;
   readonly message: string;

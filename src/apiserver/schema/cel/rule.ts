@@ -13,7 +13,6 @@ import type { CelType } from './type.ts';
 import { formatType, optionalOf } from './type.ts';
 import { declaredField } from '../json-schema.ts';
 
-/** A compiled rule. */
 export interface Rule {
   readonly source: ValidationRule;
   readonly program: Program;
@@ -82,7 +81,6 @@ function compileMessage(source: string, variables: ReadonlyMap<string, CelType>)
   return { error };
 }
 
-/** A compiled expression. */
 export interface Compiled {
   readonly program: Program;
   readonly type: CelType;
@@ -90,7 +88,6 @@ export interface Compiled {
   readonly usesOldSelf: boolean;
 }
 
-/** The type of the result of an expression. */
 export type ResultType = 'any' | 'bool' | 'string' | 'Object' | 'list(JSONPatch)';
 
 /** The results of expressions that may construct objects and patches. */

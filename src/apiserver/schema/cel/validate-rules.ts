@@ -45,7 +45,8 @@ export function validateRules(
   }
   const validation = new Validation();
   const current = previous === undefined ? undefined : new Correlation(object, previous, schema);
-  validation.visit(tree, object, previous, '', { current, parent: undefined }, 0);
+  const history = { current, parent: undefined };
+  validation.visit(tree, { value: object, before: previous, path: '', history, depth: 0 });
   return validation.errors;
 }
 
@@ -68,79 +69,76 @@ function isUnchanged({ current, parent }: History): boolean {
   return (current ?? parent)?.unchanged ?? false;
 }
 
+/** A value, and the value before the update, if it can be found. */
+interface Place {
+  readonly value: unknown;
+  readonly before: unknown;
+  readonly path: string;
+  readonly history: History;
+  readonly depth: number;
+}
+
 class Validation {
   readonly errors: FieldError[] = [];
   #left = WRITE_LIMIT;
 
   /** @returns false if no further rule may run */
-  visit(
-    node: RuleNode,
-    value: unknown,
-    before: unknown,
-    path: string,
-    history: History,
-    depth: number,
-  ): boolean {
+  visit(node: RuleNode, place: Place): boolean {
+    const { value, depth } = place;
     if (value === null || value === undefined) return true;
     requireDepth(depth);
-    if (!this.#runRules(node, value, before ?? undefined, path, history)) return false;
-    if (Array.isArray(value)) {
-      return this.#visitItems(node, value, before, path, history, depth + 1);
-    }
-    if (isRecord(value)) return this.#visitFields(node, value, before, path, history, depth + 1);
-    return true;
+    if (!this.#runRules(node, place)) return false;
+    if (Array.isArray(value)) return this.#visitItems(node, value, place);
+    return !isRecord(value) || this.#visitFields(node, value, place);
   }
 
   #visitItems(
     { item, schema }: RuleNode,
     items: readonly unknown[],
-    before: unknown,
-    path: string,
-    history: History,
-    depth: number,
+    { before, path, history, depth }: Place,
   ): boolean {
     if (!item) return true;
     const isMap = schema['x-kubernetes-list-type'] === 'map' && Array.isArray(before);
     const others = isMap ? itemsByKey(before, schema) : undefined;
-    return items.every((value, index) => {
-      const its: History = history.current
-        ? { current: history.current.item(index), parent: history.current }
-        : history;
-      const other = others?.get(keyOf(value, schema));
-      return this.visit(item, value, other, `${path}[${index}]`, its, depth);
-    });
+    return items.every((value, index) =>
+      this.visit(item, {
+        value,
+        before: others?.get(keyOf(value, schema)),
+        path: `${path}[${index}]`,
+        history: history.current
+          ? { current: history.current.item(index), parent: history.current }
+          : history,
+        depth: depth + 1,
+      }),
+    );
   }
 
   #visitFields(
     { fields, item }: RuleNode,
     object: Readonly<Record<string, unknown>>,
-    before: unknown,
-    path: string,
-    history: History,
-    depth: number,
+    { before, path, history, depth }: Place,
   ): boolean {
     return Object.entries(object).every(([name, value]) => {
       const node = fields.get(name) ?? item;
       if (!node) return true;
-      const at = node === item ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`;
-      const other = isRecord(before) ? own(before, name) : undefined;
-      return this.visit(node, value, other, at, historyOf(name, history), depth);
+      return this.visit(node, {
+        value,
+        before: isRecord(before) ? own(before, name) : undefined,
+        path: node === item ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`,
+        history: historyOf(name, history),
+        depth: depth + 1,
+      });
     });
   }
 
-  #runRules(
-    { rules, schema, isResource }: RuleNode,
-    value: unknown,
-    before: unknown,
-    path: string,
-    history: History,
-  ): boolean {
+  #runRules({ rules, schema, isResource }: RuleNode, place: Place): boolean {
     if (rules.length === 0) return true;
+    const { value, before, path } = place;
     const type = schema.type ?? '';
     if (this.#left <= 0) return this.#giveUp(path, type, OUT_OF_BUDGET);
     const visible = isResource ? withTypeAndName(schema) : schema;
     const self = toValue(value, visible);
-    const oldSelf = before === undefined ? undefined : toValue(before, visible);
+    const oldSelf = (before ?? undefined) === undefined ? undefined : toValue(before, visible);
     for (const rule of rules) {
       if (rule === undefined) continue;
       if ('error' in rule) {
@@ -150,7 +148,7 @@ class Validation {
       const optional = rule.source.optionalOldSelf === true;
       if (rule.usesOldSelf && oldSelf === undefined && !optional) continue;
       const variables = variablesOf(self, oldSelf, optional);
-      if (!this.#runRule(rule, variables, value, path, type, history)) return false;
+      if (!this.#runRule(rule, variables, type, place)) return false;
     }
     return true;
   }
@@ -158,10 +156,8 @@ class Validation {
   #runRule(
     rule: Rule,
     variables: ReadonlyMap<string, Value> | Failure,
-    value: unknown,
-    path: string,
     type: string,
-    history: History,
+    { value, path, history }: Place,
   ): boolean {
     const { source } = rule;
     const name = shortText(source);

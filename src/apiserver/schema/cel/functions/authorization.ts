@@ -16,7 +16,6 @@ const GROUP_CHECK: CelType = { kind: 'opaque', name: `${PREFIX}.GroupCheck` };
 const RESOURCE_CHECK: CelType = { kind: 'opaque', name: `${PREFIX}.ResourceCheck` };
 const DECISION: CelType = { kind: 'opaque', name: `${PREFIX}.Decision` };
 
-/** Type of the variable `authorizer`. */
 export const AUTHORIZER: CelType = {
   kind: 'object',
   name: `${PREFIX}.Authorizer`,
@@ -32,7 +31,6 @@ interface Subject {
   readonly user: User;
 }
 
-/** The value of `authorizer`. */
 export class AuthorizerValue extends Opaque implements Dictionary {
   readonly kind = 'dictionary';
   readonly type = AUTHORIZER;

@@ -229,7 +229,6 @@ class UrlValue extends Opaque {
   }
 }
 
-/** Functions of URLs. */
 export function urls(): Overload[] {
   const url = instanceOf(URL_TYPE, UrlValue);
   const traversed = { cost: costs.traverse(0) };

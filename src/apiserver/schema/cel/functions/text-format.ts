@@ -13,7 +13,6 @@ import { formatDuration, formatTimestamp } from '../time.ts';
 import type { List, Result, Value } from '../value.ts';
 import { doubleText } from './conversions.ts';
 
-/** One `%` clause of a template. */
 interface Clause {
   readonly verb: string;
   /** Number of digits after the decimal point. */
