@@ -8,7 +8,7 @@ export type { ApiUser } from './apiserver/access.ts';
 export type { WebhookFunction, WebhookRequest } from './apiserver/admission/webhook-client.ts';
 export type { PolicyRule } from './apiserver/policy-rule.ts';
 export { ApiServer, createServerAuthority } from './apiserver/api-server.ts';
-export type { ApiServerOptions, Listening, ListenOptions } from './apiserver/api-server.ts';
+export type { ApiServerOptions, Listening, ListenOptions } from './apiserver/api-server-options.ts';
 export { BUILTIN_KINDS } from './apiserver/builtin/kinds.ts';
 export type { Kubelets } from './apiserver/call.ts';
 export type { ResourceDefinition } from './apiserver/resource-definition.ts';

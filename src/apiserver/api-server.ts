@@ -1,13 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { ApiServerMetrics } from '../metrics/api-server-metrics.ts';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
 import type { HttpHandler } from '../util/http.ts';
-import type { Logger } from '../util/logger.ts';
 import { silentLogger } from '../util/logger.ts';
 import type { Certificate, CertificateAuthority } from '../util/x509.ts';
 import { createCertificateAuthority, loadCertificateAuthority } from '../util/x509.ts';
-import type { ApiUser } from './access.ts';
+import type { ApiServerOptions, Listening, ListenOptions } from './api-server-options.ts';
+import { LISTEN_OPTIONS, SERVER_OPTIONS } from './api-server-options.ts';
 import { Access } from './access.ts';
 import { Admission } from './admission/admission.ts';
 import type { ExpressionWarning } from './admission/type-check.ts';
@@ -17,10 +16,9 @@ import { WebhookClient } from './admission/webhook-client.ts';
 import { ADMIN, MASTERS } from './user.ts';
 import { createBootstrapObjects } from './builtin/bootstrap.ts';
 import { BUILTIN_KINDS } from './builtin/kinds.ts';
-import type { Backend, Kubelets, WatchLimits, WriteObserver } from './call.ts';
+import type { Backend, WriteObserver } from './call.ts';
 import { CrdConverter } from './crd-conversion.ts';
 import { CrdLifecycle, withCrdRules } from './crd-lifecycle.ts';
-import type { AuditOptions } from './audit.ts';
 import { Auditor } from './audit.ts';
 import { ClientCertificates } from './client-certificates.ts';
 import type { StoredObject } from './resource-definition.ts';
@@ -33,148 +31,12 @@ import type { ObservedRole } from './observed-rbac.ts';
 import { ObservedRbac } from './observed-rbac.ts';
 import { OpenStreams } from './open-streams.ts';
 import { StoreLog } from './store-log.ts';
-import { insertNew, prepareNew } from './operations/write.ts';
 import { Rbac } from './rbac.ts';
 import { Registry } from './registry.ts';
 import { RequestHandler } from './request-handler.ts';
 import { RequestLog } from './request-log.ts';
 import { ServiceAccountTokens } from './service-account-tokens.ts';
-import type { ResourceDefinition } from './resource-definition.ts';
-import type { KubernetesVersion } from './version.ts';
 import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
-
-const SERVER_OPTIONS: OptionNames<ApiServerOptions> = {
-  clock: true,
-  random: true,
-  uid: true,
-  log: true,
-  authenticate: true,
-  historySize: true,
-  historyBytes: true,
-  dataDir: true,
-  kubernetesVersion: true,
-  kinds: true,
-  kubelets: true,
-  users: true,
-  webhooks: true,
-  audit: true,
-  metrics: true,
-  serviceAccounts: true,
-  storageProtection: true,
-  token: true,
-  authority: true,
-  bookmarkIntervalMs: true,
-  watchTimeoutMs: true,
-  watchBufferLimit: true,
-};
-
-const LISTEN_OPTIONS: OptionNames<ListenOptions> = {
-  port: true,
-  host: true,
-};
-
-/** Options of `ApiServer`. */
-export interface ApiServerOptions extends Partial<WatchLimits> {
-  /** @default the system clock */
-  readonly clock?: Clock;
-  /**
-   * Numbers in [0, 1), for generated names.
-   * @default Math.random
-   */
-  readonly random?: () => number;
-  /**
-   * Source of uids.
-   * @default random UUIDs
-   */
-  readonly uid?: () => string;
-  /** @default no logs */
-  readonly log?: Logger;
-  /**
-   * Whether requests through `handler` require authentication. Network requests always do.
-   * @default false
-   */
-  readonly authenticate?: boolean;
-  /**
-   * Maximum number of changes of each resource that a watch can resume from.
-   * @default 10_000
-   */
-  readonly historySize?: number;
-  /**
-   * Approximate memory for the changes of all resources, in bytes. Beyond it, old changes are dropped:
-   * watches cannot resume from them, and lists and watches of slow clients that need them end.
-   * @default 64 MiB
-   */
-  readonly historyBytes?: number;
-  /**
-   * Folder for the objects and their history, created if it does not exist. A new server with the same folder
-   * continues with the objects, the resourceVersions and the watches, also after a crash. `close` releases it.
-   * @default none: the objects are in memory only
-   */
-  readonly dataDir?: string | undefined;
-  /**
-   * Version of Kubernetes that `/version` shows. Nothing else depends on it.
-   * @default '1.37'
-   */
-  readonly kubernetesVersion?: KubernetesVersion;
-  /**
-   * Served kinds in addition to those of CRDs.
-   * @default the built-in kinds
-   */
-  readonly kinds?: readonly ResourceDefinition[];
-  /**
-   * Returns the kubelet of a node, which serves the logs of its Pods: `(node) => cluster.kubelet(node)`.
-   * @default no kubelets; `kubectl logs` gets an error
-   */
-  readonly kubelets?: Kubelets;
-  /**
-   * Users in addition to the administrator, with their permissions. Roles and bindings grant further ones.
-   * Other requests get 403.
-   * @default none
-   */
-  readonly users?: readonly ApiUser[];
-  /**
-   * Functions that the server calls instead of webhooks, by the URL of the webhook. The URL of a Service is
-   * `https://NAME.NAMESPACE.svc/PATH`.
-   * @default none; webhooks are called over HTTPS
-   */
-  readonly webhooks?: Readonly<Record<string, WebhookFunction>>;
-  /**
-   * Policy of the audit events of requests, and their receiver.
-   * @default no events
-   */
-  readonly audit?: AuditOptions | undefined;
-  /**
-   * Records metrics, which `/metrics` shows: `apiServerMetrics(registry)` of `crd-controller/metrics`.
-   * @default none; `/metrics` does not exist
-   */
-  readonly metrics?: ApiServerMetrics | undefined;
-  /**
-   * Whether new Pods need an existing ServiceAccount, and get its token volume and image pull secrets, as by the
-   * admission plugin ServiceAccount of kube-apiserver. Enable it only if cluster controllers create the
-   * ServiceAccounts of namespaces.
-   * @default false, as in envtest
-   */
-  readonly serviceAccounts?: boolean;
-  /**
-   * Whether new PersistentVolumeClaims and PersistentVolumes get the finalizer that keeps them while they are in use,
-   * as by the admission plugin StorageObjectInUseProtection of kube-apiserver. Enable it
-   * only if cluster controllers remove the finalizers; otherwise deleted objects remain, as with envtest.
-   * @default false
-   */
-  readonly storageProtection?: boolean;
-  /**
-   * The administrator's bearer token.
-   * @default a random token
-   */
-  readonly token?: string;
-  /**
-   * The authority that signs the certificates of listeners, from `createServerAuthority`. Clients that
-   * trust it trust every server with the same authority.
-   * @default a new authority with its key in memory
-   */
-  readonly authority?: Certificate;
-}
 
 const AUTHORITY = 'crd-controller-ca';
 
@@ -197,41 +59,6 @@ export function issueAdminCertificate(authority: Certificate): Promise<Certifica
     keyType: 'rsa',
   });
 }
-
-/** Options of `ApiServer.listen`. */
-export interface ListenOptions {
-  /**
-   * Port; 0 selects a free port.
-   * @default 0
-   */
-  readonly port?: number;
-  /**
-   * Address to listen on; the certificate is valid for it and for localhost.
-   * @default '127.0.0.1'
-   */
-  readonly host?: string;
-}
-
-/** An open network listener of the server. */
-export interface Listening {
-  /** `https://127.0.0.1:36443` */
-  readonly url: string;
-  readonly port: number;
-  /** CA certificate that clients must trust. */
-  readonly caPem: string;
-  /** Bearer token for clients. */
-  readonly token: string;
-  /**
-   * Returns a kubeconfig document for this server.
-   *
-   * @param client certificate of the administrator, in addition to the token
-   */
-  kubeconfig(client?: Certificate): object;
-  /** Closes watches and connections and releases the port. Objects stay in the store. */
-  close(): Promise<void>;
-}
-
-const INITIAL_NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
 /**
  * A Kubernetes API server in this process, without etcd, binaries or containers. kubectl and clients in
@@ -368,7 +195,6 @@ export class ApiServer {
     const backend: Backend = { ...parts, observer };
     // As in a kube-apiserver, each start creates the missing ones of the objects that every cluster has.
     const createMissingObjects = () => {
-      createInitialNamespaces(backend);
       createBootstrapObjects(backend);
       rbac.restored();
     };
@@ -496,42 +322,5 @@ export class ApiServer {
     this.#webhooks.close();
     await Promise.all([...this.#listeners].map((listening) => listening.close()));
     this.#storeLog?.close();
-  }
-}
-
-/** Creates the namespaces that every cluster has. */
-function createInitialNamespaces(backend: Backend): void {
-  const definition = backend.registry.find('', 'v1', 'namespaces');
-  if (!definition) return;
-  const namespaces = backend.store.collection(definition);
-  for (const name of INITIAL_NAMESPACES) {
-    if (namespaces.get(undefined, name)) continue;
-    const prepared = prepareNew(
-      {
-        backend,
-        definition,
-        user: ADMIN,
-        request: { method: 'POST', path: '', headers: { 'user-agent': 'kube-apiserver' } },
-        info: {
-          verb: 'create',
-          group: '',
-          version: 'v1',
-          resource: 'namespaces',
-          namespace: undefined,
-          name: undefined,
-          subresource: undefined,
-          query: new URLSearchParams(),
-        },
-        representation: { form: 'object' },
-        warnings: [],
-        annotations: new Map(),
-      },
-      {
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        metadata: { name, uid: '', resourceVersion: '', creationTimestamp: '' },
-      },
-    );
-    insertNew(prepared);
   }
 }

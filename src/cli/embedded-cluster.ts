@@ -1,5 +1,5 @@
 import { ApiServer } from '../apiserver/api-server.ts';
-import type { ApiServerOptions, Listening } from '../apiserver/api-server.ts';
+import type { ApiServerOptions, Listening } from '../apiserver/api-server-options.ts';
 import type { KubernetesVersion } from '../apiserver/version.ts';
 import type { ClusterConnection } from '../client/cluster-connection.ts';
 import { connectCluster } from '../client/cluster-connection.ts';

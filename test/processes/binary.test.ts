@@ -10,7 +10,7 @@ import type { TestContext } from 'node:test';
 import { CUSTOM_RESOURCE_DEFINITIONS, PODS } from '../../src/api/builtin.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { ApiServer } from '../../src/apiserver/api-server.ts';
-import type { Listening } from '../../src/apiserver/api-server.ts';
+import type { Listening } from '../../src/apiserver/api-server-options.ts';
 import type { Client } from '../../src/client/client.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { HttpClient } from '../../src/client/http-client.ts';

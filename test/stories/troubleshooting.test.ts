@@ -17,7 +17,7 @@ import { ATS } from '../../src/api/generated/at.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import { ApiServer } from '../../src/apiserver/api-server.ts';
-import type { Listening } from '../../src/apiserver/api-server.ts';
+import type { Listening } from '../../src/apiserver/api-server-options.ts';
 import { ServerClock } from '../../src/cli/check/server-check.ts';
 import { commandLine } from '../../src/cli/command-line.ts';
 import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';

@@ -1,5 +1,5 @@
 import { ApiServer } from '../../src/apiserver/api-server.ts';
-import type { ApiServerOptions } from '../../src/apiserver/api-server.ts';
+import type { ApiServerOptions } from '../../src/apiserver/api-server-options.ts';
 import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
 import type { Client } from '../../src/client/client.ts';
 import type { ClusterConfig } from '../../src/client/kube-config/cluster-config.ts';

@@ -1,5 +1,5 @@
 import { ApiServer } from '../../src/apiserver/api-server.ts';
-import type { ApiServerOptions } from '../../src/apiserver/api-server.ts';
+import type { ApiServerOptions } from '../../src/apiserver/api-server-options.ts';
 import { daemon } from '../../src/cli/daemon.ts';
 import type { DaemonConfig } from '../../src/cli/daemon.ts';
 import type { Client } from '../../src/client/client.ts';

@@ -24,6 +24,32 @@ interface BootstrapObject {
   };
 }
 
+/** The namespaces of every cluster. */
+const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'].map(
+  (name): BootstrapObject => {
+    const fieldsV1 = {
+      'f:metadata': { 'f:labels': { '.': {}, 'f:kubernetes.io/metadata.name': {} } },
+    };
+    const written = { manager: 'kube-apiserver', operation: 'Update', apiVersion: 'v1' } as const;
+    return {
+      plural: 'namespaces',
+      group: '',
+      version: 'v1',
+      object: {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: {
+          name,
+          labels: { 'kubernetes.io/metadata.name': name },
+          managedFields: [{ ...written, fieldsType: 'FieldsV1', fieldsV1 } as const],
+        },
+        spec: { finalizers: ['kubernetes'] },
+        status: { phase: 'Active' },
+      },
+    };
+  },
+);
+
 let bootstrapObjects: readonly BootstrapObject[] | undefined;
 
 /** Parsed once: tests create hundreds of servers. */
@@ -35,20 +61,27 @@ function parsed(line: string): BootstrapObject {
 }
 
 /**
- * Stores the objects that kube-apiserver creates when it starts: the Service `kubernetes`, the system
+ * Stores the objects that kube-apiserver creates when it starts: namespaces, the Service `kubernetes`, the system
  * PriorityClasses, the default roles and bindings, and the objects of flow control. They are complete, so nothing
  * is defaulted or validated. Existing objects are kept.
  */
 export function createBootstrapObjects({ store, registry, clock, uid }: Backend): void {
   const creationTimestamp = timestamp(clock.now());
   bootstrapObjects ??= [...BOOTSTRAP.trim().split('\n'), ...OF_CONTROLLERS].map(parsed);
-  for (const { group, version, plural, object } of bootstrapObjects) {
+  for (const { group, version, plural, object } of [...NAMESPACES, ...bootstrapObjects]) {
     const definition = registry.find(group, version, plural);
     if (!definition) continue;
     const collection = store.collection(definition);
     const { metadata } = object;
     if (collection.get(metadata.namespace, metadata.name)) continue;
+    const managedFields = metadata.managedFields?.map((entry) => ({
+      ...entry,
+      time: creationTimestamp,
+    }));
     const system = { uid: uid(), resourceVersion: '', creationTimestamp };
-    collection.put({ ...object, metadata: { ...metadata, ...system } });
+    collection.put({
+      ...object,
+      metadata: { ...metadata, ...system, ...(managedFields && { managedFields }) },
+    });
   }
 }

@@ -1,4 +1,4 @@
-import type { ApiServerOptions } from '../../../src/apiserver/api-server.ts';
+import type { ApiServerOptions } from '../../../src/apiserver/api-server-options.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import type { HttpRequest } from '../../../src/util/http.ts';

@@ -8,7 +8,7 @@ import type { Duplex } from 'node:stream';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
-import type { ApiServerOptions } from '../../../src/apiserver/api-server.ts';
+import type { ApiServerOptions } from '../../../src/apiserver/api-server-options.ts';
 import { FrameReader, acceptHandshake, protocolToken } from '../../../src/apiserver/websocket.ts';
 import { pod } from '../../conformance/objects.ts';
 

@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { CERTIFICATE_SIGNING_REQUESTS } from '../../../src/api/builtin.ts';
-import type { Listening } from '../../../src/apiserver/api-server.ts';
+import type { Listening } from '../../../src/apiserver/api-server-options.ts';
 import { createCertificateAuthority } from '../../../src/util/x509.ts';
 import type { KeyAndRequest } from '../../support/certificate-request.ts';
 import { certificateRequest } from '../../support/certificate-request.ts';

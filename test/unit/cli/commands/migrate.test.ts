@@ -10,7 +10,7 @@ import type { CustomResourceDefinition } from '../../../../src/api/builtin.ts';
 import type { Draft, UnstructuredObject } from '../../../../src/api/object.ts';
 import type { Resource } from '../../../../src/api/resource.ts';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
-import type { ApiServerOptions } from '../../../../src/apiserver/api-server.ts';
+import type { ApiServerOptions } from '../../../../src/apiserver/api-server-options.ts';
 import { migrateIn } from '../../../../src/cli/commands/migrate.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
