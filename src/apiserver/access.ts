@@ -90,7 +90,6 @@ export class Access implements Authenticator, Authorizer {
     return this.#rbac.rulesOfRole(role, namespace);
   }
 
-  /** Returns the rules of `ApiUser.rules`. */
   #rulesOf({ name }: User): readonly PolicyRule[] {
     return this.#rules.get(name) ?? [];
   }

@@ -111,7 +111,6 @@ export function hookContext({ backend, user }: Pick<Call, 'backend' | 'user'>): 
   return { now: clock.now(), uid, user, access, list };
 }
 
-/** Whether the request is a dry run. */
 export function isDryRun({ info }: Call): boolean {
   return info.query.getAll('dryRun').includes('All');
 }

@@ -20,7 +20,6 @@ const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
 const SCHEMA = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition';
 const CRDS = { group: 'apiextensions.k8s.io', plural: 'customresourcedefinitions' } as const;
 
-/** A stored CRD. */
 type StoredCrd = StoredObject & Crd;
 
 const AT_ONCE = {

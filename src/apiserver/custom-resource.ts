@@ -63,7 +63,6 @@ function definitionOf(
   };
 }
 
-/** Returns the schema of a version of a stored CRD. */
 export function schemaOf({ schema }: CrdVersion): JsonSchema | undefined {
   const own = schema?.openAPIV3Schema;
   return own && withPrunedDefaults(own, objectMetaSchema());

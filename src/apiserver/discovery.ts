@@ -11,7 +11,6 @@ import type { ApiGroup, GroupVersion, Registry } from './registry.ts';
 import type { ResourceDefinition, Subresources } from './resource-definition.ts';
 import { notAcceptable } from './status-error.ts';
 
-/** A discovery document. */
 export interface Document {
   readonly value: object;
   readonly encoding: Encoding;
@@ -32,7 +31,6 @@ const VERBS = [
 
 const DISCOVERY_GROUP = 'apidiscovery.k8s.io';
 
-/** A subresource in discovery. */
 interface SubresourceInfo {
   readonly name: string;
   readonly verbs: readonly string[];

@@ -12,14 +12,12 @@ const CHUNK_CHARACTERS = 64 * 1024;
 
 const encoder = new TextEncoder();
 
-/** The state that a list shows. */
 export interface ListState {
   readonly objects: readonly StoredObject[];
   readonly revision: number;
   readonly history: WatchHistory;
 }
 
-/** Streams a list. */
 export function listBody(
   rendering: ListRendering,
   state: ListState,

@@ -38,7 +38,6 @@ type Form =
       readonly version: MetaVersion;
     };
 
-/** Metadata of a list in a response. */
 export interface ListMeta {
   readonly resourceVersion: string;
   readonly continue?: string;

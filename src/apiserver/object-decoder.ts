@@ -184,7 +184,6 @@ export function refusePatch(patched: unknown, why: string): Error {
   return invalidPatch(patchedText(patched), why);
 }
 
-/** Returns the 422 for a patch. */
 export function invalidPatch(shown: string, why: string): Error {
   return invalid({ group: '', kind: '' }, '', [fieldError.invalid('patch', shown, why)]);
 }

@@ -46,7 +46,6 @@ export function validateMetadata(
   ];
 }
 
-/** Validates the metadata of an update of `previous`. */
 export function validateMetadataUpdate(
   next: DeepReadonly<ObjectMeta>,
   previous: DeepReadonly<ObjectMeta>,

@@ -70,7 +70,6 @@ export function nameProblems(name: string, format: NameFormat): string[] {
   }
 }
 
-/** Validates a label value. */
 export function labelValueProblems(value: string): string[] {
   return problems(value, LABEL_VALUE_RULE);
 }

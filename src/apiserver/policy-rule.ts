@@ -52,7 +52,6 @@ export interface RoleRef {
 export interface Authorizer {
   decide(user: User, action: Action): Decision;
   allows(user: User, action: Action): boolean;
-  /** Returns the rules of a user in a namespace. */
   rulesOf(user: User, namespace: string): ResolvedRules;
   /** Returns the rules of a role, or the error if it does not exist. */
   rulesOfRole(role: RoleRef, namespace: string): readonly PolicyRule[] | string;

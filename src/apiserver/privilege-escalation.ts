@@ -143,7 +143,6 @@ function elementaryRules(rule: PolicyRule): PolicyRule[] {
   ];
 }
 
-/** Whether a rule covers an elementary rule. */
 function coversRule(held: PolicyRule, wanted: PolicyRule): boolean {
   const { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = held;
   const names = wanted.resourceNames ?? [];

@@ -23,7 +23,6 @@ interface Subject {
   readonly namespace?: string;
 }
 
-/** A stored Role or ClusterRole. */
 interface Role extends StoredObject {
   readonly rules?: readonly PolicyRule[] | null;
   readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelector[] };

@@ -60,7 +60,6 @@ interface SigningKey {
   readonly id: string;
 }
 
-/** A token to issue. */
 export interface TokenOrder {
   readonly account: StoredObject;
   readonly audiences: readonly string[];
@@ -91,7 +90,6 @@ export class ServiceAccountTokens {
     this.#secret = secret ?? randomBytes(32);
   }
 
-  /** Returns a new token. */
   issue({ account, audiences, seconds, bound, now, id }: TokenOrder): string {
     const { namespace = '', name, uid } = account.metadata;
     const issued = Math.floor(now / 1000);

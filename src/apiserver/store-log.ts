@@ -24,7 +24,6 @@ export interface StoreSnapshot {
   readonly objects: ReadonlyMap<string, readonly StoredObject[]>;
 }
 
-/** One line of a log. */
 export type LogEntry =
   /** The first line of each file: the snapshot in the next lines. */
   | {

@@ -73,7 +73,6 @@ export class WatchHistory {
     return this.#compacted;
   }
 
-  /** Number of subscribers. */
   get followers(): number {
     return this.#followers.size;
   }
@@ -137,7 +136,6 @@ export class WatchHistory {
     this.endFollowers();
   }
 
-  /** Ends all subscriptions. */
   endFollowers(): void {
     const ended = [...this.#followers];
     this.#followers.clear();

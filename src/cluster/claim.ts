@@ -32,7 +32,6 @@ export function claimable<T extends KubernetesObject>(
 /** Owner of objects that its selector matches, such as a ReplicaSet. */
 type Selecting = KubernetesObject & { spec?: { selector?: object | undefined } | undefined };
 
-/** Dependencies of `claim`. */
 export interface ClaimOptions<T extends KubernetesObject> {
   readonly owner: DeepReadonly<Selecting>;
   readonly ownerResource: Resource;

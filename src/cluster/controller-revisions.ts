@@ -89,7 +89,6 @@ export async function deleteRevisions(
   }
 }
 
-/** Returns the Pod template of a revision. */
 export function templateOf({ data }: Revision): PodTemplateSpec | undefined {
   return (data as { spec?: { template?: PodTemplateSpec } } | undefined)?.spec?.template;
 }

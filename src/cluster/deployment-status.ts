@@ -10,7 +10,6 @@ type Condition = NonNullable<Status['conditions']>[number];
 const OWN_CONDITIONS: ReadonlySet<string> = new Set(['Available', 'Progressing', 'ReplicaFailure']);
 type ConditionDraft = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
-/** State of a rollout. */
 export interface RolloutState {
   readonly owned: readonly DeepReadonly<ReplicaSet>[];
   readonly current: DeepReadonly<ReplicaSet> | undefined;

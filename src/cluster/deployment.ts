@@ -75,7 +75,6 @@ export function deployments(deps: ClusterDeps): Controller {
     .watches(pods, toRecreating);
 }
 
-/** Context of the sync of a Deployment. */
 interface RolloutContext extends SyncContext {
   readonly hasPods: (set: DeepReadonly<ReplicaSet>) => boolean;
   readonly recorder: EventRecorder;

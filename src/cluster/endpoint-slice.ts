@@ -34,7 +34,6 @@ const MAX_ENDPOINTS = 100;
 type Slice = DeepReadonly<EndpointSlice>;
 export type Endpoint = NonNullable<EndpointSlice['endpoints']>[number];
 
-/** An endpoint and the ports that it serves. */
 export interface ServedEndpoint {
   readonly endpoint: Endpoint;
   readonly ports: EndpointPort[];

@@ -26,14 +26,12 @@ interface Output {
   readonly text: string;
 }
 
-/** End of a program. */
 interface ProgramEnd {
   readonly atMs: number;
   readonly exitCode: number;
   readonly message?: string | undefined;
 }
 
-/** Forecast of a program. */
 export type Forecast =
   | ({ readonly kind: 'ends' } & ProgramEnd)
   /** It runs at least until `untilMs`; `Infinity` for a server. */
@@ -263,7 +261,6 @@ export function backoffMs(restarts: number): number {
   return Math.min(MAX_BACKOFF_MS, INITIAL_BACKOFF_MS * 2 ** restarts);
 }
 
-/** Options of a log request. */
 export interface LogOptions {
   /** Returns the log of the previous run. */
   readonly previous: boolean;
@@ -271,7 +268,6 @@ export interface LogOptions {
   readonly timestamps: boolean;
   /** Omits older lines; milliseconds since the epoch. */
   readonly sinceMs: number | undefined;
-  /** Number of lines from the end. */
   readonly tailLines: number | undefined;
   readonly limitBytes: number | undefined;
 }

@@ -179,7 +179,6 @@ class FakeKubelet {
     return true;
   }
 
-  /** Returns the program of a container. */
   #program(known: KnownPod, pod: DeepReadonly<Pod>, container: Container): Program {
     const { name } = container;
     // The annotations describe the containers that the test is about.

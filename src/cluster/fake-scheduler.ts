@@ -85,8 +85,7 @@ export function fakeScheduler(deps: ClusterDeps): Controller {
         const path = objectPath(PODS, pod.metadata, 'binding');
         try {
           await client.raw({ method: 'POST', path, body: binding, signal });
-          const message = `Successfully assigned ${key} to ${choice.node}`;
-          recorder.normal(pod, 'Scheduled', message);
+          recorder.normal(pod, 'Scheduled', `Successfully assigned ${key} to ${choice.node}`);
         } catch (error) {
           usage.remove(pod);
           // The Pod was deleted, replaced or bound; the event of that change enqueues it again.

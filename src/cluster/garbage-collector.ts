@@ -28,7 +28,6 @@ export type ResolveKind = (
   reference: Pick<OwnerReference, 'apiVersion' | 'kind'>,
 ) => Resource | undefined;
 
-/** Dependencies of `GarbageCollector`. */
 export interface GarbageCollectorDeps {
   readonly client: Client;
   readonly log: Logger;

@@ -10,7 +10,6 @@ type Conditions = NonNullable<NonNullable<Job['status']>['conditions']>;
 const INITIAL_BACKOFF_MS = 10_000;
 const MAX_BACKOFF_MS = 600_000;
 
-/** The Pods of a Job. */
 export interface JobPods {
   readonly active: readonly DeepReadonly<Pod>[];
   readonly terminating: readonly DeepReadonly<Pod>[];
@@ -33,7 +32,6 @@ interface Verdict {
   readonly message: string;
 }
 
-/** Decision about a Job. */
 export interface JobDecision {
   /** Number of Pods that should be active. */
   readonly wanted: number;

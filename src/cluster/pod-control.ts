@@ -12,7 +12,6 @@ import { messageOf } from '../util/values.ts';
 /** Maximum number of Pods that one sync creates or deletes, as in kube-controller-manager. */
 const BURST_REPLICAS = 500;
 
-/** Pod template of a workload. */
 export type PodTemplate = Pick<Pod, 'spec'> & { metadata?: Partial<Pod['metadata']> };
 
 /** Creates and deletes the Pods of workloads, and records the events of kube-controller-manager. */

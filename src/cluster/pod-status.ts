@@ -12,7 +12,6 @@ type Container = NonNullable<DeepReadonly<Pod>['spec']>['containers'][number];
 type Status = NonNullable<Pod['status']>;
 type ContainerStatus = NonNullable<Status['containerStatuses']>[number];
 
-/** Running Pod. */
 export interface PodRun {
   /** Milliseconds since the epoch. */
   readonly startedMs: number;
@@ -27,7 +26,6 @@ export interface PodRun {
   readonly isStopped?: boolean;
 }
 
-/** Container of a started Pod. */
 export interface PodContainer {
   readonly container: Container;
   readonly kind: 'init' | 'sidecar' | 'app' | 'ephemeral';

@@ -30,7 +30,6 @@ export function selectorOf({ spec }: DeepReadonly<Service>): Requirement[] | und
   return labels.map(([key, value]) => ({ operator: 'in', key, values: [value] }));
 }
 
-/** Maps a Pod to the Services that select it. */
 export function mapToServices(services: Lister<Service>): MapFunction<Pod> {
   const selects = (service: DeepReadonly<Service>, labels: Pod['metadata']['labels']) => {
     const selector = selectorOf(service);

@@ -13,7 +13,6 @@ export type WordPart =
 
 export type Word = readonly WordPart[];
 
-/** Command of a script. */
 export type Command =
   | {
       readonly kind: 'simple';

@@ -1,7 +1,6 @@
 import { parseScript } from './shell-parser.ts';
 import type { Command, Script, Word } from './shell-parser.ts';
 
-/** Step of a program. */
 export type Step =
   | { readonly kind: 'output'; readonly text: string }
   /** Text that the container writes to its termination message file. */

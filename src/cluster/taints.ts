@@ -13,7 +13,6 @@ import type { ClusterDeps } from './resource-monitors.ts';
 export type Taint = NonNullable<NonNullable<DeepReadonly<Node>['spec']>['taints']>[number];
 export type Toleration = NonNullable<NonNullable<DeepReadonly<Pod>['spec']>['tolerations']>[number];
 
-/** Returns whether a toleration matches a taint. */
 export function tolerates(toleration: Toleration, taint: Taint): boolean {
   const { key = '', operator = 'Equal', value = '', effect = '' } = toleration;
   if (effect !== '' && effect !== taint.effect) return false;

@@ -253,7 +253,6 @@ const RESOURCE = objectType('kubernetes.GroupVersionResource', {
   resource: STRING,
 });
 
-/** Type of `request`. */
 const REQUEST = objectType('kubernetes.AdmissionRequest', {
   kind: KIND,
   resource: RESOURCE,
@@ -274,7 +273,6 @@ const REQUEST = objectType('kubernetes.AdmissionRequest', {
   options: DYN,
 });
 
-/** Type of `namespaceObject`. */
 const NAMESPACE = objectType('kubernetes.Namespace', {
   metadata: objectType('kubernetes.NamespaceMetadata', {
     name: STRING,

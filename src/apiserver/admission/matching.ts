@@ -179,12 +179,10 @@ export function requirementsOf(selector: JsonObject | undefined): readonly Requi
   return requirements;
 }
 
-/** Returns the criteria of a webhook. */
 export function webhookCriteria(webhook: JsonObject): Criteria {
   return { rules: objectsIn(webhook, 'rules'), matchesWithoutRules: false, source: webhook };
 }
 
-/** Returns the criteria of a policy or binding. */
 export function policyCriteria(matchResources: JsonObject | undefined): Criteria {
   const source = matchResources ?? {};
   return {

@@ -33,7 +33,6 @@ import type { Match, AdmissionContext } from './matching.ts';
 import type { PolicyFailure, PolicyInvocation } from './policies.ts';
 import { bindingsOf, ignoresFailures, shownName } from './policies.ts';
 
-/** The compiled expressions of a policy. */
 interface CompiledPolicy {
   readonly conditions: Conditions;
   readonly mutations: readonly {

@@ -27,11 +27,9 @@ const MAX_AUDITED = 50;
 interface Problem {
   readonly message: string;
   readonly reason?: string;
-  /** Index of the validation. */
   readonly index: number;
 }
 
-/** The compiled expressions of a policy. */
 interface CompiledPolicy {
   readonly conditions: Conditions;
   readonly validations: readonly {

@@ -35,7 +35,6 @@ export interface WebhookClientDeps {
   readonly functions: Readonly<Record<string, WebhookFunction>>;
 }
 
-/** A call of a webhook. */
 export interface WebhookCall {
   /** `clientConfig` of the webhook. */
   readonly client: JsonObject;

@@ -10,9 +10,7 @@ import { swaggerOf } from './swagger.ts';
 import type { HttpRequest, HttpResponse } from '../../util/http.ts';
 import type { Target } from '../request-info.ts';
 
-/** A serialized document. */
 interface OpenApiDocument {
-  /** JSON. */
   readonly body: string;
   /** SHA-256 of the body in upper-case hexadecimal. */
   readonly hash: string;
@@ -94,7 +92,6 @@ export class OpenApiDocuments {
   }
 }
 
-/** The URL of the document with this hash. */
 function documentUrl(path: string, hash: string): string {
   return `/openapi/v3/${path}?hash=${hash}`;
 }

@@ -145,7 +145,6 @@ function schemaOrReference(number: number): Field {
   });
 }
 
-/** A boolean or a schema. */
 function additional(number: number, schema: Field): Field {
   return wrapped(number, (value, output) => {
     if (typeof value === 'boolean') bool(2)(value, output);

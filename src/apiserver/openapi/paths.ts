@@ -2,7 +2,6 @@ import type { ResourceDefinition } from '../resource-definition.ts';
 import type { GroupVersionKind } from './components.ts';
 import { SHARED_SCHEMAS, componentName, refTo } from './components.ts';
 
-/** The operations of one path. */
 interface PathItem {
   readonly get?: Operation;
   readonly put?: Operation;
@@ -55,7 +54,6 @@ const OWN_SUBRESOURCES = [
   ['status', 'Status'],
 ] as const;
 
-/** Returns the paths of a resource and of its subresources. */
 export function pathsOf(definition: ResourceDefinition): Readonly<Record<string, PathItem>> {
   const { group, version, plural, namespaced, verbs } = definition;
   const root = group ? `/apis/${group}/${version}` : `/api/${version}`;

@@ -5,7 +5,6 @@ import { isDryRun } from '../call.ts';
 import { inVersion } from '../negotiation.ts';
 import type { StoredObject } from '../resource-definition.ts';
 
-/** The objects of a write. */
 export interface AdmittedObjects {
   readonly object?: StoredObject | undefined;
   readonly oldObject?: StoredObject | undefined;

@@ -19,7 +19,6 @@ import { removeObject, requireUnchanged } from './write.ts';
 /** The namespaces that cannot be deleted. */
 const ETERNAL_NAMESPACES: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
 
-/** The result of a deletion. */
 interface Deletion {
   /** Its last state if it was removed, otherwise its state with a `deletionTimestamp`. */
   readonly object: StoredObject;

@@ -141,7 +141,6 @@ function applyScale(
   return { scale: applied, managers: owns ? kept.with({ ...self, fields: path }) : kept };
 }
 
-/** Decodes the result of a patch. */
 function decodeScale(call: Call, patched: unknown): ApiObject {
   const ofScale = { ...call, definition: SCALE };
   const { object, oddities } = decodePatched(ofScale, patched);

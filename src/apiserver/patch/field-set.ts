@@ -193,7 +193,6 @@ export function displayPath(path: FieldPath): string {
   return path.map(displayElement).join('');
 }
 
-/** Builds a set field by field. */
 export class FieldSetBuilder {
   readonly #members = new Set<PathElement>();
   readonly #children = new Map<PathElement, FieldSetBuilder>();
@@ -202,7 +201,6 @@ export class FieldSetBuilder {
     this.#members.add(element);
   }
 
-  /** Returns the builder of the fields below `element`. */
   at(element: PathElement): FieldSetBuilder {
     let child = this.#children.get(element);
     if (!child) {

@@ -189,7 +189,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The JSON of a message, given its parts. */
 function messageJson(type: MessageType, parts: readonly WireReader[], depth: number): unknown {
   const fields = new Map<Field, FieldValue>();
   for (const part of parts) collect(type, part, fields, depth);

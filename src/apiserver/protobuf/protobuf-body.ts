@@ -139,7 +139,6 @@ interface TypeMeta {
 }
 
 interface Envelope extends TypeMeta {
-  /** The message. */
   readonly raw: Uint8Array;
 }
 

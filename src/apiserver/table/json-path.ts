@@ -1,6 +1,5 @@
 import { assertNever } from '../../util/values.ts';
 
-/** A parsed JSONPath. */
 export type JsonPath = readonly Step[];
 
 /** One step of a path. It maps each input value to any number of values. */
