@@ -63,7 +63,11 @@ export async function claim<T extends KubernetesObject>(
   if (!selector || deletionTimestamp !== undefined) return owned;
   const isSelected = ({ metadata }: DeepReadonly<T>) => matchesLabels(selector, metadata.labels);
   for (const object of owned) {
-    if (!isSelected(object)) await release(context, resource, owner, object, finalizer);
+    if (isSelected(object)) continue;
+    await patchMetadata(context, resource, object, {
+      ownerReferences: [{ $patch: 'delete', uid }],
+      ...(finalizer !== undefined && { '$deleteFromPrimitiveList/finalizers': [finalizer] }),
+    });
   }
   const orphans = lister.byIndex(ORPHAN_INDEX, namespace).filter(isSelected);
   const adoptable = orphans.filter(
@@ -71,8 +75,9 @@ export async function claim<T extends KubernetesObject>(
   );
   const adopted: DeepReadonly<T>[] = [];
   if (adoptable.length > 0 && (await mayAdopt(context, ownerResource, owner))) {
+    const ownerReferences = [controllerReference(owner)];
     for (const object of adoptable) {
-      if (await adopt(context, resource, owner, object)) adopted.push(object);
+      if (await patchMetadata(context, resource, object, { ownerReferences })) adopted.push(object);
     }
   }
   return [...owned.filter(isSelected), ...adopted];
@@ -112,48 +117,23 @@ async function mayAdopt(
 }
 
 /**
- * Returns false if the object was deleted, or adopted by another owner.
+ * Changes the metadata of an object. Returns false if it was deleted, or adopted by another owner.
  *
  * @throws {ApiError} `conflict` if it was changed meanwhile: the owner must not create a second object
  */
-async function adopt(
+async function patchMetadata(
   { client, signal }: ChildContext,
   resource: Resource,
-  owner: DeepReadonly<KubernetesObject>,
   { metadata }: DeepReadonly<KubernetesObject>,
+  changes: object,
 ): Promise<boolean> {
   const { uid, resourceVersion } = metadata;
-  const ownerReferences = [controllerReference(owner)];
-  const body = { metadata: { uid, resourceVersion, ownerReferences } };
+  const body = { metadata: { uid, resourceVersion, ...changes } };
   try {
     await client.patch(resource, metadata, { type: 'strategic', body }, { signal });
     return true;
   } catch (error) {
     if (isApiError(error, 'notFound', 'invalid')) return false;
     throw error;
-  }
-}
-
-async function release(
-  { client, signal }: ChildContext,
-  resource: Resource,
-  owner: DeepReadonly<KubernetesObject>,
-  { metadata }: DeepReadonly<KubernetesObject>,
-  finalizer: string | undefined,
-): Promise<void> {
-  const { uid, resourceVersion } = metadata;
-  const removed = { $patch: 'delete', uid: owner.metadata.uid };
-  const body = {
-    metadata: {
-      uid,
-      resourceVersion,
-      ownerReferences: [removed],
-      ...(finalizer !== undefined && { '$deleteFromPrimitiveList/finalizers': [finalizer] }),
-    },
-  };
-  try {
-    await client.patch(resource, metadata, { type: 'strategic', body }, { signal });
-  } catch (error) {
-    if (!isApiError(error, 'notFound', 'invalid')) throw error;
   }
 }

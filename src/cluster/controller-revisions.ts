@@ -6,6 +6,7 @@ import { controllerReference, isControlledBy } from '../api/metadata.ts';
 import type { DeepReadonly, Draft } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
+import { deleteChild } from '../manager/child.ts';
 import type { ChildContext } from '../manager/child.ts';
 import { claim } from './claim.ts';
 import { templateHash } from './deployment.ts';
@@ -76,16 +77,12 @@ export async function recordRevision(
 
 /** Deletes the first `count` revisions. */
 export async function deleteRevisions(
-  { client, signal }: ChildContext,
+  context: ChildContext,
   revisions: readonly Revision[],
   count: number,
 ): Promise<void> {
-  for (const { metadata } of revisions.slice(0, Math.max(0, count))) {
-    try {
-      await client.delete(CONTROLLER_REVISIONS, metadata, { uid: metadata.uid, signal });
-    } catch (error) {
-      if (!isApiError(error, 'notFound', 'conflict')) throw error;
-    }
+  for (const revision of revisions.slice(0, Math.max(0, count))) {
+    await deleteChild(context, CONTROLLER_REVISIONS, revision);
   }
 }
 

@@ -1,11 +1,17 @@
 import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from '../api/builtin.ts';
 import type { Endpoints } from '../api/builtin.ts';
-import { keyOf, objectKey, splitKey } from '../api/object-key.ts';
+import { keyOf, splitKey } from '../api/object-key.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { deleteChild } from '../manager/child.ts';
 import { Controller } from '../manager/controller.ts';
 import { done } from '../workqueue/outcome.ts';
-import { MANAGED_BY, planSlices, SERVICE_NAME, writeSlices } from './endpoint-slice.ts';
+import {
+  MANAGED_BY,
+  mapToService,
+  planSlices,
+  SERVICE_NAME,
+  writeSlices,
+} from './endpoint-slice.ts';
 import type { ServedEndpoint } from './endpoint-slice.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
@@ -60,9 +66,7 @@ export function endpointSliceMirroring(deps: ClusterDeps): Controller {
   })
     .for(all)
     .watches(services, keyOf)
-    .watches(slices, ({ metadata: { namespace, labels = {} } }) =>
-      labels[MANAGED_BY] === MANAGER ? objectKey(namespace, labels[SERVICE_NAME] ?? '') : undefined,
-    );
+    .watches(slices, mapToService(MANAGER));
 }
 
 function isCopied({ metadata }: DeepReadonly<Endpoints>): boolean {

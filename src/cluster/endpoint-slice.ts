@@ -9,6 +9,7 @@ import { isReady } from '../api/workloads.ts';
 import { deleteChild } from '../manager/child.ts';
 import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller-options.ts';
+import type { MapFunction } from '../manager/enqueue.ts';
 import { done } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import {
@@ -103,11 +104,15 @@ export function endpointSlices(deps: ClusterDeps): Controller {
     },
   })
     .for(services)
-    .watches(slices, ({ metadata: { namespace, labels = {} } }) =>
-      labels[MANAGED_BY] === MANAGER ? objectKey(namespace, labels[SERVICE_NAME] ?? '') : undefined,
-    )
+    .watches(slices, mapToService(MANAGER))
     .watches(nodes, () => undefined)
     .watches(pods, mapToServices(services.lister), { predicates: [changesEndpoints] });
+}
+
+/** Maps a slice of a controller to its Service. */
+export function mapToService(manager: string): MapFunction<EndpointSlice> {
+  return ({ metadata: { namespace, labels = {} } }) =>
+    labels[MANAGED_BY] === manager ? objectKey(namespace, labels[SERVICE_NAME] ?? '') : undefined;
 }
 
 function endpointOf(
