@@ -5,7 +5,8 @@ const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 const PLAIN = /^[ !#-[\]-~]*$/;
 const SPECIAL = /[^ !#-[\]-~]/gu;
 
-const ESCAPES: ReadonlyMap<string, string> = new Map([
+/** Escapes of Go's string literals by character. */
+export const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['"', '\\"'],
   ['\\', '\\\\'],
   ['\u0007', '\\a'],

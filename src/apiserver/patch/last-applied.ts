@@ -1,6 +1,7 @@
+import { goJson } from '../../util/go-format.ts';
 import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { NestingError, own } from '../schema/json-value.ts';
+import { NestingError, objectAt, textAt } from '../schema/json-value.ts';
 import type { ApplyPatch, ApplyResult } from './apply.ts';
 import { applyPatch } from './apply.ts';
 import { compareFields } from './compare-fields.ts';
@@ -79,32 +80,15 @@ function withoutAnnotation(applied: Readonly<JsonObject>): JsonObject {
 
 /** Returns the object with these annotations; without any, the field is absent. */
 function withAnnotations(object: Readonly<JsonObject>, annotations: JsonObject): JsonObject {
-  const metadata = own(object, 'metadata');
-  const { annotations: _, ...rest } = isRecord(metadata) ? metadata : {};
+  const { annotations: _, ...rest } = objectAt(object, 'metadata');
   const isEmpty = Object.keys(annotations).length === 0;
   return { ...object, metadata: isEmpty ? rest : { ...rest, annotations } };
 }
 
 function annotationsOf(object: Readonly<JsonObject>): JsonObject {
-  const metadata = own(object, 'metadata');
-  const annotations = isRecord(metadata) ? own(metadata, 'annotations') : undefined;
-  return isRecord(annotations) ? annotations : {};
+  return objectAt(objectAt(object, 'metadata'), 'annotations');
 }
 
 function annotationOf(object: Readonly<JsonObject>): string {
-  const text = annotationsOf(object)[LAST_APPLIED];
-  return typeof text === 'string' ? text : '';
-}
-
-/** JSON as Go's encoder writes a map: sorted keys, and characters of HTML escaped. */
-function goJson(value: unknown): string {
-  const sorted = JSON.stringify(value, (_key, part: unknown) =>
-    isRecord(part)
-      ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : part,
-  );
-  return sorted.replaceAll(
-    /[<>&\u2028\u2029]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return textAt(annotationsOf(object), LAST_APPLIED);
 }

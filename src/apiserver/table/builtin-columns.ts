@@ -50,25 +50,28 @@ interface PodDisruptionBudget extends KubernetesObject {
 type Event = DeepReadonly<MutableEvent>;
 type Node = DeepReadonly<MutableNode>;
 
+const nodeColumn = column<MutableNode>;
+const wideNodeColumn = wide<MutableNode>;
+const eventColumn = column<MutableEvent>;
+const wideEventColumn = wide<MutableEvent>;
+
 const EVENT_COLUMNS = [
-  column<MutableEvent>('Last Seen', 'Time since the last occurrence.', lastSeen),
-  column<MutableEvent>('Type', 'Normal or Warning.', ({ type = '' }) => type),
-  column<MutableEvent>('Reason', 'Reason of the event, one word.', ({ reason = '' }) => reason),
-  column<MutableEvent>('Object', 'Kind and name of the involved object.', involvedObject),
-  wide<MutableEvent>(
+  eventColumn('Last Seen', 'Time since the last occurrence.', lastSeen),
+  eventColumn('Type', 'Normal or Warning.', ({ type = '' }) => type),
+  eventColumn('Reason', 'Reason of the event, one word.', ({ reason = '' }) => reason),
+  eventColumn('Object', 'Kind and name of the involved object.', involvedObject),
+  wideEventColumn(
     'Subobject',
     'Field path of the involved part of the object.',
     ({ involvedObject: { fieldPath = '' } }) => fieldPath,
   ),
-  wide<MutableEvent>('Source', 'Component that reported the event.', eventSource),
-  column<MutableEvent>('Message', 'Description of the event.', ({ message }) =>
-    (message ?? '').trim(),
-  ),
-  wide<MutableEvent>('First Seen', 'Time since the first occurrence.', firstSeen),
-  wide<MutableEvent>('Count', 'Number of occurrences.', ({ series, count }) =>
+  wideEventColumn('Source', 'Component that reported the event.', eventSource),
+  eventColumn('Message', 'Description of the event.', ({ message }) => (message ?? '').trim()),
+  wideEventColumn('First Seen', 'Time since the first occurrence.', firstSeen),
+  wideEventColumn('Count', 'Number of occurrences.', ({ series, count }) =>
     series ? (series.count ?? 0) : count || 1,
   ),
-  wide<MutableEvent>('Name', 'Name of the event.', ({ metadata }) => metadata.name, {
+  wideEventColumn('Name', 'Name of the event.', ({ metadata }) => metadata.name, {
     format: 'name',
   }),
 ];
@@ -102,27 +105,27 @@ export const BUILTIN_COLUMNS: KindColumns = {
   ),
   nodes: [
     NAME_COLUMN,
-    column<MutableNode>('Status', 'Whether the node is ready and schedulable.', nodeStatus),
-    column<MutableNode>('Roles', 'Roles of the node.', (object) => nodeRoles(object) || '<none>'),
+    nodeColumn('Status', 'Whether the node is ready and schedulable.', nodeStatus),
+    nodeColumn('Roles', 'Roles of the node.', (object) => nodeRoles(object) || '<none>'),
     AGE_COLUMN,
-    column<MutableNode>(
+    nodeColumn(
       'Version',
       'Version of the kubelet.',
       ({ status }) => status?.nodeInfo?.kubeletVersion ?? '',
     ),
-    wide<MutableNode>('Internal-IP', 'Address inside the cluster.', nodeAddress('InternalIP')),
-    wide<MutableNode>('External-IP', 'Address outside the cluster.', nodeAddress('ExternalIP')),
-    wide<MutableNode>(
+    wideNodeColumn('Internal-IP', 'Address inside the cluster.', nodeAddress('InternalIP')),
+    wideNodeColumn('External-IP', 'Address outside the cluster.', nodeAddress('ExternalIP')),
+    wideNodeColumn(
       'OS-Image',
       'Operating system.',
       ({ status }) => status?.nodeInfo?.osImage || '<unknown>',
     ),
-    wide<MutableNode>('Kernel-Version', 'Version of the kernel.', ({ status }) => {
+    wideNodeColumn('Kernel-Version', 'Version of the kernel.', ({ status }) => {
       const { kernelVersion, architecture } = status?.nodeInfo ?? {};
       const version = kernelVersion || '<unknown>';
       return architecture ? `${version} (${architecture})` : version;
     }),
-    wide<MutableNode>(
+    wideNodeColumn(
       'Container-Runtime',
       'Container runtime and its version.',
       ({ status }) => status?.nodeInfo?.containerRuntimeVersion || '<unknown>',

@@ -26,6 +26,9 @@ interface Binding extends KubernetesObject {
   subjects?: { kind?: string; name?: string; namespace?: string }[];
 }
 
+const crdColumn = column<CustomResourceDefinition>;
+const wideCrdColumn = wide<CustomResourceDefinition>;
+
 const BINDING_COLUMNS = [
   ...columns(
     column<Binding>(
@@ -74,8 +77,8 @@ export const CONTROL_PLANE_COLUMNS: KindColumns = {
 
   'apiextensions.k8s.io/customresourcedefinitions': [
     NAME_COLUMN,
-    column<CustomResourceDefinition>('Scope', 'Cluster or Namespaced.', ({ spec }) => spec.scope),
-    column<CustomResourceDefinition>('Versions', 'Served versions.', ({ spec }) =>
+    crdColumn('Scope', 'Cluster or Namespaced.', ({ spec }) => spec.scope),
+    crdColumn('Versions', 'Served versions.', ({ spec }) =>
       spec.versions
         .filter(({ served }) => served)
         .map(({ name, storage }) => (storage ? `${name}(storage)` : name))
@@ -83,12 +86,10 @@ export const CONTROL_PLANE_COLUMNS: KindColumns = {
         .join(),
     ),
     CREATED_AT_COLUMN,
-    wide<CustomResourceDefinition>('Group', 'API group.', ({ spec }) => spec.group),
-    wide<CustomResourceDefinition>('Kind', 'Kind of the objects.', ({ spec }) => spec.names.kind),
-    wide<CustomResourceDefinition>('ShortNames', 'Short names.', ({ spec }) =>
-      (spec.names.shortNames ?? []).join(),
-    ),
-    wide<CustomResourceDefinition>(
+    wideCrdColumn('Group', 'API group.', ({ spec }) => spec.group),
+    wideCrdColumn('Kind', 'Kind of the objects.', ({ spec }) => spec.names.kind),
+    wideCrdColumn('ShortNames', 'Short names.', ({ spec }) => (spec.names.shortNames ?? []).join()),
+    wideCrdColumn(
       'Established',
       'Whether the objects are served.',
       ({ status }) =>

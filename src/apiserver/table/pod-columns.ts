@@ -9,18 +9,17 @@ type PodStatus = NonNullable<Pod['status']>;
 type ContainerStatus = NonNullable<PodStatus['containerStatuses']>[number];
 type Terminated = NonNullable<NonNullable<ContainerStatus['state']>['terminated']>;
 
+const podColumn = column<MutablePod>;
+const wideColumn = wide<MutablePod>;
+
 export const POD_COLUMNS: readonly TableColumn[] = [
   NAME_COLUMN,
-  column<MutablePod>('Ready', 'Number of ready containers, and of all containers.', (pod) => {
+  podColumn('Ready', 'Number of ready containers, and of all containers.', (pod) => {
     const { ready, total } = summarize(pod);
     return `${ready}/${total}`;
   }),
-  column<MutablePod>(
-    'Status',
-    'Aggregate status of the containers.',
-    (pod) => summarize(pod).reason,
-  ),
-  column<MutablePod>(
+  podColumn('Status', 'Aggregate status of the containers.', (pod) => summarize(pod).reason),
+  podColumn(
     'Restarts',
     'Number of container restarts, and the age of the last one.',
     (pod, nowMs) => {
@@ -31,22 +30,14 @@ export const POD_COLUMNS: readonly TableColumn[] = [
     },
   ),
   AGE_COLUMN,
-  wide<MutablePod>(
-    'IP',
-    'Address of the pod.',
-    ({ status }) => status?.podIPs?.[0]?.ip || '<none>',
-  ),
-  wide<MutablePod>(
-    'Node',
-    'Node that the pod is assigned to.',
-    ({ spec }) => spec?.nodeName || '<none>',
-  ),
-  wide<MutablePod>(
+  wideColumn('IP', 'Address of the pod.', ({ status }) => status?.podIPs?.[0]?.ip || '<none>'),
+  wideColumn('Node', 'Node that the pod is assigned to.', ({ spec }) => spec?.nodeName || '<none>'),
+  wideColumn(
     'Nominated Node',
     'Node that the pod is nominated for after preemption.',
     ({ status }) => status?.nominatedNodeName || '<none>',
   ),
-  wide<MutablePod>(
+  wideColumn(
     'Readiness Gates',
     'Number of true readiness gates, and of all gates.',
     readinessGates,

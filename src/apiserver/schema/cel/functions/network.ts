@@ -241,14 +241,10 @@ export function urls(): Overload[] {
     member('getPort', [url], STRING, ({ port }) => port),
     member('getEscapedPath', [url], STRING, ({ path }) => path),
     member('getQuery', [url], mapOf(STRING, listOf(STRING)), ({ query }) => {
-      const values = new Map<string, string[]>();
-      for (const [name, value] of new URLSearchParams(query)) {
-        const known = values.get(name);
-        if (known) known.push(value);
-        else values.set(name, [value]);
-      }
       const result = new LiteralMap();
-      for (const [name, texts] of values) result.add(name, List.of(texts));
+      for (const [name, pairs] of Map.groupBy(new URLSearchParams(query), ([each]) => each)) {
+        result.add(name, List.of(pairs.map(([, value]) => value)));
+      }
       return result;
     }),
   ];

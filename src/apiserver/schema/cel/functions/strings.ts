@@ -1,3 +1,4 @@
+import { ESCAPES } from '../../../../util/go-quote.ts';
 import type { Pattern } from '../../pattern.ts';
 import { isCompiled, pattern } from '../../pattern.ts';
 import type { CostMeter, Overload, Size } from '../overload.ts';
@@ -63,18 +64,6 @@ export function strings(): Overload[] {
 function mapAscii(text: string, letters: RegExp, change: 'toLowerCase' | 'toUpperCase'): string {
   return text.replace(letters, (found) => found[change]());
 }
-
-const ESCAPES: ReadonlyMap<string, string> = new Map([
-  ['\u0007', '\\a'],
-  ['\b', '\\b'],
-  ['\f', '\\f'],
-  ['\n', '\\n'],
-  ['\r', '\\r'],
-  ['\t', '\\t'],
-  ['\v', '\\v'],
-  ['\\', '\\\\'],
-  ['"', '\\"'],
-]);
 
 function quote(text: string): string {
   return `"${text.replace(/[\p{Cc}\\"]/gu, (found) => ESCAPES.get(found) ?? found)}"`;
