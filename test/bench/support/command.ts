@@ -11,15 +11,25 @@ import type { Options, Workload } from './workload.ts';
 
 const ROUNDS = 5;
 
-/** Workloads with other options, which have tables of their own. */
-const VARIANTS: Readonly<Record<string, { readonly workload: string; readonly options: Options }>> =
-  {
-    'main-job-large': {
-      workload: 'main-job',
-      options: { objects: '10000', workers: '0', start: 'existing' },
-    },
-    'main-job-embedded': { workload: 'main-job', options: { server: 'embedded' } },
-  };
+/** A workload with other options, which has a table of its own. */
+interface Variant {
+  readonly workload: string;
+  readonly description: string;
+  readonly options: Options;
+}
+
+const VARIANTS: Readonly<Record<string, Variant>> = {
+  'main-job-large': {
+    workload: 'main-job',
+    description: 'the same controller with 10,000 Foos',
+    options: { objects: '10000', workers: '0', start: 'existing' },
+  },
+  'main-job-embedded': {
+    workload: 'main-job',
+    description: 'the same controller on the embedded server',
+    options: { server: 'embedded' },
+  },
+};
 
 /** In the order of the chart. */
 const PAGES: Readonly<Record<string, readonly string[]>> = {
@@ -69,12 +79,18 @@ export function workloadNames(): string[] {
 }
 
 async function workloadOf(name: string): Promise<Workload> {
-  const { workload: base, options } = VARIANTS[name] ?? { workload: name, options: {} };
-  const { workload } = (await import(`../workloads/${base}.ts`)) as { workload: Workload };
+  const variant = VARIANTS[name];
+  const { workload } = (await import(`../workloads/${variant?.workload ?? name}.ts`)) as {
+    workload: Workload;
+  };
+  if (!variant) return workload;
   // Without a chart: it would repeat that of the base.
-  if (base !== name)
-    return { ...workload, options: { ...workload.options, ...options }, chart: [] };
-  return workload;
+  return {
+    ...workload,
+    description: variant.description,
+    options: { ...workload.options, ...variant.options },
+    chart: [],
+  };
 }
 
 /** Runs a workload with the options of the command line, and prints its table. */
