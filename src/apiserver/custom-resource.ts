@@ -2,6 +2,7 @@ import type { CustomResourceDefinition } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { objectMetaSchema } from './builtin/schemas.ts';
 import { fieldPath, valueAt } from './field-path.ts';
+import { finalizerWarnings } from './object-metadata.ts';
 import { compareVersions } from './registry.ts';
 import type {
   Conversion,
@@ -55,6 +56,7 @@ function definitionOf(
     ),
     tracksGeneration: true,
     custom: true,
+    warnings: finalizerWarnings,
     deprecationWarning: deprecationWarning(crd, version, kind),
     storageVersion: crd.spec.versions.find(({ storage }) => storage)?.name,
     versionSchemas,

@@ -161,14 +161,15 @@ export function requireGoTypes(
   { definition, info, warnings }: Pick<Call, 'definition' | 'info' | 'warnings'>,
   object: StoredObject,
   errors: readonly FieldError[] = validateValues(object, definition.schema ?? {}),
+  refuse: (why: string) => Error = (why) =>
+    info.verb === 'patch' ? refusePatch(object, why) : cannotBeHandled(definition, why),
 ): void {
   const wrong = errors.find(isOfAnotherType);
   if (!wrong) return;
   // As upstream, an object that cannot be decoded has no unknown fields.
   warnings.length = 0;
   const { kind, schema = {} } = definition;
-  const why = unmarshalProblem(wrong, kind, schema, messageOfKind(definition));
-  throw info.verb === 'patch' ? refusePatch(object, why) : cannotBeHandled(definition, why);
+  throw refuse(unmarshalProblem(wrong, kind, schema, messageOfKind(definition)));
 }
 
 /** Returns the 400 for a body of another kind. */

@@ -186,6 +186,18 @@ export function validateKubeFinalizers(
   );
 }
 
+/** Warnings of new finalizers of a custom resource, which need no domain. */
+export function finalizerWarnings(object: StoredObject, previous?: StoredObject): string[] {
+  const known = new Set([...STANDARD_FINALIZERS, ...(previous?.metadata.finalizers ?? [])]);
+  return [...new Set(object.metadata.finalizers)]
+    .filter((finalizer) => !known.has(finalizer) && !finalizer.includes('/'))
+    .sort()
+    .map((finalizer) => {
+      const form = finalizer.includes('.') ? ' including a path (/)' : '';
+      return `metadata.finalizers: ${JSON.stringify(finalizer)}: prefer a domain-qualified finalizer name${form} to avoid accidental conflicts with other finalizer writers`;
+    });
+}
+
 function validateFinalizers(finalizers: readonly string[] = []): FieldError[] {
   const path = 'metadata.finalizers';
   const errors = finalizers.flatMap((finalizer) =>

@@ -107,6 +107,12 @@ export interface ResourceDefinition extends ResourceNames {
   readonly keepsStatus?: boolean;
 
   /**
+   * Metadata that a write of `/status` does not change. A custom kind keeps all of it.
+   * @default none
+   */
+  readonly statusKeeps?: readonly (keyof ObjectMeta)[];
+
+  /**
    * Whether a deletion without a propagation policy orphans the dependents (Job, ReplicationController).
    * @default false
    */
@@ -119,6 +125,12 @@ export interface ResourceDefinition extends ResourceNames {
   readonly conversion?: Conversion | undefined;
 
   readonly hooks?: ResourceHooks;
+
+  /** Returns the warnings of a valid object. `previous` is absent on create. */
+  readonly warnings?: (
+    object: StoredObject,
+    previous: StoredObject | undefined,
+  ) => readonly string[];
 
   /** Present on reviews (SubjectAccessReview): a create returns the status and stores nothing. */
   readonly review?: Review;

@@ -126,6 +126,7 @@ test('an address of a Service is in the range, and a headless Service without se
   const refused: readonly (readonly [Json, RegExp])[] = [
     [{ clusterIP: '1.2.3.4' }, /the provided IP \(1\.2\.3\.4\) is not in the valid range/],
     [{ type: 'ExternalName', externalName: '-' }, /spec\.externalName: .*RFC 1123 subdomain/],
+    [{ clusterIP: 'None', type: 'NodePort' }, /may not be set to 'None' for NodePort services$/],
     [{ clusterIP: 'x' }, /spec\.clusterIPs\[0\]: .*must be a valid IP address/],
     [{ ports: [{ port: 80, targetPort: 'x y' }] }, /spec\.ports\[0\]\.targetPort: .*alpha-numeric/],
     [{ externalTrafficPolicy: 'Cluster' }, /may only be set for externally-accessible services$/],
@@ -141,4 +142,39 @@ test('requests for Endpoints get a warning', async () => {
   const { headers } = await api.get(path.replace(/services$/, 'endpoints'));
   const warning = 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice';
   assert.equal(headers['warning'], `299 - "${warning}"`);
+});
+
+test('a LoadBalancer with local traffic has a port for health checks, which it keeps', async () => {
+  const body = (name: string, spec: Json) => ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name },
+    spec: { type: 'LoadBalancer', ports: [{ port: 80 }], ...spec },
+  });
+  const { spec } = await api.made(
+    api.post(path, body('local', { externalTrafficPolicy: 'Local' })),
+  );
+  assert.ok(spec.healthCheckNodePort >= 30_000);
+  const taken = { externalTrafficPolicy: 'Local', sessionAffinity: 'ClientIP' };
+  const { spec: next } = await api.made(api.put(`${path}/local`, body('local', taken)));
+  assert.equal(next.healthCheckNodePort, spec.healthCheckNodePort);
+  const fixed = await api.patch(`${path}/local`, { spec: { healthCheckNodePort: 30_001 } });
+  assert.match(fixed.body.message, /spec\.healthCheckNodePort: Forbidden: field is immutable$/);
+  const open = await change('local', { externalTrafficPolicy: 'Cluster' });
+  assert.equal(open.healthCheckNodePort, undefined);
+  const wrong = await api.post(path, body('wrong', { healthCheckNodePort: 30_002 }));
+  assert.match(wrong.body.message, /may only be set when `type` is 'LoadBalancer'/);
+});
+
+test('a LoadBalancer has no node ports if it asks for none', async () => {
+  const spec = {
+    type: 'LoadBalancer',
+    allocateLoadBalancerNodePorts: false,
+    ports: [{ port: 80 }],
+  };
+  const metadata = { name: 'direct' };
+  const created = await api.made(
+    api.post(path, { apiVersion: 'v1', kind: 'Service', metadata, spec }),
+  );
+  assert.equal(created.spec.ports[0].nodePort, undefined);
 });

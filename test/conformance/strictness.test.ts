@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { skipBefore } from '../support/skip.ts';
 import type { Json } from './api.ts';
 import { APPLY, Api, assertRejected, JSON_PATCH, MERGE, STRATEGIC } from './api.ts';
 import { configMap, configMaps, GROUP, pod, widget, widgetCrd, widgets } from './objects.ts';
@@ -510,3 +511,122 @@ test('unknown fields of a Scale are reported, also if the scaled object does not
   const patched = await api.patch(`${widgets(space)}/a/scale`, { spec: { color: 'x' } });
   assert.equal(patched.headers['warning'], String.raw`299 - "unknown field \"spec.color\""`);
 });
+
+test('times of a Lease have six digits after the second', async () => {
+  const leases = `/apis/coordination.k8s.io/v1/namespaces/${space}/leases`;
+  const lease = (renewTime: string) => ({
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: 'a' },
+    spec: { renewTime },
+  });
+  const why = (end: string) =>
+    `parsing time "2020-01-01T00:00:00${end}Z" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "${end}Z" as ".000000"`;
+  for (const end of ['', '.5']) {
+    const { status, body } = await api.post(leases, lease(`2020-01-01T00:00:00${end}Z`));
+    const message = `Lease in version "v1" cannot be handled as a Lease: ${why(end)}`;
+    assert.deepEqual([status, body.message], [400, message]);
+  }
+  const exact = '2020-01-01T00:00:00.123456Z';
+  assert.equal((await api.made(api.post(leases, lease(exact)))).spec.renewTime, exact);
+  const applied = await api.apply(
+    `${leases}/a`,
+    'one',
+    lease('2020-01-01T00:00:00Z'),
+    '&force=true',
+  );
+  assert.equal(applied.status, 500);
+  assert.match(
+    applied.body.message,
+    /^failed to convert new object \(\S*\/a; coordination\.k8s\.io\/v1, Kind=Lease\) to proper version: unable to convert unstructured object to coordination\.k8s\.io\/v1, Kind=Lease: parsing time /,
+  );
+});
+
+test('a Role without rules has null rules', async () => {
+  const roles = `/apis/rbac.authorization.k8s.io/v1/namespaces/${space}/roles`;
+  const role = {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'Role',
+    metadata: { name: 'a' },
+  };
+  assert.equal((await api.made(api.post(roles, role))).rules, null);
+  const rules = [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }];
+  assert.equal((await api.apply(`${roles}/a`, 'one', { ...role, rules })).status, 200);
+});
+
+test(
+  'fields of valid objects that are deprecated or have no effect get warnings',
+  skipBefore(37),
+  async () => {
+    const warned = async (object: Json, texts: readonly string[]) => {
+      const [group, version] = object.apiVersion.includes('/')
+        ? object.apiVersion.split('/')
+        : ['', 'v1'];
+      const root = group === '' ? '/api' : `/apis/${group}`;
+      const plural = `${object.kind.toLowerCase()}${object.kind.endsWith('s') ? 'es' : 's'}`;
+      const list = `${root}/${version}/namespaces/${space}/${plural}?dryRun=All`;
+      const { status, text, headers } = await api.post(list, object);
+      assert.equal(status, 201, text);
+      const headed = texts.map((each) => `299 - "${each.replaceAll('"', String.raw`\"`)}"`);
+      assert.deepEqual(headers['warning']?.split(/, (?=299)/), headed);
+    };
+    const named = (apiVersion: string, kind: string, rest: Json) => ({
+      apiVersion,
+      kind,
+      metadata: { name: 'warned' },
+      ...rest,
+    });
+    const [container] = pod('x').spec.containers;
+    const env = ['a', 'b', '$(A)c'].map((value) => ({ name: 'A', value }));
+    const ports = [{ containerPort: 80, name: 'web' }];
+    const spec = {
+      nodeSelector: { 'beta.kubernetes.io/os': 'linux' },
+      terminationGracePeriodSeconds: -1,
+      imagePullSecrets: [{ name: 's' }, { name: 's' }],
+      containers: [
+        { ...container, env, ports, resources: { requests: { memory: '100m' } } },
+        { ...container, name: 'other', ports },
+      ],
+      topologySpreadConstraints: [
+        { maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' },
+      ],
+    };
+    const inSpec = (path: string) => [
+      `${path}.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead`,
+      `${path}.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod`,
+      `${path}.imagePullSecrets[1].name: duplicate name "s"`,
+      `${path}.containers[0].resources.requests[memory]: fractional byte value "100m" is invalid, must be an integer`,
+      `${path}.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply`,
+      `${path}.containers[1].ports[0]: duplicate port definition with ${path}.containers[0].ports[0]`,
+      `${path}.containers[1].ports[0]: duplicate port name "web" with ${path}.containers[0].ports[0], services and probes that select ports by name will use ${path}.containers[0].ports[0]`,
+      `${path}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`,
+    ];
+    await warned(named('v1', 'Pod', { spec }), inSpec('spec').slice(0, -1));
+    const labels = { a: 'x' };
+    const template = { metadata: { labels }, spec };
+    await warned(
+      named('apps/v1', 'Deployment', { spec: { selector: { matchLabels: labels }, template } }),
+      inSpec('spec.template.spec'),
+    );
+    const dotted = pod('a.b');
+    await warned(dotted, [
+      "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [must not contain dots]",
+    ]);
+    const port = { ports: [{ port: 80 }] };
+    await warned(named('v1', 'Service', { spec: { ...port, externalName: 'a.example.com' } }), [
+      'spec.externalName is ignored when spec.type is not "ExternalName"',
+    ]);
+    const headless = { ...port, clusterIP: 'None', sessionAffinity: 'ClientIP' };
+    await warned(named('v1', 'Service', { spec: headless }), [
+      'spec.SessionAffinity is ignored for headless services',
+    ]);
+    const data = { 'tls.crt': 'eA==', 'tls.key': 'eA==' };
+    await warned(named('v1', 'Secret', { type: 'kubernetes.io/tls', data }), [
+      'tls: failed to find any PEM data in certificate input',
+    ]);
+    await warned(widget('w', { color: 'red' }, { finalizers: ['b.c', 'a', 'example.com/x'] }), [
+      'metadata.finalizers: "a": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers',
+      'metadata.finalizers: "b.c": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers',
+    ]);
+  },
+);

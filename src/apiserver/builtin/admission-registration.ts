@@ -110,7 +110,8 @@ export function validateWebhookClient(client: JsonObject, path: string, findings
   const url = textIn(client, 'url');
   if (!/^https:\/\/[^/]/.test(url)) {
     const detail = `'https' is the only allowed URL scheme; desired format: https://host[/path]`;
-    findings.invalid(`${path}.url`, url, detail);
+    const [, scheme = ''] = /^([a-z][a-z\d+.-]*):/i.exec(url) ?? [];
+    findings.invalid(`${path}.url`, scheme.toLowerCase(), detail);
   }
 }
 

@@ -7,6 +7,7 @@ import { cronProblem } from './cron-schedule.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, numberIn, objectIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
+import { validateJobStatus } from './job-status.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
 import { validatePodTemplate } from './template-validation.ts';
 
@@ -27,6 +28,12 @@ export const JOB: KindTraits = {
       const spec = objectIn(job, 'spec') ?? {};
       if (!isSet(spec, 'selector')) findings.required('spec.selector');
       validateJobSpec(spec, 'spec', findings);
+      const labels = objectIn(objectIn(objectIn(spec, 'template'), 'metadata'), 'labels');
+      const wanted = Object.entries(objectIn(objectIn(spec, 'selector'), 'matchLabels') ?? {});
+      if (!wanted.every(([key, value]) => labels?.[key] === value)) {
+        const why = '`selector` does not match template `labels`';
+        findings.invalid('spec.template.metadata.labels', labels ?? null, why);
+      }
       return findings.errors;
     },
     validateUpdate: validateJobUpdate,
@@ -133,8 +140,13 @@ const IMMUTABLE = [
   'successPolicy',
 ];
 
-function validateJobUpdate(next: StoredObject, previous: StoredObject): readonly FieldError[] {
+function validateJobUpdate(
+  next: StoredObject,
+  previous: StoredObject,
+  subresource?: string,
+): readonly FieldError[] {
   const findings = new Findings();
+  if (subresource === 'status') validateJobStatus(next, previous, findings);
   const after = objectIn(next, 'spec') ?? {};
   const before = objectIn(previous, 'spec') ?? {};
   const isIndexed = after['completionMode'] === 'Indexed';

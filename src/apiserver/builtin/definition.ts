@@ -15,6 +15,7 @@ import { BUILTIN_COLUMNS } from '../table/builtin-columns.ts';
 import { DEFAULT_COLUMNS, columnsOfStored } from '../table/column.ts';
 import { goSchema } from './go-schema.ts';
 import { linkedSchema, schemaName } from './schemas.ts';
+import { WARNINGS } from './warnings.ts';
 
 /**
  * Differences of a built-in kind from a plain object with a schema. Names, scope, verbs and subresources are
@@ -32,8 +33,10 @@ export interface KindTraits extends Partial<
     | 'returnsDeleted'
     | 'review'
     | 'selectableFields'
+    | 'statusKeeps'
     | 'tracksGeneration'
     | 'unconditionalUpdate'
+    | 'warnings'
   >
 > {
   /** Paths of `/scale`, if it is a subresource. */
@@ -73,7 +76,9 @@ export function builtinKinds(
         const keys = [`${place}${version}/${plural}`, `${place}${plural}`];
         const key = keys.find((each) => Object.hasOwn(traits, each)) ?? '';
         for (const used of [key, `${place}${plural}`]) unused.delete(used);
-        return definitionOf(group, version, line, traits[key] ?? {}, find);
+        const warnings = WARNINGS[`${place}${plural}`];
+        const own = traits[key] ?? {};
+        return definitionOf(group, version, line, { ...own, ...(warnings && { warnings }) }, find);
       });
     });
   for (const kind of kinds) byName.set(nameOf(kind), kind);

@@ -13,6 +13,7 @@ import { WORKLOAD_SCALE, validateReplicaStatus, validateSameSelector } from './w
 export const DEPLOYMENT: KindTraits = {
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,
+  statusKeeps: ['labels'],
   hooks: {
     applyDefaults,
     prepareForUpdate,

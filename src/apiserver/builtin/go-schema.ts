@@ -1,7 +1,7 @@
 import { oncePerObject } from '../../util/memo.ts';
 import type { Field, MessageType } from '../protobuf/decode-message.ts';
 import { messageType } from '../protobuf/decode-message.ts';
-import { QUANTITY } from '../schema/formats.ts';
+import { MICRO_TIME, QUANTITY } from '../schema/formats.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 
 /**
@@ -79,6 +79,7 @@ function copy(
   copies: Copies,
 ): JsonSchema {
   if (message?.name === QUANTITY) return QUANTITY_SCHEMA;
+  if (message?.name === MICRO_TIME) return { type: 'string', format: MICRO_TIME };
   const { properties } = schema;
   if (!message || !properties) return schema;
   const key = `${place} ${message.name}`;

@@ -45,6 +45,11 @@ function defaultsAt(path: string, values: Readonly<Record<string, unknown>>): ob
   );
 }
 
+/** Kinds whose status cannot be written together with metadata. */
+const STATUS_ONLY = {
+  statusKeeps: ['labels', 'annotations', 'finalizers', 'ownerReferences'],
+} as const satisfies KindTraits;
+
 /** Differences of each kind from a plain object; kinds without an entry have none. */
 const TRAITS: Readonly<Record<string, KindTraits>> = {
   componentstatuses: {
@@ -72,13 +77,17 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   'admissionregistration.k8s.io/mutatingadmissionpolicies': ADMISSION_POLICY,
   'admissionregistration.k8s.io/mutatingadmissionpolicybindings': POLICY_BINDING,
   'admissionregistration.k8s.io/mutatingwebhookconfigurations': MUTATING_WEBHOOKS,
-  'admissionregistration.k8s.io/validatingadmissionpolicies': ADMISSION_POLICY,
+  'admissionregistration.k8s.io/validatingadmissionpolicies': {
+    ...STATUS_ONLY,
+    ...ADMISSION_POLICY,
+  },
   'admissionregistration.k8s.io/validatingadmissionpolicybindings': POLICY_BINDING,
   'admissionregistration.k8s.io/validatingwebhookconfigurations': VALIDATING_WEBHOOKS,
 
   'apiextensions.k8s.io/customresourcedefinitions': CUSTOM_RESOURCE_DEFINITION,
 
   'apiregistration.k8s.io/apiservices': {
+    ...STATUS_ONLY,
     unconditionalUpdate: false,
     defaults: { 'spec.service.port': 443 },
   },
@@ -105,6 +114,9 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   'certificates.k8s.io/certificatesigningrequests': CERTIFICATE_SIGNING_REQUEST,
   'certificates.k8s.io/clustertrustbundles': {
     nameFormat: 'pathSegment',
+  },
+  'certificates.k8s.io/podcertificaterequests': {
+    ...STATUS_ONLY,
   },
 
   'coordination.k8s.io/leases': LEASE,
@@ -143,7 +155,10 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
     nameFormat: 'pathSegment',
   },
   'networking.k8s.io/networkpolicies': NETWORK_POLICY,
-  'networking.k8s.io/servicecidrs': { immutable: ['spec.cidrs'] },
+  'networking.k8s.io/servicecidrs': {
+    ...STATUS_ONLY,
+    immutable: ['spec.cidrs'],
+  },
 
   'node.k8s.io/runtimeclasses': { immutable: ['handler'] },
 
@@ -158,8 +173,12 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
     tracksGeneration: true,
     returnsDeleted: true,
   },
-  'resource.k8s.io/devicetaintrules': { tracksGeneration: true },
+  'resource.k8s.io/devicetaintrules': {
+    ...STATUS_ONLY,
+    tracksGeneration: true,
+  },
   'resource.k8s.io/resourceclaims': {
+    ...STATUS_ONLY,
     returnsDeleted: true,
     immutable: ['spec'],
     defaults: deviceRequests('spec.devices.requests[]'),
@@ -210,6 +229,7 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
     immutable: ['parameters', 'provisioner', 'reclaimPolicy', 'volumeBindingMode'],
   },
   'storage.k8s.io/volumeattachments': {
+    ...STATUS_ONLY,
     returnsDeleted: true,
     immutable: ['spec'],
     hooks: {
@@ -233,6 +253,7 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   },
 
   'storagemigration.k8s.io/storageversionmigrations': {
+    ...STATUS_ONLY,
     immutable: ['spec'],
   },
 };

@@ -12,6 +12,7 @@ import { validatePod } from './pod-validation.ts';
 
 export const POD: KindTraits = {
   tracksGeneration: true,
+  statusKeeps: ['ownerReferences'],
   returnsDeleted: true,
   selectableFields: {
     'spec.nodeName': inSpec('nodeName'),

@@ -36,6 +36,10 @@ export const CLUSTER_ROLE_BINDING: KindTraits = {
 
 function roleHooks(plural: 'roles' | 'clusterroles'): ResourceHooks {
   return {
+    // As upstream, which always writes the list.
+    applyDefaults: (role) => {
+      role['rules'] ??= null;
+    },
     prepareForCreate: (role, context) => requireRoleRights(plural, context, role),
     prepareForUpdate: (role, previous, context) =>
       requireRoleRights(plural, context, role, previous),

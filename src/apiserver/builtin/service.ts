@@ -73,6 +73,9 @@ function prepareForUpdate(
       setDefault(spec, field, before[field]);
     }
   }
+  if (hasHealthCheckPort(before) && hasHealthCheckPort(spec)) {
+    setDefault(spec, 'healthCheckNodePort', before['healthCheckNodePort']);
+  }
   const known = objectsIn(before, 'ports');
   for (const port of objectsIn(spec, 'ports')) {
     const same = known.find((other) => textIn(other, 'name') === textIn(port, 'name'));
@@ -159,11 +162,22 @@ function allocateNodePorts(service: ApiObject, spec: JsonObject, { list }: HookC
   const taken = new Set(
     list({ group: '', plural: 'services' })
       .filter(({ metadata }) => metadata.uid !== uid)
-      .flatMap((other) => objectsIn(objectIn(other, 'spec'), 'ports'))
-      .map((port) => numberIn(port, 'nodePort')),
+      .flatMap((other) => {
+        const spec = objectIn(other, 'spec') ?? {};
+        const ports = objectsIn(spec, 'ports').map((port) => numberIn(port, 'nodePort'));
+        return ports.concat(numberIn(spec, 'healthCheckNodePort'));
+      }),
   );
   const { first, last } = NODE_PORTS;
   const count = last - first + 1;
+  const claim = (use: string): number => {
+    let offset = hash(`${namespace}/${name}:${use}`) % count;
+    while (taken.has(first + offset)) offset = (offset + 1) % count;
+    taken.add(first + offset);
+    return first + offset;
+  };
+  const isAutomatic =
+    textIn(spec, 'type') === 'NodePort' || spec['allocateLoadBalancerNodePorts'] !== false;
   const ports = objectsIn(spec, 'ports');
   for (const [index, port] of ports.entries()) {
     const wanted = numberIn(port, 'nodePort');
@@ -183,10 +197,10 @@ function allocateNodePorts(service: ApiObject, spec: JsonObject, { list }: HookC
       port['nodePort'] = same['nodePort'];
       continue;
     }
-    let offset = hash(`${namespace}/${name}:${String(port['port'])}`) % count;
-    while (taken.has(first + offset)) offset = (offset + 1) % count;
-    port['nodePort'] = first + offset;
-    taken.add(first + offset);
+    if (isAutomatic) port['nodePort'] = claim(String(port['port']));
+  }
+  if (hasHealthCheckPort(spec) && !numberIn(spec, 'healthCheckNodePort')) {
+    spec['healthCheckNodePort'] = claim('healthCheck');
   }
 }
 
@@ -214,12 +228,22 @@ function validate(service: StoredObject): readonly FieldError[] {
     findings.requireText(spec, 'externalName', 'spec');
     findings.requireFormat(spec, 'externalName', 'dns1123Subdomain', 'spec');
   } else if (ports.length === 0 && spec['clusterIP'] !== 'None') findings.required('spec.ports');
+  if (takesNodePorts(spec) && spec['clusterIP'] === 'None') {
+    const why = `may not be set to 'None' for ${textIn(spec, 'type')} services`;
+    findings.invalid('spec.clusterIPs[0]', 'None', why);
+  }
   validatePorts(ports, findings);
   validateAddresses(spec, findings);
   const policy = textIn(spec, 'externalTrafficPolicy');
   if (policy !== '' && !isExternallyAccessible(spec)) {
     const why = 'may only be set for externally-accessible services';
     findings.invalid('spec.externalTrafficPolicy', policy, why);
+  }
+  const healthPort = numberIn(spec, 'healthCheckNodePort') ?? 0;
+  if (healthPort !== 0 && !hasHealthCheckPort(spec)) {
+    const why =
+      "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+    findings.invalid('spec.healthCheckNodePort', healthPort, why);
   }
   const ingress = listIn(objectIn(objectIn(service, 'status'), 'loadBalancer'), 'ingress');
   if (ingress.length > 0 && textIn(spec, 'type') !== 'LoadBalancer') {
@@ -275,8 +299,13 @@ function validatePorts(ports: readonly JsonObject[], findings: Findings): void {
 function validateUpdate(service: StoredObject, previous: StoredObject): readonly FieldError[] {
   const findings = new Findings();
   const next = objectIn(service, 'spec') ?? {};
-  const was = textIn(objectIn(previous, 'spec'), 'clusterIP');
-  const wasExternal = textIn(objectIn(previous, 'spec'), 'type') === 'ExternalName';
+  const before = objectIn(previous, 'spec') ?? {};
+  const isKept = next['healthCheckNodePort'] === before['healthCheckNodePort'];
+  if (!isKept && hasHealthCheckPort(before) && hasHealthCheckPort(next)) {
+    findings.forbidden('spec.healthCheckNodePort', 'field is immutable');
+  }
+  const was = textIn(before, 'clusterIP');
+  const wasExternal = textIn(before, 'type') === 'ExternalName';
   const isExternal = textIn(next, 'type') === 'ExternalName';
   if (was === '' || wasExternal || isExternal || textIn(next, 'clusterIP') === was) {
     return findings.errors;

@@ -15,7 +15,7 @@ export function isolated(
   definition: ResourceDefinition,
   subresource: string | undefined,
 ): ApiObject {
-  const { subresources, custom } = definition;
+  const { subresources, custom, statusKeeps = [] } = definition;
   if (subresource === 'status' || subresource === 'approval') {
     const { managedFields, resourceVersion } = draft.metadata;
     const metadata = custom
@@ -25,7 +25,7 @@ export function isolated(
           ...(managedFields && { managedFields }),
         }
       : { ...draft.metadata };
-    if (!custom) keep(metadata, previous.metadata, 'ownerReferences');
+    for (const field of statusKeeps) keep(metadata, previous.metadata, field);
     const object: ApiObject = { ...mutable(previous), metadata };
     keep(object, draft, 'status');
     return object;

@@ -68,6 +68,7 @@ export function typesFirst<T>(
   call: Call,
   object: StoredObject,
   run: () => MaybePromise<T>,
+  refuse?: (why: string) => Error,
 ): MaybePromise<T> {
   const { custom, schema = {} } = call.definition;
   if (custom) {
@@ -78,10 +79,10 @@ export function typesFirst<T>(
   const dropped = object['stringData'] === undefined ? ['status'] : ['status', 'data'];
   const values = Object.entries(object).filter(([field]) => dropped.includes(field));
   if (values.length > 0) {
-    requireGoTypes(call, object, validateValues(Object.fromEntries(values), schema));
+    requireGoTypes(call, object, validateValues(Object.fromEntries(values), schema), refuse);
   }
   const retyped = (error: unknown): never => {
-    if (error instanceof StatusError) requireGoTypes(call, object);
+    if (error instanceof StatusError) requireGoTypes(call, object, undefined, refuse);
     throw error;
   };
   try {

@@ -87,6 +87,7 @@ export function prepareNew(call: Call, draft: ApiObject, applied?: AppliedFields
       ...(hooks?.validate?.(object, undefined) ?? []),
     ]),
   );
+  warn(call, object, undefined);
   return { call, object };
 }
 
@@ -207,11 +208,21 @@ function prepareChange(
       ...validateMetadataUpdate(object.metadata, previous.metadata),
     ]),
   );
+  // As upstream, a write of the status has no warnings of built-in kinds.
+  if (definition.custom || info.subresource !== 'status') warn(call, object, previous);
   if (applied) return { call, object };
   return whenReady(withTrackedFields(call, previous, object), (tracked) => ({
     call,
     object: tracked,
   }));
+}
+
+function warn(
+  { definition, warnings }: Pick<Call, 'definition' | 'warnings'>,
+  object: StoredObject,
+  previous: StoredObject | undefined,
+): void {
+  for (const text of definition.warnings?.(object, previous) ?? []) warnings.push(text);
 }
 
 /** @throws {StaleObject} if the object has changed since `previous` was read */

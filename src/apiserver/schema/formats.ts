@@ -37,6 +37,9 @@ function checkOf(format: string): ((text: string) => boolean) | undefined {
 /** Format of Go's type for quantities. It has the name of the type, which no CRD uses. */
 export const QUANTITY = 'resource.Quantity';
 
+/** Format of Go's type for times with six digits after the second. */
+export const MICRO_TIME = 'meta.v1.MicroTime';
+
 const SHORT_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const NAME_SEGMENT = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 const HEX_UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
@@ -60,6 +63,7 @@ const STRING_FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['ipv4', isIPv4],
   ['ipv6', (text) => isIP(text) === 6],
   [QUANTITY, (text) => canonicalQuantity(text) !== undefined],
+  [MICRO_TIME, (text) => /\.\d{6}(?:Z|[+-]\d\d:\d\d)$/.test(text) && isDateTime(text)],
   ['isbn', (text) => isIsbn10(text) || isIsbn13(text)],
   ['isbn10', isIsbn10],
   ['isbn13', isIsbn13],

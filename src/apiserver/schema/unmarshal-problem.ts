@@ -3,7 +3,7 @@ import { typeOf } from '../protobuf/decode-message.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { NOT_A_QUANTITY } from '../../api/quantity.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import { QUANTITY } from './formats.ts';
+import { MICRO_TIME, QUANTITY } from './formats.ts';
 import type { JsonSchema } from './json-schema.ts';
 
 /**
@@ -41,6 +41,7 @@ function textProblem({ badValue, detail }: FieldError): string | undefined {
   if (/^(?:integer|number|boolean|array|object|int64|float64)$/.test(text)) return undefined;
   if (detail.includes(' must be of type byte')) return base64Problem(text);
   if (detail.includes(` must be of type ${QUANTITY}`)) return NOT_A_QUANTITY;
+  if (detail.includes(` must be of type ${MICRO_TIME}`)) return timeProblem(text, ['.000000']);
   return detail.includes(' must be of type date-time') ? timeProblem(text) : undefined;
 }
 
@@ -80,21 +81,24 @@ export function base64Problem(text: string): string {
 }
 
 /** The parts of a time, in Go's layout. */
-const TIME_PARTS = ['2006', '-', '01', '-', '02', 'T', '15', ':', '04', ':', '05', 'Z07:00'];
+const TIME_PARTS = ['2006', '-', '01', '-', '02', 'T', '15', ':', '04', ':', '05'];
 
-/** Returns the message of Go's decoder for text that is not a time. */
-export function timeProblem(text: string): string {
+/** Returns the message of Go's decoder for text that is not a time. `fraction` is the layout of its fraction, if it needs one. */
+export function timeProblem(text: string, fraction: readonly string[] = []): string {
   let rest = text;
-  const failed = TIME_PARTS.find((part) => {
+  const parts = [...TIME_PARTS, ...fraction, 'Z07:00'];
+  const failed = parts.find((part) => {
     const form =
-      part === 'Z07:00' ? /^(?:Z|[-+]\d\d:\d\d)$/ : new RegExp(`^${part.replace(/\d/g, '\\d')}`);
+      part === 'Z07:00'
+        ? /^(?:Z|[-+]\d\d:\d\d)$/
+        : new RegExp(`^${part.replace('.', '\\.').replace(/\d/g, '\\d')}`);
     const [found] = form.exec(rest) ?? [];
     if (found !== undefined) rest = rest.slice(found.length);
     return found === undefined;
   });
   const why =
     failed === undefined ? 'out of range' : `cannot parse ${goQuote(rest)} as ${goQuote(failed)}`;
-  return `parsing time ${goQuote(text)}${failed === undefined ? '' : ` as "${TIME_PARTS.join('')}"`}: ${why}`;
+  return `parsing time ${goQuote(text)}${failed === undefined ? '' : ` as "${parts.join('')}"`}: ${why}`;
 }
 
 /** Returns the message of Go's converter from maps, which strategic merge patches use, for such a value. */
