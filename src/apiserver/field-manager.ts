@@ -133,8 +133,8 @@ function builtinVersions({ backend: { registry }, definition }: Call): FieldVers
   };
 }
 
-/** An empty object of a built-in kind, which contains its nested Go structs. */
-function blankObject({ definition }: Call): JsonObject | undefined {
+/** Returns an empty object of a built-in kind, which contains its nested Go structs. */
+export function blankObject({ definition }: Pick<Call, 'definition'>): JsonObject | undefined {
   const message = messageOfKind(definition);
   return message && emptyMessage(message);
 }

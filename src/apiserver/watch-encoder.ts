@@ -78,6 +78,12 @@ export class WatchEncoder {
   ): object {
     const { resourceVersion } = metadata;
     const { columns } = this.#definition;
+    const { columnDefinitions } = renderTable(this.#definition, [], {
+      listMeta: metadata,
+      now: 0,
+      noHeaders: this.#headersSent,
+    });
+    this.#headersSent = true;
     const bookmark = {
       kind: 'PartialObjectMetadata',
       apiVersion: `meta.k8s.io/${version}`,
@@ -87,7 +93,7 @@ export class WatchEncoder {
       kind: 'Table',
       apiVersion: `meta.k8s.io/${version}`,
       metadata: { resourceVersion },
-      columnDefinitions: null,
+      columnDefinitions,
       rows: [
         {
           cells: columns.map((_, index) => (index === 0 ? '' : null)),
@@ -97,7 +103,7 @@ export class WatchEncoder {
     };
   }
 
-  /** Only the first row of a watch has column definitions. */
+  /** Only the first event of a watch has column definitions. */
   #table(object: StoredObject): object {
     const representation = this.#representation;
     const table = renderTable(this.#definition, [inVersion(object, this.#definition)], {

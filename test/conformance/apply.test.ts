@@ -5,9 +5,12 @@ import { Api, APPLY, assertRejected } from './api.ts';
 import { skipBefore } from '../support/skip.ts';
 import {
   configMap,
+  configMaps,
   deployment,
   deployments,
   GROUP,
+  pod,
+  pods,
   widget,
   widgetCrd,
   widgets,
@@ -341,4 +344,24 @@ test('a field that another manager applied in another version of a built-in kind
     [status, body.message],
     [409, 'Apply failed with 1 conflict: conflict with "one": .spec.metrics'],
   );
+});
+
+test('an applied item without its key is refused for the value', async () => {
+  const space = await api.namespace();
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'Pod', name: 'p' }];
+  const causesOf = async (path: string, object: Json) => {
+    const { status, body } = await api.apply(path, 'one', object);
+    assert.equal(status, 422);
+    return body.details.causes.map(({ field }: Json) => field);
+  };
+  for (const [path, object] of [
+    [`${configMaps(space)}/a`, configMap('a', {}, { ownerReferences })],
+    [`${widgets(space)}/a`, widget('a', { color: 'red' }, { ownerReferences })],
+  ] as const) {
+    assert.deepEqual(await causesOf(path, object), ['metadata.ownerReferences[0].uid']);
+  }
+  const unnamed = pod('a');
+  unnamed.spec.containers[0].env = [{ value: 'x' }];
+  const fields = await causesOf(`${pods(space)}/a`, unnamed);
+  assert.deepEqual(fields, ['spec.containers[0].env[0].name']);
 });

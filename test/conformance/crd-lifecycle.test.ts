@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as s from '../../src/schema.ts';
+import type { Json } from './api.ts';
 import { Api, assertRejected, JSON_PATCH } from './api.ts';
 import { CRDS, widget, widgetCrd, widgets } from './objects.ts';
 
@@ -232,6 +233,36 @@ test('an inconsistent CRD is rejected', async () => {
       message: `CustomResourceDefinition.apiextensions.k8s.io "widgets.${group}" is invalid: spec.validation.openAPIV3Schema.properties[spec].properties[untyped].type: Required value: must not be empty for specified object fields`,
     },
   );
+});
+
+test('the webhook of a conversion has an address with https', async () => {
+  const conversion = {
+    strategy: 'Webhook',
+    webhook: { clientConfig: { url: 'http://example.com' }, conversionReviewVersions: ['v1'] },
+  };
+  const crd = widgetCrd('insecure.example.com', ({ spec }) => (spec.conversion = conversion));
+  const { status, body } = await api.post(CRDS, crd);
+  assert.equal(status, 422);
+  const why = `Invalid value: "http": 'https' is the only allowed URL scheme; desired format: https://host[/path]`;
+  assert.deepEqual(
+    body.details.causes.map(({ message }: Json) => message),
+    [why],
+  );
+});
+
+test('a generated name of a CRD is not that of its resource', async () => {
+  const group = 'generated.example.com';
+  const refused = async (metadata: Json) => {
+    const change = (crd: Json) => (crd.metadata = metadata);
+    const { status, body } = await api.post(CRDS, widgetCrd(group, change));
+    assert.equal(status, 422);
+    return body.details.causes.map(({ field, reason }: Json) => [field, reason]);
+  };
+  assert.deepEqual(await refused({ generateName: 'a-' }), [
+    ['metadata.generateName', 'FieldValueInvalid'],
+    ['metadata.name', 'FieldValueInvalid'],
+  ]);
+  assert.deepEqual(await refused({}), [['metadata.name', 'FieldValueRequired']]);
 });
 
 test('a new schema applies to subsequent reads and writes', async () => {

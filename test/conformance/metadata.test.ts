@@ -323,6 +323,10 @@ test('a kind without generations keeps the one that it was created with', async 
   const path = configMaps(await api.namespace());
   const { metadata } = await api.made(api.post(path, configMap('old', {}, { generation: 7 })));
   assert.equal(metadata.generation, 7);
+  const applied = await api.made(
+    api.apply(`${path}/new`, 'one', configMap('new', {}, { generation: 7 })),
+  );
+  assert.equal(applied.metadata.generation, 7);
 });
 
 test('an invalid object is refused for its values before its resourceVersion', async () => {

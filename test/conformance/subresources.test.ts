@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json } from './api.ts';
 import { Api, assertRejected } from './api.ts';
-import { deployment, deployments, GROUP, widget, widgetCrd, widgets } from './objects.ts';
+import {
+  deployment,
+  deployments,
+  GROUP,
+  pod,
+  pods,
+  widget,
+  widgetCrd,
+  widgets,
+} from './objects.ts';
 
 let api: Api;
 /** Path of Widget `a`. */
@@ -159,6 +168,12 @@ test('a patch of a scale sets replicas that are absent, without an owner', async
   const at = widgets(await api.namespace(), group);
   await api.made(api.post(at, { ...widget('a'), apiVersion: `${group}/v1` }));
   assert.equal((await api.get(`${at}/a/scale`)).status, 500);
+  const without = await api.patch(`${at}/a/scale`, { metadata: { labels: { a: 'b' } } });
+  assertRejected(without, {
+    code: 400,
+    reason: 'BadRequest',
+    message: 'the spec replicas field ".spec.size" cannot be empty',
+  });
   const { spec } = await api.made(api.patch(`${at}/a/scale`, { spec: { replicas: 2 } }));
   assert.deepEqual(spec, { replicas: 2 });
   const { body } = await api.get(`${at}/a`);
@@ -206,6 +221,99 @@ test('an apply of a scale shares the owners of the replicas of its object', asyn
   );
   const wrong = await api.apply(`${at}/scale`, 'one', scale(1, { apiVersion: 'apps/v1' }));
   assert.match(wrong.body.message, /^invalid object type: apps\/v1, Kind=Scale$/);
+});
+
+test('an apply of a scale conflicts with replicas without an owner', async () => {
+  const space = await api.namespace();
+  const at = `${deployments(space)}/unowned`;
+  await api.made(api.apply(at, 'one', deployment('unowned')));
+  const kind = { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name: 'unowned' } };
+  const { status, body } = await api.apply(`${at}/scale`, 'one', {
+    ...kind,
+    spec: { replicas: 3 },
+  });
+  assert.equal(status, 409);
+  assert.match(
+    body.message,
+    /conflict with "before-first-apply" with subresource "scale" using autoscaling\/v1: \.spec\.replicas$/,
+  );
+});
+
+test('a status of a Deployment has no say in its labels, and that of a Pod none in its owners', async () => {
+  const space = await api.namespace();
+  const owned = async (list: string, object: Json) => {
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'o', uid: 'u' }];
+    const metadata = { ...object.metadata, labels: { a: 'b' }, ownerReferences };
+    await api.made(api.post(list, { ...object, metadata }));
+    return (await api.made(api.put(`${list}/${object.metadata.name}/status`, object))).metadata;
+  };
+  const { labels, ownerReferences } = await owned(deployments(space), deployment('a'));
+  assert.deepEqual([labels, ownerReferences], [{ a: 'b' }, undefined]);
+  const ofPod = await owned(pods(space), pod('a'));
+  assert.deepEqual([ofPod.labels, ofPod.ownerReferences.length], [undefined, 1]);
+});
+
+test('the status of a Job is consistent, and a finished Job stays finished', async () => {
+  const space = await api.namespace();
+  const list = `/apis/batch/v1/namespaces/${space}/jobs`;
+  const template = { spec: { ...pod('x').spec, restartPolicy: 'Never' } };
+  const job = { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'a' }, spec: { template } };
+  await api.made(api.post(list, job));
+  const refused = async (status: Json, causes: readonly string[]) => {
+    const { status: code, body } = await api.patch(`${list}/a/status`, { status });
+    assert.equal(code, 422, JSON.stringify(status));
+    const texts = body.details.causes.map(({ field, message }: Json) => `${field}: ${message}`);
+    assert.deepEqual(texts.sort(), causes);
+  };
+  const is = (...types: string[]) => types.map((type) => ({ type, status: 'True' }));
+  const startTime = '2020-01-01T00:00:00Z';
+  const completionTime = '2020-01-01T00:00:01Z';
+  await refused({ conditions: is('Complete') }, [
+    'status.completionTime: Required value: completionTime is required for Complete jobs',
+    'status.conditions: Invalid value: cannot set Complete=True condition without the SuccessCriteriaMet=true condition',
+    'status.startTime: Required value: startTime is required for finished job',
+  ]);
+  await refused({ active: -1, startTime, conditions: is('Failed', 'SuccessCriteriaMet') }, [
+    'status.active: Invalid value: -1: must be greater than or equal to 0',
+    'status.conditions: Invalid value: cannot set Failed=True condition without the FailureTarget=true condition',
+    'status.conditions: Invalid value: cannot set SuccessCriteriaMet=True and Failed=true conditions',
+  ]);
+  await refused({ ready: 1, completedIndexes: '0', completionTime }, [
+    'status.completedIndexes: Invalid value: "0": cannot set non-empty completedIndexes when non-indexed completion mode',
+    'status.completionTime: Invalid value: "2020-01-01T00:00:01Z": cannot set completionTime when there is no Complete=True condition',
+    'status.ready: Invalid value: 1: cannot set more ready pods than active',
+  ]);
+  const done = {
+    startTime,
+    completionTime,
+    succeeded: 1,
+    conditions: is('SuccessCriteriaMet', 'Complete'),
+  };
+  await api.made(api.patch(`${list}/a/status`, { status: done }));
+  await refused(
+    { active: 1, succeeded: 0, startTime: completionTime, conditions: is('Complete') },
+    [
+      'status.active: Invalid value: 1: active>0 is invalid for finished job',
+      'status.conditions: Invalid value: cannot disable the SuccessCriteriaMet=True condition',
+      'status.conditions: Invalid value: cannot set Complete=True condition without the SuccessCriteriaMet=true condition',
+      'status.startTime: Invalid value: "2020-01-01T00:00:01Z": field is immutable for unsuspended job once set',
+      'status.succeeded: Invalid value: 0: cannot decrease the succeeded counter',
+    ],
+  );
+});
+
+test('the template of a Job has the labels of its selector', async () => {
+  const space = await api.namespace();
+  const list = `/apis/batch/v1/namespaces/${space}/jobs`;
+  const template = { spec: { ...pod('x').spec, restartPolicy: 'Never' } };
+  const spec = { manualSelector: true, selector: { matchLabels: { a: 'b' } }, template };
+  const job = { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'a' }, spec };
+  assertRejected(await api.post(list, job), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      /spec\.template\.metadata\.labels: Invalid value: .*`selector` does not match template `labels`$/,
+  });
 });
 
 test('a scale of 0 replicas omits them', async () => {

@@ -157,14 +157,22 @@ test('a watch can return only metadata', async () => {
   }
 });
 
+const STREAMING =
+  'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
+const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+
 test('a watch can return tables; only the first has column definitions', async () => {
   const path = widgets(await api.namespace());
+  const empty = await api.watch(`${path}?${STREAMING}`, TABLE);
+  const onlyBookmark = await empty.next();
   await api.made(api.post(path, widget('a')));
   await api.made(api.post(path, widget('b')));
-  const options =
-    'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
-  const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
-  const watch = await api.watch(`${path}?${options}`, accept);
+  assert.deepEqual(
+    [onlyBookmark.type, onlyBookmark.object.columnDefinitions.length],
+    ['BOOKMARK', 3],
+  );
+  assert.equal((await empty.next()).object.columnDefinitions, null);
+  const watch = await api.watch(`${path}?${STREAMING}`, TABLE);
   const [first, second, bookmark] = [await watch.next(), await watch.next(), await watch.next()];
   for (const { object } of [first, second, bookmark]) assert.equal(object.kind, 'Table');
   assert.equal(first.object.columnDefinitions.length, 3);

@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
-import { withVersions, writeContext } from '../field-manager.ts';
+import { blankObject, withVersions, writeContext } from '../field-manager.ts';
 import { goTypeOf } from '../go-json.ts';
 import { apiVersionIn, inVersion } from '../negotiation.ts';
 import {
@@ -15,6 +15,7 @@ import {
 import type { ApplyResult } from '../patch/apply.ts';
 import { describeConflicts } from '../patch/apply.ts';
 import { jsonPatch, mergePatch, PatchError } from '../patch/json-patch.ts';
+import { describe } from '../patch/typed-value.ts';
 import { applyWithLastApplied } from '../patch/last-applied.ts';
 import { strategicMergePatch } from '../patch/strategic-merge-patch.ts';
 import { isTrue } from '../request-info.ts';
@@ -152,6 +153,7 @@ function apply(call: Call): MaybePromise<Answer> {
         ...writeContext(call),
         versions,
         live: live && inVersion(live, definition),
+        blank: blankObject(call),
         applied,
         force: isTrue(info.query.get('force')),
       }),
@@ -166,7 +168,6 @@ function storeApplied(
   applied: JsonObject,
   next: JsonObject,
 ): MaybePromise<Answer> {
-  const { definition, info } = call;
   reportOddities(call, duplicatesOf(call), [], (message) =>
     badRequest(
       `error ${message.replace('strict decoding error', 'strict decoding patch: error converting YAML to JSON')}`,
@@ -174,6 +175,30 @@ function storeApplied(
   );
   const { object, oddities } = decodePatched(call, next);
   reportOddities(call, [], oddities, (message) => refusePatch(applied, message));
+  return typesFirst(
+    call,
+    object,
+    () => createOrChange(call, object, live),
+    (why) => notConverted(applied, why),
+  );
+}
+
+/** Returns the 500 for an applied object with values that Go does not decode. */
+function notConverted(applied: JsonObject, why: string): Error {
+  const at = describe(applied);
+  const reading = why.startsWith('illegal base64') ? 'error decoding from json: ' : '';
+  return StatusError.failure({
+    code: 500,
+    message: `failed to convert new object (${at}) to proper version: unable to convert unstructured object to ${at.slice(at.indexOf('; ') + 2)}: ${reading}${why}`,
+  });
+}
+
+function createOrChange(
+  call: Call,
+  object: ApiObject,
+  live: StoredObject | undefined,
+): MaybePromise<Answer> {
+  const { definition, info } = call;
   if (live) {
     const identified = requireIdentity(call, object, live);
     return whenReady(storeChange(call, live, identified, 'applied'), changed);

@@ -28,7 +28,7 @@ import type {
 } from '../resource-definition.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { isRecord } from '../../util/values.ts';
-import { conflict, internalError, invalid, methodNotAllowed } from '../status-error.ts';
+import { badRequest, conflict, internalError, invalid, methodNotAllowed } from '../status-error.ts';
 import { SCALE_COLUMNS } from '../table/workload-columns.ts';
 import {
   STRATEGIC_PATCH,
@@ -85,7 +85,7 @@ export function updateScale(call: Call): MaybePromise<Answer> {
 export function patchScale(call: Call): MaybePromise<Answer> {
   const stored = existing(call);
   const live = inVersion(stored, call.definition);
-  const scale = scaleOf(live, call);
+  const scale = patchable(scaleOf(live, call), live, call);
   if (isApplyPatch(contentType(call.request))) {
     const applied = applyScale(call, live, scale);
     return whenReady(
@@ -95,6 +95,15 @@ export function patchScale(call: Call): MaybePromise<Answer> {
   }
   const patched = patchedBody(call, contentType(call.request), scale);
   return whenReady(storeScale(call, stored, decodeScale(call, patched)), answer);
+}
+
+/** As upstream, marks replicas that a custom resource does not have while its Scale is patched. */
+const NO_REPLICAS = -(2 ** 31);
+
+function patchable(scale: StoredObject, live: StoredObject, { definition }: Call): StoredObject {
+  const { specReplicasPath } = pathsOf(definition);
+  const isPresent = valueAt(live, fieldPath(specReplicasPath)) !== undefined;
+  return isPresent || !definition.custom ? scale : { ...scale, spec: { replicas: NO_REPLICAS } };
 }
 
 /** The owner of the number of replicas of a Scale. */
@@ -195,6 +204,9 @@ function writeScale(
     ]);
   }
   const { specReplicasPath } = pathsOf(definition);
+  if (replicas === NO_REPLICAS) {
+    throw badRequest(`the spec replicas field ${JSON.stringify(specReplicasPath)} cannot be empty`);
+  }
   const next = withValueAt(
     mutable(inVersion(stored, definition)),
     fieldPath(specReplicasPath),

@@ -29,6 +29,8 @@ import type { FieldPath } from './field-set.ts';
 export interface ApplyPatch extends WriteContext {
   /** The stored object; absent if the apply creates it. */
   readonly live?: Readonly<JsonObject> | undefined;
+  /** Same as `Update.blank`. */
+  readonly blank?: Readonly<JsonObject> | undefined;
   /** The desired fields of the manager, and no others. */
   readonly applied: Readonly<JsonObject>;
   /**
@@ -98,7 +100,7 @@ function requireApplicable(patch: ApplyPatch, schema: JsonSchema): JsonObject {
     throw new PatchError('malformed', 'metadata.managedFields must be nil');
   }
   requireTyped(applied, schema);
-  return withoutIgnoredFields(applied, patch.resetFields ?? []);
+  return withoutIgnoredFields(applied, patch.resetFields ?? [], patch.live === undefined);
 }
 
 /** Metadata that the server checks even if the endpoint does not write metadata. */
@@ -108,6 +110,7 @@ const CHECKED = new Set(['name', 'namespace', 'uid', 'resourceVersion']);
 function withoutIgnoredFields(
   applied: Readonly<JsonObject>,
   resetFields: readonly string[],
+  isNew: boolean,
 ): JsonObject {
   const object = new Draft(applied);
   for (const name of resetFields) if (name !== 'metadata') object.delete(name);
@@ -116,6 +119,8 @@ function withoutIgnoredFields(
     const kept = new Draft(metadata);
     const all = !resetFields.includes('metadata');
     for (const name of Object.keys(metadata)) {
+      // As upstream, a new object of a kind without generations keeps the one that it is created with.
+      if (isNew && name === 'generation') continue;
       if (SERVER_OWNED.has(name) || !(all || CHECKED.has(name))) kept.delete(name);
     }
     object.set('metadata', kept.value);
@@ -137,7 +142,12 @@ function managersOf(patch: ApplyPatch, schema: JsonSchema): Managers {
     return reconciledManagers(managers, versionsOf(patch, schema));
   }
   const before: WriteContext = { ...patch, manager: 'before-first-apply' };
-  return trackChanges(managers, compareVersions({}, live, schema, before), schema, before);
+  return trackChanges(
+    managers,
+    compareVersions(patch.blank ?? {}, live, schema, before),
+    schema,
+    before,
+  );
 }
 
 /**

@@ -78,6 +78,11 @@ export function trackUpdate(update: Update): JsonObject {
   const managers = managersOfUpdate(update);
   if (managers.isEmpty && before !== undefined) return withManagers(after, managers);
   const changes = compareVersions(before ?? blank, after, schema, update);
+  // As upstream, where a Scale whose replicas have no owner is not tracked.
+  const { modified, added } = changes(update.apiVersion);
+  const touched = modified.union(added);
+  const isOwned = [...managers].some(({ fields }) => !fields.intersection(touched).isEmpty);
+  if (update.subresource === 'scale' && !isOwned) return withManagers(after, managers);
   return withManagers(after, trackChanges(managers, changes, schema, update).capped());
 }
 
@@ -130,13 +135,6 @@ export function trackChanges(
 ): Managers {
   const { modified, added } = changes(context.apiVersion);
   const touched = modified.union(added);
-  // As upstream, where a Scale whose replicas have no owner is not tracked.
-  if (
-    context.subresource === 'scale' &&
-    managers.map(({ fields }) => fields.intersection(touched)).isEmpty
-  ) {
-    return managers;
-  }
   const others = reconciledManagers(managers, versionsOf(context, schema)).map((manager) =>
     leftOf(manager, changes),
   );
@@ -211,7 +209,12 @@ const OBJECT_META: JsonSchema = {
     finalizers: { type: 'array', items: TEXT, 'x-kubernetes-list-type': 'set' },
     ownerReferences: {
       type: 'array',
-      items: { type: 'object', 'x-kubernetes-map-type': 'atomic' },
+      items: {
+        type: 'object',
+        properties: { uid: { ...TEXT, zero: '' } },
+        'x-kubernetes-map-type': 'atomic',
+        'x-kubernetes-preserve-unknown-fields': true,
+      },
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['uid'],
     },

@@ -75,7 +75,8 @@ export function itemElement(
   if (shape.kind !== 'keyed' || !isRecord(item)) return undefined;
   const key: JsonObject = {};
   for (const name of shape.keys) {
-    const value = own(item, name) ?? declaredField(itemSchema(schema), name)?.default;
+    const declared = declaredField(itemSchema(schema), name);
+    const value = own(item, name) ?? declared?.default ?? declared?.zero;
     if (value !== undefined && value !== null) setOwn(key, name, value);
   }
   return Object.keys(key).length === 0 ? undefined : keyElement(key);
@@ -260,8 +261,8 @@ function goTypeOf(value: unknown): string {
   return typeof value === 'boolean' ? 'bool' : typeof value;
 }
 
-/** `namespace/name; group/version, Kind=Kind` */
-function describe(object: JsonObject): string {
+/** Returns `namespace/name; group/version, Kind=Kind`. */
+export function describe(object: JsonObject): string {
   const metadata = own(object, 'metadata');
   const text = (value: unknown) => (typeof value === 'string' ? value : '');
   const [namespace, name] = isRecord(metadata)

@@ -24,11 +24,12 @@ export function checkCrd(crd: Readonly<JsonObject>, previous?: Readonly<JsonObje
   const spec = objectAt(crd, 'spec');
   const metadata = objectAt(crd, 'metadata');
   const errors: FieldError[] = [];
-  const name = textAt(metadata, 'name');
   const expected = `${textAt(objectAt(spec, 'names'), 'plural')}.${textAt(spec, 'group')}`;
-  if (!previous && name !== expected) {
+  for (const field of previous ? [] : ['generateName', 'name']) {
+    const name = textAt(metadata, field);
+    if (name === '' || name === expected) continue;
     const detail = 'must be spec.names.plural+"."+spec.group';
-    errors.push(fieldError.invalid('metadata.name', name, detail));
+    errors.push(fieldError.invalid(`metadata.${field}`, name, detail));
   }
   checkSpec(spec, errors);
   for (const error of checkConversion(crd, previous)) errors.push(error);

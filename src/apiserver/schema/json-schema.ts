@@ -12,6 +12,8 @@ export interface JsonSchema {
   readonly format?: string;
   readonly nullable?: boolean;
   readonly default?: unknown;
+  /** Zero value of a field in a Go type: the value of a key that an item of a list omits. */
+  readonly zero?: unknown;
   readonly enum?: readonly unknown[];
 
   readonly properties?: Readonly<Record<string, JsonSchema>>;

@@ -10,7 +10,7 @@ const PREFIX = '#/components/schemas/';
  * Linking removes properties of the published documents that concern Go types rather than the API:
  * - `allOf: [{$ref}]` is a reference with siblings; it becomes one schema.
  * - A `default` of `''`, `0`, `false` or `{}` is the zero value of a Go field. It is no API default,
- *   and does not satisfy `required`.
+ *   and does not satisfy `required`. It becomes `zero`.
  * - A definition without fields and without type is any JSON; it preserves unknown fields.
  */
 export class SchemaLibrary {
@@ -66,8 +66,8 @@ export class SchemaLibrary {
   #members(schema: JsonSchema, wrappers: Wrapper[]): JsonSchema {
     const node: Record<string, unknown> = {};
     for (const [key, value] of Object.entries(schema)) {
-      if (key === 'default' && isZero(value)) continue;
-      node[key] = this.#member(key, value, wrappers);
+      const isDefault = key !== 'default' || !isZero(value);
+      node[isDefault ? key : 'zero'] = this.#member(key, value, wrappers);
     }
     return node;
   }

@@ -48,7 +48,8 @@ export const POD_COLUMNS: readonly TableColumn[] = [
 export function podRowConditions(object: StoredObject): readonly TableRowCondition[] {
   const reason = (object as Pod).status?.phase;
   if (reason !== 'Succeeded' && reason !== 'Failed') return [];
-  const message = reason === 'Succeeded' ? 'The pod has succeeded.' : 'The pod has failed.';
+  const message =
+    reason === 'Succeeded' ? 'The pod has completed successfully.' : 'The pod failed.';
   return [{ type: 'Completed', status: 'True', reason, message }];
 }
 

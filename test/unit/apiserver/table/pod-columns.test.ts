@@ -235,7 +235,7 @@ test('wide columns show addresses, nodes and readiness gates', () => {
 
 test('the row of an ended pod has the condition Completed', () => {
   assert.deepEqual(row({ status: { phase: 'Failed' } })?.conditions, [
-    { type: 'Completed', status: 'True', reason: 'Failed', message: 'The pod has failed.' },
+    { type: 'Completed', status: 'True', reason: 'Failed', message: 'The pod failed.' },
   ]);
   assert.equal(row({ status: { phase: 'Running' } })?.conditions, undefined);
 });
