@@ -40,7 +40,9 @@ export class Session {
         'user-agent': 'fuzz/1',
         ...(text !== undefined && { 'content-type': type }),
       },
-      ...(text !== undefined && { body: this.#fill(text, subject) }),
+      ...(text !== undefined && {
+        body: this.#fill(text.replace(/: (\$\w+)$/gm, ': "$1"'), subject),
+      }),
     };
     if (watched === undefined) return this.#receive(request, await this.#handle(sent));
     const stop = new AbortController();
@@ -101,12 +103,12 @@ export class Session {
       .filter(([name]) => !(field === 'columnDefinitions' && name === 'description'))
       .map(([name, member]) => [
         name,
-        this.shown(member, name, isList || Array.isArray(value.items)),
+        this.shown(member, name, isList || Array.isArray(value.items ?? value.columnDefinitions)),
       ]);
     const shown = Object.fromEntries(entries);
-    // The object of a bookmark has the zero values of its kind.
+    // The object of a bookmark has the zero values of its kind, and the version of the whole store.
     if (shown.type === 'BOOKMARK')
-      return { ...shown, object: shown.object.metadata ?? shown.object };
+      return { ...shown, object: { ...shown.object.metadata, resourceVersion: 'VERSION' } };
     return shown;
   }
 
@@ -132,7 +134,7 @@ export class Session {
         .replace(/(?<=errors:\n)[^]*/, (lines) => lines.split('\n').sort().join('\n'))
         .replace(/(previously negative\)).*/s, '$1')
         .replace(
-          /(record \(|resourceVersion\\*"?: ?\\*"|too old resource version: )\d+(?: \(\d+\))?/g,
+          /((?:record|precondition) \(|resourceVersion\\*"?: ?\\*"|too old resource version: )\d+(?: \(\d+\))?/g,
           '$1VERSION',
         )
     );
