@@ -1,7 +1,13 @@
-import type { PersistentVolumeClaim, Pod, ResourceQuota, Service } from './builtin.ts';
+import type {
+  PersistentVolumeClaim,
+  Pod,
+  ResourceClaim,
+  ResourceQuota,
+  Service,
+} from './builtin.ts';
 import type { DeepReadonly, KubernetesObject } from './object.ts';
 import type { ResourceList } from './resource-list.ts';
-import { isPodLevel, podResources } from './resource-list.ts';
+import { addLists, isPodLevel, maxOf, podResources } from './resource-list.ts';
 import { groupResourceOf } from './resource.ts';
 import type { Resource } from './resource.ts';
 import { isFinished } from './workloads.ts';
@@ -39,6 +45,11 @@ const OF_SERVICES = new Set([
   'services.loadbalancers',
 ]);
 const CLASS_SUFFIX = '.storageclass.storage.k8s.io/';
+const RESOURCE_CLAIMS_COUNT = 'count/resourceclaims.resource.k8s.io';
+const DEVICES_SUFFIX = '.deviceclass.resource.k8s.io/devices';
+
+/** Maximum number of devices that a claim for all devices of a class gets. */
+const ALL_DEVICES = 32;
 
 const PODS: QuotaEvaluator = {
   tracks: (name) =>
@@ -63,11 +74,18 @@ const CLAIMS: QuotaEvaluator = {
   isWithin: (object, scope) => isClaimWithin(object, scope),
 };
 
+const RESOURCE_CLAIMS: QuotaEvaluator = {
+  tracks: (name) => name === RESOURCE_CLAIMS_COUNT || name.endsWith(DEVICES_SUFFIX),
+  usage: (object) => deviceUsage(object),
+  isWithin: () => false,
+};
+
 /** Resources of which quotas limit more than the number of objects. */
 const MEASURED: ReadonlyMap<string, QuotaEvaluator> = new Map([
   ['pods', PODS],
   ['services', SERVICES],
   ['persistentvolumeclaims', CLAIMS],
+  ['resourceclaims.resource.k8s.io', RESOURCE_CLAIMS],
 ]);
 
 /** Returns the evaluator of a resource; undefined if quotas ignore it. */
@@ -258,4 +276,20 @@ function claimUsage({ metadata, spec }: DeepReadonly<PersistentVolumeClaim>): Re
     ...usage,
     ...(storageClass && (Object.fromEntries(ofClass) as ResourceList)),
   };
+}
+
+/** A request with alternatives uses the largest number of devices of each class. */
+function deviceUsage({ spec }: DeepReadonly<ResourceClaim>): ResourceList {
+  let usage: ResourceList = { [RESOURCE_CLAIMS_COUNT]: '1' };
+  for (const { exactly, firstAvailable = [] } of spec?.devices?.requests ?? []) {
+    const alternatives = (exactly ? [exactly] : firstAvailable).map(
+      ({ deviceClassName, allocationMode, count = 0 }): ResourceList => ({
+        [`${deviceClassName}${DEVICES_SUFFIX}`]: String(
+          allocationMode === 'All' ? ALL_DEVICES : count,
+        ),
+      }),
+    );
+    usage = addLists(usage, alternatives.reduce(maxOf, {}));
+  }
+  return usage;
 }

@@ -16,7 +16,7 @@ export function addLists(a: ResourceList, b: ResourceList = {}): ResourceList {
 }
 
 /** Returns the larger quantity of each resource. */
-function maxOf(a: ResourceList, b: ResourceList): ResourceList {
+export function maxOf(a: ResourceList, b: ResourceList): ResourceList {
   const larger = Object.entries(b).filter(
     ([name, amount]) => compareQuantities(amount, a[name] ?? '0') > 0 || !Object.hasOwn(a, name),
   );

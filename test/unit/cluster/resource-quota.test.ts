@@ -4,6 +4,7 @@ import {
   CONFIG_MAPS,
   PERSISTENT_VOLUME_CLAIMS,
   PODS,
+  RESOURCE_CLAIMS,
   RESOURCE_QUOTAS,
   SERVICES,
 } from '../../../src/api/builtin.ts';
@@ -54,6 +55,38 @@ describe('ResourceQuotas', () => {
     for (const [name, count] of Object.entries(counts)) {
       assert.deepEqual(await used(name), { persistentvolumeclaims: count });
     }
+  });
+
+  it('limit ResourceClaims and the devices of their classes', async () => {
+    const [small, large] = ['small', 'large'].map(
+      (name) => `${name}.deviceclass.resource.k8s.io/devices`,
+    ) as [string, string];
+    const count = 'count/resourceclaims.resource.k8s.io';
+    await createQuota({ [count]: '2', [small]: '5', [large]: '40' });
+    assert.deepEqual(await used(), { [count]: '0', [small]: '0', [large]: '0' });
+    const claim = (name: string, requests: object[]) =>
+      bench.create(RESOURCE_CLAIMS, name, { spec: { devices: { requests } } });
+    await claim('a', [
+      { name: 'one', exactly: { deviceClassName: 'small' } },
+      { name: 'all', exactly: { deviceClassName: 'large', allocationMode: 'All' } },
+      {
+        name: 'either',
+        firstAvailable: [
+          { name: 'two', deviceClassName: 'small', count: 2 },
+          { name: 'three', deviceClassName: 'small', count: 3 },
+        ],
+      },
+    ]);
+    assert.deepEqual(await used(), { [count]: '1', [small]: '4', [large]: '32' });
+    await assert.rejects(
+      claim('b', [{ name: 'two', exactly: { deviceClassName: 'small', count: 2 } }]),
+      refused(
+        `exceeded quota: quota, requested: ${small}=2, used: ${small}=4, limited: ${small}=5`,
+      ),
+    );
+    await bench.client.delete(RESOURCE_CLAIMS, { namespace: NAMESPACE, name: 'a' });
+    await bench.pass(1000);
+    assert.deepEqual(await used(), { [count]: '0', [small]: '0', [large]: '0' });
   });
 
   it('limit requests and limits, and count the next Pod at once', async () => {
