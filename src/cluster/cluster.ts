@@ -19,6 +19,7 @@ import { fakeScheduler } from './fake-scheduler.ts';
 import { garbageCollection } from './garbage-collector.ts';
 import { volumeClaimProtection } from './storage-protection.ts';
 import { taintEviction } from './taints.ts';
+import { nodeLifecycle } from './node-lifecycle.ts';
 import { namespaceDeletion } from './namespace-deletion.ts';
 import { daemonSets } from './daemon-set.ts';
 import { deployments } from './deployment.ts';
@@ -86,6 +87,7 @@ const CONTROLLERS: ReadonlyMap<string, (deps: ClusterDeps) => Runnable> = new Ma
   ['serviceaccount', serviceAccounts],
   ['persistentvolumeclaim-protection', volumeClaimProtection],
   ['scheduler', fakeScheduler],
+  ['node-lifecycle', nodeLifecycle],
   ['taint-eviction', taintEviction],
 ]);
 

@@ -8,9 +8,6 @@ import { Controller } from '../manager/controller.ts';
 import { done } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
-/** Taint that admission adds to a new node and that the node lifecycle controller removes. */
-const NOT_READY = 'node.kubernetes.io/not-ready';
-
 /** The internal address of the node, and the host address of its Pods. */
 export const NODE_ADDRESS = '192.168.0.1';
 
@@ -22,20 +19,12 @@ export function fakeNode(deps: ClusterDeps, nodeName: string): Controller {
     name: 'fake-node',
     kind: NODES.kind,
     sync: async (_, { client, signal }) => {
-      const node = nodes.lister.get(key);
-      const taints = node?.spec?.taints ?? [];
-      if (!node) {
-        try {
-          const draft = buildNode(nodeName, timestamp(deps.clock.now()));
-          await client.create(NODES, draft, { fieldManager: 'kubelet', signal });
-        } catch (error) {
-          if (!isApiError(error, 'alreadyExists')) throw error;
-        }
-      } else if (taints.some((taint) => taint.key === NOT_READY)) {
-        const { uid, resourceVersion } = node.metadata;
-        const left = taints.filter((taint) => taint.key !== NOT_READY);
-        const body = { metadata: { uid, resourceVersion }, spec: { taints: left } };
-        await client.patch(NODES, node.metadata, { type: 'merge', body }, { signal });
+      if (nodes.lister.get(key)) return done();
+      try {
+        const draft = buildNode(nodeName, timestamp(deps.clock.now()));
+        await client.create(NODES, draft, { fieldManager: 'kubelet', signal });
+      } catch (error) {
+        if (!isApiError(error, 'alreadyExists')) throw error;
       }
       return done();
     },

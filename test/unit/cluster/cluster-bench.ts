@@ -97,8 +97,8 @@ export class ClusterBench {
   /** Adds a node without a kubelet. */
   async createNode(name: string, rest: object = {}): Promise<void> {
     const allocatable = { cpu: '4', memory: '8Gi', pods: '10' };
-    await this.create(NODES, name, { status: { allocatable }, ...rest });
-    await this.merge(NODES, name, { spec: { taints: null, ...specOf(rest) } });
+    const conditions = [{ type: 'Ready', status: 'True' }];
+    await this.create(NODES, name, { status: { allocatable, conditions }, ...rest });
   }
 
   async log(pod: string, query: string = ''): Promise<string> {
@@ -118,10 +118,6 @@ export class ClusterBench {
       .toSorted((a, b) => Number(a.metadata.resourceVersion) - Number(b.metadata.resourceVersion))
       .map(({ reason, message }) => `${reason} ${message}`);
   }
-}
-
-function specOf(rest: object): object {
-  return 'spec' in rest ? (rest.spec as object) : {};
 }
 
 export function templateOf(labels: Readonly<Record<string, string>>, spec: object = {}) {

@@ -206,6 +206,48 @@ describe('Taint eviction', () => {
     assert.deepEqual(await names(), ['always']);
   });
 
+  it('taints nodes by their conditions, and records their registration', async () => {
+    const taints = async (name: string) =>
+      (await bench.get(NODES, name)).spec?.taints?.map(({ key, effect }) => `${key} ${effect}`);
+    const report = (status: string) =>
+      bench.merge(
+        NODES,
+        'node-2',
+        { status: { conditions: [{ type: 'Ready', status }] } },
+        'status',
+      );
+    await bench.createNode('node-2');
+    await bench.create(NODES, 'silent');
+    await bench.pass(1000);
+    assert.equal(await taints('node-2'), undefined);
+    assert.deepEqual(await bench.events('node-2'), [
+      'RegisteredNode Node node-2 event: Registered Node node-2 in Controller',
+    ]);
+    await bench.merge(NODES, 'node-2', { spec: { unschedulable: true } });
+    await report('False');
+    await bench.pass(1000);
+    const unschedulable = 'node.kubernetes.io/unschedulable NoSchedule';
+    assert.deepEqual((await taints('node-2'))?.toSorted(), [
+      'node.kubernetes.io/not-ready NoExecute',
+      'node.kubernetes.io/not-ready NoSchedule',
+      unschedulable,
+    ]);
+    await report('True');
+    await bench.pass(60_000);
+    assert.deepEqual(await taints('node-2'), [unschedulable]);
+    assert.deepEqual(await taints('silent'), [
+      'node.kubernetes.io/unreachable NoSchedule',
+      'node.kubernetes.io/unreachable NoExecute',
+    ]);
+    const { conditions = [] } = (await bench.get(NODES, 'silent')).status ?? {};
+    assert.deepEqual(conditions.map(({ type, status }) => `${type} ${status}`).toSorted(), [
+      'DiskPressure Unknown',
+      'MemoryPressure Unknown',
+      'PIDPressure Unknown',
+      'Ready Unknown',
+    ]);
+  });
+
   it('keeps a Pod if the taint is removed while it is tolerated', async () => {
     await bench.createPod('minute', tolerating(60));
     await bench.pass(1000);
