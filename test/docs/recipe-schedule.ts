@@ -14,7 +14,7 @@ const SNAPSHOTS = s.customResource({
   spec: s.object({
     schedule: s.string({ maxLength: 128 }),
     timeZone: s.string(),
-    keep: s.integer(),
+    keep: s.integer({ minimum: 1 }),
   }),
   status: s.status({ lastRun: s.optional(s.dateTime()) }),
 });
