@@ -51,10 +51,11 @@ type Read<P extends readonly Parameter[]> = {
   [K in keyof P]: P[K] extends Parameter<infer V> ? V : never;
 };
 
-type Values = readonly Value[];
-
 /** The body of a function with these parameters. */
 type Run<P extends readonly Parameter[]> = (...args: [...Read<P>, meter: CostMeter]) => Result;
+
+/** The body of any function. Its arguments are those that the parameters have read, and the meter. */
+type Body = (...args: readonly (Value | undefined | CostMeter)[]) => Result;
 
 interface OverloadOptions {
   readonly cost?: Overload['cost'];
@@ -69,14 +70,7 @@ export function global<const P extends readonly Parameter[]>(
   run: Run<P>,
   options?: OverloadOptions,
 ): Overload {
-  return overload(
-    name,
-    false,
-    params,
-    result,
-    (args, meter) => run(...(args as unknown as Read<P>), meter),
-    options,
-  );
+  return overload(name, false, params, result, run as unknown as Body, options);
 }
 
 /** Defines an overload of the method `target.name(…)`. The target is the first parameter. */
@@ -87,7 +81,7 @@ export function member<const P extends readonly Parameter[]>(
   run: Run<P>,
   options?: OverloadOptions,
 ): Overload {
-  return { ...global(name, params, result, run, options), member: true };
+  return overload(name, true, params, result, run as unknown as Body, options);
 }
 
 /** Defines the method `target.name(…)` with and without its last argument. */
@@ -99,34 +93,22 @@ export function memberWithOptional<const P extends readonly Parameter[], V exten
   run: (...args: [...Read<P>, last: NoInfer<V> | undefined, meter: CostMeter]) => Result,
   options?: OverloadOptions,
 ): Overload[] {
-  const full: readonly Parameter[] = [...params, last];
+  const body = run as unknown as Body;
   return [
-    overload(
-      name,
-      true,
-      params,
-      result,
-      (args, meter) => run(...(args as unknown as Read<P>), undefined, meter),
-      options,
-    ),
-    overload(
-      name,
-      true,
-      full,
-      result,
-      (args, meter) => run(...(args as unknown as [...Read<P>, V]), meter),
-      options,
-    ),
+    overload(name, true, params, result, body, options, [undefined]),
+    overload(name, true, [...params, last], result, body, options),
   ];
 }
 
+/** @param omitted arguments after those of the call */
 function overload(
   name: string,
   isMember: boolean,
   params: readonly Parameter[],
   result: CelType,
-  run: (args: Values, meter: CostMeter) => Result,
+  run: Body,
   { cost = () => 1, size }: OverloadOptions = {},
+  omitted: readonly undefined[] = [],
 ): Overload {
   return {
     name,
@@ -137,14 +119,17 @@ function overload(
     size,
     call: (args, sizes, meter) => {
       if (args.length !== params.length) return undefined;
-      const read: Value[] = [];
+      const read: (Value | undefined)[] = [];
       for (let index = 0; index < params.length; index++) {
         const value = params[index]?.read(args[index] ?? null);
         if (value === undefined) return undefined;
         read.push(value);
       }
       meter.spend(cost(sizes));
-      return run(read, meter);
+      if (omitted.length > 0) return run(...read, ...omitted, meter);
+      // Without a spread, which takes longer than most functions.
+      if (read.length === 1) return run(read[0], meter);
+      return read.length === 2 ? run(read[0], read[1], meter) : run(...read, meter);
     },
   };
 }
