@@ -5,7 +5,7 @@ import { decodeBody } from '../object-decoder.ts';
 import { generatedName } from '../object-names.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import { StatusError, badRequest, forbidden, notFound } from '../status-error.ts';
-import type { AppliedFields } from './write.ts';
+import type { AppliedFields } from './successor.ts';
 import { typesFirst } from './validation.ts';
 import { admittedDraft, storeNew } from './write.ts';
 

@@ -1,7 +1,12 @@
 import { equalJson } from '../../api/equal.ts';
 import { objectIn, objectsIn, textIn } from '../builtin/fields.ts';
+import { copyJson } from '../copy-json.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import { applyDefaults } from '../schema/defaulting.ts';
 import type { JsonObject } from '../schema/json-value.ts';
+
+/** Marks a write whose managedFields were computed by an apply. */
+export type AppliedFields = 'applied';
 
 /** Copies the top two levels of a stored object; deeper levels must not be changed. */
 export function mutable(object: StoredObject): ApiObject {
@@ -52,6 +57,49 @@ export function isolated(
     return object;
   }
   return draft;
+}
+
+/** Drops the status of a new object if only `/status` writes it. */
+export function withoutStatus(
+  draft: ApiObject,
+  { subresources, keepsStatus }: ResourceDefinition,
+): ApiObject {
+  if (!subresources.status || keepsStatus || draft['status'] === undefined) return draft;
+  const { status: _status, ...rest } = draft;
+  return rest;
+}
+
+/**
+ * Returns the object with its defaults. Hooks may change it: the result of schema functions shares
+ * parts with the schema and the previous object, so it is copied.
+ */
+export function withDefaults(
+  object: ApiObject,
+  { schema, hooks, custom }: ResourceDefinition,
+  applied?: AppliedFields,
+): ApiObject {
+  // As upstream, only the decoders of requests and stored objects remove the nulls of custom resources.
+  const defaulted = schema
+    ? applyDefaults(object, schema, custom && applied !== undefined)
+    : object;
+  if (!hooks) return defaulted === object ? object : { ...defaulted, metadata: object.metadata };
+  const own = copyJson(defaulted);
+  hooks.applyDefaults?.(own);
+  return own;
+}
+
+/** Returns the fields of `draft` that the endpoint writes, with defaults. A custom resource gets them before. */
+export function isolatedWithDefaults(
+  draft: ApiObject,
+  previous: StoredObject,
+  definition: ResourceDefinition,
+  subresource: string | undefined,
+  applied: AppliedFields | undefined,
+): ApiObject {
+  if (!definition.custom) {
+    return withDefaults(isolated(draft, previous, definition, subresource), definition);
+  }
+  return isolated(withDefaults(draft, definition, applied), previous, definition, subresource);
 }
 
 /** Returns the containers of a Pod with the resources of the same containers in another spec. */

@@ -11,24 +11,26 @@ import {
   validateMetadata,
   validateMetadataUpdate,
 } from '../object-metadata.ts';
-import { copyJson } from '../copy-json.ts';
 import type {
   ApiObject,
   ResourceDefinition,
   StoredAs,
   StoredObject,
 } from '../resource-definition.ts';
-import { applyDefaults } from '../schema/defaulting.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { StatusError, alreadyExists, conflict, invalid } from '../status-error.ts';
 import { attributesOf, requireAdmitted } from './admit.ts';
+import type { AppliedFields } from './successor.ts';
 import {
   differsInSubstance,
   isUnchanged,
   isolated,
+  isolatedWithDefaults,
   mutable,
   settledMetadata,
   shareUnchanged,
+  withDefaults,
+  withoutStatus,
 } from './successor.ts';
 import { requireValid, validateObject, withSchemaErrors } from './validation.ts';
 
@@ -121,9 +123,6 @@ export function insertNew({ call, object }: PreparedObject): StoredObject {
   backend.observer.written(definition, stored);
   return stored;
 }
-
-/** Marks a write whose managedFields were computed by an apply. */
-export type AppliedFields = 'applied';
 
 /**
  * Stores the fields of `draft` that the main resource or `subresource` can change. Writes nothing if
@@ -325,16 +324,6 @@ export function admittedDraft(
   );
 }
 
-/** Drops the status of a new object if only `/status` writes it. */
-function withoutStatus(
-  draft: ApiObject,
-  { subresources, keepsStatus }: ResourceDefinition,
-): ApiObject {
-  if (!subresources.status || keepsStatus || draft['status'] === undefined) return draft;
-  const { status: _status, ...rest } = draft;
-  return rest;
-}
-
 /** Removes the object from the store; returns its last state. */
 export function removeObject(
   { store, observer }: Pick<Backend, 'store' | 'observer'>,
@@ -384,37 +373,4 @@ function requireCurrent(
   if (resourceVersion && resourceVersion !== '0' && resourceVersion !== metadata.resourceVersion) {
     throw conflict(definition, metadata.name);
   }
-}
-
-/**
- * Returns the object with its defaults. Hooks may change it: the result of schema functions shares
- * parts with the schema and the previous object, so it is copied.
- */
-function withDefaults(
-  object: ApiObject,
-  { schema, hooks, custom }: ResourceDefinition,
-  applied?: AppliedFields,
-): ApiObject {
-  // As upstream, only the decoders of requests and stored objects remove the nulls of custom resources.
-  const defaulted = schema
-    ? applyDefaults(object, schema, custom && applied !== undefined)
-    : object;
-  if (!hooks) return defaulted === object ? object : { ...defaulted, metadata: object.metadata };
-  const own = copyJson(defaulted);
-  hooks.applyDefaults?.(own);
-  return own;
-}
-
-/** Returns the fields of `draft` that the endpoint writes, with defaults. A custom resource gets them before. */
-function isolatedWithDefaults(
-  draft: ApiObject,
-  previous: StoredObject,
-  definition: ResourceDefinition,
-  subresource: string | undefined,
-  applied: AppliedFields | undefined,
-): ApiObject {
-  if (!definition.custom) {
-    return withDefaults(isolated(draft, previous, definition, subresource), definition);
-  }
-  return isolated(withDefaults(draft, definition, applied), previous, definition, subresource);
 }
