@@ -13,6 +13,7 @@ import type {
 import type { JsonSchema } from './schema/json-schema.ts';
 import { withPrunedDefaults } from './schema/pruning.ts';
 import { customColumns } from './table/custom-columns.ts';
+import { textOf } from './table/column.ts';
 
 export type Crd = DeepReadonly<CustomResourceDefinition>;
 type CrdVersion = Crd['spec']['versions'][number];
@@ -51,7 +52,7 @@ function definitionOf(
     selectableFields: Object.fromEntries(
       (version.selectableFields ?? []).map(({ jsonPath }) => {
         const path = fieldPath(jsonPath);
-        return [path.join('.'), (object: StoredObject) => textOf(valueAt(object, path))];
+        return [path.join('.'), (object: StoredObject) => textOf(valueAt(object, path), '')];
       }),
     ),
     tracksGeneration: true,
@@ -100,16 +101,4 @@ function subresourcesOf({ subresources }: CrdVersion): Subresources {
     ...(subresources?.status && { status: true }),
     ...(subresources?.scale && { scale: subresources.scale }),
   };
-}
-
-function textOf(value: unknown): string {
-  switch (typeof value) {
-    case 'string':
-      return value;
-    case 'number':
-    case 'boolean':
-      return String(value);
-    default:
-      return '';
-  }
 }
