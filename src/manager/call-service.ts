@@ -3,7 +3,7 @@ import { rejectOnAbort } from '../util/abort.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import { TimeoutError, withinTimeout } from '../util/within-timeout.ts';
-import { SyncError } from '../workqueue/outcome.ts';
+import { SyncError, TerminalError } from '../workqueue/outcome.ts';
 
 /** The part of a context that `callService` uses. */
 export interface ServiceContext {
@@ -86,9 +86,10 @@ interface ServiceErrorOptions extends ErrorOptions {
  * @param url an HTTP or HTTPS URL without credentials
  * @returns the response, whose body has arrived
  * @throws {ServiceError} `ServiceUnreachable` without a response in time; `ServiceRejected` after a status from 400 to
- * 499 but 408, 425 and 429; `ServiceFailed` after any other that is not accepted, or a body of more than 1 MiB;
- * `InvalidServiceRequest` if the URL or a header is malformed. A sync that throws it is retried with backoff, and not
- * before the Retry-After of the response, at most five minutes.
+ * 499 but 408, 425 and 429; `ServiceFailed` after any other that is not accepted, or a body of more than 1 MiB. A sync
+ * that throws it is retried with a backoff of at least 1 s doubling to 5 min, and not before the Retry-After of the
+ * response, at most five minutes.
+ * @throws {TerminalError} `InvalidServiceRequest` if the URL or a header is malformed
  * @throws the reason of `context.signal` if it aborts
  */
 export async function callService(
@@ -135,13 +136,14 @@ export async function callService(
   }
 }
 
-/** @throws {ServiceError} without the value that is malformed */
+/** @throws {TerminalError} without the value that is malformed */
 function requestOf(
   method: string,
   given: string | URL,
   { headers, body }: ServiceCallOptions,
 ): { readonly origin: string; readonly request: Request } {
-  const invalid = (message: string) => new ServiceError('InvalidServiceRequest', message);
+  const invalid = (message: string) =>
+    new TerminalError(message, { reason: 'InvalidServiceRequest' });
   const url = URL.parse(String(given));
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) {
     throw invalid('the URL of the service must be an HTTP or HTTPS URL without credentials');

@@ -37,8 +37,9 @@ export interface SyncContext extends ServiceContext {
  * Reconciles one key: changes the actual state to the desired state. It is level-triggered: it reads
  * both from caches, and does not depend on the events. Syncs of one key never overlap.
  *
- * Returns `done()`, `requeueAfter(ms)` or `requeueAt(ms)`. Throws to be retried with backoff: 5 ms doubling to 5 min, and
- * from 5 s on if the server rejected an object as invalid. Throws `TerminalError` if a retry cannot help.
+ * Returns `done()`, `requeueAfter(ms)` or `requeueAt(ms)`. Throws to be retried with backoff: 5 ms doubling to 5 min, from
+ * 1 s on after a `ServiceError`, and from 5 s on if the server rejected an object as invalid. Throws `TerminalError` if a
+ * retry cannot help.
  */
 export type SyncHandler = (key: ObjectKey, context: SyncContext) => Promise<Outcome>;
 

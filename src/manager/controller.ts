@@ -8,13 +8,14 @@ import type { SharedInformer } from '../cache/shared-informer.ts';
 import { noReconcileMetrics } from '../metrics/no-metrics.ts';
 import { settledBeforeAbort } from '../util/abort.ts';
 import { Backoff } from '../util/backoff.ts';
+import type { BackoffPolicy } from '../util/backoff.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
 import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { done, postpone } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
-import { exponentialLimiter } from '../workqueue/rate-limiter.ts';
+import { exponentialLimiter, SLOW_KEY_BACKOFF } from '../workqueue/rate-limiter.ts';
 import type { RateLimiter } from '../workqueue/rate-limiter.ts';
 import { LOW_PRIORITY, WorkQueue } from '../workqueue/work-queue.ts';
 import { WorkerPool } from '../workqueue/worker-pool.ts';
@@ -30,6 +31,7 @@ import type {
   SyncHandler,
   WatchesOptions,
 } from './controller-options.ts';
+import { ServiceError } from './call-service.ts';
 import { DEFAULT_CONCURRENCY } from './controller-options.ts';
 import { allKeys, enqueue, mapToOwner } from './enqueue.ts';
 import type { KeySink, MapFunction } from './enqueue.ts';
@@ -66,6 +68,9 @@ const SOURCE_OPTIONS: OptionNames<SourceOptions> = { restarts: true };
 
 /** Backoff of a source that is restarted. */
 const SOURCE_BACKOFF = { initialMs: 800, maxMs: 30_000, jitter: 1 };
+
+/** Minimum backoff of a key after a failed call of an external service: 1 s doubling to 5 min. */
+const SERVICE_BACKOFF = { initialMs: 1000, maxMs: 300_000 };
 
 /** Number of consecutive conflicts of a key that are not reported as errors. */
 const QUIET_CONFLICTS = 5;
@@ -169,7 +174,7 @@ export class Controller implements Runnable {
         drainTimeoutMs,
         syncTimeoutMs,
         maxRetries,
-        isSlow: isCausedByInvalid,
+        backoffOf,
         onSyncEnd: (report, runLog) => {
           this.#syncLog.finish(report, runLog);
           this.#tracer?.finish(report);
@@ -434,4 +439,10 @@ export class Controller implements Runnable {
 
 function lowerFirst(kind: string): string {
   return kind.charAt(0).toLowerCase() + kind.slice(1);
+}
+
+/** Returns the minimum backoff after errors that a fast retry rarely resolves. */
+function backoffOf(error: unknown): BackoffPolicy | undefined {
+  if (isCausedByInvalid(error)) return SLOW_KEY_BACKOFF;
+  return error instanceof ServiceError ? SERVICE_BACKOFF : undefined;
 }

@@ -7,6 +7,7 @@ import type { Readiness } from '../api/readiness.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
+import { LruMap } from '../util/lru-map.ts';
 import { messageOf } from '../util/values.ts';
 import { TimeoutError, withinTimeout } from '../util/within-timeout.ts';
 import { done, SyncError, TerminalError } from '../workqueue/outcome.ts';
@@ -52,11 +53,11 @@ export interface ObjectControllerOptions<T extends ObjectWithReadiness>
   /**
    * Reconciles an object that is not being deleted. Must be idempotent. Returns its readiness, which is reported as by
    * `StatusWriter.report`; or only an outcome, to report nothing. If it throws, the object is not ready: stalled after a
-   * `TerminalError`, and otherwise retried with backoff. The reason is that of a `SyncError`, `Timeout` after
+   * `TerminalError`, and otherwise retried with backoff. The reason is that of the `SyncError` or `TerminalError`, `Timeout` after
    * `syncTimeoutMs`, or `SyncFailed`.
    *
    * An update of nothing but `observedGeneration` and the conditions of the readiness does not start a sync: it is the
-   * report of the last one, and would precede its backoff.
+   * report of the last one, and would precede its backoff. The same applies to the fields of `context.status` after an error.
    */
   readonly reconcile: (
     object: DeepReadonly<T>,
@@ -95,6 +96,9 @@ const OPTIONS: OptionNames<ObjectControllerOptions<ObjectWithReadiness>> = {
   rateLimiter: true,
 };
 
+/** Number of objects whose status of a failed sync is remembered; the status of others starts a sync. */
+const MAX_FAILED = 10_000;
+
 /** Maximum time of the report of a sync that took too long, in milliseconds. */
 const LATE_REPORT_MS = 10_000;
 
@@ -130,6 +134,9 @@ export function objectController<T extends ObjectWithReadiness>(
   const finalizer =
     finalizerName === undefined ? undefined : new Finalizer(resource, finalizerName, fieldManager);
 
+  /** Fields of the status that the last sync wrote with an error, by uid. */
+  const failed = new LruMap<string, object | undefined>(MAX_FAILED);
+
   const write = async (context: ReconcileContext<T>, report: StatusReport<T>): Promise<void> => {
     const { signal } = context;
     // The signal of a sync that took too long would end its report, too.
@@ -146,6 +153,7 @@ export function objectController<T extends ObjectWithReadiness>(
     context: ReconcileContext<T>,
     run: () => Promise<Reconciled<T> | R>,
   ): Promise<R | Outcome> => {
+    const { uid } = object.metadata;
     const store = async () => {
       if (Object.keys(context.status).length === 0) return;
       const status: object = { ...object.status, ...context.status };
@@ -157,6 +165,7 @@ export function objectController<T extends ObjectWithReadiness>(
     } catch (thrown) {
       const failure = failureOf(thrown, context.signal);
       if (!failure) {
+        failed.set(uid, context.status);
         // A program that stops may have lost its lease.
         if (!context.signal.aborted) await store();
         throw thrown;
@@ -164,11 +173,13 @@ export function objectController<T extends ObjectWithReadiness>(
       result = failure;
     }
     if (!isReport(result)) {
+      if (failed.get(uid)) failed.set(uid, undefined);
       if (result) await store();
       return result;
     }
     const { outcome = done(), status, conditions, event, error, ...readiness } = result;
     const fields = { ...context.status, ...status };
+    if (error || failed.get(uid)) failed.set(uid, error && fields);
     const complete: ReadinessReport<T> = {
       object,
       readiness,
@@ -202,7 +213,7 @@ export function objectController<T extends ObjectWithReadiness>(
       const object = lister.get(key);
       return object ? sync(object, context) : done();
     },
-  }).for(informer, { predicates: [IGNORES_REPORTS, ...predicates] });
+  }).for(informer, { predicates: [ignoresReports(failed), ...predicates] });
 }
 
 function isReport<T extends ObjectWithReadiness>(
@@ -221,18 +232,35 @@ function failureOf(thrown: unknown, signal: AbortSignal) {
   const message = messageOf(error);
   return {
     kind: error instanceof TerminalError ? ('stalled' as const) : ('reconciling' as const),
-    reason: error instanceof SyncError ? error.reason : isLate ? 'Timeout' : 'SyncFailed',
+    reason: hasReason(error) ? error.reason : isLate ? 'Timeout' : 'SyncFailed',
     message,
     error: error instanceof Error ? error : new Error(message),
   };
 }
 
-/** Rejects updates that change only what a report of the readiness changes. Accepts resyncs. */
-const IGNORES_REPORTS: Predicate<ObjectWithReadiness> = {
-  update: (old, object) =>
-    old.metadata.resourceVersion === object.metadata.resourceVersion ||
-    !equalJson(withoutReport(old), withoutReport(object)),
-};
+function hasReason(error: unknown): error is SyncError | TerminalError {
+  return error instanceof SyncError || error instanceof TerminalError;
+}
+
+/**
+ * Rejects updates that change only what a report of the readiness changes, or fields of the status that a sync wrote
+ * with an error. Accepts resyncs.
+ *
+ * @param failed these fields, by uid
+ */
+function ignoresReports(
+  failed: LruMap<string, object | undefined>,
+): Predicate<ObjectWithReadiness> {
+  return {
+    update: (old, object) => {
+      const { resourceVersion, uid } = object.metadata;
+      if (old.metadata.resourceVersion === resourceVersion) return true;
+      const fields = failed.get(uid);
+      const before = fields ? { ...old, status: { ...old.status, ...fields } } : old;
+      return !equalJson(withoutReport(before), withoutReport(object));
+    },
+  };
+}
 
 function withoutReport({ metadata, status = {}, ...others }: DeepReadonly<ObjectWithReadiness>) {
   const { resourceVersion, managedFields, ...kept } = metadata;

@@ -125,6 +125,18 @@ function delay(caller: string, ms: number): number {
  */
 export class TerminalError extends Error {
   override readonly name = 'TerminalError';
+  /** Reason of the condition Ready: see `objectController`. CamelCase and stable. */
+  readonly reason: string;
+
+  /** @param options a `cause`, and `reason`, which is `SyncFailed` by default */
+  constructor(message: string, { reason = 'SyncFailed', ...options }: TerminalErrorOptions = {}) {
+    super(message, options);
+    this.reason = reason;
+  }
+}
+
+interface TerminalErrorOptions extends ErrorOptions {
+  readonly reason?: string | undefined;
 }
 
 interface SyncErrorOptions extends ErrorOptions {

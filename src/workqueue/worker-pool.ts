@@ -2,6 +2,7 @@ import PQueue from 'p-queue';
 import { noReconcileMetrics } from '../metrics/no-metrics.ts';
 import type { ControllerMetrics, ReconcileMetrics } from '../metrics/reconcile-metrics.ts';
 import { backoffMs } from '../util/backoff.ts';
+import type { BackoffPolicy } from '../util/backoff.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
@@ -13,7 +14,6 @@ import { AbruptStop } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { requeueDelayMs, SyncError, TerminalError } from './outcome.ts';
 import type { Outcome } from './outcome.ts';
-import { SLOW_KEY_BACKOFF } from './rate-limiter.ts';
 import { SyncErrorLog } from './sync-error-log.ts';
 import { logSync, newSyncRun } from './sync-report.ts';
 import type { SyncRun, SyncResult, SyncReport } from './sync-report.ts';
@@ -25,7 +25,7 @@ const POOL_OPTIONS: OptionNames<WorkerPoolOptions> = {
   drainTimeoutMs: true,
   syncTimeoutMs: true,
   maxRetries: true,
-  isSlow: true,
+  backoffOf: true,
   onSyncEnd: true,
   metrics: true,
 };
@@ -91,10 +91,10 @@ export interface WorkerPoolOptions<K = unknown> {
    */
   readonly maxRetries?: number | undefined;
   /**
-   * Selects errors that a retry rarely resolves. Their keys use `SLOW_KEY_BACKOFF`.
-   * @default none
+   * Returns the minimum backoff of a key that failed with an error; undefined for that of the queue's rate limiter.
+   * @default that of the rate limiter
    */
-  readonly isSlow?: ((error: unknown) => boolean) | undefined;
+  readonly backoffOf?: ((error: unknown) => BackoffPolicy | undefined) | undefined;
   /**
    * Called after each sync, when its key has been forgotten or requeued.
    * @default `logSync`
@@ -133,7 +133,7 @@ export class WorkerPool<K> implements Runnable {
   readonly #drainTimeoutMs: number;
   readonly #syncTimeoutMs: number | undefined;
   readonly #maxRetries: number;
-  readonly #isSlow: (error: unknown) => boolean;
+  readonly #backoffOf: (error: unknown) => BackoffPolicy | undefined;
   readonly #onSyncEnd: (report: SyncReport<K>, log: Logger) => void;
   readonly #random: () => number;
   readonly #metrics: ControllerMetrics;
@@ -151,7 +151,7 @@ export class WorkerPool<K> implements Runnable {
       drainTimeoutMs = 30_000,
       syncTimeoutMs,
       maxRetries = Number.POSITIVE_INFINITY,
-      isSlow = () => false,
+      backoffOf = () => undefined,
       onSyncEnd = logSync,
       metrics = noReconcileMetrics,
     } = options;
@@ -177,7 +177,7 @@ export class WorkerPool<K> implements Runnable {
     this.#drainTimeoutMs = drainTimeoutMs;
     this.#syncTimeoutMs = syncTimeoutMs;
     this.#maxRetries = maxRetries;
-    this.#isSlow = isSlow;
+    this.#backoffOf = backoffOf;
     this.#onSyncEnd = onSyncEnd;
     this.#random = deps.random ?? Math.random;
     this.#metrics = metrics.controller(deps.name, concurrency);
@@ -332,7 +332,8 @@ export class WorkerPool<K> implements Runnable {
       return { error, reason: 'dropped' };
     }
     const cause = `retry after an error: ${brief(error)}`;
-    const slowMs = this.#isSlow(error) ? backoffMs(SLOW_KEY_BACKOFF, attempt - 1) : 0;
+    const policy = this.#backoffOf(error);
+    const slowMs = policy ? backoffMs(policy, attempt - 1) : 0;
     const atLeastMs = Math.max(slowMs, (error instanceof SyncError && error.retryAfterMs) || 0);
     const requeueAfterMs = this.#queue.addRateLimited(key, { priority, cause, atLeastMs });
     if (requeueAfterMs === undefined) {

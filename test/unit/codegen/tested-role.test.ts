@@ -72,7 +72,8 @@ test('accepts a role with exactly the permissions that the requests need', async
   const { client, role } = await start(
     context,
     '{ apiGroups: [apps], resources: [deployments], verbs: [create] }',
-    '{ apiGroups: [""], resources: [pods], verbs: [create, list, watch] }',
+    // get: the read after a lost response, because the informer may not show the Pod yet.
+    '{ apiGroups: [""], resources: [pods], verbs: [create, get, list, watch] }',
     '{ apiGroups: [apps], resources: [deployments/finalizers], verbs: [update] }',
   );
   const template = { metadata: { labels: { a: 'b' } }, spec: POD.spec };

@@ -7,6 +7,7 @@ import type { TestContext } from 'node:test';
 import { callService, ServiceError } from '../../../src/manager/call-service.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { FakeFetch } from '../../../src/util/fake-fetch.ts';
+import { TerminalError } from '../../../src/workqueue/outcome.ts';
 
 const SECRET = 'hunter2';
 const URL_WITH_SECRET = `https://service.test/${SECRET}?token=${SECRET}#${SECRET}`;
@@ -153,7 +154,13 @@ test('reports the error of the network, and no other text that may have a secret
     callService(fake, 'GET', URL_WITH_SECRET, { headers: { authorization: `a\n${SECRET}` } }),
     callService(fake, 'GET', URL_WITH_SECRET, { body: SECRET }),
   ];
-  for (const call of invalid) assert.equal((await failure(call)).reason, 'InvalidServiceRequest');
+  for (const call of invalid) {
+    await assert.rejects(call, (error: unknown) => {
+      assert.ok(error instanceof TerminalError);
+      assert.equal(error.reason, 'InvalidServiceRequest');
+      return !`${error.stack} ${String(error.cause)}`.includes(SECRET);
+    });
+  }
   assert.equal(service.requests.length, 3);
 });
 

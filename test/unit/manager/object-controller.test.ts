@@ -134,17 +134,21 @@ test('reports a TerminalError as stalled, and does not retry', async (context) =
 
 test('waits for its backoff after each report, and syncs at once after other changes', async (context) => {
   const times: number[] = [];
-  const { clock, client } = await start(context, {
+  const { clock, client, live } = await start(context, {
     rateLimiter: exponentialLimiter({ initialMs: 60_000, maxMs: 60_000 }),
-    reconcile: async () => {
+    reconcile: async (_, context) => {
       times.push(clock.now());
-      throw new Error(`request ${times.length} failed`);
+      context.status.replicas = times.length;
+      const message = `request ${times.length} failed`;
+      // The second is not reported.
+      throw times.length === 2 ? new ApiError({ kind: 'internal', message }) : new Error(message);
     },
   });
   await clock.advance(200_000);
   const waits = times.slice(1).map((time, index) => time - times[index]!);
   assert.deepEqual(waits, [60_000, 60_000, 60_000]);
-  const status = { readyReplicas: 1 };
+  assert.equal((await live()).status?.replicas, 4);
+  const status = { replicas: 9 };
   for (const [count, body] of [{ metadata: { labels: { a: 'b' } } }, { status }].entries()) {
     const subresource = 'status' in body ? { subresource: 'status' } : {};
     await client.patch(COUNTS, AT, { type: 'merge', body }, subresource);
@@ -232,6 +236,34 @@ test('does not accept a condition of the readiness beside it', async (context) =
   });
   await clock.advance(1000);
   assert.equal((await live()).status, undefined);
+});
+
+test('retries calls of services after 1 s, doubling, and reports a malformed URL as stalled', async (context) => {
+  const service = new FakeFetch();
+  const times: number[] = [];
+  service.respond = () => {
+    times.push(clock.now());
+    return 503;
+  };
+  let url = 'https://service.test';
+  const { clock, client, ready } = await start(
+    context,
+    {
+      reconcile: async (_, context) => {
+        await callService(context, 'GET', url);
+        return READY;
+      },
+    },
+    { fetch: service.fetch },
+  );
+  await clock.advance(10_000);
+  const waits = times.slice(1).map((time, index) => time - times[index]!);
+  assert.deepEqual(waits, [1000, 2000, 4000]);
+  url = 'service.test';
+  await client.patch(COUNTS, AT, { type: 'merge', body: { metadata: { labels: { a: 'b' } } } });
+  await clock.advance(600_000);
+  assert.match(await ready(), /^False InvalidServiceRequest: /);
+  assert.equal(times.length, 4);
 });
 
 test('retries a SyncError not before its minimum delay, and calls services with the fetch of the kit', async (context) => {

@@ -9,6 +9,7 @@ import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { formatCause } from '../../../src/workqueue/queue-item.ts';
 import { done, postpone, requeueAfter, TerminalError } from '../../../src/workqueue/outcome.ts';
 import type { Outcome } from '../../../src/workqueue/outcome.ts';
+import { SLOW_KEY_BACKOFF } from '../../../src/workqueue/rate-limiter.ts';
 import { LOW_PRIORITY, WorkQueue } from '../../../src/workqueue/work-queue.ts';
 import { WorkerPool } from '../../../src/workqueue/worker-pool.ts';
 import type { KeyHandler, WorkerPoolOptions } from '../../../src/workqueue/worker-pool.ts';
@@ -626,10 +627,10 @@ test('drops a key after its first failure if it permits no retry', async () => {
   await pool.stop();
 });
 
-test('retries errors that are selected as slow after 5 s, doubling', async () => {
+test('retries an error not before its minimum backoff', async () => {
   const delays: unknown[] = [];
   const pool = startPool(() => Promise.reject(new Error('quota exceeded')), {
-    isSlow: (error) => String(error).includes('quota'),
+    backoffOf: (error) => (String(error).includes('quota') ? SLOW_KEY_BACKOFF : undefined),
     onSyncEnd: ({ requeueAfterMs }) => delays.push(requeueAfterMs),
   });
   pool.queue.add('default/web');
