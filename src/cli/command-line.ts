@@ -148,7 +148,8 @@ function argumentsOf(
   { options }: Command,
 ): Arguments {
   const all = commands.flatMap((each) => flagForms(each.options));
-  return normaliseArguments(argv, [...all, ...KLOG_FLAGS, ...flagForms(options)]);
+  const own = flagForms(options);
+  return normaliseArguments(argv, [...all, ...KLOG_FLAGS, ...flagForms(options)], own);
 }
 
 /** Flags that affect one log format only. */

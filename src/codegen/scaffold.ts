@@ -15,8 +15,14 @@ export interface ProgramNames {
   readonly namespace: string;
 }
 
+/** The names of a kind, its API version, and the names of its program. */
+export interface ProjectNames extends KindNames, ProgramNames {
+  /** `v1alpha1` */
+  readonly version: string;
+}
+
 /** The names in the template. They are all different, so that each can be replaced separately. */
-const TEMPLATE_NAMES: KindNames & ProgramNames = {
+const TEMPLATE_NAMES: ProjectNames = {
   kind: 'StaticSite',
   camel: 'staticSite',
   kebab: 'static-site',
@@ -24,6 +30,7 @@ const TEMPLATE_NAMES: KindNames & ProgramNames = {
   singular: 'staticsite',
   plural: 'staticsites',
   group: 'example.com',
+  version: 'v1alpha1',
   program: 'static-site-controller',
   namespace: 'static-site-controller-system',
 };
@@ -228,7 +235,7 @@ export function programNames(program: string): ProgramNames {
  */
 export function scaffold(
   template: ProjectFiles,
-  names: KindNames & ProgramNames,
+  names: ProjectNames,
   dependency: string,
 ): ProjectFiles {
   requireFreeNames(template, names);
@@ -258,7 +265,7 @@ export interface Addition {
 export function addition(
   template: ProjectFiles,
   present: ProjectFiles,
-  names: KindNames & ProgramNames,
+  names: ProjectNames,
 ): Addition {
   requireFreeNames(template, names);
   const files = new Map(renamedFiles(template, KIND_PATHS, names));
@@ -318,7 +325,7 @@ export function manifestFiles(
 function kindFiles(
   template: ProjectFiles,
   files: ProjectFiles,
-  names: KindNames & ProgramNames,
+  names: ProjectNames,
 ): [path: string, text: string][] {
   const source = renamed(CRD_PATH, names);
   if (template.has(KIND_PATH)) {
@@ -336,7 +343,7 @@ function kindFiles(
 function renamedFiles(
   template: ProjectFiles,
   paths: readonly string[],
-  names: KindNames & ProgramNames,
+  names: KindNames & ProgramNames & Partial<ProjectNames>,
 ): [path: string, text: string][] {
   return paths.map((path) => {
     const text = template.get(path);
@@ -347,12 +354,13 @@ function renamedFiles(
   });
 }
 
-function renamed(text: string, names: KindNames & ProgramNames): string {
+/** Replaces the names of the template that are given. */
+function renamed(text: string, names: Partial<ProjectNames>): string {
   const replacements = new Map(
     Object.entries(TEMPLATE_NAMES).map(([form, name]) => [name, names[form as keyof typeof names]]),
   );
   return text.replaceAll(
-    /static-site-controller-system|static-site-controller|StaticSite|staticSite|static-site|STATIC_SITES|staticsites|staticsite|example\.com/g,
+    /static-site-controller-system|static-site-controller|StaticSite|staticSite|static-site|STATIC_SITES|staticsites|staticsite|example\.com|v1alpha1/g,
     (name) => replacements.get(name) ?? name,
   );
 }

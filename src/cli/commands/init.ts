@@ -63,7 +63,7 @@ export async function init(
 
 async function create(
   kind: string,
-  { group, plural, dir, name, schema, webhooks }: InitFlags,
+  { group, plural, 'api-version': version, dir, name, schema, webhooks }: InitFlags,
   print: (text: string) => void,
 ): Promise<number> {
   const { range, file } = await dependency();
@@ -77,7 +77,7 @@ async function create(
     asUsageError(() => {
       const names = kindNames(kind, group || DEFAULT_GROUP, plural || undefined);
       const program = programNames(name || `${names.kebab}-controller`);
-      return scaffold(template, { ...names, ...program }, range);
+      return scaffold(template, { ...names, ...program, version }, range);
     }),
   );
   const writing = writingTo(dir);
@@ -101,7 +101,7 @@ async function create(
 
 async function add(
   kind: string,
-  { group, plural, dir, name, webhooks, schema: given }: InitFlags,
+  { group, plural, 'api-version': version, dir, name, webhooks, schema: given }: InitFlags,
   print: (text: string) => void,
 ): Promise<number> {
   if (webhooks) {
@@ -129,7 +129,7 @@ async function add(
   const groupOfKind = group || (await groupIn(join(dir, 'deploy/crds')));
   const { created, changed } = asUsageError(() => {
     const names = kindNames(kind, groupOfKind, plural || undefined);
-    return addition(template, present, { ...names, ...program });
+    return addition(template, present, { ...names, ...program, version });
   });
   await requireAbsent(dir, [...created.keys()]);
   await writeFiles(dir, new Map([...created, ...changed]), new Set(changed.keys()), print);

@@ -26,9 +26,14 @@ export interface Arguments {
  * flag. A value follows after `=` or as the next argument. `-v4` is `-v=4`. `--` ends the flags. Flags and
  * positional arguments can be mixed.
  *
+ * @param own the forms of the command, of which errors suggest one
  * @throws {UsageError} on a missing value, an invalid boolean and invalid syntax
  */
-export function normaliseArguments(argv: readonly string[], forms: readonly FlagForm[]): Arguments {
+export function normaliseArguments(
+  argv: readonly string[],
+  forms: readonly FlagForm[],
+  own: readonly FlagForm[] = [],
+): Arguments {
   const known = new Map(
     forms.flatMap((form) => [form.name, ...(form.aliases ?? [])].map((name) => [name, form])),
   );
@@ -47,7 +52,7 @@ export function normaliseArguments(argv: readonly string[], forms: readonly Flag
         values.set(name, text ?? '');
         continue;
       }
-      const value = form.isBoolean ? booleanText(name, text) : (text ?? rest.next().value);
+      const value = form.isBoolean ? booleanText(name, text, own) : (text ?? rest.next().value);
       if (value === undefined) throw new UsageError(`flag needs a value: ${argument}`);
       const earlier = form.isList ? values.get(form.name) : undefined;
       values.set(form.name, earlier === undefined ? value : `${earlier},${value}`);
@@ -72,10 +77,14 @@ function split(
   return { name, text: equals === -1 ? undefined : body.slice(equals + 1) };
 }
 
-function booleanText(name: string, text: string = 'true'): string {
+function booleanText(name: string, text: string = 'true', own: readonly FlagForm[]): string {
   const value = parseGoBoolean(text);
   if (value === undefined) {
-    throw new UsageError(`invalid value ${goQuote(text)} for --${name}: must be true or false`);
+    const longer = own.find((form) => !form.isBoolean && form.name.endsWith(`-${name}`));
+    const hint = longer ? `; did you mean --${longer.name}?` : '';
+    throw new UsageError(
+      `invalid value ${goQuote(text)} for --${name}: must be true or false${hint}`,
+    );
   }
   return String(value);
 }

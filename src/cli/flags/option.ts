@@ -254,6 +254,14 @@ export const bindAddressOption = textOptionOf((text) => {
 export const vmoduleOption = textOptionOf<readonly VModulePattern[]>(parseVModule);
 
 /** IP address or host name. A malformed address is not accepted as a host name. */
+/** A version of an API, as Kubernetes orders them: `v1`, `v1beta2`. */
+export const apiVersionOption = textOptionOf((text) => {
+  if (!/^v\d{1,9}((alpha|beta)\d{1,9})?$/.test(text)) {
+    throw new SyntaxError('must be a version of a Kubernetes API, as in v1, v1beta1 or v1alpha1');
+  }
+  return text;
+});
+
 export const hostOption = textOptionOf((text) => {
   const isName = /^(?=.*[a-z])[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/i.test(text);
   if (isIP(text) === 0 && !isName) {

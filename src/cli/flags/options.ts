@@ -1,6 +1,7 @@
 import { KUBERNETES_VERSIONS } from '../../apiserver/version.ts';
 import type { FlagForm } from './arguments.ts';
 import {
+  apiVersionOption,
   booleanOption,
   choiceOption,
   choicesOption,
@@ -330,6 +331,10 @@ export const INIT_OPTIONS = {
       }),
       group: textOption({
         help: 'API group of the kind: a domain that you own. Default: example.com, with --add the group of the first CRD',
+      }),
+      'api-version': apiVersionOption({
+        help: 'API version of the kind, such as v1beta1',
+        default: 'v1alpha1',
       }),
       name: textOption({
         help: 'Name of the program, its image and its ServiceAccount. Default: KIND-controller',

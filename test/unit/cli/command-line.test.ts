@@ -68,6 +68,16 @@ test('names the help of the command in an error', async () => {
   assert.equal(await helps('init'), 'crd-controller init --help', 'also of its own errors');
 });
 
+test('init names the flag of the API version and its form', async () => {
+  const { stderr } = await run('init', 'Site', '--version=v1');
+  assert.match(stderr, /--version: must be true or false; did you mean --api-version\?/);
+  for (const wrong of ['1', 'V1', 'v1gamma1', 'v1beta', '']) {
+    const { code, stderr } = await run('init', 'Site', `--api-version=${wrong}`);
+    assert.equal(code, 2);
+    assert.match(stderr, /for --api-version: must be .*, as in v1, v1beta1 or v1alpha1/);
+  }
+});
+
 test('stops a command that cannot write its output, and fails', async () => {
   const failed = new AbortController();
   let warned = '';

@@ -95,6 +95,19 @@ test('writes nothing while nothing changes, also after a restart', async (contex
   assert.equal(server.revision, revision);
 });
 
+test('applies a change that was made while it was stopped', async (context) => {
+  const { client, sample, stopControllers, startControllers } = await start(context);
+  await sample.create({ replicas: 2 });
+  assert.equal(await sample.ready(10_000), 'ReplicasAvailable');
+  await stopControllers();
+  await sample.change({ replicas: 3 });
+  assert.equal(await sample.ready(60_000), 'ReplicasAvailable');
+  assert.equal((await client.get(DEPLOYMENTS, AT)).spec?.replicas, 2);
+  await startControllers();
+  assert.equal(await sample.ready(10_000), 'ReplicasAvailable');
+  assert.equal((await sample.get()).status?.availableReplicas, 3);
+});
+
 test('rejects invalid specs', async (context) => {
   const { sample } = await start(context);
   for (const spec of [{ replicas: -1 }, { replicas: 101 }, { image: '' }, { image: null }]) {

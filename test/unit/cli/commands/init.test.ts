@@ -35,6 +35,7 @@ function newProject(context: TestContext) {
       flags: {
         group?: string;
         plural?: string;
+        'api-version'?: string;
         dir?: string;
         name?: string;
         schema?: 'yaml' | 'ts';
@@ -47,6 +48,7 @@ function newProject(context: TestContext) {
         {
           group: '',
           plural: '',
+          'api-version': 'v1alpha1',
           name: '',
           schema: 'yaml',
           add: false,
@@ -109,6 +111,42 @@ test('uses the plural of --plural', async (context) => {
   assert.equal(await run(['Person'], { plural: 'people' }), 0);
   assert.match(read('deploy/crds/people.example.com.yaml'), /plural: people\n/);
   assert.match(read('src/controllers/person.ts'), /import \{ PEOPLE \} from/);
+});
+
+test('a project has no settings of tools that it does not install', async (context) => {
+  const { read, run } = newProject(context);
+  assert.equal(await run(['Gateway']), 0);
+  const { dependencies, devDependencies, ...settings } = JSON.parse(read('package.json'));
+  const fields = ['name', 'version', 'private', 'type', 'engines', 'allowScripts', 'scripts'];
+  const known = new Set([...fields, ...Object.keys({ ...dependencies, ...devDependencies })]);
+  assert.deepEqual(
+    Object.keys(settings).filter((key) => !known.has(key)),
+    [],
+  );
+});
+
+test('the README of a project does not take a registry from the API group', async (context) => {
+  const { read, run } = newProject(context);
+  assert.equal(await run(['Gateway'], { group: 'acme.org' }), 0);
+  assert.doesNotMatch(read('README.md'), /acme\.org/);
+});
+
+test('--api-version is the version of the kind, in the CRD, the types and the sample', async (context) => {
+  for (const [schema, kinds] of [
+    ['yaml', 'generated'],
+    ['ts', 'kinds'],
+  ] as const) {
+    const { files, read, run } = newProject(context);
+    assert.equal(await run(['Gateway'], { schema, 'api-version': 'v1beta2' }), 0);
+    for (const path of files()) assert.doesNotMatch(read(path), /v1alpha1/, path);
+    assert.equal(parse(read('samples/gateway.yaml')).apiVersion, 'example.com/v1beta2');
+    const [{ name }] = parse(read('deploy/crds/gateways.example.com.yaml')).spec.versions;
+    assert.equal(name, 'v1beta2');
+    assert.match(read(`src/${kinds}/gateway.ts`), /version: 'v1beta2'/);
+    assert.equal(await run(['Route'], { add: true, 'api-version': 'v1' }), 0);
+    assert.equal(parse(read('samples/route.yaml')).apiVersion, 'example.com/v1');
+    assert.match(read(`src/${kinds}/route.ts`), /version: 'v1'/);
+  }
 });
 
 test('--schema=ts defines the kinds in TypeScript, with CRDs that generate would write', async (context) => {
@@ -231,15 +269,18 @@ test('depends on the file if the package was installed from a file', async (cont
   });
 });
 
-test('a project depends on the given version or file, and is formatted with 100 columns', () => {
+test('a project depends on the given version or file', () => {
   const template = new Map(
     TEMPLATE_PATHS.map((path) => [path, readFileSync(join(EXAMPLE, path), 'utf8')]),
   );
-  const names = { ...kindNames('Gateway', 'acme.org'), ...programNames('gateways') };
+  const names = {
+    ...kindNames('Gateway', 'acme.org'),
+    ...programNames('gateways'),
+    version: 'v1',
+  };
   const project = scaffold(template, names, 'file:packed.tgz');
-  const { dependencies, prettier } = JSON.parse(project.get('package.json') ?? '');
+  const { dependencies } = JSON.parse(project.get('package.json') ?? '');
   assert.deepEqual(dependencies, { 'crd-controller': 'file:packed.tgz' });
-  assert.equal(prettier.printWidth, 100);
 });
 
 test('rejects invalid names, with the valid form', async (context) => {

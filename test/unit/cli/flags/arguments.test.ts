@@ -85,6 +85,15 @@ describe('a boolean flag', () => {
     });
   });
 
+  test('with a value suggests the flag of the command that ends with its name', () => {
+    const forms = [...FORMS, { name: 'version', isBoolean: true, isList: false }];
+    const own = [{ name: 'api-version', isBoolean: false, isList: false }];
+    assert.throws(() => normaliseArguments(['--version=v1'], forms, own), {
+      message:
+        'invalid value "v1" for --version: must be true or false; did you mean --api-version?',
+    });
+  });
+
   test('is recognised by its alias', () => assert.deepEqual(flags('-h'), ['--help=true']));
 });
 
