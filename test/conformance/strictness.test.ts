@@ -512,6 +512,25 @@ test('unknown fields of a Scale are reported, also if the scaled object does not
   assert.equal(patched.headers['warning'], String.raw`299 - "unknown field \"spec.color\""`);
 });
 
+test('a patch names the decoder of malformed base64 if it is converted from maps', async () => {
+  const secrets = `/api/v1/namespaces/${space}/secrets`;
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'decoded' } };
+  await api.made(api.post(secrets, secret));
+  const data = { a: '!' };
+  const merged = await api.patch(`${secrets}/decoded`, { data }, STRATEGIC);
+  assert.equal(merged.status, 422);
+  assert.match(
+    merged.body.message,
+    /: error decoding from json: illegal base64 data at input byte 0$/,
+  );
+  const applied = await api.apply(`${secrets}/decoded`, 'one', { ...secret, data });
+  assert.equal(applied.status, 500);
+  assert.match(
+    applied.body.message,
+    /: error decoding from json: illegal base64 data at input byte 0$/,
+  );
+});
+
 test('times of a Lease have six digits after the second', async () => {
   const leases = `/apis/coordination.k8s.io/v1/namespaces/${space}/leases`;
   const lease = (renewTime: string) => ({
@@ -550,6 +569,8 @@ test('a Role without rules has null rules', async () => {
     metadata: { name: 'a' },
   };
   assert.equal((await api.made(api.post(roles, role))).rules, null);
+  const empty = await api.made(api.put(`${roles}/a`, { ...role, rules: [] }));
+  assert.deepEqual([empty.rules, (await api.get(`${roles}/a`)).body.rules], [null, null]);
   const rules = [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }];
   assert.equal((await api.apply(`${roles}/a`, 'one', { ...role, rules })).status, 200);
 });

@@ -302,6 +302,30 @@ test('the status of a Job is consistent, and a finished Job stays finished', asy
   );
 });
 
+test('the template of a suspended Job changes where its Pods run, and nothing else', async () => {
+  const space = await api.namespace();
+  const list = `/apis/batch/v1/namespaces/${space}/jobs`;
+  const template = { spec: { ...pod('x').spec, restartPolicy: 'Never' } };
+  const spec = { suspend: true, template };
+  await api.made(
+    api.post(list, { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'a' }, spec }),
+  );
+  const change = (part: Json) => api.patch(`${list}/a`, { spec: { template: { spec: part } } });
+  const key = [{ key: 'a', operator: 'Exists' }];
+  await api.made(change({ nodeSelector: { a: 'b' }, tolerations: key }));
+  const reply = await change({ restartPolicy: 'OnFailure' });
+  assert.deepEqual(
+    [reply.status, reply.body.details.causes.map(({ field }: Json) => field)],
+    [422, ['spec.template.spec']],
+  );
+  await api.made(api.patch(`${list}/a`, { spec: { suspend: false } }));
+  const started = await change({ nodeSelector: { a: 'c' } });
+  assert.deepEqual(
+    [started.status, started.body.details.causes.map(({ field }: Json) => field)],
+    [422, ['spec.template']],
+  );
+});
+
 test('the template of a Job has the labels of its selector', async () => {
   const space = await api.namespace();
   const list = `/apis/batch/v1/namespaces/${space}/jobs`;

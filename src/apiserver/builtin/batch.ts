@@ -5,7 +5,7 @@ import { fieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { cronProblem } from './cron-schedule.ts';
 import type { KindTraits } from './definition.ts';
-import { isSet, numberIn, objectIn, setDefault, textIn } from './fields.ts';
+import { isSet, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { Findings } from './findings.ts';
 import { validateJobStatus } from './job-status.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
@@ -29,8 +29,9 @@ export const JOB: KindTraits = {
       if (!isSet(spec, 'selector')) findings.required('spec.selector');
       validateJobSpec(spec, 'spec', findings);
       const labels = objectIn(objectIn(objectIn(spec, 'template'), 'metadata'), 'labels');
-      const wanted = Object.entries(objectIn(objectIn(spec, 'selector'), 'matchLabels') ?? {});
-      if (!wanted.every(([key, value]) => labels?.[key] === value)) {
+      const selector = objectIn(spec, 'selector');
+      const wanted = Object.entries(objectIn(selector, 'matchLabels') ?? {});
+      if (!selector || !wanted.every(([key, value]) => labels?.[key] === value)) {
         const why = '`selector` does not match template `labels`';
         findings.invalid('spec.template.metadata.labels', labels ?? null, why);
       }
@@ -140,6 +141,30 @@ const IMMUTABLE = [
   'successPolicy',
 ];
 
+/** Whether the template of a suspended job may change where its Pods run and what they request: none has started. */
+function hasMutableTemplate(job: StoredObject): boolean {
+  const status = objectIn(job, 'status');
+  const isStopped = objectsIn(status, 'conditions').some(
+    (condition) => condition['type'] === 'Suspended' && condition['status'] === 'True',
+  );
+  return (
+    objectIn(job, 'spec')?.['suspend'] === true &&
+    (isStopped || !isSet(status, 'startTime')) &&
+    !numberIn(status, 'active')
+  );
+}
+
+/** The part of the Pods of a job that cannot change while it is suspended. */
+function fixedPart(job: JsonObject): JsonObject {
+  const spec = objectIn(objectIn(job, 'template'), 'spec') ?? {};
+  const { nodeSelector: _node, tolerations: _taints, schedulingGates: _gates, ...rest } = spec;
+  const { nodeAffinity: _affinity, ...affinity } = objectIn(spec, 'affinity') ?? {};
+  const [containers, initContainers] = ['containers', 'initContainers'].map((list) =>
+    objectsIn(spec, list).map(({ resources: _resources, ...container }) => container),
+  );
+  return { ...rest, affinity, containers, initContainers };
+}
+
 function validateJobUpdate(
   next: StoredObject,
   previous: StoredObject,
@@ -150,13 +175,15 @@ function validateJobUpdate(
   const after = objectIn(next, 'spec') ?? {};
   const before = objectIn(previous, 'spec') ?? {};
   const isIndexed = after['completionMode'] === 'Indexed';
-  // The template of a suspended job that never started may change where it is scheduled.
-  const isSuspended =
-    before['suspend'] === true && !isSet(objectIn(previous, 'status'), 'startTime');
+  const isMutable = hasMutableTemplate(previous);
   for (const field of [...(isIndexed ? [] : ['completions']), ...IMMUTABLE]) {
-    if (field === 'template' && isSuspended) continue;
+    if (field === 'template' && isMutable) continue;
     if (equalJson(after[field], before[field])) continue;
     findings.invalid(`spec.${field}`, after[field] ?? null, 'field is immutable');
+  }
+  if (isMutable && !equalJson(fixedPart(after), fixedPart(before))) {
+    const spec = objectIn(objectIn(after, 'template'), 'spec');
+    findings.invalid('spec.template.spec', spec, 'field is immutable');
   }
   if (isIndexed && after['completions'] !== before['completions']) {
     if (after['completions'] !== after['parallelism']) {

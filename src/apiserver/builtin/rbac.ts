@@ -35,14 +35,22 @@ export const CLUSTER_ROLE_BINDING: KindTraits = {
 };
 
 function roleHooks(plural: 'roles' | 'clusterroles'): ResourceHooks {
+  // As upstream, which always writes the list, and an empty one as null.
+  const settle = (role: ApiObject) => {
+    if (equalJson(role['rules'], [])) role['rules'] = null;
+  };
   return {
-    // As upstream, which always writes the list.
     applyDefaults: (role) => {
       role['rules'] ??= null;
     },
-    prepareForCreate: (role, context) => requireRoleRights(plural, context, role),
-    prepareForUpdate: (role, previous, context) =>
-      requireRoleRights(plural, context, role, previous),
+    prepareForCreate: (role, context) => {
+      settle(role);
+      requireRoleRights(plural, context, role);
+    },
+    prepareForUpdate: (role, previous, context) => {
+      settle(role);
+      requireRoleRights(plural, context, role, previous);
+    },
     validate: (role) => {
       const findings = new Findings();
       const rules = objectsIn(role, 'rules');

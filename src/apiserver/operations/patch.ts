@@ -30,7 +30,7 @@ import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-de
 import { goValue } from '../../util/go-format.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { NestingError, textAt } from '../schema/json-value.ts';
-import { conversionProblem } from '../schema/unmarshal-problem.ts';
+import { conversionProblem, convertedProblem } from '../schema/unmarshal-problem.ts';
 import { validateValues } from '../schema/validate.ts';
 import { isRecord } from '../../util/values.ts';
 import {
@@ -186,10 +186,9 @@ function storeApplied(
 /** Returns the 500 for an applied object with values that Go does not decode. */
 function notConverted(applied: JsonObject, why: string): Error {
   const at = describe(applied);
-  const reading = why.startsWith('illegal base64') ? 'error decoding from json: ' : '';
   return StatusError.failure({
     code: 500,
-    message: `failed to convert new object (${at}) to proper version: unable to convert unstructured object to ${at.slice(at.indexOf('; ') + 2)}: ${reading}${why}`,
+    message: `failed to convert new object (${at}) to proper version: unable to convert unstructured object to ${at.slice(at.indexOf('; ') + 2)}: ${convertedProblem(why)}`,
   });
 }
 

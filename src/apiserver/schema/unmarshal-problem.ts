@@ -101,10 +101,15 @@ export function timeProblem(text: string, fraction: readonly string[] = []): str
   return `parsing time ${goQuote(text)}${failed === undefined ? '' : ` as "${parts.join('')}"`}: ${why}`;
 }
 
+/** Returns the message of Go's converter for text, which names the decoder of base64. */
+export function convertedProblem(problem: string): string {
+  return problem.startsWith('illegal base64') ? `error decoding from json: ${problem}` : problem;
+}
+
 /** Returns the message of Go's converter from maps, which strategic merge patches use, for such a value. */
 export function conversionProblem(error: FieldError, schema: JsonSchema): string {
   const problem = textProblem(error);
-  if (problem !== undefined) return problem;
+  if (problem !== undefined) return convertedProblem(problem);
   const { type, value } = mismatchOf(error, schema);
   const from = KINDS.get(value) ?? value;
   if (type.startsWith('map[')) return `cannot restore map from ${from}`;
