@@ -7,6 +7,8 @@ const ACCEPTED: readonly (readonly [pattern: RegExp, reason: string])[] = [
     /\.(?:items|rows|rules) null$|"rules":null/m,
     'Go writes an empty list without omitempty as null',
   ],
+  [/^## \S+ roles .*managedFields/, 'owners of an empty list'],
+  [/\(\*v1\.Scale\)/, 'the Go type of the Scale of a custom resource'],
   [/[?&]timeoutSeconds=-1/, 'a watch that ends at once may have an event before'],
   [/\/scale[? ][^]*managedFields/, 'owners of replicas that a Scale does not change or sets to 0'],
   [
@@ -42,7 +44,7 @@ const ACCEPTED: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/number \d+\.\d+ into/, 'fractions are not shown'],
   [/field (?:Preconditions|DeleteOptions)/, 'the struct of a precondition'],
   [
-    /\\"(?:Type|Spec|Strategy|Containers)\\":|Invalid value: null: `selector`|Invalid value: (?:null|OBJECT)/,
+    /\\"(?:Type|Spec|Strategy|Containers|Name|Volumes)\\":|Invalid value: null: `selector`|Invalid value: (?:null|OBJECT)/,
     'values in messages are JSON, not Go',
   ],
   [/a valid label key must consist of/, 'malformed keys of label selectors have a shorter message'],

@@ -454,6 +454,15 @@ test('a value of the wrong type is reported before other errors, also if the wri
     await api.post(`/api/v1/namespaces/${space}/pods`, { ...pod('a'), status: { hostIP: 5 } }),
     decoding('Pod', `${field} PodStatus.status.hostIP of type string`),
   );
+  // YAML 1.1 reads `n` as false.
+  const spec = { ...pod('a').spec, nodeName: false };
+  assertRejected(
+    await api.post(`/api/v1/namespaces/${space}/pods`, { ...pod('a'), spec }),
+    decoding(
+      'Pod',
+      'json: cannot unmarshal bool into Go struct field PodSpec.spec.nodeName of type string',
+    ),
+  );
   const wrong = decoding('ConfigMap', `${field} ConfigMap.data of type string`);
   const existing = configMap('a', { a: 5 });
   assertRejected(await api.post(path, existing), wrong);
