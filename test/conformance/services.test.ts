@@ -123,9 +123,14 @@ test('an address of a Service is in the range, and a headless Service without se
   const { spec } = await api.made(send({ clusterIP: 'None' }));
   assert.deepEqual([spec.ipFamilyPolicy, spec.ipFamilies], ['RequireDualStack', ['IPv4', 'IPv6']]);
   assert.equal((await api.made(send({ clusterIP: '10.0.0.77' }))).spec.clusterIP, '10.0.0.77');
+  await api.made(send({ type: 'ExternalName', externalName: 'example.com.' }));
   const refused: readonly (readonly [Json, RegExp])[] = [
     [{ clusterIP: '1.2.3.4' }, /the provided IP \(1\.2\.3\.4\) is not in the valid range/],
     [{ type: 'ExternalName', externalName: '-' }, /spec\.externalName: .*RFC 1123 subdomain/],
+    [
+      { type: 'ExternalName', externalName: 'a.example.com', clusterIP: 'None' },
+      /spec\.clusterIPs: Forbidden: may not be set for ExternalName services$/,
+    ],
     [{ clusterIP: 'None', type: 'NodePort' }, /may not be set to 'None' for NodePort services$/],
     [{ clusterIP: 'x' }, /spec\.clusterIPs\[0\]: .*must be a valid IP address/],
     [{ ports: [{ port: 80, targetPort: 'x y' }] }, /spec\.ports\[0\]\.targetPort: .*alpha-numeric/],

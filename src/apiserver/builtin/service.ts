@@ -225,8 +225,20 @@ function validate(service: StoredObject): readonly FieldError[] {
   const ports = objectsIn(spec, 'ports');
   const isExternal = textIn(spec, 'type') === 'ExternalName';
   if (isExternal) {
-    findings.requireText(spec, 'externalName', 'spec');
-    findings.requireFormat(spec, 'externalName', 'dns1123Subdomain', 'spec');
+    const addresses = listIn(spec, 'clusterIPs').length > 0 || textIn(spec, 'clusterIP') !== '';
+    const present = {
+      clusterIPs: addresses,
+      ipFamilies: listIn(spec, 'ipFamilies').length > 0,
+      ipFamilyPolicy: isSet(spec, 'ipFamilyPolicy'),
+    };
+    for (const [field, isPresent] of Object.entries(present)) {
+      if (isPresent)
+        findings.forbidden(`spec.${field}`, 'may not be set for ExternalName services');
+    }
+    // A final dot marks a name as complete.
+    const externalName = textIn(spec, 'externalName').replace(/\.$/, '');
+    findings.requireText({ externalName }, 'externalName', 'spec');
+    findings.requireFormat({ externalName }, 'externalName', 'dns1123Subdomain', 'spec');
   } else if (ports.length === 0 && spec['clusterIP'] !== 'None') findings.required('spec.ports');
   if (takesNodePorts(spec) && spec['clusterIP'] === 'None') {
     const why = `may not be set to 'None' for ${textIn(spec, 'type')} services`;
