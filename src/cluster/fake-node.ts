@@ -8,6 +8,12 @@ import { Controller } from '../manager/controller.ts';
 import { done } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
+/**
+ * Taint that admission adds to a new node. It is removed here too, so that Pods are scheduled in a cluster without the
+ * controller `node-lifecycle`.
+ */
+const NOT_READY = 'node.kubernetes.io/not-ready';
+
 /** The internal address of the node, and the host address of its Pods. */
 export const NODE_ADDRESS = '192.168.0.1';
 
@@ -19,12 +25,23 @@ export function fakeNode(deps: ClusterDeps, nodeName: string): Controller {
     name: 'fake-node',
     kind: NODES.kind,
     sync: async (_, { client, signal }) => {
-      if (nodes.lister.get(key)) return done();
-      try {
-        const draft = buildNode(nodeName, timestamp(deps.clock.now()));
-        await client.create(NODES, draft, { fieldManager: 'kubelet', signal });
-      } catch (error) {
-        if (!isApiError(error, 'alreadyExists')) throw error;
+      const node = nodes.lister.get(key);
+      const taints = node?.spec?.taints ?? [];
+      const isReady = node?.status?.conditions?.some(
+        ({ type, status }) => type === 'Ready' && status === 'True',
+      );
+      if (!node) {
+        try {
+          const draft = buildNode(nodeName, timestamp(deps.clock.now()));
+          await client.create(NODES, draft, { fieldManager: 'kubelet', signal });
+        } catch (error) {
+          if (!isApiError(error, 'alreadyExists')) throw error;
+        }
+      } else if (isReady && taints.some((taint) => taint.key === NOT_READY)) {
+        const { uid, resourceVersion } = node.metadata;
+        const left = taints.filter((taint) => taint.key !== NOT_READY);
+        const body = { metadata: { uid, resourceVersion }, spec: { taints: left } };
+        await client.patch(NODES, node.metadata, { type: 'merge', body }, { signal });
       }
       return done();
     },

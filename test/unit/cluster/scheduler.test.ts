@@ -209,13 +209,8 @@ describe('Taint eviction', () => {
   it('taints nodes by their conditions, and records their registration', async () => {
     const taints = async (name: string) =>
       (await bench.get(NODES, name)).spec?.taints?.map(({ key, effect }) => `${key} ${effect}`);
-    const report = (status: string) =>
-      bench.merge(
-        NODES,
-        'node-2',
-        { status: { conditions: [{ type: 'Ready', status }] } },
-        'status',
-      );
+    const report = (status: string, name = 'node-2') =>
+      bench.merge(NODES, name, { status: { conditions: [{ type: 'Ready', status }] } }, 'status');
     await bench.createNode('node-2');
     await bench.create(NODES, 'silent');
     await bench.pass(1000);
@@ -232,8 +227,10 @@ describe('Taint eviction', () => {
       'node.kubernetes.io/not-ready NoSchedule',
       unschedulable,
     ]);
+    await report('False', 'node-1');
     await report('True');
     await bench.pass(60_000);
+    assert.equal((await taints('node-1'))?.length, 2, 'the simulated kubelet keeps them');
     assert.deepEqual(await taints('node-2'), [unschedulable]);
     assert.deepEqual(await taints('silent'), [
       'node.kubernetes.io/unreachable NoSchedule',

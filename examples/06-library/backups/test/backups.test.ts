@@ -21,7 +21,7 @@ async function start(context: TestContext) {
     await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition);
   }
   const stop = new AbortController();
-  const controllers = ['job', 'scheduler', 'kubelet', 'node-lifecycle', 'garbage-collector'];
+  const controllers = ['job', 'scheduler', 'kubelet', 'garbage-collector'];
   const running = [
     new Cluster({ client, clock, log: silentLogger }, { controllers }).run(stop.signal),
     runControllers(

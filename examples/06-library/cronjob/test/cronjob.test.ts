@@ -28,7 +28,7 @@ async function start(context: TestContext) {
   const client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
   await client.create(CUSTOM_RESOURCE_DEFINITIONS, CRON_JOBS.definition);
   const stop = new AbortController();
-  const controllers = ['job', 'scheduler', 'kubelet', 'node-lifecycle', 'garbage-collector'];
+  const controllers = ['job', 'scheduler', 'kubelet', 'garbage-collector'];
   const running = [
     new Cluster({ client, clock, log: silentLogger }, { controllers }).run(stop.signal),
     runControllers(
