@@ -18,6 +18,23 @@ const MACROS: ReadonlyMap<string, string> = new Map([
 const MONTHS = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ');
 const DAYS = 'sun mon tue wed thu fri sat'.split(' ');
 
+/** The fields in order, with the least and the greatest value, and the names of values. */
+const FIELDS: readonly FieldFormat[] = [
+  { name: 'minute', min: 0, max: 59 },
+  { name: 'hour', min: 0, max: 23 },
+  { name: 'day of month', min: 1, max: 31 },
+  { name: 'month', min: 1, max: 12, words: MONTHS },
+  { name: 'day of week', min: 0, max: 7, words: DAYS },
+];
+
+interface FieldFormat {
+  readonly name: string;
+  readonly min: number;
+  readonly max: number;
+  /** Words for the values from `min` on. */
+  readonly words?: readonly string[];
+}
+
 interface Field {
   readonly values: ReadonlySet<number>;
   /** Whether the field is `*`, which matters for days. */
@@ -45,16 +62,22 @@ export class CronSchedule {
    * @throws {RangeError} if the schedule or the time zone is malformed
    */
   constructor(schedule: string, timeZone?: string) {
-    const fields = (MACROS.get(schedule) ?? schedule).trim().split(/\s+/);
-    if (fields.length !== 5) {
-      throw new RangeError(`expected exactly 5 fields, found ${fields.length}: [${schedule}]`);
+    const text = (MACROS.get(schedule) ?? schedule).trim();
+    if (text.startsWith('@')) throw new RangeError(`unknown macro ${text}`);
+    const fields = text.split(/\s+/);
+    if (fields.length !== FIELDS.length) {
+      const names = FIELDS.map(({ name }) => name).join(', ');
+      const found = text === '' ? 0 : fields.length;
+      throw new RangeError(`expected exactly 5 fields (${names}), found ${found}: [${text}]`);
     }
-    const [minute = '', hour = '', day = '', month = '', weekday = ''] = fields;
-    this.#minute = fieldOf(minute, 0, 59);
-    this.#hour = fieldOf(hour, 0, 23);
-    this.#day = fieldOf(day, 1, 31);
-    this.#month = fieldOf(month, 1, 12, MONTHS);
-    this.#weekday = fieldOf(weekday, 0, 7, DAYS);
+    const [minute, hour, day, month, weekday] = FIELDS.map((format, at) =>
+      parsedField(fields[at] ?? '', format),
+    ) as [Field, Field, Field, Field, Field];
+    this.#minute = minute;
+    this.#hour = hour;
+    this.#day = day;
+    this.#month = month;
+    this.#weekday = weekday;
     if (timeZone) {
       this.#format = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' });
     }
@@ -145,25 +168,27 @@ function dayOf(localMs: number): number {
 }
 
 /** Parses `*`, `5`, `1-5`, `0-59/10`, `mon-fri` and lists of these. */
-function fieldOf(text: string, min: number, max: number, names: readonly string[] = []): Field {
+function parsedField(text: string, { name, min, max, words = [] }: FieldFormat): Field {
   const values = new Set<number>();
   const numberOf = (word: string) => {
-    const name = names.indexOf(word.toLowerCase());
-    const value = name >= 0 ? name + min : Number(word);
-    if (word === '' || !Number.isInteger(value) || value < min || value > max) {
-      throw new RangeError(`value ${word} is not between ${min} and ${max}: ${text}`);
-    }
-    return value;
+    if (word === '') throw new RangeError(`${name} ${text} is malformed`);
+    const at = words.indexOf(word.toLowerCase());
+    const value = at >= 0 ? at + min : /^\d+$/.test(word) ? Number(word) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    const orWords = words.length > 0 ? ` and not one of ${words.join(', ')}` : '';
+    throw new RangeError(`${name} ${word} is not between ${min} and ${max}${orWords}`);
   };
   for (const part of text.split(',')) {
     const [range = '', step = '1', ...rest] = part.split('/');
     const isAny = range === '*' || range === '?';
     const [low = '', high, ...others] = range.split('-');
+    if (rest.length + others.length > 0) throw new RangeError(`${name} ${text} is malformed`);
     const first = isAny ? min : numberOf(low);
     const single = high === undefined && !part.includes('/') ? first : max;
     const last = isAny ? max : high === undefined ? single : numberOf(high);
-    if (rest.length + others.length > 0 || !/^[1-9]\d*$/.test(step) || first > last) {
-      throw new RangeError(`malformed field: ${text}`);
+    if (first > last) throw new RangeError(`${name} ${range} ends before it starts`);
+    if (!/^[1-9]\d*$/.test(step)) {
+      throw new RangeError(`the step of ${name} ${part} is not a positive integer`);
     }
     for (let value = first; value <= last; value += Number(step)) values.add(value);
   }

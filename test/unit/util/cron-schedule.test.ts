@@ -49,4 +49,29 @@ describe('A cron schedule', () => {
     assert.match(CronSchedule.problemOf('* * * * *', 'Nowhere') ?? '', /Nowhere/);
     assert.equal(CronSchedule.problemOf('@daily', 'Europe/Berlin'), undefined);
   });
+
+  it('that is malformed is reported with the field and its value, once', () => {
+    for (const [schedule, problem] of [
+      ['61 * * * *', 'minute 61 is not between 0 and 59'],
+      ['* 24-25 * * *', 'hour 24 is not between 0 and 23'],
+      ['* * 0 * *', 'day of month 0 is not between 1 and 31'],
+      ['* * * foo *', /^month foo is not between 1 and 12 and not one of jan, /],
+      ['* * * * 1,8', /^day of week 8 is not between 0 and 7 and not one of sun, /],
+      ['1e1 * * * *', 'minute 1e1 is not between 0 and 59'],
+      ['* 5-1 * * *', 'hour 5-1 ends before it starts'],
+      ['*/0 * * * *', 'the step of minute */0 is not a positive integer'],
+      ['1, * * * *', 'minute 1, is malformed'],
+      ['* 1-2-3 * * *', 'hour 1-2-3 is malformed'],
+      [
+        '*  * * *',
+        /5 fields \(minute, hour, day of month, month, day of week\), found 4: \[\* {2}\* \* \*\]$/,
+      ],
+      ['@often', 'unknown macro @often'],
+      ['', /found 0/],
+    ] as const) {
+      const found = CronSchedule.problemOf(schedule) ?? assert.fail(`${schedule} is accepted`);
+      if (typeof problem === 'string') assert.equal(found, problem);
+      else assert.match(found, problem);
+    }
+  });
 });

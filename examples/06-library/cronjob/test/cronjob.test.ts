@@ -183,7 +183,7 @@ test('the webhooks set defaults, reject schedules, and convert versions', async 
   const hour = { spec: { schedule: { hour: '25' } } };
   await assert.rejects(
     client.patch(CRON_JOBS_V2, AT, { type: 'merge', body: hour }),
-    /spec.schedule: Invalid value: "0 25 \* \* \*": value 25 is not between 0 and 23/,
+    /spec.schedule: Invalid value: "0 25 \* \* \*": hour 25 is not between 0 and 23/,
   );
   await assert.rejects(client.create(CRON_JOBS, cronJob('never', { schedule: '0 0 30 2 *' })), {
     kind: 'invalid',
