@@ -16,7 +16,7 @@ export interface QueueMetrics {
   added(): void;
   /** A key was added with a delay. */
   retried(): void;
-  /** A worker took a key `ms` milliseconds after it became ready. */
+  /** A worker took a key that waited `ms` milliseconds. */
   taken(ms: number): void;
   /** A worker finished a key `ms` milliseconds after it took it. */
   finished(ms: number): void;
@@ -76,7 +76,7 @@ export function workqueueMetrics(registry: Registry): WorkqueueMetrics {
   });
   const waits = new SeriesHistogram({
     name: 'workqueue_queue_duration_seconds',
-    help: 'Time in seconds from when a key became ready until a worker took it',
+    help: 'Time in seconds from when a key became ready, or the workers started, until a worker took it',
     labelNames,
     registers,
     buckets: DURATION_BUCKETS,

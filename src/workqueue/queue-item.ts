@@ -130,7 +130,7 @@ export interface WorkQueueSnapshot<K> {
   /** Numbers of all keys. */
   readonly readyCount: number;
   readonly delayedCount: number;
-  /** Milliseconds since the oldest ready key became ready; 0 without one. */
+  /** Time for which the oldest ready key has waited, in milliseconds; 0 without one, or before the workers started. */
   readonly oldestReadyMs: number;
 }
 
@@ -162,27 +162,33 @@ export interface KeyInFlight<K> {
   readonly again: boolean;
 }
 
+/** Values of `Clock.monotonic()`. */
+interface SnapshotTimes {
+  readonly nowMs: number;
+  readonly workersSinceMs: number;
+}
+
 /** @param items one for each key */
 export function snapshotOf<K>(
   items: Iterable<QueueItem<K>>,
   inFlight: readonly QueueItem<K>[],
-  { nowMs, limit = Infinity }: { readonly nowMs: number; readonly limit?: number | undefined },
+  { nowMs, workersSinceMs, limit = Infinity }: SnapshotTimes & SnapshotOptions<K>,
 ): WorkQueueSnapshot<K> {
   const ready: QueueItem<K>[] = [];
   const delayed: QueueItem<K>[] = [];
   let oldestReadyMs = 0;
+  const queuedMsOf = ({ readyAtMs }: QueueItem<K>) =>
+    Math.max(0, nowMs - Math.max(readyAtMs, workersSinceMs));
   for (const item of items) {
     const waiting = item.state === 'inFlight' ? item.again : item;
     if (waiting?.state === 'ready') {
       ready.push(waiting);
-      oldestReadyMs = Math.max(oldestReadyMs, nowMs - waiting.readyAtMs);
+      oldestReadyMs = Math.max(oldestReadyMs, queuedMsOf(waiting));
     } else if (waiting?.state === 'delayed') delayed.push(waiting);
   }
   if (limit > 0) delayed.sort((a, b) => a.readyAtMs - b.readyAtMs);
   return {
-    ready: ready
-      .slice(0, limit)
-      .map((item) => waitingKey(item, { queuedMs: nowMs - item.readyAtMs })),
+    ready: ready.slice(0, limit).map((item) => waitingKey(item, { queuedMs: queuedMsOf(item) })),
     delayed: delayed
       .slice(0, limit)
       .map((item) => waitingKey(item, { dueInMs: item.readyAtMs - nowMs })),

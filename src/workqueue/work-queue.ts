@@ -103,7 +103,7 @@ export interface TakenItem<K> {
   readonly priority: number;
   /** Time from the first addition until the key was ready, in milliseconds: a backoff or a requeue delay. */
   readonly delayedMs: number;
-  /** Time from ready until the key was taken, in milliseconds. */
+  /** Time from ready until the key was taken, in milliseconds; not before the workers of a pool started. */
   readonly queuedMs: number;
 }
 
@@ -144,6 +144,8 @@ export class WorkQueue<K> {
   readonly #takers = new Set<Deferred<TakenItem<K> | undefined>>();
   #idle: Deferred | undefined;
   #isShutDown = false;
+  /** `Clock.monotonic()` from which ready keys wait at the earliest. */
+  #workersSinceMs = 0;
 
   constructor(deps: WorkQueueDeps, options: WorkQueueOptions<K> = {}) {
     checkOptions(options, QUEUE_OPTIONS, 'WorkQueue');
@@ -168,6 +170,16 @@ export class WorkQueue<K> {
   /** True once `shutDown` was called. */
   get isShutDown(): boolean {
     return this.#isShutDown;
+  }
+
+  /** Called when a pool is created: keys do not wait until its workers start, as in a standby replica. */
+  expectWorkers(): void {
+    this.#workersSinceMs = Number.POSITIVE_INFINITY;
+  }
+
+  /** Called when the workers start: keys that are ready wait from now on. */
+  workersStarted(): void {
+    this.#workersSinceMs = this.#clock.monotonic();
   }
 
   /** @throws {RangeError} if `priority` or `afterMs` is not a finite number */
@@ -248,7 +260,8 @@ export class WorkQueue<K> {
     if (!item) return undefined;
     const { key, causes, omittedCauses, priority, sinceMs, readyAtMs } = item;
     const now = this.#clock.monotonic();
-    const queuedMs = now - readyAtMs;
+    const queuedMs =
+      readyAtMs < this.#workersSinceMs ? Math.max(0, now - this.#workersSinceMs) : now - readyAtMs;
     item.state = 'inFlight';
     item.takenAtMs = now;
     this.#inFlight.append(item);
@@ -314,7 +327,8 @@ export class WorkQueue<K> {
     const item = key === undefined ? undefined : this.#items.get(key);
     const items = key === undefined ? this.#items.values() : item ? [item] : [];
     const inFlight = [...this.#inFlight].filter((one) => key === undefined || one.key === key);
-    return snapshotOf(items, inFlight, { nowMs: this.#clock.monotonic(), limit });
+    const nowMs = this.#clock.monotonic();
+    return snapshotOf(items, inFlight, { nowMs, workersSinceMs: this.#workersSinceMs, limit });
   }
 
   /** Raises the priority of an item that waits. */

@@ -182,10 +182,12 @@ export class WorkerPool<K> implements Runnable {
     this.#random = deps.random ?? Math.random;
     this.#metrics = metrics.controller(deps.name, concurrency);
     this.#errors = new SyncErrorLog(deps.clock, this.#log);
+    this.#queue.expectWorkers();
   }
 
   async run(signal: AbortSignal): Promise<void> {
     this.#log.info('Starting workers', { count: this.#concurrency });
+    this.#queue.workersStarted();
     const stopping = new Deferred();
     const stop = () => {
       this.#queue.shutDown();

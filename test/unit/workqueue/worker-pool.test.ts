@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { describe, test } from 'node:test';
-import { createRegistry } from '../../../src/metrics/registry.ts';
+import { createRegistry, expose } from '../../../src/metrics/registry.ts';
 import { reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
+import { workqueueMetrics } from '../../../src/metrics/workqueue-metrics.ts';
 import { AbruptStop } from '../../../src/util/runnable.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
@@ -334,6 +335,43 @@ test('does not start a key that was taken at the moment of the stop', async () =
   await pool.stop();
   await pool.queue.idle();
   assert.deepEqual(pool.errors(), []);
+});
+
+test('counts the wait of keys from the start of the workers, as after a time in standby', async () => {
+  const clock = new FakeClock();
+  const registry = createRegistry();
+  const queue = new WorkQueue<string>(
+    { name: 'count', clock },
+    { metrics: workqueueMetrics(registry) },
+  );
+  const waits: (readonly [key: string, queuedMs: number])[] = [];
+  const { log } = recordingLogger();
+  const pool = new WorkerPool<string>(
+    { name: 'count', queue, clock, log, handler: () => clock.sleep(1000).then(done) },
+    { onSyncEnd: ({ key, queuedMs }) => void waits.push([key, queuedMs]) },
+  );
+  const waiting = () => {
+    const { ready, oldestReadyMs } = queue.snapshot();
+    return [oldestReadyMs, ...ready.map(({ queuedMs }) => queuedMs)];
+  };
+  queue.add('first');
+  queue.add('second');
+  await clock.advance(55_000);
+  assert.deepEqual(waiting(), [0, 0, 0]);
+  const abort = new AbortController();
+  const running = pool.run(abort.signal);
+  await clock.advance(500);
+  assert.deepEqual(waiting(), [500, 500]);
+  queue.add('third');
+  await clock.advance(5000);
+  assert.deepEqual(waits, [
+    ['first', 0],
+    ['second', 1000],
+    ['third', 1500],
+  ]);
+  assert.match((await expose(registry)).text, /^workqueue_queue_duration_seconds_sum.* 2\.5$/m);
+  abort.abort();
+  await running;
 });
 
 test('takes nothing if it was stopped before it runs', async () => {
