@@ -32,7 +32,7 @@ export { HttpClient } from './client/http-client.ts';
 export { loadClusterConfig } from './client/kube-config/kube-config.ts';
 export { retryOnConflict } from './client/retry-on-conflict.ts';
 export { callService, ServiceError } from './manager/call-service.ts';
-export type { ServiceCallOptions, ServiceContext } from './manager/call-service.ts';
+export type { ServiceCall, ServiceCallOptions, ServiceContext } from './manager/call-service.ts';
 export { deleteChild, ensureChild } from './manager/child.ts';
 export type { ChildOutcome } from './manager/child.ts';
 export { Controller } from './manager/controller.ts';

@@ -8,12 +8,33 @@ import { SyncError, TerminalError } from '../workqueue/outcome.ts';
 /** The part of a context that `callService` uses. */
 export interface ServiceContext {
   readonly signal: AbortSignal;
-  readonly clock: Pick<Clock, 'now' | 'after'>;
+  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>;
   /**
    * The function of the kit that sends requests to services outside of the cluster.
    * @default the global `fetch`
    */
   readonly fetch?: typeof fetch | undefined;
+  /**
+   * Called at the end of each call. In a sync, it records the call for `/debug/why` and the log.
+   * @default none
+   */
+  readonly onServiceCall?: ((call: ServiceCall) => void) | undefined;
+}
+
+/** HTTP methods of `callService`. */
+type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** A finished call of `callService`. */
+export interface ServiceCall {
+  readonly method: Method;
+  /** Origin and path, without query and fragment. */
+  readonly url: string;
+  /** Status code of the response; undefined without a response. */
+  readonly status: number | undefined;
+  /** Time until the call ended, in milliseconds. */
+  readonly ms: number;
+  /** What the call threw; undefined if it succeeded. */
+  readonly error: unknown;
 }
 
 /** Options of `callService`. */
@@ -82,6 +103,7 @@ interface ServiceErrorOptions extends ErrorOptions {
 /**
  * Sends a request to a service outside of the cluster with `context.fetch`. Redirects are not followed, because the URL
  * often is a user's. Messages of errors have the origin of the URL only, because other parts and headers may be secret.
+ * The debug pages and the log at `-v=4` list the calls of a sync with origin and path.
  *
  * @param url an HTTP or HTTPS URL without credentials
  * @returns the response, whose body has arrived
@@ -94,20 +116,33 @@ interface ServiceErrorOptions extends ErrorOptions {
  */
 export async function callService(
   context: ServiceContext,
-  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+  method: Method,
   url: string | URL,
   options: ServiceCallOptions = {},
 ): Promise<Response> {
   checkOptions(options, OPTIONS, 'callService');
   const { accept = [], timeoutMs = 10_000 } = options;
-  const { signal, clock, fetch: send = fetch } = context;
-  const { origin, request } = requestOf(method, url, options);
+  const { signal, clock, fetch: send = fetch, onServiceCall } = context;
+  const { origin, pathname, request } = requestOf(method, url, options);
   const call = `${method} to ${origin}`;
   const unreachable = (message: string, cause?: unknown) =>
     new ServiceError('ServiceUnreachable', `${call} failed: ${message}`, { cause });
+  const startMs = clock.monotonic();
+  let received: number | undefined;
+  const ended = (error?: unknown) => {
+    const ms = clock.monotonic() - startMs;
+    onServiceCall?.({ method, url: `${origin}${pathname}`, status: received, ms, error });
+  };
+  const failureOf = (error: unknown) => {
+    if (error instanceof ServiceError) return error;
+    if (error instanceof TimeoutError) return unreachable(error.message, error);
+    const cause = systemErrorOf(error);
+    return unreachable(cause?.message || cause?.code || 'the connection failed', cause);
+  };
   const exchange = async (limited: AbortSignal) => {
     const response = await send(request, { signal: limited });
     const { status } = response;
+    received = status;
     if (response.ok || accept.includes(status)) {
       const { bytes, isComplete } = await bodyOf(response, MAX_BODY);
       if (isComplete) return withBody(response, bytes);
@@ -124,15 +159,15 @@ export async function callService(
     });
   };
   try {
-    return await withinTimeout({ clock, timeoutMs, signal }, (limited) =>
+    const response = await withinTimeout({ clock, timeoutMs, signal }, (limited) =>
       rejectOnAbort(exchange(limited), limited),
     );
+    ended();
+    return response;
   } catch (error) {
-    signal.throwIfAborted();
-    if (error instanceof ServiceError) throw error;
-    if (error instanceof TimeoutError) throw unreachable(error.message, error);
-    const cause = systemErrorOf(error);
-    throw unreachable(cause?.message || cause?.code || 'the connection failed', cause);
+    const thrown: unknown = signal.aborted ? signal.reason : failureOf(error);
+    ended(thrown);
+    throw thrown;
   }
 }
 
@@ -141,7 +176,7 @@ function requestOf(
   method: string,
   given: string | URL,
   { headers, body }: ServiceCallOptions,
-): { readonly origin: string; readonly request: Request } {
+): { readonly origin: string; readonly pathname: string; readonly request: Request } {
   const invalid = (message: string) =>
     new TerminalError(message, { reason: 'InvalidServiceRequest' });
   const url = URL.parse(String(given));
@@ -155,7 +190,8 @@ function requestOf(
     const isJson = content !== undefined && !isRaw;
     if (isJson && !all.has('content-type')) all.set('content-type', 'application/json');
     const init = { method, headers: all, body: content ?? null, redirect: 'manual' } as const;
-    return { origin: url.origin, request: new Request(url, init) };
+    const { origin, pathname } = url;
+    return { origin, pathname, request: new Request(url, init) };
   } catch (error) {
     // Its message may have the value of a header.
     if (error instanceof TypeError)

@@ -33,6 +33,7 @@ import type {
 } from './controller-options.ts';
 import { ServiceError } from './call-service.ts';
 import { DEFAULT_CONCURRENCY } from './controller-options.ts';
+import type { ServiceCall } from './call-service.ts';
 import { allKeys, enqueue, mapToOwner } from './enqueue.ts';
 import type { KeySink, MapFunction } from './enqueue.ts';
 import { CATCH_UP_BACKOFF, RunGate } from './run-gate.ts';
@@ -418,7 +419,8 @@ export class Controller implements Runnable {
       this.#observer?.called(key, call);
     });
     try {
-      const sync = { signal, log, causes, client, clock, fetch };
+      const onServiceCall = recorder && ((call: ServiceCall) => recorder.recordCall(call));
+      const sync = { signal, log, causes, client, clock, fetch, onServiceCall };
       const outcome = await (trace
         ? trace.run(() => this.#handler(key, sync))
         : this.#handler(key, sync));

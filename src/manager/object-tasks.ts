@@ -110,8 +110,8 @@ export function objectTimer<T extends KubernetesObject>(
     context.signal.addEventListener('abort', abort, { once: true });
     running.set(key, { uid: object.metadata.uid, stop });
     try {
-      const { client, log, clock, fetch } = context;
-      await run(object, { client, log, clock, fetch, signal: stop.signal });
+      const { client, log, clock, fetch, onServiceCall } = context;
+      await run(object, { client, log, clock, fetch, onServiceCall, signal: stop.signal });
     } catch (error) {
       if (context.signal.aborted || !stop.signal.aborted) throw error;
       // The object is gone: there is nothing to retry.

@@ -6,6 +6,8 @@ import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/values.ts';
 import type { Cause } from '../workqueue/queue-item.ts';
 import type { SyncRun, SyncResult } from '../workqueue/sync-report.ts';
+import { ServiceError } from './call-service.ts';
+import type { ServiceCall } from './call-service.ts';
 import type { FinishedCall } from './observed-client.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
@@ -16,7 +18,7 @@ const OPTIONS: OptionNames<SyncHistoryOptions> = {
   bytes: true,
 };
 
-/** One sync of a key with its causes, API calls and result. */
+/** One sync of a key with its causes, calls and result. */
 export interface SyncRecord extends SyncRun {
   readonly controller: string;
   readonly key: ObjectKey;
@@ -24,7 +26,7 @@ export interface SyncRecord extends SyncRun {
   readonly startedAt: string;
   /** Postponements of the key before the sync. */
   readonly postponed: readonly Postponement[];
-  /** The first finished API calls. */
+  /** The first finished calls of the API server and of `callService`. */
   readonly calls: readonly CallRecord[];
   /** Number of calls that are not in `calls`. */
   readonly omittedCalls: number;
@@ -42,16 +44,20 @@ export interface Postponement {
   readonly ms: number;
 }
 
-/** API call of a sync. */
+/** Call of a sync. */
 export interface CallRecord {
-  readonly verb: FinishedCall['verb'];
-  /** Such as `pods` or `counts.demo.mark8s.io/status`. Empty for calls of `raw`. */
+  /** The method, for calls of `callService`. */
+  readonly verb: FinishedCall['verb'] | ServiceCall['method'];
+  /** Such as `pods` or `counts.demo.mark8s.io/status`. Empty for calls of `raw` and `callService`. */
   readonly resource: string;
-  /** Key of the object, namespace, or path. */
+  /** Key of the object, namespace, or path. For `callService`, the URL without query and fragment. */
   readonly at: string;
-  /** HTTP status of a failed call, 0 without a response. Absent if the call succeeded. */
+  /**
+   * HTTP status of a failed API call, 0 without a response; absent if the call succeeded. For `callService`, the status
+   * of any response; absent without one.
+   */
   readonly code?: number;
-  /** Kind of `ApiError`, or name of another error. Absent if the call succeeded. */
+  /** Kind of `ApiError`, reason of `ServiceError`, or name of another error. Absent if the call succeeded. */
   readonly error?: string;
   /** Milliseconds from the start of the sync until the call. */
   readonly afterMs: number;
@@ -149,10 +155,13 @@ export class SyncRecorder {
   }
 
   /** Records a call that has just finished. */
-  recordCall(call: FinishedCall): void {
-    const afterMs = this.#clock.monotonic() - this.#startMs - call.ms;
-    if (this.#calls.length < MAX_CALLS) this.#calls.push(callRecord(call, Math.max(0, afterMs)));
-    else this.#record = { ...this.#record, omittedCalls: this.#record.omittedCalls + 1 };
+  recordCall(call: FinishedCall | ServiceCall): void {
+    const afterMs = Math.max(0, this.#clock.monotonic() - this.#startMs - call.ms);
+    if (this.#calls.length < MAX_CALLS) {
+      this.#calls.push(
+        'method' in call ? serviceCallRecord(call, afterMs) : callRecord(call, afterMs),
+      );
+    } else this.#record = { ...this.#record, omittedCalls: this.#record.omittedCalls + 1 };
   }
 
   finish({ result, tookMs, requeueAfterMs, reason, error }: SyncResult): void {
@@ -268,12 +277,36 @@ function callRecord(
   };
   if (!failed) return record;
   if (isApiError(error)) return { ...record, code: error.code, error: error.kind };
-  return { ...record, error: error instanceof Error ? error.name : 'unknown' };
+  return { ...record, error: nameOf(error) };
 }
 
-/** Formats a call: `patch counts.demo.mark8s.io/status default/web ok 3ms`. */
+function serviceCallRecord(
+  { method, url, status, ms, error }: ServiceCall,
+  afterMs: number,
+): CallRecord {
+  return {
+    verb: method,
+    resource: '',
+    at: truncate(url),
+    ...(status !== undefined && { code: status }),
+    ...(error !== undefined && {
+      error: error instanceof ServiceError ? error.reason : nameOf(error),
+    }),
+    afterMs,
+    ms,
+  };
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : 'unknown';
+}
+
+/**
+ * Formats a call: `patch counts.demo.mark8s.io/status default/web ok 3ms`, or
+ * `DELETE https://dns.example.com/records/web 503 ServiceFailed 3ms`.
+ */
 export function formatCall({ verb, resource, at, code, error, ms }: CallRecord): string {
-  const result = error === undefined ? 'ok' : code ? `${code} ${error}` : error;
+  const result = [code || undefined, error].filter((word) => word !== undefined).join(' ') || 'ok';
   return [verb, resource, at, result, `${Math.round(ms)}ms`]
     .filter((word) => word !== '')
     .join(' ');

@@ -87,13 +87,15 @@ export interface SyncView {
   };
 }
 
-/** API call of a sync. */
+/** Call of a sync: of the API server, or of a service by `callService`. */
 export interface CallView {
+  /** A method in capitals, for a service. */
   readonly verb: string;
+  /** Empty for a service. */
   readonly resource: string;
-  /** Key of the object, namespace, or path. */
+  /** Key of the object, namespace, or path; or the URL at the service. */
   readonly at: string;
-  /** HTTP status and kind of the error; absent if the call succeeded. */
+  /** HTTP status and kind of the error; absent if the API call succeeded. Services always have their status. */
   readonly code?: number;
   readonly error?: string;
   /** Milliseconds from the start of the sync until the call. */

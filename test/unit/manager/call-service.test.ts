@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { callService, ServiceError } from '../../../src/manager/call-service.ts';
+import type { ServiceCall } from '../../../src/manager/call-service.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { FakeFetch } from '../../../src/util/fake-fetch.ts';
 import { TerminalError } from '../../../src/workqueue/outcome.ts';
@@ -124,6 +125,42 @@ test('limits the time of a call, and throws the reason of the signal if that abo
   const stopped = assert.rejects(callService(context, 'GET', URL_WITH_SECRET), reason);
   stop.abort(reason);
   await stopped;
+});
+
+test('observes each request with its origin, path, status, duration and error, without secrets', async () => {
+  const { clock, context, service, stop } = start();
+  const calls: ServiceCall[] = [];
+  const observed = { ...context, onServiceCall: (call: ServiceCall) => void calls.push(call) };
+  const url = `https://service.test:8443/records/1?token=${SECRET}#${SECRET}`;
+  service.answer('DELETE', 404);
+  await callService(observed, 'DELETE', url, { accept: [404] });
+  service.answer('PUT', 503);
+  await failure(callService(observed, 'PUT', url));
+  service.answer('POST', new Error('refused'));
+  await failure(callService(observed, 'POST', url));
+  service.respond = () => new Promise(() => undefined);
+  const late = failure(callService(observed, 'GET', url));
+  await clock.advance(10_000);
+  await late;
+  const stopped = assert.rejects(callService(observed, 'GET', url));
+  stop.abort();
+  await stopped;
+  await assert.rejects(callService(observed, 'GET', `https://${SECRET}@service.test`));
+  assert.deepEqual(
+    calls.map(({ method, url, status, ms, error }) => {
+      const reason = error instanceof ServiceError ? error.reason : (error as Error)?.name;
+      return [method, url, status, ms, reason];
+    }),
+    (
+      [
+        ['DELETE', 404, 0, undefined],
+        ['PUT', 503, 0, 'ServiceFailed'],
+        ['POST', undefined, 0, 'ServiceUnreachable'],
+        ['GET', undefined, 10_000, 'ServiceUnreachable'],
+        ['GET', undefined, 0, 'AbortError'],
+      ] as const
+    ).map(([method, ...others]) => [method, 'https://service.test:8443/records/1', ...others]),
+  );
 });
 
 test('reports the error of the network, and no other text that may have a secret', async (context) => {

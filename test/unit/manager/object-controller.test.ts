@@ -13,6 +13,8 @@ import { objectController } from '../../../src/manager/object-controller.ts';
 import type { ObjectControllerOptions } from '../../../src/manager/object-controller.ts';
 import { predicates } from '../../../src/manager/predicate.ts';
 import { runControllers } from '../../../src/manager/run-controllers.ts';
+import type { ControllerManagerOptions } from '../../../src/manager/run-controllers.ts';
+import { formatCall, SyncHistory } from '../../../src/manager/sync-history.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { FakeFetch } from '../../../src/util/fake-fetch.ts';
 import { rejectOnAbort } from '../../../src/util/abort.ts';
@@ -29,7 +31,7 @@ const FINALIZER = 'test.example/cleanup';
 async function start(
   context: TestContext,
   options: Omit<ObjectControllerOptions<Count>, 'name'>,
-  { fetch }: { fetch?: typeof globalThis.fetch } = {},
+  { fetch, history }: Pick<ControllerManagerOptions, 'fetch' | 'history'> = {},
 ) {
   const clock = new FakeClock();
   const server = new ApiServer({ clock });
@@ -41,6 +43,7 @@ async function start(
       client,
       clock,
       fetch,
+      history,
       freeze: true,
       controllers: (kit) => [
         objectController(kit, kit.informers.for(COUNTS), { name: 'tally', ...options }),
@@ -290,6 +293,35 @@ test('retries a SyncError not before its minimum delay, and calls services with 
   const waits = times.slice(1).map((time, index) => time - times[index]!);
   assert.deepEqual(waits, [30_000, 30_000]);
   assert.equal(await ready(), 'True Counted: all is counted');
+});
+
+test('lists the calls of services in the history of the syncs, without their queries', async (context) => {
+  const service = new FakeFetch();
+  const history = new SyncHistory();
+  const { clock, client } = await start(
+    context,
+    {
+      reconcile: async () => READY,
+      finalizer: FINALIZER,
+      cleanUp: async (_, context) => {
+        await callService(context, 'DELETE', 'https://service.test/records/1?token=hunter2');
+        return undefined;
+      },
+    },
+    { fetch: service.fetch, history },
+  );
+  await clock.advance(1000);
+  service.answer(503, new Error('refused'));
+  await client.delete(COUNTS, AT);
+  await clock.advance(10_000);
+  const syncs = history.of('tally', 'default/test-count')?.last ?? [];
+  const calls = syncs.flatMap(({ calls }) => calls.map(formatCall));
+  assert.deepEqual(
+    calls.filter((call) => call.includes('service.test')),
+    ['503 ServiceFailed', 'ServiceUnreachable', '200'].map(
+      (result) => `DELETE https://service.test/records/1 ${result} 0ms`,
+    ),
+  );
 });
 
 test('reports that a sync took longer than its timeout', async (context) => {

@@ -8,6 +8,7 @@ import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { WriteFence } from '../../../src/client/write-fence.ts';
 import { callService } from '../../../src/manager/call-service.ts';
+import { formatCall, SyncHistory } from '../../../src/manager/sync-history.ts';
 import type { Controller } from '../../../src/manager/controller.ts';
 import { objectTask, objectTimer } from '../../../src/manager/object-tasks.ts';
 import type { ObjectTaskContext } from '../../../src/manager/object-tasks.ts';
@@ -95,9 +96,10 @@ const tasks = (task: typeof untilStopped) => (kit: ControllerKit) =>
     run: task,
   });
 
-it('tasks and timers call services with the fetch of the kit', async () => {
+it('tasks and timers call services with the fetch of the kit, and the calls of timers are in the history', async () => {
   setUp();
   const service = new FakeFetch();
+  const history = new SyncHistory();
   await create('a');
   const probe = (name: string) => ({
     name,
@@ -110,9 +112,14 @@ it('tasks and timers call services with the fetch of the kit', async () => {
     (kit: ControllerKit) =>
       objectTimer(kit, selected(kit), { ...probe('timer'), intervalMs: 600_000 }),
   ]) {
-    const { stop } = await run(build, { fetch: service.fetch });
+    const { stop } = await run(build, { fetch: service.fetch, history });
     await stop();
   }
+  const [{ last } = assert.fail()] = history
+    .all()
+    .filter(({ controller }) => controller === 'timer');
+  const [{ calls: recorded } = assert.fail()] = last;
+  assert.deepEqual(recorded.map(formatCall), ['GET https://service.test/timer 200 0ms']);
   const calls = ['task', 'timer'].map((name) => `GET https://service.test/${name}`);
   assert.deepEqual(service.calls, calls);
 });

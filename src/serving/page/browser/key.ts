@@ -251,6 +251,11 @@ export function outcomeOf({ end }: SyncView): string {
   return `${result}${next}${reason ? ` (${reason})` : ''}`;
 }
 
+/** Returns the status and the error of a call, or `ok`. */
+export function callResult({ code, error = '' }: Pick<CallView, 'code' | 'error'>): string {
+  return `${code || ''} ${error}`.trim() || 'ok';
+}
+
 function callTable(calls: readonly CallView[], omitted: number): Content {
   return [
     table(
@@ -260,13 +265,15 @@ function callTable(calls: readonly CallView[], omitted: number): Content {
         {
           title: 'Object',
           isWide: true,
-          cell: ({ resource, at }) =>
-            h('span', { title: `${resource} ${at}` }, `${resource} ${at}`),
+          cell: ({ resource, at }) => {
+            const object = `${resource} ${at}`.trim();
+            return h('span', { title: object }, object);
+          },
         },
         {
           title: 'Code',
-          cell: ({ code, error }) =>
-            error === undefined ? 'ok' : badge('bad', `${code || ''} ${error}`.trim()),
+          cell: (call) =>
+            call.error === undefined ? callResult(call) : badge('bad', callResult(call)),
         },
         {
           title: 'At',

@@ -1,7 +1,7 @@
 import { formatCause } from '../../../workqueue/queue-item.ts';
 import type { SyncView } from '../../queue-pages.ts';
 import { duration, mebibytes, percent, rate } from './format.ts';
-import { outcomeOf } from './key.ts';
+import { callResult, outcomeOf } from './key.ts';
 import type { KeyState } from './key.ts';
 import type { Overview } from './monitor.ts';
 import { roleOf } from './election.ts';
@@ -71,9 +71,12 @@ function syncLines(sync: SyncView): string[] {
       lines.push(`    ${field}: ${before} -> ${after}`);
     }
   }
-  for (const { verb, resource, at, code, error, ms } of calls) {
-    const result = error === undefined ? 'ok' : `${code || ''} ${error}`.trim();
-    lines.push(`  call: ${verb} ${resource} ${at} ${result} ${duration(ms)}`);
+  for (const call of calls) {
+    const { verb, resource, at, ms } = call;
+    const words = [verb, resource, at, callResult(call), duration(ms)].filter(
+      (word) => word !== '',
+    );
+    lines.push(`  call: ${words.join(' ')}`);
   }
   return lines;
 }

@@ -86,7 +86,7 @@ export function syncBar(sync: SyncView, nowMs: number, scaleMs: number): Element
           kind: error === undefined ? 'call' : 'call bad',
           fromMs: startMs + afterMs,
           ms,
-          label: `${verb} ${resource} ${at}: ${error ?? 'ok'}, ${duration(ms)}`,
+          label: `${verb} ${`${resource} ${at}`.trim()}: ${error ?? 'ok'}, ${duration(ms)}`,
         },
         scale,
         23,
