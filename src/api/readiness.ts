@@ -6,7 +6,10 @@ import type { DeepReadonly, KubernetesObject } from './object.ts';
 export type Readiness =
   /** The spec is fulfilled. */
   | { readonly kind: 'ready'; readonly reason: string; readonly message: string }
-  /** In progress. `message` is why the object is not ready, `progress` is the message of `Reconciling`. */
+  /**
+   * In progress. `message` is why the object is not ready, `progress` is the message of `Reconciling`: by default
+   * `message`, because kstatus shows that condition and not Ready.
+   */
   | {
       readonly kind: 'reconciling';
       readonly reason: string;
