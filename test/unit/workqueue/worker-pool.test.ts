@@ -345,9 +345,13 @@ test('counts the wait of keys from the start of the workers, as after a time in 
     { metrics: workqueueMetrics(registry) },
   );
   const waits: (readonly [key: string, queuedMs: number])[] = [];
+  const handler = async () => {
+    await clock.sleep(1000);
+    return done();
+  };
   const { log } = recordingLogger();
   const pool = new WorkerPool<string>(
-    { name: 'count', queue, clock, log, handler: () => clock.sleep(1000).then(done) },
+    { name: 'count', queue, clock, log, handler },
     { onSyncEnd: ({ key, queuedMs }) => void waits.push([key, queuedMs]) },
   );
   const waiting = () => {

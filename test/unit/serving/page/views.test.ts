@@ -160,6 +160,7 @@ const SYNC: SyncView = {
       afterMs: 3,
       ms: 4,
     },
+    { verb: 'PUT', resource: '', at: 'https://dns.test/a', code: 201, afterMs: 7, ms: 5 },
   ],
   omittedCalls: 1,
   end: { tookMs: 30, result: 'error', error: 'refused', requeueAfterMs: 2000, reason: 'backoff' },
@@ -232,6 +233,7 @@ describe('the view of a key', () => {
       '    .spec.count: 1 -> absent',
       '  call: get pods ns/a ok 2ms',
       '  call: patch pods ns/b 409 conflict 4ms',
+      '  call: PUT https://dns.test/a 201 5ms',
     ]) {
       assert.ok(text.split('\n').includes(line), `${line} in ${text}`);
     }
