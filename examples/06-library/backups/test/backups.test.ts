@@ -126,7 +126,7 @@ test('reports failed runs, failed restores and malformed schedules', async (cont
   const fails = ['sh', '-c', 'exit 1'];
   await backUp({ schedule: '0 25 * * *', backupCommand: fails, restoreCommand: fails });
   await clock.advance(1000);
-  assert.match(await ready(BACKUPS, 'shop'), /^False BadSchedule: value 25/);
+  assert.match(await ready(BACKUPS, 'shop'), /^False BadSchedule: hour 25/);
   await client.patch(BACKUPS, at, { type: 'merge', body: { spec: { schedule: '*/5 * * * *' } } });
   await clock.advance(PERIOD_MS + 60_000);
   assert.equal(await ready(BACKUPS, 'shop'), `False RunFailed: The last run is ${runOf(1)}`);
