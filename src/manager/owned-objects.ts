@@ -199,6 +199,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
   /**
    * Creates and updates the desired objects of `owner` one after another, then prunes. Sends no request if the caches
    * show the desired state. Does nothing if `owner` is being deleted, because the garbage collector deletes its objects.
+   * Of kinds without `prune`, objects that are not in `desired` stay: a later call can have another list.
    *
    * @returns an outcome for each desired object, in order
    * @throws {SyncError} `ErrResourceExists`, after all else is done, if an object that `owner` does not control has the name

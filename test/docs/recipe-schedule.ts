@@ -1,10 +1,10 @@
 import { CronSchedule, deleteChild, finishedCondition, HttpClient } from 'crd-controller';
 import { objectController, OwnedObjects, requeueAt, runControllers } from 'crd-controller';
-import { CUSTOM_RESOURCE_DEFINITIONS, JOBS } from 'crd-controller/kinds';
+import { CUSTOM_RESOURCE_DEFINITIONS, EVENTS, JOBS } from 'crd-controller/kinds';
 import * as s from 'crd-controller/schema';
 import { ApiServer, Cluster, FakeClock } from 'crd-controller/testing';
 import { silentLogger } from 'crd-controller';
-import type { Controller, ControllerKit } from 'crd-controller';
+import type { Controller, ControllerKit, Readiness } from 'crd-controller';
 
 const SNAPSHOTS = s.customResource({
   group: 'example.com',
@@ -31,31 +31,41 @@ function snapshotController(kit: ControllerKit): Controller {
       if (problem) return { kind: 'stalled', reason: 'InvalidSchedule', message: problem };
       const schedule = new CronSchedule(spec.schedule, spec.timeZone);
       const now = kit.clock.now();
+      const ended = owned.of(jobs, snapshot).filter((job) => finishedCondition(job));
+      const byName = ended.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+      const last = finishedCondition(byName.at(-1));
+      const readiness: Readiness =
+        last?.type === 'Failed'
+          ? { kind: 'reconciling', reason: 'RunFailed', message: last.message ?? '' }
+          : { kind: 'ready', reason: 'Scheduled', message: 'Runs on schedule' };
       // If several runs were missed, only the last one is made up for.
       const dueMs = schedule.last(now, Date.parse(status?.lastRun ?? metadata.creationTimestamp));
       if (dueMs !== undefined) {
         const containers = [
           { name: 'snapshot', image: 'acme/snapshot:1', command: ['sleep', '5'] },
         ];
+        // The time is in the name: a repeated sync does not create a second Job.
+        const name = `${metadata.name}-${dueMs / 60_000}`;
         const job = {
           apiVersion: 'batch/v1',
           kind: 'Job',
-          // The time is in the name: a repeated sync does not create a second Job.
-          metadata: { name: `${metadata.name}-${dueMs / 60_000}` },
+          metadata: { name },
           spec: { template: { spec: { restartPolicy: 'Never', containers } } },
         };
-        await owned.ensure(context, snapshot, [job]);
-        context.status.lastRun = new Date(dueMs).toISOString();
+        const [created] = await owned.ensure(context, snapshot, [job]);
+        if (created?.kind === 'terminating') {
+          const message = `Job "${name}" is being deleted`;
+          return { kind: 'reconciling', reason: 'JobTerminating', message };
+        }
+        // The event is recorded before lastRun is written, so a crash does not lose it.
+        return {
+          ...readiness,
+          status: { lastRun: new Date(dueMs).toISOString() },
+          event: { reason: 'SuccessfulCreate', message: `Created job ${name}` },
+        };
       }
-
-      const ended = owned.of(jobs, snapshot).filter((job) => finishedCondition(job));
-      const byName = ended.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
       for (const old of byName.slice(0, -spec.keep)) await deleteChild(context, JOBS, old);
-      const last = finishedCondition(byName.at(-1));
-      const outcome = requeueAt(schedule.next(now), 'its schedule is due');
-      return last?.type === 'Failed'
-        ? { kind: 'reconciling', reason: 'RunFailed', message: last.message ?? '', outcome }
-        : { kind: 'ready', reason: 'Scheduled', message: 'Runs on schedule', outcome };
+      return { ...readiness, outcome: requeueAt(schedule.next(now), 'its schedule is due') };
     },
   }).owns(owned);
 }
@@ -80,6 +90,11 @@ await clock.advance(74 * 3_600_000);
 const { status } = await client.get(SNAPSHOTS, AT);
 console.log(status?.lastRun); // prints: 2026-01-08T06:30:00.000Z
 console.log((await client.list(JOBS)).items.length); // prints: 2
+// Events older than an hour were deleted.
+const events = (await client.list(EVENTS)).items.filter(
+  (event) => event.reason === 'SuccessfulCreate' && event.involvedObject.kind === 'Snapshot',
+);
+console.log(events.map(({ message }) => message).join()); // prints: Created job nightly-29464230
 stop.abort();
 await clock.advance(60_000);
 await running;

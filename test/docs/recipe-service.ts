@@ -3,28 +3,38 @@ import { runControllers } from 'crd-controller';
 import { CUSTOM_RESOURCE_DEFINITIONS } from 'crd-controller/kinds';
 import * as s from 'crd-controller/schema';
 import { ApiServer, FakeClock, FakeFetch } from 'crd-controller/testing';
-import type { Controller, ControllerKit } from 'crd-controller';
-
-const SERVICE = 'https://dns.test/zones';
+import type { Controller, ControllerKit, SyncContext } from 'crd-controller';
 
 const ZONES = s.customResource({
   group: 'example.com',
   version: 'v1',
   kind: 'Zone',
   plural: 'zones',
-  spec: s.object({ domain: s.string() }),
-  status: s.status({ serial: s.optional(s.integer()) }),
+  spec: s.object({ domain: s.string(), server: s.string() }),
+  status: s.status({ url: s.optional(s.string()), serial: s.optional(s.integer()) }),
 });
 
-/** Keeps a zone at a service for each Zone. Its id there is the uid, so that a repeated PUT creates no second one. */
+/** Keeps a zone at a server for each Zone. Its id there is the uid, so that a repeated PUT creates no second one. */
 function zoneController(kit: ControllerKit): Controller {
   return objectController(kit, kit.informers.for(ZONES), {
     name: 'zone',
     finalizer: 'example.com/zone',
     reconcile: async ({ metadata, spec, status }, context) => {
-      const url = `${SERVICE}/${metadata.uid}`;
-      if (status?.serial === undefined) {
-        const response = await callService(context, 'PUT', url, { body: spec });
+      const { domain, server } = spec;
+      const url = `${server}/${metadata.uid}`;
+      if (status?.url !== url) {
+        if (status?.url !== undefined) await remove(context, status.url);
+        // Stored before the request that creates the zone: `cleanUp` removes it, whatever happens next.
+        const message = `Moving to ${server}`;
+        return {
+          kind: 'reconciling',
+          reason: 'Moving',
+          message,
+          status: { url, serial: undefined },
+        };
+      }
+      if (status.serial === undefined) {
+        const response = await callService(context, 'PUT', url, { body: { domain } });
         const { serial } = (await response.json()) as { serial: number };
         // Stored even if the next call fails.
         context.status.serial = serial;
@@ -36,17 +46,21 @@ function zoneController(kit: ControllerKit): Controller {
       return {
         kind: 'ready',
         reason: 'Registered',
-        message: `${spec.domain} is registered`,
+        message: `${domain} is registered`,
         conditions: [{ type: 'Delegated', ...delegated }],
         // No event reports changes at the service.
         outcome: requeueAfter(60_000, 'checks the delegation', { jitter: 0.1 }),
       };
     },
-    // Repeated after a crash: then the service answers 404.
-    cleanUp: async ({ metadata }, context) => {
-      await callService(context, 'DELETE', `${SERVICE}/${metadata.uid}`, { accept: [404] });
+    cleanUp: async ({ status }, context) => {
+      if (status?.url !== undefined) await remove(context, status.url);
     },
   });
+}
+
+async function remove(context: SyncContext, url: string): Promise<void> {
+  // Repeated after a crash: then the server answers 404.
+  await callService(context, 'DELETE', url, { accept: [404] });
 }
 
 const clock = new FakeClock();
@@ -68,11 +82,17 @@ const condition = async (type: string) => {
 
 service.answer('PUT', new Error('refused'), 503, Response.json({ serial: 7 }));
 service.respond = ({ method }) => (method === 'GET' ? 404 : 200);
-const spec = { domain: 'acme.org' };
+const spec = { domain: 'acme.org', server: 'https://dns.test/zones' };
 await client.create(ZONES, { apiVersion: 'example.com/v1', kind: 'Zone', metadata: AT, spec });
 await clock.advance(10_000);
 console.log(await condition('Ready')); // prints: True Registered
 console.log(await condition('Delegated')); // prints: False NotFound
+service.answer('PUT https://other.test', Response.json({ serial: 1 }));
+const body = { spec: { server: 'https://other.test/zones' } };
+await client.patch(ZONES, AT, { type: 'merge', body });
+await clock.advance(1_000);
+const writes = service.calls.filter((call) => !call.startsWith('GET')).slice(-2);
+console.log(writes.map((call) => call.split('/zones')[0]).join()); // prints: DELETE https://dns.test,PUT https://other.test
 service.respond = () => 503;
 await client.delete(ZONES, AT);
 await clock.advance(60_000);
