@@ -68,8 +68,6 @@ const MONITORING = [
   ['resourcequota', resourceQuotas],
 ] as const;
 
-const NODE_LIFECYCLE = 'node-lifecycle';
-
 /** Controllers that need only `ClusterDeps`, by kube-controller-manager's names without `-controller`. */
 const CONTROLLERS: ReadonlyMap<string, (deps: ClusterDeps) => Runnable> = new Map([
   ['namespace', namespaceDeletion],
@@ -89,7 +87,7 @@ const CONTROLLERS: ReadonlyMap<string, (deps: ClusterDeps) => Runnable> = new Ma
   ['serviceaccount', serviceAccounts],
   ['persistentvolumeclaim-protection', volumeClaimProtection],
   ['scheduler', fakeScheduler],
-  [NODE_LIFECYCLE, nodeLifecycle],
+  ['node-lifecycle', nodeLifecycle],
   ['taint-eviction', taintEviction],
 ]);
 
@@ -221,10 +219,6 @@ export class Cluster implements Runnable {
       const { controller, api } = fakeKubelet(clusterDeps, { ...kubelet, nodeName });
       this.#kubelets.set(nodeName, api);
       this.#manager.add('controllers', fakeNode(clusterDeps, nodeName), controller);
-      // Without it, no Pod is scheduled on the node of the kubelet.
-      if (!selected.includes(NODE_LIFECYCLE)) {
-        this.#manager.add('controllers', nodeLifecycle(clusterDeps));
-      }
     }
   }
 
