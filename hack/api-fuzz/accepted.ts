@@ -16,7 +16,7 @@ const ACCEPTED: readonly (readonly [pattern: RegExp, reason: string])[] = [
     'errors in metadata are repeated',
   ],
   [/^## \S+ gadgets .*metadata\.generation/, 'defaults of a version that is not stored'],
-  [/unknown field \\"spec\\"/, 'unknown fields of an object of another version'],
+  [/unknown field \\+"spec\\+"/, 'unknown fields of an object of another version'],
   [/failed to allocate IP: IPAddress/, 'an address is allocated before the name is validated'],
   [/^## \S+ leases .*400\/400 \.body\.message/, 'a malformed time is reported before other values'],
   [/^## \S+ jobs .*resourceVersion/, 'the first update of a Job stores its default labels'],
