@@ -27,8 +27,8 @@ type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /** A finished call of `callService`. */
 export interface ServiceCall {
   readonly method: Method;
-  /** Origin and path, without query and fragment. */
-  readonly url: string;
+  /** Scheme, host and port of the URL. Other parts may be secret. */
+  readonly origin: string;
   /** Status code of the response; undefined without a response. */
   readonly status: number | undefined;
   /** Time until the call ended, in milliseconds. */
@@ -102,8 +102,8 @@ interface ServiceErrorOptions extends ErrorOptions {
 
 /**
  * Sends a request to a service outside of the cluster with `context.fetch`. Redirects are not followed, because the URL
- * often is a user's. Messages of errors have the origin of the URL only, because other parts and headers may be secret.
- * The debug pages and the log at `-v=4` list the calls of a sync with origin and path.
+ * often is a user's. Messages of errors, the debug pages and the log at `-v=4` have the origin of the URL only, because
+ * other parts and headers may be secret.
  *
  * @param url an HTTP or HTTPS URL without credentials
  * @returns the response, whose body has arrived
@@ -123,7 +123,7 @@ export async function callService(
   checkOptions(options, OPTIONS, 'callService');
   const { accept = [], timeoutMs = 10_000 } = options;
   const { signal, clock, fetch: send = fetch, onServiceCall } = context;
-  const { origin, pathname, request } = requestOf(method, url, options);
+  const { origin, request } = requestOf(method, url, options);
   const call = `${method} to ${origin}`;
   const unreachable = (message: string, cause?: unknown) =>
     new ServiceError('ServiceUnreachable', `${call} failed: ${message}`, { cause });
@@ -131,7 +131,7 @@ export async function callService(
   let received: number | undefined;
   const ended = (error?: unknown) => {
     const ms = clock.monotonic() - startMs;
-    onServiceCall?.({ method, url: `${origin}${pathname}`, status: received, ms, error });
+    onServiceCall?.({ method, origin, status: received, ms, error });
   };
   const failureOf = (error: unknown) => {
     if (error instanceof ServiceError) return error;
@@ -176,7 +176,7 @@ function requestOf(
   method: string,
   given: string | URL,
   { headers, body }: ServiceCallOptions,
-): { readonly origin: string; readonly pathname: string; readonly request: Request } {
+): { readonly origin: string; readonly request: Request } {
   const invalid = (message: string) =>
     new TerminalError(message, { reason: 'InvalidServiceRequest' });
   const url = URL.parse(String(given));
@@ -190,8 +190,7 @@ function requestOf(
     const isJson = content !== undefined && !isRaw;
     if (isJson && !all.has('content-type')) all.set('content-type', 'application/json');
     const init = { method, headers: all, body: content ?? null, redirect: 'manual' } as const;
-    const { origin, pathname } = url;
-    return { origin, pathname, request: new Request(url, init) };
+    return { origin: url.origin, request: new Request(url, init) };
   } catch (error) {
     // Its message may have the value of a header.
     if (error instanceof TypeError)

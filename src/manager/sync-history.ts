@@ -281,13 +281,13 @@ function callRecord(
 }
 
 function serviceCallRecord(
-  { method, url, status, ms, error }: ServiceCall,
+  { method, origin, status, ms, error }: ServiceCall,
   afterMs: number,
 ): CallRecord {
   return {
     verb: method,
     resource: '',
-    at: truncate(url),
+    at: truncate(origin),
     ...(status !== undefined && { code: status }),
     ...(error !== undefined && {
       error: error instanceof ServiceError ? error.reason : nameOf(error),
@@ -303,7 +303,7 @@ function nameOf(error: unknown): string {
 
 /**
  * Formats a call: `patch counts.demo.mark8s.io/status default/web ok 3ms`, or
- * `DELETE https://dns.example.com/records/web 503 ServiceFailed 3ms`.
+ * `DELETE https://dns.example.com 503 ServiceFailed 3ms`.
  */
 export function formatCall({ verb, resource, at, code, error, ms }: CallRecord): string {
   const result = [code || undefined, error].filter((word) => word !== undefined).join(' ') || 'ok';

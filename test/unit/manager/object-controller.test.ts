@@ -304,7 +304,7 @@ test('lists the calls of services in the history of the syncs, without their que
       reconcile: async () => READY,
       finalizer: FINALIZER,
       cleanUp: async (_, context) => {
-        await callService(context, 'DELETE', 'https://service.test/records/1?token=hunter2');
+        await callService(context, 'DELETE', 'https://service.test/hunter2?token=hunter2');
         return undefined;
       },
     },
@@ -319,7 +319,7 @@ test('lists the calls of services in the history of the syncs, without their que
   assert.deepEqual(
     calls.filter((call) => call.includes('service.test')),
     ['503 ServiceFailed', 'ServiceUnreachable', '200'].map(
-      (result) => `DELETE https://service.test/records/1 ${result} 0ms`,
+      (result) => `DELETE https://service.test ${result} 0ms`,
     ),
   );
 });

@@ -116,7 +116,7 @@ it('tasks and timers call services with the fetch of the kit, and the calls of t
     await stop();
   }
   const { last = [] } = history.of('timer', `${NAMESPACE}/a`) ?? {};
-  assert.deepEqual(last[0]?.calls.map(formatCall), ['GET https://service.test/timer 200 0ms']);
+  assert.deepEqual(last[0]?.calls.map(formatCall), ['GET https://service.test 200 0ms']);
   const calls = ['task', 'timer'].map((name) => `GET https://service.test/${name}`);
   assert.deepEqual(service.calls, calls);
 });
