@@ -262,6 +262,7 @@ export const apiVersionOption = textOptionOf((text) => {
   return text;
 });
 
+/** An IP address or a host name: `127.0.0.1`. */
 export const hostOption = textOptionOf((text) => {
   const isName = /^(?=.*[a-z])[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/i.test(text);
   if (isIP(text) === 0 && !isName) {
