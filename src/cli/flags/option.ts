@@ -253,7 +253,6 @@ export const bindAddressOption = textOptionOf((text) => {
 
 export const vmoduleOption = textOptionOf<readonly VModulePattern[]>(parseVModule);
 
-/** IP address or host name. A malformed address is not accepted as a host name. */
 /** A version of an API, as Kubernetes orders them: `v1`, `v1beta2`. */
 export const apiVersionOption = textOptionOf((text) => {
   if (!/^v\d{1,9}((alpha|beta)\d{1,9})?$/.test(text)) {
@@ -262,7 +261,7 @@ export const apiVersionOption = textOptionOf((text) => {
   return text;
 });
 
-/** An IP address or a host name: `127.0.0.1`. */
+/** IP address or host name. A malformed address is not accepted as a host name. */
 export const hostOption = textOptionOf((text) => {
   const isName = /^(?=.*[a-z])[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/i.test(text);
   if (isIP(text) === 0 && !isName) {
