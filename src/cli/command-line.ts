@@ -149,7 +149,7 @@ function argumentsOf(
 ): Arguments {
   const all = commands.flatMap((each) => flagForms(each.options));
   const own = flagForms(options);
-  return normaliseArguments(argv, [...all, ...KLOG_FLAGS, ...flagForms(options)], own);
+  return normaliseArguments(argv, [...all, ...KLOG_FLAGS, ...own], own);
 }
 
 /** Flags that affect one log format only. */

@@ -4,6 +4,7 @@ import type { Node } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
 import { objectKey } from '../api/object-key.ts';
 import type { Draft } from '../api/object.ts';
+import { conditionOf } from '../api/workloads.ts';
 import { Controller } from '../manager/controller.ts';
 import { done } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
@@ -27,9 +28,7 @@ export function fakeNode(deps: ClusterDeps, nodeName: string): Controller {
     sync: async (_, { client, signal }) => {
       const node = nodes.lister.get(key);
       const taints = node?.spec?.taints ?? [];
-      const isReady = node?.status?.conditions?.some(
-        ({ type, status }) => type === 'Ready' && status === 'True',
-      );
+      const isReady = conditionOf(node?.status?.conditions, 'Ready', 'True') !== undefined;
       if (!node) {
         try {
           const draft = buildNode(nodeName, timestamp(deps.clock.now()));

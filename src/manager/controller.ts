@@ -32,8 +32,8 @@ import type {
   WatchesOptions,
 } from './controller-options.ts';
 import { ServiceError } from './call-service.ts';
-import { DEFAULT_CONCURRENCY } from './controller-options.ts';
 import type { ServiceCall } from './call-service.ts';
+import { DEFAULT_CONCURRENCY } from './controller-options.ts';
 import { allKeys, enqueue, mapToOwner } from './enqueue.ts';
 import type { KeySink, MapFunction } from './enqueue.ts';
 import { CATCH_UP_BACKOFF, RunGate } from './run-gate.ts';

@@ -53,11 +53,12 @@ export interface ObjectControllerOptions<T extends ObjectWithReadiness>
   /**
    * Reconciles an object that is not being deleted. Must be idempotent. Returns its readiness, which is reported as by
    * `StatusWriter.report`; or only an outcome, to report nothing. If it throws, the object is not ready: stalled after a
-   * `TerminalError`, and otherwise retried with backoff. The reason is that of the `SyncError` or `TerminalError`, `Timeout` after
-   * `syncTimeoutMs`, or `SyncFailed`.
+   * `TerminalError`, and otherwise retried with backoff. The reason is that of the `SyncError` or `TerminalError`,
+   * `Timeout` after `syncTimeoutMs`, or `SyncFailed`.
    *
    * An update of nothing but `observedGeneration` and the conditions of the readiness does not start a sync: it is the
-   * report of the last one, and would precede its backoff. The same applies to the fields of `context.status` after an error.
+   * report of the last one, and would precede its backoff. The same applies to the fields of `context.status` after an
+   * error.
    */
   readonly reconcile: (
     object: DeepReadonly<T>,
@@ -136,6 +137,9 @@ export function objectController<T extends ObjectWithReadiness>(
 
   /** Fields of the status that the last sync wrote with an error, by uid. */
   const failed = new LruMap<string, object | undefined>(MAX_FAILED);
+  const setFailed = ({ metadata: { uid } }: DeepReadonly<T>, fields: object | undefined) => {
+    if (fields || failed.get(uid)) failed.set(uid, fields);
+  };
 
   const write = async (context: ReconcileContext<T>, report: StatusReport<T>): Promise<void> => {
     const { signal } = context;
@@ -153,7 +157,6 @@ export function objectController<T extends ObjectWithReadiness>(
     context: ReconcileContext<T>,
     run: () => Promise<Reconciled<T> | R>,
   ): Promise<R | Outcome> => {
-    const { uid } = object.metadata;
     const store = async () => {
       if (Object.keys(context.status).length === 0) return;
       const status: object = { ...object.status, ...context.status };
@@ -165,7 +168,7 @@ export function objectController<T extends ObjectWithReadiness>(
     } catch (thrown) {
       const failure = failureOf(thrown, context.signal);
       if (!failure) {
-        failed.set(uid, context.status);
+        setFailed(object, context.status);
         // A program that stops may have lost its lease.
         if (!context.signal.aborted) await store();
         throw thrown;
@@ -173,13 +176,13 @@ export function objectController<T extends ObjectWithReadiness>(
       result = failure;
     }
     if (!isReport(result)) {
-      if (failed.get(uid)) failed.set(uid, undefined);
+      setFailed(object, undefined);
       if (result) await store();
       return result;
     }
     const { outcome = done(), status, conditions, event, error, ...readiness } = result;
     const fields = { ...context.status, ...status };
-    if (error || failed.get(uid)) failed.set(uid, error && fields);
+    setFailed(object, error && fields);
     const complete: ReadinessReport<T> = {
       object,
       readiness,

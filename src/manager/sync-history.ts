@@ -50,7 +50,7 @@ export interface CallRecord {
   readonly verb: FinishedCall['verb'] | ServiceCall['method'];
   /** Such as `pods` or `counts.demo.mark8s.io/status`. Empty for calls of `raw` and `callService`. */
   readonly resource: string;
-  /** Key of the object, namespace, or path. For `callService`, the URL without query and fragment. */
+  /** Key of the object, namespace, or path. For `callService`, the origin of the URL. */
   readonly at: string;
   /**
    * HTTP status of a failed API call, 0 without a response; absent if the call succeeded. For `callService`, the status

@@ -93,7 +93,7 @@ export interface CallView {
   readonly verb: string;
   /** Empty for a service. */
   readonly resource: string;
-  /** Key of the object, namespace, or path; or the URL at the service. */
+  /** Key of the object, namespace, or path; or the origin of the URL of the service. */
   readonly at: string;
   /** HTTP status and kind of the error; absent if the API call succeeded. Services always have their status. */
   readonly code?: number;
