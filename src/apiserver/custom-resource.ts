@@ -1,5 +1,6 @@
 import type { CustomResourceDefinition } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
+import { oncePerObject } from '../util/memo.ts';
 import { objectMetaSchema } from './builtin/schemas.ts';
 import { fieldPath, valueAt } from './field-path.ts';
 import { finalizerWarnings } from './object-metadata.ts';
@@ -66,10 +67,13 @@ function definitionOf(
   };
 }
 
-export function schemaOf({ schema }: CrdVersion): JsonSchema | undefined {
-  const own = schema?.openAPIV3Schema;
-  return own && withPrunedDefaults(own, objectMetaSchema());
-}
+/** The schema of a version of a stored CRD, which is immutable. Each change of a CRD asks for it again. */
+export const schemaOf: (version: CrdVersion) => JsonSchema | undefined = oncePerObject(
+  ({ schema }) => {
+    const own = schema?.openAPIV3Schema;
+    return own && withPrunedDefaults(own, objectMetaSchema());
+  },
+);
 
 /** Returns the warning of a deprecated version, which names the newest version that is not. */
 function deprecationWarning(
