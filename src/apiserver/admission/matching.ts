@@ -10,6 +10,7 @@ import type { ObjectStore } from '../object-store.ts';
 import type { Authorizer } from '../policy-rule.ts';
 import type { Registry } from '../registry.ts';
 import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import { oncePerObject } from '../../util/memo.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { internalError, notFound } from '../status-error.ts';
 import type { Attributes } from './attributes.ts';
@@ -160,24 +161,20 @@ function matchesObject(
   return matches(object) || matches(oldObject);
 }
 
-/** Stored configuration is immutable, so that each selector is parsed once. */
-const parsed = new WeakMap<JsonObject, readonly Requirement[]>();
-
 /** @throws {StatusError} 500 if the selector is malformed */
 export function requirementsOf(selector: JsonObject | undefined): readonly Requirement[] {
-  if (!selector) return [];
-  let requirements = parsed.get(selector);
-  if (!requirements) {
-    try {
-      requirements = parseLabelSelector(formatLabelSelector(selector));
-    } catch (error) {
-      if (error instanceof SyntaxError) throw internalError(error.message);
-      throw error;
-    }
-    parsed.set(selector, requirements);
-  }
-  return requirements;
+  return selector ? parsedSelector(selector) : [];
 }
+
+/** Stored configuration is immutable, so that each selector is parsed once. */
+const parsedSelector = oncePerObject((selector: JsonObject): readonly Requirement[] => {
+  try {
+    return parseLabelSelector(formatLabelSelector(selector));
+  } catch (error) {
+    if (error instanceof SyntaxError) throw internalError(error.message);
+    throw error;
+  }
+});
 
 export function webhookCriteria(webhook: JsonObject): Criteria {
   return { rules: objectsIn(webhook, 'rules'), matchesWithoutRules: false, source: webhook };

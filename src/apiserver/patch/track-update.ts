@@ -1,7 +1,7 @@
 import { timestamp } from '../../api/conditions.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { Memo } from '../../util/memo.ts';
+import { Memo, oncePerObject } from '../../util/memo.ts';
 import { isRecord } from '../../util/values.ts';
 import type { Comparison } from './compare-fields.ts';
 import { compareFields } from './compare-fields.ts';
@@ -222,28 +222,21 @@ const OBJECT_META: JsonSchema = {
   },
 };
 
-const complete = new WeakMap<JsonSchema, JsonSchema>();
-
 /** Returns the schema of a kind with `apiVersion`, `kind` and `metadata` declared. */
-export function withObjectMeta(schema: JsonSchema): JsonSchema {
-  let result = complete.get(schema);
-  if (!result) {
-    const metadata = declaredField(schema, 'metadata');
-    const declared = metadata && declaredField(metadata, 'managedFields');
-    result = {
-      ...schema,
-      ...(declaresNothing(schema) ? { 'x-kubernetes-preserve-unknown-fields': true } : {}),
-      properties: {
-        ...schema.properties,
-        apiVersion: TEXT,
-        kind: TEXT,
-        metadata: declared ? metadata : OBJECT_META,
-      },
-    };
-    complete.set(schema, result);
-  }
-  return result;
-}
+export const withObjectMeta: (schema: JsonSchema) => JsonSchema = oncePerObject((schema) => {
+  const metadata = declaredField(schema, 'metadata');
+  const declared = metadata && declaredField(metadata, 'managedFields');
+  return {
+    ...schema,
+    ...(declaresNothing(schema) ? { 'x-kubernetes-preserve-unknown-fields': true } : {}),
+    properties: {
+      ...schema.properties,
+      apiVersion: TEXT,
+      kind: TEXT,
+      metadata: declared ? metadata : OBJECT_META,
+    },
+  };
+});
 
 /** Whether a schema declares no fields. It must keep unknown fields after fields are added to it. */
 function declaresNothing(schema: JsonSchema): boolean {

@@ -1,6 +1,7 @@
 import type { LookupFunction } from 'node:net';
 import type { Clock } from '../../util/clock.ts';
 import type { HttpHandler, HttpRequest, HttpResponse } from '../../util/http.ts';
+import { oncePerObject } from '../../util/memo.ts';
 import { isCertificateRejected, unreachable } from './connection-error.ts';
 import type { TlsMaterial } from './dial.ts';
 import { dial } from './dial.ts';
@@ -81,7 +82,6 @@ export function http1Transport(options: TransportOptions): Transport {
   const presentable = `${server.origin}${prefix}`;
   const { tls = () => NO_MATERIAL } = options;
   const extraHeaders = options.headers ?? [];
-  const headerTexts = new WeakMap<HttpRequest['headers'], string>();
   let current: { readonly material: TlsMaterial; readonly pool: Http1Pool } | undefined;
   const retiring = new Set<Http1Pool>();
 
@@ -98,13 +98,9 @@ export function http1Transport(options: TransportOptions): Transport {
     return current.pool;
   };
 
-  const headerLinesOf = ({ headers }: HttpRequest): string => {
-    const known = headerTexts.get(headers);
-    if (known !== undefined) return known;
-    const text = headerLines([...Object.entries(headers), ...extraHeaders]);
-    headerTexts.set(headers, text);
-    return text;
-  };
+  const headerLinesOf = oncePerObject((headers: HttpRequest['headers']) =>
+    headerLines([...Object.entries(headers), ...extraHeaders]),
+  );
 
   const explain: ExchangeOptions['explain'] = (error, signal) => {
     if (isCertificateRejected(error)) options.onTlsRejected?.();
@@ -112,13 +108,13 @@ export function http1Transport(options: TransportOptions): Transport {
   };
 
   const handle = async (request: HttpRequest): Promise<HttpResponse> => {
-    const { method, path, body, signal, beforeSend } = request;
+    const { method, path, headers, body, signal, beforeSend } = request;
     signal?.throwIfAborted();
     const pending = tls();
     const material = pending instanceof Promise ? await rejectOnAbort(pending, signal) : pending;
     return exchange({
       pool: poolFor(material),
-      request: { method, path: prefix + path, headerLines: headerLinesOf(request), body },
+      request: { method, path: prefix + path, headerLines: headerLinesOf(headers), body },
       signal,
       beforeSend,
       explain,
