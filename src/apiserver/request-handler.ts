@@ -36,6 +36,8 @@ import {
   compressible,
   compressibleWatch,
   errorResponse,
+  indented,
+  legible,
   listResponse,
   objectResponse,
 } from './response-encoding.ts';
@@ -135,7 +137,8 @@ export class RequestHandler {
     };
     const failed = (error: StatusError) => {
       audit?.failed(error);
-      return completed(errorResponse(error, request.headers['accept'], notes.warnings));
+      const response = errorResponse(error, request.headers['accept'], notes.warnings);
+      return completed(legible(response, request));
     };
     try {
       if (plan?.failure === 'reset') throw new ConnectionReset();
@@ -237,13 +240,13 @@ export class RequestHandler {
     const { accept } = request.headers;
     if (first === 'version' && rest.length === 0) {
       requireMediaType(accept, [JSON_TYPE]);
-      return jsonResponse(200, versionInfo(this.#deps.kubernetesVersion));
+      return indented(jsonResponse(200, versionInfo(this.#deps.kubernetesVersion)));
     }
     if (first === 'observed-rbac' && rest.length === 0) {
       const role = this.#deps.observed.roleOf(target.query.get('user') ?? '');
       return textResponse(200, yamlOfRole(role));
     }
-    if (first === undefined) return jsonResponse(200, { paths: this.#paths() });
+    if (first === undefined) return indented(jsonResponse(200, { paths: this.#paths() }));
     const openId = this.#openId(request, target);
     if (openId) {
       requireMediaType(accept, [openId.headers['content-type'] ?? '']);
@@ -256,7 +259,7 @@ export class RequestHandler {
     const document = discover(this.#deps.backend.registry, segments, accept);
     if (!document) return undefined;
     const { value, encoding, parameters } = document;
-    const response = objectResponse(200, value, encoding, [], parameters);
+    const response = legible(objectResponse(200, value, encoding, [], parameters), request);
     if (parameters === undefined) return response;
     const headers = { ...response.headers, vary: 'Accept', 'cache-control': 'public' };
     return { ...response, headers };
@@ -343,10 +346,14 @@ export class RequestHandler {
     onEnd: () => void,
   ): ServedResponse | Promise<ServedResponse> {
     switch (answer.kind) {
-      case 'json':
-        return compressible(objectResponse(answer.code, answer.value, encoding, warnings), request);
-      case 'list':
-        return compressible(listResponse(answer.rendering, answer.state, warnings), request);
+      case 'json': {
+        const response = objectResponse(answer.code, answer.value, encoding, warnings);
+        return compressible(legible(response, request), request);
+      }
+      case 'list': {
+        const response = listResponse(answer.rendering, answer.state, warnings);
+        return compressible(legible(response, request), request);
+      }
       case 'watch': {
         const response = streamResponse(
           this.#deps.streams.body(answer.watcher, request.signal, onEnd),

@@ -5,7 +5,7 @@ import type { HttpRequest, HttpResponse } from '../util/http.ts';
 import type { ListState } from './list-body.ts';
 import { listBody } from './list-body.ts';
 import type { Encoding, ListRendering } from './negotiation.ts';
-import { JSON_TYPE, YAML_TYPE, encodingOf } from './negotiation.ts';
+import { JSON_TYPE, YAML_TYPE, encodingIn, encodingOf, mediaRanges } from './negotiation.ts';
 import { PROTOBUF_TYPE, encodeBody } from './protobuf/protobuf-body.ts';
 import { bytesResponse, jsonResponse, streamResponse } from './response.ts';
 import type { StatusError } from './status-error.ts';
@@ -57,6 +57,49 @@ export function listResponse(
   const type = encoding === 'protobuf' ? PROTOBUF_TYPE : JSON_TYPE;
   const response = streamResponse(listBody(rendering, state), type, warnings);
   return encoding === 'yaml' ? asYaml(response) : response;
+}
+
+/**
+ * Returns JSON indented, as a kube-apiserver does for people: by the query parameter `pretty`, by a parameter of the media
+ * type, or for browsers, curl and Wget.
+ */
+export function legible(
+  response: HttpResponse,
+  request: Pick<HttpRequest, 'path' | 'headers'>,
+): HttpResponse {
+  return isForPeople(request) ? indented(response) : response;
+}
+
+/** Returns JSON indented by two spaces and without a final newline, as `json.MarshalIndent` in Go. */
+export function indented(response: HttpResponse): HttpResponse {
+  const isJson = response.headers['content-type']?.startsWith(JSON_TYPE);
+  return isJson ? { ...response, body: indentedBody(response.body) } : response;
+}
+
+function isForPeople({ path, headers }: Pick<HttpRequest, 'path' | 'headers'>): boolean {
+  const asked = path.includes('pretty') && new URLSearchParams(path.split('?')[1]).get('pretty');
+  const range = mediaRanges(headers['accept']).find(encodingIn);
+  if (range?.parameters.get('pretty') === '1') return true;
+  if (asked) return /^(?:1|t|T|true|TRUE|True)$/.test(asked);
+  return /^(?:curl|Wget|Mozilla\/5\.0)/.test(headers['user-agent'] ?? '');
+}
+
+/** The chunks of a list end between two objects, so that no token is split. */
+async function* indentedBody(
+  json: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let depth = 0;
+  const line = (change: -1 | 0 | 1) => `\n${'  '.repeat((depth += change))}`;
+  for await (const chunk of json) {
+    const text = Buffer.from(chunk).toString().trimEnd();
+    const lines = text.replaceAll(/"[^"\\]*(?:\\.[^"\\]*)*"|\{\}|\[\]|[{}[\],:]/g, (token) => {
+      if (token === '{' || token === '[') return `${token}${line(1)}`;
+      if (token === '}' || token === ']') return `${line(-1)}${token}`;
+      if (token === ',') return `${token}${line(0)}`;
+      return token === ':' ? ': ' : token;
+    });
+    yield Buffer.from(lines);
+  }
 }
 
 /** Returns a response that is compressed if it is large and the client accepts that. */

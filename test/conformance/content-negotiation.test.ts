@@ -96,6 +96,49 @@ test('a media type that the server does not have is not acceptable', async () =>
   assert.deepEqual([status, body], [200, undefined]);
 });
 
+test('JSON is indented for people', async () => {
+  const send = (path: string, headers = {}) => api.send('GET', path, undefined, headers);
+  const object = `${configMaps(space)}/a`;
+  const none = `${widgets(space)}?labelSelector=none`;
+  const curl = { 'user-agent': 'curl/8.5.0' };
+  for (const [path, headers] of [
+    [`${object}?pretty=true`],
+    [`${object}?pretty=1`],
+    [object, { accept: `${JSON_TYPE};pretty=1` }],
+    [object, curl],
+    [object, { 'user-agent': 'Wget/1.21.4' }],
+    [object, { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64)' }],
+    [configMaps(space), curl],
+    [widgets(space), curl],
+    [none, curl],
+    [`${object}?pretty=T`, { accept: `${JSON_TYPE};as=Table;v=v1;g=meta.k8s.io` }],
+    [`${configMaps(space)}/none`, curl],
+    ['/api', curl],
+    [
+      '/apis',
+      { ...curl, accept: `${JSON_TYPE};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList` },
+    ],
+    ['/'],
+    ['/version'],
+  ] as const) {
+    const { text } = await send(path, headers);
+    assert.equal(text, JSON.stringify(JSON.parse(text), undefined, 2), path);
+  }
+  for (const [path, headers] of [
+    [object],
+    [`${object}?pretty=false`, curl],
+    [`${object}?pretty=yes`, curl],
+    [`${object}?pretty=`],
+    ['/openapi/v2', curl],
+    ['/.well-known/openid-configuration', curl],
+  ] as const) {
+    const { text } = await send(path, headers);
+    assert.equal(text.trimEnd(), JSON.stringify(JSON.parse(text)), path);
+  }
+  const watch = await api.watch(`${configMaps(space)}?pretty=true`);
+  assert.deepEqual(await watch.nextInShort(1), ['ADDED a']);
+});
+
 test('a watch has no YAML form', async () => {
   const { status, headers } = await api.get(`${configMaps(space)}?watch=1`, YAML);
   assert.deepEqual([status, headers['content-type']], [406, YAML]);
