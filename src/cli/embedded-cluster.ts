@@ -6,21 +6,14 @@ import { connectCluster } from '../client/cluster-connection.ts';
 import { HttpClient } from '../client/http-client.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import type { ClusterOptions } from '../cluster/cluster.ts';
-import type { HttpHandler } from '../util/http.ts';
 import { systemClock } from '../util/clock.ts';
 import type { ApiServerMetrics } from '../metrics/api-server-metrics.ts';
 import type { Logger } from '../util/logger.ts';
 import { goQuote } from '../util/go-quote.ts';
 import { CLUSTER_CONTROLLERS_AGENT, clusterPages } from './cluster-pages.ts';
+import { paced } from './controller-pace.ts';
 import { pathError, UsageError } from './errors.ts';
 import type { ServerIdentity } from './kubeconfig-file.ts';
-
-/**
- * Delay of each write of the cluster controllers. Without it, they change an object before a client that has just
- * created it can send the next request, and that request fails with a conflict. On a cluster this is rare,
- * because its controllers are slower.
- */
-const CONTROLLER_WRITE_DELAY_MS = 50;
 
 /** Options of `startEmbeddedCluster`. */
 export interface EmbeddedClusterOptions {
@@ -126,7 +119,7 @@ export async function startEmbeddedCluster(
       // Without a connection: as a client of its own network address the server would encrypt and decrypt all
       // events of its controllers.
       const client = new HttpClient({
-        handler: delayWrites(server.handler),
+        handler: paced(server.handler, { requests: server.requests, clock: systemClock }),
         server: endpoint.url,
         userAgent: CLUSTER_CONTROLLERS_AGENT,
         clock: systemClock,
@@ -147,14 +140,6 @@ export async function startEmbeddedCluster(
       await endpoint.close();
       await server.close();
     },
-  };
-}
-
-function delayWrites(send: HttpHandler): HttpHandler {
-  return async (request) => {
-    if (request.method !== 'GET')
-      await systemClock.sleep(CONTROLLER_WRITE_DELAY_MS, request.signal);
-    return send(request);
   };
 }
 
