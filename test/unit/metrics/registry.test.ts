@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { getHeapStatistics } from 'node:v8';
 import { buildMetrics, createRegistry, expose, logMetrics } from '../../../src/metrics/registry.ts';
 
@@ -25,6 +26,28 @@ test('the heap limit is exposed beside the heap in use', async () => {
     Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? Number.NaN);
   assert.equal(sample('crd_controller_heap_limit_bytes'), getHeapStatistics().heap_size_limit);
   assert.ok(sample('nodejs_heap_size_used_bytes') < sample('crd_controller_heap_limit_bytes'));
+});
+
+test('the lag of the event loop is the delay of timers, without their interval', async () => {
+  const registry = createRegistry({ processMetrics: true });
+  const lagMs = async (statistic: string) => {
+    const { text } = await expose(registry);
+    const name = `nodejs_eventloop_lag_${statistic}_seconds`;
+    return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]) * 1000;
+  };
+  await sleep(150);
+  const end = performance.now() + 400;
+  while (performance.now() < end);
+  await sleep(0);
+  const longest = await lagMs('max');
+  assert.ok(longest > 200, `${longest} ms after a blocked event loop`);
+  // The machine may be busy, but not in each of these intervals.
+  let shortest = Infinity;
+  for (let attempt = 0; attempt < 20 && shortest > 50; attempt++) {
+    await sleep(250);
+    shortest = await lagMs('min');
+  }
+  assert.ok(shortest <= 50, `${shortest} ms in an idle event loop`);
 });
 
 test('the build metric has labels for version, commit and Node.js version', async () => {
