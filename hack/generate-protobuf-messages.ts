@@ -23,10 +23,9 @@ interface Package {
 interface WireField {
   readonly number: number;
   readonly name: string;
-  /** `string`, `[]int64`, `map[]bytes`, `core.v1.Container` */
-  readonly type: string;
-  /** The message that the type refers to, if any. */
-  readonly message: string | undefined;
+  readonly label: '' | '[]' | 'map[]';
+  /** A scalar or a message: `string`, `core.v1.Container`. */
+  readonly inner: string;
 }
 
 /** A field in `types.go`. */
@@ -148,11 +147,28 @@ function generate(version: string): void {
       }
     }
   }
-  const sections = reachable(wire).map((name) =>
-    [name, ...(wire.get(name) ?? []).map((field) => line(name, field, go.get(name)))].join('\n'),
-  );
+  const names = reachable(wire);
+  const sections = Array.from(Map.groupBy(names, aliasOf), ([alias, messages]) => {
+    const lines = messages.map((message) => {
+      const fields = (wire.get(message) ?? []).map((field) =>
+        fieldText(message, field, go.get(message)),
+      );
+      return [nameWithin(alias, message), ...fields].join('; ');
+    });
+    return [alias, ...lines].join('\n');
+  });
   writeFileSync(OUTPUT, moduleText(version, sections));
-  console.log(`${sections.length} messages`);
+  console.log(`${names.length} messages`);
+}
+
+/** `core.v1` of `core.v1.Pod` */
+function aliasOf(message: string): string {
+  return message.slice(0, message.lastIndexOf('.'));
+}
+
+/** A type as the messages of a package name it: without the package if it is the same. */
+function nameWithin(alias: string, type: string): string {
+  return aliasOf(type) === alias ? type.slice(alias.length + 1) : type;
 }
 
 function moduleFolder(module: string, version: string): string {
@@ -176,13 +192,8 @@ function messagesOf(text: string, packageName: string): Map<string, WireField[]>
         if (!match) throw new Error(`${packageName}.${message}: cannot read ${each}`);
         const [, label, single, value, name = '', number] = match;
         const inner = typeName(single ?? value ?? '', packageName);
-        const prefix = value === undefined ? (label === 'repeated' ? '[]' : '') : 'map[]';
-        return {
-          number: Number(number),
-          name,
-          type: prefix + inner,
-          message: SCALARS.has(inner) ? undefined : inner,
-        };
+        const prefix = label === 'repeated' ? '[]' : '';
+        return { number: Number(number), name, label: value ? 'map[]' : prefix, inner };
       });
     messages.set(message, fields);
   }
@@ -222,20 +233,20 @@ function reachable(wire: ReadonlyMap<string, readonly WireField[]>): string[] {
     const fields = wire.get(name);
     if (!fields) throw new Error(`Unknown message ${name}`);
     found.add(name);
-    pending.push(...fields.flatMap(({ message }) => message ?? []));
+    pending.push(...fields.map(({ inner }) => inner).filter((inner) => !SCALARS.has(inner)));
   }
   return [...found].sort();
 }
 
-function line(
+function fieldText(
   owner: string,
-  { number, name, type }: WireField,
+  { number, name, label, inner }: WireField,
   go: ReadonlyMap<number, GoField> | undefined,
 ): string {
+  const type = label + nameWithin(aliasOf(owner), inner);
   if (CUSTOM_JSON.has(owner)) {
     // Bytes in these are JSON that is copied.
-    const own = type === 'bytes' ? 'json' : type;
-    return `${number} ${name}? ${own.startsWith('[]') ? '' : '*'}${own}`;
+    return `${number} ${name}? ${label === '[]' ? '' : '*'}${inner === 'bytes' ? 'json' : type}`;
   }
   const field = go?.get(number);
   if (!field) throw new Error(`${owner}: types.go has no field ${number} (${name})`);
@@ -248,9 +259,9 @@ function line(
     return `${number} . ${type}`;
   }
   const omitZero = options.includes('omitzero');
-  if (omitZero && type !== TIME) throw new Error(`${owner}.${name}: omitzero on a ${type}`);
+  if (omitZero && inner !== TIME) throw new Error(`${owner}.${name}: omitzero on a ${inner}`);
   // Go never omits a struct with `omitempty`.
-  const isStruct = !field.pointer && !type.includes('[]') && !SCALARS.has(type);
+  const isStruct = !field.pointer && label === '' && !SCALARS.has(inner);
   const optional = omitZero || (options.includes('omitempty') && !isStruct);
   return `${number} ${json}${optional ? '?' : ''} ${field.pointer ? '*' : ''}${type}`;
 }
@@ -260,9 +271,9 @@ function moduleText(version: string, sections: readonly string[]): string {
 // Do not edit. Derived from Kubernetes, which is under the Apache License 2.0.
 
 /**
- * Messages, each with a name and its fields: number, name in JSON, type. \`.\` as the name: the members
- * of the value are members of the message. \`?\`: omitted if it has Go's zero value. \`*\`: a pointer,
- * omitted if nil. \`json\`: bytes with any JSON text.
+ * The messages of each package, a line each: name, then fields: number, name in JSON, type. A type of the same
+ * package is without it. \`.\` as the name: the members of the value are members of the message. \`?\`: omitted
+ * if it has Go's zero value. \`*\`: a pointer, omitted if nil. \`json\`: bytes with any JSON text.
  */
 export const PROTOBUF: string = \`
 ${sections.join('\n\n').replaceAll(/[\\`]|\$\{/g, String.raw`\$&`)}

@@ -2,3365 +2,641 @@
 // Do not edit. Derived from Kubernetes, which is under the Apache License 2.0.
 
 /**
- * Messages, each with a name and its fields: number, name in JSON, type. `.` as the name: the members
- * of the value are members of the message. `?`: omitted if it has Go's zero value. `*`: a pointer,
- * omitted if nil. `json`: bytes with any JSON text.
+ * The messages of each package, a line each: name, then fields: number, name in JSON, type. A type of the same
+ * package is without it. `.` as the name: the members of the value are members of the message. `?`: omitted
+ * if it has Go's zero value. `*`: a pointer, omitted if nil. `json`: bytes with any JSON text.
  */
 export const PROTOBUF: string = `
-admissionregistration.v1.ApplyConfiguration
-1 expression? string
-
-admissionregistration.v1.AuditAnnotation
-1 key string
-2 valueExpression string
-
-admissionregistration.v1.ExpressionWarning
-2 fieldRef string
-3 warning string
-
-admissionregistration.v1.JSONPatch
-1 expression? string
-
-admissionregistration.v1.MatchCondition
-1 name string
-2 expression string
-
-admissionregistration.v1.MatchResources
-1 namespaceSelector? *meta.v1.LabelSelector
-2 objectSelector? *meta.v1.LabelSelector
-3 resourceRules? []admissionregistration.v1.NamedRuleWithOperations
-4 excludeResourceRules? []admissionregistration.v1.NamedRuleWithOperations
-7 matchPolicy? *string
-
-admissionregistration.v1.MutatingAdmissionPolicy
-1 metadata meta.v1.ObjectMeta
-2 spec admissionregistration.v1.MutatingAdmissionPolicySpec
-
-admissionregistration.v1.MutatingAdmissionPolicyBinding
-1 metadata meta.v1.ObjectMeta
-2 spec admissionregistration.v1.MutatingAdmissionPolicyBindingSpec
-
-admissionregistration.v1.MutatingAdmissionPolicyBindingSpec
-1 policyName? string
-2 paramRef? *admissionregistration.v1.ParamRef
-3 matchResources? *admissionregistration.v1.MatchResources
-
-admissionregistration.v1.MutatingAdmissionPolicySpec
-1 paramKind? *admissionregistration.v1.ParamKind
-2 matchConstraints? *admissionregistration.v1.MatchResources
-3 variables? []admissionregistration.v1.Variable
-4 mutations? []admissionregistration.v1.Mutation
-5 failurePolicy? *string
-6 matchConditions? []admissionregistration.v1.MatchCondition
-7 reinvocationPolicy? string
-
-admissionregistration.v1.MutatingWebhook
-1 name string
-2 clientConfig admissionregistration.v1.WebhookClientConfig
-3 rules? []admissionregistration.v1.RuleWithOperations
-4 failurePolicy? *string
-9 matchPolicy? *string
-5 namespaceSelector? *meta.v1.LabelSelector
-11 objectSelector? *meta.v1.LabelSelector
-6 sideEffects *string
-7 timeoutSeconds? *int32
-8 admissionReviewVersions []string
-10 reinvocationPolicy? *string
-12 matchConditions? []admissionregistration.v1.MatchCondition
-
-admissionregistration.v1.MutatingWebhookConfiguration
-1 metadata meta.v1.ObjectMeta
-2 webhooks? []admissionregistration.v1.MutatingWebhook
-
-admissionregistration.v1.Mutation
-2 patchType string
-3 applyConfiguration? *admissionregistration.v1.ApplyConfiguration
-4 jsonPatch? *admissionregistration.v1.JSONPatch
-
-admissionregistration.v1.NamedRuleWithOperations
-1 resourceNames? []string
-2 . admissionregistration.v1.RuleWithOperations
-
-admissionregistration.v1.ParamKind
-1 apiVersion? string
-2 kind? string
-
-admissionregistration.v1.ParamRef
-1 name? string
-2 namespace? string
-3 selector? *meta.v1.LabelSelector
-4 parameterNotFoundAction? *string
-
-admissionregistration.v1.Rule
-1 apiGroups? []string
-2 apiVersions? []string
-3 resources? []string
-4 scope? *string
-
-admissionregistration.v1.RuleWithOperations
-1 operations? []string
-2 . admissionregistration.v1.Rule
-
-admissionregistration.v1.ServiceReference
-1 namespace string
-2 name string
-3 path? *string
-4 port? *int32
-
-admissionregistration.v1.TypeChecking
-1 expressionWarnings? []admissionregistration.v1.ExpressionWarning
-
-admissionregistration.v1.ValidatingAdmissionPolicy
-1 metadata meta.v1.ObjectMeta
-2 spec admissionregistration.v1.ValidatingAdmissionPolicySpec
-3 status admissionregistration.v1.ValidatingAdmissionPolicyStatus
-
-admissionregistration.v1.ValidatingAdmissionPolicyBinding
-1 metadata meta.v1.ObjectMeta
-2 spec admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec
-
-admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec
-1 policyName? string
-2 paramRef? *admissionregistration.v1.ParamRef
-3 matchResources? *admissionregistration.v1.MatchResources
-4 validationActions? []string
-
-admissionregistration.v1.ValidatingAdmissionPolicySpec
-1 paramKind? *admissionregistration.v1.ParamKind
-2 matchConstraints? *admissionregistration.v1.MatchResources
-3 validations? []admissionregistration.v1.Validation
-4 failurePolicy? *string
-5 auditAnnotations? []admissionregistration.v1.AuditAnnotation
-6 matchConditions? []admissionregistration.v1.MatchCondition
-7 variables? []admissionregistration.v1.Variable
-
-admissionregistration.v1.ValidatingAdmissionPolicyStatus
-1 observedGeneration? int64
-2 typeChecking? *admissionregistration.v1.TypeChecking
-3 conditions? []meta.v1.Condition
-
-admissionregistration.v1.ValidatingWebhook
-1 name string
-2 clientConfig admissionregistration.v1.WebhookClientConfig
-3 rules? []admissionregistration.v1.RuleWithOperations
-4 failurePolicy? *string
-9 matchPolicy? *string
-5 namespaceSelector? *meta.v1.LabelSelector
-10 objectSelector? *meta.v1.LabelSelector
-6 sideEffects *string
-7 timeoutSeconds? *int32
-8 admissionReviewVersions []string
-11 matchConditions? []admissionregistration.v1.MatchCondition
-
-admissionregistration.v1.ValidatingWebhookConfiguration
-1 metadata meta.v1.ObjectMeta
-2 webhooks? []admissionregistration.v1.ValidatingWebhook
-
-admissionregistration.v1.Validation
-1 expression string
-2 message? string
-3 reason? *string
-4 messageExpression? string
-
-admissionregistration.v1.Variable
-1 name string
-2 expression string
-
-admissionregistration.v1.WebhookClientConfig
-3 url? *string
-1 service? *admissionregistration.v1.ServiceReference
-2 caBundle? bytes
-
-apidiscovery.v2.APIGroupDiscovery
-1 metadata meta.v1.ObjectMeta
-2 versions? []apidiscovery.v2.APIVersionDiscovery
-
-apidiscovery.v2.APIGroupDiscoveryList
-1 metadata meta.v1.ListMeta
-2 items []apidiscovery.v2.APIGroupDiscovery
-
-apidiscovery.v2.APIResourceDiscovery
-1 resource string
-2 responseKind? *meta.v1.GroupVersionKind
-3 scope string
-4 singularResource string
-5 verbs []string
-6 shortNames? []string
-7 categories? []string
-8 subresources? []apidiscovery.v2.APISubresourceDiscovery
-
-apidiscovery.v2.APISubresourceDiscovery
-1 subresource string
-2 responseKind? *meta.v1.GroupVersionKind
-3 acceptedTypes? []meta.v1.GroupVersionKind
-4 verbs []string
-
-apidiscovery.v2.APIVersionDiscovery
-1 version string
-2 resources? []apidiscovery.v2.APIResourceDiscovery
-3 freshness? string
-
-apiextensions.v1.CustomResourceColumnDefinition
-1 name string
-2 type string
-3 format? string
-4 description? string
-5 priority? int32
-6 jsonPath string
-
-apiextensions.v1.CustomResourceConversion
-1 strategy string
-2 webhook? *apiextensions.v1.WebhookConversion
-
-apiextensions.v1.CustomResourceDefinition
-1 metadata meta.v1.ObjectMeta
-2 spec apiextensions.v1.CustomResourceDefinitionSpec
-3 status apiextensions.v1.CustomResourceDefinitionStatus
-
-apiextensions.v1.CustomResourceDefinitionCondition
-1 type string
-2 status string
-3 lastTransitionTime meta.v1.Time
-4 reason? string
-5 message? string
-6 observedGeneration? int64
-
-apiextensions.v1.CustomResourceDefinitionNames
-1 plural string
-2 singular? string
-3 shortNames? []string
-4 kind string
-5 listKind? string
-6 categories? []string
-
-apiextensions.v1.CustomResourceDefinitionSpec
-1 group string
-3 names apiextensions.v1.CustomResourceDefinitionNames
-4 scope string
-7 versions []apiextensions.v1.CustomResourceDefinitionVersion
-9 conversion? *apiextensions.v1.CustomResourceConversion
-10 preserveUnknownFields? bool
-
-apiextensions.v1.CustomResourceDefinitionStatus
-1 conditions []apiextensions.v1.CustomResourceDefinitionCondition
-2 acceptedNames apiextensions.v1.CustomResourceDefinitionNames
-3 storedVersions []string
-4 observedGeneration? int64
-
-apiextensions.v1.CustomResourceDefinitionVersion
-1 name string
-2 served bool
-3 storage bool
-7 deprecated? bool
-8 deprecationWarning? *string
-4 schema? *apiextensions.v1.CustomResourceValidation
-5 subresources? *apiextensions.v1.CustomResourceSubresources
-6 additionalPrinterColumns? []apiextensions.v1.CustomResourceColumnDefinition
-9 selectableFields? []apiextensions.v1.SelectableField
-
-apiextensions.v1.CustomResourceSubresourceScale
-1 specReplicasPath string
-2 statusReplicasPath string
-3 labelSelectorPath? *string
-
-apiextensions.v1.CustomResourceSubresourceStatus
-
-apiextensions.v1.CustomResourceSubresources
-1 status? *apiextensions.v1.CustomResourceSubresourceStatus
-2 scale? *apiextensions.v1.CustomResourceSubresourceScale
-
-apiextensions.v1.CustomResourceValidation
-1 openAPIV3Schema? *apiextensions.v1.JSONSchemaProps
-
-apiextensions.v1.ExternalDocumentation
-1 description? string
-2 url? string
-
-apiextensions.v1.JSON
-1 raw? *json
-
-apiextensions.v1.JSONSchemaProps
-1 id? string
-2 $schema? string
-3 $ref? *string
-4 description? string
-5 type? string
-6 format? string
-7 title? string
-8 default? *apiextensions.v1.JSON
-9 maximum? *double
-10 exclusiveMaximum? bool
-11 minimum? *double
-12 exclusiveMinimum? bool
-13 maxLength? *int64
-14 minLength? *int64
-15 pattern? string
-16 maxItems? *int64
-17 minItems? *int64
-18 uniqueItems? bool
-19 multipleOf? *double
-20 enum? []apiextensions.v1.JSON
-21 maxProperties? *int64
-22 minProperties? *int64
-23 required? []string
-24 items? *apiextensions.v1.JSONSchemaPropsOrArray
-25 allOf? []apiextensions.v1.JSONSchemaProps
-26 oneOf? []apiextensions.v1.JSONSchemaProps
-27 anyOf? []apiextensions.v1.JSONSchemaProps
-28 not? *apiextensions.v1.JSONSchemaProps
-29 properties? map[]apiextensions.v1.JSONSchemaProps
-30 additionalProperties? *apiextensions.v1.JSONSchemaPropsOrBool
-31 patternProperties? map[]apiextensions.v1.JSONSchemaProps
-32 dependencies? map[]apiextensions.v1.JSONSchemaPropsOrStringArray
-33 additionalItems? *apiextensions.v1.JSONSchemaPropsOrBool
-34 definitions? map[]apiextensions.v1.JSONSchemaProps
-35 externalDocs? *apiextensions.v1.ExternalDocumentation
-36 example? *apiextensions.v1.JSON
-37 nullable? bool
-38 x-kubernetes-preserve-unknown-fields? *bool
-39 x-kubernetes-embedded-resource? bool
-40 x-kubernetes-int-or-string? bool
-41 x-kubernetes-list-map-keys? []string
-42 x-kubernetes-list-type? *string
-43 x-kubernetes-map-type? *string
-44 x-kubernetes-validations? []apiextensions.v1.ValidationRule
-
-apiextensions.v1.JSONSchemaPropsOrArray
-1 schema? *apiextensions.v1.JSONSchemaProps
-2 jSONSchemas? []apiextensions.v1.JSONSchemaProps
-
-apiextensions.v1.JSONSchemaPropsOrBool
-1 allows? *bool
-2 schema? *apiextensions.v1.JSONSchemaProps
-
-apiextensions.v1.JSONSchemaPropsOrStringArray
-1 schema? *apiextensions.v1.JSONSchemaProps
-2 property? []string
-
-apiextensions.v1.SelectableField
-1 jsonPath string
-
-apiextensions.v1.ServiceReference
-1 namespace string
-2 name string
-3 path? *string
-4 port? *int32
-
-apiextensions.v1.ValidationRule
-1 rule string
-2 message? string
-3 messageExpression? string
-4 reason? *string
-5 fieldPath? string
-6 optionalOldSelf? *bool
-
-apiextensions.v1.WebhookClientConfig
-3 url? *string
-1 service? *apiextensions.v1.ServiceReference
-2 caBundle? bytes
-
-apiextensions.v1.WebhookConversion
-2 clientConfig? *apiextensions.v1.WebhookClientConfig
-3 conversionReviewVersions []string
-
-apiregistration.v1.APIService
-1 metadata meta.v1.ObjectMeta
-2 spec apiregistration.v1.APIServiceSpec
-3 status apiregistration.v1.APIServiceStatus
-
-apiregistration.v1.APIServiceCondition
-1 type string
-2 status string
-3 lastTransitionTime meta.v1.Time
-4 reason? string
-5 message? string
-
-apiregistration.v1.APIServiceSpec
-1 service? *apiregistration.v1.ServiceReference
-2 group? string
-3 version? string
-4 insecureSkipTLSVerify? bool
-5 caBundle? bytes
-7 groupPriorityMinimum int32
-8 versionPriority int32
-
-apiregistration.v1.APIServiceStatus
-1 conditions? []apiregistration.v1.APIServiceCondition
-
-apiregistration.v1.ServiceReference
-1 namespace? string
-2 name? string
-3 port? *int32
-
-apps.v1.ControllerRevision
-1 metadata meta.v1.ObjectMeta
-2 data runtime.RawExtension
-3 revision int64
-
-apps.v1.DaemonSet
-1 metadata meta.v1.ObjectMeta
-2 spec apps.v1.DaemonSetSpec
-3 status apps.v1.DaemonSetStatus
-
-apps.v1.DaemonSetCondition
-1 type string
-2 status string
-3 lastTransitionTime meta.v1.Time
-4 reason? string
-5 message? string
-
-apps.v1.DaemonSetSpec
-1 selector *meta.v1.LabelSelector
-2 template core.v1.PodTemplateSpec
-3 updateStrategy apps.v1.DaemonSetUpdateStrategy
-4 minReadySeconds? int32
-6 revisionHistoryLimit? *int32
-
-apps.v1.DaemonSetStatus
-1 currentNumberScheduled int32
-2 numberMisscheduled int32
-3 desiredNumberScheduled int32
-4 numberReady int32
-5 observedGeneration? int64
-6 updatedNumberScheduled? int32
-7 numberAvailable? int32
-8 numberUnavailable? int32
-9 collisionCount? *int32
-10 conditions? []apps.v1.DaemonSetCondition
-
-apps.v1.DaemonSetUpdateStrategy
-1 type? string
-2 rollingUpdate? *apps.v1.RollingUpdateDaemonSet
-
-apps.v1.Deployment
-1 metadata meta.v1.ObjectMeta
-2 spec apps.v1.DeploymentSpec
-3 status apps.v1.DeploymentStatus
-
-apps.v1.DeploymentCondition
-1 type string
-2 status string
-6 lastUpdateTime meta.v1.Time
-7 lastTransitionTime meta.v1.Time
-4 reason? string
-5 message? string
-
-apps.v1.DeploymentSpec
-1 replicas? *int32
-2 selector *meta.v1.LabelSelector
-3 template core.v1.PodTemplateSpec
-4 strategy apps.v1.DeploymentStrategy
-5 minReadySeconds? int32
-6 revisionHistoryLimit? *int32
-7 paused? bool
-9 progressDeadlineSeconds? *int32
-
-apps.v1.DeploymentStatus
-1 observedGeneration? int64
-2 replicas? int32
-3 updatedReplicas? int32
-7 readyReplicas? int32
-4 availableReplicas? int32
-5 unavailableReplicas? int32
-9 terminatingReplicas? *int32
-6 conditions? []apps.v1.DeploymentCondition
-8 collisionCount? *int32
-
-apps.v1.DeploymentStrategy
-1 type? string
-2 rollingUpdate? *apps.v1.RollingUpdateDeployment
-
-apps.v1.ReplicaSet
-1 metadata meta.v1.ObjectMeta
-2 spec apps.v1.ReplicaSetSpec
-3 status apps.v1.ReplicaSetStatus
-
-apps.v1.ReplicaSetCondition
-1 type string
-2 status string
-3 lastTransitionTime meta.v1.Time
-4 reason? string
-5 message? string
-
-apps.v1.ReplicaSetSpec
-1 replicas? *int32
-4 minReadySeconds? int32
-2 selector *meta.v1.LabelSelector
-3 template core.v1.PodTemplateSpec
-
-apps.v1.ReplicaSetStatus
-1 replicas int32
-2 fullyLabeledReplicas? int32
-4 readyReplicas? int32
-5 availableReplicas? int32
-7 terminatingReplicas? *int32
-3 observedGeneration? int64
-6 conditions? []apps.v1.ReplicaSetCondition
-
-apps.v1.RollingUpdateDaemonSet
-1 maxUnavailable? *intstr.IntOrString
-2 maxSurge? *intstr.IntOrString
-
-apps.v1.RollingUpdateDeployment
-1 maxUnavailable? *intstr.IntOrString
-2 maxSurge? *intstr.IntOrString
-
-apps.v1.RollingUpdateStatefulSetStrategy
-1 partition? *int32
-2 maxUnavailable? *intstr.IntOrString
-
-apps.v1.StatefulSet
-1 metadata meta.v1.ObjectMeta
-2 spec apps.v1.StatefulSetSpec
-3 status apps.v1.StatefulSetStatus
-
-apps.v1.StatefulSetCondition
-1 type string
-2 status string
-3 lastTransitionTime meta.v1.Time
-4 reason? string
-5 message? string
-
-apps.v1.StatefulSetOrdinals
-1 start int32
-
-apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy
-1 whenDeleted? string
-2 whenScaled? string
-
-apps.v1.StatefulSetSpec
-1 replicas? *int32
-2 selector *meta.v1.LabelSelector
-3 template core.v1.PodTemplateSpec
-4 volumeClaimTemplates? []core.v1.PersistentVolumeClaim
-5 serviceName string
-6 podManagementPolicy? string
-7 updateStrategy apps.v1.StatefulSetUpdateStrategy
-8 revisionHistoryLimit? *int32
-9 minReadySeconds? int32
-10 persistentVolumeClaimRetentionPolicy? *apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy
-11 ordinals? *apps.v1.StatefulSetOrdinals
-
-apps.v1.StatefulSetStatus
-1 observedGeneration? int64
-2 replicas int32
-3 readyReplicas? int32
-4 currentReplicas? int32
-5 updatedReplicas? int32
-6 currentRevision? string
-7 updateRevision? string
-9 collisionCount? *int32
-10 conditions? []apps.v1.StatefulSetCondition
-11 availableReplicas int32
-
-apps.v1.StatefulSetUpdateStrategy
-1 type? string
-2 rollingUpdate? *apps.v1.RollingUpdateStatefulSetStrategy
-
-authentication.v1.AttestationValue
-1 items? []string
-
-authentication.v1.BoundObjectReference
-1 kind? string
-2 apiVersion? string
-3 name? string
-4 uid? string
-
-authentication.v1.ExtraValue
-1 items? []string
-
-authentication.v1.SelfSubjectReview
-1 metadata meta.v1.ObjectMeta
-2 status authentication.v1.SelfSubjectReviewStatus
-
-authentication.v1.SelfSubjectReviewStatus
-1 userInfo authentication.v1.UserInfo
-
-authentication.v1.TokenRequest
-1 metadata meta.v1.ObjectMeta
-2 spec authentication.v1.TokenRequestSpec
-3 status authentication.v1.TokenRequestStatus
-
-authentication.v1.TokenRequestSpec
-1 audiences []string
-4 expirationSeconds *int64
-3 boundObjectRef *authentication.v1.BoundObjectReference
-5 attestations? map[]authentication.v1.AttestationValue
-
-authentication.v1.TokenRequestStatus
-1 token string
-2 expirationTimestamp meta.v1.Time
-
-authentication.v1.TokenReview
-1 metadata meta.v1.ObjectMeta
-2 spec authentication.v1.TokenReviewSpec
-3 status authentication.v1.TokenReviewStatus
-
-authentication.v1.TokenReviewSpec
-1 token? string
-2 audiences? []string
-
-authentication.v1.TokenReviewStatus
-1 authenticated? bool
-2 user authentication.v1.UserInfo
-4 audiences? []string
-3 error? string
-
-authentication.v1.UserInfo
-1 username? string
-2 uid? string
-3 groups? []string
-4 extra? map[]authentication.v1.ExtraValue
-
-authorization.v1.ExtraValue
-1 items? []string
-
-authorization.v1.FieldSelectorAttributes
-1 rawSelector? string
-2 requirements? []meta.v1.FieldSelectorRequirement
-
-authorization.v1.LabelSelectorAttributes
-1 rawSelector? string
-2 requirements? []meta.v1.LabelSelectorRequirement
-
-authorization.v1.LocalSubjectAccessReview
-1 metadata meta.v1.ObjectMeta
-2 spec authorization.v1.SubjectAccessReviewSpec
-3 status authorization.v1.SubjectAccessReviewStatus
-
-authorization.v1.NonResourceAttributes
-1 path? string
-2 verb? string
-
-authorization.v1.NonResourceRule
-1 verbs []string
-2 nonResourceURLs? []string
-
-authorization.v1.ResourceAttributes
-1 namespace? string
-2 verb? string
-3 group? string
-4 version? string
-5 resource? string
-6 subresource? string
-7 name? string
-8 fieldSelector? *authorization.v1.FieldSelectorAttributes
-9 labelSelector? *authorization.v1.LabelSelectorAttributes
-
-authorization.v1.ResourceRule
-1 verbs []string
-2 apiGroups? []string
-3 resources? []string
-4 resourceNames? []string
-
-authorization.v1.SelfSubjectAccessReview
-1 metadata meta.v1.ObjectMeta
-2 spec authorization.v1.SelfSubjectAccessReviewSpec
-3 status authorization.v1.SubjectAccessReviewStatus
-
-authorization.v1.SelfSubjectAccessReviewSpec
-1 resourceAttributes? *authorization.v1.ResourceAttributes
-2 nonResourceAttributes? *authorization.v1.NonResourceAttributes
-
-authorization.v1.SelfSubjectRulesReview
-1 metadata meta.v1.ObjectMeta
-2 spec authorization.v1.SelfSubjectRulesReviewSpec
-3 status authorization.v1.SubjectRulesReviewStatus
-
-authorization.v1.SelfSubjectRulesReviewSpec
-1 namespace? string
-
-authorization.v1.SubjectAccessReview
-1 metadata meta.v1.ObjectMeta
-2 spec authorization.v1.SubjectAccessReviewSpec
-3 status authorization.v1.SubjectAccessReviewStatus
-
-authorization.v1.SubjectAccessReviewSpec
-1 resourceAttributes? *authorization.v1.ResourceAttributes
-2 nonResourceAttributes? *authorization.v1.NonResourceAttributes
-3 user? string
-4 groups? []string
-5 extra? map[]authorization.v1.ExtraValue
-6 uid? string
-
-authorization.v1.SubjectAccessReviewStatus
-1 allowed bool
-4 denied? bool
-2 reason? string
-3 evaluationError? string
-
-authorization.v1.SubjectRulesReviewStatus
-1 resourceRules []authorization.v1.ResourceRule
-2 nonResourceRules []authorization.v1.NonResourceRule
-3 incomplete bool
-4 evaluationError? string
-
-autoscaling.v1.CrossVersionObjectReference
-1 kind string
-2 name string
-3 apiVersion? string
-
-autoscaling.v1.HorizontalPodAutoscaler
-1 metadata meta.v1.ObjectMeta
-2 spec autoscaling.v1.HorizontalPodAutoscalerSpec
-3 status autoscaling.v1.HorizontalPodAutoscalerStatus
-
-autoscaling.v1.HorizontalPodAutoscalerSpec
-1 scaleTargetRef autoscaling.v1.CrossVersionObjectReference
-2 minReplicas? *int32
-3 maxReplicas int32
-4 targetCPUUtilizationPercentage? *int32
-
-autoscaling.v1.HorizontalPodAutoscalerStatus
-1 observedGeneration? *int64
-2 lastScaleTime? *meta.v1.Time
-3 currentReplicas int32
-4 desiredReplicas int32
-5 currentCPUUtilizationPercentage? *int32
-
-autoscaling.v1.Scale
-1 metadata meta.v1.ObjectMeta
-2 spec autoscaling.v1.ScaleSpec
-3 status autoscaling.v1.ScaleStatus
-
-autoscaling.v1.ScaleSpec
-1 replicas? int32
-
-autoscaling.v1.ScaleStatus
-1 replicas int32
-2 selector? string
-
-autoscaling.v2.ContainerResourceMetricSource
-1 name string
-2 target autoscaling.v2.MetricTarget
-3 container string
-
-autoscaling.v2.ContainerResourceMetricStatus
-1 name string
-2 current autoscaling.v2.MetricValueStatus
-3 container string
-
-autoscaling.v2.CrossVersionObjectReference
-1 kind string
-2 name string
-3 apiVersion? string
-
-autoscaling.v2.ExternalMetricSource
-1 metric autoscaling.v2.MetricIdentifier
-2 target autoscaling.v2.MetricTarget
-
-autoscaling.v2.ExternalMetricStatus
-1 metric autoscaling.v2.MetricIdentifier
-2 current autoscaling.v2.MetricValueStatus
-
-autoscaling.v2.HPAScalingPolicy
-1 type string
-2 value int32
-3 periodSeconds int32
-
-autoscaling.v2.HPAScalingRules
-3 stabilizationWindowSeconds? *int32
-1 selectPolicy? *string
-2 policies? []autoscaling.v2.HPAScalingPolicy
-4 tolerance? *resource.Quantity
-
-autoscaling.v2.HorizontalPodAutoscaler
-1 metadata meta.v1.ObjectMeta
-2 spec autoscaling.v2.HorizontalPodAutoscalerSpec
-3 status autoscaling.v2.HorizontalPodAutoscalerStatus
-
-autoscaling.v2.HorizontalPodAutoscalerBehavior
-1 scaleUp? *autoscaling.v2.HPAScalingRules
-2 scaleDown? *autoscaling.v2.HPAScalingRules
-
-autoscaling.v2.HorizontalPodAutoscalerCondition
-1 type string
-2 status string
-3 lastTransitionTime meta.v1.Time
-4 reason? string
-5 message? string
-6 observedGeneration? *int64
-
-autoscaling.v2.HorizontalPodAutoscalerSpec
-1 scaleTargetRef autoscaling.v2.CrossVersionObjectReference
-2 minReplicas? *int32
-3 maxReplicas int32
-4 metrics? []autoscaling.v2.MetricSpec
-5 behavior? *autoscaling.v2.HorizontalPodAutoscalerBehavior
-
-autoscaling.v2.HorizontalPodAutoscalerStatus
-1 observedGeneration? *int64
-2 lastScaleTime? *meta.v1.Time
-3 currentReplicas? int32
-4 desiredReplicas int32
-5 currentMetrics []autoscaling.v2.MetricStatus
-6 conditions? []autoscaling.v2.HorizontalPodAutoscalerCondition
-
-autoscaling.v2.MetricIdentifier
-1 name string
-2 selector? *meta.v1.LabelSelector
-
-autoscaling.v2.MetricSpec
-1 type string
-2 object? *autoscaling.v2.ObjectMetricSource
-3 pods? *autoscaling.v2.PodsMetricSource
-4 resource? *autoscaling.v2.ResourceMetricSource
-7 containerResource? *autoscaling.v2.ContainerResourceMetricSource
-5 external? *autoscaling.v2.ExternalMetricSource
-
-autoscaling.v2.MetricStatus
-1 type string
-2 object? *autoscaling.v2.ObjectMetricStatus
-3 pods? *autoscaling.v2.PodsMetricStatus
-4 resource? *autoscaling.v2.ResourceMetricStatus
-7 containerResource? *autoscaling.v2.ContainerResourceMetricStatus
-5 external? *autoscaling.v2.ExternalMetricStatus
-
-autoscaling.v2.MetricTarget
-1 type string
-2 value? *resource.Quantity
-3 averageValue? *resource.Quantity
-4 averageUtilization? *int32
-
-autoscaling.v2.MetricValueStatus
-1 value? *resource.Quantity
-2 averageValue? *resource.Quantity
-3 averageUtilization? *int32
-
-autoscaling.v2.ObjectMetricSource
-1 describedObject autoscaling.v2.CrossVersionObjectReference
-2 target autoscaling.v2.MetricTarget
-3 metric autoscaling.v2.MetricIdentifier
-
-autoscaling.v2.ObjectMetricStatus
-1 metric autoscaling.v2.MetricIdentifier
-2 current autoscaling.v2.MetricValueStatus
-3 describedObject autoscaling.v2.CrossVersionObjectReference
-
-autoscaling.v2.PodsMetricSource
-1 metric autoscaling.v2.MetricIdentifier
-2 target autoscaling.v2.MetricTarget
-
-autoscaling.v2.PodsMetricStatus
-1 metric autoscaling.v2.MetricIdentifier
-2 current autoscaling.v2.MetricValueStatus
-
-autoscaling.v2.ResourceMetricSource
-1 name string
-2 target autoscaling.v2.MetricTarget
-
-autoscaling.v2.ResourceMetricStatus
-1 name string
-2 current autoscaling.v2.MetricValueStatus
-
-batch.v1.CronJob
-1 metadata meta.v1.ObjectMeta
-2 spec batch.v1.CronJobSpec
-3 status batch.v1.CronJobStatus
-
-batch.v1.CronJobSpec
-1 schedule string
-8 timeZone? *string
-2 startingDeadlineSeconds? *int64
-3 concurrencyPolicy? string
-4 suspend? *bool
-5 jobTemplate batch.v1.JobTemplateSpec
-6 successfulJobsHistoryLimit? *int32
-7 failedJobsHistoryLimit? *int32
-
-batch.v1.CronJobStatus
-1 active? []core.v1.ObjectReference
-4 lastScheduleTime? *meta.v1.Time
-5 lastSuccessfulTime? *meta.v1.Time
-
-batch.v1.Job
-1 metadata meta.v1.ObjectMeta
-2 spec batch.v1.JobSpec
-3 status batch.v1.JobStatus
-
-batch.v1.JobCondition
-1 type string
-2 status string
-3 lastProbeTime meta.v1.Time
-4 lastTransitionTime meta.v1.Time
-5 reason? string
-6 message? string
-
-batch.v1.JobSchedulingConfiguration
-1 schedulingPolicy? *scheduling.v1alpha3.WorkloadPodGroupSchedulingPolicy
-2 schedulingConstraints? *scheduling.v1alpha3.WorkloadPodGroupSchedulingConstraints
-3 disruptionMode? *scheduling.v1alpha3.WorkloadPodGroupDisruptionMode
-4 resourceClaims? []scheduling.v1alpha3.WorkloadPodGroupResourceClaim
-
-batch.v1.JobSpec
-1 parallelism? *int32
-2 completions? *int32
-3 activeDeadlineSeconds? *int64
-11 podFailurePolicy? *batch.v1.PodFailurePolicy
-16 successPolicy? *batch.v1.SuccessPolicy
-7 backoffLimit? *int32
-12 backoffLimitPerIndex? *int32
-13 maxFailedIndexes? *int32
-4 selector? *meta.v1.LabelSelector
-5 manualSelector? *bool
-6 template core.v1.PodTemplateSpec
-8 ttlSecondsAfterFinished? *int32
-9 completionMode? *string
-10 suspend? *bool
-14 podReplacementPolicy? *string
-15 managedBy? *string
-17 scheduling? *batch.v1.JobSchedulingConfiguration
-
-batch.v1.JobStatus
-1 conditions? []batch.v1.JobCondition
-2 startTime? *meta.v1.Time
-3 completionTime? *meta.v1.Time
-4 active? int32
-5 succeeded? int32
-6 failed? int32
-11 terminating? *int32
-7 completedIndexes? string
-10 failedIndexes? *string
-8 uncountedTerminatedPods? *batch.v1.UncountedTerminatedPods
-9 ready? *int32
-
-batch.v1.JobTemplateSpec
-1 metadata meta.v1.ObjectMeta
-2 spec batch.v1.JobSpec
-
-batch.v1.PodFailurePolicy
-1 rules []batch.v1.PodFailurePolicyRule
-
-batch.v1.PodFailurePolicyOnExitCodesRequirement
-1 containerName? *string
-2 operator string
-3 values []int32
-
-batch.v1.PodFailurePolicyOnPodConditionsPattern
-1 type string
-2 status string
-
-batch.v1.PodFailurePolicyRule
-1 action string
-2 onExitCodes? *batch.v1.PodFailurePolicyOnExitCodesRequirement
-3 onPodConditions? []batch.v1.PodFailurePolicyOnPodConditionsPattern
-
-batch.v1.SuccessPolicy
-1 rules []batch.v1.SuccessPolicyRule
-
-batch.v1.SuccessPolicyRule
-1 succeededIndexes? *string
-2 succeededCount? *int32
-
-batch.v1.UncountedTerminatedPods
-1 succeeded? []string
-2 failed? []string
-
-certificates.v1.CertificateSigningRequest
-1 metadata meta.v1.ObjectMeta
-2 spec certificates.v1.CertificateSigningRequestSpec
-3 status certificates.v1.CertificateSigningRequestStatus
-
-certificates.v1.CertificateSigningRequestCondition
-1 type string
-6 status string
-2 reason? string
-3 message? string
-4 lastUpdateTime meta.v1.Time
-5 lastTransitionTime meta.v1.Time
-
-certificates.v1.CertificateSigningRequestSpec
-1 request bytes
-7 signerName string
-8 expirationSeconds? *int32
-5 usages? []string
-2 username? string
-3 uid? string
-4 groups? []string
-6 extra? map[]certificates.v1.ExtraValue
-
-certificates.v1.CertificateSigningRequestStatus
-1 conditions? []certificates.v1.CertificateSigningRequestCondition
-2 certificate? bytes
-
-certificates.v1.ClusterTrustBundle
-1 metadata meta.v1.ObjectMeta
-2 spec certificates.v1.ClusterTrustBundleSpec
-
-certificates.v1.ClusterTrustBundleSpec
-1 signerName? string
-2 trustBundle string
-
-certificates.v1.ExtraValue
-1 items? []string
-
-certificates.v1.PodCertificateRequest
-1 metadata meta.v1.ObjectMeta
-2 spec certificates.v1.PodCertificateRequestSpec
-3 status certificates.v1.PodCertificateRequestStatus
-
-certificates.v1.PodCertificateRequestSpec
-1 signerName string
-2 podName string
-3 podUID string
-4 serviceAccountName string
-5 serviceAccountUID string
-6 nodeName string
-7 nodeUID string
-8 maxExpirationSeconds? *int32
-12 stubPKCS10Request bytes
-11 unverifiedUserAnnotations? map[]string
-
-certificates.v1.PodCertificateRequestStatus
-1 conditions? []meta.v1.Condition
-2 certificateChain? string
-4 notBefore? *meta.v1.Time
-5 beginRefreshAt? *meta.v1.Time
-6 notAfter? *meta.v1.Time
-
-coordination.v1.Lease
-1 metadata meta.v1.ObjectMeta
-2 spec coordination.v1.LeaseSpec
-
-coordination.v1.LeaseSpec
-1 holderIdentity? *string
-2 leaseDurationSeconds? *int32
-3 acquireTime? *meta.v1.MicroTime
-4 renewTime? *meta.v1.MicroTime
-5 leaseTransitions? *int32
-6 strategy? *string
-7 preferredHolder? *string
-
-core.v1.AWSElasticBlockStoreVolumeSource
-1 volumeID string
-2 fsType? string
-3 partition? int32
-4 readOnly? bool
-
-core.v1.Affinity
-1 nodeAffinity? *core.v1.NodeAffinity
-2 podAffinity? *core.v1.PodAffinity
-3 podAntiAffinity? *core.v1.PodAntiAffinity
-
-core.v1.AppArmorProfile
-1 type string
-2 localhostProfile? *string
-
-core.v1.AttachedVolume
-1 name string
-2 devicePath string
-
-core.v1.AzureDiskVolumeSource
-1 diskName string
-2 diskURI string
-3 cachingMode? *string
-4 fsType? *string
-5 readOnly? *bool
-6 kind? *string
-
-core.v1.AzureFilePersistentVolumeSource
-1 secretName string
-2 shareName string
-3 readOnly? bool
-4 secretNamespace *string
-
-core.v1.AzureFileVolumeSource
-1 secretName string
-2 shareName string
-3 readOnly? bool
-
-core.v1.Binding
-1 metadata meta.v1.ObjectMeta
-2 target core.v1.ObjectReference
-
-core.v1.CSIPersistentVolumeSource
-1 driver string
-2 volumeHandle string
-3 readOnly? bool
-4 fsType? string
-5 volumeAttributes? map[]string
-6 controllerPublishSecretRef? *core.v1.SecretReference
-7 nodeStageSecretRef? *core.v1.SecretReference
-8 nodePublishSecretRef? *core.v1.SecretReference
-9 controllerExpandSecretRef? *core.v1.SecretReference
-10 nodeExpandSecretRef? *core.v1.SecretReference
-
-core.v1.CSIVolumeSource
-1 driver string
-2 readOnly? *bool
-3 fsType? *string
-4 volumeAttributes? map[]string
-5 nodePublishSecretRef? *core.v1.LocalObjectReference
-
-core.v1.Capabilities
-1 add? []string
-2 drop? []string
-
-core.v1.CephFSPersistentVolumeSource
-1 monitors []string
-2 path? string
-3 user? string
-4 secretFile? string
-5 secretRef? *core.v1.SecretReference
-6 readOnly? bool
-
-core.v1.CephFSVolumeSource
-1 monitors []string
-2 path? string
-3 user? string
-4 secretFile? string
-5 secretRef? *core.v1.LocalObjectReference
-6 readOnly? bool
-
-core.v1.CinderPersistentVolumeSource
-1 volumeID string
-2 fsType? string
-3 readOnly? bool
-4 secretRef? *core.v1.SecretReference
-
-core.v1.CinderVolumeSource
-1 volumeID string
-2 fsType? string
-3 readOnly? bool
-4 secretRef? *core.v1.LocalObjectReference
-
-core.v1.ClientIPConfig
-1 timeoutSeconds? *int32
-
-core.v1.ClusterTrustBundleProjection
-1 name? *string
-2 signerName? *string
-3 labelSelector? *meta.v1.LabelSelector
-5 optional? *bool
-4 path string
-6 user? *int64
-
-core.v1.ComponentCondition
-1 type string
-2 status string
-3 message? string
-4 error? string
-
-core.v1.ComponentStatus
-1 metadata meta.v1.ObjectMeta
-2 conditions? []core.v1.ComponentCondition
-
-core.v1.ConfigMap
-1 metadata meta.v1.ObjectMeta
-4 immutable? *bool
-2 data? map[]string
-3 binaryData? map[]bytes
-
-core.v1.ConfigMapEnvSource
-1 . core.v1.LocalObjectReference
-2 optional? *bool
-
-core.v1.ConfigMapKeySelector
-1 . core.v1.LocalObjectReference
-2 key string
-3 optional? *bool
-
-core.v1.ConfigMapNodeConfigSource
-1 namespace string
-2 name string
-3 uid? string
-4 resourceVersion? string
-5 kubeletConfigKey string
-
-core.v1.ConfigMapProjection
-1 . core.v1.LocalObjectReference
-2 items? []core.v1.KeyToPath
-4 optional? *bool
-
-core.v1.ConfigMapVolumeSource
-1 . core.v1.LocalObjectReference
-2 items? []core.v1.KeyToPath
-3 defaultMode? *int32
-4 optional? *bool
-5 defaultUser? *int64
-
-core.v1.Container
-1 name string
-2 image? string
-3 command? []string
-4 args? []string
-5 workingDir? string
-6 ports? []core.v1.ContainerPort
-19 envFrom? []core.v1.EnvFromSource
-7 env? []core.v1.EnvVar
-8 resources core.v1.ResourceRequirements
-23 resizePolicy? []core.v1.ContainerResizePolicy
-24 restartPolicy? *string
-25 restartPolicyRules? []core.v1.ContainerRestartRule
-9 volumeMounts? []core.v1.VolumeMount
-21 volumeDevices? []core.v1.VolumeDevice
-10 livenessProbe? *core.v1.Probe
-11 readinessProbe? *core.v1.Probe
-22 startupProbe? *core.v1.Probe
-12 lifecycle? *core.v1.Lifecycle
-13 terminationMessagePath? string
-20 terminationMessagePolicy? string
-14 imagePullPolicy? string
-15 securityContext? *core.v1.SecurityContext
-16 stdin? bool
-17 stdinOnce? bool
-18 tty? bool
-
-core.v1.ContainerExtendedResourceRequest
-1 containerName string
-2 resourceName string
-3 requestName string
-
-core.v1.ContainerImage
-1 names []string
-2 sizeBytes? int64
-
-core.v1.ContainerPort
-1 name? string
-2 hostPort? int32
-3 containerPort int32
-4 protocol? string
-5 hostIP? string
-
-core.v1.ContainerResizePolicy
-1 resourceName string
-2 restartPolicy string
-
-core.v1.ContainerRestartRule
-1 action? string
-2 exitCodes? *core.v1.ContainerRestartRuleOnExitCodes
-
-core.v1.ContainerRestartRuleOnExitCodes
-1 operator? string
-2 values? []int32
-
-core.v1.ContainerState
-1 waiting? *core.v1.ContainerStateWaiting
-2 running? *core.v1.ContainerStateRunning
-3 terminated? *core.v1.ContainerStateTerminated
-
-core.v1.ContainerStateRunning
-1 startedAt meta.v1.Time
-
-core.v1.ContainerStateTerminated
-1 exitCode int32
-2 signal? int32
-3 reason? string
-4 message? string
-5 startedAt meta.v1.Time
-6 finishedAt meta.v1.Time
-7 containerID? string
-
-core.v1.ContainerStateWaiting
-1 reason? string
-2 message? string
-
-core.v1.ContainerStatus
-1 name string
-2 state core.v1.ContainerState
-3 lastState core.v1.ContainerState
-4 ready bool
-5 restartCount int32
-6 image string
-7 imageID string
-8 containerID? string
-9 started? *bool
-10 allocatedResources? map[]resource.Quantity
-11 resources? *core.v1.ResourceRequirements
-12 volumeMounts? []core.v1.VolumeMountStatus
-13 user? *core.v1.ContainerUser
-14 allocatedResourcesStatus? []core.v1.ResourceStatus
-15 stopSignal? *string
-
-core.v1.ContainerUser
-1 linux? *core.v1.LinuxContainerUser
-
-core.v1.DaemonEndpoint
-1 Port int32
-
-core.v1.DownwardAPIProjection
-1 items? []core.v1.DownwardAPIVolumeFile
-
-core.v1.DownwardAPIVolumeFile
-1 path string
-2 fieldRef? *core.v1.ObjectFieldSelector
-3 resourceFieldRef? *core.v1.ResourceFieldSelector
-4 mode? *int32
-5 user? *int64
-
-core.v1.DownwardAPIVolumeSource
-1 items? []core.v1.DownwardAPIVolumeFile
-2 defaultMode? *int32
-3 defaultUser? *int64
-
-core.v1.EmptyDirVolumeSource
-1 medium? string
-2 sizeLimit? *resource.Quantity
-3 mode? *int32
-
-core.v1.EndpointAddress
-1 ip string
-3 hostname? string
-4 nodeName? *string
-2 targetRef? *core.v1.ObjectReference
-
-core.v1.EndpointPort
-1 name? string
-2 port int32
-3 protocol? string
-4 appProtocol? *string
-
-core.v1.EndpointSubset
-1 addresses? []core.v1.EndpointAddress
-2 notReadyAddresses? []core.v1.EndpointAddress
-3 ports? []core.v1.EndpointPort
-
-core.v1.Endpoints
-1 metadata meta.v1.ObjectMeta
-2 subsets? []core.v1.EndpointSubset
-
-core.v1.EnvFromSource
-1 prefix? string
-2 configMapRef? *core.v1.ConfigMapEnvSource
-3 secretRef? *core.v1.SecretEnvSource
-
-core.v1.EnvVar
-1 name string
-2 value? string
-3 valueFrom? *core.v1.EnvVarSource
-
-core.v1.EnvVarSource
-1 fieldRef? *core.v1.ObjectFieldSelector
-2 resourceFieldRef? *core.v1.ResourceFieldSelector
-3 configMapKeyRef? *core.v1.ConfigMapKeySelector
-4 secretKeyRef? *core.v1.SecretKeySelector
-5 fileKeyRef? *core.v1.FileKeySelector
-
-core.v1.EphemeralContainer
-1 . core.v1.EphemeralContainerCommon
-2 targetContainerName? string
-
-core.v1.EphemeralContainerCommon
-1 name string
-2 image? string
-3 command? []string
-4 args? []string
-5 workingDir? string
-6 ports? []core.v1.ContainerPort
-19 envFrom? []core.v1.EnvFromSource
-7 env? []core.v1.EnvVar
-8 resources core.v1.ResourceRequirements
-23 resizePolicy? []core.v1.ContainerResizePolicy
-24 restartPolicy? *string
-25 restartPolicyRules? []core.v1.ContainerRestartRule
-9 volumeMounts? []core.v1.VolumeMount
-21 volumeDevices? []core.v1.VolumeDevice
-10 livenessProbe? *core.v1.Probe
-11 readinessProbe? *core.v1.Probe
-22 startupProbe? *core.v1.Probe
-12 lifecycle? *core.v1.Lifecycle
-13 terminationMessagePath? string
-20 terminationMessagePolicy? string
-14 imagePullPolicy? string
-15 securityContext? *core.v1.SecurityContext
-16 stdin? bool
-17 stdinOnce? bool
-18 tty? bool
-
-core.v1.EphemeralVolumeSource
-1 volumeClaimTemplate? *core.v1.PersistentVolumeClaimTemplate
-
-core.v1.Event
-1 metadata meta.v1.ObjectMeta
-2 involvedObject core.v1.ObjectReference
-3 reason? string
-4 message? string
-5 source core.v1.EventSource
-6 firstTimestamp meta.v1.Time
-7 lastTimestamp meta.v1.Time
-8 count? int32
-9 type? string
-10 eventTime meta.v1.MicroTime
-11 series? *core.v1.EventSeries
-12 action? string
-13 related? *core.v1.ObjectReference
-14 reportingComponent string
-15 reportingInstance string
-
-core.v1.EventSeries
-1 count? int32
-2 lastObservedTime meta.v1.MicroTime
-
-core.v1.EventSource
-1 component? string
-2 host? string
-
-core.v1.EvictionResponder
-1 name string
-2 priority *int32
-
-core.v1.ExecAction
-1 command? []string
-
-core.v1.FCVolumeSource
-1 targetWWNs? []string
-2 lun? *int32
-3 fsType? string
-4 readOnly? bool
-5 wwids? []string
-
-core.v1.FileKeySelector
-1 volumeName string
-2 path string
-3 key string
-4 optional? *bool
-
-core.v1.FlexPersistentVolumeSource
-1 driver string
-2 fsType? string
-3 secretRef? *core.v1.SecretReference
-4 readOnly? bool
-5 options? map[]string
-
-core.v1.FlexVolumeSource
-1 driver string
-2 fsType? string
-3 secretRef? *core.v1.LocalObjectReference
-4 readOnly? bool
-5 options? map[]string
-
-core.v1.FlockerVolumeSource
-1 datasetName? string
-2 datasetUUID? string
-
-core.v1.GCEPersistentDiskVolumeSource
-1 pdName string
-2 fsType? string
-3 partition? int32
-4 readOnly? bool
-
-core.v1.GRPCAction
-1 port int32
-2 service *string
-3 mode? *string
-
-core.v1.GitRepoVolumeSource
-1 repository string
-2 revision? string
-3 directory? string
-
-core.v1.GlusterfsPersistentVolumeSource
-1 endpoints string
-2 path string
-3 readOnly? bool
-4 endpointsNamespace? *string
-
-core.v1.GlusterfsVolumeSource
-1 endpoints string
-2 path string
-3 readOnly? bool
-
-core.v1.HTTPGetAction
-1 path? string
-2 port intstr.IntOrString
-3 host? string
-4 scheme? string
-5 httpHeaders? []core.v1.HTTPHeader
-6 protocol? *string
-
-core.v1.HTTPHeader
-1 name string
-2 value string
-
-core.v1.HostAlias
-1 ip string
-2 hostnames? []string
-
-core.v1.HostIP
-1 ip string
-
-core.v1.HostPathVolumeSource
-1 path string
-2 type? *string
-
-core.v1.ISCSIPersistentVolumeSource
-1 targetPortal string
-2 iqn string
-3 lun int32
-4 iscsiInterface? string
-5 fsType? string
-6 readOnly? bool
-7 portals? []string
-8 chapAuthDiscovery? bool
-11 chapAuthSession? bool
-10 secretRef? *core.v1.SecretReference
-12 initiatorName? *string
-
-core.v1.ISCSIVolumeSource
-1 targetPortal string
-2 iqn string
-3 lun int32
-4 iscsiInterface? string
-5 fsType? string
-6 readOnly? bool
-7 portals? []string
-8 chapAuthDiscovery? bool
-11 chapAuthSession? bool
-10 secretRef? *core.v1.LocalObjectReference
-12 initiatorName? *string
-
-core.v1.ImageVolumeSource
-1 reference? string
-2 pullPolicy? string
-
-core.v1.ImageVolumeStatus
-1 imageRef? string
-
-core.v1.KeyToPath
-1 key string
-2 path string
-3 mode? *int32
-4 user? *int64
-
-core.v1.Lifecycle
-1 postStart? *core.v1.LifecycleHandler
-2 preStop? *core.v1.LifecycleHandler
-3 stopSignal? *string
-
-core.v1.LifecycleHandler
-1 exec? *core.v1.ExecAction
-2 httpGet? *core.v1.HTTPGetAction
-3 tcpSocket? *core.v1.TCPSocketAction
-4 sleep? *core.v1.SleepAction
-
-core.v1.LimitRange
-1 metadata meta.v1.ObjectMeta
-2 spec core.v1.LimitRangeSpec
-
-core.v1.LimitRangeItem
-1 type string
-2 max? map[]resource.Quantity
-3 min? map[]resource.Quantity
-4 default? map[]resource.Quantity
-5 defaultRequest? map[]resource.Quantity
-6 maxLimitRequestRatio? map[]resource.Quantity
-
-core.v1.LimitRangeSpec
-1 limits []core.v1.LimitRangeItem
-
-core.v1.LinuxContainerUser
-1 uid int64
-2 gid int64
-3 supplementalGroups? []int64
-
-core.v1.LoadBalancerIngress
-1 ip? string
-2 hostname? string
-3 ipMode? *string
-4 ports? []core.v1.PortStatus
-
-core.v1.LoadBalancerStatus
-1 ingress? []core.v1.LoadBalancerIngress
-
-core.v1.LocalObjectReference
-1 name? string
-
-core.v1.LocalVolumeSource
-1 path string
-2 fsType? *string
-
-core.v1.ModifyVolumeStatus
-1 targetVolumeAttributesClassName? string
-2 status string
-
-core.v1.NFSVolumeSource
-1 server string
-2 path string
-3 readOnly? bool
-
-core.v1.Namespace
-1 metadata meta.v1.ObjectMeta
-2 spec core.v1.NamespaceSpec
-3 status core.v1.NamespaceStatus
-
-core.v1.NamespaceCondition
-1 type string
-2 status string
-4 lastTransitionTime meta.v1.Time
-5 reason? string
-6 message? string
-
-core.v1.NamespaceSpec
-1 finalizers? []string
-
-core.v1.NamespaceStatus
-1 phase? string
-2 conditions? []core.v1.NamespaceCondition
-
-core.v1.Node
-1 metadata meta.v1.ObjectMeta
-2 spec core.v1.NodeSpec
-3 status core.v1.NodeStatus
-
-core.v1.NodeAddress
-1 type string
-2 address string
-
-core.v1.NodeAffinity
-1 requiredDuringSchedulingIgnoredDuringExecution? *core.v1.NodeSelector
-2 preferredDuringSchedulingIgnoredDuringExecution? []core.v1.PreferredSchedulingTerm
-
-core.v1.NodeAllocatableMappedResources
-1 name string
-2 quantity *resource.Quantity
-
-core.v1.NodeAllocatableOverheadResources
-1 name string
-2 perPod? *resource.Quantity
-3 perContainer? *resource.Quantity
-
-core.v1.NodeAllocatableResourceClaimStatus
-1 resourceClaimName string
-2 containers? []string
-4 mapping? []core.v1.NodeAllocatableMappedResources
-5 overhead? []core.v1.NodeAllocatableOverheadResources
-
-core.v1.NodeCondition
-1 type string
-2 status string
-3 lastHeartbeatTime meta.v1.Time
-4 lastTransitionTime meta.v1.Time
-5 reason? string
-6 message? string
-
-core.v1.NodeConfigSource
-2 configMap? *core.v1.ConfigMapNodeConfigSource
-
-core.v1.NodeConfigStatus
-1 assigned? *core.v1.NodeConfigSource
-2 active? *core.v1.NodeConfigSource
-3 lastKnownGood? *core.v1.NodeConfigSource
-4 error? string
-
-core.v1.NodeDaemonEndpoints
-1 kubeletEndpoint core.v1.DaemonEndpoint
-
-core.v1.NodeFeatures
-1 supplementalGroupsPolicy? *bool
-
-core.v1.NodePodPreemptionPolicy
-1 disableResizePreemption? []string
-
-core.v1.NodeRuntimeHandler
-1 name string
-2 features? *core.v1.NodeRuntimeHandlerFeatures
-
-core.v1.NodeRuntimeHandlerFeatures
-1 recursiveReadOnlyMounts? *bool
-2 userNamespaces? *bool
-
-core.v1.NodeSelector
-1 nodeSelectorTerms []core.v1.NodeSelectorTerm
-
-core.v1.NodeSelectorRequirement
-1 key string
-2 operator string
-3 values? []string
-
-core.v1.NodeSelectorTerm
-1 matchExpressions? []core.v1.NodeSelectorRequirement
-2 matchFields? []core.v1.NodeSelectorRequirement
-
-core.v1.NodeSpec
-1 podCIDR? string
-7 podCIDRs? []string
-3 providerID? string
-4 unschedulable? bool
-5 taints? []core.v1.Taint
-6 configSource? *core.v1.NodeConfigSource
-2 externalID? string
-8 podPreemptionPolicy? *core.v1.NodePodPreemptionPolicy
-
-core.v1.NodeStatus
-1 capacity? map[]resource.Quantity
-2 allocatable? map[]resource.Quantity
-3 phase? string
-4 conditions? []core.v1.NodeCondition
-5 addresses? []core.v1.NodeAddress
-6 daemonEndpoints core.v1.NodeDaemonEndpoints
-7 nodeInfo core.v1.NodeSystemInfo
-8 images? []core.v1.ContainerImage
-9 volumesInUse? []string
-10 volumesAttached? []core.v1.AttachedVolume
-11 config? *core.v1.NodeConfigStatus
-12 runtimeHandlers? []core.v1.NodeRuntimeHandler
-13 features? *core.v1.NodeFeatures
-14 declaredFeatures? []string
-
-core.v1.NodeSwapStatus
-1 capacity? *int64
-
-core.v1.NodeSystemInfo
-1 machineID string
-2 systemUUID string
-3 bootID string
-4 kernelVersion string
-5 osImage string
-6 containerRuntimeVersion string
-7 kubeletVersion string
-8 kubeProxyVersion string
-9 operatingSystem string
-10 architecture string
-11 swap? *core.v1.NodeSwapStatus
-12 runningInUserNamespace? *bool
-
-core.v1.ObjectFieldSelector
-1 apiVersion? string
-2 fieldPath string
-
-core.v1.ObjectReference
-1 kind? string
-2 namespace? string
-3 name? string
-4 uid? string
-5 apiVersion? string
-6 resourceVersion? string
-7 fieldPath? string
-
-core.v1.PersistentVolume
-1 metadata meta.v1.ObjectMeta
-2 spec core.v1.PersistentVolumeSpec
-3 status core.v1.PersistentVolumeStatus
-
-core.v1.PersistentVolumeClaim
-1 metadata meta.v1.ObjectMeta
-2 spec core.v1.PersistentVolumeClaimSpec
-3 status core.v1.PersistentVolumeClaimStatus
-
-core.v1.PersistentVolumeClaimCondition
-1 type string
-2 status string
-3 lastProbeTime meta.v1.Time
-4 lastTransitionTime meta.v1.Time
-5 reason? string
-6 message? string
-
-core.v1.PersistentVolumeClaimSpec
-1 accessModes? []string
-4 selector? *meta.v1.LabelSelector
-2 resources core.v1.VolumeResourceRequirements
-3 volumeName? string
-5 storageClassName? *string
-6 volumeMode? *string
-7 dataSource? *core.v1.TypedLocalObjectReference
-8 dataSourceRef? *core.v1.TypedObjectReference
-9 volumeAttributesClassName? *string
-
-core.v1.PersistentVolumeClaimStatus
-1 phase? string
-2 accessModes? []string
-3 capacity? map[]resource.Quantity
-4 conditions? []core.v1.PersistentVolumeClaimCondition
-5 allocatedResources? map[]resource.Quantity
-7 allocatedResourceStatuses? map[]string
-8 currentVolumeAttributesClassName? *string
-9 modifyVolumeStatus? *core.v1.ModifyVolumeStatus
-10 healthStatus? *core.v1.VolumeHealthStatus
-
-core.v1.PersistentVolumeClaimTemplate
-1 metadata meta.v1.ObjectMeta
-2 spec core.v1.PersistentVolumeClaimSpec
-
-core.v1.PersistentVolumeClaimVolumeSource
-1 claimName string
-2 readOnly? bool
-
-core.v1.PersistentVolumeSource
-1 gcePersistentDisk? *core.v1.GCEPersistentDiskVolumeSource
-2 awsElasticBlockStore? *core.v1.AWSElasticBlockStoreVolumeSource
-3 hostPath? *core.v1.HostPathVolumeSource
-4 glusterfs? *core.v1.GlusterfsPersistentVolumeSource
-5 nfs? *core.v1.NFSVolumeSource
-6 rbd? *core.v1.RBDPersistentVolumeSource
-7 iscsi? *core.v1.ISCSIPersistentVolumeSource
-8 cinder? *core.v1.CinderPersistentVolumeSource
-9 cephfs? *core.v1.CephFSPersistentVolumeSource
-10 fc? *core.v1.FCVolumeSource
-11 flocker? *core.v1.FlockerVolumeSource
-12 flexVolume? *core.v1.FlexPersistentVolumeSource
-13 azureFile? *core.v1.AzureFilePersistentVolumeSource
-14 vsphereVolume? *core.v1.VsphereVirtualDiskVolumeSource
-15 quobyte? *core.v1.QuobyteVolumeSource
-16 azureDisk? *core.v1.AzureDiskVolumeSource
-17 photonPersistentDisk? *core.v1.PhotonPersistentDiskVolumeSource
-18 portworxVolume? *core.v1.PortworxVolumeSource
-19 scaleIO? *core.v1.ScaleIOPersistentVolumeSource
-20 local? *core.v1.LocalVolumeSource
-21 storageos? *core.v1.StorageOSPersistentVolumeSource
-22 csi? *core.v1.CSIPersistentVolumeSource
-
-core.v1.PersistentVolumeSpec
-1 capacity? map[]resource.Quantity
-2 . core.v1.PersistentVolumeSource
-3 accessModes? []string
-4 claimRef? *core.v1.ObjectReference
-5 persistentVolumeReclaimPolicy? string
-6 storageClassName? string
-7 mountOptions? []string
-8 volumeMode? *string
-9 nodeAffinity? *core.v1.VolumeNodeAffinity
-10 volumeAttributesClassName? *string
-
-core.v1.PersistentVolumeStatus
-1 phase? string
-2 message? string
-3 reason? string
-4 lastPhaseTransitionTime? *meta.v1.Time
-
-core.v1.PhotonPersistentDiskVolumeSource
-1 pdID string
-2 fsType? string
-
-core.v1.Pod
-1 metadata meta.v1.ObjectMeta
-2 spec core.v1.PodSpec
-3 status core.v1.PodStatus
-
-core.v1.PodAffinity
-1 requiredDuringSchedulingIgnoredDuringExecution? []core.v1.PodAffinityTerm
-2 preferredDuringSchedulingIgnoredDuringExecution? []core.v1.WeightedPodAffinityTerm
-
-core.v1.PodAffinityTerm
-1 labelSelector? *meta.v1.LabelSelector
-2 namespaces? []string
-3 topologyKey string
-4 namespaceSelector? *meta.v1.LabelSelector
-5 matchLabelKeys? []string
-6 mismatchLabelKeys? []string
-
-core.v1.PodAntiAffinity
-1 requiredDuringSchedulingIgnoredDuringExecution? []core.v1.PodAffinityTerm
-2 preferredDuringSchedulingIgnoredDuringExecution? []core.v1.WeightedPodAffinityTerm
-
-core.v1.PodCertificateProjection
-1 signerName? string
-2 keyType? string
-3 maxExpirationSeconds? *int32
-4 credentialBundlePath? string
-5 keyPath? string
-6 certificateChainPath? string
-7 userAnnotations? map[]string
-8 user? *int64
-
-core.v1.PodCondition
-1 type string
-7 observedGeneration? int64
-2 status string
-3 lastProbeTime meta.v1.Time
-4 lastTransitionTime meta.v1.Time
-5 reason? string
-6 message? string
-
-core.v1.PodDNSConfig
-1 nameservers? []string
-2 searches? []string
-3 options? []core.v1.PodDNSConfigOption
-
-core.v1.PodDNSConfigOption
-1 name? string
-2 value? *string
-
-core.v1.PodExtendedResourceClaimStatus
-1 requestMappings []core.v1.ContainerExtendedResourceRequest
-2 resourceClaimName string
-
-core.v1.PodIP
-1 ip string
-
-core.v1.PodOS
-1 name string
-
-core.v1.PodReadinessGate
-1 conditionType string
-
-core.v1.PodResourceClaim
-1 name string
-3 resourceClaimName? *string
-4 resourceClaimTemplateName? *string
-
-core.v1.PodResourceClaimStatus
-1 name string
-2 resourceClaimName? *string
-
-core.v1.PodSchedulingGate
-1 name string
-
-core.v1.PodSchedulingGroup
-1 podGroupName? *string
-
-core.v1.PodSecurityContext
-1 seLinuxOptions? *core.v1.SELinuxOptions
-8 windowsOptions? *core.v1.WindowsSecurityContextOptions
-2 runAsUser? *int64
-6 runAsGroup? *int64
-3 runAsNonRoot? *bool
-4 supplementalGroups? []int64
-12 supplementalGroupsPolicy? *string
-5 fsGroup? *int64
-7 sysctls? []core.v1.Sysctl
-9 fsGroupChangePolicy? *string
-10 seccompProfile? *core.v1.SeccompProfile
-11 appArmorProfile? *core.v1.AppArmorProfile
-13 seLinuxChangePolicy? *string
-
-core.v1.PodSpec
-1 volumes? []core.v1.Volume
-20 initContainers? []core.v1.Container
-2 containers []core.v1.Container
-34 ephemeralContainers? []core.v1.EphemeralContainer
-3 restartPolicy? string
-4 terminationGracePeriodSeconds? *int64
-5 activeDeadlineSeconds? *int64
-6 dnsPolicy? string
-7 nodeSelector? map[]string
-8 serviceAccountName? string
-9 serviceAccount? string
-21 automountServiceAccountToken? *bool
-10 nodeName? string
-11 hostNetwork? bool
-12 hostPID? bool
-13 hostIPC? bool
-27 shareProcessNamespace? *bool
-14 securityContext? *core.v1.PodSecurityContext
-15 imagePullSecrets? []core.v1.LocalObjectReference
-16 hostname? string
-17 subdomain? string
-18 affinity? *core.v1.Affinity
-19 schedulerName? string
-22 tolerations? []core.v1.Toleration
-23 hostAliases? []core.v1.HostAlias
-24 priorityClassName? string
-25 priority? *int32
-26 dnsConfig? *core.v1.PodDNSConfig
-28 readinessGates? []core.v1.PodReadinessGate
-29 runtimeClassName? *string
-30 enableServiceLinks? *bool
-31 preemptionPolicy? *string
-32 overhead? map[]resource.Quantity
-33 topologySpreadConstraints? []core.v1.TopologySpreadConstraint
-35 setHostnameAsFQDN? *bool
-36 os? *core.v1.PodOS
-37 hostUsers? *bool
-38 schedulingGates? []core.v1.PodSchedulingGate
-39 resourceClaims? []core.v1.PodResourceClaim
-40 resources? *core.v1.ResourceRequirements
-41 hostnameOverride? *string
-43 schedulingGroup? *core.v1.PodSchedulingGroup
-44 evictionResponders? []core.v1.EvictionResponder
-
-core.v1.PodStatus
-17 observedGeneration? int64
-1 phase? string
-2 conditions? []core.v1.PodCondition
-3 message? string
-4 reason? string
-11 nominatedNodeName? string
-5 hostIP? string
-16 hostIPs? []core.v1.HostIP
-6 podIP? string
-12 podIPs? []core.v1.PodIP
-7 startTime? *meta.v1.Time
-10 initContainerStatuses? []core.v1.ContainerStatus
-8 containerStatuses? []core.v1.ContainerStatus
-9 qosClass? string
-13 ephemeralContainerStatuses? []core.v1.ContainerStatus
-14 resize? string
-15 resourceClaimStatuses? []core.v1.PodResourceClaimStatus
-18 extendedResourceClaimStatus? *core.v1.PodExtendedResourceClaimStatus
-19 allocatedResources? map[]resource.Quantity
-20 resources? *core.v1.ResourceRequirements
-21 nodeAllocatableResourceClaimStatuses? []core.v1.NodeAllocatableResourceClaimStatus
-22 volumeHealth? []core.v1.PodVolumeHealth
-
-core.v1.PodTemplate
-1 metadata meta.v1.ObjectMeta
-2 template core.v1.PodTemplateSpec
-
-core.v1.PodTemplateSpec
-1 metadata meta.v1.ObjectMeta
-2 spec core.v1.PodSpec
-
-core.v1.PodVolumeHealth
-1 name string
-2 healthConditions? []core.v1.VolumeHealthCondition
-3 lastTransitionTime meta.v1.Time
-
-core.v1.PortStatus
-1 port int32
-2 protocol string
-3 error? *string
-
-core.v1.PortworxVolumeSource
-1 volumeID string
-2 fsType? string
-3 readOnly? bool
-
-core.v1.PreferredSchedulingTerm
-1 weight int32
-2 preference core.v1.NodeSelectorTerm
-
-core.v1.Probe
-1 . core.v1.ProbeHandler
-2 initialDelaySeconds? int32
-3 timeoutSeconds? int32
-4 periodSeconds? int32
-5 successThreshold? int32
-6 failureThreshold? int32
-7 terminationGracePeriodSeconds? *int64
-
-core.v1.ProbeHandler
-1 exec? *core.v1.ExecAction
-2 httpGet? *core.v1.HTTPGetAction
-3 tcpSocket? *core.v1.TCPSocketAction
-4 grpc? *core.v1.GRPCAction
-
-core.v1.ProjectedVolumeSource
-1 sources []core.v1.VolumeProjection
-2 defaultMode? *int32
-3 defaultUser? *int64
-
-core.v1.QuobyteVolumeSource
-1 registry string
-2 volume string
-3 readOnly? bool
-4 user? string
-5 group? string
-6 tenant? string
-
-core.v1.RBDPersistentVolumeSource
-1 monitors []string
-2 image string
-3 fsType? string
-4 pool? string
-5 user? string
-6 keyring? string
-7 secretRef? *core.v1.SecretReference
-8 readOnly? bool
-
-core.v1.RBDVolumeSource
-1 monitors []string
-2 image string
-3 fsType? string
-4 pool? string
-5 user? string
-6 keyring? string
-7 secretRef? *core.v1.LocalObjectReference
-8 readOnly? bool
-
-core.v1.ReplicationController
-1 metadata meta.v1.ObjectMeta
-2 spec core.v1.ReplicationControllerSpec
-3 status core.v1.ReplicationControllerStatus
-
-core.v1.ReplicationControllerCondition
-1 type string
-2 status string
-3 lastTransitionTime meta.v1.Time
-4 reason? string
-5 message? string
-
-core.v1.ReplicationControllerSpec
-1 replicas? *int32
-4 minReadySeconds? int32
-2 selector? map[]string
-3 template? *core.v1.PodTemplateSpec
-
-core.v1.ReplicationControllerStatus
-1 replicas int32
-2 fullyLabeledReplicas? int32
-4 readyReplicas? int32
-5 availableReplicas? int32
-3 observedGeneration? int64
-6 conditions? []core.v1.ReplicationControllerCondition
-
-core.v1.ResourceClaim
-1 name string
-2 request? string
-
-core.v1.ResourceFieldSelector
-1 containerName? string
-2 resource string
-3 divisor resource.Quantity
-
-core.v1.ResourceHealth
-1 resourceID string
-2 health? string
-6 message? *string
-
-core.v1.ResourceQuota
-1 metadata meta.v1.ObjectMeta
-2 spec core.v1.ResourceQuotaSpec
-3 status core.v1.ResourceQuotaStatus
-
-core.v1.ResourceQuotaSpec
-1 hard? map[]resource.Quantity
-2 scopes? []string
-3 scopeSelector? *core.v1.ScopeSelector
-
-core.v1.ResourceQuotaStatus
-1 hard? map[]resource.Quantity
-2 used? map[]resource.Quantity
-
-core.v1.ResourceRequirements
-1 limits? map[]resource.Quantity
-2 requests? map[]resource.Quantity
-3 claims? []core.v1.ResourceClaim
-
-core.v1.ResourceStatus
-1 name string
-2 resources? []core.v1.ResourceHealth
-
-core.v1.SELinuxOptions
-1 user? string
-2 role? string
-3 type? string
-4 level? string
-
-core.v1.ScaleIOPersistentVolumeSource
-1 gateway string
-2 system string
-3 secretRef *core.v1.SecretReference
-4 sslEnabled? bool
-5 protectionDomain? string
-6 storagePool? string
-7 storageMode? string
-8 volumeName? string
-9 fsType? string
-10 readOnly? bool
-
-core.v1.ScaleIOVolumeSource
-1 gateway string
-2 system string
-3 secretRef *core.v1.LocalObjectReference
-4 sslEnabled? bool
-5 protectionDomain? string
-6 storagePool? string
-7 storageMode? string
-8 volumeName? string
-9 fsType? string
-10 readOnly? bool
-
-core.v1.ScopeSelector
-1 matchExpressions? []core.v1.ScopedResourceSelectorRequirement
-
-core.v1.ScopedResourceSelectorRequirement
-1 scopeName string
-2 operator string
-3 values? []string
-
-core.v1.SeccompProfile
-1 type string
-2 localhostProfile? *string
-
-core.v1.Secret
-1 metadata meta.v1.ObjectMeta
-5 immutable? *bool
-2 data? map[]bytes
-4 stringData? map[]string
-3 type? string
-
-core.v1.SecretEnvSource
-1 . core.v1.LocalObjectReference
-2 optional? *bool
-
-core.v1.SecretKeySelector
-1 . core.v1.LocalObjectReference
-2 key string
-3 optional? *bool
-
-core.v1.SecretProjection
-1 . core.v1.LocalObjectReference
-2 items? []core.v1.KeyToPath
-4 optional? *bool
-
-core.v1.SecretReference
-1 name? string
-2 namespace? string
-
-core.v1.SecretVolumeSource
-1 secretName? string
-2 items? []core.v1.KeyToPath
-3 defaultMode? *int32
-4 optional? *bool
-5 defaultUser? *int64
-
-core.v1.SecurityContext
-1 capabilities? *core.v1.Capabilities
-2 privileged? *bool
-3 seLinuxOptions? *core.v1.SELinuxOptions
-10 windowsOptions? *core.v1.WindowsSecurityContextOptions
-4 runAsUser? *int64
-8 runAsGroup? *int64
-5 runAsNonRoot? *bool
-6 readOnlyRootFilesystem? *bool
-7 allowPrivilegeEscalation? *bool
-9 procMount? *string
-11 seccompProfile? *core.v1.SeccompProfile
-12 appArmorProfile? *core.v1.AppArmorProfile
-
-core.v1.Service
-1 metadata meta.v1.ObjectMeta
-2 spec core.v1.ServiceSpec
-3 status core.v1.ServiceStatus
-
-core.v1.ServiceAccount
-1 metadata meta.v1.ObjectMeta
-2 secrets? []core.v1.ObjectReference
-3 imagePullSecrets? []core.v1.LocalObjectReference
-4 automountServiceAccountToken? *bool
-
-core.v1.ServiceAccountTokenProjection
-1 audience? string
-2 expirationSeconds? *int64
-3 path string
-4 user? *int64
-
-core.v1.ServicePort
-1 name? string
-2 protocol? string
-6 appProtocol? *string
-3 port int32
-4 targetPort intstr.IntOrString
-5 nodePort? int32
-
-core.v1.ServiceSpec
-1 ports? []core.v1.ServicePort
-2 selector? map[]string
-3 clusterIP? string
-18 clusterIPs? []string
-4 type? string
-5 externalIPs? []string
-7 sessionAffinity? string
-8 loadBalancerIP? string
-9 loadBalancerSourceRanges? []string
-10 externalName? string
-11 externalTrafficPolicy? string
-12 healthCheckNodePort? int32
-13 publishNotReadyAddresses? bool
-14 sessionAffinityConfig? *core.v1.SessionAffinityConfig
-19 ipFamilies? []string
-17 ipFamilyPolicy? *string
-20 allocateLoadBalancerNodePorts? *bool
-21 loadBalancerClass? *string
-22 internalTrafficPolicy? *string
-23 trafficDistribution? *string
-
-core.v1.ServiceStatus
-1 loadBalancer core.v1.LoadBalancerStatus
-2 conditions? []meta.v1.Condition
-
-core.v1.SessionAffinityConfig
-1 clientIP? *core.v1.ClientIPConfig
-
-core.v1.SleepAction
-1 seconds int64
-
-core.v1.StorageOSPersistentVolumeSource
-1 volumeName? string
-2 volumeNamespace? string
-3 fsType? string
-4 readOnly? bool
-5 secretRef? *core.v1.ObjectReference
-
-core.v1.StorageOSVolumeSource
-1 volumeName? string
-2 volumeNamespace? string
-3 fsType? string
-4 readOnly? bool
-5 secretRef? *core.v1.LocalObjectReference
-
-core.v1.Sysctl
-1 name string
-2 value string
-
-core.v1.TCPSocketAction
-1 port intstr.IntOrString
-2 host? string
-
-core.v1.Taint
-1 key string
-2 value? string
-3 effect string
-4 timeAdded? *meta.v1.Time
-
-core.v1.Toleration
-1 key? string
-2 operator? string
-3 value? string
-4 effect? string
-5 tolerationSeconds? *int64
-
-core.v1.TopologySelectorLabelRequirement
-1 key string
-2 values []string
-
-core.v1.TopologySelectorTerm
-1 matchLabelExpressions? []core.v1.TopologySelectorLabelRequirement
-
-core.v1.TopologySpreadConstraint
-1 maxSkew int32
-2 topologyKey string
-3 whenUnsatisfiable string
-4 labelSelector? *meta.v1.LabelSelector
-5 minDomains? *int32
-6 nodeAffinityPolicy? *string
-7 nodeTaintsPolicy? *string
-8 matchLabelKeys? []string
-
-core.v1.TypedLocalObjectReference
-1 apiGroup *string
-2 kind string
-3 name string
-
-core.v1.TypedObjectReference
-1 apiGroup *string
-2 kind string
-3 name string
-4 namespace? *string
-
-core.v1.Volume
-1 name string
-2 . core.v1.VolumeSource
-
-core.v1.VolumeDevice
-1 name string
-2 devicePath string
-
-core.v1.VolumeHealthCondition
-1 status string
-2 reason string
-3 message? string
-
-core.v1.VolumeHealthStatus
-1 healthConditions? []core.v1.VolumeHealthCondition
-2 lastTransitionTime meta.v1.Time
-
-core.v1.VolumeMount
-1 name string
-2 readOnly? bool
-7 recursiveReadOnly? *string
-3 mountPath string
-4 subPath? string
-5 mountPropagation? *string
-6 subPathExpr? string
-8 bindMountOptions? []string
-
-core.v1.VolumeMountStatus
-1 name string
-2 mountPath string
-3 readOnly? bool
-4 recursiveReadOnly? *string
-5 volumeStatus? *core.v1.VolumeStatus
-
-core.v1.VolumeNodeAffinity
-1 required? *core.v1.NodeSelector
-
-core.v1.VolumeProjection
-1 secret? *core.v1.SecretProjection
-2 downwardAPI? *core.v1.DownwardAPIProjection
-3 configMap? *core.v1.ConfigMapProjection
-4 serviceAccountToken? *core.v1.ServiceAccountTokenProjection
-5 clusterTrustBundle? *core.v1.ClusterTrustBundleProjection
-6 podCertificate? *core.v1.PodCertificateProjection
-
-core.v1.VolumeResourceRequirements
-1 limits? map[]resource.Quantity
-2 requests? map[]resource.Quantity
-
-core.v1.VolumeSource
-1 hostPath? *core.v1.HostPathVolumeSource
-2 emptyDir? *core.v1.EmptyDirVolumeSource
-3 gcePersistentDisk? *core.v1.GCEPersistentDiskVolumeSource
-4 awsElasticBlockStore? *core.v1.AWSElasticBlockStoreVolumeSource
-5 gitRepo? *core.v1.GitRepoVolumeSource
-6 secret? *core.v1.SecretVolumeSource
-7 nfs? *core.v1.NFSVolumeSource
-8 iscsi? *core.v1.ISCSIVolumeSource
-9 glusterfs? *core.v1.GlusterfsVolumeSource
-10 persistentVolumeClaim? *core.v1.PersistentVolumeClaimVolumeSource
-11 rbd? *core.v1.RBDVolumeSource
-12 flexVolume? *core.v1.FlexVolumeSource
-13 cinder? *core.v1.CinderVolumeSource
-14 cephfs? *core.v1.CephFSVolumeSource
-15 flocker? *core.v1.FlockerVolumeSource
-16 downwardAPI? *core.v1.DownwardAPIVolumeSource
-17 fc? *core.v1.FCVolumeSource
-18 azureFile? *core.v1.AzureFileVolumeSource
-19 configMap? *core.v1.ConfigMapVolumeSource
-20 vsphereVolume? *core.v1.VsphereVirtualDiskVolumeSource
-21 quobyte? *core.v1.QuobyteVolumeSource
-22 azureDisk? *core.v1.AzureDiskVolumeSource
-23 photonPersistentDisk? *core.v1.PhotonPersistentDiskVolumeSource
-26 projected? *core.v1.ProjectedVolumeSource
-24 portworxVolume? *core.v1.PortworxVolumeSource
-25 scaleIO? *core.v1.ScaleIOVolumeSource
-27 storageos? *core.v1.StorageOSVolumeSource
-28 csi? *core.v1.CSIVolumeSource
-29 ephemeral? *core.v1.EphemeralVolumeSource
-30 image? *core.v1.ImageVolumeSource
-
-core.v1.VolumeStatus
-1 image? *core.v1.ImageVolumeStatus
-
-core.v1.VsphereVirtualDiskVolumeSource
-1 volumePath string
-2 fsType? string
-3 storagePolicyName? string
-4 storagePolicyID? string
-
-core.v1.WeightedPodAffinityTerm
-1 weight int32
-2 podAffinityTerm core.v1.PodAffinityTerm
-
-core.v1.WindowsSecurityContextOptions
-1 gmsaCredentialSpecName? *string
-2 gmsaCredentialSpec? *string
-3 runAsUserName? *string
-4 hostProcess? *bool
-
-discovery.v1.Endpoint
-1 addresses []string
-2 conditions discovery.v1.EndpointConditions
-3 hostname? *string
-4 targetRef? *core.v1.ObjectReference
-5 deprecatedTopology? map[]string
-6 nodeName? *string
-7 zone? *string
-8 hints? *discovery.v1.EndpointHints
-
-discovery.v1.EndpointConditions
-1 ready? *bool
-2 serving? *bool
-3 terminating? *bool
-
-discovery.v1.EndpointHints
-1 forZones? []discovery.v1.ForZone
-2 forNodes? []discovery.v1.ForNode
-
-discovery.v1.EndpointPort
-1 name? *string
-2 protocol? *string
-3 port? *int32
-4 appProtocol? *string
-
-discovery.v1.EndpointSlice
-1 metadata meta.v1.ObjectMeta
-4 addressType string
-2 endpoints []discovery.v1.Endpoint
-3 ports []discovery.v1.EndpointPort
-
-discovery.v1.ForNode
-1 name string
-
-discovery.v1.ForZone
-1 name string
-
-events.v1.Event
-1 metadata meta.v1.ObjectMeta
-2 eventTime meta.v1.MicroTime
-3 series? *events.v1.EventSeries
-4 reportingController? string
-5 reportingInstance? string
-6 action? string
-7 reason? string
-8 regarding core.v1.ObjectReference
-9 related? *core.v1.ObjectReference
-10 note? string
-11 type? string
-12 deprecatedSource core.v1.EventSource
-13 deprecatedFirstTimestamp meta.v1.Time
-14 deprecatedLastTimestamp meta.v1.Time
-15 deprecatedCount? int32
-
-events.v1.EventSeries
-1 count int32
-2 lastObservedTime meta.v1.MicroTime
-
-flowcontrol.v1.ExemptPriorityLevelConfiguration
-1 nominalConcurrencyShares? *int32
-2 lendablePercent? *int32
-
-flowcontrol.v1.FlowDistinguisherMethod
-1 type string
-
-flowcontrol.v1.FlowSchema
-1 metadata meta.v1.ObjectMeta
-2 spec flowcontrol.v1.FlowSchemaSpec
-3 status flowcontrol.v1.FlowSchemaStatus
-
-flowcontrol.v1.FlowSchemaCondition
-1 type? string
-2 status? string
-3 lastTransitionTime meta.v1.Time
-4 reason? string
-5 message? string
-
-flowcontrol.v1.FlowSchemaSpec
-1 priorityLevelConfiguration flowcontrol.v1.PriorityLevelConfigurationReference
-2 matchingPrecedence int32
-3 distinguisherMethod? *flowcontrol.v1.FlowDistinguisherMethod
-4 rules? []flowcontrol.v1.PolicyRulesWithSubjects
-
-flowcontrol.v1.FlowSchemaStatus
-1 conditions? []flowcontrol.v1.FlowSchemaCondition
-
-flowcontrol.v1.GroupSubject
-1 name string
-
-flowcontrol.v1.LimitResponse
-1 type string
-2 queuing? *flowcontrol.v1.QueuingConfiguration
-
-flowcontrol.v1.LimitedPriorityLevelConfiguration
-1 nominalConcurrencyShares *int32
-2 limitResponse flowcontrol.v1.LimitResponse
-3 lendablePercent? *int32
-4 borrowingLimitPercent? *int32
-
-flowcontrol.v1.NonResourcePolicyRule
-1 verbs []string
-6 nonResourceURLs []string
-
-flowcontrol.v1.PolicyRulesWithSubjects
-1 subjects []flowcontrol.v1.Subject
-2 resourceRules? []flowcontrol.v1.ResourcePolicyRule
-3 nonResourceRules? []flowcontrol.v1.NonResourcePolicyRule
-
-flowcontrol.v1.PriorityLevelConfiguration
-1 metadata meta.v1.ObjectMeta
-2 spec flowcontrol.v1.PriorityLevelConfigurationSpec
-3 status flowcontrol.v1.PriorityLevelConfigurationStatus
-
-flowcontrol.v1.PriorityLevelConfigurationCondition
-1 type? string
-2 status? string
-3 lastTransitionTime meta.v1.Time
-4 reason? string
-5 message? string
-
-flowcontrol.v1.PriorityLevelConfigurationReference
-1 name string
-
-flowcontrol.v1.PriorityLevelConfigurationSpec
-1 type string
-2 limited? *flowcontrol.v1.LimitedPriorityLevelConfiguration
-3 exempt? *flowcontrol.v1.ExemptPriorityLevelConfiguration
-
-flowcontrol.v1.PriorityLevelConfigurationStatus
-1 conditions? []flowcontrol.v1.PriorityLevelConfigurationCondition
-
-flowcontrol.v1.QueuingConfiguration
-1 queues int32
-2 handSize int32
-3 queueLengthLimit int32
-
-flowcontrol.v1.ResourcePolicyRule
-1 verbs []string
-2 apiGroups []string
-3 resources []string
-4 clusterScope? bool
-5 namespaces []string
-
-flowcontrol.v1.ServiceAccountSubject
-1 namespace string
-2 name string
-
-flowcontrol.v1.Subject
-1 kind string
-2 user? *flowcontrol.v1.UserSubject
-3 group? *flowcontrol.v1.GroupSubject
-4 serviceAccount? *flowcontrol.v1.ServiceAccountSubject
-
-flowcontrol.v1.UserSubject
-1 name string
-
-intstr.IntOrString
-1 type? *int64
-2 intVal? *int32
-3 strVal? *string
-
-meta.v1.APIGroup
-1 name string
-2 versions []meta.v1.GroupVersionForDiscovery
-3 preferredVersion meta.v1.GroupVersionForDiscovery
-4 serverAddressByClientCIDRs? []meta.v1.ServerAddressByClientCIDR
-
-meta.v1.APIGroupList
-1 groups []meta.v1.APIGroup
-
-meta.v1.APIResource
-1 name string
-6 singularName string
-2 namespaced bool
-8 group? string
-9 version? string
-3 kind string
-4 verbs meta.v1.Verbs
-5 shortNames? []string
-7 categories? []string
-10 storageVersionHash? string
-
-meta.v1.APIResourceList
-1 groupVersion string
-2 resources []meta.v1.APIResource
-
-meta.v1.APIVersions
-1 versions []string
-2 serverAddressByClientCIDRs []meta.v1.ServerAddressByClientCIDR
-
-meta.v1.Condition
-1 type string
-2 status string
-3 observedGeneration? int64
-4 lastTransitionTime meta.v1.Time
-5 reason string
-6 message string
-
-meta.v1.DeleteOptions
-1 gracePeriodSeconds? *int64
-2 preconditions? *meta.v1.Preconditions
-3 orphanDependents? *bool
-4 propagationPolicy? *string
-5 dryRun? []string
-6 ignoreStoreReadErrorWithClusterBreakingPotential? *bool
-
-meta.v1.FieldSelectorRequirement
-1 key string
-2 operator string
-3 values? []string
-
-meta.v1.FieldsV1
-1 Raw? *json
-
-meta.v1.GroupResource
-1 group string
-2 resource string
-
-meta.v1.GroupVersionForDiscovery
-1 groupVersion string
-2 version string
-
-meta.v1.GroupVersionKind
-1 group string
-2 version string
-3 kind string
-
-meta.v1.LabelSelector
-1 matchLabels? map[]string
-2 matchExpressions? []meta.v1.LabelSelectorRequirement
-
-meta.v1.LabelSelectorRequirement
-1 key string
-2 operator string
-3 values? []string
-
-meta.v1.ListMeta
-1 selfLink? string
-2 resourceVersion? string
-3 continue? string
-4 remainingItemCount? *int64
-5 shardInfo? *meta.v1.ShardInfo
-
-meta.v1.ManagedFieldsEntry
-1 manager? string
-2 operation? string
-3 apiVersion? string
-4 time? *meta.v1.Time
-6 fieldsType? string
-7 fieldsV1? *meta.v1.FieldsV1
-8 subresource? string
-
-meta.v1.MicroTime
-1 seconds? *int64
-2 nanos? *int32
-
-meta.v1.ObjectMeta
-1 name? string
-2 generateName? string
-3 namespace? string
-4 selfLink? string
-5 uid? string
-6 resourceVersion? string
-7 generation? int64
-8 creationTimestamp? meta.v1.Time
-9 deletionTimestamp? *meta.v1.Time
-10 deletionGracePeriodSeconds? *int64
-11 labels? map[]string
-12 annotations? map[]string
-13 ownerReferences? []meta.v1.OwnerReference
-14 finalizers? []string
-17 managedFields? []meta.v1.ManagedFieldsEntry
-
-meta.v1.OwnerReference
-5 apiVersion string
-1 kind string
-3 name string
-4 uid string
-6 controller? *bool
-7 blockOwnerDeletion? *bool
-
-meta.v1.PartialObjectMetadata
-1 metadata meta.v1.ObjectMeta
-
-meta.v1.Preconditions
-1 uid? *string
-2 resourceVersion? *string
-
-meta.v1.ServerAddressByClientCIDR
-1 clientCIDR string
-2 serverAddress string
-
-meta.v1.ShardInfo
-1 selector string
-
-meta.v1.Status
-1 metadata meta.v1.ListMeta
-2 status? string
-3 message? string
-4 reason? string
-5 details? *meta.v1.StatusDetails
-6 code? int32
-
-meta.v1.StatusCause
-1 reason? string
-2 message? string
-3 field? string
-
-meta.v1.StatusDetails
-1 name? string
-2 group? string
-3 kind? string
-6 uid? string
-4 causes? []meta.v1.StatusCause
-5 retryAfterSeconds? int32
-
-meta.v1.Time
-1 seconds? *int64
-2 nanos? *int32
-
-meta.v1.Verbs
-1 items? []string
-
-networking.v1.HTTPIngressPath
-1 path? string
-3 pathType *string
-2 backend networking.v1.IngressBackend
-
-networking.v1.HTTPIngressRuleValue
-1 paths []networking.v1.HTTPIngressPath
-
-networking.v1.IPAddress
-1 metadata meta.v1.ObjectMeta
-2 spec networking.v1.IPAddressSpec
-
-networking.v1.IPAddressSpec
-1 parentRef? *networking.v1.ParentReference
-
-networking.v1.IPBlock
-1 cidr string
-2 except? []string
-
-networking.v1.Ingress
-1 metadata meta.v1.ObjectMeta
-2 spec networking.v1.IngressSpec
-3 status networking.v1.IngressStatus
-
-networking.v1.IngressBackend
-4 service? *networking.v1.IngressServiceBackend
-3 resource? *core.v1.TypedLocalObjectReference
-
-networking.v1.IngressClass
-1 metadata meta.v1.ObjectMeta
-2 spec networking.v1.IngressClassSpec
-
-networking.v1.IngressClassParametersReference
-1 apiGroup? *string
-2 kind string
-3 name string
-4 scope *string
-5 namespace? *string
-
-networking.v1.IngressClassSpec
-1 controller? string
-2 parameters? *networking.v1.IngressClassParametersReference
-
-networking.v1.IngressLoadBalancerIngress
-1 ip? string
-2 hostname? string
-4 ports? []networking.v1.IngressPortStatus
-
-networking.v1.IngressLoadBalancerStatus
-1 ingress? []networking.v1.IngressLoadBalancerIngress
-
-networking.v1.IngressPortStatus
-1 port int32
-2 protocol string
-3 error? *string
-
-networking.v1.IngressRule
-1 host? string
-2 . networking.v1.IngressRuleValue
-
-networking.v1.IngressRuleValue
-1 http? *networking.v1.HTTPIngressRuleValue
-
-networking.v1.IngressServiceBackend
-1 name string
-2 port networking.v1.ServiceBackendPort
-
-networking.v1.IngressSpec
-4 ingressClassName? *string
-1 defaultBackend? *networking.v1.IngressBackend
-2 tls? []networking.v1.IngressTLS
-3 rules? []networking.v1.IngressRule
-
-networking.v1.IngressStatus
-1 loadBalancer networking.v1.IngressLoadBalancerStatus
-
-networking.v1.IngressTLS
-1 hosts? []string
-2 secretName? string
-
-networking.v1.NetworkPolicy
-1 metadata meta.v1.ObjectMeta
-2 spec networking.v1.NetworkPolicySpec
-
-networking.v1.NetworkPolicyEgressRule
-1 ports? []networking.v1.NetworkPolicyPort
-2 to? []networking.v1.NetworkPolicyPeer
-
-networking.v1.NetworkPolicyIngressRule
-1 ports? []networking.v1.NetworkPolicyPort
-2 from? []networking.v1.NetworkPolicyPeer
-
-networking.v1.NetworkPolicyPeer
-1 podSelector? *meta.v1.LabelSelector
-2 namespaceSelector? *meta.v1.LabelSelector
-3 ipBlock? *networking.v1.IPBlock
-
-networking.v1.NetworkPolicyPort
-1 protocol? *string
-2 port? *intstr.IntOrString
-3 endPort? *int32
-
-networking.v1.NetworkPolicySpec
-1 podSelector meta.v1.LabelSelector
-2 ingress? []networking.v1.NetworkPolicyIngressRule
-3 egress? []networking.v1.NetworkPolicyEgressRule
-4 policyTypes? []string
-
-networking.v1.ParentReference
-1 group? string
-2 resource? string
-3 namespace? string
-4 name? string
-
-networking.v1.ServiceBackendPort
-1 name? string
-2 number? int32
-
-networking.v1.ServiceCIDR
-1 metadata meta.v1.ObjectMeta
-2 spec networking.v1.ServiceCIDRSpec
-3 status networking.v1.ServiceCIDRStatus
-
-networking.v1.ServiceCIDRSpec
-1 cidrs? []string
-
-networking.v1.ServiceCIDRStatus
-1 conditions? []meta.v1.Condition
-
-node.v1.Overhead
-1 podFixed? map[]resource.Quantity
-
-node.v1.RuntimeClass
-1 metadata meta.v1.ObjectMeta
-2 handler string
-3 overhead? *node.v1.Overhead
-4 scheduling? *node.v1.Scheduling
-
-node.v1.Scheduling
-1 nodeSelector? map[]string
-2 tolerations? []core.v1.Toleration
-
-policy.v1.Eviction
-1 metadata meta.v1.ObjectMeta
-2 deleteOptions? *meta.v1.DeleteOptions
-
-policy.v1.PodDisruptionBudget
-1 metadata meta.v1.ObjectMeta
-2 spec policy.v1.PodDisruptionBudgetSpec
-3 status policy.v1.PodDisruptionBudgetStatus
-
-policy.v1.PodDisruptionBudgetSpec
-1 minAvailable? *intstr.IntOrString
-2 selector? *meta.v1.LabelSelector
-3 maxUnavailable? *intstr.IntOrString
-4 unhealthyPodEvictionPolicy? *string
-
-policy.v1.PodDisruptionBudgetStatus
-1 observedGeneration? int64
-2 disruptedPods? map[]meta.v1.Time
-3 disruptionsAllowed int32
-4 currentHealthy int32
-5 desiredHealthy int32
-6 expectedPods int32
-7 conditions? []meta.v1.Condition
-
-rbac.v1.AggregationRule
-1 clusterRoleSelectors? []meta.v1.LabelSelector
-
-rbac.v1.ClusterRole
-1 metadata meta.v1.ObjectMeta
-2 rules []rbac.v1.PolicyRule
-3 aggregationRule? *rbac.v1.AggregationRule
-
-rbac.v1.ClusterRoleBinding
-1 metadata meta.v1.ObjectMeta
-2 subjects? []rbac.v1.Subject
-3 roleRef rbac.v1.RoleRef
-
-rbac.v1.PolicyRule
-1 verbs []string
-2 apiGroups? []string
-3 resources? []string
-4 resourceNames? []string
-5 nonResourceURLs? []string
-
-rbac.v1.Role
-1 metadata meta.v1.ObjectMeta
-2 rules []rbac.v1.PolicyRule
-
-rbac.v1.RoleBinding
-1 metadata meta.v1.ObjectMeta
-2 subjects? []rbac.v1.Subject
-3 roleRef rbac.v1.RoleRef
-
-rbac.v1.RoleRef
-1 apiGroup string
-2 kind string
-3 name string
-
-rbac.v1.Subject
-1 kind string
-2 apiGroup? string
-3 name string
-4 namespace? string
-
-resource.Quantity
-1 string? *string
-
-resource.v1.AllocatedDeviceStatus
-1 driver string
-2 pool string
-3 device string
-7 shareID? *string
-4 conditions []meta.v1.Condition
-5 data? *runtime.RawExtension
-6 networkData? *resource.v1.NetworkDeviceData
-
-resource.v1.AllocationResult
-1 devices resource.v1.DeviceAllocationResult
-3 nodeSelector? *core.v1.NodeSelector
-5 allocationTimestamp? *meta.v1.Time
-
-resource.v1.CELDeviceSelector
-1 expression string
-
-resource.v1.CapacityRequestPolicy
-1 default *resource.Quantity
-3 validValues? []resource.Quantity
-4 validRange? *resource.v1.CapacityRequestPolicyRange
-
-resource.v1.CapacityRequestPolicyRange
-1 min? *resource.Quantity
-2 max? *resource.Quantity
-3 step? *resource.Quantity
-
-resource.v1.CapacityRequirements
-1 requests? map[]resource.Quantity
-
-resource.v1.Counter
-1 value resource.Quantity
-
-resource.v1.CounterSet
-1 name string
-2 counters? map[]resource.v1.Counter
-
-resource.v1.Device
-1 name string
-2 attributes? map[]resource.v1.DeviceAttribute
-3 capacity? map[]resource.v1.DeviceCapacity
-4 consumesCounters? []resource.v1.DeviceCounterConsumption
-5 nodeName? *string
-6 nodeSelector? *core.v1.NodeSelector
-7 allNodes? *bool
-8 taints? []resource.v1.DeviceTaint
-9 bindsToNode? *bool
-10 bindingConditions? []string
-11 bindingFailureConditions? []string
-12 allowMultipleAllocations? *bool
-14 nodeAllocatableResources? map[]resource.v1.NodeAllocatableResource
-
-resource.v1.DeviceAllocationConfiguration
-1 source string
-2 requests? []string
-3 . resource.v1.DeviceConfiguration
-
-resource.v1.DeviceAllocationResult
-1 results? []resource.v1.DeviceRequestAllocationResult
-2 config? []resource.v1.DeviceAllocationConfiguration
-
-resource.v1.DeviceAttribute
-2 int? *int64
-3 bool? *bool
-4 string? *string
-5 version? *string
-6 ints? []int64
-7 bools? []bool
-8 strings? []string
-9 versions? []string
-
-resource.v1.DeviceCapacity
-1 value resource.Quantity
-2 requestPolicy? *resource.v1.CapacityRequestPolicy
-
-resource.v1.DeviceClaim
-1 requests []resource.v1.DeviceRequest
-2 constraints? []resource.v1.DeviceConstraint
-3 config? []resource.v1.DeviceClaimConfiguration
-
-resource.v1.DeviceClaimConfiguration
-1 requests? []string
-2 . resource.v1.DeviceConfiguration
-
-resource.v1.DeviceClass
-1 metadata meta.v1.ObjectMeta
-2 spec resource.v1.DeviceClassSpec
-
-resource.v1.DeviceClassConfiguration
-1 . resource.v1.DeviceConfiguration
-
-resource.v1.DeviceClassSpec
-1 selectors? []resource.v1.DeviceSelector
-2 config? []resource.v1.DeviceClassConfiguration
-4 extendedResourceName? *string
-
-resource.v1.DeviceConfiguration
-1 opaque? *resource.v1.OpaqueDeviceConfiguration
-
-resource.v1.DeviceConstraint
-1 requests? []string
-2 matchAttribute? *string
-3 distinctAttribute? *string
-
-resource.v1.DeviceCounterConsumption
-1 counterSet string
-2 counters? map[]resource.v1.Counter
-3 compatibilityGroups? []string
-
-resource.v1.DeviceDerivedAttribute
-1 name string
-2 expression string
-
-resource.v1.DeviceRequest
-1 name string
-2 exactly? *resource.v1.ExactDeviceRequest
-3 firstAvailable? []resource.v1.DeviceSubRequest
-
-resource.v1.DeviceRequestAllocationResult
-1 request string
-2 driver string
-3 pool string
-4 device string
-5 adminAccess? *bool
-6 tolerations? []resource.v1.DeviceToleration
-7 bindingConditions? []string
-8 bindingFailureConditions? []string
-9 shareID? *string
-10 consumedCapacity? map[]resource.Quantity
-11 skipNodeOperations? []string
-
-resource.v1.DeviceSelector
-1 cel? *resource.v1.CELDeviceSelector
-
-resource.v1.DeviceSubRequest
-1 name string
-2 deviceClassName string
-3 selectors? []resource.v1.DeviceSelector
-4 allocationMode? string
-5 count? int64
-6 tolerations? []resource.v1.DeviceToleration
-7 capacity? *resource.v1.CapacityRequirements
-8 derivedAttributes? []resource.v1.DeviceDerivedAttribute
-
-resource.v1.DeviceTaint
-1 key string
-2 value? string
-3 effect string
-4 timeAdded? *meta.v1.Time
-
-resource.v1.DeviceTaintRule
-1 metadata meta.v1.ObjectMeta
-2 spec resource.v1.DeviceTaintRuleSpec
-3 status resource.v1.DeviceTaintRuleStatus
-
-resource.v1.DeviceTaintRuleSpec
-1 deviceSelector? *resource.v1.DeviceTaintSelector
-2 taint resource.v1.DeviceTaint
-
-resource.v1.DeviceTaintRuleStatus
-1 conditions? []meta.v1.Condition
-
-resource.v1.DeviceTaintSelector
-2 driver? *string
-3 pool? *string
-4 device? *string
-
-resource.v1.DeviceToleration
-1 key? string
-2 operator? string
-3 value? string
-4 effect? string
-5 tolerationSeconds? *int64
-
-resource.v1.ExactDeviceRequest
-1 deviceClassName string
-2 selectors? []resource.v1.DeviceSelector
-3 allocationMode? string
-4 count? int64
-5 adminAccess? *bool
-6 tolerations? []resource.v1.DeviceToleration
-7 capacity? *resource.v1.CapacityRequirements
-8 derivedAttributes? []resource.v1.DeviceDerivedAttribute
-
-resource.v1.NetworkDeviceData
-1 interfaceName? string
-2 ips? []string
-3 hardwareAddress? string
-
-resource.v1.NodeAllocatableMapping
-1 capacityKey? *string
-2 capacityMultiplier? *resource.Quantity
-3 deviceMultiplier? *resource.Quantity
-
-resource.v1.NodeAllocatableOverhead
-1 perPod? *resource.Quantity
-2 perContainer? *resource.Quantity
-
-resource.v1.NodeAllocatableResource
-3 mapping? *resource.v1.NodeAllocatableMapping
-4 overhead? *resource.v1.NodeAllocatableOverhead
-
-resource.v1.OpaqueDeviceConfiguration
-1 driver string
-2 parameters runtime.RawExtension
-
-resource.v1.ResourceClaim
-1 metadata meta.v1.ObjectMeta
-2 spec resource.v1.ResourceClaimSpec
-3 status resource.v1.ResourceClaimStatus
-
-resource.v1.ResourceClaimConsumerReference
-1 apiGroup? string
-3 resource string
-4 name string
-5 uid string
-
-resource.v1.ResourceClaimSpec
-1 devices resource.v1.DeviceClaim
-
-resource.v1.ResourceClaimStatus
-1 allocation? *resource.v1.AllocationResult
-2 reservedFor? []resource.v1.ResourceClaimConsumerReference
-4 devices? []resource.v1.AllocatedDeviceStatus
-
-resource.v1.ResourceClaimTemplate
-1 metadata meta.v1.ObjectMeta
-2 spec resource.v1.ResourceClaimTemplateSpec
-
-resource.v1.ResourceClaimTemplateSpec
-1 metadata meta.v1.ObjectMeta
-2 spec resource.v1.ResourceClaimSpec
-
-resource.v1.ResourcePool
-1 name string
-2 generation int64
-3 resourceSliceCount int64
-
-resource.v1.ResourceSlice
-1 metadata meta.v1.ObjectMeta
-2 spec resource.v1.ResourceSliceSpec
-
-resource.v1.ResourceSliceSpec
-1 driver string
-2 pool resource.v1.ResourcePool
-3 nodeName? *string
-4 nodeSelector? *core.v1.NodeSelector
-5 allNodes? *bool
-6 devices? []resource.v1.Device
-7 perDeviceNodeSelection? *bool
-8 sharedCounters? []resource.v1.CounterSet
-9 partitionTypeAttribute? *string
-10 skipNodeOperations? []string
-
-runtime.RawExtension
-1 raw? *json
-
-scheduling.v1.PriorityClass
-1 metadata meta.v1.ObjectMeta
-2 value int32
-3 globalDefault? bool
-4 description? string
-5 preemptionPolicy? *string
-
-scheduling.v1alpha3.TopologyConstraint
-1 key string
-
-scheduling.v1alpha3.WorkloadPodGroupAllDisruptionMode
-
-scheduling.v1alpha3.WorkloadPodGroupBasicSchedulingPolicy
-
-scheduling.v1alpha3.WorkloadPodGroupDisruptionMode
-1 single? *scheduling.v1alpha3.WorkloadPodGroupSingleDisruptionMode
-2 all? *scheduling.v1alpha3.WorkloadPodGroupAllDisruptionMode
-
-scheduling.v1alpha3.WorkloadPodGroupGangSchedulingPolicy
-1 minCount? *int32
-
-scheduling.v1alpha3.WorkloadPodGroupResourceClaim
-1 name string
-2 resourceClaimName? *string
-3 resourceClaimTemplateName? *string
-
-scheduling.v1alpha3.WorkloadPodGroupSchedulingConstraints
-1 topology? []scheduling.v1alpha3.TopologyConstraint
-
-scheduling.v1alpha3.WorkloadPodGroupSchedulingPolicy
-1 basic? *scheduling.v1alpha3.WorkloadPodGroupBasicSchedulingPolicy
-2 gang? *scheduling.v1alpha3.WorkloadPodGroupGangSchedulingPolicy
-
-scheduling.v1alpha3.WorkloadPodGroupSingleDisruptionMode
-
-storage.v1.CSIDriver
-1 metadata meta.v1.ObjectMeta
-2 spec storage.v1.CSIDriverSpec
-
-storage.v1.CSIDriverSpec
-1 attachRequired? *bool
-2 podInfoOnMount? *bool
-3 volumeLifecycleModes? []string
-4 storageCapacity? *bool
-5 fsGroupPolicy? *string
-6 tokenRequests? []storage.v1.TokenRequest
-7 requiresRepublish? *bool
-8 seLinuxMount? *bool
-9 nodeAllocatableUpdatePeriodSeconds? *int64
-10 serviceAccountTokenInSecrets? *bool
-11 preventPodSchedulingIfMissing? *bool
-
-storage.v1.CSINode
-1 metadata meta.v1.ObjectMeta
-2 spec storage.v1.CSINodeSpec
-3 status storage.v1.CSINodeStatus
-
-storage.v1.CSINodeDriver
-1 name string
-2 nodeID string
-3 topologyKeys []string
-4 allocatable? *storage.v1.VolumeNodeResources
-
-storage.v1.CSINodeSpec
-1 drivers []storage.v1.CSINodeDriver
-
-storage.v1.CSINodeStatus
-1 storageHealth? []storage.v1.StorageHealth
-
-storage.v1.CSIStorageCapacity
-1 metadata meta.v1.ObjectMeta
-2 nodeTopology? *meta.v1.LabelSelector
-3 storageClassName string
-4 capacity? *resource.Quantity
-5 maximumVolumeSize? *resource.Quantity
-
-storage.v1.StorageClass
-1 metadata meta.v1.ObjectMeta
-2 provisioner string
-3 parameters? map[]string
-4 reclaimPolicy? *string
-5 mountOptions? []string
-6 allowVolumeExpansion? *bool
-7 volumeBindingMode? *string
-8 allowedTopologies? []core.v1.TopologySelectorTerm
-
-storage.v1.StorageHealth
-1 name string
-2 healthConditions? []storage.v1.StorageHealthCondition
-
-storage.v1.StorageHealthCondition
-1 status string
-2 reason string
-3 message? string
-4 accessMode? *string
-5 volumeMode? *string
-6 lastTransitionTime meta.v1.Time
-
-storage.v1.TokenRequest
-1 audience string
-2 expirationSeconds? *int64
-
-storage.v1.VolumeAttachment
-1 metadata meta.v1.ObjectMeta
-2 spec storage.v1.VolumeAttachmentSpec
-3 status storage.v1.VolumeAttachmentStatus
-
-storage.v1.VolumeAttachmentSource
-1 persistentVolumeName? *string
-2 inlineVolumeSpec? *core.v1.PersistentVolumeSpec
-
-storage.v1.VolumeAttachmentSpec
-1 attacher string
-2 source storage.v1.VolumeAttachmentSource
-3 nodeName string
-
-storage.v1.VolumeAttachmentStatus
-1 attached bool
-2 attachmentMetadata? map[]string
-3 attachError? *storage.v1.VolumeError
-4 detachError? *storage.v1.VolumeError
-
-storage.v1.VolumeAttributesClass
-1 metadata meta.v1.ObjectMeta
-2 driverName string
-3 parameters? map[]string
-
-storage.v1.VolumeError
-1 time meta.v1.Time
-2 message? string
-3 errorCode? *int32
-
-storage.v1.VolumeNodeResources
-1 count? *int32
-
-storagemigration.v1.StorageVersionMigration
-1 metadata meta.v1.ObjectMeta
-2 spec storagemigration.v1.StorageVersionMigrationSpec
-3 status storagemigration.v1.StorageVersionMigrationStatus
-
-storagemigration.v1.StorageVersionMigrationSpec
-1 resource meta.v1.GroupResource
-
-storagemigration.v1.StorageVersionMigrationStatus
-1 conditions? []meta.v1.Condition
-2 resourceVersion? string
+admissionregistration.v1
+ApplyConfiguration; 1 expression? string
+AuditAnnotation; 1 key string; 2 valueExpression string
+ExpressionWarning; 2 fieldRef string; 3 warning string
+JSONPatch; 1 expression? string
+MatchCondition; 1 name string; 2 expression string
+MatchResources; 1 namespaceSelector? *meta.v1.LabelSelector; 2 objectSelector? *meta.v1.LabelSelector; 3 resourceRules? []NamedRuleWithOperations; 4 excludeResourceRules? []NamedRuleWithOperations; 7 matchPolicy? *string
+MutatingAdmissionPolicy; 1 metadata meta.v1.ObjectMeta; 2 spec MutatingAdmissionPolicySpec
+MutatingAdmissionPolicyBinding; 1 metadata meta.v1.ObjectMeta; 2 spec MutatingAdmissionPolicyBindingSpec
+MutatingAdmissionPolicyBindingSpec; 1 policyName? string; 2 paramRef? *ParamRef; 3 matchResources? *MatchResources
+MutatingAdmissionPolicySpec; 1 paramKind? *ParamKind; 2 matchConstraints? *MatchResources; 3 variables? []Variable; 4 mutations? []Mutation; 5 failurePolicy? *string; 6 matchConditions? []MatchCondition; 7 reinvocationPolicy? string
+MutatingWebhook; 1 name string; 2 clientConfig WebhookClientConfig; 3 rules? []RuleWithOperations; 4 failurePolicy? *string; 9 matchPolicy? *string; 5 namespaceSelector? *meta.v1.LabelSelector; 11 objectSelector? *meta.v1.LabelSelector; 6 sideEffects *string; 7 timeoutSeconds? *int32; 8 admissionReviewVersions []string; 10 reinvocationPolicy? *string; 12 matchConditions? []MatchCondition
+MutatingWebhookConfiguration; 1 metadata meta.v1.ObjectMeta; 2 webhooks? []MutatingWebhook
+Mutation; 2 patchType string; 3 applyConfiguration? *ApplyConfiguration; 4 jsonPatch? *JSONPatch
+NamedRuleWithOperations; 1 resourceNames? []string; 2 . RuleWithOperations
+ParamKind; 1 apiVersion? string; 2 kind? string
+ParamRef; 1 name? string; 2 namespace? string; 3 selector? *meta.v1.LabelSelector; 4 parameterNotFoundAction? *string
+Rule; 1 apiGroups? []string; 2 apiVersions? []string; 3 resources? []string; 4 scope? *string
+RuleWithOperations; 1 operations? []string; 2 . Rule
+ServiceReference; 1 namespace string; 2 name string; 3 path? *string; 4 port? *int32
+TypeChecking; 1 expressionWarnings? []ExpressionWarning
+ValidatingAdmissionPolicy; 1 metadata meta.v1.ObjectMeta; 2 spec ValidatingAdmissionPolicySpec; 3 status ValidatingAdmissionPolicyStatus
+ValidatingAdmissionPolicyBinding; 1 metadata meta.v1.ObjectMeta; 2 spec ValidatingAdmissionPolicyBindingSpec
+ValidatingAdmissionPolicyBindingSpec; 1 policyName? string; 2 paramRef? *ParamRef; 3 matchResources? *MatchResources; 4 validationActions? []string
+ValidatingAdmissionPolicySpec; 1 paramKind? *ParamKind; 2 matchConstraints? *MatchResources; 3 validations? []Validation; 4 failurePolicy? *string; 5 auditAnnotations? []AuditAnnotation; 6 matchConditions? []MatchCondition; 7 variables? []Variable
+ValidatingAdmissionPolicyStatus; 1 observedGeneration? int64; 2 typeChecking? *TypeChecking; 3 conditions? []meta.v1.Condition
+ValidatingWebhook; 1 name string; 2 clientConfig WebhookClientConfig; 3 rules? []RuleWithOperations; 4 failurePolicy? *string; 9 matchPolicy? *string; 5 namespaceSelector? *meta.v1.LabelSelector; 10 objectSelector? *meta.v1.LabelSelector; 6 sideEffects *string; 7 timeoutSeconds? *int32; 8 admissionReviewVersions []string; 11 matchConditions? []MatchCondition
+ValidatingWebhookConfiguration; 1 metadata meta.v1.ObjectMeta; 2 webhooks? []ValidatingWebhook
+Validation; 1 expression string; 2 message? string; 3 reason? *string; 4 messageExpression? string
+Variable; 1 name string; 2 expression string
+WebhookClientConfig; 3 url? *string; 1 service? *ServiceReference; 2 caBundle? bytes
+
+apidiscovery.v2
+APIGroupDiscovery; 1 metadata meta.v1.ObjectMeta; 2 versions? []APIVersionDiscovery
+APIGroupDiscoveryList; 1 metadata meta.v1.ListMeta; 2 items []APIGroupDiscovery
+APIResourceDiscovery; 1 resource string; 2 responseKind? *meta.v1.GroupVersionKind; 3 scope string; 4 singularResource string; 5 verbs []string; 6 shortNames? []string; 7 categories? []string; 8 subresources? []APISubresourceDiscovery
+APISubresourceDiscovery; 1 subresource string; 2 responseKind? *meta.v1.GroupVersionKind; 3 acceptedTypes? []meta.v1.GroupVersionKind; 4 verbs []string
+APIVersionDiscovery; 1 version string; 2 resources? []APIResourceDiscovery; 3 freshness? string
+
+apiextensions.v1
+CustomResourceColumnDefinition; 1 name string; 2 type string; 3 format? string; 4 description? string; 5 priority? int32; 6 jsonPath string
+CustomResourceConversion; 1 strategy string; 2 webhook? *WebhookConversion
+CustomResourceDefinition; 1 metadata meta.v1.ObjectMeta; 2 spec CustomResourceDefinitionSpec; 3 status CustomResourceDefinitionStatus
+CustomResourceDefinitionCondition; 1 type string; 2 status string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string; 6 observedGeneration? int64
+CustomResourceDefinitionNames; 1 plural string; 2 singular? string; 3 shortNames? []string; 4 kind string; 5 listKind? string; 6 categories? []string
+CustomResourceDefinitionSpec; 1 group string; 3 names CustomResourceDefinitionNames; 4 scope string; 7 versions []CustomResourceDefinitionVersion; 9 conversion? *CustomResourceConversion; 10 preserveUnknownFields? bool
+CustomResourceDefinitionStatus; 1 conditions []CustomResourceDefinitionCondition; 2 acceptedNames CustomResourceDefinitionNames; 3 storedVersions []string; 4 observedGeneration? int64
+CustomResourceDefinitionVersion; 1 name string; 2 served bool; 3 storage bool; 7 deprecated? bool; 8 deprecationWarning? *string; 4 schema? *CustomResourceValidation; 5 subresources? *CustomResourceSubresources; 6 additionalPrinterColumns? []CustomResourceColumnDefinition; 9 selectableFields? []SelectableField
+CustomResourceSubresourceScale; 1 specReplicasPath string; 2 statusReplicasPath string; 3 labelSelectorPath? *string
+CustomResourceSubresourceStatus
+CustomResourceSubresources; 1 status? *CustomResourceSubresourceStatus; 2 scale? *CustomResourceSubresourceScale
+CustomResourceValidation; 1 openAPIV3Schema? *JSONSchemaProps
+ExternalDocumentation; 1 description? string; 2 url? string
+JSON; 1 raw? *json
+JSONSchemaProps; 1 id? string; 2 $schema? string; 3 $ref? *string; 4 description? string; 5 type? string; 6 format? string; 7 title? string; 8 default? *JSON; 9 maximum? *double; 10 exclusiveMaximum? bool; 11 minimum? *double; 12 exclusiveMinimum? bool; 13 maxLength? *int64; 14 minLength? *int64; 15 pattern? string; 16 maxItems? *int64; 17 minItems? *int64; 18 uniqueItems? bool; 19 multipleOf? *double; 20 enum? []JSON; 21 maxProperties? *int64; 22 minProperties? *int64; 23 required? []string; 24 items? *JSONSchemaPropsOrArray; 25 allOf? []JSONSchemaProps; 26 oneOf? []JSONSchemaProps; 27 anyOf? []JSONSchemaProps; 28 not? *JSONSchemaProps; 29 properties? map[]JSONSchemaProps; 30 additionalProperties? *JSONSchemaPropsOrBool; 31 patternProperties? map[]JSONSchemaProps; 32 dependencies? map[]JSONSchemaPropsOrStringArray; 33 additionalItems? *JSONSchemaPropsOrBool; 34 definitions? map[]JSONSchemaProps; 35 externalDocs? *ExternalDocumentation; 36 example? *JSON; 37 nullable? bool; 38 x-kubernetes-preserve-unknown-fields? *bool; 39 x-kubernetes-embedded-resource? bool; 40 x-kubernetes-int-or-string? bool; 41 x-kubernetes-list-map-keys? []string; 42 x-kubernetes-list-type? *string; 43 x-kubernetes-map-type? *string; 44 x-kubernetes-validations? []ValidationRule
+JSONSchemaPropsOrArray; 1 schema? *JSONSchemaProps; 2 jSONSchemas? []JSONSchemaProps
+JSONSchemaPropsOrBool; 1 allows? *bool; 2 schema? *JSONSchemaProps
+JSONSchemaPropsOrStringArray; 1 schema? *JSONSchemaProps; 2 property? []string
+SelectableField; 1 jsonPath string
+ServiceReference; 1 namespace string; 2 name string; 3 path? *string; 4 port? *int32
+ValidationRule; 1 rule string; 2 message? string; 3 messageExpression? string; 4 reason? *string; 5 fieldPath? string; 6 optionalOldSelf? *bool
+WebhookClientConfig; 3 url? *string; 1 service? *ServiceReference; 2 caBundle? bytes
+WebhookConversion; 2 clientConfig? *WebhookClientConfig; 3 conversionReviewVersions []string
+
+apiregistration.v1
+APIService; 1 metadata meta.v1.ObjectMeta; 2 spec APIServiceSpec; 3 status APIServiceStatus
+APIServiceCondition; 1 type string; 2 status string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
+APIServiceSpec; 1 service? *ServiceReference; 2 group? string; 3 version? string; 4 insecureSkipTLSVerify? bool; 5 caBundle? bytes; 7 groupPriorityMinimum int32; 8 versionPriority int32
+APIServiceStatus; 1 conditions? []APIServiceCondition
+ServiceReference; 1 namespace? string; 2 name? string; 3 port? *int32
+
+apps.v1
+ControllerRevision; 1 metadata meta.v1.ObjectMeta; 2 data runtime.RawExtension; 3 revision int64
+DaemonSet; 1 metadata meta.v1.ObjectMeta; 2 spec DaemonSetSpec; 3 status DaemonSetStatus
+DaemonSetCondition; 1 type string; 2 status string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
+DaemonSetSpec; 1 selector *meta.v1.LabelSelector; 2 template core.v1.PodTemplateSpec; 3 updateStrategy DaemonSetUpdateStrategy; 4 minReadySeconds? int32; 6 revisionHistoryLimit? *int32
+DaemonSetStatus; 1 currentNumberScheduled int32; 2 numberMisscheduled int32; 3 desiredNumberScheduled int32; 4 numberReady int32; 5 observedGeneration? int64; 6 updatedNumberScheduled? int32; 7 numberAvailable? int32; 8 numberUnavailable? int32; 9 collisionCount? *int32; 10 conditions? []DaemonSetCondition
+DaemonSetUpdateStrategy; 1 type? string; 2 rollingUpdate? *RollingUpdateDaemonSet
+Deployment; 1 metadata meta.v1.ObjectMeta; 2 spec DeploymentSpec; 3 status DeploymentStatus
+DeploymentCondition; 1 type string; 2 status string; 6 lastUpdateTime meta.v1.Time; 7 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
+DeploymentSpec; 1 replicas? *int32; 2 selector *meta.v1.LabelSelector; 3 template core.v1.PodTemplateSpec; 4 strategy DeploymentStrategy; 5 minReadySeconds? int32; 6 revisionHistoryLimit? *int32; 7 paused? bool; 9 progressDeadlineSeconds? *int32
+DeploymentStatus; 1 observedGeneration? int64; 2 replicas? int32; 3 updatedReplicas? int32; 7 readyReplicas? int32; 4 availableReplicas? int32; 5 unavailableReplicas? int32; 9 terminatingReplicas? *int32; 6 conditions? []DeploymentCondition; 8 collisionCount? *int32
+DeploymentStrategy; 1 type? string; 2 rollingUpdate? *RollingUpdateDeployment
+ReplicaSet; 1 metadata meta.v1.ObjectMeta; 2 spec ReplicaSetSpec; 3 status ReplicaSetStatus
+ReplicaSetCondition; 1 type string; 2 status string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
+ReplicaSetSpec; 1 replicas? *int32; 4 minReadySeconds? int32; 2 selector *meta.v1.LabelSelector; 3 template core.v1.PodTemplateSpec
+ReplicaSetStatus; 1 replicas int32; 2 fullyLabeledReplicas? int32; 4 readyReplicas? int32; 5 availableReplicas? int32; 7 terminatingReplicas? *int32; 3 observedGeneration? int64; 6 conditions? []ReplicaSetCondition
+RollingUpdateDaemonSet; 1 maxUnavailable? *intstr.IntOrString; 2 maxSurge? *intstr.IntOrString
+RollingUpdateDeployment; 1 maxUnavailable? *intstr.IntOrString; 2 maxSurge? *intstr.IntOrString
+RollingUpdateStatefulSetStrategy; 1 partition? *int32; 2 maxUnavailable? *intstr.IntOrString
+StatefulSet; 1 metadata meta.v1.ObjectMeta; 2 spec StatefulSetSpec; 3 status StatefulSetStatus
+StatefulSetCondition; 1 type string; 2 status string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
+StatefulSetOrdinals; 1 start int32
+StatefulSetPersistentVolumeClaimRetentionPolicy; 1 whenDeleted? string; 2 whenScaled? string
+StatefulSetSpec; 1 replicas? *int32; 2 selector *meta.v1.LabelSelector; 3 template core.v1.PodTemplateSpec; 4 volumeClaimTemplates? []core.v1.PersistentVolumeClaim; 5 serviceName string; 6 podManagementPolicy? string; 7 updateStrategy StatefulSetUpdateStrategy; 8 revisionHistoryLimit? *int32; 9 minReadySeconds? int32; 10 persistentVolumeClaimRetentionPolicy? *StatefulSetPersistentVolumeClaimRetentionPolicy; 11 ordinals? *StatefulSetOrdinals
+StatefulSetStatus; 1 observedGeneration? int64; 2 replicas int32; 3 readyReplicas? int32; 4 currentReplicas? int32; 5 updatedReplicas? int32; 6 currentRevision? string; 7 updateRevision? string; 9 collisionCount? *int32; 10 conditions? []StatefulSetCondition; 11 availableReplicas int32
+StatefulSetUpdateStrategy; 1 type? string; 2 rollingUpdate? *RollingUpdateStatefulSetStrategy
+
+authentication.v1
+AttestationValue; 1 items? []string
+BoundObjectReference; 1 kind? string; 2 apiVersion? string; 3 name? string; 4 uid? string
+ExtraValue; 1 items? []string
+SelfSubjectReview; 1 metadata meta.v1.ObjectMeta; 2 status SelfSubjectReviewStatus
+SelfSubjectReviewStatus; 1 userInfo UserInfo
+TokenRequest; 1 metadata meta.v1.ObjectMeta; 2 spec TokenRequestSpec; 3 status TokenRequestStatus
+TokenRequestSpec; 1 audiences []string; 4 expirationSeconds *int64; 3 boundObjectRef *BoundObjectReference; 5 attestations? map[]AttestationValue
+TokenRequestStatus; 1 token string; 2 expirationTimestamp meta.v1.Time
+TokenReview; 1 metadata meta.v1.ObjectMeta; 2 spec TokenReviewSpec; 3 status TokenReviewStatus
+TokenReviewSpec; 1 token? string; 2 audiences? []string
+TokenReviewStatus; 1 authenticated? bool; 2 user UserInfo; 4 audiences? []string; 3 error? string
+UserInfo; 1 username? string; 2 uid? string; 3 groups? []string; 4 extra? map[]ExtraValue
+
+authorization.v1
+ExtraValue; 1 items? []string
+FieldSelectorAttributes; 1 rawSelector? string; 2 requirements? []meta.v1.FieldSelectorRequirement
+LabelSelectorAttributes; 1 rawSelector? string; 2 requirements? []meta.v1.LabelSelectorRequirement
+LocalSubjectAccessReview; 1 metadata meta.v1.ObjectMeta; 2 spec SubjectAccessReviewSpec; 3 status SubjectAccessReviewStatus
+NonResourceAttributes; 1 path? string; 2 verb? string
+NonResourceRule; 1 verbs []string; 2 nonResourceURLs? []string
+ResourceAttributes; 1 namespace? string; 2 verb? string; 3 group? string; 4 version? string; 5 resource? string; 6 subresource? string; 7 name? string; 8 fieldSelector? *FieldSelectorAttributes; 9 labelSelector? *LabelSelectorAttributes
+ResourceRule; 1 verbs []string; 2 apiGroups? []string; 3 resources? []string; 4 resourceNames? []string
+SelfSubjectAccessReview; 1 metadata meta.v1.ObjectMeta; 2 spec SelfSubjectAccessReviewSpec; 3 status SubjectAccessReviewStatus
+SelfSubjectAccessReviewSpec; 1 resourceAttributes? *ResourceAttributes; 2 nonResourceAttributes? *NonResourceAttributes
+SelfSubjectRulesReview; 1 metadata meta.v1.ObjectMeta; 2 spec SelfSubjectRulesReviewSpec; 3 status SubjectRulesReviewStatus
+SelfSubjectRulesReviewSpec; 1 namespace? string
+SubjectAccessReview; 1 metadata meta.v1.ObjectMeta; 2 spec SubjectAccessReviewSpec; 3 status SubjectAccessReviewStatus
+SubjectAccessReviewSpec; 1 resourceAttributes? *ResourceAttributes; 2 nonResourceAttributes? *NonResourceAttributes; 3 user? string; 4 groups? []string; 5 extra? map[]ExtraValue; 6 uid? string
+SubjectAccessReviewStatus; 1 allowed bool; 4 denied? bool; 2 reason? string; 3 evaluationError? string
+SubjectRulesReviewStatus; 1 resourceRules []ResourceRule; 2 nonResourceRules []NonResourceRule; 3 incomplete bool; 4 evaluationError? string
+
+autoscaling.v1
+CrossVersionObjectReference; 1 kind string; 2 name string; 3 apiVersion? string
+HorizontalPodAutoscaler; 1 metadata meta.v1.ObjectMeta; 2 spec HorizontalPodAutoscalerSpec; 3 status HorizontalPodAutoscalerStatus
+HorizontalPodAutoscalerSpec; 1 scaleTargetRef CrossVersionObjectReference; 2 minReplicas? *int32; 3 maxReplicas int32; 4 targetCPUUtilizationPercentage? *int32
+HorizontalPodAutoscalerStatus; 1 observedGeneration? *int64; 2 lastScaleTime? *meta.v1.Time; 3 currentReplicas int32; 4 desiredReplicas int32; 5 currentCPUUtilizationPercentage? *int32
+Scale; 1 metadata meta.v1.ObjectMeta; 2 spec ScaleSpec; 3 status ScaleStatus
+ScaleSpec; 1 replicas? int32
+ScaleStatus; 1 replicas int32; 2 selector? string
+
+autoscaling.v2
+ContainerResourceMetricSource; 1 name string; 2 target MetricTarget; 3 container string
+ContainerResourceMetricStatus; 1 name string; 2 current MetricValueStatus; 3 container string
+CrossVersionObjectReference; 1 kind string; 2 name string; 3 apiVersion? string
+ExternalMetricSource; 1 metric MetricIdentifier; 2 target MetricTarget
+ExternalMetricStatus; 1 metric MetricIdentifier; 2 current MetricValueStatus
+HPAScalingPolicy; 1 type string; 2 value int32; 3 periodSeconds int32
+HPAScalingRules; 3 stabilizationWindowSeconds? *int32; 1 selectPolicy? *string; 2 policies? []HPAScalingPolicy; 4 tolerance? *resource.Quantity
+HorizontalPodAutoscaler; 1 metadata meta.v1.ObjectMeta; 2 spec HorizontalPodAutoscalerSpec; 3 status HorizontalPodAutoscalerStatus
+HorizontalPodAutoscalerBehavior; 1 scaleUp? *HPAScalingRules; 2 scaleDown? *HPAScalingRules
+HorizontalPodAutoscalerCondition; 1 type string; 2 status string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string; 6 observedGeneration? *int64
+HorizontalPodAutoscalerSpec; 1 scaleTargetRef CrossVersionObjectReference; 2 minReplicas? *int32; 3 maxReplicas int32; 4 metrics? []MetricSpec; 5 behavior? *HorizontalPodAutoscalerBehavior
+HorizontalPodAutoscalerStatus; 1 observedGeneration? *int64; 2 lastScaleTime? *meta.v1.Time; 3 currentReplicas? int32; 4 desiredReplicas int32; 5 currentMetrics []MetricStatus; 6 conditions? []HorizontalPodAutoscalerCondition
+MetricIdentifier; 1 name string; 2 selector? *meta.v1.LabelSelector
+MetricSpec; 1 type string; 2 object? *ObjectMetricSource; 3 pods? *PodsMetricSource; 4 resource? *ResourceMetricSource; 7 containerResource? *ContainerResourceMetricSource; 5 external? *ExternalMetricSource
+MetricStatus; 1 type string; 2 object? *ObjectMetricStatus; 3 pods? *PodsMetricStatus; 4 resource? *ResourceMetricStatus; 7 containerResource? *ContainerResourceMetricStatus; 5 external? *ExternalMetricStatus
+MetricTarget; 1 type string; 2 value? *resource.Quantity; 3 averageValue? *resource.Quantity; 4 averageUtilization? *int32
+MetricValueStatus; 1 value? *resource.Quantity; 2 averageValue? *resource.Quantity; 3 averageUtilization? *int32
+ObjectMetricSource; 1 describedObject CrossVersionObjectReference; 2 target MetricTarget; 3 metric MetricIdentifier
+ObjectMetricStatus; 1 metric MetricIdentifier; 2 current MetricValueStatus; 3 describedObject CrossVersionObjectReference
+PodsMetricSource; 1 metric MetricIdentifier; 2 target MetricTarget
+PodsMetricStatus; 1 metric MetricIdentifier; 2 current MetricValueStatus
+ResourceMetricSource; 1 name string; 2 target MetricTarget
+ResourceMetricStatus; 1 name string; 2 current MetricValueStatus
+
+batch.v1
+CronJob; 1 metadata meta.v1.ObjectMeta; 2 spec CronJobSpec; 3 status CronJobStatus
+CronJobSpec; 1 schedule string; 8 timeZone? *string; 2 startingDeadlineSeconds? *int64; 3 concurrencyPolicy? string; 4 suspend? *bool; 5 jobTemplate JobTemplateSpec; 6 successfulJobsHistoryLimit? *int32; 7 failedJobsHistoryLimit? *int32
+CronJobStatus; 1 active? []core.v1.ObjectReference; 4 lastScheduleTime? *meta.v1.Time; 5 lastSuccessfulTime? *meta.v1.Time
+Job; 1 metadata meta.v1.ObjectMeta; 2 spec JobSpec; 3 status JobStatus
+JobCondition; 1 type string; 2 status string; 3 lastProbeTime meta.v1.Time; 4 lastTransitionTime meta.v1.Time; 5 reason? string; 6 message? string
+JobSchedulingConfiguration; 1 schedulingPolicy? *scheduling.v1alpha3.WorkloadPodGroupSchedulingPolicy; 2 schedulingConstraints? *scheduling.v1alpha3.WorkloadPodGroupSchedulingConstraints; 3 disruptionMode? *scheduling.v1alpha3.WorkloadPodGroupDisruptionMode; 4 resourceClaims? []scheduling.v1alpha3.WorkloadPodGroupResourceClaim
+JobSpec; 1 parallelism? *int32; 2 completions? *int32; 3 activeDeadlineSeconds? *int64; 11 podFailurePolicy? *PodFailurePolicy; 16 successPolicy? *SuccessPolicy; 7 backoffLimit? *int32; 12 backoffLimitPerIndex? *int32; 13 maxFailedIndexes? *int32; 4 selector? *meta.v1.LabelSelector; 5 manualSelector? *bool; 6 template core.v1.PodTemplateSpec; 8 ttlSecondsAfterFinished? *int32; 9 completionMode? *string; 10 suspend? *bool; 14 podReplacementPolicy? *string; 15 managedBy? *string; 17 scheduling? *JobSchedulingConfiguration
+JobStatus; 1 conditions? []JobCondition; 2 startTime? *meta.v1.Time; 3 completionTime? *meta.v1.Time; 4 active? int32; 5 succeeded? int32; 6 failed? int32; 11 terminating? *int32; 7 completedIndexes? string; 10 failedIndexes? *string; 8 uncountedTerminatedPods? *UncountedTerminatedPods; 9 ready? *int32
+JobTemplateSpec; 1 metadata meta.v1.ObjectMeta; 2 spec JobSpec
+PodFailurePolicy; 1 rules []PodFailurePolicyRule
+PodFailurePolicyOnExitCodesRequirement; 1 containerName? *string; 2 operator string; 3 values []int32
+PodFailurePolicyOnPodConditionsPattern; 1 type string; 2 status string
+PodFailurePolicyRule; 1 action string; 2 onExitCodes? *PodFailurePolicyOnExitCodesRequirement; 3 onPodConditions? []PodFailurePolicyOnPodConditionsPattern
+SuccessPolicy; 1 rules []SuccessPolicyRule
+SuccessPolicyRule; 1 succeededIndexes? *string; 2 succeededCount? *int32
+UncountedTerminatedPods; 1 succeeded? []string; 2 failed? []string
+
+certificates.v1
+CertificateSigningRequest; 1 metadata meta.v1.ObjectMeta; 2 spec CertificateSigningRequestSpec; 3 status CertificateSigningRequestStatus
+CertificateSigningRequestCondition; 1 type string; 6 status string; 2 reason? string; 3 message? string; 4 lastUpdateTime meta.v1.Time; 5 lastTransitionTime meta.v1.Time
+CertificateSigningRequestSpec; 1 request bytes; 7 signerName string; 8 expirationSeconds? *int32; 5 usages? []string; 2 username? string; 3 uid? string; 4 groups? []string; 6 extra? map[]ExtraValue
+CertificateSigningRequestStatus; 1 conditions? []CertificateSigningRequestCondition; 2 certificate? bytes
+ClusterTrustBundle; 1 metadata meta.v1.ObjectMeta; 2 spec ClusterTrustBundleSpec
+ClusterTrustBundleSpec; 1 signerName? string; 2 trustBundle string
+ExtraValue; 1 items? []string
+PodCertificateRequest; 1 metadata meta.v1.ObjectMeta; 2 spec PodCertificateRequestSpec; 3 status PodCertificateRequestStatus
+PodCertificateRequestSpec; 1 signerName string; 2 podName string; 3 podUID string; 4 serviceAccountName string; 5 serviceAccountUID string; 6 nodeName string; 7 nodeUID string; 8 maxExpirationSeconds? *int32; 12 stubPKCS10Request bytes; 11 unverifiedUserAnnotations? map[]string
+PodCertificateRequestStatus; 1 conditions? []meta.v1.Condition; 2 certificateChain? string; 4 notBefore? *meta.v1.Time; 5 beginRefreshAt? *meta.v1.Time; 6 notAfter? *meta.v1.Time
+
+coordination.v1
+Lease; 1 metadata meta.v1.ObjectMeta; 2 spec LeaseSpec
+LeaseSpec; 1 holderIdentity? *string; 2 leaseDurationSeconds? *int32; 3 acquireTime? *meta.v1.MicroTime; 4 renewTime? *meta.v1.MicroTime; 5 leaseTransitions? *int32; 6 strategy? *string; 7 preferredHolder? *string
+
+core.v1
+AWSElasticBlockStoreVolumeSource; 1 volumeID string; 2 fsType? string; 3 partition? int32; 4 readOnly? bool
+Affinity; 1 nodeAffinity? *NodeAffinity; 2 podAffinity? *PodAffinity; 3 podAntiAffinity? *PodAntiAffinity
+AppArmorProfile; 1 type string; 2 localhostProfile? *string
+AttachedVolume; 1 name string; 2 devicePath string
+AzureDiskVolumeSource; 1 diskName string; 2 diskURI string; 3 cachingMode? *string; 4 fsType? *string; 5 readOnly? *bool; 6 kind? *string
+AzureFilePersistentVolumeSource; 1 secretName string; 2 shareName string; 3 readOnly? bool; 4 secretNamespace *string
+AzureFileVolumeSource; 1 secretName string; 2 shareName string; 3 readOnly? bool
+Binding; 1 metadata meta.v1.ObjectMeta; 2 target ObjectReference
+CSIPersistentVolumeSource; 1 driver string; 2 volumeHandle string; 3 readOnly? bool; 4 fsType? string; 5 volumeAttributes? map[]string; 6 controllerPublishSecretRef? *SecretReference; 7 nodeStageSecretRef? *SecretReference; 8 nodePublishSecretRef? *SecretReference; 9 controllerExpandSecretRef? *SecretReference; 10 nodeExpandSecretRef? *SecretReference
+CSIVolumeSource; 1 driver string; 2 readOnly? *bool; 3 fsType? *string; 4 volumeAttributes? map[]string; 5 nodePublishSecretRef? *LocalObjectReference
+Capabilities; 1 add? []string; 2 drop? []string
+CephFSPersistentVolumeSource; 1 monitors []string; 2 path? string; 3 user? string; 4 secretFile? string; 5 secretRef? *SecretReference; 6 readOnly? bool
+CephFSVolumeSource; 1 monitors []string; 2 path? string; 3 user? string; 4 secretFile? string; 5 secretRef? *LocalObjectReference; 6 readOnly? bool
+CinderPersistentVolumeSource; 1 volumeID string; 2 fsType? string; 3 readOnly? bool; 4 secretRef? *SecretReference
+CinderVolumeSource; 1 volumeID string; 2 fsType? string; 3 readOnly? bool; 4 secretRef? *LocalObjectReference
+ClientIPConfig; 1 timeoutSeconds? *int32
+ClusterTrustBundleProjection; 1 name? *string; 2 signerName? *string; 3 labelSelector? *meta.v1.LabelSelector; 5 optional? *bool; 4 path string; 6 user? *int64
+ComponentCondition; 1 type string; 2 status string; 3 message? string; 4 error? string
+ComponentStatus; 1 metadata meta.v1.ObjectMeta; 2 conditions? []ComponentCondition
+ConfigMap; 1 metadata meta.v1.ObjectMeta; 4 immutable? *bool; 2 data? map[]string; 3 binaryData? map[]bytes
+ConfigMapEnvSource; 1 . LocalObjectReference; 2 optional? *bool
+ConfigMapKeySelector; 1 . LocalObjectReference; 2 key string; 3 optional? *bool
+ConfigMapNodeConfigSource; 1 namespace string; 2 name string; 3 uid? string; 4 resourceVersion? string; 5 kubeletConfigKey string
+ConfigMapProjection; 1 . LocalObjectReference; 2 items? []KeyToPath; 4 optional? *bool
+ConfigMapVolumeSource; 1 . LocalObjectReference; 2 items? []KeyToPath; 3 defaultMode? *int32; 4 optional? *bool; 5 defaultUser? *int64
+Container; 1 name string; 2 image? string; 3 command? []string; 4 args? []string; 5 workingDir? string; 6 ports? []ContainerPort; 19 envFrom? []EnvFromSource; 7 env? []EnvVar; 8 resources ResourceRequirements; 23 resizePolicy? []ContainerResizePolicy; 24 restartPolicy? *string; 25 restartPolicyRules? []ContainerRestartRule; 9 volumeMounts? []VolumeMount; 21 volumeDevices? []VolumeDevice; 10 livenessProbe? *Probe; 11 readinessProbe? *Probe; 22 startupProbe? *Probe; 12 lifecycle? *Lifecycle; 13 terminationMessagePath? string; 20 terminationMessagePolicy? string; 14 imagePullPolicy? string; 15 securityContext? *SecurityContext; 16 stdin? bool; 17 stdinOnce? bool; 18 tty? bool
+ContainerExtendedResourceRequest; 1 containerName string; 2 resourceName string; 3 requestName string
+ContainerImage; 1 names []string; 2 sizeBytes? int64
+ContainerPort; 1 name? string; 2 hostPort? int32; 3 containerPort int32; 4 protocol? string; 5 hostIP? string
+ContainerResizePolicy; 1 resourceName string; 2 restartPolicy string
+ContainerRestartRule; 1 action? string; 2 exitCodes? *ContainerRestartRuleOnExitCodes
+ContainerRestartRuleOnExitCodes; 1 operator? string; 2 values? []int32
+ContainerState; 1 waiting? *ContainerStateWaiting; 2 running? *ContainerStateRunning; 3 terminated? *ContainerStateTerminated
+ContainerStateRunning; 1 startedAt meta.v1.Time
+ContainerStateTerminated; 1 exitCode int32; 2 signal? int32; 3 reason? string; 4 message? string; 5 startedAt meta.v1.Time; 6 finishedAt meta.v1.Time; 7 containerID? string
+ContainerStateWaiting; 1 reason? string; 2 message? string
+ContainerStatus; 1 name string; 2 state ContainerState; 3 lastState ContainerState; 4 ready bool; 5 restartCount int32; 6 image string; 7 imageID string; 8 containerID? string; 9 started? *bool; 10 allocatedResources? map[]resource.Quantity; 11 resources? *ResourceRequirements; 12 volumeMounts? []VolumeMountStatus; 13 user? *ContainerUser; 14 allocatedResourcesStatus? []ResourceStatus; 15 stopSignal? *string
+ContainerUser; 1 linux? *LinuxContainerUser
+DaemonEndpoint; 1 Port int32
+DownwardAPIProjection; 1 items? []DownwardAPIVolumeFile
+DownwardAPIVolumeFile; 1 path string; 2 fieldRef? *ObjectFieldSelector; 3 resourceFieldRef? *ResourceFieldSelector; 4 mode? *int32; 5 user? *int64
+DownwardAPIVolumeSource; 1 items? []DownwardAPIVolumeFile; 2 defaultMode? *int32; 3 defaultUser? *int64
+EmptyDirVolumeSource; 1 medium? string; 2 sizeLimit? *resource.Quantity; 3 mode? *int32
+EndpointAddress; 1 ip string; 3 hostname? string; 4 nodeName? *string; 2 targetRef? *ObjectReference
+EndpointPort; 1 name? string; 2 port int32; 3 protocol? string; 4 appProtocol? *string
+EndpointSubset; 1 addresses? []EndpointAddress; 2 notReadyAddresses? []EndpointAddress; 3 ports? []EndpointPort
+Endpoints; 1 metadata meta.v1.ObjectMeta; 2 subsets? []EndpointSubset
+EnvFromSource; 1 prefix? string; 2 configMapRef? *ConfigMapEnvSource; 3 secretRef? *SecretEnvSource
+EnvVar; 1 name string; 2 value? string; 3 valueFrom? *EnvVarSource
+EnvVarSource; 1 fieldRef? *ObjectFieldSelector; 2 resourceFieldRef? *ResourceFieldSelector; 3 configMapKeyRef? *ConfigMapKeySelector; 4 secretKeyRef? *SecretKeySelector; 5 fileKeyRef? *FileKeySelector
+EphemeralContainer; 1 . EphemeralContainerCommon; 2 targetContainerName? string
+EphemeralContainerCommon; 1 name string; 2 image? string; 3 command? []string; 4 args? []string; 5 workingDir? string; 6 ports? []ContainerPort; 19 envFrom? []EnvFromSource; 7 env? []EnvVar; 8 resources ResourceRequirements; 23 resizePolicy? []ContainerResizePolicy; 24 restartPolicy? *string; 25 restartPolicyRules? []ContainerRestartRule; 9 volumeMounts? []VolumeMount; 21 volumeDevices? []VolumeDevice; 10 livenessProbe? *Probe; 11 readinessProbe? *Probe; 22 startupProbe? *Probe; 12 lifecycle? *Lifecycle; 13 terminationMessagePath? string; 20 terminationMessagePolicy? string; 14 imagePullPolicy? string; 15 securityContext? *SecurityContext; 16 stdin? bool; 17 stdinOnce? bool; 18 tty? bool
+EphemeralVolumeSource; 1 volumeClaimTemplate? *PersistentVolumeClaimTemplate
+Event; 1 metadata meta.v1.ObjectMeta; 2 involvedObject ObjectReference; 3 reason? string; 4 message? string; 5 source EventSource; 6 firstTimestamp meta.v1.Time; 7 lastTimestamp meta.v1.Time; 8 count? int32; 9 type? string; 10 eventTime meta.v1.MicroTime; 11 series? *EventSeries; 12 action? string; 13 related? *ObjectReference; 14 reportingComponent string; 15 reportingInstance string
+EventSeries; 1 count? int32; 2 lastObservedTime meta.v1.MicroTime
+EventSource; 1 component? string; 2 host? string
+EvictionResponder; 1 name string; 2 priority *int32
+ExecAction; 1 command? []string
+FCVolumeSource; 1 targetWWNs? []string; 2 lun? *int32; 3 fsType? string; 4 readOnly? bool; 5 wwids? []string
+FileKeySelector; 1 volumeName string; 2 path string; 3 key string; 4 optional? *bool
+FlexPersistentVolumeSource; 1 driver string; 2 fsType? string; 3 secretRef? *SecretReference; 4 readOnly? bool; 5 options? map[]string
+FlexVolumeSource; 1 driver string; 2 fsType? string; 3 secretRef? *LocalObjectReference; 4 readOnly? bool; 5 options? map[]string
+FlockerVolumeSource; 1 datasetName? string; 2 datasetUUID? string
+GCEPersistentDiskVolumeSource; 1 pdName string; 2 fsType? string; 3 partition? int32; 4 readOnly? bool
+GRPCAction; 1 port int32; 2 service *string; 3 mode? *string
+GitRepoVolumeSource; 1 repository string; 2 revision? string; 3 directory? string
+GlusterfsPersistentVolumeSource; 1 endpoints string; 2 path string; 3 readOnly? bool; 4 endpointsNamespace? *string
+GlusterfsVolumeSource; 1 endpoints string; 2 path string; 3 readOnly? bool
+HTTPGetAction; 1 path? string; 2 port intstr.IntOrString; 3 host? string; 4 scheme? string; 5 httpHeaders? []HTTPHeader; 6 protocol? *string
+HTTPHeader; 1 name string; 2 value string
+HostAlias; 1 ip string; 2 hostnames? []string
+HostIP; 1 ip string
+HostPathVolumeSource; 1 path string; 2 type? *string
+ISCSIPersistentVolumeSource; 1 targetPortal string; 2 iqn string; 3 lun int32; 4 iscsiInterface? string; 5 fsType? string; 6 readOnly? bool; 7 portals? []string; 8 chapAuthDiscovery? bool; 11 chapAuthSession? bool; 10 secretRef? *SecretReference; 12 initiatorName? *string
+ISCSIVolumeSource; 1 targetPortal string; 2 iqn string; 3 lun int32; 4 iscsiInterface? string; 5 fsType? string; 6 readOnly? bool; 7 portals? []string; 8 chapAuthDiscovery? bool; 11 chapAuthSession? bool; 10 secretRef? *LocalObjectReference; 12 initiatorName? *string
+ImageVolumeSource; 1 reference? string; 2 pullPolicy? string
+ImageVolumeStatus; 1 imageRef? string
+KeyToPath; 1 key string; 2 path string; 3 mode? *int32; 4 user? *int64
+Lifecycle; 1 postStart? *LifecycleHandler; 2 preStop? *LifecycleHandler; 3 stopSignal? *string
+LifecycleHandler; 1 exec? *ExecAction; 2 httpGet? *HTTPGetAction; 3 tcpSocket? *TCPSocketAction; 4 sleep? *SleepAction
+LimitRange; 1 metadata meta.v1.ObjectMeta; 2 spec LimitRangeSpec
+LimitRangeItem; 1 type string; 2 max? map[]resource.Quantity; 3 min? map[]resource.Quantity; 4 default? map[]resource.Quantity; 5 defaultRequest? map[]resource.Quantity; 6 maxLimitRequestRatio? map[]resource.Quantity
+LimitRangeSpec; 1 limits []LimitRangeItem
+LinuxContainerUser; 1 uid int64; 2 gid int64; 3 supplementalGroups? []int64
+LoadBalancerIngress; 1 ip? string; 2 hostname? string; 3 ipMode? *string; 4 ports? []PortStatus
+LoadBalancerStatus; 1 ingress? []LoadBalancerIngress
+LocalObjectReference; 1 name? string
+LocalVolumeSource; 1 path string; 2 fsType? *string
+ModifyVolumeStatus; 1 targetVolumeAttributesClassName? string; 2 status string
+NFSVolumeSource; 1 server string; 2 path string; 3 readOnly? bool
+Namespace; 1 metadata meta.v1.ObjectMeta; 2 spec NamespaceSpec; 3 status NamespaceStatus
+NamespaceCondition; 1 type string; 2 status string; 4 lastTransitionTime meta.v1.Time; 5 reason? string; 6 message? string
+NamespaceSpec; 1 finalizers? []string
+NamespaceStatus; 1 phase? string; 2 conditions? []NamespaceCondition
+Node; 1 metadata meta.v1.ObjectMeta; 2 spec NodeSpec; 3 status NodeStatus
+NodeAddress; 1 type string; 2 address string
+NodeAffinity; 1 requiredDuringSchedulingIgnoredDuringExecution? *NodeSelector; 2 preferredDuringSchedulingIgnoredDuringExecution? []PreferredSchedulingTerm
+NodeAllocatableMappedResources; 1 name string; 2 quantity *resource.Quantity
+NodeAllocatableOverheadResources; 1 name string; 2 perPod? *resource.Quantity; 3 perContainer? *resource.Quantity
+NodeAllocatableResourceClaimStatus; 1 resourceClaimName string; 2 containers? []string; 4 mapping? []NodeAllocatableMappedResources; 5 overhead? []NodeAllocatableOverheadResources
+NodeCondition; 1 type string; 2 status string; 3 lastHeartbeatTime meta.v1.Time; 4 lastTransitionTime meta.v1.Time; 5 reason? string; 6 message? string
+NodeConfigSource; 2 configMap? *ConfigMapNodeConfigSource
+NodeConfigStatus; 1 assigned? *NodeConfigSource; 2 active? *NodeConfigSource; 3 lastKnownGood? *NodeConfigSource; 4 error? string
+NodeDaemonEndpoints; 1 kubeletEndpoint DaemonEndpoint
+NodeFeatures; 1 supplementalGroupsPolicy? *bool
+NodePodPreemptionPolicy; 1 disableResizePreemption? []string
+NodeRuntimeHandler; 1 name string; 2 features? *NodeRuntimeHandlerFeatures
+NodeRuntimeHandlerFeatures; 1 recursiveReadOnlyMounts? *bool; 2 userNamespaces? *bool
+NodeSelector; 1 nodeSelectorTerms []NodeSelectorTerm
+NodeSelectorRequirement; 1 key string; 2 operator string; 3 values? []string
+NodeSelectorTerm; 1 matchExpressions? []NodeSelectorRequirement; 2 matchFields? []NodeSelectorRequirement
+NodeSpec; 1 podCIDR? string; 7 podCIDRs? []string; 3 providerID? string; 4 unschedulable? bool; 5 taints? []Taint; 6 configSource? *NodeConfigSource; 2 externalID? string; 8 podPreemptionPolicy? *NodePodPreemptionPolicy
+NodeStatus; 1 capacity? map[]resource.Quantity; 2 allocatable? map[]resource.Quantity; 3 phase? string; 4 conditions? []NodeCondition; 5 addresses? []NodeAddress; 6 daemonEndpoints NodeDaemonEndpoints; 7 nodeInfo NodeSystemInfo; 8 images? []ContainerImage; 9 volumesInUse? []string; 10 volumesAttached? []AttachedVolume; 11 config? *NodeConfigStatus; 12 runtimeHandlers? []NodeRuntimeHandler; 13 features? *NodeFeatures; 14 declaredFeatures? []string
+NodeSwapStatus; 1 capacity? *int64
+NodeSystemInfo; 1 machineID string; 2 systemUUID string; 3 bootID string; 4 kernelVersion string; 5 osImage string; 6 containerRuntimeVersion string; 7 kubeletVersion string; 8 kubeProxyVersion string; 9 operatingSystem string; 10 architecture string; 11 swap? *NodeSwapStatus; 12 runningInUserNamespace? *bool
+ObjectFieldSelector; 1 apiVersion? string; 2 fieldPath string
+ObjectReference; 1 kind? string; 2 namespace? string; 3 name? string; 4 uid? string; 5 apiVersion? string; 6 resourceVersion? string; 7 fieldPath? string
+PersistentVolume; 1 metadata meta.v1.ObjectMeta; 2 spec PersistentVolumeSpec; 3 status PersistentVolumeStatus
+PersistentVolumeClaim; 1 metadata meta.v1.ObjectMeta; 2 spec PersistentVolumeClaimSpec; 3 status PersistentVolumeClaimStatus
+PersistentVolumeClaimCondition; 1 type string; 2 status string; 3 lastProbeTime meta.v1.Time; 4 lastTransitionTime meta.v1.Time; 5 reason? string; 6 message? string
+PersistentVolumeClaimSpec; 1 accessModes? []string; 4 selector? *meta.v1.LabelSelector; 2 resources VolumeResourceRequirements; 3 volumeName? string; 5 storageClassName? *string; 6 volumeMode? *string; 7 dataSource? *TypedLocalObjectReference; 8 dataSourceRef? *TypedObjectReference; 9 volumeAttributesClassName? *string
+PersistentVolumeClaimStatus; 1 phase? string; 2 accessModes? []string; 3 capacity? map[]resource.Quantity; 4 conditions? []PersistentVolumeClaimCondition; 5 allocatedResources? map[]resource.Quantity; 7 allocatedResourceStatuses? map[]string; 8 currentVolumeAttributesClassName? *string; 9 modifyVolumeStatus? *ModifyVolumeStatus; 10 healthStatus? *VolumeHealthStatus
+PersistentVolumeClaimTemplate; 1 metadata meta.v1.ObjectMeta; 2 spec PersistentVolumeClaimSpec
+PersistentVolumeClaimVolumeSource; 1 claimName string; 2 readOnly? bool
+PersistentVolumeSource; 1 gcePersistentDisk? *GCEPersistentDiskVolumeSource; 2 awsElasticBlockStore? *AWSElasticBlockStoreVolumeSource; 3 hostPath? *HostPathVolumeSource; 4 glusterfs? *GlusterfsPersistentVolumeSource; 5 nfs? *NFSVolumeSource; 6 rbd? *RBDPersistentVolumeSource; 7 iscsi? *ISCSIPersistentVolumeSource; 8 cinder? *CinderPersistentVolumeSource; 9 cephfs? *CephFSPersistentVolumeSource; 10 fc? *FCVolumeSource; 11 flocker? *FlockerVolumeSource; 12 flexVolume? *FlexPersistentVolumeSource; 13 azureFile? *AzureFilePersistentVolumeSource; 14 vsphereVolume? *VsphereVirtualDiskVolumeSource; 15 quobyte? *QuobyteVolumeSource; 16 azureDisk? *AzureDiskVolumeSource; 17 photonPersistentDisk? *PhotonPersistentDiskVolumeSource; 18 portworxVolume? *PortworxVolumeSource; 19 scaleIO? *ScaleIOPersistentVolumeSource; 20 local? *LocalVolumeSource; 21 storageos? *StorageOSPersistentVolumeSource; 22 csi? *CSIPersistentVolumeSource
+PersistentVolumeSpec; 1 capacity? map[]resource.Quantity; 2 . PersistentVolumeSource; 3 accessModes? []string; 4 claimRef? *ObjectReference; 5 persistentVolumeReclaimPolicy? string; 6 storageClassName? string; 7 mountOptions? []string; 8 volumeMode? *string; 9 nodeAffinity? *VolumeNodeAffinity; 10 volumeAttributesClassName? *string
+PersistentVolumeStatus; 1 phase? string; 2 message? string; 3 reason? string; 4 lastPhaseTransitionTime? *meta.v1.Time
+PhotonPersistentDiskVolumeSource; 1 pdID string; 2 fsType? string
+Pod; 1 metadata meta.v1.ObjectMeta; 2 spec PodSpec; 3 status PodStatus
+PodAffinity; 1 requiredDuringSchedulingIgnoredDuringExecution? []PodAffinityTerm; 2 preferredDuringSchedulingIgnoredDuringExecution? []WeightedPodAffinityTerm
+PodAffinityTerm; 1 labelSelector? *meta.v1.LabelSelector; 2 namespaces? []string; 3 topologyKey string; 4 namespaceSelector? *meta.v1.LabelSelector; 5 matchLabelKeys? []string; 6 mismatchLabelKeys? []string
+PodAntiAffinity; 1 requiredDuringSchedulingIgnoredDuringExecution? []PodAffinityTerm; 2 preferredDuringSchedulingIgnoredDuringExecution? []WeightedPodAffinityTerm
+PodCertificateProjection; 1 signerName? string; 2 keyType? string; 3 maxExpirationSeconds? *int32; 4 credentialBundlePath? string; 5 keyPath? string; 6 certificateChainPath? string; 7 userAnnotations? map[]string; 8 user? *int64
+PodCondition; 1 type string; 7 observedGeneration? int64; 2 status string; 3 lastProbeTime meta.v1.Time; 4 lastTransitionTime meta.v1.Time; 5 reason? string; 6 message? string
+PodDNSConfig; 1 nameservers? []string; 2 searches? []string; 3 options? []PodDNSConfigOption
+PodDNSConfigOption; 1 name? string; 2 value? *string
+PodExtendedResourceClaimStatus; 1 requestMappings []ContainerExtendedResourceRequest; 2 resourceClaimName string
+PodIP; 1 ip string
+PodOS; 1 name string
+PodReadinessGate; 1 conditionType string
+PodResourceClaim; 1 name string; 3 resourceClaimName? *string; 4 resourceClaimTemplateName? *string
+PodResourceClaimStatus; 1 name string; 2 resourceClaimName? *string
+PodSchedulingGate; 1 name string
+PodSchedulingGroup; 1 podGroupName? *string
+PodSecurityContext; 1 seLinuxOptions? *SELinuxOptions; 8 windowsOptions? *WindowsSecurityContextOptions; 2 runAsUser? *int64; 6 runAsGroup? *int64; 3 runAsNonRoot? *bool; 4 supplementalGroups? []int64; 12 supplementalGroupsPolicy? *string; 5 fsGroup? *int64; 7 sysctls? []Sysctl; 9 fsGroupChangePolicy? *string; 10 seccompProfile? *SeccompProfile; 11 appArmorProfile? *AppArmorProfile; 13 seLinuxChangePolicy? *string
+PodSpec; 1 volumes? []Volume; 20 initContainers? []Container; 2 containers []Container; 34 ephemeralContainers? []EphemeralContainer; 3 restartPolicy? string; 4 terminationGracePeriodSeconds? *int64; 5 activeDeadlineSeconds? *int64; 6 dnsPolicy? string; 7 nodeSelector? map[]string; 8 serviceAccountName? string; 9 serviceAccount? string; 21 automountServiceAccountToken? *bool; 10 nodeName? string; 11 hostNetwork? bool; 12 hostPID? bool; 13 hostIPC? bool; 27 shareProcessNamespace? *bool; 14 securityContext? *PodSecurityContext; 15 imagePullSecrets? []LocalObjectReference; 16 hostname? string; 17 subdomain? string; 18 affinity? *Affinity; 19 schedulerName? string; 22 tolerations? []Toleration; 23 hostAliases? []HostAlias; 24 priorityClassName? string; 25 priority? *int32; 26 dnsConfig? *PodDNSConfig; 28 readinessGates? []PodReadinessGate; 29 runtimeClassName? *string; 30 enableServiceLinks? *bool; 31 preemptionPolicy? *string; 32 overhead? map[]resource.Quantity; 33 topologySpreadConstraints? []TopologySpreadConstraint; 35 setHostnameAsFQDN? *bool; 36 os? *PodOS; 37 hostUsers? *bool; 38 schedulingGates? []PodSchedulingGate; 39 resourceClaims? []PodResourceClaim; 40 resources? *ResourceRequirements; 41 hostnameOverride? *string; 43 schedulingGroup? *PodSchedulingGroup; 44 evictionResponders? []EvictionResponder
+PodStatus; 17 observedGeneration? int64; 1 phase? string; 2 conditions? []PodCondition; 3 message? string; 4 reason? string; 11 nominatedNodeName? string; 5 hostIP? string; 16 hostIPs? []HostIP; 6 podIP? string; 12 podIPs? []PodIP; 7 startTime? *meta.v1.Time; 10 initContainerStatuses? []ContainerStatus; 8 containerStatuses? []ContainerStatus; 9 qosClass? string; 13 ephemeralContainerStatuses? []ContainerStatus; 14 resize? string; 15 resourceClaimStatuses? []PodResourceClaimStatus; 18 extendedResourceClaimStatus? *PodExtendedResourceClaimStatus; 19 allocatedResources? map[]resource.Quantity; 20 resources? *ResourceRequirements; 21 nodeAllocatableResourceClaimStatuses? []NodeAllocatableResourceClaimStatus; 22 volumeHealth? []PodVolumeHealth
+PodTemplate; 1 metadata meta.v1.ObjectMeta; 2 template PodTemplateSpec
+PodTemplateSpec; 1 metadata meta.v1.ObjectMeta; 2 spec PodSpec
+PodVolumeHealth; 1 name string; 2 healthConditions? []VolumeHealthCondition; 3 lastTransitionTime meta.v1.Time
+PortStatus; 1 port int32; 2 protocol string; 3 error? *string
+PortworxVolumeSource; 1 volumeID string; 2 fsType? string; 3 readOnly? bool
+PreferredSchedulingTerm; 1 weight int32; 2 preference NodeSelectorTerm
+Probe; 1 . ProbeHandler; 2 initialDelaySeconds? int32; 3 timeoutSeconds? int32; 4 periodSeconds? int32; 5 successThreshold? int32; 6 failureThreshold? int32; 7 terminationGracePeriodSeconds? *int64
+ProbeHandler; 1 exec? *ExecAction; 2 httpGet? *HTTPGetAction; 3 tcpSocket? *TCPSocketAction; 4 grpc? *GRPCAction
+ProjectedVolumeSource; 1 sources []VolumeProjection; 2 defaultMode? *int32; 3 defaultUser? *int64
+QuobyteVolumeSource; 1 registry string; 2 volume string; 3 readOnly? bool; 4 user? string; 5 group? string; 6 tenant? string
+RBDPersistentVolumeSource; 1 monitors []string; 2 image string; 3 fsType? string; 4 pool? string; 5 user? string; 6 keyring? string; 7 secretRef? *SecretReference; 8 readOnly? bool
+RBDVolumeSource; 1 monitors []string; 2 image string; 3 fsType? string; 4 pool? string; 5 user? string; 6 keyring? string; 7 secretRef? *LocalObjectReference; 8 readOnly? bool
+ReplicationController; 1 metadata meta.v1.ObjectMeta; 2 spec ReplicationControllerSpec; 3 status ReplicationControllerStatus
+ReplicationControllerCondition; 1 type string; 2 status string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
+ReplicationControllerSpec; 1 replicas? *int32; 4 minReadySeconds? int32; 2 selector? map[]string; 3 template? *PodTemplateSpec
+ReplicationControllerStatus; 1 replicas int32; 2 fullyLabeledReplicas? int32; 4 readyReplicas? int32; 5 availableReplicas? int32; 3 observedGeneration? int64; 6 conditions? []ReplicationControllerCondition
+ResourceClaim; 1 name string; 2 request? string
+ResourceFieldSelector; 1 containerName? string; 2 resource string; 3 divisor resource.Quantity
+ResourceHealth; 1 resourceID string; 2 health? string; 6 message? *string
+ResourceQuota; 1 metadata meta.v1.ObjectMeta; 2 spec ResourceQuotaSpec; 3 status ResourceQuotaStatus
+ResourceQuotaSpec; 1 hard? map[]resource.Quantity; 2 scopes? []string; 3 scopeSelector? *ScopeSelector
+ResourceQuotaStatus; 1 hard? map[]resource.Quantity; 2 used? map[]resource.Quantity
+ResourceRequirements; 1 limits? map[]resource.Quantity; 2 requests? map[]resource.Quantity; 3 claims? []ResourceClaim
+ResourceStatus; 1 name string; 2 resources? []ResourceHealth
+SELinuxOptions; 1 user? string; 2 role? string; 3 type? string; 4 level? string
+ScaleIOPersistentVolumeSource; 1 gateway string; 2 system string; 3 secretRef *SecretReference; 4 sslEnabled? bool; 5 protectionDomain? string; 6 storagePool? string; 7 storageMode? string; 8 volumeName? string; 9 fsType? string; 10 readOnly? bool
+ScaleIOVolumeSource; 1 gateway string; 2 system string; 3 secretRef *LocalObjectReference; 4 sslEnabled? bool; 5 protectionDomain? string; 6 storagePool? string; 7 storageMode? string; 8 volumeName? string; 9 fsType? string; 10 readOnly? bool
+ScopeSelector; 1 matchExpressions? []ScopedResourceSelectorRequirement
+ScopedResourceSelectorRequirement; 1 scopeName string; 2 operator string; 3 values? []string
+SeccompProfile; 1 type string; 2 localhostProfile? *string
+Secret; 1 metadata meta.v1.ObjectMeta; 5 immutable? *bool; 2 data? map[]bytes; 4 stringData? map[]string; 3 type? string
+SecretEnvSource; 1 . LocalObjectReference; 2 optional? *bool
+SecretKeySelector; 1 . LocalObjectReference; 2 key string; 3 optional? *bool
+SecretProjection; 1 . LocalObjectReference; 2 items? []KeyToPath; 4 optional? *bool
+SecretReference; 1 name? string; 2 namespace? string
+SecretVolumeSource; 1 secretName? string; 2 items? []KeyToPath; 3 defaultMode? *int32; 4 optional? *bool; 5 defaultUser? *int64
+SecurityContext; 1 capabilities? *Capabilities; 2 privileged? *bool; 3 seLinuxOptions? *SELinuxOptions; 10 windowsOptions? *WindowsSecurityContextOptions; 4 runAsUser? *int64; 8 runAsGroup? *int64; 5 runAsNonRoot? *bool; 6 readOnlyRootFilesystem? *bool; 7 allowPrivilegeEscalation? *bool; 9 procMount? *string; 11 seccompProfile? *SeccompProfile; 12 appArmorProfile? *AppArmorProfile
+Service; 1 metadata meta.v1.ObjectMeta; 2 spec ServiceSpec; 3 status ServiceStatus
+ServiceAccount; 1 metadata meta.v1.ObjectMeta; 2 secrets? []ObjectReference; 3 imagePullSecrets? []LocalObjectReference; 4 automountServiceAccountToken? *bool
+ServiceAccountTokenProjection; 1 audience? string; 2 expirationSeconds? *int64; 3 path string; 4 user? *int64
+ServicePort; 1 name? string; 2 protocol? string; 6 appProtocol? *string; 3 port int32; 4 targetPort intstr.IntOrString; 5 nodePort? int32
+ServiceSpec; 1 ports? []ServicePort; 2 selector? map[]string; 3 clusterIP? string; 18 clusterIPs? []string; 4 type? string; 5 externalIPs? []string; 7 sessionAffinity? string; 8 loadBalancerIP? string; 9 loadBalancerSourceRanges? []string; 10 externalName? string; 11 externalTrafficPolicy? string; 12 healthCheckNodePort? int32; 13 publishNotReadyAddresses? bool; 14 sessionAffinityConfig? *SessionAffinityConfig; 19 ipFamilies? []string; 17 ipFamilyPolicy? *string; 20 allocateLoadBalancerNodePorts? *bool; 21 loadBalancerClass? *string; 22 internalTrafficPolicy? *string; 23 trafficDistribution? *string
+ServiceStatus; 1 loadBalancer LoadBalancerStatus; 2 conditions? []meta.v1.Condition
+SessionAffinityConfig; 1 clientIP? *ClientIPConfig
+SleepAction; 1 seconds int64
+StorageOSPersistentVolumeSource; 1 volumeName? string; 2 volumeNamespace? string; 3 fsType? string; 4 readOnly? bool; 5 secretRef? *ObjectReference
+StorageOSVolumeSource; 1 volumeName? string; 2 volumeNamespace? string; 3 fsType? string; 4 readOnly? bool; 5 secretRef? *LocalObjectReference
+Sysctl; 1 name string; 2 value string
+TCPSocketAction; 1 port intstr.IntOrString; 2 host? string
+Taint; 1 key string; 2 value? string; 3 effect string; 4 timeAdded? *meta.v1.Time
+Toleration; 1 key? string; 2 operator? string; 3 value? string; 4 effect? string; 5 tolerationSeconds? *int64
+TopologySelectorLabelRequirement; 1 key string; 2 values []string
+TopologySelectorTerm; 1 matchLabelExpressions? []TopologySelectorLabelRequirement
+TopologySpreadConstraint; 1 maxSkew int32; 2 topologyKey string; 3 whenUnsatisfiable string; 4 labelSelector? *meta.v1.LabelSelector; 5 minDomains? *int32; 6 nodeAffinityPolicy? *string; 7 nodeTaintsPolicy? *string; 8 matchLabelKeys? []string
+TypedLocalObjectReference; 1 apiGroup *string; 2 kind string; 3 name string
+TypedObjectReference; 1 apiGroup *string; 2 kind string; 3 name string; 4 namespace? *string
+Volume; 1 name string; 2 . VolumeSource
+VolumeDevice; 1 name string; 2 devicePath string
+VolumeHealthCondition; 1 status string; 2 reason string; 3 message? string
+VolumeHealthStatus; 1 healthConditions? []VolumeHealthCondition; 2 lastTransitionTime meta.v1.Time
+VolumeMount; 1 name string; 2 readOnly? bool; 7 recursiveReadOnly? *string; 3 mountPath string; 4 subPath? string; 5 mountPropagation? *string; 6 subPathExpr? string; 8 bindMountOptions? []string
+VolumeMountStatus; 1 name string; 2 mountPath string; 3 readOnly? bool; 4 recursiveReadOnly? *string; 5 volumeStatus? *VolumeStatus
+VolumeNodeAffinity; 1 required? *NodeSelector
+VolumeProjection; 1 secret? *SecretProjection; 2 downwardAPI? *DownwardAPIProjection; 3 configMap? *ConfigMapProjection; 4 serviceAccountToken? *ServiceAccountTokenProjection; 5 clusterTrustBundle? *ClusterTrustBundleProjection; 6 podCertificate? *PodCertificateProjection
+VolumeResourceRequirements; 1 limits? map[]resource.Quantity; 2 requests? map[]resource.Quantity
+VolumeSource; 1 hostPath? *HostPathVolumeSource; 2 emptyDir? *EmptyDirVolumeSource; 3 gcePersistentDisk? *GCEPersistentDiskVolumeSource; 4 awsElasticBlockStore? *AWSElasticBlockStoreVolumeSource; 5 gitRepo? *GitRepoVolumeSource; 6 secret? *SecretVolumeSource; 7 nfs? *NFSVolumeSource; 8 iscsi? *ISCSIVolumeSource; 9 glusterfs? *GlusterfsVolumeSource; 10 persistentVolumeClaim? *PersistentVolumeClaimVolumeSource; 11 rbd? *RBDVolumeSource; 12 flexVolume? *FlexVolumeSource; 13 cinder? *CinderVolumeSource; 14 cephfs? *CephFSVolumeSource; 15 flocker? *FlockerVolumeSource; 16 downwardAPI? *DownwardAPIVolumeSource; 17 fc? *FCVolumeSource; 18 azureFile? *AzureFileVolumeSource; 19 configMap? *ConfigMapVolumeSource; 20 vsphereVolume? *VsphereVirtualDiskVolumeSource; 21 quobyte? *QuobyteVolumeSource; 22 azureDisk? *AzureDiskVolumeSource; 23 photonPersistentDisk? *PhotonPersistentDiskVolumeSource; 26 projected? *ProjectedVolumeSource; 24 portworxVolume? *PortworxVolumeSource; 25 scaleIO? *ScaleIOVolumeSource; 27 storageos? *StorageOSVolumeSource; 28 csi? *CSIVolumeSource; 29 ephemeral? *EphemeralVolumeSource; 30 image? *ImageVolumeSource
+VolumeStatus; 1 image? *ImageVolumeStatus
+VsphereVirtualDiskVolumeSource; 1 volumePath string; 2 fsType? string; 3 storagePolicyName? string; 4 storagePolicyID? string
+WeightedPodAffinityTerm; 1 weight int32; 2 podAffinityTerm PodAffinityTerm
+WindowsSecurityContextOptions; 1 gmsaCredentialSpecName? *string; 2 gmsaCredentialSpec? *string; 3 runAsUserName? *string; 4 hostProcess? *bool
+
+discovery.v1
+Endpoint; 1 addresses []string; 2 conditions EndpointConditions; 3 hostname? *string; 4 targetRef? *core.v1.ObjectReference; 5 deprecatedTopology? map[]string; 6 nodeName? *string; 7 zone? *string; 8 hints? *EndpointHints
+EndpointConditions; 1 ready? *bool; 2 serving? *bool; 3 terminating? *bool
+EndpointHints; 1 forZones? []ForZone; 2 forNodes? []ForNode
+EndpointPort; 1 name? *string; 2 protocol? *string; 3 port? *int32; 4 appProtocol? *string
+EndpointSlice; 1 metadata meta.v1.ObjectMeta; 4 addressType string; 2 endpoints []Endpoint; 3 ports []EndpointPort
+ForNode; 1 name string
+ForZone; 1 name string
+
+events.v1
+Event; 1 metadata meta.v1.ObjectMeta; 2 eventTime meta.v1.MicroTime; 3 series? *EventSeries; 4 reportingController? string; 5 reportingInstance? string; 6 action? string; 7 reason? string; 8 regarding core.v1.ObjectReference; 9 related? *core.v1.ObjectReference; 10 note? string; 11 type? string; 12 deprecatedSource core.v1.EventSource; 13 deprecatedFirstTimestamp meta.v1.Time; 14 deprecatedLastTimestamp meta.v1.Time; 15 deprecatedCount? int32
+EventSeries; 1 count int32; 2 lastObservedTime meta.v1.MicroTime
+
+flowcontrol.v1
+ExemptPriorityLevelConfiguration; 1 nominalConcurrencyShares? *int32; 2 lendablePercent? *int32
+FlowDistinguisherMethod; 1 type string
+FlowSchema; 1 metadata meta.v1.ObjectMeta; 2 spec FlowSchemaSpec; 3 status FlowSchemaStatus
+FlowSchemaCondition; 1 type? string; 2 status? string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
+FlowSchemaSpec; 1 priorityLevelConfiguration PriorityLevelConfigurationReference; 2 matchingPrecedence int32; 3 distinguisherMethod? *FlowDistinguisherMethod; 4 rules? []PolicyRulesWithSubjects
+FlowSchemaStatus; 1 conditions? []FlowSchemaCondition
+GroupSubject; 1 name string
+LimitResponse; 1 type string; 2 queuing? *QueuingConfiguration
+LimitedPriorityLevelConfiguration; 1 nominalConcurrencyShares *int32; 2 limitResponse LimitResponse; 3 lendablePercent? *int32; 4 borrowingLimitPercent? *int32
+NonResourcePolicyRule; 1 verbs []string; 6 nonResourceURLs []string
+PolicyRulesWithSubjects; 1 subjects []Subject; 2 resourceRules? []ResourcePolicyRule; 3 nonResourceRules? []NonResourcePolicyRule
+PriorityLevelConfiguration; 1 metadata meta.v1.ObjectMeta; 2 spec PriorityLevelConfigurationSpec; 3 status PriorityLevelConfigurationStatus
+PriorityLevelConfigurationCondition; 1 type? string; 2 status? string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
+PriorityLevelConfigurationReference; 1 name string
+PriorityLevelConfigurationSpec; 1 type string; 2 limited? *LimitedPriorityLevelConfiguration; 3 exempt? *ExemptPriorityLevelConfiguration
+PriorityLevelConfigurationStatus; 1 conditions? []PriorityLevelConfigurationCondition
+QueuingConfiguration; 1 queues int32; 2 handSize int32; 3 queueLengthLimit int32
+ResourcePolicyRule; 1 verbs []string; 2 apiGroups []string; 3 resources []string; 4 clusterScope? bool; 5 namespaces []string
+ServiceAccountSubject; 1 namespace string; 2 name string
+Subject; 1 kind string; 2 user? *UserSubject; 3 group? *GroupSubject; 4 serviceAccount? *ServiceAccountSubject
+UserSubject; 1 name string
+
+intstr
+IntOrString; 1 type? *int64; 2 intVal? *int32; 3 strVal? *string
+
+meta.v1
+APIGroup; 1 name string; 2 versions []GroupVersionForDiscovery; 3 preferredVersion GroupVersionForDiscovery; 4 serverAddressByClientCIDRs? []ServerAddressByClientCIDR
+APIGroupList; 1 groups []APIGroup
+APIResource; 1 name string; 6 singularName string; 2 namespaced bool; 8 group? string; 9 version? string; 3 kind string; 4 verbs Verbs; 5 shortNames? []string; 7 categories? []string; 10 storageVersionHash? string
+APIResourceList; 1 groupVersion string; 2 resources []APIResource
+APIVersions; 1 versions []string; 2 serverAddressByClientCIDRs []ServerAddressByClientCIDR
+Condition; 1 type string; 2 status string; 3 observedGeneration? int64; 4 lastTransitionTime Time; 5 reason string; 6 message string
+DeleteOptions; 1 gracePeriodSeconds? *int64; 2 preconditions? *Preconditions; 3 orphanDependents? *bool; 4 propagationPolicy? *string; 5 dryRun? []string; 6 ignoreStoreReadErrorWithClusterBreakingPotential? *bool
+FieldSelectorRequirement; 1 key string; 2 operator string; 3 values? []string
+FieldsV1; 1 Raw? *json
+GroupResource; 1 group string; 2 resource string
+GroupVersionForDiscovery; 1 groupVersion string; 2 version string
+GroupVersionKind; 1 group string; 2 version string; 3 kind string
+LabelSelector; 1 matchLabels? map[]string; 2 matchExpressions? []LabelSelectorRequirement
+LabelSelectorRequirement; 1 key string; 2 operator string; 3 values? []string
+ListMeta; 1 selfLink? string; 2 resourceVersion? string; 3 continue? string; 4 remainingItemCount? *int64; 5 shardInfo? *ShardInfo
+ManagedFieldsEntry; 1 manager? string; 2 operation? string; 3 apiVersion? string; 4 time? *Time; 6 fieldsType? string; 7 fieldsV1? *FieldsV1; 8 subresource? string
+MicroTime; 1 seconds? *int64; 2 nanos? *int32
+ObjectMeta; 1 name? string; 2 generateName? string; 3 namespace? string; 4 selfLink? string; 5 uid? string; 6 resourceVersion? string; 7 generation? int64; 8 creationTimestamp? Time; 9 deletionTimestamp? *Time; 10 deletionGracePeriodSeconds? *int64; 11 labels? map[]string; 12 annotations? map[]string; 13 ownerReferences? []OwnerReference; 14 finalizers? []string; 17 managedFields? []ManagedFieldsEntry
+OwnerReference; 5 apiVersion string; 1 kind string; 3 name string; 4 uid string; 6 controller? *bool; 7 blockOwnerDeletion? *bool
+PartialObjectMetadata; 1 metadata ObjectMeta
+Preconditions; 1 uid? *string; 2 resourceVersion? *string
+ServerAddressByClientCIDR; 1 clientCIDR string; 2 serverAddress string
+ShardInfo; 1 selector string
+Status; 1 metadata ListMeta; 2 status? string; 3 message? string; 4 reason? string; 5 details? *StatusDetails; 6 code? int32
+StatusCause; 1 reason? string; 2 message? string; 3 field? string
+StatusDetails; 1 name? string; 2 group? string; 3 kind? string; 6 uid? string; 4 causes? []StatusCause; 5 retryAfterSeconds? int32
+Time; 1 seconds? *int64; 2 nanos? *int32
+Verbs; 1 items? []string
+
+networking.v1
+HTTPIngressPath; 1 path? string; 3 pathType *string; 2 backend IngressBackend
+HTTPIngressRuleValue; 1 paths []HTTPIngressPath
+IPAddress; 1 metadata meta.v1.ObjectMeta; 2 spec IPAddressSpec
+IPAddressSpec; 1 parentRef? *ParentReference
+IPBlock; 1 cidr string; 2 except? []string
+Ingress; 1 metadata meta.v1.ObjectMeta; 2 spec IngressSpec; 3 status IngressStatus
+IngressBackend; 4 service? *IngressServiceBackend; 3 resource? *core.v1.TypedLocalObjectReference
+IngressClass; 1 metadata meta.v1.ObjectMeta; 2 spec IngressClassSpec
+IngressClassParametersReference; 1 apiGroup? *string; 2 kind string; 3 name string; 4 scope *string; 5 namespace? *string
+IngressClassSpec; 1 controller? string; 2 parameters? *IngressClassParametersReference
+IngressLoadBalancerIngress; 1 ip? string; 2 hostname? string; 4 ports? []IngressPortStatus
+IngressLoadBalancerStatus; 1 ingress? []IngressLoadBalancerIngress
+IngressPortStatus; 1 port int32; 2 protocol string; 3 error? *string
+IngressRule; 1 host? string; 2 . IngressRuleValue
+IngressRuleValue; 1 http? *HTTPIngressRuleValue
+IngressServiceBackend; 1 name string; 2 port ServiceBackendPort
+IngressSpec; 4 ingressClassName? *string; 1 defaultBackend? *IngressBackend; 2 tls? []IngressTLS; 3 rules? []IngressRule
+IngressStatus; 1 loadBalancer IngressLoadBalancerStatus
+IngressTLS; 1 hosts? []string; 2 secretName? string
+NetworkPolicy; 1 metadata meta.v1.ObjectMeta; 2 spec NetworkPolicySpec
+NetworkPolicyEgressRule; 1 ports? []NetworkPolicyPort; 2 to? []NetworkPolicyPeer
+NetworkPolicyIngressRule; 1 ports? []NetworkPolicyPort; 2 from? []NetworkPolicyPeer
+NetworkPolicyPeer; 1 podSelector? *meta.v1.LabelSelector; 2 namespaceSelector? *meta.v1.LabelSelector; 3 ipBlock? *IPBlock
+NetworkPolicyPort; 1 protocol? *string; 2 port? *intstr.IntOrString; 3 endPort? *int32
+NetworkPolicySpec; 1 podSelector meta.v1.LabelSelector; 2 ingress? []NetworkPolicyIngressRule; 3 egress? []NetworkPolicyEgressRule; 4 policyTypes? []string
+ParentReference; 1 group? string; 2 resource? string; 3 namespace? string; 4 name? string
+ServiceBackendPort; 1 name? string; 2 number? int32
+ServiceCIDR; 1 metadata meta.v1.ObjectMeta; 2 spec ServiceCIDRSpec; 3 status ServiceCIDRStatus
+ServiceCIDRSpec; 1 cidrs? []string
+ServiceCIDRStatus; 1 conditions? []meta.v1.Condition
+
+node.v1
+Overhead; 1 podFixed? map[]resource.Quantity
+RuntimeClass; 1 metadata meta.v1.ObjectMeta; 2 handler string; 3 overhead? *Overhead; 4 scheduling? *Scheduling
+Scheduling; 1 nodeSelector? map[]string; 2 tolerations? []core.v1.Toleration
+
+policy.v1
+Eviction; 1 metadata meta.v1.ObjectMeta; 2 deleteOptions? *meta.v1.DeleteOptions
+PodDisruptionBudget; 1 metadata meta.v1.ObjectMeta; 2 spec PodDisruptionBudgetSpec; 3 status PodDisruptionBudgetStatus
+PodDisruptionBudgetSpec; 1 minAvailable? *intstr.IntOrString; 2 selector? *meta.v1.LabelSelector; 3 maxUnavailable? *intstr.IntOrString; 4 unhealthyPodEvictionPolicy? *string
+PodDisruptionBudgetStatus; 1 observedGeneration? int64; 2 disruptedPods? map[]meta.v1.Time; 3 disruptionsAllowed int32; 4 currentHealthy int32; 5 desiredHealthy int32; 6 expectedPods int32; 7 conditions? []meta.v1.Condition
+
+rbac.v1
+AggregationRule; 1 clusterRoleSelectors? []meta.v1.LabelSelector
+ClusterRole; 1 metadata meta.v1.ObjectMeta; 2 rules []PolicyRule; 3 aggregationRule? *AggregationRule
+ClusterRoleBinding; 1 metadata meta.v1.ObjectMeta; 2 subjects? []Subject; 3 roleRef RoleRef
+PolicyRule; 1 verbs []string; 2 apiGroups? []string; 3 resources? []string; 4 resourceNames? []string; 5 nonResourceURLs? []string
+Role; 1 metadata meta.v1.ObjectMeta; 2 rules []PolicyRule
+RoleBinding; 1 metadata meta.v1.ObjectMeta; 2 subjects? []Subject; 3 roleRef RoleRef
+RoleRef; 1 apiGroup string; 2 kind string; 3 name string
+Subject; 1 kind string; 2 apiGroup? string; 3 name string; 4 namespace? string
+
+resource
+Quantity; 1 string? *string
+
+resource.v1
+AllocatedDeviceStatus; 1 driver string; 2 pool string; 3 device string; 7 shareID? *string; 4 conditions []meta.v1.Condition; 5 data? *runtime.RawExtension; 6 networkData? *NetworkDeviceData
+AllocationResult; 1 devices DeviceAllocationResult; 3 nodeSelector? *core.v1.NodeSelector; 5 allocationTimestamp? *meta.v1.Time
+CELDeviceSelector; 1 expression string
+CapacityRequestPolicy; 1 default *resource.Quantity; 3 validValues? []resource.Quantity; 4 validRange? *CapacityRequestPolicyRange
+CapacityRequestPolicyRange; 1 min? *resource.Quantity; 2 max? *resource.Quantity; 3 step? *resource.Quantity
+CapacityRequirements; 1 requests? map[]resource.Quantity
+Counter; 1 value resource.Quantity
+CounterSet; 1 name string; 2 counters? map[]Counter
+Device; 1 name string; 2 attributes? map[]DeviceAttribute; 3 capacity? map[]DeviceCapacity; 4 consumesCounters? []DeviceCounterConsumption; 5 nodeName? *string; 6 nodeSelector? *core.v1.NodeSelector; 7 allNodes? *bool; 8 taints? []DeviceTaint; 9 bindsToNode? *bool; 10 bindingConditions? []string; 11 bindingFailureConditions? []string; 12 allowMultipleAllocations? *bool; 14 nodeAllocatableResources? map[]NodeAllocatableResource
+DeviceAllocationConfiguration; 1 source string; 2 requests? []string; 3 . DeviceConfiguration
+DeviceAllocationResult; 1 results? []DeviceRequestAllocationResult; 2 config? []DeviceAllocationConfiguration
+DeviceAttribute; 2 int? *int64; 3 bool? *bool; 4 string? *string; 5 version? *string; 6 ints? []int64; 7 bools? []bool; 8 strings? []string; 9 versions? []string
+DeviceCapacity; 1 value resource.Quantity; 2 requestPolicy? *CapacityRequestPolicy
+DeviceClaim; 1 requests []DeviceRequest; 2 constraints? []DeviceConstraint; 3 config? []DeviceClaimConfiguration
+DeviceClaimConfiguration; 1 requests? []string; 2 . DeviceConfiguration
+DeviceClass; 1 metadata meta.v1.ObjectMeta; 2 spec DeviceClassSpec
+DeviceClassConfiguration; 1 . DeviceConfiguration
+DeviceClassSpec; 1 selectors? []DeviceSelector; 2 config? []DeviceClassConfiguration; 4 extendedResourceName? *string
+DeviceConfiguration; 1 opaque? *OpaqueDeviceConfiguration
+DeviceConstraint; 1 requests? []string; 2 matchAttribute? *string; 3 distinctAttribute? *string
+DeviceCounterConsumption; 1 counterSet string; 2 counters? map[]Counter; 3 compatibilityGroups? []string
+DeviceDerivedAttribute; 1 name string; 2 expression string
+DeviceRequest; 1 name string; 2 exactly? *ExactDeviceRequest; 3 firstAvailable? []DeviceSubRequest
+DeviceRequestAllocationResult; 1 request string; 2 driver string; 3 pool string; 4 device string; 5 adminAccess? *bool; 6 tolerations? []DeviceToleration; 7 bindingConditions? []string; 8 bindingFailureConditions? []string; 9 shareID? *string; 10 consumedCapacity? map[]resource.Quantity; 11 skipNodeOperations? []string
+DeviceSelector; 1 cel? *CELDeviceSelector
+DeviceSubRequest; 1 name string; 2 deviceClassName string; 3 selectors? []DeviceSelector; 4 allocationMode? string; 5 count? int64; 6 tolerations? []DeviceToleration; 7 capacity? *CapacityRequirements; 8 derivedAttributes? []DeviceDerivedAttribute
+DeviceTaint; 1 key string; 2 value? string; 3 effect string; 4 timeAdded? *meta.v1.Time
+DeviceTaintRule; 1 metadata meta.v1.ObjectMeta; 2 spec DeviceTaintRuleSpec; 3 status DeviceTaintRuleStatus
+DeviceTaintRuleSpec; 1 deviceSelector? *DeviceTaintSelector; 2 taint DeviceTaint
+DeviceTaintRuleStatus; 1 conditions? []meta.v1.Condition
+DeviceTaintSelector; 2 driver? *string; 3 pool? *string; 4 device? *string
+DeviceToleration; 1 key? string; 2 operator? string; 3 value? string; 4 effect? string; 5 tolerationSeconds? *int64
+ExactDeviceRequest; 1 deviceClassName string; 2 selectors? []DeviceSelector; 3 allocationMode? string; 4 count? int64; 5 adminAccess? *bool; 6 tolerations? []DeviceToleration; 7 capacity? *CapacityRequirements; 8 derivedAttributes? []DeviceDerivedAttribute
+NetworkDeviceData; 1 interfaceName? string; 2 ips? []string; 3 hardwareAddress? string
+NodeAllocatableMapping; 1 capacityKey? *string; 2 capacityMultiplier? *resource.Quantity; 3 deviceMultiplier? *resource.Quantity
+NodeAllocatableOverhead; 1 perPod? *resource.Quantity; 2 perContainer? *resource.Quantity
+NodeAllocatableResource; 3 mapping? *NodeAllocatableMapping; 4 overhead? *NodeAllocatableOverhead
+OpaqueDeviceConfiguration; 1 driver string; 2 parameters runtime.RawExtension
+ResourceClaim; 1 metadata meta.v1.ObjectMeta; 2 spec ResourceClaimSpec; 3 status ResourceClaimStatus
+ResourceClaimConsumerReference; 1 apiGroup? string; 3 resource string; 4 name string; 5 uid string
+ResourceClaimSpec; 1 devices DeviceClaim
+ResourceClaimStatus; 1 allocation? *AllocationResult; 2 reservedFor? []ResourceClaimConsumerReference; 4 devices? []AllocatedDeviceStatus
+ResourceClaimTemplate; 1 metadata meta.v1.ObjectMeta; 2 spec ResourceClaimTemplateSpec
+ResourceClaimTemplateSpec; 1 metadata meta.v1.ObjectMeta; 2 spec ResourceClaimSpec
+ResourcePool; 1 name string; 2 generation int64; 3 resourceSliceCount int64
+ResourceSlice; 1 metadata meta.v1.ObjectMeta; 2 spec ResourceSliceSpec
+ResourceSliceSpec; 1 driver string; 2 pool ResourcePool; 3 nodeName? *string; 4 nodeSelector? *core.v1.NodeSelector; 5 allNodes? *bool; 6 devices? []Device; 7 perDeviceNodeSelection? *bool; 8 sharedCounters? []CounterSet; 9 partitionTypeAttribute? *string; 10 skipNodeOperations? []string
+
+runtime
+RawExtension; 1 raw? *json
+
+scheduling.v1
+PriorityClass; 1 metadata meta.v1.ObjectMeta; 2 value int32; 3 globalDefault? bool; 4 description? string; 5 preemptionPolicy? *string
+
+scheduling.v1alpha3
+TopologyConstraint; 1 key string
+WorkloadPodGroupAllDisruptionMode
+WorkloadPodGroupBasicSchedulingPolicy
+WorkloadPodGroupDisruptionMode; 1 single? *WorkloadPodGroupSingleDisruptionMode; 2 all? *WorkloadPodGroupAllDisruptionMode
+WorkloadPodGroupGangSchedulingPolicy; 1 minCount? *int32
+WorkloadPodGroupResourceClaim; 1 name string; 2 resourceClaimName? *string; 3 resourceClaimTemplateName? *string
+WorkloadPodGroupSchedulingConstraints; 1 topology? []TopologyConstraint
+WorkloadPodGroupSchedulingPolicy; 1 basic? *WorkloadPodGroupBasicSchedulingPolicy; 2 gang? *WorkloadPodGroupGangSchedulingPolicy
+WorkloadPodGroupSingleDisruptionMode
+
+storage.v1
+CSIDriver; 1 metadata meta.v1.ObjectMeta; 2 spec CSIDriverSpec
+CSIDriverSpec; 1 attachRequired? *bool; 2 podInfoOnMount? *bool; 3 volumeLifecycleModes? []string; 4 storageCapacity? *bool; 5 fsGroupPolicy? *string; 6 tokenRequests? []TokenRequest; 7 requiresRepublish? *bool; 8 seLinuxMount? *bool; 9 nodeAllocatableUpdatePeriodSeconds? *int64; 10 serviceAccountTokenInSecrets? *bool; 11 preventPodSchedulingIfMissing? *bool
+CSINode; 1 metadata meta.v1.ObjectMeta; 2 spec CSINodeSpec; 3 status CSINodeStatus
+CSINodeDriver; 1 name string; 2 nodeID string; 3 topologyKeys []string; 4 allocatable? *VolumeNodeResources
+CSINodeSpec; 1 drivers []CSINodeDriver
+CSINodeStatus; 1 storageHealth? []StorageHealth
+CSIStorageCapacity; 1 metadata meta.v1.ObjectMeta; 2 nodeTopology? *meta.v1.LabelSelector; 3 storageClassName string; 4 capacity? *resource.Quantity; 5 maximumVolumeSize? *resource.Quantity
+StorageClass; 1 metadata meta.v1.ObjectMeta; 2 provisioner string; 3 parameters? map[]string; 4 reclaimPolicy? *string; 5 mountOptions? []string; 6 allowVolumeExpansion? *bool; 7 volumeBindingMode? *string; 8 allowedTopologies? []core.v1.TopologySelectorTerm
+StorageHealth; 1 name string; 2 healthConditions? []StorageHealthCondition
+StorageHealthCondition; 1 status string; 2 reason string; 3 message? string; 4 accessMode? *string; 5 volumeMode? *string; 6 lastTransitionTime meta.v1.Time
+TokenRequest; 1 audience string; 2 expirationSeconds? *int64
+VolumeAttachment; 1 metadata meta.v1.ObjectMeta; 2 spec VolumeAttachmentSpec; 3 status VolumeAttachmentStatus
+VolumeAttachmentSource; 1 persistentVolumeName? *string; 2 inlineVolumeSpec? *core.v1.PersistentVolumeSpec
+VolumeAttachmentSpec; 1 attacher string; 2 source VolumeAttachmentSource; 3 nodeName string
+VolumeAttachmentStatus; 1 attached bool; 2 attachmentMetadata? map[]string; 3 attachError? *VolumeError; 4 detachError? *VolumeError
+VolumeAttributesClass; 1 metadata meta.v1.ObjectMeta; 2 driverName string; 3 parameters? map[]string
+VolumeError; 1 time meta.v1.Time; 2 message? string; 3 errorCode? *int32
+VolumeNodeResources; 1 count? *int32
+
+storagemigration.v1
+StorageVersionMigration; 1 metadata meta.v1.ObjectMeta; 2 spec StorageVersionMigrationSpec; 3 status StorageVersionMigrationStatus
+StorageVersionMigrationSpec; 1 resource meta.v1.GroupResource
+StorageVersionMigrationStatus; 1 conditions? []meta.v1.Condition; 2 resourceVersion? string
 `;

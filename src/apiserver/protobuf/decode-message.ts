@@ -285,41 +285,44 @@ interface MessageReference {
 
 const SCALARS = ['string', 'bytes', 'json', 'bool', 'int32', 'int64', 'double'] as const;
 
-let sections: ReadonlyMap<string, string> | undefined;
+let lines: ReadonlyMap<string, readonly [alias: string, line: string]> | undefined;
 const types = new Map<string, MessageType>();
 
 /** Returns the message type `name`, or undefined if no served kind uses it. */
 export function messageType(name: string): MessageType | undefined {
   const known = types.get(name);
   if (known) return known;
-  sections ??= new Map(
-    PROTOBUF.trim()
-      .split('\n\n')
-      .map((section) => [section.split('\n', 1)[0] ?? '', section]),
-  );
-  const section = sections.get(name);
-  if (section === undefined) return undefined;
-  const type = parseMessage(section);
+  lines ??= linesByName();
+  const found = lines.get(name);
+  if (!found) return undefined;
+  const [alias, line] = found;
+  const [, ...texts] = line.split('; ');
+  const fields = new Map(texts.map((text) => parseField(text, alias)));
+  const type = { name, fields, descending: [...fields].sort(([a], [b]) => b - a) };
   types.set(name, type);
   return type;
 }
 
-function parseMessage(section: string): MessageType {
-  const [name = '', ...lines] = section.split('\n');
-  const fields = new Map(lines.map(parseField));
-  return { name, fields, descending: [...fields].sort(([a], [b]) => b - a) };
+function linesByName(): ReadonlyMap<string, readonly [alias: string, line: string]> {
+  const sections = PROTOBUF.trim().split('\n\n');
+  return new Map(
+    sections.flatMap((section) => {
+      const [alias = '', ...messages] = section.split('\n');
+      return messages.map((line) => [`${alias}.${line.split(';', 1)[0]}`, [alias, line]] as const);
+    }),
+  );
 }
 
-function parseField(line: string): [number: number, field: Field] {
+function parseField(text: string, alias: string): [number: number, field: Field] {
   const [, number, name, optional, pointer, label, type = ''] =
-    /^(\d+) ([^ ?]+)(\??) (\*?)((?:map)?\[\])?(.+)$/.exec(line) ?? [];
+    /^(\d+) ([^ ?]+)(\??) (\*?)((?:map)?\[\])?(.+)$/.exec(text) ?? [];
   const scalar = SCALARS.find((each) => each === type);
   return [
     Number(number),
     {
       name: name === '.' ? undefined : name,
       label: label === undefined ? 'single' : label === '[]' ? 'list' : 'map',
-      type: scalar ?? { message: type },
+      type: scalar ?? { message: type.includes('.') ? type : `${alias}.${type}` },
       optional: optional === '?',
       pointer: pointer === '*',
     },
