@@ -2,104 +2,83 @@ import { qualifiedNameProblems } from '../object-names.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import { Verbatim } from '../../api/field-error.ts';
 import { goJson } from '../../util/go-format.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { isSet, listIn, objectIn, objectsIn, textIn } from './fields.ts';
-import type { Findings } from './findings.ts';
+import type { CheckedObject } from './checked-object.ts';
 
 /** A review asks either about a resource or about a path, and not about both. */
-export function validateAttributes(spec: JsonObject, findings: Findings): void {
-  const resource = objectIn(spec, 'resourceAttributes');
-  const path = objectIn(spec, 'nonResourceAttributes');
+export function validateAttributes(spec: CheckedObject): void {
+  const resource = spec.get('resourceAttributes');
+  const path = spec.get('nonResourceAttributes');
   if ((path === undefined) === (resource === undefined)) {
-    findings.invalid(
-      'spec',
-      path ? goAttributes(path) : null,
-      'exactly one of nonResourceAttributes or resourceAttributes must be specified',
-    );
+    const why = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
+    spec.invalid('', why, path ? goAttributes(path) : null);
   }
   if (!resource) return;
-  validateSelector(resource, 'fieldSelector', findings);
-  validateSelector(resource, 'labelSelector', findings);
+  validateSelector(resource, 'fieldSelector');
+  validateSelector(resource, 'labelSelector');
 }
 
 /** Paths are in no namespace. */
-export function requireNoPath(spec: JsonObject, findings: Findings): void {
-  const path = objectIn(spec, 'nonResourceAttributes');
-  if (!path) return;
-  const why = 'disallowed on this kind of request';
-  findings.invalid('spec.nonResourceAttributes', goAttributes(path), why);
+export function requireNoPath(spec: CheckedObject): void {
+  const path = spec.get('nonResourceAttributes');
+  path?.invalid('', 'disallowed on this kind of request', goAttributes(path));
 }
 
 /** A review about a subject requires a user or a group. */
-export function validateSubject(spec: JsonObject, findings: Findings): void {
-  if (textIn(spec, 'user') !== '' || listIn(spec, 'groups').length > 0) return;
-  findings.invalid('spec.user', '', 'at least one of user or group must be specified');
+export function validateSubject(spec: CheckedObject): void {
+  if (spec.text('user') !== '' || spec.list('groups').length > 0) return;
+  spec.invalid('user', 'at least one of user or group must be specified', '');
 }
 
 /** A review has no name, no labels, nothing that only an object has which is kept. */
 export function validateMetadataOf(
-  { metadata }: StoredObject,
-  findings: Findings,
+  review: CheckedObject<StoredObject>,
   scope?: 'namespaced',
 ): void {
+  const { metadata } = review.value;
   const { managedFields: _, namespace: __, name, ...rest } = metadata;
   if (name === '' && Object.keys(rest).length === 0) return;
-  findings.invalid(
-    'metadata',
-    metadata,
-    scope ? 'must be empty except for namespace' : 'must be empty',
-  );
+  const why = scope ? 'must be empty except for namespace' : 'must be empty';
+  review.invalid('metadata', why, metadata);
 }
 
 /** A path's attributes in the form that a server has them in. */
-function goAttributes(path: JsonObject): Verbatim {
-  return new Verbatim(goJson({ Path: textIn(path, 'path'), Verb: textIn(path, 'verb') }));
+function goAttributes(path: CheckedObject): Verbatim {
+  return new Verbatim(goJson({ Path: path.text('path'), Verb: path.text('verb') }));
 }
 
-function validateSelector(
-  resource: JsonObject,
-  field: 'fieldSelector' | 'labelSelector',
-  findings: Findings,
-): void {
-  const selector = objectIn(resource, field);
+function validateSelector(resource: CheckedObject, field: 'fieldSelector' | 'labelSelector'): void {
+  const selector = resource.get(field);
   if (!selector) return;
-  const path = `spec.resourceAttributes.${field}`;
-  const raw = textIn(selector, 'rawSelector');
-  const requirements = objectsIn(selector, 'requirements');
+  const raw = selector.text('rawSelector');
+  const requirements = selector.items('requirements');
   if (raw !== '' && requirements.length > 0) {
-    const why = 'may not specified at the same time as requirements';
-    findings.invalid(`${path}.rawSelector`, raw, why);
+    selector.invalid('rawSelector', 'may not specified at the same time as requirements');
   }
   if (raw === '' && requirements.length === 0) {
-    findings.required(
-      `${path}.requirements`,
-      `when ${path} is specified, requirements or rawSelector is required`,
-    );
+    const why = `when ${selector.path} is specified, requirements or rawSelector is required`;
+    selector.required('requirements', why);
   }
-  requirements.forEach((requirement, index) => {
-    const at = `${path}.requirements[${index}]`;
-    const key = textIn(requirement, 'key');
-    if (field === 'fieldSelector' && key === '')
-      findings.required(`${at}.key`, 'must be specified');
-    validateValues(requirement, at, findings);
-    if (field === 'fieldSelector') return;
-    for (const problem of qualifiedNameProblems(key)) findings.invalid(`${at}.key`, key, problem);
-  });
+  for (const requirement of requirements) {
+    const key = requirement.text('key');
+    if (field === 'fieldSelector' && key === '') requirement.required('key', 'must be specified');
+    validateValues(requirement);
+    if (field === 'labelSelector') requirement.problems('key', qualifiedNameProblems(key), key);
+  }
 }
 
-function validateValues(requirement: JsonObject, at: string, findings: Findings): void {
-  const hasValues = isSet(requirement, 'values') && listIn(requirement, 'values').length > 0;
-  switch (textIn(requirement, 'operator')) {
+function validateValues(requirement: CheckedObject): void {
+  const hasValues = requirement.list('values').length > 0;
+  switch (requirement.text('operator')) {
     case 'In':
     case 'NotIn':
       if (hasValues) return;
-      findings.required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'");
+      requirement.required('values', "must be specified when `operator` is 'In' or 'NotIn'");
       return;
     case 'Exists':
     case 'DoesNotExist':
       if (!hasValues) return;
-      findings.forbidden(
-        `${at}.values`,
+      requirement.forbidden(
+        'values',
         "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
       );
       return;

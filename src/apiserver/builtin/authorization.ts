@@ -10,19 +10,19 @@ import {
   validateMetadataOf,
   validateSubject,
 } from './access-review-validation.ts';
+import { CheckedObject } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
 import { listIn, objectIn, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
 
 const GROUP = 'authorization.k8s.io';
 
 /** May this user do that? */
 export const SUBJECT_ACCESS_REVIEW: KindTraits = {
   review: (review, context) => {
-    const spec = checked(review, (spec, findings) => {
-      validateAttributes(spec, findings);
-      validateSubject(spec, findings);
-      validateMetadataOf(review, findings);
+    const spec = specOf(review, (checked, spec) => {
+      validateAttributes(spec);
+      validateSubject(spec);
+      validateMetadataOf(checked);
     });
     return answered(review, subjectOf(spec), spec, context);
   },
@@ -31,17 +31,15 @@ export const SUBJECT_ACCESS_REVIEW: KindTraits = {
 /** A SubjectAccessReview for users who have permissions in one namespace only. */
 export const LOCAL_SUBJECT_ACCESS_REVIEW: KindTraits = {
   review: (review, context) => {
-    const spec = checked(review, (spec, findings) => {
-      validateAttributes(spec, findings);
-      validateSubject(spec, findings);
-      validateMetadataOf(review, findings, 'namespaced');
-      requireNoPath(spec, findings);
-      const attributes = objectIn(spec, 'resourceAttributes');
-      const namespace = textIn(attributes, 'namespace');
-      if (attributes && namespace !== review.metadata.namespace) {
-        const path = 'spec.resourceAttributes.namespace';
-        findings.invalid(path, namespace, 'must match metadata.namespace');
-      }
+    const spec = specOf(review, (checked, spec) => {
+      validateAttributes(spec);
+      validateSubject(spec);
+      validateMetadataOf(checked, 'namespaced');
+      requireNoPath(spec);
+      const attributes = spec.get('resourceAttributes');
+      const namespace = attributes?.text('namespace');
+      if (namespace === review.metadata.namespace) return;
+      attributes?.invalid('namespace', 'must match metadata.namespace', namespace);
     });
     return answered(review, subjectOf(spec), spec, context);
   },
@@ -50,9 +48,9 @@ export const LOCAL_SUBJECT_ACCESS_REVIEW: KindTraits = {
 /** May I do that? `kubectl auth can-i get pods` */
 export const SELF_SUBJECT_ACCESS_REVIEW: KindTraits = {
   review: (review, context) => {
-    const spec = checked(review, (spec, findings) => {
-      validateAttributes(spec, findings);
-      validateMetadataOf(review, findings);
+    const spec = specOf(review, (checked, spec) => {
+      validateAttributes(spec);
+      validateMetadataOf(checked);
     });
     return answered(review, context.user, spec, context);
   },
@@ -85,16 +83,15 @@ export const SELF_SUBJECT_RULES_REVIEW: KindTraits = {
  *
  * @throws {StatusError} 422 if something is wrong with it
  */
-function checked(
+function specOf(
   review: StoredObject,
-  validate: (spec: JsonObject, findings: Findings) => void,
+  validate: (review: CheckedObject<StoredObject>, spec: CheckedObject) => void,
 ): JsonObject {
-  const spec = objectIn(review, 'spec') ?? {};
-  const findings = new Findings();
-  validate(spec, findings);
+  const checked = new CheckedObject(review);
+  validate(checked, checked.in('spec'));
   // Reviews go without a kind here, on a real server too.
-  if (findings.errors.length > 0) throw invalid({ group: GROUP, kind: '' }, '', findings.errors);
-  return spec;
+  if (checked.errors.length > 0) throw invalid({ group: GROUP, kind: '' }, '', checked.errors);
+  return objectIn(review, 'spec') ?? {};
 }
 
 function answered(

@@ -1,16 +1,16 @@
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { isRecord } from '../../util/values.ts';
+import { checked } from './checked-object.ts';
+import type { CheckedObject } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
 import { numberIn, objectIn, objectsIn, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
 
 /** Stored as autoscaling/v2. */
 export const AUTOSCALER: KindTraits = {
   tracksGeneration: true,
   defaults: { 'spec.minReplicas': 1 },
-  hooks: { applyDefaults, validate },
+  hooks: { applyDefaults, validate: checked(validate) },
 };
 
 const SCALE_UP = {
@@ -45,34 +45,29 @@ function cpuMetric(averageUtilization: number): JsonObject {
   return { type: 'Resource', resource: { name: 'cpu', target } };
 }
 
-function validate(autoscaler: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const spec = objectIn(autoscaler, 'spec') ?? {};
-  const min = numberIn(spec, 'minReplicas');
-  const max = numberIn(spec, 'maxReplicas') ?? 0;
-  if (min !== undefined && max < min) {
-    findings.invalid('spec.maxReplicas', max, 'must be greater than or equal to `minReplicas`');
+function validate(autoscaler: CheckedObject): void {
+  const spec = autoscaler.in('spec');
+  const min = spec.number('minReplicas') ?? 0;
+  const max = spec.number('maxReplicas') ?? 0;
+  if (spec.has('minReplicas') && max < min) {
+    spec.invalid('maxReplicas', 'must be greater than or equal to `minReplicas`', max);
   }
-  const target = objectIn(spec, 'scaleTargetRef') ?? {};
-  findings.requireFormat(target, 'kind', 'pathSegment', 'spec.scaleTargetRef');
-  findings.requireFormat(target, 'name', 'pathSegment', 'spec.scaleTargetRef');
-  const apiVersion = textIn(target, 'apiVersion');
-  if (!apiVersion.includes('/') && target['kind'] !== 'ReplicationController') {
-    const detail = 'apiVersion must specify API group';
-    findings.invalid('spec.scaleTargetRef.apiVersion', apiVersion, detail);
+  const target = spec.in('scaleTargetRef');
+  target.requireFormat('kind', 'pathSegment');
+  target.requireFormat('name', 'pathSegment');
+  const apiVersion = target.text('apiVersion');
+  if (!apiVersion.includes('/') && target.text('kind') !== 'ReplicationController') {
+    target.invalid('apiVersion', 'apiVersion must specify API group', apiVersion);
   }
-  if (min !== undefined && min < 0) {
-    findings.invalid('spec.minReplicas', min, 'must be greater than or equal to 0');
+  spec.requireNonNegative('minReplicas');
+  const isOfOtherMetrics = spec
+    .items('metrics')
+    .some(({ value: { type } }) => type === 'Object' || type === 'External');
+  if (spec.has('minReplicas') && min === 0 && !isOfOtherMetrics) {
+    spec.forbidden('metrics', NO_SCALE_TO_ZERO);
   }
-  const isOfOtherMetrics = objectsIn(spec, 'metrics').some(
-    ({ type }) => type === 'Object' || type === 'External',
-  );
-  if (min === 0 && !isOfOtherMetrics) findings.forbidden('spec.metrics', NO_SCALE_TO_ZERO);
-  if (max === 0) findings.required('spec.maxReplicas');
-  else if (max < 0) {
-    findings.invalid('spec.maxReplicas', max, 'must be greater than or equal to 1');
-  }
-  return findings.errors;
+  if (max === 0) spec.required('maxReplicas');
+  else if (max < 0) spec.invalid('maxReplicas', 'must be greater than or equal to 1');
 }
 
 /** Annotations of v1 with the fields that only v2 has. */

@@ -1,15 +1,14 @@
 import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../../api/field-error.ts';
-import { fieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
+import { checked } from './checked-object.ts';
+import type { CheckedObject } from './checked-object.ts';
 import { cronProblem } from './cron-schedule.ts';
 import type { KindTraits } from './definition.ts';
-import { isSet, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
+import { isSet, numberIn, objectIn, objectsIn, setDefault } from './fields.ts';
 import { validateJobStatus } from './job-status.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
-import { validatePodTemplate } from './template-validation.ts';
+import { NO_MATCH, validatePodTemplate } from './template-validation.ts';
 
 const MAX_INT32 = 2 ** 31 - 1;
 
@@ -23,21 +22,17 @@ export const JOB: KindTraits = {
     applyDefaults: (job) => applyJobDefaults(objectIn(job, 'spec') ?? {}),
     prepareForCreate: generateSelector,
     prepareForUpdate: inheritLabels,
-    validate: (job) => {
-      const findings = new Findings();
-      const spec = objectIn(job, 'spec') ?? {};
-      if (!isSet(spec, 'selector')) findings.required('spec.selector');
-      validateJobSpec(spec, 'spec', findings);
-      const labels = objectIn(objectIn(objectIn(spec, 'template'), 'metadata'), 'labels');
-      const selector = objectIn(spec, 'selector');
-      const wanted = Object.entries(objectIn(selector, 'matchLabels') ?? {});
-      if (!selector || !wanted.every(([key, value]) => labels?.[key] === value)) {
-        const why = '`selector` does not match template `labels`';
-        findings.invalid('spec.template.metadata.labels', labels ?? null, why);
-      }
-      return findings.errors;
-    },
-    validateUpdate: validateJobUpdate,
+    validate: checked((job) => {
+      const spec = job.in('spec');
+      if (!spec.has('selector')) spec.required('selector');
+      validateJobSpec(spec);
+      const metadata = spec.in('template').in('metadata');
+      const labels = metadata.get('labels')?.value;
+      const wanted = Object.entries(spec.in('selector').in('matchLabels').value);
+      const isMatch = wanted.every(([key, value]) => labels?.[key] === value);
+      if (!isMatch || !spec.get('selector')) metadata.invalid('labels', NO_MATCH);
+    }),
+    validateUpdate: checked(validateJobUpdate),
   },
 };
 
@@ -105,29 +100,26 @@ const COUNTS = [
 const MODES = ['NonIndexed', 'Indexed'];
 const RESTART_POLICIES = ['OnFailure', 'Never'];
 
-function validateJobSpec(spec: JsonObject, path: string, findings: Findings): void {
-  for (const field of COUNTS) findings.requireNonNegative(spec, field, path);
-  findings.requireOneOf(spec, 'completionMode', MODES, path);
-  if (spec['completionMode'] === 'Indexed') {
-    if (!isSet(spec, 'completions')) {
-      findings.required(`${path}.completions`, 'when completion mode is Indexed');
-    }
+function validateJobSpec(spec: CheckedObject): void {
+  spec.requireNonNegative(...COUNTS);
+  spec.requireOneOf('completionMode', MODES);
+  if (spec.text('completionMode') === 'Indexed') {
+    if (!spec.has('completions')) spec.required('completions', 'when completion mode is Indexed');
   } else {
     for (const field of ['backoffLimitPerIndex', 'maxFailedIndexes', 'successPolicy'] as const) {
-      if (!isSet(spec, field)) continue;
-      findings.invalid(`${path}.${field}`, spec[field], 'requires indexed completion mode');
+      if (spec.has(field)) spec.invalid(field, 'requires indexed completion mode');
     }
   }
-  const template = objectIn(spec, 'template') ?? {};
-  validatePodTemplate(template, `${path}.template`, findings);
-  const policy = textIn(objectIn(template, 'spec'), 'restartPolicy');
-  const at = `${path}.template.spec.restartPolicy`;
+  validatePodTemplate(spec.in('template'));
+  const podSpec = spec.in('template').in('spec');
+  const policy = podSpec.text('restartPolicy');
   if (policy === 'Always' || policy === '') {
-    findings.required(at, 'valid values: "OnFailure", "Never"');
+    podSpec.required('restartPolicy', 'valid values: "OnFailure", "Never"');
   } else if (!RESTART_POLICIES.includes(policy)) {
-    findings.errors.push(fieldError.notSupported(at, policy, RESTART_POLICIES));
-  } else if (isSet(spec, 'podFailurePolicy') && policy !== 'Never') {
-    findings.invalid(at, policy, 'only "Never" is supported when podFailurePolicy is specified');
+    podSpec.notSupported('restartPolicy', RESTART_POLICIES);
+  } else if (spec.has('podFailurePolicy') && policy !== 'Never') {
+    const why = 'only "Never" is supported when podFailurePolicy is specified';
+    podSpec.invalid('restartPolicy', why);
   }
 }
 
@@ -155,7 +147,7 @@ function hasMutableTemplate(job: StoredObject): boolean {
 }
 
 /** The part of the Pods of a job that cannot change while it is suspended. */
-function fixedPart(job: JsonObject): JsonObject {
+function fixedPart(job: Readonly<JsonObject>): JsonObject {
   const spec = objectIn(objectIn(job, 'template'), 'spec') ?? {};
   const { nodeSelector: _node, tolerations: _taints, schedulingGates: _gates, ...rest } = spec;
   const { nodeAffinity: _affinity, ...affinity } = objectIn(spec, 'affinity') ?? {};
@@ -166,32 +158,28 @@ function fixedPart(job: JsonObject): JsonObject {
 }
 
 function validateJobUpdate(
-  next: StoredObject,
+  next: CheckedObject,
   previous: StoredObject,
   subresource?: string,
-): readonly FieldError[] {
-  const findings = new Findings();
-  if (subresource === 'status') validateJobStatus(next, previous, findings);
-  const after = objectIn(next, 'spec') ?? {};
+): void {
+  if (subresource === 'status') validateJobStatus(next, previous);
+  const spec = next.in('spec');
+  const after = spec.value;
   const before = objectIn(previous, 'spec') ?? {};
   const isIndexed = after['completionMode'] === 'Indexed';
   const isMutable = hasMutableTemplate(previous);
   for (const field of [...(isIndexed ? [] : ['completions']), ...IMMUTABLE]) {
     if (field === 'template' && isMutable) continue;
-    if (equalJson(after[field], before[field])) continue;
-    findings.invalid(`spec.${field}`, after[field] ?? null, 'field is immutable');
+    if (!equalJson(after[field], before[field])) spec.invalid(field, 'field is immutable');
   }
   if (isMutable && !equalJson(fixedPart(after), fixedPart(before))) {
-    const spec = objectIn(objectIn(after, 'template'), 'spec');
-    findings.invalid('spec.template.spec', spec, 'field is immutable');
+    spec.in('template').invalid('spec', 'field is immutable');
   }
   if (isIndexed && after['completions'] !== before['completions']) {
     if (after['completions'] !== after['parallelism']) {
-      const detail = 'can only be modified in tandem with spec.parallelism';
-      findings.invalid('spec.completions', after['completions'] ?? null, detail);
+      spec.invalid('completions', 'can only be modified in tandem with spec.parallelism');
     }
   }
-  return findings.errors;
 }
 
 export const CRON_JOB: KindTraits = {
@@ -207,47 +195,38 @@ export const CRON_JOB: KindTraits = {
       const job = objectIn(objectIn(objectIn(cronJob, 'spec'), 'jobTemplate'), 'spec');
       if (job) applyTemplateDefaults(job);
     },
-    validate: validateCronJob,
+    validate: checked(validateCronJob),
   },
 };
 
-function validateCronJob(cronJob: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const spec = objectIn(cronJob, 'spec') ?? {};
-  const schedule = textIn(spec, 'schedule');
+function validateCronJob(cronJob: CheckedObject<StoredObject>): void {
+  const spec = cronJob.in('spec');
+  const schedule = spec.text('schedule');
   const problem = schedule === '' ? undefined : cronProblem(schedule);
-  if (problem !== undefined) findings.invalid('spec.schedule', schedule, problem);
+  if (problem !== undefined) spec.invalid('schedule', problem);
   if (schedule.includes('TZ')) {
-    const detail = 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead';
-    findings.invalid('spec.schedule', schedule, detail);
+    spec.invalid('schedule', 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead');
   }
-  findings.requireNonNegative(spec, 'startingDeadlineSeconds', 'spec');
-  validateTimeZone(spec, findings);
-  findings.requireOneOf(spec, 'concurrencyPolicy', ['Allow', 'Forbid', 'Replace'], 'spec');
-  const job = objectIn(objectIn(spec, 'jobTemplate'), 'spec') ?? {};
-  validateJobSpec(job, 'spec.jobTemplate.spec', findings);
-  if (isSet(job, 'selector')) {
-    const detail = '`selector` will be auto-generated';
-    findings.invalid('spec.jobTemplate.spec.selector', job['selector'], detail);
+  spec.requireNonNegative('startingDeadlineSeconds');
+  const zoneProblem = spec.has('timeZone') ? timeZoneProblem(spec.text('timeZone')) : undefined;
+  if (zoneProblem !== undefined) spec.invalid('timeZone', zoneProblem);
+  spec.requireOneOf('concurrencyPolicy', ['Allow', 'Forbid', 'Replace']);
+  const job = spec.in('jobTemplate').in('spec');
+  validateJobSpec(job);
+  if (job.has('selector')) job.invalid('selector', '`selector` will be auto-generated');
+  spec.requireNonNegative('successfulJobsHistoryLimit', 'failedJobsHistoryLimit');
+  const { name } = cronJob.value.metadata;
+  if (name.length > 52) {
+    cronJob.invalid('metadata.name', 'must be no more than 52 characters', name);
   }
-  findings.requireNonNegative(spec, 'successfulJobsHistoryLimit', 'spec');
-  findings.requireNonNegative(spec, 'failedJobsHistoryLimit', 'spec');
-  if (cronJob.metadata.name.length > 52) {
-    findings.invalid('metadata.name', cronJob.metadata.name, 'must be no more than 52 characters');
-  }
-  return findings.errors;
 }
 
-function validateTimeZone(spec: JsonObject, findings: Findings): void {
-  if (!isSet(spec, 'timeZone')) return;
-  const zone = textIn(spec, 'timeZone');
-  const path = 'spec.timeZone';
-  if (zone === '') findings.invalid(path, zone, 'timeZone must be nil or non-empty string');
-  else if (zone.toLowerCase() === 'local') {
-    const detail =
-      'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones';
-    findings.invalid(path, zone, detail);
-  } else if (!isTimeZone(zone)) findings.invalid(path, zone, `unknown time zone ${zone}`);
+function timeZoneProblem(zone: string): string | undefined {
+  if (zone === '') return 'timeZone must be nil or non-empty string';
+  if (zone.toLowerCase() === 'local') {
+    return 'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones';
+  }
+  return isTimeZone(zone) ? undefined : `unknown time zone ${zone}`;
 }
 
 function isTimeZone(zone: string): boolean {

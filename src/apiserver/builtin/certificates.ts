@@ -5,20 +5,20 @@ import { parseCertificateRequest } from '../../util/certificate-request.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { messageOf } from '../../util/values.ts';
 import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { forbidden } from '../status-error.ts';
 import { MASTERS } from '../user.ts';
+import { checked } from './checked-object.ts';
+import type { CheckedObject } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
+import { objectIn, objectsIn, textIn } from './fields.ts';
 
 export const CERTIFICATE_SIGNING_REQUEST: KindTraits = {
   nameFormat: 'pathSegment',
   selectableFields: {
     'spec.signerName': (request) => textIn(objectIn(request, 'spec'), 'signerName'),
   },
-  hooks: { prepareForCreate, prepareForUpdate, validate },
+  hooks: { prepareForCreate, prepareForUpdate, validate: checked(validate) },
 };
 
 /** The user of the request is the one who sends it. */
@@ -146,77 +146,63 @@ const USAGES = [
   'timestamping',
 ];
 
-function validate(
-  request: StoredObject,
-  previous: StoredObject | undefined,
-): readonly FieldError[] {
-  const findings = new Findings();
-  const spec = objectIn(request, 'spec') ?? {};
-  if (isSet(spec, 'request')) validateRequest(pemOf(request), spec, findings);
-  const usages = listIn(spec, 'usages');
-  if (usages.length === 0) findings.required('spec.usages');
-  for (const [index, usage] of usages.entries()) {
-    if (typeof usage === 'string' && USAGES.includes(usage)) continue;
-    findings.notSupported(`spec.usages[${index}]`, usage, USAGES);
+function validate(request: CheckedObject<StoredObject>, previous: StoredObject | undefined): void {
+  const spec = request.in('spec');
+  if (spec.has('request')) {
+    const problem = requestProblem(pemOf(request.value));
+    if (problem !== undefined) spec.invalid('request', problem);
   }
-  validateSigner(textIn(spec, 'signerName'), findings);
-  const seconds = numberIn(spec, 'expirationSeconds');
-  if (seconds !== undefined && seconds < 600) {
-    const detail = 'may not specify a duration less than 600 seconds (10 minutes)';
-    findings.invalid('spec.expirationSeconds', seconds, detail);
+  if (spec.list('usages').length === 0) spec.required('usages');
+  spec.requireEachOf('usages', USAGES);
+  validateSigner(spec);
+  if ((spec.number('expirationSeconds') ?? 600) < 600) {
+    const why = 'may not specify a duration less than 600 seconds (10 minutes)';
+    spec.invalid('expirationSeconds', why);
   }
-  validateStatus(request, previous, findings);
-  return findings.errors;
+  validateStatus(request, previous);
 }
 
-function validateRequest(pem: string, spec: JsonObject, findings: Findings): void {
+function requestProblem(pem: string): string | undefined {
   try {
-    if (parseCertificateRequest(pem).isSigned) return;
-    findings.invalid('spec.request', spec['request'], 'x509: the signature is not valid');
+    return parseCertificateRequest(pem).isSigned ? undefined : 'x509: the signature is not valid';
   } catch (error) {
-    findings.invalid('spec.request', spec['request'], messageOf(error));
+    return messageOf(error);
   }
 }
 
 const FINAL = ['Approved', 'Denied', 'Failed'] as const;
 
 /** Conditions with a decision stay, and a certificate never changes. */
-function validateStatus(
-  request: StoredObject,
-  previous: StoredObject | undefined,
-  findings: Findings,
-): void {
-  const status = objectIn(request, 'status') ?? {};
-  const former = (previous && objectIn(previous, 'status')) ?? {};
-  const path = 'status.conditions';
-  const conditions = objectsIn(status, 'conditions');
-  const count = (of: JsonObject, type: string) =>
-    objectsIn(of, 'conditions').filter((condition) => condition['type'] === type).length;
+function validateStatus(request: CheckedObject, previous: StoredObject | undefined): void {
+  const status = request.in('status');
+  const former = objectIn(previous, 'status') ?? {};
   const types = new Set<string>();
-  for (const [index, condition] of conditions.entries()) {
-    findings.requireUnique(condition, 'type', types, `${path}[${index}]`);
-    const isFinal = FINAL.some((type) => type === condition['type']);
-    if (isFinal) findings.requireOneOf(condition, 'status', ['True'], `${path}[${index}]`);
+  for (const condition of status.items('conditions')) {
+    condition.requireUnique('type', types);
+    const isFinal = FINAL.some((type) => type === condition.text('type'));
+    if (isFinal) condition.requireOneOf('status', ['True']);
   }
-  const isDecidedTwice = (of: JsonObject) => count(of, 'Approved') > 0 && count(of, 'Denied') > 0;
-  if (isDecidedTwice(status) && !isDecidedTwice(former)) {
+  const count = (of: Readonly<JsonObject>, type: string) =>
+    objectsIn(of, 'conditions').filter((condition) => condition['type'] === type).length;
+  const isDecidedTwice = (of: Readonly<JsonObject>) =>
+    count(of, 'Approved') > 0 && count(of, 'Denied') > 0;
+  if (isDecidedTwice(status.value) && !isDecidedTwice(former)) {
     const [one = '', other = ''] = [...DECISIONS].map((type) => `conditions[{"type": "${type}"}]`);
-    const detail = `must specify at most one of: \`${one}\`, \`${other}\``;
-    findings.invalid(path, `{${one}, ${other}}`, detail);
+    const why = `must specify at most one of: \`${one}\`, \`${other}\``;
+    status.invalid('conditions', why, `{${one}, ${other}}`);
   }
   for (const type of FINAL) {
-    if (count(status, type) >= count(former, type)) continue;
-    findings.forbidden(path, `updates may not remove a condition of type "${type}"`);
+    if (count(status.value, type) >= count(former, type)) continue;
+    status.forbidden('conditions', `updates may not remove a condition of type "${type}"`);
   }
-  const certificate = textIn(status, 'certificate');
+  const certificate = status.text('certificate');
   const formerCertificate = textIn(former, 'certificate');
   if (certificate === formerCertificate) return;
   const pem = Buffer.from(certificate, 'base64').toString();
   const problem = certificate === '' ? undefined : certificateProblem(pem);
-  const where = 'status.certificate';
-  if (problem !== undefined) findings.invalid(where, '<certificate data>', problem);
+  if (problem !== undefined) status.invalid('certificate', problem, '<certificate data>');
   if (formerCertificate === '') return;
-  findings.forbidden(where, 'updates may not modify existing certificate content');
+  status.forbidden('certificate', 'updates may not modify existing certificate content');
 }
 
 /** Returns why a text is not a list of certificates in PEM, if it is not. */
@@ -237,13 +223,12 @@ function certificateProblem(text: string): string | undefined {
 }
 
 /** A missing name is reported by the schema. */
-function validateSigner(name: string, findings: Findings): void {
-  const path = 'spec.signerName';
+function validateSigner(spec: CheckedObject): void {
+  const name = spec.text('signerName');
   if (name === 'kubernetes.io/legacy-unknown') {
-    findings.invalid(path, name, 'the legacy signerName is not allowed via this API version');
+    spec.invalid('signerName', 'the legacy signerName is not allowed via this API version');
   } else if (name !== '' && !/^[^/]+\.[^/]+\/.+$/.test(name)) {
-    const detail =
-      "must be a fully qualified domain and path of the form 'example.com/signer-name'";
-    findings.invalid(path, name, detail);
+    const why = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+    spec.invalid('signerName', why);
   }
 }

@@ -1,19 +1,20 @@
 import { equalJson } from '../../api/equal.ts';
 import { goTypeOf, inspectJson } from '../go-json.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../../api/field-error.ts';
-import { fieldError } from '../../api/field-error.ts';
 import { isRecord } from '../../util/values.ts';
+import { checked } from './checked-object.ts';
+import type { CheckedObject } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
 import { objectIn, setDefault, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
 
 const MAX_BYTES = 1024 * 1024;
 
 export const CONFIG_MAP: KindTraits = {
   hooks: {
-    validate: validateConfigMap,
-    validateUpdate: (next, previous) => validateImmutable(next, previous, ['data', 'binaryData']),
+    validate: checked(validateConfigMap),
+    validateUpdate: checked((next, previous) =>
+      validateImmutable(next, previous, ['data', 'binaryData']),
+    ),
   },
 };
 
@@ -21,8 +22,12 @@ export const SECRET: KindTraits = {
   selectableFields: { type: (secret) => textIn(secret, 'type') },
   hooks: {
     applyDefaults: applySecretDefaults,
-    validate: validateSecret,
-    validateUpdate: validateSecretUpdate,
+    validate: checked(validateSecret),
+    validateUpdate: checked((secret, previous) => {
+      const type = secret.text('type');
+      if (type !== textIn(previous, 'type')) secret.invalid('type', 'field is immutable', type);
+      validateImmutable(secret, previous, ['data']);
+    }),
   },
 };
 
@@ -43,21 +48,18 @@ function applySecretDefaults(secret: ApiObject): void {
   delete secret['stringData'];
 }
 
-function validateConfigMap(map: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const data = objectIn(map, 'data') ?? {};
-  const binaryData = objectIn(map, 'binaryData') ?? {};
+function validateConfigMap(map: CheckedObject): void {
+  const data = map.in('data').value;
+  const binaryData = map.in('binaryData').value;
   for (const key of Object.keys(data)) {
-    validateKey('data', key, findings);
+    validateKey(map, 'data', key);
     if (Object.hasOwn(binaryData, key)) {
-      findings.invalid(`data[${key}]`, key, 'duplicate of key present in binaryData');
+      map.invalid(`data[${key}]`, 'duplicate of key present in binaryData', key);
     }
   }
-  for (const key of Object.keys(binaryData)) validateKey('binaryData', key, findings);
-  if (sizeOf(data) + decodedSizeOf(binaryData) > MAX_BYTES) {
-    findings.errors.push(fieldError.tooLong('', MAX_BYTES));
-  }
-  return findings.errors;
+  for (const key of Object.keys(binaryData)) validateKey(map, 'binaryData', key);
+  const size = sizeOf(data, 'utf8') + sizeOf(binaryData, 'base64');
+  if (size > MAX_BYTES) map.tooLong('', MAX_BYTES);
 }
 
 /** Entries that a secret of a well-known type must have. */
@@ -68,86 +70,68 @@ const SECRET_ENTRIES: ReadonlyMap<string, readonly string[]> = new Map([
   ['kubernetes.io/tls', ['tls.crt', 'tls.key']],
 ]);
 
-function validateSecret(secret: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const data = objectIn(secret, 'data') ?? {};
-  for (const key of Object.keys(data)) validateKey('data', key, findings);
-  if (decodedSizeOf(data) > MAX_BYTES) findings.errors.push(fieldError.tooLong('data', MAX_BYTES));
-  const type = textIn(secret, 'type');
+function validateSecret(secret: CheckedObject<StoredObject>): void {
+  const data = secret.in('data').value;
+  for (const key of Object.keys(data)) validateKey(secret, 'data', key);
+  if (sizeOf(data, 'base64') > MAX_BYTES) secret.tooLong('data', MAX_BYTES);
+  const type = secret.text('type');
   for (const entry of SECRET_ENTRIES.get(type) ?? []) {
     const isEmpty = entry === 'ssh-privatekey' && textIn(data, entry) === '';
-    if (isEmpty || !Object.hasOwn(data, entry)) findings.required(`data[${entry}]`);
-    else if (entry.startsWith('.docker')) requireJson(entry, textIn(data, entry), findings);
+    if (isEmpty || !Object.hasOwn(data, entry)) secret.required(`data[${entry}]`);
+    else if (entry.startsWith('.docker')) requireJson(secret, entry, textIn(data, entry));
   }
   if (type === 'kubernetes.io/basic-auth') {
     const entries = ['username', 'password'];
     if (!entries.some((entry) => Object.hasOwn(data, entry))) {
-      for (const entry of entries) findings.required(`data[${entry}]`);
+      for (const entry of entries) secret.required(`data[${entry}]`);
     }
   }
   const account = 'kubernetes.io/service-account.name';
-  if (type === 'kubernetes.io/service-account-token' && !secret.metadata.annotations?.[account]) {
-    findings.required(`metadata.annotations[${account}]`);
+  const { annotations } = secret.value.metadata;
+  if (type === 'kubernetes.io/service-account-token' && !annotations?.[account]) {
+    secret.required(`metadata.annotations[${account}]`);
   }
-  return findings.errors;
 }
 
 /** The credentials of registries are a JSON object, which the message does not show. */
-function requireJson(entry: string, base64: string, findings: Findings): void {
+function requireJson(secret: CheckedObject, entry: string, base64: string): void {
   const text = Buffer.from(base64, 'base64').toString();
   const { problem } = inspectJson(text);
   const value: unknown = problem === undefined ? JSON.parse(text) : undefined;
   const mismatch = `json: cannot unmarshal ${goTypeOf(value)} into Go value of type map[string]interface {}`;
   if (problem === undefined && (value === null || isRecord(value))) return;
-  findings.invalid(`data[${entry}]`, '<secret contents redacted>', problem ?? mismatch);
-}
-
-function validateSecretUpdate(secret: StoredObject, previous: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  if (textIn(secret, 'type') !== textIn(previous, 'type')) {
-    findings.invalid('type', textIn(secret, 'type'), 'field is immutable');
-  }
-  return [...findings.errors, ...validateImmutable(secret, previous, ['data'])];
+  secret.invalid(`data[${entry}]`, problem ?? mismatch, '<secret contents redacted>');
 }
 
 function validateImmutable(
-  next: StoredObject,
+  next: CheckedObject,
   previous: StoredObject,
   fields: readonly string[],
-): readonly FieldError[] {
-  const findings = new Findings();
-  if (previous['immutable'] !== true) return [];
+): void {
+  if (previous['immutable'] !== true) return;
   const why = 'field is immutable when `immutable` is set';
-  if (next['immutable'] !== true) findings.forbidden('immutable', why);
+  if (next.value['immutable'] !== true) next.forbidden('immutable', why);
   for (const field of fields) {
-    if (!equalJson(next[field] ?? {}, previous[field] ?? {})) findings.forbidden(field, why);
+    if (!equalJson(next.value[field] ?? {}, previous[field] ?? {})) next.forbidden(field, why);
   }
-  return findings.errors;
 }
 
-function validateKey(field: string, key: string, findings: Findings): void {
-  const path = `${field}[${key}]`;
-  if (key.length > 253) findings.invalid(path, key, 'must be no more than 253 characters');
+function validateKey(object: CheckedObject, field: string, key: string): void {
+  const entry = `${field}[${key}]`;
+  if (key.length > 253) object.invalid(entry, 'must be no more than 253 characters', key);
   if (!/^[-._a-zA-Z0-9]+$/.test(key)) {
-    findings.invalid(
-      path,
-      key,
+    object.invalid(
+      entry,
       "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
+      key,
     );
-  } else if (key === '.' || key === '..') findings.invalid(path, key, `must not be '${key}'`);
-  else if (key.startsWith('..')) findings.invalid(path, key, "must not start with '..'");
+  } else if (key === '.' || key === '..') object.invalid(entry, `must not be '${key}'`, key);
+  else if (key.startsWith('..')) object.invalid(entry, "must not start with '..'", key);
 }
 
-function sizeOf(data: Readonly<Record<string, unknown>>): number {
-  return Object.values(data).reduce<number>(
-    (size, value) => size + (typeof value === 'string' ? Buffer.byteLength(value) : 0),
-    0,
-  );
-}
-
-function decodedSizeOf(data: Readonly<Record<string, unknown>>): number {
-  return Object.values(data).reduce<number>(
-    (size, value) => size + (typeof value === 'string' ? Buffer.byteLength(value, 'base64') : 0),
-    0,
-  );
+/** The number of bytes of the values, which are texts in this encoding. */
+function sizeOf(data: Readonly<Record<string, unknown>>, encoding: BufferEncoding): number {
+  return Object.values(data)
+    .filter((value) => typeof value === 'string')
+    .reduce((size, value) => size + Buffer.byteLength(value, encoding), 0);
 }

@@ -1,6 +1,5 @@
-import type { JsonObject } from '../schema/json-value.ts';
-import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
-import type { Findings } from './findings.ts';
+import type { CheckedObject } from './checked-object.ts';
+import { textIn } from './fields.ts';
 import { compareQuantities } from '../../api/quantity.ts';
 
 const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'] as const;
@@ -17,55 +16,43 @@ const PROBE_NUMBERS = [
   'failureThreshold',
 ] as const;
 
+const MESSAGE_POLICIES = ['File', 'FallbackToLogsOnError'];
+
 /** What is wrong with a container; `volumes` are the names it may mount. */
-export function validateContainer(
-  container: JsonObject,
-  volumes: ReadonlySet<string>,
-  path: string,
-  findings: Findings,
-): void {
-  findings.requireText(container, 'name', path);
-  findings.requireFormat(container, 'name', 'dns1123Label', path);
-  findings.requireText(container, 'image', path);
-  const image = textIn(container, 'image');
+export function validateContainer(container: CheckedObject, volumes: ReadonlySet<string>): void {
+  container.requireText('name');
+  container.requireFormat('name', 'dns1123Label');
+  container.requireText('image');
+  const image = container.text('image');
   // As upstream, Pods only: the Pods of other templates are refused later.
-  if (image !== image.trim() && /^spec\.(?:c|initC)ontainers/.test(path)) {
-    findings.invalid(`${path}.image`, image, 'must not have leading or trailing whitespace');
+  if (image !== image.trim() && /^spec\.(?:c|initC)ontainers/.test(container.path)) {
+    container.invalid('image', 'must not have leading or trailing whitespace');
   }
-  findings.requireOneOf(
-    container,
-    'terminationMessagePolicy',
-    ['File', 'FallbackToLogsOnError'],
-    path,
-  );
-  validatePorts(container, `${path}.ports`, findings);
-  validateEnvironment(container, `${path}.env`, findings);
-  validateMounts(container, volumes, `${path}.volumeMounts`, findings);
-  findings.requireOneOf(container, 'imagePullPolicy', ['Always', 'IfNotPresent', 'Never'], path);
-  validateResources(container, `${path}.resources`, findings);
+  container.requireOneOf('terminationMessagePolicy', MESSAGE_POLICIES);
+  validatePorts(container);
+  for (const variable of container.items('env')) validateVariable(variable);
+  validateMounts(container, volumes);
+  container.requireOneOf('imagePullPolicy', ['Always', 'IfNotPresent', 'Never']);
+  validateResources(container.in('resources'));
   for (const name of PROBES) {
-    const probe = objectIn(container, name);
-    if (probe) validateProbe(probe, name, `${path}.${name}`, findings);
+    const probe = container.get(name);
+    if (probe) validateProbe(probe, name === 'readinessProbe');
   }
   for (const name of HOOKS) {
-    const hook = objectIn(objectIn(container, 'lifecycle'), name);
-    if (hook) validateHandler(hook, `${path}.lifecycle.${name}`, findings);
+    const hook = container.in('lifecycle').get(name);
+    if (hook) validateHandler(hook);
   }
 }
 
-function validatePorts(container: JsonObject, path: string, findings: Findings): void {
+function validatePorts(container: CheckedObject): void {
   const names = new Set<string>();
-  for (const [index, port] of objectsIn(container, 'ports').entries()) {
-    const at = `${path}[${index}]`;
-    const name = textIn(port, 'name');
-    if (name !== '') validatePortNumberOrName(name, `${at}.name`, findings);
-    findings.requireUnique(port, 'name', names, at);
-    const containerPort = numberIn(port, 'containerPort') ?? 0;
-    if (containerPort === 0) findings.required(`${at}.containerPort`);
-    else findings.requirePort(containerPort, `${at}.containerPort`);
-    const hostPort = numberIn(port, 'hostPort') ?? 0;
-    if (hostPort !== 0) findings.requirePort(hostPort, `${at}.hostPort`);
-    findings.requireOneOf(port, 'protocol', ['SCTP', 'TCP', 'UDP'], at);
+  for (const port of container.items('ports')) {
+    if (port.text('name') !== '') validatePortNumberOrName(port, 'name');
+    port.requireUnique('name', names);
+    if (port.number('containerPort')) port.requirePort('containerPort');
+    else port.required('containerPort');
+    if (port.number('hostPort')) port.requirePort('hostPort');
+    port.requireOneOf('protocol', ['SCTP', 'TCP', 'UDP']);
   }
 }
 
@@ -82,133 +69,93 @@ function portNameProblems(name: string): string[] {
   ];
 }
 
-function validateEnvironment(container: JsonObject, path: string, findings: Findings): void {
-  for (const [index, variable] of objectsIn(container, 'env').entries()) {
-    const at = `${path}[${index}]`;
-    const name = textIn(variable, 'name');
-    findings.requireText(variable, 'name', at);
-    if (!/^[ -<>-~]*$/.test(name)) {
-      findings.invalid(
-        `${at}.name`,
-        name,
-        "a valid environment variable name must consist only of printable ASCII characters other than '='",
-      );
-    }
-    const sources = objectIn(variable, 'valueFrom');
-    if (!sources) continue;
-    if (textIn(variable, 'value') !== '') {
-      findings.invalid(`${at}.valueFrom`, '', 'may not be specified when `value` is not empty');
-    }
-    const count = Object.keys(sources).length;
-    if (count === 0) {
-      findings.invalid(
-        `${at}.valueFrom`,
-        '',
-        'must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`',
-      );
-    } else if (count > 1) {
-      findings.invalid(
-        `${at}.valueFrom`,
-        '',
-        'may not have more than one field specified at a time',
-      );
-    }
+const SOURCES = '`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`';
+
+function validateVariable(variable: CheckedObject): void {
+  variable.requireText('name');
+  if (!/^[ -<>-~]*$/.test(variable.text('name'))) {
+    const why =
+      "a valid environment variable name must consist only of printable ASCII characters other than '='";
+    variable.invalid('name', why);
   }
+  const sources = variable.get('valueFrom');
+  if (!sources) return;
+  if (variable.text('value') !== '') {
+    sources.invalid('', 'may not be specified when `value` is not empty', '');
+  }
+  const count = Object.keys(sources.value).length;
+  if (count === 0) sources.invalid('', `must specify one of: ${SOURCES}`, '');
+  else if (count > 1)
+    sources.invalid('', 'may not have more than one field specified at a time', '');
 }
 
-function validateMounts(
-  container: JsonObject,
-  volumes: ReadonlySet<string>,
-  path: string,
-  findings: Findings,
-): void {
+function validateMounts(container: CheckedObject, volumes: ReadonlySet<string>): void {
   const places = new Set<string>();
-  for (const [index, mount] of objectsIn(container, 'volumeMounts').entries()) {
-    const at = `${path}[${index}]`;
-    const name = textIn(mount, 'name');
-    const place = textIn(mount, 'mountPath');
-    findings.requireText(mount, 'name', at);
-    if (!volumes.has(name)) findings.notFound(`${at}.name`, name);
-    findings.requireText(mount, 'mountPath', at);
-    if (places.has(place)) findings.invalid(`${at}.mountPath`, place, 'must be unique');
+  for (const mount of container.items('volumeMounts')) {
+    const name = mount.text('name');
+    const place = mount.text('mountPath');
+    mount.requireText('name');
+    if (!volumes.has(name)) mount.notFound('name', name);
+    mount.requireText('mountPath');
+    if (places.has(place)) mount.invalid('mountPath', 'must be unique', place);
     places.add(place);
   }
 }
 
-function validateResources(container: JsonObject, path: string, findings: Findings): void {
-  const resources = objectIn(container, 'resources');
-  const limits = objectIn(resources, 'limits') ?? {};
-  const requests = objectIn(resources, 'requests') ?? {};
-  validateQuantities(limits, `${path}.limits`, findings);
-  validateQuantities(requests, `${path}.requests`, findings);
+function validateResources(resources: CheckedObject): void {
+  const limits = resources.in('limits').value;
+  const requests = resources.in('requests').value;
+  validateQuantities(resources, 'limits');
+  validateQuantities(resources, 'requests');
   for (const name of Object.keys(requests)) {
     const request = textIn(requests, name);
     const limit = textIn(limits, name);
     if (limit === '' || compareQuantities(request, limit) <= 0) continue;
-    findings.invalid(
-      `${path}.requests`,
-      request,
-      `must be less than or equal to ${name} limit of ${limit}`,
-    );
+    const why = `must be less than or equal to ${name} limit of ${limit}`;
+    resources.invalid('requests', why, request);
   }
 }
 
-function validateQuantities(list: JsonObject, path: string, findings: Findings): void {
-  for (const [name, value] of Object.entries(list)) {
-    if (typeof value !== 'string') continue;
-    if (compareQuantities(value, '0') < 0) {
-      findings.invalid(`${path}[${name}]`, value, 'must be greater than or equal to 0');
-    }
+function validateQuantities(resources: CheckedObject, list: string): void {
+  for (const [name, value] of Object.entries(resources.in(list).value)) {
+    if (typeof value !== 'string' || compareQuantities(value, '0') >= 0) continue;
+    resources.invalid(`${list}[${name}]`, 'must be greater than or equal to 0', value);
   }
 }
 
-function validateProbe(
-  probe: JsonObject,
-  name: (typeof PROBES)[number],
-  path: string,
-  findings: Findings,
-): void {
-  validateHandler(probe, path, findings);
-  for (const field of PROBE_NUMBERS) findings.requireNonNegative(probe, field, path);
-  const grace = numberIn(probe, 'terminationGracePeriodSeconds');
-  const isReadiness = name === 'readinessProbe';
+function validateProbe(probe: CheckedObject, isReadiness: boolean): void {
+  validateHandler(probe);
+  probe.requireNonNegative(...PROBE_NUMBERS);
+  const grace = probe.number('terminationGracePeriodSeconds');
   if (grace !== undefined && (isReadiness || grace <= 0)) {
     const problem = isReadiness ? 'must not be set for readinessProbes' : 'must be greater than 0';
-    findings.invalid(`${path}.terminationGracePeriodSeconds`, grace, problem);
+    probe.invalid('terminationGracePeriodSeconds', problem);
   }
-  const threshold = numberIn(probe, 'successThreshold') ?? 1;
-  if (!isReadiness && threshold !== 1) {
-    findings.invalid(`${path}.successThreshold`, threshold, 'must be 1');
-  }
+  const threshold = probe.number('successThreshold') ?? 1;
+  if (!isReadiness && threshold !== 1) probe.invalid('successThreshold', 'must be 1');
 }
 
 /** What is wrong with the handler of a probe or of a lifecycle hook. */
-function validateHandler(parent: JsonObject, path: string, findings: Findings): void {
-  const [first, ...others] = HANDLERS.filter((handler) => isSet(parent, handler));
-  if (first === undefined) findings.required(path, 'must specify a handler type');
-  for (const handler of others) {
-    findings.forbidden(`${path}.${handler}`, 'may not specify more than 1 handler type');
-  }
-  const handler = first && objectIn(parent, first);
+function validateHandler(parent: CheckedObject): void {
+  const [first, ...others] = HANDLERS.filter((handler) => parent.has(handler));
+  if (first === undefined) parent.required('', 'must specify a handler type');
+  for (const other of others) parent.forbidden(other, 'may not specify more than 1 handler type');
+  const handler = first && parent.get(first);
   if (!handler) return;
-  const at = `${path}.${first}`;
   if (first === 'exec') {
-    if (listIn(handler, 'command').length === 0) findings.required(`${at}.command`);
-  } else if (first !== 'sleep') {
-    validatePortNumberOrName(handler['port'], `${at}.port`, findings);
-  }
+    if (handler.list('command').length === 0) handler.required('command');
+  } else if (first !== 'sleep') validatePortNumberOrName(handler, 'port');
   if (first !== 'httpGet') return;
-  findings.requireOneOf(handler, 'scheme', ['HTTP', 'HTTPS'], at);
-  for (const header of objectsIn(handler, 'httpHeaders')) {
-    const name = textIn(header, 'name');
-    if (!HEADER_NAME.test(name)) findings.invalid(`${at}.httpHeaders`, name, NOT_A_HEADER_NAME);
+  handler.requireOneOf('scheme', ['HTTP', 'HTTPS']);
+  for (const header of handler.items('httpHeaders')) {
+    const name = header.text('name');
+    if (!HEADER_NAME.test(name)) handler.invalid('httpHeaders', NOT_A_HEADER_NAME, name);
   }
 }
 
 /** What is wrong with the port of a container, by its number or its name. */
-export function validatePortNumberOrName(port: unknown, path: string, findings: Findings): void {
-  if (typeof port === 'number') findings.requirePort(port, path);
-  else if (typeof port === 'string') {
-    for (const problem of portNameProblems(port)) findings.invalid(path, port, problem);
-  }
+export function validatePortNumberOrName(object: CheckedObject, field: string): void {
+  const port = object.value[field];
+  if (typeof port === 'number') object.requirePort(field, port);
+  else if (typeof port === 'string') object.problems(field, portNameProblems(port));
 }

@@ -1,14 +1,18 @@
 import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../../api/field-error.ts';
-import { fieldError } from '../../api/field-error.ts';
-import type { JsonObject } from '../schema/json-value.ts';
+import { checked } from './checked-object.ts';
+import type { CheckedObject } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { isSet, numberIn, objectIn, setDefault, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
+import { objectIn, setDefault } from './fields.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
 import { validateTemplate } from './template-validation.ts';
-import { WORKLOAD_SCALE, validateReplicaStatus, validateSameSelector } from './workload.ts';
+import {
+  WORKLOAD_SCALE,
+  amountIn,
+  requireAmount,
+  validateReplicaStatus,
+  validateSameSelector,
+} from './workload.ts';
 
 export const DEPLOYMENT: KindTraits = {
   scale: WORKLOAD_SCALE,
@@ -17,7 +21,7 @@ export const DEPLOYMENT: KindTraits = {
   hooks: {
     applyDefaults,
     prepareForUpdate,
-    validate,
+    validate: checked(validate),
     validateUpdate: validateSameSelector,
   },
 };
@@ -53,70 +57,39 @@ function prepareForUpdate(
   }
 }
 
-function validate(deployment: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const spec = objectIn(deployment, 'spec') ?? {};
-  findings.requireNonNegative(spec, 'replicas', 'spec');
-  validateTemplate(spec, findings, 'Deployment');
-  validateStrategy(objectIn(spec, 'strategy') ?? {}, findings);
-  for (const field of ['minReadySeconds', 'revisionHistoryLimit', 'progressDeadlineSeconds']) {
-    findings.requireNonNegative(spec, field, 'spec');
+function validate(deployment: CheckedObject): void {
+  const spec = deployment.in('spec');
+  spec.requireNonNegative('replicas');
+  validateTemplate(spec, 'Deployment');
+  validateStrategy(spec);
+  spec.requireNonNegative('minReadySeconds', 'revisionHistoryLimit', 'progressDeadlineSeconds');
+  const deadline = spec.number('progressDeadlineSeconds') ?? Infinity;
+  if (deadline <= (spec.number('minReadySeconds') ?? 0)) {
+    spec.invalid('progressDeadlineSeconds', 'must be greater than minReadySeconds');
   }
-  const deadline = numberIn(spec, 'progressDeadlineSeconds');
-  if (deadline !== undefined && deadline <= (numberIn(spec, 'minReadySeconds') ?? 0)) {
-    findings.invalid(
-      'spec.progressDeadlineSeconds',
-      deadline,
-      'must be greater than minReadySeconds',
-    );
-  }
-  validateReplicaStatus(
-    deployment,
-    ['updatedReplicas', 'readyReplicas', 'availableReplicas'],
-    findings,
-  );
-  return findings.errors;
+  const parts = ['updatedReplicas', 'readyReplicas', 'availableReplicas'];
+  validateReplicaStatus(deployment, parts);
 }
 
-function validateStrategy(strategy: JsonObject, findings: Findings): void {
+function validateStrategy(spec: CheckedObject): void {
+  const strategy = spec.in('strategy');
+  const type = strategy.text('type');
   const supported = ['Recreate', 'RollingUpdate'];
-  if (!supported.includes(textIn(strategy, 'type'))) {
-    findings.errors.push(fieldError.notSupported('spec.strategy', strategy, supported));
-  }
-  const rollingUpdate = objectIn(strategy, 'rollingUpdate');
-  if (textIn(strategy, 'type') === 'Recreate') {
-    if (isSet(strategy, 'rollingUpdate')) {
-      findings.forbidden(
-        'spec.strategy.rollingUpdate',
-        "may not be specified when strategy `type` is 'Recreate'",
-      );
-    }
+  if (!supported.includes(type)) spec.notSupported('strategy', supported, strategy.value);
+  if (type === 'Recreate') {
+    const why = "may not be specified when strategy `type` is 'Recreate'";
+    if (strategy.has('rollingUpdate')) strategy.forbidden('rollingUpdate', why);
     return;
   }
-  if (!rollingUpdate) return;
-  const path = 'spec.strategy.rollingUpdate';
-  for (const field of ['maxUnavailable', 'maxSurge'] as const) {
-    const value = rollingUpdate[field];
-    if (typeof value === 'string' && !/^\d+%$/.test(value)) {
-      findings.invalid(
-        `${path}.${field}`,
-        value,
-        "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
-      );
-    }
-    findings.requireNonNegative(rollingUpdate, field, path);
+  const update = strategy.get('rollingUpdate');
+  if (!update) return;
+  requireAmount(update, 'maxUnavailable');
+  requireAmount(update, 'maxSurge');
+  const unavailable = amountIn(update, 'maxUnavailable');
+  if (unavailable === 0 && amountIn(update, 'maxSurge') === 0) {
+    update.invalid('maxUnavailable', 'may not be 0 when `maxSurge` is 0');
   }
-  const { maxUnavailable, maxSurge } = rollingUpdate;
-  if (amount(maxUnavailable) === 0 && amount(maxSurge) === 0) {
-    findings.invalid(`${path}.maxUnavailable`, maxUnavailable, 'may not be 0 when `maxSurge` is 0');
+  if (update.text('maxUnavailable') !== '' && unavailable > 100) {
+    update.invalid('maxUnavailable', 'must not be greater than 100%');
   }
-  if (typeof maxUnavailable === 'string' && amount(maxUnavailable) > 100) {
-    findings.invalid(`${path}.maxUnavailable`, maxUnavailable, 'must not be greater than 100%');
-  }
-}
-
-/** The number in `3` or `25%`. */
-function amount(value: unknown): number {
-  if (typeof value === 'number') return value;
-  return typeof value === 'string' ? Number.parseInt(value, 10) || 0 : 0;
 }

@@ -1,11 +1,10 @@
 import { isIP } from 'node:net';
-import type { FieldError } from '../../api/field-error.ts';
 import { equalJson } from '../../api/equal.ts';
 import type { StoredObject } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
+import { checked } from './checked-object.ts';
+import type { CheckedObject } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { listIn, numberIn, objectsIn, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
+import { listIn } from './fields.ts';
 
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 
@@ -23,7 +22,7 @@ export const ENDPOINTS: KindTraits = {
   createOnUpdate: true,
   defaults: { 'subsets[].ports[].protocol': 'TCP' },
   deprecationWarning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
-  hooks: { validate: validateEndpoints },
+  hooks: { validate: checked(validateEndpoints) },
 };
 
 export const ENDPOINT_SLICE: KindTraits = {
@@ -36,87 +35,67 @@ export const ENDPOINT_SLICE: KindTraits = {
       if (equalJson(slice.metadata.labels ?? {}, labels)) return;
       slice.metadata.generation = generation + 1;
     },
-    validate: validateSlice,
+    validate: checked(validateSlice),
   },
 };
 
-function validateEndpoints(
-  endpoints: StoredObject,
-  previous: StoredObject | undefined,
-): readonly FieldError[] {
-  const findings = new Findings();
-  if (previous && equalJson(listIn(endpoints, 'subsets'), listIn(previous, 'subsets'))) return [];
-  for (const [index, subset] of objectsIn(endpoints, 'subsets').entries()) {
-    const path = `subsets[${index}]`;
+function validateEndpoints(endpoints: CheckedObject, previous: StoredObject | undefined): void {
+  if (previous && equalJson(endpoints.list('subsets'), listIn(previous, 'subsets'))) return;
+  for (const subset of endpoints.items('subsets')) {
     const lists = ['addresses', 'notReadyAddresses'] as const;
-    if (lists.every((list) => listIn(subset, list).length === 0)) {
-      findings.required(path, 'must specify `addresses` or `notReadyAddresses`');
+    if (lists.every((list) => subset.list(list).length === 0)) {
+      subset.required('', 'must specify `addresses` or `notReadyAddresses`');
     }
-    for (const list of lists) {
-      for (const [at, address] of objectsIn(subset, list).entries()) {
-        const place = `${path}.${list}[${at}]`;
-        validateAddress(textIn(address, 'ip'), `${place}.ip`, findings);
-        validateNames(address, place, findings);
-      }
+    for (const address of lists.flatMap((list) => subset.items(list))) {
+      validateAddress(address, 'ip', address.text('ip'));
+      validateNames(address);
     }
-    const ports = objectsIn(subset, 'ports');
-    for (const [at, port] of ports.entries()) {
-      const place = `${path}.ports[${at}]`;
-      if (ports.length > 1) findings.requireText(port, 'name', place);
-      findings.requireFormat(port, 'name', 'dns1123Label', place);
-      findings.requirePort(numberIn(port, 'port') ?? 0, `${place}.port`);
-      findings.requireOneOf(port, 'protocol', PROTOCOLS, place);
+    const ports = subset.items('ports');
+    for (const port of ports) {
+      if (ports.length > 1) port.requireText('name');
+      port.requireFormat('name', 'dns1123Label');
+      port.requirePort('port');
+      port.requireOneOf('protocol', PROTOCOLS);
     }
   }
-  return findings.errors;
 }
 
-function validateSlice(
-  slice: StoredObject,
-  previous: StoredObject | undefined,
-): readonly FieldError[] {
-  const findings = new Findings();
+function validateSlice(slice: CheckedObject, previous: StoredObject | undefined): void {
   const names = new Set<string>();
-  for (const [index, port] of objectsIn(slice, 'ports').entries()) {
-    findings.requireFormat(port, 'name', 'dns1123Label', `ports[${index}]`);
-    findings.requireUnique(port, 'name', names, `ports[${index}]`);
-    findings.requireOneOf(port, 'protocol', PROTOCOLS, `ports[${index}]`);
+  for (const port of slice.items('ports')) {
+    port.requireFormat('name', 'dns1123Label');
+    port.requireUnique('name', names);
+    port.requireOneOf('protocol', PROTOCOLS);
   }
-  if (previous && equalJson(listIn(slice, 'endpoints'), listIn(previous, 'endpoints'))) {
-    return findings.errors;
-  }
-  const type = textIn(slice, 'addressType');
-  for (const [index, endpoint] of objectsIn(slice, 'endpoints').entries()) {
-    const path = `endpoints[${index}]`;
-    const addresses = listIn(endpoint, 'addresses').map(String);
-    if (addresses.length === 0) {
-      findings.required(`${path}.addresses`, 'must contain at least 1 address');
-    }
-    for (const [at, address] of addresses.entries()) {
+  if (previous && equalJson(slice.list('endpoints'), listIn(previous, 'endpoints'))) return;
+  const type = slice.text('addressType');
+  for (const endpoint of slice.items('endpoints')) {
+    const addresses = endpoint.list('addresses').map(String);
+    if (addresses.length === 0) endpoint.required('addresses', 'must contain at least 1 address');
+    for (const [index, address] of addresses.entries()) {
       if (type === 'FQDN') continue;
       if (isIP(address) !== 0 && `IPv${isIP(address)}` !== type) {
-        findings.invalid(`${path}.addresses`, address, `must be an ${type} address`);
+        endpoint.invalid('addresses', `must be an ${type} address`, address);
       }
-      validateAddress(address, `${path}.addresses[${at}]`, findings);
+      validateAddress(endpoint, `addresses[${index}]`, address);
     }
-    validateNames(endpoint, path, findings);
+    validateNames(endpoint);
   }
-  return findings.errors;
 }
 
-function validateAddress(address: string, path: string, findings: Findings): void {
+function validateAddress(endpoint: CheckedObject, field: string, address: string): void {
   if (isIP(address) === 0) {
     const why = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
-    findings.invalid(path, address, why);
+    endpoint.invalid(field, why, address);
   } else if (/^(?:0\.0\.0\.0|::)$/.test(address)) {
-    findings.invalid(path, address, `may not be unspecified (${address})`);
+    endpoint.invalid(field, `may not be unspecified (${address})`, address);
   }
   for (const [range, why] of UNUSABLE) {
-    if (range.test(address)) findings.invalid(path, address, why);
+    if (range.test(address)) endpoint.invalid(field, why, address);
   }
 }
 
-function validateNames(endpoint: JsonObject, path: string, findings: Findings): void {
-  findings.requireFormat(endpoint, 'hostname', 'dns1123Label', path);
-  findings.requireFormat(endpoint, 'nodeName', 'dns1123Subdomain', path);
+function validateNames(endpoint: CheckedObject): void {
+  endpoint.requireFormat('hostname', 'dns1123Label');
+  endpoint.requireFormat('nodeName', 'dns1123Subdomain');
 }

@@ -1,10 +1,10 @@
 import { equalJson } from '../../api/equal.ts';
 import { qualifiedNameProblems } from '../object-names.ts';
 import type { StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../../api/field-error.ts';
+import { checked } from './checked-object.ts';
+import type { CheckedObject } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { isSet, numberIn, objectIn, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
+import { objectIn, textIn } from './fields.ts';
 
 export const EVENT: KindTraits = {
   createOnUpdate: true,
@@ -22,7 +22,14 @@ export const EVENT: KindTraits = {
       textIn(objectIn(event, 'source'), 'component') || textIn(event, 'reportingComponent'),
     type: (event) => textIn(event, 'type'),
   },
-  hooks: { validate },
+  hooks: {
+    // An event with `eventTime` follows the newer rules; one without, those of before.
+    validate: checked((event) => {
+      const isNew = event.has('eventTime');
+      validateNamespace(event, isNew);
+      if (isNew) validateReport(event);
+    }),
+  },
 };
 
 /** Fields of events.k8s.io and of the stored event with other names. */
@@ -50,50 +57,45 @@ export const EVENTS_EVENT: KindTraits = {
     type: (event) => textIn(event, 'type'),
   },
   hooks: {
-    validate: (event, previous) => {
-      const findings = new Findings();
-      if (!equalJson(event['series'], previous?.['series'])) validateSeries(event, findings);
-      if (previous) requireImmutable(event, previous, findings);
-      else validateNew(event, findings);
-      return findings.errors;
-    },
+    validate: checked((event, previous) => {
+      if (!equalJson(event.value['series'], previous?.['series'])) validateSeries(event);
+      if (previous) requireImmutable(event, previous);
+      else validateNew(event);
+    }),
   },
   storedAs: { kind: 'v1/events', toStored, fromStored },
 };
 
 const UNSET = RENAMED.filter(([own]) => own.startsWith('deprecated'));
 
-function validateNew(event: StoredObject, findings: Findings): void {
-  if (!isSet(event, 'eventTime')) findings.required('eventTime');
-  const type = textIn(event, 'type');
+function validateNew(event: CheckedObject): void {
+  if (!event.has('eventTime')) event.required('eventTime');
+  const type = event.text('type');
   if (type !== 'Normal' && type !== 'Warning') {
-    findings.invalid('type', '', `has invalid value: ${type}`);
+    event.invalid('type', `has invalid value: ${type}`, '');
   }
   for (const [own, stored] of UNSET) {
     // The default of the source is an empty one.
-    const isUnset = !isSet(event, own) || equalJson(event[own], {});
-    if (!isUnset) findings.invalid(stored, '', 'needs to be unset');
+    const isUnset = !event.has(own) || equalJson(event.value[own], {});
+    if (!isUnset) event.invalid(stored, 'needs to be unset', '');
   }
 }
 
 const IMMUTABLE = ['reason', 'type', 'eventTime', 'action', 'related', 'reportingInstance'];
 
 /** Only the series and the metadata of an event can change. */
-function requireImmutable(event: StoredObject, previous: StoredObject, findings: Findings): void {
+function requireImmutable(event: CheckedObject, previous: StoredObject): void {
   for (const [own, stored] of [...RENAMED, ...IMMUTABLE.map((field) => [field, field] as const)]) {
-    const value = event[own];
-    if (equalJson(value, previous[own])) continue;
-    findings.invalid(stored, value ?? '', 'field is immutable');
+    const value = event.value[own];
+    if (!equalJson(value, previous[own])) event.invalid(stored, 'field is immutable', value ?? '');
   }
 }
 
-function validateSeries(event: StoredObject, findings: Findings): void {
-  const series = objectIn(event, 'series');
+function validateSeries(event: CheckedObject): void {
+  const series = event.get('series');
   if (!series) return;
-  if ((numberIn(series, 'count') ?? 0) < 2) {
-    findings.invalid('series.count', '', 'should be at least 2');
-  }
-  if (!isSet(series, 'lastObservedTime')) findings.required('series.lastObservedTime');
+  if ((series.number('count') ?? 0) < 2) series.invalid('count', 'should be at least 2', '');
+  if (!series.has('lastObservedTime')) series.required('lastObservedTime');
 }
 
 function toStored<T extends StoredObject>(event: T): T {
@@ -119,37 +121,27 @@ function involved(field: string): (event: StoredObject) => string {
   return (event) => textIn(objectIn(event, 'involvedObject'), field);
 }
 
-/** An event with `eventTime` follows the newer rules; one without, those of before. */
-function validate(event: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const isNew = isSet(event, 'eventTime');
-  validateNamespace(event, isNew, findings);
-  if (isNew) validateReport(event, findings);
-  return findings.errors;
-}
-
 /** An event lives beside its object; where that has no namespace, in a well-known one. */
-function validateNamespace(event: StoredObject, isNew: boolean, findings: Findings): void {
-  const own = event.metadata.namespace ?? '';
-  const theirs = textIn(objectIn(event, 'involvedObject'), 'namespace');
+function validateNamespace(event: CheckedObject<StoredObject>, isNew: boolean): void {
+  const own = event.value.metadata.namespace ?? '';
+  const involved = event.in('involvedObject');
+  const theirs = involved.text('namespace');
   const fits =
     theirs === '' ? own === 'default' || (isNew && own === 'kube-system') : isNew || theirs === own;
-  if (fits) return;
-  findings.invalid('involvedObject.namespace', theirs, 'does not match event.namespace');
+  if (!fits) involved.invalid('namespace', 'does not match event.namespace', theirs);
 }
 
 const REQUIRED = ['reportingComponent', 'reportingInstance', 'action', 'reason'] as const;
 const MAX_BYTES = { reportingInstance: 128, action: 128, reason: 128, message: 1024 } as const;
 
-function validateReport(event: StoredObject, findings: Findings): void {
+function validateReport(event: CheckedObject): void {
   for (const field of REQUIRED) {
-    const value = textIn(event, field);
-    if (value === '') findings.required(field);
-    if (field !== 'reportingComponent') continue;
-    for (const problem of qualifiedNameProblems(value)) findings.invalid(field, value, problem);
+    const value = event.text(field);
+    if (value === '') event.required(field);
+    if (field === 'reportingComponent') event.problems(field, qualifiedNameProblems(value), value);
   }
   for (const [field, limit] of Object.entries(MAX_BYTES)) {
-    if (Buffer.byteLength(textIn(event, field)) <= limit) continue;
-    findings.invalid(field, '', `can have at most ${limit} characters`);
+    if (Buffer.byteLength(event.text(field)) <= limit) continue;
+    event.invalid(field, `can have at most ${limit} characters`, '');
   }
 }

@@ -3,14 +3,14 @@ import { OMITTED } from '../../api/field-error.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
-import type { Findings } from './findings.ts';
+import type { CheckedObject } from './checked-object.ts';
 
 /** The parts of a Job that its status depends on. */
 class JobState {
-  readonly status: JsonObject;
-  readonly spec: JsonObject;
+  readonly status: Readonly<JsonObject>;
+  readonly spec: Readonly<JsonObject>;
 
-  constructor(job: StoredObject) {
+  constructor(job: Readonly<JsonObject>) {
     this.status = objectIn(job, 'status') ?? {};
     this.spec = objectIn(job, 'spec') ?? {};
   }
@@ -158,15 +158,10 @@ const RULES: readonly Rule[] = [
 const COUNTS = ['active', 'succeeded', 'failed', 'ready', 'terminating'];
 
 /** Validates a status of a Job that a client writes. */
-export function validateJobStatus(
-  job: StoredObject,
-  previous: StoredObject,
-  findings: Findings,
-): void {
-  const [after, before] = [new JobState(job), new JobState(previous)];
-  for (const field of COUNTS) {
-    findings.requireNonNegative(after.status, field, 'status');
-  }
+export function validateJobStatus(job: CheckedObject, previous: StoredObject): void {
+  const status = job.in('status');
+  const [after, before] = [new JobState(job.value), new JobState(previous)];
+  status.requireNonNegative(...COUNTS);
   const isChanged = (name: string) => {
     if (name === 'finished') return after.isFinished !== before.isFinished;
     return /^[A-Z]/.test(name)
@@ -175,11 +170,9 @@ export function validateJobStatus(
   };
   for (const { of, at, text, isBroken, kind } of RULES) {
     if ((of.length > 0 && !of.some(isChanged)) || !isBroken(after, before)) continue;
-    if (kind === 'required') findings.required(`status.${at}`, text);
-    else {
-      const value = COUNTS.includes(at) ? after.count(at) : after.status[at];
-      findings.invalid(`status.${at}`, at === 'conditions' ? OMITTED : value, text);
-    }
+    if (kind === 'required') status.required(at, text);
+    else if (at === 'conditions') status.invalid(at, text, OMITTED);
+    else status.invalid(at, text, COUNTS.includes(at) ? after.count(at) : after.status[at]);
   }
 }
 

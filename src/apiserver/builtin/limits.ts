@@ -1,13 +1,13 @@
 import { fieldPath, valueAt, withValueAt } from '../field-path.ts';
-import type { ApiObject, ResourceHooks, StoredObject } from '../resource-definition.ts';
+import type { ApiObject, ResourceHooks } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { isRecord } from '../../util/values.ts';
+import { checked } from './checked-object.ts';
+import type { CheckedObject } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { objectIn, objectsIn, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
+import { objectIn, objectsIn } from './fields.ts';
 import { canonicalizeQuantities } from './pod-defaults.ts';
 import { canonicalQuantity, compareQuantities } from '../../api/quantity.ts';
-import type { FieldError } from '../../api/field-error.ts';
 
 /** Hooks that write the quantities at these paths, single ones or lists, in their canonical form. */
 export function quantitiesAt(...paths: readonly string[]): ResourceHooks {
@@ -39,7 +39,10 @@ export const LIMIT_RANGE: KindTraits = {
     applyDefaults: (range) => {
       for (const limit of objectsIn(objectIn(range, 'spec'), 'limits')) applyLimitDefaults(limit);
     },
-    validate: validateLimitRange,
+    validate: checked((range) => {
+      const types = new Set<string>();
+      for (const limit of range.in('spec').items('limits')) validateLimit(limit, types);
+    }),
   },
 };
 
@@ -64,47 +67,33 @@ const ORDER = [
   ['default', 'max', 'default', 'max'],
 ] as const;
 
-function validateLimitRange(range: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const types = new Set<string>();
-  for (const [index, limit] of objectsIn(objectIn(range, 'spec'), 'limits').entries()) {
-    const path = `spec.limits[${index}]`;
-    const type = textIn(limit, 'type');
-    if (!TYPES.has(type) && !type.includes('/')) {
-      findings.invalid(`${path}.type`, type, 'must be a standard limit type or fully qualified');
-    }
-    findings.requireUnique(limit, 'type', types, path);
-    for (const field of type === 'Pod' ? (['default', 'defaultRequest'] as const) : []) {
-      if (Object.keys(objectIn(limit, field) ?? {}).length === 0) continue;
-      findings.forbidden(`${path}.${field}`, "may not be specified when `type` is 'Pod'");
-    }
-    const amount = (field: (typeof AMOUNTS)[number], name: string) =>
-      textIn(objectIn(limit, field), name);
-    if (
-      type === 'PersistentVolumeClaim' &&
-      !amount('min', 'storage') &&
-      !amount('max', 'storage')
-    ) {
-      const why = 'either minimum or maximum storage value is required, but neither was provided';
-      findings.required(`${path}.limits`, why);
-    }
-    const names = new Set(AMOUNTS.flatMap((field) => Object.keys(objectIn(limit, field) ?? {})));
-    for (const name of names) {
-      for (const [low, high, field, shown] of ORDER) {
-        const [less, more] = [amount(low, name), amount(high, name)];
-        if (less === '' || more === '' || compareQuantities(less, more) <= 0) continue;
-        const than = high === 'default' && low === 'defaultRequest' ? 'default limit' : WORDS[high];
-        findings.invalid(
-          `${path}.${field}[${name}]`,
-          amount(shown, name),
-          `${WORDS[low]} value ${less} is greater than ${than} value ${more}`,
-        );
-      }
-      const ratio = amount('maxLimitRequestRatio', name);
-      if (ratio === '' || compareQuantities(ratio, '1') >= 0) continue;
-      const at = `${path}.maxLimitRequestRatio[${name}]`;
-      findings.invalid(at, ratio, `ratio ${ratio} is less than 1`);
-    }
+function validateLimit(limit: CheckedObject, types: Set<string>): void {
+  const type = limit.text('type');
+  if (!TYPES.has(type) && !type.includes('/')) {
+    limit.invalid('type', 'must be a standard limit type or fully qualified', type);
   }
-  return findings.errors;
+  limit.requireUnique('type', types);
+  for (const field of type === 'Pod' ? (['default', 'defaultRequest'] as const) : []) {
+    if (Object.keys(limit.in(field).value).length === 0) continue;
+    limit.forbidden(field, "may not be specified when `type` is 'Pod'");
+  }
+  const amount = (field: (typeof AMOUNTS)[number], name: string) => limit.in(field).text(name);
+  const isUnlimited = amount('min', 'storage') === '' && amount('max', 'storage') === '';
+  if (type === 'PersistentVolumeClaim' && isUnlimited) {
+    const why = 'either minimum or maximum storage value is required, but neither was provided';
+    limit.required('limits', why);
+  }
+  const names = new Set(AMOUNTS.flatMap((field) => Object.keys(limit.in(field).value)));
+  for (const name of names) {
+    for (const [low, high, field, shown] of ORDER) {
+      const [less, more] = [amount(low, name), amount(high, name)];
+      if (less === '' || more === '' || compareQuantities(less, more) <= 0) continue;
+      const than = high === 'default' && low === 'defaultRequest' ? 'default limit' : WORDS[high];
+      const why = `${WORDS[low]} value ${less} is greater than ${than} value ${more}`;
+      limit.invalid(`${field}[${name}]`, why, amount(shown, name));
+    }
+    const ratio = amount('maxLimitRequestRatio', name);
+    if (ratio === '' || compareQuantities(ratio, '1') >= 0) continue;
+    limit.invalid(`maxLimitRequestRatio[${name}]`, `ratio ${ratio} is less than 1`, ratio);
+  }
 }

@@ -1,8 +1,7 @@
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../../api/field-error.ts';
+import { checked } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
 import { listIn, objectIn, setDefault, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
 
 /** While it is there, the contents of the namespace have not been removed. */
 const FINALIZER = 'kubernetes';
@@ -18,7 +17,14 @@ export const NAMESPACE: KindTraits = {
     applyDefaults,
     prepareForCreate,
     prepareForUpdate,
-    validate,
+    validate: checked((namespace) => {
+      const isDeleted = namespace.value.metadata.deletionTimestamp !== undefined;
+      const phase = namespace.in('status').text('phase');
+      const expected = isDeleted ? 'Terminating' : 'Active';
+      if (phase === expected) return;
+      const when = `\`deletionTimestamp\` is ${isDeleted ? 'not ' : ''}empty`;
+      namespace.invalid('status.Phase', `may only be '${expected}' if ${when}`, phase);
+    }),
     markDeleted,
     heldBack: (namespace) => listIn(objectIn(namespace, 'spec'), 'finalizers').length > 0,
   },
@@ -60,23 +66,6 @@ function prepareForUpdate(
   const { finalizers: _, ...spec } = objectIn(namespace, 'spec') ?? {};
   const finalizers = listIn(objectIn(previous, 'spec'), 'finalizers');
   namespace['spec'] = { ...spec, ...(finalizers.length > 0 ? { finalizers } : {}) };
-}
-
-function validate(namespace: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const phase = phaseOf(namespace);
-  const isDeleted = namespace.metadata.deletionTimestamp !== undefined;
-  const expected = isDeleted ? 'Terminating' : 'Active';
-  if (phase !== expected) {
-    findings.invalid(
-      'status.Phase',
-      phase,
-      isDeleted
-        ? "may only be 'Terminating' if `deletionTimestamp` is not empty"
-        : "may only be 'Active' if `deletionTimestamp` is empty",
-    );
-  }
-  return findings.errors;
 }
 
 function markDeleted(namespace: ApiObject): void {

@@ -1,83 +1,70 @@
 import { BlockList, isIPv4 } from 'node:net';
 import { nameProblems } from '../object-names.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../../api/field-error.ts';
 import { hasFormat } from '../schema/formats.ts';
-import type { JsonObject } from '../schema/json-value.ts';
+import { checked } from './checked-object.ts';
+import type { CheckedObject } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
+import { listIn, objectIn } from './fields.ts';
 
 const PATH_TYPES = ['Exact', 'ImplementationSpecific', 'Prefix'];
 
 export const INGRESS: KindTraits = {
   tracksGeneration: true,
   createOnUpdate: true,
-  hooks: { validate: validateIngress },
+  hooks: { validate: checked(validateIngress) },
 };
 
-function validateIngress(ingress: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const spec = objectIn(ingress, 'spec') ?? {};
-  const rules = objectsIn(spec, 'rules');
-  const backend = objectIn(spec, 'defaultBackend');
+function validateIngress(ingress: CheckedObject): void {
+  const spec = ingress.in('spec');
+  const rules = spec.items('rules');
+  const backend = spec.get('defaultBackend');
   if (rules.length === 0 && !backend) {
-    findings.invalid('spec', null, 'either `defaultBackend` or `rules` must be specified');
+    spec.invalid('', 'either `defaultBackend` or `rules` must be specified', null);
   }
-  if (backend) validateBackend(backend, 'spec.defaultBackend', findings);
-  for (const [index, rule] of rules.entries()) {
-    const path = `spec.rules[${index}]`;
-    const host = textIn(rule, 'host');
+  if (backend) validateBackend(backend);
+  for (const rule of rules) {
+    const host = rule.text('host');
     if (/^[\d.]+$/.test(host)) {
-      findings.invalid(`${path}.host`, host, 'must be a DNS name, not an IP address');
+      rule.invalid('host', 'must be a DNS name, not an IP address');
     } else if (host !== '') {
-      const name = host.startsWith('*.') ? host.slice(2) : host;
-      for (const problem of nameProblems(name, 'dns1123Subdomain')) {
-        findings.invalid(`${path}.host`, host, problem);
-      }
+      rule.problems('host', nameProblems(host.replace(/^\*\./, ''), 'dns1123Subdomain'));
     }
-    const http = objectIn(rule, 'http');
+    const http = rule.get('http');
     if (!http) continue;
-    const paths = objectsIn(http, 'paths');
-    if (paths.length === 0) findings.required(`${path}.http.paths`);
-    for (const [at, each] of paths.entries()) {
-      validatePath(each, `${path}.http.paths[${at}]`, findings);
-    }
+    const paths = http.items('paths');
+    if (paths.length === 0) http.required('paths');
+    for (const path of paths) validatePath(path);
   }
-  return findings.errors;
 }
 
-function validatePath(path: JsonObject, at: string, findings: Findings): void {
-  const type = textIn(path, 'pathType');
+function validatePath(path: CheckedObject): void {
+  const type = path.text('pathType');
   // A missing type is reported by the schema.
   if (type === '') return;
-  const value = textIn(path, 'path');
-  if (!PATH_TYPES.includes(type)) {
-    findings.notSupported(`${at}.pathType`, type, PATH_TYPES);
-  } else if (!value.startsWith('/') && (type !== 'ImplementationSpecific' || value !== '')) {
-    findings.invalid(`${at}.path`, value, 'must be an absolute path');
+  const value = path.text('path');
+  if (!PATH_TYPES.includes(type)) path.notSupported('pathType', PATH_TYPES);
+  else if (!value.startsWith('/') && (type !== 'ImplementationSpecific' || value !== '')) {
+    path.invalid('path', 'must be an absolute path', value);
   }
-  validateBackend(objectIn(path, 'backend') ?? {}, `${at}.backend`, findings);
+  validateBackend(path.in('backend'));
 }
 
-function validateBackend(backend: JsonObject, path: string, findings: Findings): void {
-  const service = objectIn(backend, 'service');
-  const resource = objectIn(backend, 'resource');
+function validateBackend(backend: CheckedObject): void {
+  const service = backend.get('service');
+  const resource = backend.get('resource');
   if (service && resource) {
-    findings.invalid(path, '', 'cannot set both resource and service backends');
+    backend.invalid('', 'cannot set both resource and service backends', '');
   } else if (!service && !resource) {
-    findings.invalid(path, '', 'resource or service backend is required');
+    backend.invalid('', 'resource or service backend is required', '');
   }
   if (!service || resource) return;
-  findings.requireFormat(service, 'name', 'dns1123Label', `${path}.service`);
-  const port = objectIn(service, 'port') ?? {};
-  const number = numberIn(port, 'number') ?? 0;
-  if (isSet(port, 'name') && number !== 0) {
-    findings.invalid(path, '', 'cannot set both port name & port number');
-  } else if (number !== 0) findings.requirePort(number, `${path}.service.port.number`);
-  else if (textIn(port, 'name') === '') {
-    findings.required(path, 'port name or number is required');
-  }
+  service.requireFormat('name', 'dns1123Label');
+  const port = service.in('port');
+  const number = port.number('number') ?? 0;
+  if (port.has('name') && number !== 0) {
+    backend.invalid('', 'cannot set both port name & port number', '');
+  } else if (number !== 0) port.requirePort('number');
+  else if (port.text('name') === '') backend.required('', 'port name or number is required');
 }
 
 const PROTOCOLS = ['TCP', 'UDP', 'SCTP'];
@@ -93,21 +80,21 @@ export const NETWORK_POLICY: KindTraits = {
       const hasEgress = listIn(spec, 'egress').length > 0;
       spec['policyTypes'] = ['Ingress', ...(hasEgress ? ['Egress'] : [])];
     },
-    validate: validateNetworkPolicy,
+    validate: checked(validateNetworkPolicy),
   },
 };
 
-function validateBlock(block: JsonObject, path: string, findings: Findings): void {
-  findings.requireText(block, 'cidr', path);
-  const cidr = textIn(block, 'cidr');
+function validateBlock(block: CheckedObject): void {
+  block.requireText('cidr');
+  const cidr = block.text('cidr');
   if (cidr === '') return;
   const isValid = hasFormat('cidr', cidr);
-  if (!isValid) findings.invalid(`${path}.cidr`, cidr, NOT_A_CIDR);
-  for (const [index, except] of listIn(block, 'except').map(String).entries()) {
-    const at = `${path}.except[${index}]`;
-    if (!hasFormat('cidr', except)) findings.invalid(at, except, NOT_A_CIDR);
+  if (!isValid) block.invalid('cidr', NOT_A_CIDR);
+  for (const [index, except] of block.list('except').map(String).entries()) {
+    const field = `except[${index}]`;
+    if (!hasFormat('cidr', except)) block.invalid(field, NOT_A_CIDR, except);
     else if (isValid && !isStrictSubset(except, cidr)) {
-      findings.invalid(at, except, 'must be a strict subset of `cidr`');
+      block.invalid(field, 'must be a strict subset of `cidr`', except);
     }
   }
 }
@@ -122,48 +109,36 @@ function isStrictSubset(inner: string, outer: string): boolean {
   return block.check(address, family);
 }
 
-function validateNetworkPolicy(policy: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const spec = objectIn(policy, 'spec') ?? {};
-  for (const [direction, peers] of [
-    ['ingress', 'from'],
-    ['egress', 'to'],
-  ] as const) {
-    for (const [index, rule] of objectsIn(spec, direction).entries()) {
-      const path = `spec.${direction}[${index}]`;
-      for (const [at, port] of objectsIn(rule, 'ports').entries()) {
-        validatePort(port, `${path}.ports[${at}]`, findings);
-      }
-      for (const [at, peer] of objectsIn(rule, peers).entries()) {
-        const place = `${path}.${peers}[${at}]`;
-        if (Object.keys(peer).length === 0) findings.required(place, 'must specify a peer');
-        const block = objectIn(peer, 'ipBlock');
+function validateNetworkPolicy(policy: CheckedObject): void {
+  const spec = policy.in('spec');
+  const peers = { ingress: 'from', egress: 'to' };
+  for (const [direction, list] of Object.entries(peers)) {
+    for (const rule of spec.items(direction)) {
+      for (const port of rule.items('ports')) validatePort(port);
+      for (const peer of rule.items(list)) {
+        if (Object.keys(peer.value).length === 0) peer.required('', 'must specify a peer');
+        const block = peer.get('ipBlock');
         if (!block) continue;
-        validateBlock(block, `${place}.ipBlock`, findings);
-        if (!isSet(peer, 'podSelector') && !isSet(peer, 'namespaceSelector')) continue;
-        findings.forbidden(place, 'may not specify both ipBlock and another peer');
+        validateBlock(block);
+        if (!peer.has('podSelector') && !peer.has('namespaceSelector')) continue;
+        peer.forbidden('', 'may not specify both ipBlock and another peer');
       }
     }
   }
-  for (const [index, type] of listIn(spec, 'policyTypes').entries()) {
-    if (type === 'Ingress' || type === 'Egress') continue;
-    const supported = ['Ingress', 'Egress'];
-    findings.notSupported(`spec.policyTypes[${index}]`, type, supported);
-  }
-  return findings.errors;
+  spec.requireEachOf('policyTypes', ['Ingress', 'Egress']);
 }
 
-function validatePort(port: JsonObject, path: string, findings: Findings): void {
-  findings.requireOneOf(port, 'protocol', PROTOCOLS, path);
-  const number = numberIn(port, 'port');
-  const end = numberIn(port, 'endPort');
-  if (number !== undefined) findings.requirePort(number, `${path}.port`);
+function validatePort(port: CheckedObject): void {
+  port.requireOneOf('protocol', PROTOCOLS);
+  const number = port.number('port');
+  const end = port.number('endPort');
+  if (number !== undefined) port.requirePort('port');
   if (end === undefined) return;
-  if (!isSet(port, 'port')) {
-    findings.invalid(`${path}.endPort`, end, 'may not be specified when `port` is not specified');
+  if (!port.has('port')) {
+    port.invalid('endPort', 'may not be specified when `port` is not specified');
   } else if (number === undefined) {
-    findings.invalid(`${path}.endPort`, end, 'may not be specified when `port` is non-numeric');
+    port.invalid('endPort', 'may not be specified when `port` is non-numeric');
   } else if (end < number) {
-    findings.invalid(`${path}.endPort`, end, 'must be greater than or equal to `port`');
+    port.invalid('endPort', 'must be greater than or equal to `port`');
   }
 }

@@ -1,10 +1,9 @@
 import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../../api/field-error.ts';
 import { hasFormat } from '../schema/formats.ts';
+import { CheckedObject, checked } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, objectIn, objectsIn, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
 import { canonicalizeQuantities } from './pod-defaults.ts';
 
 export const NODE: KindTraits = {
@@ -12,7 +11,12 @@ export const NODE: KindTraits = {
   selectableFields: {
     'spec.unschedulable': (node) => String(objectIn(node, 'spec')?.['unschedulable'] === true),
   },
-  hooks: { applyDefaults, prepareForCreate, validate, validateUpdate },
+  hooks: {
+    applyDefaults,
+    prepareForCreate,
+    validate: checked(validate),
+    validateUpdate: checked(validateUpdate),
+  },
 };
 
 function applyDefaults(node: ApiObject): void {
@@ -43,24 +47,22 @@ function prepareForCreate(node: ApiObject): void {
   if (!isTainted) node['spec'] = { ...spec, taints: [...taints, NOT_READY] };
 }
 
-function validate(node: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const ranges = listIn(objectIn(node, 'spec'), 'podCIDRs');
+function validate(node: CheckedObject): void {
+  const spec = node.in('spec');
+  const ranges = spec.list('podCIDRs');
   for (const [index, range] of ranges.entries()) {
     const problem = rangeProblem(String(range));
-    if (problem !== undefined) findings.invalid(`spec.podCIDRs[${index}]`, range, problem);
+    if (problem !== undefined) spec.invalid(`podCIDRs[${index}]`, problem, range);
   }
   const families = new Set(ranges.map((range) => String(range).includes(':')));
-  if (findings.errors.length === 0 && ranges.length > families.size) {
-    const why = 'may specify no more than one CIDR for each IP family';
-    findings.invalid('spec.podCIDRs', ranges, why);
+  if (node.errors.length === 0 && ranges.length > families.size) {
+    spec.invalid('podCIDRs', 'may specify no more than one CIDR for each IP family');
   }
-  for (const [index, taint] of objectsIn(objectIn(node, 'spec'), 'taints').entries()) {
+  for (const [index, { value }] of spec.items('taints').entries()) {
     // A server calls it so, wherever it is.
-    const path = `metadata.taints[${index}]`;
-    findings.requireOneOf(taint, 'effect', ['NoSchedule', 'PreferNoSchedule', 'NoExecute'], path);
+    const taint = new CheckedObject(value, `metadata.taints[${index}]`, node.errors);
+    taint.requireOneOf('effect', ['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
   }
-  return findings.errors;
 }
 
 function rangeProblem(range: string): string | undefined {
@@ -77,21 +79,16 @@ function rangeProblem(range: string): string | undefined {
 }
 
 /** Rejects changes of the Pod networks and of the provider after they are set. */
-function validateUpdate(node: StoredObject, previous: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const next = objectIn(node, 'spec');
+function validateUpdate(node: CheckedObject, previous: StoredObject): void {
+  const spec = node.in('spec');
   const before = objectIn(previous, 'spec');
   const ranges = listIn(before, 'podCIDRs');
-  if (ranges.length > 0 && !equalJson(ranges, listIn(next, 'podCIDRs'))) {
-    findings.forbidden(
-      'spec.podCIDRs',
-      'node updates may not change podCIDR except from "" to valid',
-    );
+  if (ranges.length > 0 && !equalJson(ranges, spec.list('podCIDRs'))) {
+    const why = 'node updates may not change podCIDR except from "" to valid';
+    spec.forbidden('podCIDRs', why);
   }
   const provider = textIn(before, 'providerID');
-  if (provider !== '' && provider !== textIn(next, 'providerID')) {
-    const value = next?.['providerID'] ?? null;
-    findings.invalid('spec.providerID', value, 'field cannot be modified once set');
+  if (provider !== '' && provider !== spec.text('providerID')) {
+    spec.invalid('providerID', 'field cannot be modified once set');
   }
-  return findings.errors;
 }

@@ -1,6 +1,7 @@
 import { timestamp } from '../../api/conditions.ts';
 import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
+import { checked } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { admitClasses } from './pod-classes.ts';
@@ -8,7 +9,7 @@ import { admitPod } from './pod-admission.ts';
 import { applyPodDefaults } from './pod-defaults.ts';
 import { qosClassOf } from './pod-qos.ts';
 import { validatePodUpdate } from './pod-update.ts';
-import { validatePod } from './pod-validation.ts';
+import { validatePodSpec } from './pod-validation.ts';
 
 export const POD: KindTraits = {
   tracksGeneration: true,
@@ -28,12 +29,12 @@ export const POD: KindTraits = {
     applyDefaults: applyPodDefaults,
     prepareForCreate,
     prepareForUpdate,
-    validate: validatePod,
+    validate: checked((pod) => validatePodSpec(pod.in('spec'))),
     // These subresources write what the Pod itself may not change, and nothing else.
-    validateUpdate: (next, previous, subresource = '') =>
-      ['ephemeralcontainers', 'resize'].includes(subresource)
-        ? []
-        : validatePodUpdate(next, previous),
+    validateUpdate: checked((next, previous, subresource = '') => {
+      if (['ephemeralcontainers', 'resize'].includes(subresource)) return;
+      validatePodUpdate(next, previous);
+    }),
     gracePeriodSeconds,
   },
 };

@@ -1,8 +1,7 @@
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../../api/field-error.ts';
+import { checked } from './checked-object.ts';
+import type { CheckedObject } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { numberIn, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
 
 /** Above this are the system's own. */
 const HIGHEST_VALUE = 1_000_000_000;
@@ -12,8 +11,15 @@ export const PRIORITY_CLASS: KindTraits = {
   defaults: { preemptionPolicy: 'PreemptLowerPriority' },
   hooks: {
     prepareForCreate,
-    validate,
-    validateUpdate,
+    validate: checked(validate),
+    validateUpdate: checked((next, previous) => {
+      if (next.value['value'] !== previous['value']) {
+        next.forbidden('value', 'may not be changed in an update.');
+      }
+      if (next.value['preemptionPolicy'] !== previous['preemptionPolicy']) {
+        next.invalid('preemptionPolicy', 'field is immutable');
+      }
+    }),
   },
 };
 
@@ -22,34 +28,17 @@ function prepareForCreate(object: ApiObject): void {
   object.metadata.generation = 1;
 }
 
-function validate(object: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const { name } = object.metadata;
+function validate(object: CheckedObject<StoredObject>): void {
+  const { name } = object.value.metadata;
   if (name.startsWith('system-')) {
-    findings.forbidden(
+    object.forbidden(
       'metadata.name',
       `priority class names with 'system-' prefix are reserved for system use only. error: ${name} is not a known system priority class`,
     );
-  } else if ((numberIn(object, 'value') ?? 0) > HIGHEST_VALUE) {
-    findings.forbidden(
-      'value',
-      `maximum allowed value of a user defined priority is ${HIGHEST_VALUE}`,
-    );
+  } else if ((object.number('value') ?? 0) > HIGHEST_VALUE) {
+    const limit = `maximum allowed value of a user defined priority is ${HIGHEST_VALUE}`;
+    object.forbidden('value', limit);
   }
-  const policy = textIn(object, 'preemptionPolicy');
-  if (!POLICIES.includes(policy)) {
-    findings.notSupported('preemptionPolicy', policy, POLICIES);
-  }
-  return findings.errors;
-}
-
-function validateUpdate(next: StoredObject, previous: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  if (next['value'] !== previous['value']) {
-    findings.forbidden('value', 'may not be changed in an update.');
-  }
-  if (next['preemptionPolicy'] !== previous['preemptionPolicy']) {
-    findings.invalid('preemptionPolicy', next['preemptionPolicy'], 'field is immutable');
-  }
-  return findings.errors;
+  const policy = object.text('preemptionPolicy');
+  if (!POLICIES.includes(policy)) object.notSupported('preemptionPolicy', POLICIES, policy);
 }

@@ -1,14 +1,11 @@
 import { equalJson } from '../../api/equal.ts';
-import { nameProblems } from '../object-names.ts';
 import { requireBindingRights, requireRoleRights } from '../privilege-escalation.ts';
-import type { ApiObject, ResourceHooks, StoredObject } from '../resource-definition.ts';
-import { fieldError } from '../../api/field-error.ts';
-import type { FieldError } from '../../api/field-error.ts';
-import type { JsonObject } from '../schema/json-value.ts';
+import type { ApiObject, ResourceHooks } from '../resource-definition.ts';
+import { checked } from './checked-object.ts';
+import type { CheckedObject } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { listIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
-import { isOperator, requirementsOf, textsIn } from './template-validation.ts';
+import { objectIn, objectsIn, setDefault, textIn } from './fields.ts';
+import { requireOperators, requirementsOf, textsIn } from './template-validation.ts';
 
 const GROUP = 'rbac.authorization.k8s.io';
 
@@ -51,64 +48,44 @@ function roleHooks(plural: 'roles' | 'clusterroles'): ResourceHooks {
       settle(role);
       requireRoleRights(plural, context, role, previous);
     },
-    validate: (role) => {
-      const findings = new Findings();
-      const rules = objectsIn(role, 'rules');
-      for (const [index, rule] of rules.entries()) {
-        validateRule(rule, plural === 'roles', `rules[${index}]`, findings);
+    validate: checked((role) => {
+      const rules = role.items('rules');
+      for (const rule of rules) validateRule(rule, plural === 'roles');
+      const aggregation = role.get('aggregationRule');
+      const selectors = aggregation?.items('clusterRoleSelectors') ?? [];
+      if (selectors.length === 0) {
+        const why = 'at least one clusterRoleSelector required if aggregationRule is non-nil';
+        aggregation?.required('clusterRoleSelectors', why);
       }
-      const aggregation = objectIn(role, 'aggregationRule');
-      if (aggregation && listIn(aggregation, 'clusterRoleSelectors').length === 0) {
-        findings.required(
-          'aggregationRule.clusterRoleSelectors',
-          'at least one clusterRoleSelector required if aggregationRule is non-nil',
-        );
-      }
-      for (const [index, selector] of objectsIn(aggregation, 'clusterRoleSelectors').entries()) {
-        validateRoleSelector(selector, `aggregationRule.clusterRoleSelectors[${index}]`, findings);
-      }
-      for (const [index, rule] of rules.entries()) {
-        if (listIn(rule, 'verbs').length === 0) findings.required(`rules[${index}].verbs`);
-      }
-      return findings.errors;
-    },
+      for (const selector of selectors) validateRoleSelector(selector);
+      for (const rule of rules) if (rule.list('verbs').length === 0) rule.required('verbs');
+    }),
   };
 }
 
-function validateRule(
-  rule: JsonObject,
-  isNamespaced: boolean,
-  path: string,
-  findings: Findings,
-): void {
-  const has = (field: string) => listIn(rule, field).length > 0;
+function validateRule(rule: CheckedObject, isNamespaced: boolean): void {
+  const has = (field: string) => rule.list(field).length > 0;
   if (has('nonResourceURLs')) {
-    const wrong = (detail: string) =>
-      findings.invalid(`${path}.nonResourceURLs`, rule['nonResourceURLs'], detail);
-    if (isNamespaced) wrong('namespaced rules cannot apply to non-resource URLs');
+    const field = 'nonResourceURLs';
+    if (isNamespaced) rule.invalid(field, 'namespaced rules cannot apply to non-resource URLs');
     if (has('apiGroups') || has('resources') || has('resourceNames')) {
-      wrong('rules cannot apply to both regular resources and non-resource URLs');
+      rule.invalid(field, 'rules cannot apply to both regular resources and non-resource URLs');
     }
     return;
   }
   if (!has('apiGroups')) {
-    findings.required(`${path}.apiGroups`, 'resource rules must supply at least one api group');
+    rule.required('apiGroups', 'resource rules must supply at least one api group');
   }
   if (!has('resources')) {
-    findings.required(`${path}.resources`, 'resource rules must supply at least one resource');
+    rule.required('resources', 'resource rules must supply at least one resource');
   }
 }
 
-function validateRoleSelector(selector: JsonObject, path: string, findings: Findings): void {
-  const expressions = objectsIn(selector, 'matchExpressions');
-  for (const [index, expression] of expressions.entries()) {
-    const operator = textIn(expression, 'operator');
-    if (isOperator(operator)) continue;
-    const field = `${path}.matchExpressions[${index}].operator`;
-    findings.invalid(field, operator, 'not a valid selector operator');
-  }
-  if (requirementsOf(textsIn(selector, 'matchLabels'), expressions)) return;
-  findings.invalid(path, selector, 'invalid label selector.');
+function validateRoleSelector(selector: CheckedObject): void {
+  requireOperators(selector);
+  const expressions = selector.items('matchExpressions').map(({ value }) => value);
+  if (requirementsOf(textsIn(selector.value, 'matchLabels'), expressions)) return;
+  selector.invalid('', 'invalid label selector.', selector.value);
 }
 
 function bindingHooks(plural: 'rolebindings' | 'clusterrolebindings'): ResourceHooks {
@@ -117,21 +94,15 @@ function bindingHooks(plural: 'rolebindings' | 'clusterrolebindings'): ResourceH
     prepareForUpdate: (binding, previous, context) =>
       requireBindingRights(plural, context, binding, previous),
     applyDefaults: applyBindingDefaults,
-    validate: (binding) => validateBinding(binding, plural === 'rolebindings'),
-    validateUpdate: (next, previous) => {
-      const findings = new Findings();
-      if (!equalJson(next['roleRef'], previous['roleRef'])) {
-        findings.invalid('roleRef', inGo(objectIn(next, 'roleRef') ?? {}), 'field is immutable');
-      }
-      return findings.errors;
-    },
+    validate: checked((binding) => validateBinding(binding, plural === 'rolebindings')),
+    validateUpdate: checked((next, previous) => {
+      if (equalJson(next.value['roleRef'], previous['roleRef'])) return;
+      // As a server shows what it has decoded.
+      const { apiGroup = '', kind = '', name = '' } = next.in('roleRef').value;
+      const shown = { APIGroup: apiGroup, Kind: kind, Name: name };
+      next.invalid('roleRef', 'field is immutable', shown);
+    }),
   };
-}
-
-/** As a server shows what it has decoded. */
-function inGo(roleRef: JsonObject): JsonObject {
-  const { apiGroup = '', kind = '', name = '' } = roleRef;
-  return { APIGroup: apiGroup, Kind: kind, Name: name };
 }
 
 function applyBindingDefaults(binding: ApiObject): void {
@@ -142,58 +113,35 @@ function applyBindingDefaults(binding: ApiObject): void {
   }
 }
 
-function validateBinding(binding: StoredObject, isNamespaced: boolean): readonly FieldError[] {
-  const findings = new Findings();
-  const roleRef = objectIn(binding, 'roleRef') ?? {};
-  requireAmong(roleRef, 'apiGroup', [GROUP], 'roleRef', findings);
-  const kinds = isNamespaced ? ['Role', 'ClusterRole'] : ['ClusterRole'];
-  requireAmong(roleRef, 'kind', kinds, 'roleRef', findings);
-  findings.requireFormat(roleRef, 'name', 'pathSegment', 'roleRef');
-  for (const [index, subject] of objectsIn(binding, 'subjects').entries()) {
-    validateSubject(subject, isNamespaced, `subjects[${index}]`, findings);
-  }
-  for (const [index, subject] of objectsIn(binding, 'subjects').entries()) {
-    findings.requireText(subject, 'name', `subjects[${index}]`);
-  }
-  findings.requireText(roleRef, 'name', 'roleRef');
-  return findings.errors;
+function validateBinding(binding: CheckedObject, isNamespaced: boolean): void {
+  const roleRef = binding.in('roleRef');
+  requireAmong(roleRef, 'apiGroup', [GROUP]);
+  requireAmong(roleRef, 'kind', isNamespaced ? ['Role', 'ClusterRole'] : ['ClusterRole']);
+  roleRef.requireFormat('name', 'pathSegment');
+  const subjects = binding.items('subjects');
+  for (const subject of subjects) validateSubject(subject, isNamespaced);
+  for (const subject of subjects) subject.requireText('name');
+  roleRef.requireText('name');
 }
 
-function validateSubject(
-  subject: JsonObject,
-  isNamespaced: boolean,
-  path: string,
-  findings: Findings,
-): void {
-  const name = textIn(subject, 'name');
-  switch (textIn(subject, 'kind')) {
+function validateSubject(subject: CheckedObject, isNamespaced: boolean): void {
+  switch (subject.text('kind')) {
     case 'ServiceAccount':
-      if (name !== '') {
-        for (const problem of nameProblems(name, 'dns1123Subdomain')) {
-          findings.invalid(`${path}.name`, name, problem);
-        }
-      }
-      requireAmong(subject, 'apiGroup', [''], path, findings);
-      if (!isNamespaced) findings.requireText(subject, 'namespace', path);
+      subject.requireFormat('name', 'dns1123Subdomain');
+      requireAmong(subject, 'apiGroup', ['']);
+      if (!isNamespaced) subject.requireText('namespace');
       break;
     case 'User':
     case 'Group':
-      requireAmong(subject, 'apiGroup', [GROUP], path, findings);
+      requireAmong(subject, 'apiGroup', [GROUP]);
       break;
     default:
-      requireAmong(subject, 'kind', ['ServiceAccount', 'User', 'Group'], path, findings);
+      requireAmong(subject, 'kind', ['ServiceAccount', 'User', 'Group']);
   }
 }
 
 /** The text of a field must be one of these, also if it is empty. */
-function requireAmong(
-  parent: JsonObject,
-  field: string,
-  supported: readonly string[],
-  path: string,
-  findings: Findings,
-): void {
-  const value = textIn(parent, field);
-  if (supported.includes(value)) return;
-  findings.errors.push(fieldError.notSupported(`${path}.${field}`, value, supported));
+function requireAmong(object: CheckedObject, field: string, supported: readonly string[]): void {
+  const value = object.text(field);
+  if (!supported.includes(value)) object.notSupported(field, supported, value);
 }

@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto';
 import { isIP, isIPv4 } from 'node:net';
 import { equalJson } from '../../api/equal.ts';
+import { nameProblems } from '../object-names.ts';
 import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { invalid } from '../status-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
+import { checked } from './checked-object.ts';
+import type { CheckedObject } from './checked-object.ts';
 import { validatePortNumberOrName } from './container-validation.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'] as const;
 
@@ -24,7 +25,13 @@ export const SERVICE: KindTraits = {
     'spec.clusterIP': (service) => textIn(objectIn(service, 'spec'), 'clusterIP'),
     'spec.type': (service) => textIn(objectIn(service, 'spec'), 'type'),
   },
-  hooks: { applyDefaults, prepareForCreate, prepareForUpdate, validate, validateUpdate },
+  hooks: {
+    applyDefaults,
+    prepareForCreate,
+    prepareForUpdate,
+    validate: checked(validate),
+    validateUpdate: checked(validateUpdate),
+  },
 };
 
 function applyDefaults(service: ApiObject): void {
@@ -120,13 +127,13 @@ function dropFieldsOfType(service: ApiObject, spec: JsonObject, before: JsonObje
   }
 }
 
-function hasHealthCheckPort(spec: JsonObject): boolean {
+function hasHealthCheckPort(spec: Readonly<JsonObject>): boolean {
   return (
     textIn(spec, 'type') === 'LoadBalancer' && textIn(spec, 'externalTrafficPolicy') === 'Local'
   );
 }
 
-function isExternallyAccessible(spec: JsonObject): boolean {
+function isExternallyAccessible(spec: Readonly<JsonObject>): boolean {
   return (
     takesNodePorts(spec) ||
     (textIn(spec, 'type') === 'ClusterIP' && listIn(spec, 'externalIPs').length > 0)
@@ -204,7 +211,7 @@ function allocateNodePorts(service: ApiObject, spec: JsonObject, { list }: HookC
   }
 }
 
-function takesNodePorts(spec: JsonObject): boolean {
+function takesNodePorts(spec: Readonly<JsonObject>): boolean {
   const type = textIn(spec, 'type');
   return type === 'NodePort' || type === 'LoadBalancer';
 }
@@ -219,109 +226,95 @@ function hash(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE(0);
 }
 
-function validate(service: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const spec = objectIn(service, 'spec') ?? {};
-  const ports = objectsIn(spec, 'ports');
-  const isExternal = textIn(spec, 'type') === 'ExternalName';
-  if (isExternal) {
-    const addresses = listIn(spec, 'clusterIPs').length > 0 || textIn(spec, 'clusterIP') !== '';
+function validate(service: CheckedObject): void {
+  const spec = service.in('spec');
+  const type = spec.text('type');
+  const ports = spec.items('ports');
+  if (type === 'ExternalName') {
     const present = {
-      clusterIPs: addresses,
-      ipFamilies: listIn(spec, 'ipFamilies').length > 0,
-      ipFamilyPolicy: isSet(spec, 'ipFamilyPolicy'),
+      clusterIPs: spec.list('clusterIPs').length > 0 || spec.text('clusterIP') !== '',
+      ipFamilies: spec.list('ipFamilies').length > 0,
+      ipFamilyPolicy: spec.has('ipFamilyPolicy'),
     };
     for (const [field, isPresent] of Object.entries(present)) {
-      if (isPresent)
-        findings.forbidden(`spec.${field}`, 'may not be set for ExternalName services');
+      if (isPresent) spec.forbidden(field, 'may not be set for ExternalName services');
     }
     // A final dot marks a name as complete.
-    const externalName = textIn(spec, 'externalName').replace(/\.$/, '');
-    findings.requireText({ externalName }, 'externalName', 'spec');
-    findings.requireFormat({ externalName }, 'externalName', 'dns1123Subdomain', 'spec');
-  } else if (ports.length === 0 && spec['clusterIP'] !== 'None') findings.required('spec.ports');
-  if (takesNodePorts(spec) && spec['clusterIP'] === 'None') {
-    const why = `may not be set to 'None' for ${textIn(spec, 'type')} services`;
-    findings.invalid('spec.clusterIPs[0]', 'None', why);
+    const externalName = spec.text('externalName').replace(/\.$/, '');
+    const problems = nameProblems(externalName, 'dns1123Subdomain');
+    if (externalName === '') spec.required('externalName');
+    else spec.problems('externalName', problems, externalName);
+  } else if (ports.length === 0 && spec.value['clusterIP'] !== 'None') spec.required('ports');
+  if (takesNodePorts(spec.value) && spec.value['clusterIP'] === 'None') {
+    spec.invalid('clusterIPs[0]', `may not be set to 'None' for ${type} services`, 'None');
   }
-  validatePorts(ports, findings);
-  validateAddresses(spec, findings);
-  const policy = textIn(spec, 'externalTrafficPolicy');
-  if (policy !== '' && !isExternallyAccessible(spec)) {
+  validatePorts(ports);
+  validateAddresses(spec);
+  const policy = spec.text('externalTrafficPolicy');
+  if (policy !== '' && !isExternallyAccessible(spec.value)) {
     const why = 'may only be set for externally-accessible services';
-    findings.invalid('spec.externalTrafficPolicy', policy, why);
+    spec.invalid('externalTrafficPolicy', why);
   }
-  const healthPort = numberIn(spec, 'healthCheckNodePort') ?? 0;
-  if (healthPort !== 0 && !hasHealthCheckPort(spec)) {
+  const healthPort = spec.number('healthCheckNodePort') ?? 0;
+  if (healthPort !== 0 && !hasHealthCheckPort(spec.value)) {
     const why =
       "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
-    findings.invalid('spec.healthCheckNodePort', healthPort, why);
+    spec.invalid('healthCheckNodePort', why);
   }
-  const ingress = listIn(objectIn(objectIn(service, 'status'), 'loadBalancer'), 'ingress');
-  if (ingress.length > 0 && textIn(spec, 'type') !== 'LoadBalancer') {
-    const why = "may only be used when `spec.type` is 'LoadBalancer'";
-    findings.forbidden('status.loadBalancer.ingress', why);
+  const balancer = service.in('status').in('loadBalancer');
+  if (balancer.list('ingress').length > 0 && type !== 'LoadBalancer') {
+    balancer.forbidden('ingress', "may only be used when `spec.type` is 'LoadBalancer'");
   }
-  findings.requireOneOf(spec, 'sessionAffinity', ['ClientIP', 'None'], 'spec');
-  findings.requireOneOf(spec, 'type', TYPES, 'spec');
-  return findings.errors;
+  spec.requireOneOf('sessionAffinity', ['ClientIP', 'None']);
+  spec.requireOneOf('type', TYPES);
 }
 
-function validateAddresses(spec: JsonObject, findings: Findings): void {
-  const addresses = listIn(spec, 'clusterIPs').map(String);
+function validateAddresses(spec: CheckedObject): void {
+  const addresses = spec.list('clusterIPs').map(String);
   for (const [index, address] of addresses.entries()) {
     if (address === 'None') continue;
     if (isIP(address) === 0) {
       const why = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
-      findings.invalid(`spec.clusterIPs[${index}]`, address, why);
+      spec.invalid(`clusterIPs[${index}]`, why, address);
     } else if (isIPv4(address) && !/^10\.(?:\d|1[0-5])\./.test(address)) {
       const why = `the provided IP (${address}) is not in the valid range. The range of valid IPs is 10.0.0.0/12`;
-      findings.invalid('spec.clusterIPs', addresses, `failed to allocate IP ${address}: ${why}`);
+      spec.invalid('clusterIPs', `failed to allocate IP ${address}: ${why}`);
     }
   }
 }
 
-function validatePorts(ports: readonly JsonObject[], findings: Findings): void {
+function validatePorts(ports: readonly CheckedObject[]): void {
   const names = new Set<string>();
   const places = new Set<string>();
-  for (const [index, port] of ports.entries()) {
-    const path = `spec.ports[${index}]`;
-    if (ports.length > 1) findings.requireText(port, 'name', path);
-    findings.requireFormat(port, 'name', 'dns1123Label', path);
-    findings.requireUnique(port, 'name', names, path);
-    const number = numberIn(port, 'port') ?? 0;
-    findings.requirePort(number, `${path}.port`);
-    findings.requireOneOf(port, 'protocol', ['SCTP', 'TCP', 'UDP'], path);
-    validatePortNumberOrName(port['targetPort'], `${path}.targetPort`, findings);
-    const nodePort = numberIn(port, 'nodePort') || NODE_PORTS.first;
-    if (nodePort < NODE_PORTS.first || nodePort > NODE_PORTS.last) {
-      findings.invalid(
-        `${path}.nodePort`,
-        nodePort,
-        `provided port is not in the valid range. The range of valid ports is ${NODE_PORTS.first}-${NODE_PORTS.last}`,
-      );
+  const { first, last } = NODE_PORTS;
+  for (const port of ports) {
+    if (ports.length > 1) port.requireText('name');
+    port.requireFormat('name', 'dns1123Label');
+    port.requireUnique('name', names);
+    port.requirePort('port');
+    port.requireOneOf('protocol', ['SCTP', 'TCP', 'UDP']);
+    validatePortNumberOrName(port, 'targetPort');
+    const nodePort = port.number('nodePort') || first;
+    if (nodePort < first || nodePort > last) {
+      const why = `provided port is not in the valid range. The range of valid ports is ${first}-${last}`;
+      port.invalid('nodePort', why);
     }
-    const protocol = textIn(port, 'protocol');
+    const [number, protocol] = [port.number('port') ?? 0, port.text('protocol')];
     const place = `${protocol}/${number}`;
-    if (places.has(place)) findings.duplicate(path, { port: number, protocol });
+    if (places.has(place)) port.duplicate('', { port: number, protocol });
     places.add(place);
   }
 }
 
-function validateUpdate(service: StoredObject, previous: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const next = objectIn(service, 'spec') ?? {};
+function validateUpdate(service: CheckedObject, previous: StoredObject): void {
+  const spec = service.in('spec');
   const before = objectIn(previous, 'spec') ?? {};
-  const isKept = next['healthCheckNodePort'] === before['healthCheckNodePort'];
-  if (!isKept && hasHealthCheckPort(before) && hasHealthCheckPort(next)) {
-    findings.forbidden('spec.healthCheckNodePort', 'field is immutable');
+  const isKept = spec.value['healthCheckNodePort'] === before['healthCheckNodePort'];
+  if (!isKept && hasHealthCheckPort(before) && hasHealthCheckPort(spec.value)) {
+    spec.forbidden('healthCheckNodePort', 'field is immutable');
   }
   const was = textIn(before, 'clusterIP');
-  const wasExternal = textIn(before, 'type') === 'ExternalName';
-  const isExternal = textIn(next, 'type') === 'ExternalName';
-  if (was === '' || wasExternal || isExternal || textIn(next, 'clusterIP') === was) {
-    return findings.errors;
-  }
-  findings.invalid('spec.clusterIPs[0]', listIn(next, 'clusterIPs'), 'may not change once set');
-  return findings.errors;
+  const types = [textIn(before, 'type'), spec.text('type')];
+  if (was === '' || types.includes('ExternalName') || spec.text('clusterIP') === was) return;
+  spec.invalid('clusterIPs[0]', 'may not change once set', spec.list('clusterIPs'));
 }

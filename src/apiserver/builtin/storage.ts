@@ -1,11 +1,11 @@
 import { equalJson } from '../../api/equal.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../schema/json-value.ts';
+import { checked } from './checked-object.ts';
+import type { CheckedObject } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { isSet, listIn, objectIn, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
+import { isSet, objectIn, textIn } from './fields.ts';
 import { canonicalizeQuantities } from './pod-defaults.ts';
 import { compareQuantities } from '../../api/quantity.ts';
 
@@ -17,12 +17,8 @@ export const VOLUME_CLAIM: KindTraits = {
   hooks: {
     applyDefaults: applyClaimDefaults,
     prepareForUpdate: alignDataSources,
-    validate: (claim) => {
-      const findings = new Findings();
-      validateClaimSpec(objectIn(claim, 'spec') ?? {}, 'spec', findings);
-      return findings.errors;
-    },
-    validateUpdate: validateClaimUpdate,
+    validate: checked((claim) => validateClaimSpec(claim.in('spec'))),
+    validateUpdate: checked(validateClaimUpdate),
   },
 };
 
@@ -49,42 +45,33 @@ function alignDataSources(claim: ApiObject): void {
 }
 
 /** Reports what is wrong with the spec of a claim. */
-export function validateClaimSpec(spec: JsonObject, path: string, findings: Findings): void {
-  validateAccessModes(spec, path, findings, 'at least 1 access mode is required');
-  const size = objectIn(objectIn(spec, 'resources'), 'requests')?.['storage'];
-  if (size === undefined) findings.required(`${path}.resources[storage]`);
+export function validateClaimSpec(spec: CheckedObject): void {
+  validateAccessModes(spec, 'at least 1 access mode is required');
+  const size = spec.in('resources').in('requests').value['storage'];
+  if (size === undefined) spec.required('resources[storage]');
   else if (typeof size === 'string' && compareQuantities(size, '0') <= 0) {
-    findings.invalid(`${path}.resources[storage]`, size, 'must be greater than zero');
+    spec.invalid('resources[storage]', 'must be greater than zero', size);
   }
-  findings.requireOneOf(spec, 'volumeMode', ['Block', 'Filesystem'], path);
+  spec.requireOneOf('volumeMode', ['Block', 'Filesystem']);
 }
 
-function validateAccessModes(
-  spec: JsonObject,
-  path: string,
-  findings: Findings,
-  absent?: string,
-): void {
-  const modes = listIn(spec, 'accessModes');
-  if (modes.length === 0) findings.required(`${path}.accessModes`, absent);
+function validateAccessModes(spec: CheckedObject, absent?: string): void {
+  const modes = spec.list('accessModes');
+  if (modes.length === 0) spec.required('accessModes', absent);
   for (const mode of modes) {
     if (typeof mode === 'string' && ACCESS_MODES.includes(mode)) continue;
-    findings.notSupported(`${path}.accessModes`, mode, ACCESS_MODES);
+    spec.notSupported('accessModes', ACCESS_MODES, mode);
   }
   if (modes.includes('ReadWriteOncePod') && modes.some((mode) => mode !== 'ReadWriteOncePod')) {
-    findings.forbidden(
-      `${path}.accessModes`,
-      'may not use ReadWriteOncePod with other access modes',
-    );
+    spec.forbidden('accessModes', 'may not use ReadWriteOncePod with other access modes');
   }
 }
 
 /** A claim may be bound once; a bound claim may grow. */
-function validateClaimUpdate(next: StoredObject, previous: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const isBound = textIn(objectIn(next, 'status'), 'phase') === 'Bound';
+function validateClaimUpdate(next: CheckedObject, previous: StoredObject): void {
+  const isBound = next.in('status').text('phase') === 'Bound';
   const before = objectIn(previous, 'spec') ?? {};
-  const after = { ...objectIn(next, 'spec') };
+  const after = { ...next.in('spec').value };
   if (!isSet(before, 'volumeName')) delete after['volumeName'];
   const was = { ...before };
   if (isBound) {
@@ -93,13 +80,11 @@ function validateClaimUpdate(next: StoredObject, previous: StoredObject): readon
       delete spec['volumeAttributesClassName'];
     }
   }
-  if (!equalJson(after, was)) {
-    findings.forbidden(
-      'spec',
-      'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims',
-    );
-  }
-  return findings.errors;
+  if (equalJson(after, was)) return;
+  next.forbidden(
+    'spec',
+    'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims',
+  );
 }
 
 /** Fields of the spec of a volume that are no volume sources. */
@@ -132,7 +117,7 @@ export const PERSISTENT_VOLUME: KindTraits = {
     },
     prepareForCreate: (volume, { now }) => markPhase(volume, undefined, now),
     prepareForUpdate: (volume, previous, { now }) => markPhase(volume, previous, now),
-    validate: validateVolume,
+    validate: checked(validateVolume),
   },
 };
 
@@ -144,36 +129,28 @@ function markPhase(volume: ApiObject, previous: StoredObject | undefined, now: n
   volume['status'] = { ...status, lastPhaseTransitionTime: timestamp(now) };
 }
 
-function validateVolume(volume: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const spec = objectIn(volume, 'spec') ?? {};
-  validateAccessModes(spec, 'spec', findings);
-  const capacity = objectIn(spec, 'capacity') ?? {};
-  if (Object.keys(capacity).length === 0) findings.required('spec.capacity');
+function validateVolume(volume: CheckedObject): void {
+  const spec = volume.in('spec');
+  validateAccessModes(spec);
+  const { value: capacity } = spec.in('capacity');
+  if (Object.keys(capacity).length === 0) spec.required('capacity');
   if (Object.keys(capacity).join() !== 'storage') {
-    findings.notSupported('spec.capacity', capacity, ['storage']);
+    spec.notSupported('capacity', ['storage'], capacity);
   }
   const storage = textIn(capacity, 'storage');
   if (storage !== '' && compareQuantities(storage, '0') <= 0) {
-    findings.invalid('spec.capacity[storage]', storage, 'must be greater than zero');
+    spec.invalid('capacity[storage]', 'must be greater than zero', storage);
   }
-  const hostPath = objectIn(spec, 'hostPath');
-  if (hostPath) {
-    findings.requireText(hostPath, 'path', 'spec.hostPath');
-    const place = textIn(hostPath, 'path');
-    if (place.split('/').includes('..')) {
-      findings.invalid('spec.hostPath.path', place, "must not contain '..'");
-    }
+  const hostPath = spec.get('hostPath');
+  hostPath?.requireText('path');
+  if (hostPath?.text('path').split('/').includes('..')) {
+    hostPath.invalid('path', "must not contain '..'");
   }
-  const policies = ['Delete', 'Recycle', 'Retain'];
-  findings.requireOneOf(spec, 'persistentVolumeReclaimPolicy', policies, 'spec');
-  const [, ...more] = Object.keys(spec).filter((field) => !NO_SOURCE.has(field));
-  for (const field of more) {
-    findings.forbidden(`spec.${field}`, 'may not specify more than 1 volume type');
+  spec.requireOneOf('persistentVolumeReclaimPolicy', ['Delete', 'Recycle', 'Retain']);
+  const sources = Object.keys(spec.value).filter((field) => !NO_SOURCE.has(field));
+  for (const field of sources.slice(1)) {
+    spec.forbidden(field, 'may not specify more than 1 volume type');
   }
-  if (Object.keys(spec).every((field) => NO_SOURCE.has(field))) {
-    findings.required('spec', 'must specify a volume type');
-  }
-  findings.requireOneOf(spec, 'volumeMode', ['Block', 'Filesystem'], 'spec');
-  return findings.errors;
+  if (sources.length === 0) spec.required('', 'must specify a volume type');
+  spec.requireOneOf('volumeMode', ['Block', 'Filesystem']);
 }

@@ -6,87 +6,73 @@ import {
 } from '../../api/label-selector.ts';
 import type { ObjectMeta } from '../../api/object.ts';
 import { validateMetadata } from '../object-metadata.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { isSet, listIn, objectIn, objectsIn, textIn } from './fields.ts';
-import type { Findings } from './findings.ts';
+import type { CheckedObject } from './checked-object.ts';
+import { listIn, objectIn, textIn } from './fields.ts';
 import { validatePodSpec } from './pod-validation.ts';
 
 /** Reports what is wrong with the selector and the template of a workload whose Pods are restarted. */
 export function validateTemplate(
-  spec: JsonObject,
-  findings: Findings,
+  spec: CheckedObject,
   kind: 'DaemonSet' | 'Deployment' | 'ReplicaSet' | 'StatefulSet',
 ): void {
-  const selector = objectIn(spec, 'selector');
-  const template = objectIn(spec, 'template') ?? {};
-  if (!selector) {
-    findings.required('spec.selector');
-    const labels = objectIn(objectIn(template, 'metadata'), 'labels') ?? null;
-    if (kind !== 'DaemonSet') {
-      const why = '`selector` does not match template `labels`';
-      findings.invalid('spec.template.metadata.labels', labels, why);
-    }
+  const template = spec.in('template');
+  const selector = spec.get('selector');
+  if (selector) validateSelector(selector, template.in('metadata'), kind);
+  else {
+    spec.required('selector');
+    const labels = template.in('metadata').get('labels')?.value ?? null;
+    if (kind !== 'DaemonSet') template.invalid('metadata.labels', NO_MATCH, labels);
   }
-  if (selector) {
-    validateSelector(selector, objectIn(template, 'metadata') ?? {}, findings, kind);
-  }
-  validatePodTemplate(template, 'spec.template', findings);
-  const podSpec = objectIn(template, 'spec') ?? {};
-  findings.requireOneOf(podSpec, 'restartPolicy', ['Always'], 'spec.template.spec');
-  if (isSet(podSpec, 'activeDeadlineSeconds')) {
-    findings.forbidden(
-      'spec.template.spec.activeDeadlineSeconds',
+  validatePodTemplate(template);
+  const podSpec = template.in('spec');
+  podSpec.requireOneOf('restartPolicy', ['Always']);
+  if (podSpec.has('activeDeadlineSeconds')) {
+    podSpec.forbidden(
+      'activeDeadlineSeconds',
       `activeDeadlineSeconds in ${kind === 'Deployment' ? 'ReplicaSet' : kind} is not Supported`,
     );
   }
 }
 
+export const NO_MATCH = '`selector` does not match template `labels`';
+
 /** Reports what is wrong with the metadata and the spec of a Pod template. */
-export function validatePodTemplate(template: JsonObject, path: string, findings: Findings): void {
-  validateTemplateMetadata(objectIn(template, 'metadata') ?? {}, path, findings);
-  validatePodSpec(objectIn(template, 'spec') ?? {}, `${path}.spec`, findings);
+export function validatePodTemplate(template: CheckedObject): void {
+  validateTemplateMetadata(template);
+  validatePodSpec(template.in('spec'));
 }
 
-function validateSelector(
-  selector: JsonObject,
-  metadata: JsonObject,
-  findings: Findings,
-  kind: string,
-): void {
-  const matchLabels = textsIn(selector, 'matchLabels');
-  const expressions = objectsIn(selector, 'matchExpressions');
+function validateSelector(selector: CheckedObject, metadata: CheckedObject, kind: string): void {
+  const matchLabels = textsIn(selector.value, 'matchLabels');
+  const expressions = selector.items('matchExpressions').map(({ value }) => value);
   if (Object.keys(matchLabels).length + expressions.length === 0) {
     const workload = kind === 'ReplicaSet' ? 'deployment' : kind.toLowerCase();
-    findings.invalid('spec.selector', selector, `empty selector is invalid for ${workload}`);
+    selector.invalid('', `empty selector is invalid for ${workload}`, selector.value);
     return;
   }
-  const unknown = expressions.flatMap((expression, index) => {
-    const operator = textIn(expression, 'operator');
-    return isOperator(operator) ? [] : [{ operator, index }];
-  });
-  for (const { operator, index } of unknown) {
-    findings.invalid(
-      `spec.selector.matchExpressions[${index}].operator`,
-      operator,
-      'not a valid selector operator',
-    );
+  const labels = textsIn(metadata.value, 'labels');
+  const isKnown = requireOperators(selector);
+  const requirements = isKnown ? requirementsOf(matchLabels, expressions) : undefined;
+  if (!requirements) selector.invalid('', 'invalid label selector', selector.value);
+  else if (!matchesLabels(requirements, labels)) metadata.invalid('labels', NO_MATCH, labels);
+}
+
+/** Reports unknown operators of a label selector; returns whether there are none. */
+export function requireOperators(selector: CheckedObject): boolean {
+  const unknown = selector
+    .items('matchExpressions')
+    .filter((expression) => !isOperator(expression.text('operator')));
+  for (const expression of unknown) {
+    const operator = expression.text('operator');
+    expression.invalid('operator', 'not a valid selector operator', operator);
   }
-  const labels = textsIn(metadata, 'labels');
-  const requirements = unknown.length > 0 ? undefined : requirementsOf(matchLabels, expressions);
-  if (!requirements) findings.invalid('spec.selector', selector, 'invalid label selector');
-  else if (!matchesLabels(requirements, labels)) {
-    findings.invalid(
-      'spec.template.metadata.labels',
-      labels,
-      '`selector` does not match template `labels`',
-    );
-  }
+  return unknown.length === 0;
 }
 
 /** The selector as requirements; undefined if a key or a value of it is malformed. */
 export function requirementsOf(
   matchLabels: Readonly<Record<string, string>>,
-  expressions: readonly JsonObject[],
+  expressions: readonly Readonly<Record<string, unknown>>[],
 ): readonly Requirement[] | undefined {
   const matchExpressions = expressions.flatMap((expression) => {
     const operator = textIn(expression, 'operator');
@@ -101,16 +87,17 @@ export function requirementsOf(
   }
 }
 
-export type Operator = NonNullable<LabelSelector['matchExpressions']>[number]['operator'];
+type Operator = NonNullable<LabelSelector['matchExpressions']>[number]['operator'];
 
 const OPERATORS: ReadonlySet<string> = new Set<Operator>(['In', 'NotIn', 'Exists', 'DoesNotExist']);
 
-export function isOperator(text: string): text is Operator {
+function isOperator(text: string): text is Operator {
   return OPERATORS.has(text);
 }
 
 /** Labels and annotations of a template are held to the rules of an object's own. */
-function validateTemplateMetadata(metadata: JsonObject, path: string, findings: Findings): void {
+function validateTemplateMetadata({ value, path, errors }: CheckedObject): void {
+  const metadata = objectIn(value, 'metadata');
   const template: ObjectMeta = {
     name: 'template',
     uid: '',
@@ -120,12 +107,14 @@ function validateTemplateMetadata(metadata: JsonObject, path: string, findings: 
     annotations: textsIn(metadata, 'annotations'),
   };
   for (const error of validateMetadata(template, false, 'pathSegment')) {
-    const field = error.field.replace(/^metadata\./, `${path}.`);
-    findings.errors.push({ ...error, field });
+    errors.push({ ...error, field: error.field.replace(/^metadata\./, `${path}.`) });
   }
 }
 
-export function textsIn(parent: JsonObject, field: string): Record<string, string> {
+export function textsIn(
+  parent: Readonly<Record<string, unknown>> | undefined,
+  field: string,
+): Record<string, string> {
   const texts = Object.entries(objectIn(parent, field) ?? {});
   return Object.fromEntries(
     texts.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),

@@ -1,13 +1,12 @@
 import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../../api/field-error.ts';
 import { inheritLabels } from './batch.ts';
+import { CheckedObject, checked } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { isSet, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
-import { Findings } from './findings.ts';
+import { numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
 import { applyClaimSpecDefaults, validateClaimSpec } from './storage.ts';
-import { validatePodTemplate, validateTemplate } from './template-validation.ts';
+import { NO_MATCH, validatePodTemplate, validateTemplate } from './template-validation.ts';
 import { WORKLOAD_SCALE, validateReplicaStatus, validateSameSelector } from './workload.ts';
 
 export const POD_TEMPLATE: KindTraits = {
@@ -15,11 +14,7 @@ export const POD_TEMPLATE: KindTraits = {
   returnsDeleted: true,
   hooks: {
     applyDefaults: applyTemplateDefaults,
-    validate: (object) => {
-      const findings = new Findings();
-      validatePodTemplate(objectIn(object, 'template') ?? {}, 'template', findings);
-      return findings.errors;
-    },
+    validate: checked((object) => validatePodTemplate(object.in('template'))),
   },
 };
 
@@ -43,36 +38,28 @@ export const REPLICATION_CONTROLLER: KindTraits = {
       }
       inheritLabels(controller);
     },
-    validate: validateReplicationController,
+    validate: checked(validateReplicationController),
   },
 };
 
-function validateReplicationController(controller: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const spec = objectIn(controller, 'spec') ?? {};
-  findings.requireNonNegative(spec, 'minReadySeconds', 'spec');
-  const selector = objectIn(spec, 'selector') ?? {};
-  if (Object.keys(selector).length === 0) findings.required('spec.selector');
-  const template = objectIn(spec, 'template');
-  if (!template) findings.required('spec.template');
+function validateReplicationController(controller: CheckedObject): void {
+  const spec = controller.in('spec');
+  spec.requireNonNegative('minReadySeconds');
+  const selector = Object.entries(spec.in('selector').value);
+  if (selector.length === 0) spec.required('selector');
+  const template = spec.get('template');
+  if (!template) spec.required('template');
   else {
-    const labels = objectIn(objectIn(template, 'metadata'), 'labels') ?? {};
-    if (Object.entries(selector).some(([key, value]) => labels[key] !== value)) {
-      const detail = '`selector` does not match template `labels`';
-      findings.invalid('spec.template.metadata.labels', labels, detail);
+    const labels = template.in('metadata').in('labels');
+    if (selector.some(([key, value]) => labels.value[key] !== value)) {
+      labels.invalid('', NO_MATCH, labels.value);
     }
-    validatePodTemplate(template, 'spec.template', findings);
-    findings.requireOneOf(
-      objectIn(template, 'spec') ?? {},
-      'restartPolicy',
-      ['Always'],
-      'spec.template.spec',
-    );
+    validatePodTemplate(template);
+    template.in('spec').requireOneOf('restartPolicy', ['Always']);
   }
-  findings.requireNonNegative(spec, 'replicas', 'spec');
+  spec.requireNonNegative('replicas');
   const parts = ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'];
-  validateReplicaStatus(controller, parts, findings);
-  return findings.errors;
+  validateReplicaStatus(controller, parts);
 }
 
 export const DAEMON_SET: KindTraits = {
@@ -92,7 +79,7 @@ export const DAEMON_SET: KindTraits = {
       set.metadata.annotations = annotations;
     },
     prepareForUpdate: countTemplates,
-    validate: validateDaemonSet,
+    validate: checked(validateDaemonSet),
     validateUpdate: validateSameSelector,
   },
 };
@@ -110,30 +97,24 @@ function countTemplates(set: ApiObject, previous: StoredObject): void {
   };
 }
 
-function validateDaemonSet(set: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const spec = objectIn(set, 'spec') ?? {};
-  validateTemplate(spec, findings, 'DaemonSet');
-  findings.requireNonNegative(spec, 'minReadySeconds', 'spec');
-  const strategy = objectIn(spec, 'updateStrategy') ?? {};
+function validateDaemonSet(set: CheckedObject): void {
+  const spec = set.in('spec');
+  validateTemplate(spec, 'DaemonSet');
+  spec.requireNonNegative('minReadySeconds');
+  const strategy = spec.in('updateStrategy');
   const types = ['RollingUpdate', 'OnDelete'];
-  if (!types.includes(textIn(strategy, 'type'))) {
-    findings.notSupported('spec.updateStrategy', strategy, types);
-  }
-  const rollingUpdate = objectIn(strategy, 'rollingUpdate');
-  if (rollingUpdate) {
-    const path = 'spec.updateStrategy.rollingUpdate';
-    const { maxSurge, maxUnavailable } = rollingUpdate;
+  if (!types.includes(strategy.text('type'))) strategy.notSupported('', types, strategy.value);
+  const update = strategy.get('rollingUpdate');
+  if (update) {
+    const { maxSurge, maxUnavailable } = update.value;
     const isZero = (value: unknown) => value === undefined || value === 0 || value === '0%';
     if (isZero(maxSurge) && isZero(maxUnavailable)) {
-      findings.required(`${path}.maxUnavailable`, 'cannot be 0 when maxSurge is 0');
+      update.required('maxUnavailable', 'cannot be 0 when maxSurge is 0');
     } else if (!isZero(maxSurge) && !isZero(maxUnavailable)) {
-      const detail = 'may not be set when maxUnavailable is non-zero';
-      findings.invalid(`${path}.maxSurge`, maxSurge, detail);
+      update.invalid('maxSurge', 'may not be set when maxUnavailable is non-zero');
     }
   }
-  findings.requireNonNegative(spec, 'revisionHistoryLimit', 'spec');
-  return findings.errors;
+  spec.requireNonNegative('revisionHistoryLimit');
 }
 
 export const STATEFUL_SET: KindTraits = {
@@ -157,7 +138,7 @@ export const STATEFUL_SET: KindTraits = {
     'spec.volumeClaimTemplates[].apiVersion': 'v1',
     'spec.volumeClaimTemplates[].kind': 'PersistentVolumeClaim',
   },
-  hooks: { applyDefaults: applySetDefaults, validate: validateStatefulSet },
+  hooks: { applyDefaults: applySetDefaults, validate: checked(validateStatefulSet) },
 };
 
 function applySetDefaults(set: ApiObject): void {
@@ -177,47 +158,41 @@ function applySetDefaults(set: ApiObject): void {
   applyTemplateDefaults(spec);
 }
 
-function validateStatefulSet(set: StoredObject): readonly FieldError[] {
-  const findings = new Findings();
-  const spec = objectIn(set, 'spec') ?? {};
-  const policy = textIn(spec, 'podManagementPolicy');
+function validateStatefulSet(set: CheckedObject): void {
+  const spec = set.in('spec');
+  const policy = spec.text('podManagementPolicy');
   if (policy !== 'OrderedReady' && policy !== 'Parallel') {
-    findings.invalid('spec.podManagementPolicy', policy, "must be 'OrderedReady' or 'Parallel'");
+    spec.invalid('podManagementPolicy', "must be 'OrderedReady' or 'Parallel'", policy);
   }
-  const strategy = objectIn(spec, 'updateStrategy') ?? {};
-  const path = 'spec.updateStrategy';
-  if (!['RollingUpdate', 'OnDelete'].includes(textIn(strategy, 'type'))) {
-    findings.invalid(path, strategy, "must be 'RollingUpdate' or 'OnDelete'");
-  } else if (strategy['type'] === 'OnDelete' && isSet(strategy, 'rollingUpdate')) {
-    const detail = "only allowed for updateStrategy 'RollingUpdate'";
-    findings.invalid(`${path}.rollingUpdate`, strategy['rollingUpdate'], detail);
+  const strategy = spec.in('updateStrategy');
+  const type = strategy.text('type');
+  if (type !== 'RollingUpdate' && type !== 'OnDelete') {
+    strategy.invalid('', "must be 'RollingUpdate' or 'OnDelete'", strategy.value);
+  } else if (type === 'OnDelete' && strategy.has('rollingUpdate')) {
+    strategy.invalid('rollingUpdate', "only allowed for updateStrategy 'RollingUpdate'");
   }
-  const claims = objectsIn(spec, 'volumeClaimTemplates');
-  for (const [index, claim] of claims.entries()) {
-    const at = `spec.volumeClaimTemplates[${index}]`;
-    validateClaimSpec(objectIn(claim, 'spec') ?? {}, `${at}.spec`, findings);
-  }
-  findings.requireNonNegative(spec, 'replicas', 'spec');
-  findings.requireNonNegative(spec, 'minReadySeconds', 'spec');
-  findings.requireFormat(spec, 'serviceName', 'dns1123Label', 'spec');
+  const claims = spec.items('volumeClaimTemplates');
+  for (const claim of claims) validateClaimSpec(claim.in('spec'));
+  spec.requireNonNegative('replicas', 'minReadySeconds');
+  spec.requireFormat('serviceName', 'dns1123Label');
   // Volumes of the claims are added to the Pods by the controller.
-  const volumes = claims.map((claim) => ({ name: textIn(objectIn(claim, 'metadata'), 'name') }));
-  validateTemplate(withVolumes(spec, volumes), findings, 'StatefulSet');
-  validateReplicaStatus(set, ['readyReplicas', 'currentReplicas', 'updatedReplicas'], findings);
-  return findings.errors;
+  const volumes = claims.map((claim) => ({ name: claim.in('metadata').text('name') }));
+  validateTemplate(withVolumes(spec, volumes), 'StatefulSet');
+  validateReplicaStatus(set, ['readyReplicas', 'currentReplicas', 'updatedReplicas']);
 }
 
 function withVolumes(
-  spec: Readonly<Record<string, unknown>>,
+  { value: spec, path, errors }: CheckedObject,
   added: readonly { readonly name: string }[],
-): Record<string, unknown> {
+): CheckedObject {
   const template = objectIn(spec, 'template');
   const podSpec = objectIn(template, 'spec');
-  if (added.length === 0 || !podSpec) return { ...spec };
+  if (added.length === 0 || !podSpec) return new CheckedObject(spec, path, errors);
   const names = new Set(added.map(({ name }) => name));
   const others = objectsIn(podSpec, 'volumes').filter(
     (volume) => !names.has(textIn(volume, 'name')),
   );
   const volumes = [...others, ...added.map((volume) => ({ ...volume, emptyDir: {} }))];
-  return { ...spec, template: { ...template, spec: { ...podSpec, volumes } } };
+  const filled = { ...template, spec: { ...podSpec, volumes } };
+  return new CheckedObject({ ...spec, template: filled }, path, errors);
 }

@@ -1,8 +1,8 @@
 import { equalJson } from '../../api/equal.ts';
 import type { ScalePaths, StoredObject } from '../resource-definition.ts';
-import type { FieldError } from '../../api/field-error.ts';
-import { numberIn, objectIn } from './fields.ts';
-import { Findings } from './findings.ts';
+import { checked } from './checked-object.ts';
+import type { CheckedObject } from './checked-object.ts';
+import { objectIn } from './fields.ts';
 
 /** Where Deployment and ReplicaSet have what `/scale` shows. */
 export const WORKLOAD_SCALE: ScalePaths = {
@@ -12,36 +12,43 @@ export const WORKLOAD_SCALE: ScalePaths = {
 };
 
 /** The selector of a workload says which Pods are its own; it never changes. */
-export function validateSameSelector(
-  next: StoredObject,
-  previous: StoredObject,
-): readonly FieldError[] {
-  const findings = new Findings();
-  const is = objectIn(objectIn(next, 'spec'), 'selector');
-  const was = objectIn(objectIn(previous, 'spec'), 'selector');
-  if (!equalJson(is, was)) findings.invalid('spec.selector', is ?? null, 'field is immutable');
-  return findings.errors;
-}
+export const validateSameSelector: ReturnType<typeof checked<[StoredObject]>> = checked(
+  (next, previous: StoredObject) => {
+    const was = objectIn(objectIn(previous, 'spec'), 'selector');
+    const spec = next.in('spec');
+    if (!equalJson(spec.get('selector')?.value, was))
+      spec.invalid('selector', 'field is immutable');
+  },
+);
 
 /** The counts of a status: none is negative, `parts` are parts of `replicas`. */
-export function validateReplicaStatus(
-  object: StoredObject,
-  parts: readonly string[],
-  findings: Findings,
-): void {
-  const status = objectIn(object, 'status') ?? {};
-  for (const field of ['replicas', ...parts, 'observedGeneration']) {
-    findings.requireNonNegative(status, field, 'status');
-  }
-  const replicas = numberIn(status, 'replicas') ?? 0;
+export function validateReplicaStatus(object: CheckedObject, parts: readonly string[]): void {
+  const status = object.in('status');
+  status.requireNonNegative('replicas', ...parts, 'observedGeneration');
+  const count = (field: string) => status.number(field) ?? 0;
   for (const field of parts) {
-    const part = numberIn(status, field) ?? 0;
-    if (part > replicas) {
-      findings.invalid(`status.${field}`, part, 'cannot be greater than status.replicas');
-    }
+    if (count(field) <= count('replicas')) continue;
+    status.invalid(field, 'cannot be greater than status.replicas', count(field));
   }
-  const available = numberIn(status, 'availableReplicas') ?? 0;
-  if (available > (numberIn(status, 'readyReplicas') ?? 0)) {
-    findings.invalid('status.availableReplicas', available, 'cannot be greater than readyReplicas');
+  const available = count('availableReplicas');
+  if (available > count('readyReplicas')) {
+    status.invalid('availableReplicas', 'cannot be greater than readyReplicas', available);
   }
+}
+
+/** A number that is not negative, or a percentage. */
+export function requireAmount(object: CheckedObject, field: string): void {
+  const value = object.value[field];
+  if (typeof value === 'string' && !/^\d+%$/.test(value)) {
+    object.invalid(
+      field,
+      "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
+    );
+  }
+  object.requireNonNegative(field);
+}
+
+/** The number in `3` or `25%`; 0 for other values. */
+export function amountIn(object: CheckedObject, field: string): number {
+  return object.number(field) ?? (Number.parseInt(object.text(field), 10) || 0);
 }

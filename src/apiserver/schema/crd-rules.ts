@@ -1,5 +1,5 @@
 import { compileRules, fieldPathOf, maxCardinality } from './cel/rule.ts';
-import { Findings } from '../builtin/findings.ts';
+import { Findings } from './findings.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError, Verbatim } from '../../api/field-error.ts';
 import { own, textAt } from './json-value.ts';

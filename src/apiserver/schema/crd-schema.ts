@@ -1,5 +1,5 @@
 import type { FieldError } from '../../api/field-error.ts';
-import { Findings } from '../builtin/findings.ts';
+import { Findings } from './findings.ts';
 import type { JsonSchema } from './json-schema.ts';
 import type { JsonObject } from './json-value.ts';
 import { own, requireDepth } from './json-value.ts';

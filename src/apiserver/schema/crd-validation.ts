@@ -3,7 +3,8 @@ import type { Condition } from '../../api/conditions.ts';
 import { equalJson } from '../../api/equal.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { validateWebhookClient } from '../builtin/admission-registration.ts';
-import { Findings } from '../builtin/findings.ts';
+import { CheckedObject } from '../builtin/checked-object.ts';
+import { Findings } from './findings.ts';
 import { nameProblems } from '../object-names.ts';
 import { checkCrdSchema } from './crd-schema.ts';
 import { checkColumns, checkSelectableFields, checkSubresources } from './crd-version.ts';
@@ -202,7 +203,8 @@ function checkConversion(
     return findings.errors;
   }
   if (isRecord(client)) {
-    validateWebhookClient(client, `${path}.webhookClientConfig`, findings);
+    const field = `${path}.webhookClientConfig`;
+    validateWebhookClient(new CheckedObject(client, field, findings.errors));
     const problem = caBundleProblem(crd);
     if (
       problem !== undefined &&

@@ -1,6 +1,6 @@
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
-import { Findings } from '../builtin/findings.ts';
+import { Findings } from './findings.ts';
 import { own, textAt } from './json-value.ts';
 import type { JsonObject } from './json-value.ts';
 import { isRecord } from '../../util/values.ts';

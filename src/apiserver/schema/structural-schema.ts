@@ -1,7 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { formatFieldError } from '../../api/field-error.ts';
-import { Findings } from '../builtin/findings.ts';
+import { Findings } from './findings.ts';
 import type { JsonObject } from './json-value.ts';
 import { objectAt, objectsAt, own, requireDepth, textAt } from './json-value.ts';
 import { pattern } from './pattern.ts';
