@@ -4,12 +4,10 @@ import { equalJson } from '../../api/equal.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { validateWebhookClient } from '../builtin/admission-registration.ts';
 import { CheckedObject } from '../builtin/checked-object.ts';
-import { Findings } from './findings.ts';
 import { nameProblems } from '../object-names.ts';
 import { checkCrdSchema } from './crd-schema.ts';
 import { checkColumns, checkSelectableFields, checkSubresources } from './crd-version.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { fieldError } from '../../api/field-error.ts';
 import { objectAt, objectsAt, own, textAt, textsAt } from './json-value.ts';
 import type { JsonObject } from './json-value.ts';
 import { isRecord } from '../../util/values.ts';
@@ -22,40 +20,37 @@ import { isRecord } from '../../util/values.ts';
  * @throws {NestingError} if a schema is nested too deeply
  */
 export function checkCrd(crd: Readonly<JsonObject>, previous?: Readonly<JsonObject>): FieldError[] {
-  const spec = objectAt(crd, 'spec');
-  const metadata = objectAt(crd, 'metadata');
-  const errors: FieldError[] = [];
-  const expected = `${textAt(objectAt(spec, 'names'), 'plural')}.${textAt(spec, 'group')}`;
+  const checked = new CheckedObject(crd);
+  const spec = checked.in('spec');
+  const metadata = checked.in('metadata');
+  const expected = `${spec.in('names').text('plural')}.${spec.text('group')}`;
   for (const field of previous ? [] : ['generateName', 'name']) {
-    const name = textAt(metadata, field);
+    const name = metadata.text(field);
     if (name === '' || name === expected) continue;
-    const detail = 'must be spec.names.plural+"."+spec.group';
-    errors.push(fieldError.invalid(`metadata.${field}`, name, detail));
+    metadata.invalid(field, 'must be spec.names.plural+"."+spec.group');
   }
-  checkSpec(spec, errors);
-  for (const error of checkConversion(crd, previous)) errors.push(error);
-  if (previous) checkChange(crd, previous, errors);
-  checkStoredVersions(crd, errors);
-  for (const error of checkApproval(crd, previous)) errors.push(error);
-  if (own(spec, 'preserveUnknownFields') === true) {
+  checkSpec(spec);
+  checkConversion(spec.in('conversion'), crd, previous);
+  if (previous) checkChange(spec, previous);
+  checkStoredVersions(checked);
+  checkApproval(checked, previous);
+  if (spec.value['preserveUnknownFields'] === true) {
     const detail =
       'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead';
-    errors.push(fieldError.invalid('spec.preserveUnknownFields', true, detail));
+    spec.invalid('preserveUnknownFields', detail);
   }
-  return errors;
+  return checked.errors;
 }
 
-function checkSpec(spec: JsonObject, errors: FieldError[]): void {
-  const group = textAt(spec, 'group');
-  if (group === '') {
-    errors.push(fieldError.required('spec.group'));
-  } else if (requireName(group, 'dns1123Subdomain', 'spec.group', errors) && !group.includes('.')) {
-    const detail = 'should be a domain with at least one dot';
-    errors.push(fieldError.invalid('spec.group', group, detail));
+function checkSpec(spec: CheckedObject): void {
+  const group = spec.text('group');
+  if (group === '') spec.required('group');
+  else if (requireName(spec, 'group', 'dns1123Subdomain') && !group.includes('.')) {
+    spec.invalid('group', 'should be a domain with at least one dot');
   }
-  checkEnum(spec, 'scope', ['Cluster', 'Namespaced'], 'spec.scope', errors);
-  checkVersions(spec, errors);
-  checkNames(objectAt(spec, 'names'), errors);
+  checkEnum(spec, 'scope', ['Cluster', 'Namespaced']);
+  checkVersions(spec);
+  checkNames(spec.in('names'));
 }
 
 /** Parts that are equal in all versions are reported once, under their path in `v1beta1`. */
@@ -68,165 +63,149 @@ const SHARED = [
 
 type VersionPart = (typeof SHARED)[number][0];
 
-function checkVersions(spec: JsonObject, errors: FieldError[]): void {
-  const versions = objectsAt(spec, 'versions');
-  const names = versions.map((version) => textAt(version, 'name'));
-  versions.forEach((version, index) => {
-    if (!isRecord(own(objectAt(version, 'schema'), 'openAPIV3Schema'))) {
-      errors.push(fieldError.required(`spec.versions[${index}].schema.openAPIV3Schema`));
-    }
-  });
-  const common = new Map<VersionPart, string>();
-  for (const [part, path] of SHARED) {
-    const first = versions[0] && own(versions[0], part);
-    if (versions.every((version) => equalJson(own(version, part), first))) {
-      common.set(part, `spec.${path}`);
-    }
-  }
-  const anyStatus = versions.some(hasStatus);
-  versions.forEach((version, index) => {
-    const at = `spec.versions[${index}]`;
-    requireName(names[index] ?? '', 'dns1035Label', `${at}.name`, errors);
-    checkDeprecation(version, at, errors);
-    for (const [part] of SHARED) {
-      if (!common.has(part)) {
-        const found = checkPart(part, version, `${at}.${part}`, hasStatus(version));
-        for (const error of found) errors.push(error);
-      }
-    }
-  });
-  if (new Set(names).size < names.length) {
-    const detail = 'must contain unique version names';
-    errors.push(fieldError.invalid('spec.versions', versions, detail));
-  }
-  if (versions.filter((version) => own(version, 'storage') === true).length !== 1) {
-    const detail = 'must have exactly one version marked as storage version';
-    errors.push(fieldError.invalid('spec.versions', versions, detail));
+function checkVersions(spec: CheckedObject): void {
+  const versions = spec.items('versions');
+  for (const version of versions) {
+    const schema = version.in('schema');
+    if (!schema.get('openAPIV3Schema')) schema.required('openAPIV3Schema');
   }
   const [first] = versions;
+  const common = new Map(
+    SHARED.filter(([part]) =>
+      versions.every(({ value }) => equalJson(own(value, part), first?.value[part])),
+    ),
+  );
+  for (const version of versions) {
+    requireName(version, 'name', 'dns1035Label');
+    checkDeprecation(version);
+    for (const [part] of SHARED) {
+      if (!common.has(part)) checkPart(part, version, part, hasStatus(version.value));
+    }
+  }
+  if (new Set(versions.map((version) => version.text('name'))).size < versions.length) {
+    spec.invalid('versions', 'must contain unique version names');
+  }
+  if (versions.filter(({ value }) => value['storage'] === true).length !== 1) {
+    const detail = 'must have exactly one version marked as storage version';
+    spec.invalid('versions', detail, spec.list('versions'));
+  }
   if (!first) return;
-  // The first version is also checked as `spec.version` of `v1beta1`, as upstream.
-  requireName(names[0] ?? '', 'dns1035Label', 'spec.version', errors);
-  for (const [part, path] of common) {
-    for (const error of checkPart(part, first, path, anyStatus)) errors.push(error);
+  // The first version is also checked as that of `v1beta1`, as upstream.
+  requireName(spec, 'version', 'dns1035Label', first.text('name'));
+  const anyStatus = versions.some(({ value }) => hasStatus(value));
+  for (const [part, name] of common) {
+    const shared = new CheckedObject({ [name]: first.value[part] }, spec.path, spec.errors);
+    checkPart(part, shared, name, anyStatus, first.value);
   }
 }
 
+/**
+ * Checks a part of a version, which is in the field `name` of `holder`.
+ *
+ * @param version the version, if it is not the holder
+ */
 function checkPart(
   part: VersionPart,
-  version: JsonObject,
-  path: string,
+  holder: CheckedObject,
+  name: string,
   statusEnabled: boolean,
-): readonly FieldError[] {
+  version: Readonly<JsonObject> = holder.value,
+): void {
   const schema = own(objectAt(version, 'schema'), 'openAPIV3Schema');
   switch (part) {
     case 'schema':
-      return isRecord(schema)
-        ? checkCrdSchema(schema, `${path}.openAPIV3Schema`, statusEnabled)
-        : [];
+      if (isRecord(schema)) {
+        const path = `${holder.at(name)}.openAPIV3Schema`;
+        // One by one, because their number is not limited.
+        for (const error of checkCrdSchema(schema, path, statusEnabled)) holder.errors.push(error);
+      }
+      return;
     case 'subresources':
-      return checkSubresources(objectAt(version, part), path);
+      return checkSubresources(holder.in(name));
     case 'additionalPrinterColumns':
-      return checkColumns(objectsAt(version, part), path);
+      return checkColumns(holder.items(name));
     case 'selectableFields':
-      return checkSelectableFields(objectsAt(version, part), schema, path);
+      return checkSelectableFields(holder, name, schema);
   }
 }
 
-function hasStatus(version: JsonObject): boolean {
+function hasStatus(version: Readonly<JsonObject>): boolean {
   return isRecord(own(objectAt(version, 'subresources'), 'status'));
 }
 
-function checkDeprecation(version: JsonObject, path: string, errors: FieldError[]): void {
-  const warning = own(version, 'deprecationWarning');
+function checkDeprecation(version: CheckedObject): void {
+  const warning = version.value['deprecationWarning'];
   if (typeof warning !== 'string') return;
-  const fail = (detail: string) =>
-    errors.push(fieldError.invalid(`${path}.deprecationWarning`, warning, detail));
-  if (own(version, 'deprecated') !== true) fail('can only be set for deprecated versions');
+  const fail = (detail: string) => version.invalid('deprecationWarning', detail);
+  if (version.value['deprecated'] !== true) fail('can only be set for deprecated versions');
   else if (warning.length > 256) fail('must be <= 256 characters long');
   else if (warning === '') fail('must not be an empty string');
   else {
     const index = warning.search(/\p{C}/u);
-    if (index >= 0) {
-      fail(
-        `must only contain printable UTF-8 characters; non-printable character found at index ${index}`,
-      );
-    }
+    if (index < 0) return;
+    fail(
+      `must only contain printable UTF-8 characters; non-printable character found at index ${index}`,
+    );
   }
 }
 
-function checkNames(names: JsonObject, errors: FieldError[]): void {
-  for (const name of ['plural', 'singular', 'kind', 'listKind']) {
-    if (textAt(names, name) === '') errors.push(fieldError.required(`spec.names.${name}`));
-  }
+function checkNames(names: CheckedObject): void {
+  for (const name of ['plural', 'singular', 'kind', 'listKind']) names.requireText(name);
   for (const name of ['plural', 'singular']) {
-    const value = textAt(names, name);
-    if (value !== '') requireName(value, 'dns1035Label', `spec.names.${name}`, errors);
+    if (names.text(name) !== '') requireName(names, name, 'dns1035Label');
   }
   for (const name of ['kind', 'listKind']) {
-    const value = textAt(names, name);
+    const value = names.text(name);
     const problems = value === '' ? [] : nameProblems(value.toLowerCase(), 'dns1035Label');
-    if (problems.length > 0) {
-      const detail = `may have mixed case, but should otherwise match: ${problems.join(',')}`;
-      errors.push(fieldError.invalid(`spec.names.${name}`, value, detail));
-    }
+    if (problems.length === 0) continue;
+    const detail = `may have mixed case, but should otherwise match: ${problems.join(',')}`;
+    names.invalid(name, detail);
   }
-  textsAt(names, 'shortNames').forEach((name, index) =>
-    requireName(name, 'dns1035Label', `spec.names.shortNames[${index}]`, errors),
-  );
-  const kind = textAt(names, 'kind');
-  if (kind !== '' && kind === textAt(names, 'listKind')) {
-    const detail = 'kind and listKind may not be the same';
-    errors.push(fieldError.invalid('spec.names.listKind', kind, detail));
+  requireNames(names, 'shortNames');
+  const kind = names.text('kind');
+  if (kind !== '' && kind === names.text('listKind')) {
+    names.invalid('listKind', 'kind and listKind may not be the same');
   }
-  textsAt(names, 'categories').forEach((name, index) =>
-    requireName(name, 'dns1035Label', `spec.names.categories[${index}]`, errors),
-  );
+  requireNames(names, 'categories');
 }
 
 function checkConversion(
+  conversion: CheckedObject,
   crd: Readonly<JsonObject>,
   previous: Readonly<JsonObject> | undefined,
-): FieldError[] {
-  const conversion = objectAt(objectAt(crd, 'spec'), 'conversion');
-  if (Object.keys(conversion).length === 0) return [];
-  const findings = new Findings();
-  const path = 'spec.conversion';
-  checkEnum(conversion, 'strategy', ['None', 'Webhook'], `${path}.strategy`, findings.errors);
-  const webhook = conversionWebhookOf(crd);
-  const client = own(webhook, 'clientConfig');
-  const versions = textsAt(webhook, 'conversionReviewVersions');
-  if (own(conversion, 'strategy') !== 'Webhook') {
+): void {
+  if (Object.keys(conversion.value).length === 0) return;
+  checkEnum(conversion, 'strategy', ['None', 'Webhook']);
+  const webhook = conversion.in('webhook');
+  const client = webhook.get('clientConfig');
+  // As upstream, with the paths of `v1beta1`.
+  const versions = textsAt(webhook.value, 'conversionReviewVersions');
+  if (conversion.text('strategy') !== 'Webhook') {
     const detail = 'should not be set when strategy is not set to Webhook';
-    if (isRecord(client)) findings.forbidden(`${path}.webhookClientConfig`, detail);
-    if (versions.length > 0) findings.forbidden(`${path}.conversionReviewVersions`, detail);
-    return findings.errors;
+    if (client) conversion.forbidden('webhookClientConfig', detail);
+    if (versions.length > 0) conversion.forbidden('conversionReviewVersions', detail);
+    return;
   }
-  if (isRecord(client)) {
-    const field = `${path}.webhookClientConfig`;
-    validateWebhookClient(new CheckedObject(client, field, findings.errors));
+  if (client) {
+    const path = conversion.at('webhookClientConfig');
+    const config = new CheckedObject(client.value, path, conversion.errors);
+    validateWebhookClient(config);
     const problem = caBundleProblem(crd);
-    if (
-      problem !== undefined &&
-      previous &&
-      isEstablished(previous) &&
-      !caBundleProblem(previous)
-    ) {
-      findings.invalid(`${path}.webhookClientConfig.caBundle`, own(client, 'caBundle'), problem);
-    }
+    const wasValid = previous && isEstablished(previous) && !caBundleProblem(previous);
+    if (problem !== undefined && wasValid) config.invalid('caBundle', problem);
   } else {
-    findings.required(`${path}.webhookClientConfig`, 'required when strategy is set to Webhook');
+    conversion.required('webhookClientConfig', 'required when strategy is set to Webhook');
   }
-  const at = `${path}.conversionReviewVersions`;
-  if (versions.length === 0) findings.required(at);
+  const field = 'conversionReviewVersions';
+  if (versions.length === 0) conversion.required(field);
   for (const [index, version] of versions.entries()) {
-    requireName(version, 'dns1035Label', `${at}[${index}]`, findings.errors);
+    requireName(conversion, `${field}[${index}]`, 'dns1035Label', version);
   }
   const former = previous ? reviewVersionsOf(previous) : [];
   if (versions.length > 0 && !isReviewed(versions) && (former.length === 0 || isReviewed(former))) {
-    findings.invalid(at, versions, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`);
+    const detail = `must include at least one of ${REVIEW_VERSIONS.join(', ')}`;
+    conversion.invalid(field, detail, versions);
   }
-  return findings.errors;
 }
 
 const REVIEW_VERSIONS = ['v1', 'v1beta1'];
@@ -265,34 +244,35 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-function checkStoredVersions(crd: JsonObject, errors: FieldError[]): void {
-  const versions = objectsAt(objectAt(crd, 'spec'), 'versions');
-  const names = new Set(versions.map((version) => textAt(version, 'name')));
-  const stored = textsAt(objectAt(crd, 'status'), 'storedVersions');
-  if (stored.length === 0 && !versions.some((version) => own(version, 'storage') === true)) {
-    const detail = 'must have at least one stored version';
-    errors.push(fieldError.invalid('status.storedVersions', null, detail));
+function checkStoredVersions(crd: CheckedObject): void {
+  const versions = crd.in('spec').items('versions');
+  const status = crd.in('status');
+  const names = new Set(versions.map((version) => version.text('name')));
+  const stored = textsAt(status.value, 'storedVersions');
+  if (stored.length === 0 && !versions.some(({ value }) => value['storage'] === true)) {
+    status.invalid('storedVersions', 'must have at least one stored version', null);
   }
-  stored.forEach((version, index) => {
-    if (names.has(version)) return;
+  for (const [index, version] of stored.entries()) {
+    if (names.has(version)) continue;
     const detail = `missing from spec.versions; ${version} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${version} and removes ${version} from status.storedVersions`;
-    errors.push(fieldError.invalid(`status.storedVersions[${index}]`, version, detail));
-  });
+    status.invalid(`storedVersions[${index}]`, detail, version);
+  }
 }
 
 /** Checks that the names in stored objects and URLs do not change. */
-function checkChange(crd: JsonObject, previous: JsonObject, errors: FieldError[]): void {
-  const [spec, before] = [objectAt(crd, 'spec'), objectAt(previous, 'spec')];
-  const [names, namesBefore] = [objectAt(spec, 'names'), objectAt(before, 'names')];
-  const immutable = (value: string, former: string, path: string) => {
-    if (value !== former) errors.push(fieldError.invalid(path, value, 'field is immutable'));
+function checkChange(spec: CheckedObject, previous: JsonObject): void {
+  const before = new CheckedObject(previous).in('spec');
+  const immutable = (object: CheckedObject, former: CheckedObject, field: string) => {
+    const value = object.text(field);
+    if (value !== former.text(field)) object.invalid(field, 'field is immutable', value);
   };
+  const [names, namesBefore] = [spec.in('names'), before.in('names')];
   if (isEstablished(previous)) {
-    immutable(textAt(spec, 'scope'), textAt(before, 'scope'), 'spec.scope');
-    immutable(textAt(names, 'kind'), textAt(namesBefore, 'kind'), 'spec.names.kind');
+    immutable(spec, before, 'scope');
+    immutable(names, namesBefore, 'kind');
   }
-  immutable(textAt(spec, 'group'), textAt(before, 'group'), 'spec.group');
-  immutable(textAt(names, 'plural'), textAt(namesBefore, 'plural'), 'spec.names.plural');
+  immutable(spec, before, 'group');
+  immutable(names, namesBefore, 'plural');
 }
 
 function isEstablished(crd: JsonObject): boolean {
@@ -301,29 +281,26 @@ function isEstablished(crd: JsonObject): boolean {
   );
 }
 
-function checkEnum(
-  object: JsonObject,
-  name: string,
-  supported: readonly string[],
-  path: string,
-  errors: FieldError[],
-): void {
-  const value = textAt(object, name);
-  if (value === '') errors.push(fieldError.required(path));
-  else if (!supported.includes(value)) {
-    errors.push(fieldError.notSupported(path, value, supported));
+function checkEnum(object: CheckedObject, field: string, supported: readonly string[]): void {
+  object.requireText(field);
+  object.requireOneOf(field, supported);
+}
+
+function requireNames(object: CheckedObject, field: string): void {
+  for (const [index, name] of textsAt(object.value, field).entries()) {
+    requireName(object, `${field}[${index}]`, 'dns1035Label', name);
   }
 }
 
-/** @returns whether `name` has the format */
+/** @returns whether the name has the format */
 function requireName(
-  name: string,
+  object: CheckedObject,
+  field: string,
   format: 'dns1123Subdomain' | 'dns1035Label',
-  path: string,
-  errors: FieldError[],
+  name: string = object.text(field),
 ): boolean {
   const problems = nameProblems(name, format);
-  if (problems.length > 0) errors.push(fieldError.invalid(path, name, problems.join(',')));
+  if (problems.length > 0) object.invalid(field, problems.join(','), name);
   return problems.length === 0;
 }
 
@@ -335,15 +312,11 @@ const REFERENCE = 'see https://github.com/kubernetes/enhancements/pull/1111';
  * Checks that a CRD in a protected group has an approval annotation. An update that does not change
  * the annotation is accepted.
  */
-function checkApproval(
-  crd: Readonly<JsonObject>,
-  previous: Readonly<JsonObject> | undefined,
-): FieldError[] {
-  const { reason, message = '' } = approvalCondition(crd) ?? {};
-  if (previous && approvalOf(previous) === approvalOf(crd)) return [];
-  if (reason === 'MissingAnnotation') return [fieldError.required(FIELD, message)];
-  if (reason !== 'InvalidAnnotation') return [];
-  return [fieldError.invalid(FIELD, approvalOf(crd), message)];
+function checkApproval(crd: CheckedObject, previous: Readonly<JsonObject> | undefined): void {
+  const { reason, message = '' } = approvalCondition(crd.value) ?? {};
+  if (previous && approvalOf(previous) === approvalOf(crd.value)) return;
+  if (reason === 'MissingAnnotation') crd.required(FIELD, message);
+  if (reason === 'InvalidAnnotation') crd.invalid(FIELD, message, approvalOf(crd.value));
 }
 
 /** Returns the condition of a CRD in a protected group that shows whether the API is approved. */
