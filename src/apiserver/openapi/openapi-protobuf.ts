@@ -6,11 +6,11 @@ import type { JsonObject } from '../schema/json-value.ts';
 /**
  * OpenAPI documents as protobuf, in the messages of gnostic that Go clients read
  * (github.com/google/gnostic-models, `openapi.v2.Document` and `openapi.v3.Document`). The tables name the
- * fields that the documents of this server have.
+ * fields that the documents of this server have, each at the place of its number.
  */
 
 /** Appends a field with this value; nothing for values that protobuf omits. */
-type Field = (value: unknown, output: Output) => void;
+type Field = (number: number, value: unknown, output: Output) => void;
 
 type Message = (object: JsonObject, output: Output) => void;
 
@@ -46,40 +46,23 @@ function delimited(number: number, bytes: Uint8Array, output: Output): void {
   output.push(tag(number, BYTES), varint(bytes.byteLength), bytes);
 }
 
-function string(number: number): Field {
-  return (value, output) => {
-    if (typeof value === 'string' && value !== '') delimited(number, Buffer.from(value), output);
-  };
+/** A string, a boolean or an integer that is not negative. */
+function scalar(number: number, value: unknown, output: Output): void {
+  if (typeof value === 'string' && value !== '') delimited(number, Buffer.from(value), output);
+  if (value === true) output.push(tag(number, VARINT), Uint8Array.of(1));
+  if (typeof value === 'number' && value > 0) output.push(tag(number, VARINT), varint(value));
 }
 
-function bool(number: number): Field {
-  return (value, output) => {
-    if (value === true) output.push(tag(number, VARINT), Uint8Array.of(1));
-  };
+function double(number: number, value: unknown, output: Output): void {
+  if (typeof value !== 'number' || value === 0) return;
+  const bytes = Buffer.alloc(8);
+  bytes.writeDoubleLE(value);
+  output.push(tag(number, FIXED64), bytes);
 }
-
-function integer(number: number): Field {
-  return (value, output) => {
-    if (typeof value === 'number' && value > 0) output.push(tag(number, VARINT), varint(value));
-  };
-}
-
-function double(number: number): Field {
-  return (value, output) => {
-    if (typeof value !== 'number' || value === 0) return;
-    const bytes = Buffer.alloc(8);
-    bytes.writeDoubleLE(value);
-    output.push(tag(number, FIXED64), bytes);
-  };
-}
-
-const yaml = string(2);
 
 /** Any JSON value, as YAML. */
-function any(number: number): Field {
-  return (value, output) => {
-    if (value !== undefined) part(number, output, (inner) => yaml(yamlText(value), inner));
-  };
+function any(number: number, value: unknown, output: Output): void {
+  if (value !== undefined) part(number, output, (inner) => scalar(2, yamlText(value), inner));
 }
 
 function yamlText(value: unknown): string {
@@ -92,64 +75,83 @@ function part(number: number, output: Output, write: (part: Output) => void): vo
   delimited(number, bytesOf(write), output);
 }
 
-function nested(number: number, type: Message): Field {
-  return (value, output) => {
+function nested(type: Message): Field {
+  return (number, value, output) => {
     if (isRecord(value)) part(number, output, (inner) => type(value, inner));
   };
 }
 
-/** A message with one field for the whole value, such as an alternative of a `oneof`. */
-function wrapped(number: number, field: Field): Field {
-  return (value, output) => {
-    if (value !== undefined) part(number, output, (inner) => field(value, inner));
+/** A message with field `own` for the whole value, such as an alternative of a `oneof`. */
+function wrapped(own: number, field: Field): Field {
+  return (number, value, output) => {
+    if (value !== undefined) part(number, output, (inner) => field(own, value, inner));
   };
 }
 
 function repeated(field: Field): Field {
-  return (value, output) => {
-    if (Array.isArray(value)) for (const item of value as readonly unknown[]) field(item, output);
+  return (number, value, output) => {
+    if (!Array.isArray(value)) return;
+    for (const item of value as readonly unknown[]) field(number, item, output);
   };
 }
 
 /** The members of an object as repeated messages with a name and a value. */
-function named(number: number, field: Field): Field {
-  return (value, output) => {
+function named(field: Field): Field {
+  return (number, value, output) => {
     if (!isRecord(value)) return;
     for (const [name, member] of Object.entries(value)) {
       part(number, output, (entry) => {
-        string(1)(name, entry);
-        field(member, entry);
+        scalar(1, name, entry);
+        field(2, member, entry);
       });
     }
   };
 }
 
-/** A message of these fields. Members that start with `x-` are extensions in field `extensions`. */
-function message(fields: Readonly<Record<string, Field>>, extensions?: number): Message {
-  const extension = extensions === undefined ? undefined : named(extensions, any(2));
+/**
+ * A message with these fields, separated by spaces. `name=6` has number 6; others have the next number, from 1.
+ *
+ * @param fields the fields that are not scalars
+ * @param extensions number of the field with the members that start with `x-`
+ */
+function message(
+  names: string,
+  fields: Readonly<Record<string, Field>> = {},
+  extensions?: number,
+): Message {
+  let next = 1;
+  const numbers = new Map(
+    names.split(/\s+/).map((word): [name: string, number: number] => {
+      const [name = '', number = next] = word.split('=');
+      next = Number(number) + 1;
+      return [name, Number(number)];
+    }),
+  );
   return (object, output) => {
     for (const [name, value] of Object.entries(object)) {
-      if (Object.hasOwn(fields, name)) fields[name]?.(value, output);
-      else if (name.startsWith('x-')) extension?.({ [name]: value }, output);
+      const number = numbers.get(name);
+      if (number !== undefined) (fields[name] ?? scalar)(number, value, output);
+      else if (name.startsWith('x-') && extensions !== undefined) {
+        named(any)(extensions, { [name]: value }, output);
+      }
     }
   };
 }
 
 /** Chooses by whether the value is a reference, which has no other fields in version 3. */
-function schemaOrReference(number: number): Field {
-  const schema = nested(1, anySchema3);
-  const reference = nested(2, message({ $ref: string(1) }));
-  return wrapped(number, (value, output) => {
-    if (isRecord(value) && '$ref' in value) reference(value, output);
-    else schema(value, output);
-  });
-}
+const schemaOrReference: Field = (number, value, output) => {
+  const isReference = isRecord(value) && '$ref' in value;
+  const choice = isReference ? wrapped(2, nested(reference3)) : wrapped(1, nested(anySchema3));
+  choice(number, value, output);
+};
 
-function additional(number: number, schema: Field): Field {
-  return wrapped(number, (value, output) => {
-    if (typeof value === 'boolean') bool(2)(value, output);
-    else schema(value, output);
-  });
+const reference3 = message('$ref');
+
+function additional(schema: Field): Field {
+  return (number, value, output) => {
+    const choice = typeof value === 'boolean' ? wrapped(2, scalar) : wrapped(1, schema);
+    choice(number, value, output);
+  };
 }
 
 // Schemas contain themselves.
@@ -162,216 +164,142 @@ function anySchema3(object: JsonObject, output: Output): void {
 }
 
 const schema2: Message = message(
+  `$ref format title description multipleOf=6 maximum exclusiveMaximum minimum exclusiveMinimum maxLength
+   minLength pattern maxItems minItems uniqueItems maxProperties minProperties required enum
+   additionalProperties type items properties=25`,
   {
-    $ref: string(1),
-    format: string(2),
-    title: string(3),
-    description: string(4),
-    multipleOf: double(6),
-    maximum: double(7),
-    exclusiveMaximum: bool(8),
-    minimum: double(9),
-    exclusiveMinimum: bool(10),
-    maxLength: integer(11),
-    minLength: integer(12),
-    pattern: string(13),
-    maxItems: integer(14),
-    minItems: integer(15),
-    uniqueItems: bool(16),
-    maxProperties: integer(17),
-    minProperties: integer(18),
-    required: repeated(string(19)),
-    enum: repeated(any(20)),
-    additionalProperties: additional(21, nested(1, anySchema2)),
-    type: wrapped(22, string(1)),
-    items: wrapped(23, nested(1, anySchema2)),
-    properties: wrapped(25, named(1, nested(2, anySchema2))),
+    multipleOf: double,
+    maximum: double,
+    minimum: double,
+    required: repeated(scalar),
+    enum: repeated(any),
+    additionalProperties: additional(nested(anySchema2)),
+    type: wrapped(1, scalar),
+    items: wrapped(1, nested(anySchema2)),
+    properties: wrapped(1, named(nested(anySchema2))),
   },
   31,
 );
 
-const bodyParameter = message({
-  description: string(1),
-  name: string(2),
-  in: string(3),
-  required: bool(4),
-  schema: nested(5, anySchema2),
+const bodyParameter = message('description name in required schema', {
+  schema: nested(anySchema2),
 });
 
-const pathParameter = message({
-  required: bool(1),
-  in: string(2),
-  description: string(3),
-  name: string(4),
-  type: string(5),
-  uniqueItems: bool(19),
-});
+const pathParameter = message('required in description name type uniqueItems=19');
 
-const queryParameter = message({
-  required: bool(1),
-  in: string(2),
-  description: string(3),
-  name: string(4),
-  type: string(6),
-  uniqueItems: bool(20),
-});
+const queryParameter = message('required in description name type=6 uniqueItems=20');
 
-const inBody = nested(1, bodyParameter);
-const inPath = wrapped(2, nested(4, pathParameter));
-const inQuery = wrapped(2, nested(3, queryParameter));
+function parameter2(parameter: JsonObject, output: Output): void {
+  switch (parameter['in']) {
+    case 'body':
+      return nested(bodyParameter)(1, parameter, output);
+    case 'path':
+      return wrapped(4, nested(pathParameter))(2, parameter, output);
+    default:
+      return wrapped(3, nested(queryParameter))(2, parameter, output);
+  }
+}
 
-const parameter2: Field = (value, output) => {
-  if (!isRecord(value)) return;
-  const place = value['in'];
-  const field = place === 'body' ? inBody : place === 'path' ? inPath : inQuery;
-  field(value, output);
-};
+const parameters2 = repeated(wrapped(1, nested(parameter2)));
 
-const parameters2 = (number: number): Field => repeated(wrapped(number, wrapped(1, parameter2)));
-
-const response2 = message({
-  description: string(1),
-  schema: wrapped(2, nested(1, anySchema2)),
-});
+const response2 = message('description schema', { schema: wrapped(1, nested(anySchema2)) });
 
 const operation2 = message(
+  'tags description=3 operationId=5 produces consumes parameters responses schemes',
   {
-    tags: repeated(string(1)),
-    description: string(3),
-    operationId: string(5),
-    produces: repeated(string(6)),
-    consumes: repeated(string(7)),
-    parameters: parameters2(8),
-    responses: wrapped(9, named(1, wrapped(2, nested(1, response2)))),
-    schemes: repeated(string(10)),
+    tags: repeated(scalar),
+    produces: repeated(scalar),
+    consumes: repeated(scalar),
+    parameters: parameters2,
+    responses: wrapped(1, named(wrapped(1, nested(response2)))),
+    schemes: repeated(scalar),
   },
   13,
 );
 
 const path2 = message(
-  {
-    get: nested(2, operation2),
-    put: nested(3, operation2),
-    post: nested(4, operation2),
-    delete: nested(5, operation2),
-    patch: nested(8, operation2),
-    parameters: parameters2(9),
-  },
+  'get=2 put post delete patch=8 parameters',
+  { ...operations(operation2), parameters: parameters2 },
   10,
 );
 
-const apiKey2 = message({
-  type: string(1),
-  name: string(2),
-  in: string(3),
-  description: string(4),
+/** The fields of a path with these operations. */
+function operations(operation: Message): Readonly<Record<string, Field>> {
+  const field = nested(operation);
+  return { get: field, put: field, post: field, delete: field, patch: field };
+}
+
+const swagger = message('swagger info paths=8 definitions security=12 securityDefinitions', {
+  info: nested(message('title version')),
+  paths: wrapped(2, named(nested(path2))),
+  definitions: wrapped(1, named(nested(anySchema2))),
+  security: repeated(wrapped(1, named(wrapped(1, repeated(scalar))))),
+  securityDefinitions: wrapped(1, named(wrapped(2, nested(message('type name in description'))))),
 });
 
-const swagger = message({
-  swagger: string(1),
-  info: nested(2, message({ title: string(1), version: string(2) })),
-  paths: wrapped(8, named(2, nested(2, path2))),
-  definitions: wrapped(9, named(1, nested(2, anySchema2))),
-  security: repeated(wrapped(12, named(1, wrapped(2, repeated(string(1)))))),
-  securityDefinitions: wrapped(13, named(1, wrapped(2, nested(2, apiKey2)))),
-});
-
-const default3: Field = (value, output) => {
-  double(1)(value, output);
-  bool(2)(value, output);
-  string(3)(value, output);
+const default3: Field = (number, value, output) => {
+  if (typeof value === 'number') wrapped(1, double)(number, value, output);
+  else wrapped(typeof value === 'boolean' ? 2 : 3, scalar)(number, value, output);
 };
 
 const schema3: Message = message(
+  `nullable title=9 multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength
+   pattern maxItems minItems uniqueItems maxProperties minProperties required enum type allOf oneOf anyOf not items
+   properties additionalProperties default description format`,
   {
-    nullable: bool(1),
-    title: string(9),
-    multipleOf: double(10),
-    maximum: double(11),
-    exclusiveMaximum: bool(12),
-    minimum: double(13),
-    exclusiveMinimum: bool(14),
-    maxLength: integer(15),
-    minLength: integer(16),
-    pattern: string(17),
-    maxItems: integer(18),
-    minItems: integer(19),
-    uniqueItems: bool(20),
-    maxProperties: integer(21),
-    minProperties: integer(22),
-    required: repeated(string(23)),
-    enum: repeated(any(24)),
-    type: string(25),
-    allOf: repeated(schemaOrReference(26)),
-    oneOf: repeated(schemaOrReference(27)),
-    anyOf: repeated(schemaOrReference(28)),
-    not: nested(29, anySchema3),
-    items: wrapped(30, schemaOrReference(1)),
-    properties: wrapped(31, named(1, schemaOrReference(2))),
-    additionalProperties: additional(32, schemaOrReference(1)),
-    default: wrapped(33, default3),
-    description: string(34),
-    format: string(35),
+    multipleOf: double,
+    maximum: double,
+    minimum: double,
+    required: repeated(scalar),
+    enum: repeated(any),
+    allOf: repeated(schemaOrReference),
+    oneOf: repeated(schemaOrReference),
+    anyOf: repeated(schemaOrReference),
+    not: nested(anySchema3),
+    items: wrapped(1, schemaOrReference),
+    properties: wrapped(1, named(schemaOrReference)),
+    additionalProperties: additional(schemaOrReference),
+    default: default3,
   },
   36,
 );
 
-const content3 = (number: number): Field =>
-  wrapped(number, named(1, nested(2, message({ schema: schemaOrReference(1) }))));
+const content3 = wrapped(1, named(nested(message('schema', { schema: schemaOrReference }))));
 
-const parameter3 = message({
-  name: string(1),
-  in: string(2),
-  description: string(3),
-  required: bool(4),
-  schema: schemaOrReference(10),
+const parameter3 = message('name in description required schema=10', {
+  schema: schemaOrReference,
 });
 
-const parameters3 = (number: number): Field => repeated(wrapped(number, nested(1, parameter3)));
+const parameters3 = repeated(wrapped(1, nested(parameter3)));
 
-const body3 = message({ description: string(1), content: content3(2), required: bool(3) });
+const body3 = message('description content required', { content: content3 });
 
-const response3 = message({ description: string(1), content: content3(3) });
+const response3 = message('description _ content', { content: content3 });
 
 const operation3 = message(
+  'tags description=3 operationId=5 parameters requestBody responses',
   {
-    tags: repeated(string(1)),
-    description: string(3),
-    operationId: string(5),
-    parameters: parameters3(6),
-    requestBody: wrapped(7, nested(1, body3)),
-    responses: wrapped(8, named(2, wrapped(2, nested(1, response3)))),
+    tags: repeated(scalar),
+    parameters: parameters3,
+    requestBody: wrapped(1, nested(body3)),
+    responses: wrapped(2, named(wrapped(1, nested(response3)))),
   },
   13,
 );
 
 const path3 = message(
-  {
-    get: nested(4, operation3),
-    put: nested(5, operation3),
-    post: nested(6, operation3),
-    delete: nested(7, operation3),
-    patch: nested(10, operation3),
-    parameters: parameters3(13),
-  },
+  'get=4 put post delete patch=10 parameters=13',
+  { ...operations(operation3), parameters: parameters3 },
   14,
 );
 
-const scheme3 = message({
-  type: string(1),
-  description: string(2),
-  name: string(3),
-  in: string(4),
+const components3 = message('schemas securitySchemes=7', {
+  schemas: wrapped(1, named(schemaOrReference)),
+  securitySchemes: wrapped(1, named(wrapped(1, nested(message('type description name in'))))),
 });
 
-const components3 = message({
-  schemas: wrapped(1, named(1, schemaOrReference(2))),
-  securitySchemes: wrapped(7, named(1, wrapped(2, nested(1, scheme3)))),
-});
-
-const openApi = message({
-  openapi: string(1),
-  info: nested(2, message({ title: string(1), version: string(6) })),
-  paths: wrapped(4, named(1, nested(2, path3))),
-  components: nested(5, components3),
+const openApi = message('openapi info paths=4 components', {
+  info: nested(message('title version=6')),
+  paths: wrapped(1, named(nested(path3))),
+  components: nested(components3),
 });
