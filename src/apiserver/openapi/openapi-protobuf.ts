@@ -274,7 +274,7 @@ const parameters3 = repeated(wrapped(1, nested(parameter3)));
 
 const body3 = message('description content required', { content: content3 });
 
-const response3 = message('description _ content', { content: content3 });
+const response3 = message('description content=3', { content: content3 });
 
 const operation3 = message(
   'tags description=3 operationId=5 parameters requestBody responses',

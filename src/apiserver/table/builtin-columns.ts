@@ -1,10 +1,10 @@
 import type {
+  ConfigMap,
   Event as MutableEvent,
-  Lease,
-  Namespace,
   Node as MutableNode,
+  Secret,
 } from '../../api/builtin.ts';
-import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
+import type { DeepReadonly } from '../../api/object.ts';
 import { listIn, objectIn, textIn } from '../builtin/fields.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import { objectAt } from '../schema/json-value.ts';
@@ -12,11 +12,13 @@ import type { KindColumns } from './column.ts';
 import {
   AGE_COLUMN,
   NAME_COLUMN,
+  WIDE,
   ageOf,
   column,
   columns,
   field,
-  integer,
+  flag,
+  numeric,
   textOf,
   wide,
 } from './column.ts';
@@ -25,27 +27,6 @@ import { NETWORK_COLUMNS } from './network-columns.ts';
 import { POD_COLUMNS } from './pod-columns.ts';
 import { STORAGE_COLUMNS } from './storage-columns.ts';
 import { WORKLOAD_COLUMNS } from './workload-columns.ts';
-
-interface ConfigMap extends KubernetesObject {
-  data?: Record<string, string>;
-  binaryData?: Record<string, string>;
-}
-
-interface Secret extends KubernetesObject {
-  type?: string;
-  data?: Record<string, string>;
-}
-
-interface PriorityClass extends KubernetesObject {
-  value?: number;
-  globalDefault?: boolean;
-  preemptionPolicy?: string;
-}
-
-interface PodDisruptionBudget extends KubernetesObject {
-  spec?: { minAvailable?: number | string; maxUnavailable?: number | string };
-  status?: { disruptionsAllowed?: number };
-}
 
 type Event = DeepReadonly<MutableEvent>;
 type Node = DeepReadonly<MutableNode>;
@@ -57,14 +38,10 @@ const wideEventColumn = wide<MutableEvent>;
 
 const EVENT_COLUMNS = [
   eventColumn('Last Seen', 'Time since the last occurrence.', lastSeen),
-  eventColumn('Type', 'Normal or Warning.', ({ type = '' }) => type),
-  eventColumn('Reason', 'Reason of the event, one word.', ({ reason = '' }) => reason),
+  field('Type', 'type'),
+  field('Reason', 'reason'),
   eventColumn('Object', 'Kind and name of the involved object.', involvedObject),
-  wideEventColumn(
-    'Subobject',
-    'Field path of the involved part of the object.',
-    ({ involvedObject: { fieldPath = '' } }) => fieldPath,
-  ),
+  field('Subobject', 'involvedObject.fieldPath', '', WIDE),
   wideEventColumn('Source', 'Component that reported the event.', eventSource),
   eventColumn('Message', 'Description of the event.', ({ message }) => (message ?? '').trim()),
   wideEventColumn('First Seen', 'Time since the first occurrence.', firstSeen),
@@ -100,19 +77,13 @@ export const BUILTIN_COLUMNS: KindColumns = {
     ),
   ),
   events: EVENT_COLUMNS,
-  namespaces: columns(
-    column<Namespace>('Status', 'Active or Terminating.', ({ status }) => status?.phase ?? ''),
-  ),
+  namespaces: columns(field('Status', 'status.phase')),
   nodes: [
     NAME_COLUMN,
     nodeColumn('Status', 'Whether the node is ready and schedulable.', nodeStatus),
     nodeColumn('Roles', 'Roles of the node.', (object) => nodeRoles(object) || '<none>'),
     AGE_COLUMN,
-    nodeColumn(
-      'Version',
-      'Version of the kubelet.',
-      ({ status }) => status?.nodeInfo?.kubeletVersion ?? '',
-    ),
+    field('Version', 'status.nodeInfo.kubeletVersion'),
     wideNodeColumn('Internal-IP', 'Address inside the cluster.', nodeAddress('InternalIP')),
     wideNodeColumn('External-IP', 'Address outside the cluster.', nodeAddress('ExternalIP')),
     wideNodeColumn(
@@ -141,31 +112,21 @@ export const BUILTIN_COLUMNS: KindColumns = {
     ),
   ),
   secrets: columns(
-    column<Secret>('Type', 'Type of the secret data.', ({ type = '' }) => type),
+    field('Type', 'type'),
     column<Secret>('Data', 'Number of entries.', ({ data = {} }) => Object.keys(data).length),
   ),
   serviceaccounts: columns(),
 
-  'coordination.k8s.io/leases': columns(
-    column<Lease>('Holder', 'Identity of the holder.', ({ spec }) => spec?.holderIdentity ?? ''),
-  ),
+  'coordination.k8s.io/leases': columns(field('Holder', 'spec.holderIdentity')),
 
   'events.k8s.io/events': EVENT_COLUMNS,
 
   'node.k8s.io/runtimeclasses': columns(field('Handler', 'handler')),
 
   'policy/poddisruptionbudgets': columns(
-    column<PodDisruptionBudget>('Min Available', 'Pods that must stay available.', ({ spec }) =>
-      String(spec?.minAvailable ?? 'N/A'),
-    ),
-    column<PodDisruptionBudget>('Max Unavailable', 'Pods that may be unavailable.', ({ spec }) =>
-      String(spec?.maxUnavailable ?? 'N/A'),
-    ),
-    integer<PodDisruptionBudget>(
-      'Allowed Disruptions',
-      'Pods that may be evicted now.',
-      ({ status }) => status?.disruptionsAllowed ?? 0,
-    ),
+    field('Min Available', 'spec.minAvailable', 'N/A'),
+    field('Max Unavailable', 'spec.maxUnavailable', 'N/A'),
+    numeric('Allowed Disruptions', 'status.disruptionsAllowed'),
   ),
 
   'resource.k8s.io/deviceclasses': columns(),
@@ -199,23 +160,10 @@ export const BUILTIN_COLUMNS: KindColumns = {
 
   'scheduling.k8s.io/priorityclasses': [
     NAME_COLUMN,
-    integer<PriorityClass>(
-      'Value',
-      'Priority of the Pods of this class.',
-      ({ value = 0 }) => value,
-    ),
-    column<PriorityClass>(
-      'Global-Default',
-      'Whether Pods without a class get this one.',
-      ({ globalDefault = false }) => globalDefault,
-      { type: 'boolean' },
-    ),
+    numeric('Value', 'value'),
+    flag('Global-Default', 'globalDefault'),
     AGE_COLUMN,
-    column<PriorityClass>(
-      'PreemptionPolicy',
-      'Whether Pods of this class preempt Pods of lower priority.',
-      ({ preemptionPolicy = '' }) => preemptionPolicy,
-    ),
+    field('PreemptionPolicy', 'preemptionPolicy'),
   ],
 };
 

@@ -20,6 +20,9 @@ export interface TableRowCondition {
 /** The columns of kinds, by group and plural: `apps/deployments`, or `pods` in the core group. */
 export type KindColumns = Readonly<Record<string, readonly TableColumn[]>>;
 
+/** Options of a column that only `-o wide` shows. */
+export const WIDE = { priority: 1 } as const;
+
 type Options = Partial<Pick<TableColumn, 'type' | 'format' | 'priority'>>;
 
 /** A column with a computed cell. `T` is the type of the objects. */
@@ -39,14 +42,6 @@ export function column<T extends KubernetesObject = ApiObject>(
   };
 }
 
-export function integer<T extends KubernetesObject = ApiObject>(
-  name: string,
-  description: string,
-  value: (object: DeepReadonly<T>) => number,
-): TableColumn {
-  return column<T>(name, description, value, { type: 'integer' });
-}
-
 /** A column that only `-o wide` shows. */
 export function wide<T extends KubernetesObject = ApiObject>(
   name: string,
@@ -54,7 +49,7 @@ export function wide<T extends KubernetesObject = ApiObject>(
   value: (object: DeepReadonly<T>, nowMs: number) => TableCell,
   options: Options = {},
 ): TableColumn {
-  return column<T>(name, description, value, { priority: 1, ...options });
+  return column<T>(name, description, value, { ...WIDE, ...options });
 }
 
 /** A column with the field at a path, as text; `absent` if it has no value. */

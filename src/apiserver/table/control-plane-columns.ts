@@ -1,5 +1,4 @@
-import type { CustomResourceDefinition } from '../../api/builtin.ts';
-import type { KubernetesObject } from '../../api/object.ts';
+import type { CustomResourceDefinition, RoleBinding } from '../../api/builtin.ts';
 import { numberIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
 import type { StoredObject, TableColumn } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
@@ -8,6 +7,7 @@ import {
   AGE_COLUMN,
   CREATED_AT_COLUMN,
   NAME_COLUMN,
+  WIDE,
   column,
   columns,
   count,
@@ -21,20 +21,15 @@ import {
 } from './column.ts';
 import { selectorCell } from './workload-columns.ts';
 
-interface Binding extends KubernetesObject {
-  roleRef?: { kind?: string; name?: string };
-  subjects?: { kind?: string; name?: string; namespace?: string }[];
-}
-
 const crdColumn = column<CustomResourceDefinition>;
 const wideCrdColumn = wide<CustomResourceDefinition>;
 
 const BINDING_COLUMNS = [
   ...columns(
-    column<Binding>(
+    column<RoleBinding>(
       'Role',
       'Role that the subjects are bound to.',
-      ({ roleRef }) => `${roleRef?.kind ?? ''}/${roleRef?.name ?? ''}`,
+      ({ roleRef: { kind, name } }) => `${kind}/${name}`,
     ),
   ),
   subjectsColumn('Users', 'User'),
@@ -77,7 +72,7 @@ export const CONTROL_PLANE_COLUMNS: KindColumns = {
 
   'apiextensions.k8s.io/customresourcedefinitions': [
     NAME_COLUMN,
-    crdColumn('Scope', 'Cluster or Namespaced.', ({ spec }) => spec.scope),
+    field('Scope', 'spec.scope'),
     crdColumn('Versions', 'Served versions.', ({ spec }) =>
       spec.versions
         .filter(({ served }) => served)
@@ -86,8 +81,8 @@ export const CONTROL_PLANE_COLUMNS: KindColumns = {
         .join(),
     ),
     CREATED_AT_COLUMN,
-    wideCrdColumn('Group', 'API group.', ({ spec }) => spec.group),
-    wideCrdColumn('Kind', 'Kind of the objects.', ({ spec }) => spec.names.kind),
+    field('Group', 'spec.group', '', WIDE),
+    field('Kind', 'spec.names.kind', '', WIDE),
     wideCrdColumn('ShortNames', 'Short names.', ({ spec }) => (spec.names.shortNames ?? []).join()),
     wideCrdColumn(
       'Established',
@@ -192,7 +187,7 @@ function condition(object: StoredObject, type: string): JsonObject | undefined {
 }
 
 function subjectsColumn(title: string, kind: string): TableColumn {
-  return wide<Binding>(title, `Subjects of kind ${kind}.`, ({ subjects = [] }) =>
+  return wide<RoleBinding>(title, `Subjects of kind ${kind}.`, ({ subjects = [] }) =>
     subjects
       .filter((subject) => subject.kind === kind)
       .map(({ namespace: at = '', name = '' }) =>

@@ -30,7 +30,7 @@ const DEFAULT_CLASS = 'ingressclass.kubernetes.io/is-default-class';
 export const NETWORK_COLUMNS: KindColumns = {
   services: [
     ...columns(
-      column<MutableService>('Type', 'Type of the service.', ({ spec }) => spec?.type ?? ''),
+      field('Type', 'spec.type'),
       column<MutableService>(
         'Cluster-IP',
         'Address inside the cluster.',

@@ -4,7 +4,17 @@ import type { StoredObject } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { objectAt, textsAt } from '../schema/json-value.ts';
 import type { KindColumns } from './column.ts';
-import { AGE_COLUMN, NAME_COLUMN, column, columns, count, field, flag, textOf } from './column.ts';
+import {
+  AGE_COLUMN,
+  NAME_COLUMN,
+  WIDE,
+  column,
+  columns,
+  count,
+  field,
+  flag,
+  textOf,
+} from './column.ts';
 
 const ACCESS_MODES = {
   ReadWriteOnce: 'RWO',
@@ -38,7 +48,7 @@ const ATTRIBUTES_CLASS = field(
   'spec.volumeAttributesClassName',
   '<unset>',
 );
-const VOLUME_MODE = field('VolumeMode', 'spec.volumeMode', '<unset>', { priority: 1 });
+const VOLUME_MODE = field('VolumeMode', 'spec.volumeMode', '<unset>', WIDE);
 
 export const STORAGE_COLUMNS: KindColumns = {
   persistentvolumes: [

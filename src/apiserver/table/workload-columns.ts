@@ -1,4 +1,4 @@
-import type { Deployment, ReplicaSet, Scale } from '../../api/builtin.ts';
+import type { Deployment } from '../../api/builtin.ts';
 import { numberIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
 import { valueAt } from '../field-path.ts';
 import type { StoredObject, TableColumn } from '../resource-definition.ts';
@@ -15,7 +15,6 @@ import {
   count,
   field,
   humanDuration,
-  integer,
   numeric,
   qualified,
   textOf,
@@ -50,12 +49,8 @@ const POD_COLUMNS = [
 
 export const SCALE_COLUMNS: readonly TableColumn[] = [
   column('Name', 'Name of the scaled object.', ({ metadata }) => metadata.name),
-  integer<Scale>('Desired', 'Number of desired replicas.', ({ spec }) => spec?.replicas ?? 0),
-  integer<Scale>(
-    'Available',
-    'Number of existing replicas.',
-    ({ status }) => status?.replicas ?? 0,
-  ),
+  numeric('Desired', 'spec.replicas'),
+  numeric('Available', 'status.replicas'),
   AGE_COLUMN,
 ];
 
@@ -85,28 +80,16 @@ export const WORKLOAD_COLUMNS: KindColumns = {
         'Number of ready pods, and of desired pods.',
         ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`,
       ),
-      column<Deployment>(
-        'Up-to-date',
-        'Number of pods of the current template.',
-        ({ status }) => status?.updatedReplicas ?? 0,
-      ),
-      column<Deployment>(
-        'Available',
-        'Number of pods that have been ready for minReadySeconds.',
-        ({ status }) => status?.availableReplicas ?? 0,
-      ),
+      numeric('Up-to-date', 'status.updatedReplicas', 'string'),
+      numeric('Available', 'status.availableReplicas', 'string'),
     ),
     ...POD_COLUMNS,
   ],
   'apps/replicasets': [
     ...columns(
-      integer<ReplicaSet>('Desired', 'Number of desired pods.', ({ spec }) => spec?.replicas ?? 0),
-      integer<ReplicaSet>('Current', 'Number of pods.', ({ status }) => status?.replicas ?? 0),
-      integer<ReplicaSet>(
-        'Ready',
-        'Number of ready pods.',
-        ({ status }) => status?.readyReplicas ?? 0,
-      ),
+      numeric('Desired', 'spec.replicas'),
+      numeric('Current', 'status.replicas'),
+      numeric('Ready', 'status.readyReplicas'),
     ),
     ...POD_COLUMNS,
   ],
