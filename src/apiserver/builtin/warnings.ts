@@ -1,9 +1,9 @@
 import { equalJson } from '../../api/equal.ts';
 import { quantityNanos } from '../../api/quantity.ts';
 import { nameProblems } from '../object-names.ts';
-import type { ResourceDefinition } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
+import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import { CheckedObject } from './checked-object.ts';
+import { isSet, objectIn } from './fields.ts';
 
 type Warnings = NonNullable<ResourceDefinition['warnings']>;
 type Texts = Readonly<Record<string, string>>;
@@ -12,25 +12,28 @@ type Texts = Readonly<Record<string, string>>;
 export const WARNINGS: Readonly<Record<string, Warnings>> = {
   // As upstream, an update of a Pod has none.
   pods: (pod, previous) =>
-    previous ? [] : [...nameWarnings(pod, "the Pod's hostname"), ...podWarnings(pod, '')],
-  podtemplates: (template) => podWarnings(objectIn(template, 'template') ?? {}, 'template.'),
+    previous
+      ? []
+      : [...nameWarnings(pod, "the Pod's hostname"), ...podWarnings(new CheckedObject(pod))],
+  podtemplates: (template) => podWarnings(new CheckedObject(template).in('template')),
   replicationcontrollers: workloadWarnings('spec.template', true),
   secrets: tlsWarnings,
   serviceaccounts: (account, previous) =>
     previous?.metadata.annotations?.[MOUNTABLE_SECRETS] === undefined
-      ? annotationWarnings(account, '', {
+      ? annotationWarnings(new CheckedObject(account), {
           [MOUNTABLE_SECRETS]:
             'deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets',
         })
       : [],
   services: serviceWarnings,
-  persistentvolumes: (volume) => annotationWarnings(volume, '', VOLUME_ANNOTATIONS),
-  persistentvolumeclaims: (claim) => {
-    const resources = objectIn(objectIn(claim, 'spec'), 'resources') ?? {};
+  persistentvolumes: (volume) => annotationWarnings(new CheckedObject(volume), VOLUME_ANNOTATIONS),
+  persistentvolumeclaims: (object) => {
+    const claim = new CheckedObject(object);
+    const resources = claim.in('spec').in('resources');
     return [
-      ...annotationWarnings(claim, '', { [STORAGE_CLASS]: VOLUME_ANNOTATIONS[STORAGE_CLASS] }),
-      ...byteWarnings(resources, 'requests', 'spec.resources', ['storage']),
-      ...byteWarnings(resources, 'limits', 'spec.resources', ['storage']),
+      ...annotationWarnings(claim, { [STORAGE_CLASS]: VOLUME_ANNOTATIONS[STORAGE_CLASS] }),
+      ...byteWarnings(resources, 'requests', 'storage'),
+      ...byteWarnings(resources, 'limits', 'storage'),
     ];
   },
   'apps/daemonsets': (set, previous) =>
@@ -42,7 +45,7 @@ export const WARNINGS: Readonly<Record<string, Warnings>> = {
   'apps/replicasets': workloadWarnings('spec.template', true),
   'apps/statefulsets': (set, previous) => [
     ...workloadWarnings('spec.template', false)(set, previous),
-    ...((numberIn(objectIn(set, 'spec'), 'revisionHistoryLimit') ?? 0) < 0
+    ...((new CheckedObject(set).in('spec').number('revisionHistoryLimit') ?? 0) < 0
       ? [
           'spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended',
         ]
@@ -108,9 +111,10 @@ const VOLUMES: Texts = {
 function workloadWarnings(path: string, hasName: boolean): Warnings {
   return (object, previous) => {
     if (previous && previous.metadata.generation === object.metadata.generation) return [];
-    const template = path.split('.').reduce<JsonObject | undefined>(objectIn, object);
+    const whole = new CheckedObject(object);
+    const template = path.split('.').reduce<CheckedObject>((part, field) => part.in(field), whole);
     const ofName = hasName && !previous ? nameWarnings(object, 'Pod names and hostnames') : [];
-    return [...ofName, ...podWarnings(template ?? {}, `${path}.`)];
+    return [...ofName, ...podWarnings(template)];
   };
 }
 
@@ -122,134 +126,98 @@ function nameWarnings({ metadata }: { metadata: { name: string } }, use: string)
   ];
 }
 
-function annotationWarnings(object: JsonObject, path: string, texts: Texts): string[] {
-  const annotations = objectIn(objectIn(object, 'metadata'), 'annotations');
+function annotationWarnings(object: CheckedObject, texts: Texts): string[] {
+  const annotations = object.in('metadata').in('annotations');
   return Object.entries(texts)
-    .filter(([key]) => isSet(annotations, key))
-    .map(([key, text]) => `${path}metadata.annotations[${key}]: ${text}`);
+    .filter(([key]) => annotations.has(key))
+    .map(([key, text]) => `${annotations.path}[${key}]: ${text}`);
 }
 
-/** Warnings of a Pod or of a template at a path that ends with a dot. */
-function podWarnings(pod: JsonObject, path: string): string[] {
-  const spec = objectIn(pod, 'spec') ?? {};
-  const at = `${path}spec`;
-  const selector = Object.keys(objectIn(spec, 'nodeSelector') ?? {});
-  const containers = ['initContainers', 'containers'].flatMap((list) =>
-    objectsIn(spec, list).map(
-      (container, index) => [container, `${at}.${list}[${index}]`] as const,
-    ),
-  );
+/** Warnings of a Pod or of a template. */
+function podWarnings(pod: CheckedObject): string[] {
+  const spec = pod.in('spec');
+  const selector = spec.in('nodeSelector');
+  const containers = ['initContainers', 'containers'].flatMap((list) => spec.items(list));
+  const required = 'requiredDuringSchedulingIgnoredDuringExecution';
+  const grace = 'terminationGracePeriodSeconds';
   return [
-    ...selector
+    ...Object.keys(selector.value)
       .filter((key) => Object.hasOwn(NODE_LABELS, key))
-      .map((key) => `${at}.nodeSelector[${key}]: ${NODE_LABELS[key]}`),
-    ...selectorWarnings(spec, at, 'topologySpreadConstraints'),
-    ...annotationWarnings(pod, path, POD_ANNOTATIONS),
-    ...objectsIn(spec, 'volumes').flatMap((volume, index) =>
+      .map((key) => `${selector.path}[${key}]: ${NODE_LABELS[key]}`),
+    ...selectorWarnings(spec.items('topologySpreadConstraints')),
+    ...annotationWarnings(pod, POD_ANNOTATIONS),
+    ...spec.items('volumes').flatMap((volume) =>
       Object.entries(VOLUMES)
-        .filter(([source]) => isSet(volume, source))
-        .map(([source, text]) => `${at}.volumes[${index}].${source}: ${text}`),
+        .filter(([source]) => volume.has(source))
+        .map(([source, text]) => `${volume.at(source)}: ${text}`),
     ),
-    ...repeated(objectsIn(spec, 'hostAliases'), 'ip', `${at}.hostAliases`),
-    ...repeated(objectsIn(spec, 'imagePullSecrets'), 'name', `${at}.imagePullSecrets`),
-    ...containers.flatMap(([container, at]) => containerWarnings(container, at)),
-    ...portWarnings(containers),
-    ...((numberIn(spec, 'terminationGracePeriodSeconds') ?? 0) < 0
-      ? [
-          `${at}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`,
-        ]
+    ...repeated(spec.items('hostAliases'), 'ip'),
+    ...repeated(spec.items('imagePullSecrets'), 'name'),
+    ...containers.flatMap(containerWarnings),
+    ...portWarnings(containers.flatMap((container) => container.items('ports'))),
+    ...((spec.number(grace) ?? 0) < 0
+      ? [`${spec.at(grace)}: must be >= 0; negative values are invalid and will be treated as 1`]
       : []),
-    ...selectorWarnings(
-      spec,
-      at,
-      'affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution',
-    ),
-    ...selectorWarnings(
-      spec,
-      at,
-      'affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution',
-    ),
+    ...selectorWarnings(spec.in('affinity').in('podAffinity').items(required)),
+    ...selectorWarnings(spec.in('affinity').in('podAntiAffinity').items(required)),
   ];
 }
 
-/** Warnings of items of a list that match no Pod, because they have no label selector. */
-function selectorWarnings(spec: JsonObject, path: string, list: string): string[] {
-  const parents = list.split('.');
-  const last = parents.pop() ?? '';
-  const items = objectsIn(parents.reduce<JsonObject | undefined>(objectIn, spec), last);
-  return items.flatMap((item, index) =>
-    isSet(item, 'labelSelector')
-      ? []
-      : [
-          `${path}.${list}[${index}].labelSelector: a null labelSelector results in matching no pod`,
-        ],
-  );
+/** Warnings of items that match no Pod, because they have no label selector. */
+function selectorWarnings(items: readonly CheckedObject[]): string[] {
+  return items
+    .filter((item) => !item.has('labelSelector'))
+    .map((item) => `${item.at('labelSelector')}: a null labelSelector results in matching no pod`);
 }
 
-function repeated(items: readonly JsonObject[], field: string, path: string): string[] {
-  const values = items.map((item) => textIn(item, field));
-  return values.flatMap((value, index) =>
-    values.indexOf(value) < index
-      ? [`${path}[${index}].${field}: duplicate ${field} ${JSON.stringify(value)}`]
-      : [],
-  );
+function repeated(items: readonly CheckedObject[], field: string): string[] {
+  const values = items.map((item) => item.text(field));
+  return items
+    .filter((item, index) => values.indexOf(item.text(field)) < index)
+    .map((item) => `${item.at(field)}: duplicate ${field} ${JSON.stringify(item.text(field))}`);
 }
 
-function containerWarnings(container: JsonObject, path: string): string[] {
-  const resources = objectIn(container, 'resources') ?? {};
-  const env = objectsIn(container, 'env');
-  const names = env.map((each) => textIn(each, 'name'));
+function containerWarnings(container: CheckedObject): string[] {
+  const resources = container.in('resources');
+  const env = container.items('env');
+  const names = env.map((each) => each.text('name'));
+  const hidden = env.filter((each, index) => {
+    const name = names[index] ?? '';
+    const value = each.text('value');
+    const extendsPrevious = value !== `$(${name})` && value.includes(`$(${name})`);
+    return names.indexOf(name) < index && (!extendsPrevious || each.has('valueFrom'));
+  });
   return [
     ...['memory', 'ephemeral-storage'].flatMap((resource) =>
-      ['limits', 'requests'].flatMap((list) =>
-        byteWarnings(resources, list, `${path}.resources`, [resource]),
-      ),
+      ['limits', 'requests'].flatMap((list) => byteWarnings(resources, list, resource)),
     ),
-    ...env.flatMap((each, index) => {
-      const name = names[index] ?? '';
-      const value = textIn(each, 'value');
-      const extendsPrevious = value !== `$(${name})` && value.includes(`$(${name})`);
-      return names.indexOf(name) === index || (extendsPrevious && !isSet(each, 'valueFrom'))
-        ? []
-        : [
-            `${path}.env[${index}]: hides previous definition of ${JSON.stringify(name)}, which may be dropped when using apply`,
-          ];
-    }),
+    ...hidden.map(
+      (each) =>
+        `${each.path}: hides previous definition of ${JSON.stringify(each.text('name'))}, which may be dropped when using apply`,
+    ),
   ];
 }
 
-function byteWarnings(
-  resources: JsonObject,
-  list: string,
-  path: string,
-  names: readonly string[],
-): string[] {
-  const values = objectIn(resources, list);
-  return names.flatMap((name) => {
-    const value = textIn(values, name);
-    return (quantityNanos(value) ?? 0n) % 1_000_000_000n === 0n
-      ? []
-      : [
-          `${path}.${list}[${name}]: fractional byte value ${JSON.stringify(value)} is invalid, must be an integer`,
-        ];
-  });
+function byteWarnings(resources: CheckedObject, list: string, name: string): string[] {
+  const value = resources.in(list).text(name);
+  if ((quantityNanos(value) ?? 0n) % 1_000_000_000n === 0n) return [];
+  return [
+    `${resources.at(list)}[${name}]: fractional byte value ${JSON.stringify(value)} is invalid, must be an integer`,
+  ];
 }
 
 /** Warnings of ports that several containers have. */
-function portWarnings(containers: readonly (readonly [JsonObject, string])[]): string[] {
-  const ports = containers.flatMap(([container, at]) =>
-    objectsIn(container, 'ports').map((port, index) => ({ port, at: `${at}.ports[${index}]` })),
-  );
+function portWarnings(ports: readonly CheckedObject[]): string[] {
   const warnings: string[] = [];
-  const hostPort = (port: JsonObject) => numberIn(port, 'hostPort') ?? 0;
-  for (const [index, { port, at }] of ports.entries()) {
+  const hostPort = (port: CheckedObject) => port.number('hostPort') ?? 0;
+  for (const [index, port] of ports.entries()) {
     for (const other of ports.slice(0, index)) {
       const isSame = ['containerPort', 'protocol'].every(
-        (field) => port[field] === other.port[field],
+        (field) => port.value[field] === other.value[field],
       );
       if (!isSame) continue;
-      const [one, two] = [textIn(port, 'hostIP'), textIn(other.port, 'hostIP')];
-      const [host, otherHost] = [hostPort(port), hostPort(other.port)];
+      const [one, two] = [port.text('hostIP'), other.text('hostIP')];
+      const [host, otherHost] = [hostPort(port), hostPort(other)];
       const problem =
         one === two && host === otherHost
           ? 'duplicate'
@@ -258,42 +226,41 @@ function portWarnings(containers: readonly (readonly [JsonObject, string])[]): s
             : host === otherHost && (one === '') !== (two === '')
               ? 'dangerously ambiguous'
               : undefined;
-      if (problem) warnings.push(`${at}: ${problem} port definition with ${other.at}`);
+      if (problem) warnings.push(`${port.path}: ${problem} port definition with ${other.path}`);
     }
   }
-  for (const [index, { port, at }] of ports.entries()) {
-    const name = textIn(port, 'name');
-    const first = ports.findIndex((other) => textIn(other.port, 'name') === name);
-    const other = ports[first]?.at;
+  const names = ports.map((port) => port.text('name'));
+  for (const [index, { path }] of ports.entries()) {
+    const name = names[index] ?? '';
+    const first = names.indexOf(name);
+    const other = ports[first]?.path;
     if (name === '' || first === index) continue;
     warnings.push(
-      `${at}: duplicate port name ${JSON.stringify(name)} with ${other}, services and probes that select ports by name will use ${other}`,
+      `${path}: duplicate port name ${JSON.stringify(name)} with ${other}, services and probes that select ports by name will use ${other}`,
     );
   }
   return warnings;
 }
 
-function serviceWarnings(service: JsonObject): string[] {
-  const spec = objectIn(service, 'spec') ?? {};
-  const type = textIn(spec, 'type');
+function serviceWarnings(object: StoredObject): string[] {
+  const service = new CheckedObject(object);
+  const spec = service.in('spec');
+  const type = spec.text('type');
   const isExternal = type === 'ExternalName';
-  const isHeadless = type === 'ClusterIP' && textIn(spec, 'clusterIP') === 'None';
-  const hasAddresses = listIn(spec, 'externalIPs').length > 0;
+  const isHeadless = type === 'ClusterIP' && spec.text('clusterIP') === 'None';
+  const hasAddresses = spec.list('externalIPs').length > 0;
   const rules: readonly (readonly [boolean, string])[] = [
     [
-      isSet(
-        objectIn(objectIn(service, 'metadata'), 'annotations'),
-        'service.kubernetes.io/topology-aware-hints',
-      ),
+      service.in('metadata').in('annotations').has('service.kubernetes.io/topology-aware-hints'),
       'annotation service.kubernetes.io/topology-aware-hints is deprecated, please use service.kubernetes.io/topology-mode instead',
     ],
     [
-      isHeadless && textIn(spec, 'loadBalancerIP') !== '',
+      isHeadless && spec.text('loadBalancerIP') !== '',
       'spec.loadBalancerIP is ignored for headless services',
     ],
     [isHeadless && hasAddresses, 'spec.externalIPs is ignored for headless services'],
     [
-      isHeadless && textIn(spec, 'sessionAffinity') !== 'None',
+      isHeadless && spec.text('sessionAffinity') !== 'None',
       'spec.SessionAffinity is ignored for headless services',
     ],
     [
@@ -302,11 +269,11 @@ function serviceWarnings(service: JsonObject): string[] {
     ],
     [isExternal && hasAddresses, 'spec.externalIPs is ignored when spec.type is "ExternalName"'],
     [
-      !isExternal && textIn(spec, 'externalName') !== '',
+      !isExternal && spec.text('externalName') !== '',
       'spec.externalName is ignored when spec.type is not "ExternalName"',
     ],
     [
-      textIn(spec, 'trafficDistribution') === 'PreferClose',
+      spec.text('trafficDistribution') === 'PreferClose',
       'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"',
     ],
   ];
@@ -314,12 +281,13 @@ function serviceWarnings(service: JsonObject): string[] {
 }
 
 /** The first thing that Go misses when it reads the certificate and the key of a Secret. */
-function tlsWarnings(secret: JsonObject): string[] {
-  if (textIn(secret, 'type') !== 'kubernetes.io/tls') return [];
-  const data = objectIn(secret, 'data');
+function tlsWarnings(object: StoredObject): string[] {
+  const secret = new CheckedObject(object);
+  if (secret.text('type') !== 'kubernetes.io/tls') return [];
+  const data = secret.in('data');
   const inputs = { certificate: 'tls.crt', key: 'tls.key' };
   const absent = Object.entries(inputs).find(
-    ([, key]) => !Buffer.from(textIn(data, key), 'base64').includes('-----BEGIN '),
+    ([, key]) => !Buffer.from(data.text(key), 'base64').includes('-----BEGIN '),
   );
   return absent ? [`tls: failed to find any PEM data in ${absent[0]} input`] : [];
 }
