@@ -1,4 +1,4 @@
-import type { CustomResourceDefinition, RoleBinding } from '../../api/builtin.ts';
+import type { CustomResourceDefinition } from '../../api/builtin.ts';
 import { numberIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
 import type { StoredObject, TableColumn } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
@@ -26,11 +26,10 @@ const wideCrdColumn = wide<CustomResourceDefinition>;
 
 const BINDING_COLUMNS = [
   ...columns(
-    column<RoleBinding>(
-      'Role',
-      'Role that the subjects are bound to.',
-      ({ roleRef: { kind, name } }) => `${kind}/${name}`,
-    ),
+    column('Role', 'Role that the subjects are bound to.', (binding) => {
+      const role = objectIn(binding, 'roleRef');
+      return `${textIn(role, 'kind')}/${textIn(role, 'name')}`;
+    }),
   ),
   subjectsColumn('Users', 'User'),
   subjectsColumn('Groups', 'Group'),
@@ -187,12 +186,13 @@ function condition(object: StoredObject, type: string): JsonObject | undefined {
 }
 
 function subjectsColumn(title: string, kind: string): TableColumn {
-  return wide<RoleBinding>(title, `Subjects of kind ${kind}.`, ({ subjects = [] }) =>
-    subjects
-      .filter((subject) => subject.kind === kind)
-      .map(({ namespace: at = '', name = '' }) =>
-        kind === 'ServiceAccount' ? `${at}/${name}` : name,
-      )
+  return wide(title, `Subjects of kind ${kind}.`, (binding) =>
+    objectsIn(binding, 'subjects')
+      .filter((subject) => subject['kind'] === kind)
+      .map((subject) => {
+        const name = textIn(subject, 'name');
+        return kind === 'ServiceAccount' ? `${textIn(subject, 'namespace')}/${name}` : name;
+      })
       .join(', '),
   );
 }

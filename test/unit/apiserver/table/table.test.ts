@@ -90,7 +90,7 @@ test('a table has the list metadata and the metadata of each object', () => {
         name: 'Status',
         type: 'string',
         format: '',
-        description: 'Active or Terminating.',
+        description: 'Value of status.phase.',
         priority: 0,
       },
       {
