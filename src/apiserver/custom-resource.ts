@@ -2,19 +2,13 @@ import type { CustomResourceDefinition } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { oncePerObject } from '../util/memo.ts';
 import { objectMetaSchema } from './builtin/schemas.ts';
-import { fieldPath, valueAt } from './field-path.ts';
+import { fieldsAt } from './field-path.ts';
 import { finalizerWarnings } from './object-metadata.ts';
 import { compareVersions } from './registry.ts';
-import type {
-  Conversion,
-  ResourceDefinition,
-  StoredObject,
-  Subresources,
-} from './resource-definition.ts';
+import type { Conversion, ResourceDefinition, Subresources } from './resource-definition.ts';
 import type { JsonSchema } from './schema/json-schema.ts';
 import { withPrunedDefaults } from './schema/pruning.ts';
 import { customColumns } from './table/custom-columns.ts';
-import { textOf } from './table/column.ts';
 
 export type Crd = DeepReadonly<CustomResourceDefinition>;
 type CrdVersion = Crd['spec']['versions'][number];
@@ -50,12 +44,7 @@ function definitionOf(
     schema: versionSchemas[version.name],
     subresources: subresourcesOf(version),
     columns: customColumns(version.additionalPrinterColumns),
-    selectableFields: Object.fromEntries(
-      (version.selectableFields ?? []).map(({ jsonPath }) => {
-        const path = fieldPath(jsonPath);
-        return [path.join('.'), (object: StoredObject) => textOf(valueAt(object, path), '')];
-      }),
-    ),
+    selectableFields: fieldsAt(...(version.selectableFields ?? []).map(({ jsonPath }) => jsonPath)),
     tracksGeneration: true,
     custom: true,
     warnings: finalizerWarnings,

@@ -1,5 +1,6 @@
 import { own } from './schema/json-value.ts';
 import { isRecord } from '../util/values.ts';
+import type { StoredObject } from './resource-definition.ts';
 
 /** Returns the segments of a simple path in a CRD: `.spec.replicas`. */
 export function fieldPath(path: string): readonly string[] {
@@ -14,6 +15,24 @@ export function valueAt(value: unknown, path: readonly string[]): unknown {
     current = own(current, field);
   }
   return current;
+}
+
+/** The text of a scalar; `absent` for other values. */
+export function textOf(value: unknown, absent: string): string {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : absent;
+}
+
+/** Returns functions that read the scalars at these paths as texts, for field selectors. */
+export function fieldsAt(
+  ...paths: readonly string[]
+): Readonly<Record<string, (object: StoredObject) => string>> {
+  return Object.fromEntries(
+    paths.map(fieldPath).map((path) => {
+      return [path.join('.'), (object: StoredObject) => textOf(valueAt(object, path), '')];
+    }),
+  );
 }
 
 /** Returns a copy of `object` with another value at the path. Shares all other parts. */

@@ -6,6 +6,7 @@ import { goQuote } from '../../util/go-quote.ts';
 import { messageOf } from '../../util/values.ts';
 import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
+import { fieldsAt } from '../field-path.ts';
 import { forbidden } from '../status-error.ts';
 import { MASTERS } from '../user.ts';
 import { checked } from './checked-object.ts';
@@ -15,9 +16,7 @@ import { objectIn, objectsIn, textIn } from './fields.ts';
 
 export const CERTIFICATE_SIGNING_REQUEST: KindTraits = {
   nameFormat: 'pathSegment',
-  selectableFields: {
-    'spec.signerName': (request) => textIn(objectIn(request, 'spec'), 'signerName'),
-  },
+  selectableFields: fieldsAt('spec.signerName'),
   hooks: { prepareForCreate, prepareForUpdate, validate: checked(validate) },
 };
 

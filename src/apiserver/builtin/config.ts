@@ -1,4 +1,5 @@
 import { equalJson } from '../../api/equal.ts';
+import { fieldsAt } from '../field-path.ts';
 import { goTypeOf, inspectJson } from '../go-json.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import { isRecord } from '../../util/values.ts';
@@ -19,7 +20,7 @@ export const CONFIG_MAP: KindTraits = {
 };
 
 export const SECRET: KindTraits = {
-  selectableFields: { type: (secret) => textIn(secret, 'type') },
+  selectableFields: fieldsAt('type'),
   hooks: {
     applyDefaults: applySecretDefaults,
     validate: checked(validateSecret),

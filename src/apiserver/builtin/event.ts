@@ -1,4 +1,5 @@
 import { equalJson } from '../../api/equal.ts';
+import { fieldsAt } from '../field-path.ts';
 import { qualifiedNameProblems } from '../object-names.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import { checked } from './checked-object.ts';
@@ -6,21 +7,16 @@ import type { CheckedObject } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
 import { objectIn, textIn } from './fields.ts';
 
+/** Fields of the reference to the object of an event. */
+const REFERENCE = 'kind namespace name uid apiVersion resourceVersion fieldPath'.split(' ');
+
 export const EVENT: KindTraits = {
   createOnUpdate: true,
   selectableFields: {
-    'involvedObject.kind': involved('kind'),
-    'involvedObject.namespace': involved('namespace'),
-    'involvedObject.name': involved('name'),
-    'involvedObject.uid': involved('uid'),
-    'involvedObject.apiVersion': involved('apiVersion'),
-    'involvedObject.resourceVersion': involved('resourceVersion'),
-    'involvedObject.fieldPath': involved('fieldPath'),
-    reason: (event) => textIn(event, 'reason'),
-    reportingComponent: (event) => textIn(event, 'reportingComponent'),
+    ...fieldsAt(...REFERENCE.map((field) => `involvedObject.${field}`)),
+    ...fieldsAt('reason', 'reportingComponent', 'type'),
     source: (event) =>
       textIn(objectIn(event, 'source'), 'component') || textIn(event, 'reportingComponent'),
-    type: (event) => textIn(event, 'type'),
   },
   hooks: {
     // An event with `eventTime` follows the newer rules; one without, those of before.
@@ -48,13 +44,13 @@ export const EVENTS_EVENT: KindTraits = {
   createOnUpdate: true,
   selectableFields: {
     ...Object.fromEntries(
-      ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map(
-        (field) => [`regarding.${field}`, involved(field)],
-      ),
+      REFERENCE.map((field) => [
+        `regarding.${field}`,
+        (event) => textIn(objectIn(event, 'involvedObject'), field),
+      ]),
     ),
-    reason: (event) => textIn(event, 'reason'),
+    ...fieldsAt('reason', 'type'),
     reportingController: (event) => textIn(event, 'reportingComponent'),
-    type: (event) => textIn(event, 'type'),
   },
   hooks: {
     validate: checked((event, previous) => {
@@ -115,10 +111,6 @@ function renamed<T extends StoredObject>(
   const to = new Map(names);
   const fields = Object.entries(event).map(([name, value]) => [to.get(name) ?? name, value]);
   return { ...(Object.fromEntries(fields) as T), apiVersion };
-}
-
-function involved(field: string): (event: StoredObject) => string {
-  return (event) => textIn(objectIn(event, 'involvedObject'), field);
 }
 
 /** An event lives beside its object; where that has no namespace, in a well-known one. */

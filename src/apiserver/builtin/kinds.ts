@@ -1,4 +1,5 @@
 import type { ResourceDefinition } from '../resource-definition.ts';
+import { fieldsAt } from '../field-path.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { ADMISSION_POLICY, POLICY_BINDING } from './admission-policy.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './admission-registration.ts';
@@ -20,7 +21,7 @@ import { DEPLOYMENT } from './deployment.ts';
 import { POD_DISRUPTION_BUDGET } from './disruption-budget.ts';
 import { ENDPOINTS, ENDPOINT_SLICE } from './endpoints.ts';
 import { EVENT, EVENTS_EVENT } from './event.ts';
-import { isSet, objectIn, textIn } from './fields.ts';
+import { isSet, objectIn } from './fields.ts';
 import { LEASE } from './lease.ts';
 import { LIMIT_RANGE, quantitiesAt } from './limits.ts';
 import { NAMESPACE } from './namespace.ts';
@@ -192,11 +193,7 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
     tracksGeneration: true,
     returnsDeleted: true,
     immutable: ['spec.nodeName', 'spec.driver', 'spec.pool.name'],
-    selectableFields: {
-      'spec.nodeName': (slice) => textIn(objectIn(slice, 'spec'), 'nodeName'),
-      'spec.driver': (slice) => textIn(objectIn(slice, 'spec'), 'driver'),
-      'spec.pool.name': (slice) => textIn(objectIn(objectIn(slice, 'spec'), 'pool'), 'name'),
-    },
+    selectableFields: fieldsAt('spec.nodeName', 'spec.driver', 'spec.pool.name'),
   },
 
   'scheduling.k8s.io/priorityclasses': PRIORITY_CLASS,

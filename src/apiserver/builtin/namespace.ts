@@ -1,7 +1,8 @@
+import { fieldsAt } from '../field-path.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import { checked } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { listIn, objectIn, setDefault, textIn } from './fields.ts';
+import { listIn, objectIn, setDefault } from './fields.ts';
 
 /** While it is there, the contents of the namespace have not been removed. */
 const FINALIZER = 'kubernetes';
@@ -9,7 +10,7 @@ const FINALIZER = 'kubernetes';
 export const NAMESPACE: KindTraits = {
   nameFormat: 'dns1123Label',
   selectableFields: {
-    'status.phase': phaseOf,
+    ...fieldsAt('status.phase'),
     // Its own name without `metadata`: an old mistake that clients rely on.
     name: ({ metadata }) => metadata.name,
   },
@@ -29,10 +30,6 @@ export const NAMESPACE: KindTraits = {
     heldBack: (namespace) => listIn(objectIn(namespace, 'spec'), 'finalizers').length > 0,
   },
 };
-
-function phaseOf(namespace: StoredObject): string {
-  return textIn(objectIn(namespace, 'status'), 'phase');
-}
 
 function applyDefaults(namespace: ApiObject): void {
   const { metadata } = namespace;

@@ -1,5 +1,6 @@
 import { timestamp } from '../../api/conditions.ts';
 import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
+import { fieldsAt } from '../field-path.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { checked } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
@@ -16,14 +17,10 @@ export const POD: KindTraits = {
   statusKeeps: ['ownerReferences'],
   returnsDeleted: true,
   selectableFields: {
-    'spec.nodeName': inSpec('nodeName'),
-    'spec.restartPolicy': inSpec('restartPolicy'),
-    'spec.schedulerName': inSpec('schedulerName'),
-    'spec.serviceAccountName': inSpec('serviceAccountName'),
+    ...fieldsAt('spec.nodeName', 'spec.restartPolicy', 'spec.schedulerName'),
+    ...fieldsAt('spec.serviceAccountName', 'status.phase', 'status.nominatedNodeName'),
     'spec.hostNetwork': (pod) => String(objectIn(pod, 'spec')?.['hostNetwork'] === true),
-    'status.phase': inStatus('phase'),
     'status.podIP': (pod) => textIn(objectsIn(objectIn(pod, 'status'), 'podIPs')[0], 'ip'),
-    'status.nominatedNodeName': inStatus('nominatedNodeName'),
   },
   hooks: {
     applyDefaults: applyPodDefaults,
@@ -38,14 +35,6 @@ export const POD: KindTraits = {
     gracePeriodSeconds,
   },
 };
-
-function inSpec(field: string): (pod: StoredObject) => string {
-  return (pod) => textIn(objectIn(pod, 'spec'), field);
-}
-
-function inStatus(field: string): (pod: StoredObject) => string {
-  return (pod) => textIn(objectIn(pod, 'status'), field);
-}
 
 function prepareForCreate(pod: ApiObject, context: HookContext): void {
   const { now } = context;

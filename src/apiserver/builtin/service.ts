@@ -5,6 +5,7 @@ import { nameProblems } from '../object-names.ts';
 import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { invalid } from '../status-error.ts';
+import { fieldsAt } from '../field-path.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { checked } from './checked-object.ts';
 import type { CheckedObject } from './checked-object.ts';
@@ -21,10 +22,7 @@ export const SERVICE: KindTraits = {
   nameFormat: 'dns1123Label',
   createOnUpdate: true,
   returnsDeleted: true,
-  selectableFields: {
-    'spec.clusterIP': (service) => textIn(objectIn(service, 'spec'), 'clusterIP'),
-    'spec.type': (service) => textIn(objectIn(service, 'spec'), 'type'),
-  },
+  selectableFields: fieldsAt('spec.clusterIP', 'spec.type'),
   hooks: {
     applyDefaults,
     prepareForCreate,

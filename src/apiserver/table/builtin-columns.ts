@@ -8,6 +8,7 @@ import type { DeepReadonly } from '../../api/object.ts';
 import { listIn, objectIn, textIn } from '../builtin/fields.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import { objectAt } from '../schema/json-value.ts';
+import { textOf } from '../field-path.ts';
 import type { KindColumns } from './column.ts';
 import {
   AGE_COLUMN,
@@ -19,7 +20,6 @@ import {
   field,
   flag,
   numeric,
-  textOf,
   wide,
 } from './column.ts';
 import { CONTROL_PLANE_COLUMNS } from './control-plane-columns.ts';

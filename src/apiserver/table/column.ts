@@ -1,6 +1,6 @@
 import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
 import { objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import { fieldPath, valueAt } from '../field-path.ts';
+import { fieldPath, textOf, valueAt } from '../field-path.ts';
 import type {
   ApiObject,
   StoredAs,
@@ -85,13 +85,6 @@ export function fieldColumn(
 ): TableColumn {
   const fields = fieldPath(path);
   return column(name, `Value of ${path}.`, (object) => cell(valueAt(object, fields)), options);
-}
-
-/** The text of a scalar; `absent` for other values. */
-export function textOf(value: unknown, absent: string): string {
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
-    ? String(value)
-    : absent;
 }
 
 /** `deployments.apps`, or the name alone in the core group. */

@@ -2,17 +2,9 @@ import type { Service as MutableService } from '../../api/builtin.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { listIn, numberIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
 import { objectAt, textsAt } from '../schema/json-value.ts';
+import { textOf } from '../field-path.ts';
 import type { KindColumns } from './column.ts';
-import {
-  AGE_COLUMN,
-  NAME_COLUMN,
-  column,
-  columns,
-  field,
-  qualified,
-  textOf,
-  wide,
-} from './column.ts';
+import { AGE_COLUMN, NAME_COLUMN, column, columns, field, qualified, wide } from './column.ts';
 import { labelsText, selectorCell } from './workload-columns.ts';
 
 type Service = DeepReadonly<MutableService>;

@@ -1,20 +1,10 @@
 import { listIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import { valueAt } from '../field-path.ts';
+import { textOf, valueAt } from '../field-path.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { objectAt, textsAt } from '../schema/json-value.ts';
 import type { KindColumns } from './column.ts';
-import {
-  AGE_COLUMN,
-  NAME_COLUMN,
-  WIDE,
-  column,
-  columns,
-  count,
-  field,
-  flag,
-  textOf,
-} from './column.ts';
+import { AGE_COLUMN, NAME_COLUMN, WIDE, column, columns, count, field, flag } from './column.ts';
 
 const ACCESS_MODES = {
   ReadWriteOnce: 'RWO',

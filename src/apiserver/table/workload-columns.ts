@@ -1,6 +1,6 @@
 import type { Deployment } from '../../api/builtin.ts';
 import { numberIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import { valueAt } from '../field-path.ts';
+import { textOf, valueAt } from '../field-path.ts';
 import type { StoredObject, TableColumn } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { objectAt, textsAt } from '../schema/json-value.ts';
@@ -17,7 +17,6 @@ import {
   humanDuration,
   numeric,
   qualified,
-  textOf,
   trueCondition,
   wide,
 } from './column.ts';

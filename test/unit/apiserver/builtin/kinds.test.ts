@@ -137,8 +137,8 @@ test('events can be selected by the fields that kubectl describe uses', () => {
     'involvedObject.fieldPath=',
     'reason=Synced',
     'reportingComponent=',
-    'source=count-controller',
     'type=',
+    'source=count-controller',
   ]);
 });
 
