@@ -1,10 +1,7 @@
 import { compileRules, fieldPathOf, maxCardinality } from './cel/rule.ts';
-import { Findings } from './findings.ts';
+import type { CheckedObject } from '../builtin/checked-object.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError, Verbatim } from '../../api/field-error.ts';
-import { own, textAt } from './json-value.ts';
-import type { JsonObject } from './json-value.ts';
-import { isRecord } from '../../util/values.ts';
 import type { Declared } from './cel/schema-type.ts';
 import { declare, isEmbedded } from './cel/schema-type.ts';
 import type { Rule, RuleError } from './cel/rule.ts';
@@ -23,47 +20,36 @@ const REASONS = [
  * Checks the form of validation rules (`x-kubernetes-validations`). `checkRuleExpressions` checks
  * their expressions once the rest of the schema is valid.
  */
-export function checkRules(schema: JsonObject, path: string, findings: Findings): void {
-  const rules = own(schema, 'x-kubernetes-validations');
-  if (!Array.isArray(rules)) return;
-  for (const [index, rule] of rules.entries()) {
-    if (!isRecord(rule)) continue;
-    const at = `${path}.x-kubernetes-validations[${index}]`;
-    checkRule(rule, at, findings);
-    const fieldPath = textAt(rule, 'fieldPath');
-    if (fieldPath !== '' && fieldPathOf(fieldPath, schema) === undefined) {
-      findings.invalid(`${at}.fieldPath`, fieldPath, 'must be a valid path');
+export function checkRules(schema: CheckedObject): void {
+  for (const rule of schema.items('x-kubernetes-validations')) {
+    checkRule(rule);
+    const fieldPath = rule.text('fieldPath');
+    if (fieldPath !== '' && fieldPathOf(fieldPath, schema.value) === undefined) {
+      rule.invalid('fieldPath', 'must be a valid path');
     }
   }
 }
 
-function checkRule(rule: JsonObject, path: string, findings: Findings): void {
-  const text = (name: string) => textAt(rule, name);
-  const isBlank = (name: string) => text(name) !== '' && text(name).trim() === '';
-  const message = text('message').trim();
-  const source = text('rule').trim();
-  if (source === '') {
-    findings.required(`${path}.rule`, 'rule is not specified');
-  } else if (isBlank('message')) {
-    findings.invalid(`${path}.message`, text('message'), 'must be non-empty if specified');
-  } else if (hasLineBreaks(message)) {
-    findings.invalid(`${path}.message`, text('message'), 'must not contain line breaks');
-  } else if (hasLineBreaks(source) && message === '') {
-    findings.required(`${path}.message`, 'message must be specified if rule contains line breaks');
+function checkRule(rule: CheckedObject): void {
+  const isBlank = (name: string) => rule.text(name) !== '' && rule.text(name).trim() === '';
+  const message = rule.text('message').trim();
+  const source = rule.text('rule').trim();
+  if (source === '') rule.required('rule', 'rule is not specified');
+  else if (isBlank('message')) rule.invalid('message', 'must be non-empty if specified');
+  else if (hasLineBreaks(message)) rule.invalid('message', 'must not contain line breaks');
+  else if (hasLineBreaks(source) && message === '') {
+    rule.required('message', 'message must be specified if rule contains line breaks');
   }
   if (isBlank('messageExpression')) {
-    const detail = 'messageExpression must be non-empty if specified';
-    findings.required(`${path}.messageExpression`, detail);
+    rule.required('messageExpression', 'messageExpression must be non-empty if specified');
   }
-  const reason = own(rule, 'reason');
+  const { reason } = rule.value;
   if (typeof reason === 'string' && !REASONS.includes(reason)) {
-    findings.notSupported(`${path}.reason`, reason, REASONS);
+    rule.notSupported('reason', REASONS);
   }
-  if (isBlank('fieldPath')) {
-    findings.invalid(`${path}.fieldPath`, text('fieldPath'), 'must be non-empty if specified');
-  }
-  if (hasLineBreaks(text('fieldPath'))) {
-    findings.invalid(`${path}.fieldPath`, text('fieldPath'), 'must not contain line breaks');
+  if (isBlank('fieldPath')) rule.invalid('fieldPath', 'must be non-empty if specified');
+  if (hasLineBreaks(rule.text('fieldPath'))) {
+    rule.invalid('fieldPath', 'must not contain line breaks');
   }
 }
 
@@ -99,7 +85,8 @@ interface Place {
   readonly uncorrelatable: string | undefined;
 }
 
-class RuleCheck extends Findings {
+class RuleCheck {
+  readonly errors: FieldError[] = [];
   readonly #costs: { readonly path: string; readonly cost: number }[] = [];
 
   visit(schema: JsonSchema, path: string, declared: Declared | undefined, place: Place): void {
@@ -179,7 +166,7 @@ class RuleCheck extends Findings {
   }
 
   #compileError({ error }: RuleError, source: ValidationRule, at: string): void {
-    this.invalid(`${at}.rule`, asGo(source), error);
+    this.errors.push(fieldError.invalid(`${at}.rule`, asGo(source), error));
   }
 
   #check(rule: Rule, at: string, cardinality: number, { uncorrelatable }: Place): void {
@@ -187,24 +174,24 @@ class RuleCheck extends Findings {
     this.#observe(`${at}.rule`, 'estimated rule cost', rule.maxCost * cardinality);
     if (message && 'error' in message) {
       const field = `${at}.messageExpression`;
-      this.invalid(field, asGo(source), message.error);
+      this.errors.push(fieldError.invalid(field, asGo(source), message.error));
     } else if (message) {
       this.#observe(`${at}.messageExpression`, 'estimated messageExpression cost', message.maxCost);
     }
     if (usesOldSelf && uncorrelatable !== undefined) {
       const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelatable}`;
-      this.invalid(`${at}.rule`, source.rule, detail);
+      this.errors.push(fieldError.invalid(`${at}.rule`, source.rule, detail));
     } else if (!usesOldSelf && source.optionalOldSelf !== undefined) {
       const detail = 'may not be set if oldSelf is not used in rule';
       const field = `${at}.optionalOldSelf`;
-      this.invalid(field, source.optionalOldSelf, detail);
+      this.errors.push(fieldError.invalid(field, source.optionalOldSelf, detail));
     }
   }
 
   #observe(path: string, what: string, cost: number): void {
     this.#costs.push({ path, cost });
     if (cost > RULE_LIMIT) {
-      this.forbidden(path, tooExpensive(what, cost, RULE_LIMIT));
+      this.errors.push(fieldError.forbidden(path, tooExpensive(what, cost, RULE_LIMIT)));
     }
   }
 }

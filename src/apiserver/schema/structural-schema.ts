@@ -1,7 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { formatFieldError } from '../../api/field-error.ts';
-import { Findings } from './findings.ts';
+import { CheckedObject } from '../builtin/checked-object.ts';
 import type { JsonObject } from './json-value.ts';
 import { objectAt, objectsAt, own, requireDepth, textAt } from './json-value.ts';
 import { pattern } from './pattern.ts';
@@ -15,10 +15,10 @@ import { isRecord } from '../../util/values.ts';
  * @throws {NestingError} if the schema is nested too deeply
  */
 export function checkStructural(schema: JsonObject, path: string): FieldError[] {
-  const check = new StructuralCheck();
-  check.node(schema, 'root', path, 0);
-  check.complete(schema, schema, path, path, 0);
-  return check.errors.sort((a, b) => (formatFieldError(a) < formatFieldError(b) ? -1 : 1));
+  const root = new CheckedObject(schema, path);
+  checkNode(root, 'root', 0);
+  checkComplete(root, root, 0);
+  return root.errors.sort((a, b) => (formatFieldError(a) < formatFieldError(b) ? -1 : 1));
 }
 
 type Level = 'root' | 'item' | 'field';
@@ -52,171 +52,138 @@ const FORBIDDEN_NESTED: readonly (readonly [key: string, detail: string])[] = [
   ['x-kubernetes-validations', 'must be empty to be structural'],
 ];
 
-class StructuralCheck extends Findings {
-  node(schema: JsonObject, level: Level, path: string, depth: number): void {
-    requireDepth(depth);
-    const items = subschema(schema, 'items');
-    if (typeOf(schema) === 'array' && !items) this.required(`${path}.items`, 'must be specified');
-    if (items) this.node(items, 'item', `${path}.items`, depth + 1);
-    for (const [name, field] of propertiesOf(schema)) {
-      this.node(field, 'field', propertyPath(path, name), depth + 1);
-    }
-    if (own(schema, 'additionalProperties') !== undefined && level === 'root') {
-      this.forbidden(`${path}.additionalProperties`, 'must not be used at the root');
-    }
-    const values = subschema(schema, 'additionalProperties');
-    if (values) this.node(values, 'field', `${path}.additionalProperties`, depth + 1);
-    this.#checkExtensions(schema, path);
-    const skipAnyOf = isIntOrStringAnyOf(schema);
-    this.#checkValueValidation(schema, skipAnyOf, isIntOrStringAllOf(schema), path, depth);
-    this.#checkType(schema, level, path);
-    this.#checkMetaProperties(schema, level, path);
+function checkNode(schema: CheckedObject, level: Level, depth: number): void {
+  requireDepth(depth);
+  const items = schema.get('items');
+  if (schema.text('type') === 'array' && !items) schema.required('items', 'must be specified');
+  if (items) checkNode(items, 'item', depth + 1);
+  for (const [, field] of fieldsOf(schema)) checkNode(field, 'field', depth + 1);
+  const values = schema.get('additionalProperties');
+  if (schema.value['additionalProperties'] !== undefined && level === 'root') {
+    schema.forbidden('additionalProperties', 'must not be used at the root');
   }
+  if (values) checkNode(values, 'field', depth + 1);
+  checkExtensions(schema);
+  const [isAnyOf, isAllOf] = [isIntOrStringAnyOf(schema.value), isIntOrStringAllOf(schema.value)];
+  checkValueValidation(schema, isAnyOf, isAllOf, depth);
+  checkType(schema, level);
+  checkMetaProperties(schema, level);
+}
 
-  #checkType(schema: JsonObject, level: Level, path: string): void {
-    const at = `${path}.type`;
-    const type = typeOf(schema);
-    const embedded = flag(schema, 'x-kubernetes-embedded-resource');
-    const open = flag(schema, 'x-kubernetes-preserve-unknown-fields');
-    if (embedded && type !== 'object') {
-      const detail = 'must be object if x-kubernetes-embedded-resource is true';
-      if (type) this.invalid(at, type, detail);
-      else this.required(at, detail);
-    } else if (!type && !flag(schema, 'x-kubernetes-int-or-string') && !open) {
-      this.required(at, MUST_NOT_BE_EMPTY[level]);
-    }
-    if (embedded && own(schema, 'additionalProperties') !== undefined) {
-      const detail = 'must not be used if x-kubernetes-embedded-resource is set';
-      this.forbidden(`${path}.additionalProperties`, detail);
-    }
-    if (embedded && !open && propertiesOf(schema).length === 0) {
+function checkType(schema: CheckedObject, level: Level): void {
+  const type = schema.text('type');
+  const embedded = flag(schema.value, 'x-kubernetes-embedded-resource');
+  const open = flag(schema.value, 'x-kubernetes-preserve-unknown-fields');
+  if (embedded && type !== 'object') {
+    const detail = 'must be object if x-kubernetes-embedded-resource is true';
+    if (type) schema.invalid('type', detail);
+    else schema.required('type', detail);
+  } else if (!type && !flag(schema.value, 'x-kubernetes-int-or-string') && !open) {
+    schema.required('type', MUST_NOT_BE_EMPTY[level]);
+  }
+  if (embedded && schema.value['additionalProperties'] !== undefined) {
+    const detail = 'must not be used if x-kubernetes-embedded-resource is set';
+    schema.forbidden('additionalProperties', detail);
+  }
+  if (embedded && !open && fieldsOf(schema).length === 0) {
+    const detail =
+      'must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields';
+    schema.required('properties', detail);
+  }
+  if (level === 'root' && type && type !== 'object') {
+    schema.invalid('type', 'must be object at the root');
+  }
+}
+
+/** Checks the schemas of `apiVersion`, `kind` and `metadata`, which may restrict hardly anything. */
+function checkMetaProperties(schema: CheckedObject, level: Level): void {
+  if (level !== 'root' && !flag(schema.value, 'x-kubernetes-embedded-resource')) return;
+  for (const [name, field] of fieldsOf(schema)) {
+    const expected = META_TYPES.get(name);
+    const type = field.text('type');
+    if (expected && type !== expected) field.invalid('type', `must be ${expected}`, type);
+    if (name === 'metadata' && level === 'root' && !restrictsNameOnly(field.value)) {
       const detail =
-        'must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields';
-      this.required(`${path}.properties`, detail);
-    }
-    if (level === 'root' && type && type !== 'object') {
-      this.invalid(at, type, 'must be object at the root');
-    }
-  }
-
-  /** Checks the schemas of `apiVersion`, `kind` and `metadata`, which may restrict hardly anything. */
-  #checkMetaProperties(schema: JsonObject, level: Level, path: string): void {
-    if (level !== 'root' && !flag(schema, 'x-kubernetes-embedded-resource')) return;
-    for (const [name, field] of propertiesOf(schema)) {
-      const expected = META_TYPES.get(name);
-      const at = propertyPath(path, name);
-      if (expected && typeOf(field) !== expected) {
-        this.invalid(`${at}.type`, typeOf(field), `must be ${expected}`);
-      }
-      if (name === 'metadata' && level === 'root' && !restrictsNameOnly(field)) {
-        const detail =
-          'must not specify anything other than name and generateName, but metadata is implicitly specified';
-        this.forbidden(at, detail);
-      }
-    }
-  }
-
-  #checkExtensions(schema: JsonObject, path: string): void {
-    if (!flag(schema, 'x-kubernetes-int-or-string')) return;
-    for (const name of ['x-kubernetes-preserve-unknown-fields', 'x-kubernetes-embedded-resource']) {
-      if (!flag(schema, name)) continue;
-      this.invalid(`${path}.${name}`, true, 'must be false if x-kubernetes-int-or-string is true');
-    }
-  }
-
-  #checkValueValidation(
-    schema: JsonObject,
-    skipAnyOf: boolean,
-    skipFirstAllOf: boolean,
-    path: string,
-    depth: number,
-  ): void {
-    const nested = (branch: JsonObject, skip: boolean, at: string) =>
-      this.#checkNested(branch, skip, `${path}.${at}`, depth + 1);
-    if (!skipAnyOf) {
-      branchesOf(schema, 'anyOf').forEach((branch, i) => nested(branch, false, `anyOf[${i}]`));
-    }
-    branchesOf(schema, 'allOf').forEach((branch, i) =>
-      nested(branch, skipFirstAllOf && i === 0, `allOf[${i}]`),
-    );
-    branchesOf(schema, 'oneOf').forEach((branch, i) => nested(branch, false, `oneOf[${i}]`));
-    const not = subschema(schema, 'not');
-    if (not) nested(not, false, 'not');
-    const source = own(schema, 'pattern');
-    if (typeof source !== 'string' || source === '') return;
-    const compiled = pattern(source);
-    if ('error' in compiled) {
-      const detail = `must be a valid regular expression, but isn't: ${compiled.error}`;
-      this.invalid(`${path}.pattern`, source, detail);
-    }
-  }
-
-  #checkNested(schema: JsonObject, skipAnyOf: boolean, path: string, depth: number): void {
-    requireDepth(depth);
-    this.#checkValueValidation(schema, skipAnyOf, false, path, depth);
-    const items = subschema(schema, 'items');
-    if (items) this.#checkNested(items, false, `${path}.items`, depth + 1);
-    for (const [name, field] of propertiesOf(schema)) {
-      const at = propertyPath(path, name);
-      this.#checkNested(field, false, at, depth + 1);
-      if (name === 'metadata') this.forbidden(at, 'must not be specified in a nested context');
-    }
-    for (const [key, detail] of FORBIDDEN_NESTED) {
-      if (isSet(own(schema, key))) this.forbidden(`${path}.${key}`, detail);
-    }
-  }
-
-  /**
-   * Checks that the fields in value validations (`allOf`, `anyOf`, `oneOf`, `not`) are declared
-   * outside of them.
-   *
-   * @param at path of `structural`
-   * @param from path of `validation`
-   */
-  complete(
-    validation: JsonObject,
-    structural: JsonObject,
-    at: string,
-    from: string,
-    depth: number,
-  ): void {
-    requireDepth(depth);
-    const nested = (branch: JsonObject, where: string) =>
-      this.#checkBranch(branch, structural, at, `${from}.${where}`, depth + 1);
-    const not = subschema(validation, 'not');
-    if (not) nested(not, 'not');
-    for (const key of ['allOf', 'anyOf', 'oneOf'] as const) {
-      branchesOf(validation, key).forEach((branch, i) => nested(branch, `${key}[${i}]`));
-    }
-  }
-
-  #checkBranch(
-    validation: JsonObject,
-    structural: JsonObject,
-    at: string,
-    from: string,
-    depth: number,
-  ): void {
-    this.complete(validation, structural, at, from, depth);
-    const compare = (
-      inner: JsonObject,
-      declared: JsonObject | undefined,
-      where: string,
-      source: string,
-    ) => {
-      if (declared) this.#checkBranch(inner, declared, where, source, depth + 1);
-      else this.required(where, `because it is defined in ${source}`);
-    };
-    const items = subschema(validation, 'items');
-    if (items) compare(items, subschema(structural, 'items'), `${at}.items`, `${from}.items`);
-    const declared = new Map(propertiesOf(structural));
-    for (const [name, field] of propertiesOf(validation)) {
-      compare(field, declared.get(name), propertyPath(at, name), propertyPath(from, name));
+        'must not specify anything other than name and generateName, but metadata is implicitly specified';
+      field.forbidden('', detail);
     }
   }
 }
 
-function restrictsNameOnly(metadata: JsonObject): boolean {
+function checkExtensions(schema: CheckedObject): void {
+  if (!flag(schema.value, 'x-kubernetes-int-or-string')) return;
+  for (const name of ['x-kubernetes-preserve-unknown-fields', 'x-kubernetes-embedded-resource']) {
+    if (!flag(schema.value, name)) continue;
+    schema.invalid(name, 'must be false if x-kubernetes-int-or-string is true');
+  }
+}
+
+function checkValueValidation(
+  schema: CheckedObject,
+  skipAnyOf: boolean,
+  skipFirstAllOf: boolean,
+  depth: number,
+): void {
+  if (!skipAnyOf) {
+    for (const branch of schema.items('anyOf')) checkNested(branch, false, depth + 1);
+  }
+  for (const [index, branch] of schema.items('allOf').entries()) {
+    checkNested(branch, skipFirstAllOf && index === 0, depth + 1);
+  }
+  for (const branch of schema.items('oneOf')) checkNested(branch, false, depth + 1);
+  const not = schema.get('not');
+  if (not) checkNested(not, false, depth + 1);
+  const source = schema.text('pattern');
+  if (source === '') return;
+  const compiled = pattern(source);
+  if ('error' in compiled) {
+    const detail = `must be a valid regular expression, but isn't: ${compiled.error}`;
+    schema.invalid('pattern', detail);
+  }
+}
+
+function checkNested(schema: CheckedObject, skipAnyOf: boolean, depth: number): void {
+  requireDepth(depth);
+  checkValueValidation(schema, skipAnyOf, false, depth);
+  const items = schema.get('items');
+  if (items) checkNested(items, false, depth + 1);
+  for (const [name, field] of fieldsOf(schema)) {
+    checkNested(field, false, depth + 1);
+    if (name === 'metadata') field.forbidden('', 'must not be specified in a nested context');
+  }
+  for (const [key, detail] of FORBIDDEN_NESTED) {
+    if (isSet(own(schema.value, key))) schema.forbidden(key, detail);
+  }
+}
+
+/**
+ * Checks that the fields in value validations (`allOf`, `anyOf`, `oneOf`, `not`) are declared
+ * outside of them.
+ */
+function checkComplete(validation: CheckedObject, structural: CheckedObject, depth: number): void {
+  requireDepth(depth);
+  const not = validation.get('not');
+  if (not) checkBranch(not, structural, depth + 1);
+  for (const key of ['allOf', 'anyOf', 'oneOf'] as const) {
+    for (const branch of validation.items(key)) checkBranch(branch, structural, depth + 1);
+  }
+}
+
+function checkBranch(validation: CheckedObject, structural: CheckedObject, depth: number): void {
+  checkComplete(validation, structural, depth);
+  const compare = (inner: CheckedObject, declared: CheckedObject | undefined, field: string) => {
+    if (declared) checkBranch(inner, declared, depth + 1);
+    else structural.required(field, `because it is defined in ${inner.path}`);
+  };
+  const items = validation.get('items');
+  if (items) compare(items, structural.get('items'), 'items');
+  const declared = new Map(fieldsOf(structural));
+  for (const [name, field] of fieldsOf(validation)) {
+    compare(field, declared.get(name), `properties[${name}]`);
+  }
+}
+
+function restrictsNameOnly(metadata: Readonly<JsonObject>): boolean {
   const restricted = propertiesOf(metadata).map(([name]) => name);
   return (
     restricted.every((name) => name === 'name' || name === 'generateName') &&
@@ -228,12 +195,12 @@ function restrictsNameOnly(metadata: JsonObject): boolean {
 
 const INT_OR_STRING = [{ type: 'integer' }, { type: 'string' }];
 
-function isIntOrStringAnyOf(schema: JsonObject): boolean {
+function isIntOrStringAnyOf(schema: Readonly<JsonObject>): boolean {
   return equalJson(own(schema, 'anyOf'), INT_OR_STRING);
 }
 
-function isIntOrStringAllOf(schema: JsonObject): boolean {
-  const first = branchesOf(schema, 'allOf')[0];
+function isIntOrStringAllOf(schema: Readonly<JsonObject>): boolean {
+  const first = objectsAt(schema, 'allOf')[0];
   return first !== undefined && isIntOrStringAnyOf(first);
 }
 
@@ -242,29 +209,25 @@ export function propertyPath(path: string, name: string): string {
 }
 
 /** Returns the schemas of declared fields of an unvalidated schema. */
-export function propertiesOf(schema: JsonObject): [name: string, schema: JsonObject][] {
+export function propertiesOf(schema: Readonly<JsonObject>): [name: string, schema: JsonObject][] {
   return Object.entries(objectAt(schema, 'properties')).filter(
     (entry): entry is [string, JsonObject] => isRecord(entry[1]),
   );
 }
 
-export function branchesOf(schema: JsonObject, key: 'allOf' | 'anyOf' | 'oneOf'): JsonObject[] {
-  return objectsAt(schema, key);
+/** Returns the schemas of declared fields with their paths. */
+export function fieldsOf(schema: CheckedObject): [name: string, schema: CheckedObject][] {
+  return propertiesOf(schema.value).map(([name, field]) => [
+    name,
+    new CheckedObject(field, propertyPath(schema.path, name), schema.errors),
+  ]);
 }
 
-export function subschema(
-  schema: JsonObject,
-  key: 'items' | 'additionalProperties' | 'not',
-): JsonObject | undefined {
-  const value = own(schema, key);
-  return isRecord(value) ? value : undefined;
-}
-
-export function typeOf(schema: JsonObject): string {
+export function typeOf(schema: Readonly<JsonObject>): string {
   return textAt(schema, 'type');
 }
 
-export function flag(schema: JsonObject, name: string): boolean {
+export function flag(schema: Readonly<JsonObject>, name: string): boolean {
   return own(schema, name) === true;
 }
 
