@@ -1,5 +1,6 @@
 import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../schema/json-value.ts';
+import { CUSTOM_JSON, numberOf, textOf } from './custom-json.ts';
 import type { Field, MessageType, Scalar } from './decode-message.ts';
 import { typeOf } from './decode-message.ts';
 import type { WireWriter } from './wire-writer.ts';
@@ -51,8 +52,8 @@ function writeValue(number: number, type: Field['type'], value: unknown, writer:
   if (typeof type === 'string') return writeScalar(number, type, value, writer);
   const { length } = writer;
   const message = typeOf(type.message);
-  const toMembers = MEMBERS.get(message.name);
-  encodeMessage(message, toMembers?.(value) ?? recordOf(value), writer);
+  const custom = CUSTOM_JSON.get(message.name);
+  encodeMessage(message, custom?.toMembers(value) ?? recordOf(value), writer);
   writer.delimit(number, length);
 }
 
@@ -74,68 +75,6 @@ function writeScalar(number: number, type: Scalar, value: unknown, writer: WireW
   }
 }
 
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function numberOf(value: unknown): number {
-  return typeof value === 'number' ? value : 0;
-}
-
 function recordOf(value: unknown): JsonObject {
   return isRecord(value) ? value : {};
-}
-
-/** Functions for Go types with a custom JSON encoding, by message name: each maps the JSON to the fields. */
-const MEMBERS: ReadonlyMap<string, (value: unknown) => JsonObject> = new Map<
-  string,
-  (value: unknown) => JsonObject
->([
-  [
-    'resource.Quantity',
-    (value) => ({ string: typeof value === 'number' ? String(value) : textOf(value) || '0' }),
-  ],
-  [
-    'intstr.IntOrString',
-    (value) =>
-      typeof value === 'string'
-        ? { type: 1, intVal: 0, strVal: value }
-        : { type: 0, intVal: numberOf(value), strVal: '' },
-  ],
-  ['meta.v1.Time', time],
-  ['meta.v1.MicroTime', time],
-  ['meta.v1.FieldsV1', (value) => ({ Raw: value })],
-  ['meta.v1.Verbs', (value) => ({ items: value })],
-  ['apiextensions.v1.JSON', (value) => ({ raw: value })],
-  [
-    'apiextensions.v1.JSONSchemaPropsOrArray',
-    (value) => (Array.isArray(value) ? { jSONSchemas: value } : { schema: value }),
-  ],
-  [
-    'apiextensions.v1.JSONSchemaPropsOrBool',
-    (value) => (isRecord(value) ? { allows: true, schema: value } : { allows: value === true }),
-  ],
-  [
-    'apiextensions.v1.JSONSchemaPropsOrStringArray',
-    (value) => (Array.isArray(value) ? { property: value } : { schema: value }),
-  ],
-  ...['authentication.v1.AttestationValue', 'authentication.v1.ExtraValue']
-    .concat('authorization.v1.ExtraValue', 'certificates.v1.ExtraValue')
-    .map((name): [string, (value: unknown) => JsonObject] => [name, (value) => ({ items: value })]),
-  ['runtime.RawExtension', (value) => ({ raw: value })],
-]);
-
-/** Whether the JSON of a message is not an object of its fields. */
-export function hasCustomJson(message: string): boolean {
-  return MEMBERS.has(message);
-}
-
-/** Seconds since the Unix epoch and nanoseconds, which Go truncates to microseconds; none for the zero time. */
-function time(value: unknown): JsonObject {
-  if (typeof value !== 'string') return {};
-  const fraction = /\.(\d{1,6})/.exec(value)?.[1] ?? '';
-  return {
-    seconds: Math.floor(Date.parse(value) / 1000),
-    nanos: Number(fraction.padEnd(6, '0')) * 1000,
-  };
 }

@@ -4,7 +4,7 @@ import { hasFormat } from '../schema/formats.ts';
 import { Draft, mapItems, own } from '../schema/json-value.ts';
 import type { Field, MessageType } from './decode-message.ts';
 import { typeOf } from './decode-message.ts';
-import { hasCustomJson } from './encode-message.ts';
+import { CUSTOM_JSON } from './custom-json.ts';
 
 /**
  * Returns an object as Go encodes it after decoding: without the zero values that Go omits, such as empty maps and
@@ -55,7 +55,7 @@ function valueOf(value: unknown, type: Field['type']): unknown {
 }
 
 function withoutZeros(value: JsonObject, type: Field['type']): JsonObject {
-  if (typeof type === 'string' || hasCustomJson(type.message)) return value;
+  if (typeof type === 'string' || CUSTOM_JSON.has(type.message)) return value;
   return withoutZeroValues(value, typeOf(type.message));
 }
 
