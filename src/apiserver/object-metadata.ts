@@ -1,4 +1,5 @@
-import type { DeepReadonly, ObjectMeta, OwnerReference } from '../api/object.ts';
+import type { DeepReadonly, ObjectMeta } from '../api/object.ts';
+import { CheckedObject } from './builtin/checked-object.ts';
 import { labelValueProblems, nameProblems, qualifiedNameProblems } from './object-names.ts';
 import type { NameFormat, ResourceDefinition, StoredObject } from './resource-definition.ts';
 import type { FieldError } from '../api/field-error.ts';
@@ -17,68 +18,53 @@ export function validateMetadata(
   namespaced: boolean,
   nameFormat: NameFormat,
 ): FieldError[] {
-  const { name, generateName, namespace, labels, annotations } = metadata;
-  const errors: FieldError[] = [];
+  const { name, generateName, namespace } = metadata;
+  const checked = new CheckedObject({ ...metadata }, 'metadata');
   if (generateName) {
     // A generateName may end with a dash.
     const complete = generateName.replace(/(?<=.)-$/s, 'a');
-    for (const problem of nameProblems(complete, nameFormat)) {
-      errors.push(fieldError.invalid('metadata.generateName', generateName, problem));
-    }
+    checked.problems('generateName', nameProblems(complete, nameFormat));
   }
-  if (!name) {
-    errors.push(fieldError.required('metadata.name', 'name or generateName is required'));
-  } else {
-    for (const problem of nameProblems(name, nameFormat)) {
-      errors.push(fieldError.invalid('metadata.name', name, problem));
-    }
-  }
-  if (namespaced && !namespace) errors.push(fieldError.required('metadata.namespace'));
-  if (!namespaced && namespace) {
-    errors.push(fieldError.forbidden('metadata.namespace', 'not allowed on this type'));
-  }
-  return [
-    ...errors,
-    ...validateLabels(labels),
-    ...validateAnnotations(annotations),
-    ...validateOwners(metadata.ownerReferences),
-    ...validateFinalizers(metadata.finalizers),
-  ];
+  if (name) checked.problems('name', nameProblems(name, nameFormat));
+  else checked.required('name', 'name or generateName is required');
+  if (namespaced && !namespace) checked.required('namespace');
+  if (!namespaced && namespace) checked.forbidden('namespace', 'not allowed on this type');
+  checkLabels(checked, metadata.labels);
+  checkAnnotations(checked, metadata.annotations);
+  checkOwners(checked);
+  checkFinalizers(checked, metadata.finalizers);
+  return checked.errors;
 }
 
 export function validateMetadataUpdate(
   next: DeepReadonly<ObjectMeta>,
   previous: DeepReadonly<ObjectMeta>,
 ): FieldError[] {
-  const errors: FieldError[] = [];
+  const checked = new CheckedObject({ ...next }, 'metadata');
   if (previous.deletionTimestamp) {
     const present = new Set(previous.finalizers);
     const added = (next.finalizers ?? []).filter((finalizer) => !present.has(finalizer)).sort();
     if (added.length > 0) {
       const list = `[]string{${added.map((finalizer) => JSON.stringify(finalizer)).join(', ')}}`;
-      errors.push(
-        fieldError.forbidden(
-          'metadata.finalizers',
-          `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`,
-        ),
+      checked.forbidden(
+        'finalizers',
+        `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`,
       );
     }
   }
-  for (const field of [
-    'name',
-    'namespace',
-    'uid',
-    'deletionTimestamp',
-    'deletionGracePeriodSeconds',
-  ] as const) {
-    if (next[field] !== previous[field]) {
-      errors.push(
-        fieldError.invalid(`metadata.${field}`, next[field] ?? null, 'field is immutable'),
-      );
-    }
+  for (const field of IMMUTABLE) {
+    if (next[field] !== previous[field]) checked.invalid(field, 'field is immutable');
   }
-  return errors;
+  return checked.errors;
 }
+
+const IMMUTABLE = [
+  'name',
+  'namespace',
+  'uid',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+] as const;
 
 /** Whether finalizers keep a deleted object. */
 export function hasFinalizers({ metadata }: StoredObject): boolean {
@@ -103,68 +89,43 @@ export function deletionFinalizers(
   }
 }
 
-function validateLabels(labels: ObjectMeta['labels'] = {}): FieldError[] {
-  const path = 'metadata.labels';
-  const errors: FieldError[] = [];
+function checkLabels(metadata: CheckedObject, labels: ObjectMeta['labels'] = {}): void {
   for (const [key, value] of Object.entries(labels)) {
-    for (const problem of qualifiedNameProblems(key)) {
-      errors.push(fieldError.invalid(path, key, problem));
-    }
-    for (const problem of labelValueProblems(value)) {
-      errors.push(fieldError.invalid(path, value, problem));
-    }
+    metadata.problems('labels', qualifiedNameProblems(key), key);
+    metadata.problems('labels', labelValueProblems(value), value);
   }
-  return errors;
 }
 
-function validateAnnotations(annotations: ObjectMeta['annotations'] = {}): FieldError[] {
+function checkAnnotations(
+  metadata: CheckedObject,
+  annotations: ObjectMeta['annotations'] = {},
+): void {
   let bytes = 0;
-  const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(annotations)) {
     bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
-    for (const problem of qualifiedNameProblems(key.toLowerCase())) {
-      errors.push(fieldError.invalid('metadata.annotations', key, problem));
-    }
+    metadata.problems('annotations', qualifiedNameProblems(key.toLowerCase()), key);
   }
-  if (bytes > MAX_ANNOTATIONS_BYTES) {
-    errors.push(fieldError.tooLong('metadata.annotations', MAX_ANNOTATIONS_BYTES));
-  }
-  return errors;
+  if (bytes > MAX_ANNOTATIONS_BYTES) metadata.tooLong('annotations', MAX_ANNOTATIONS_BYTES);
 }
 
-function validateOwners(owners: readonly DeepReadonly<OwnerReference>[] = []): FieldError[] {
-  const path = 'metadata.ownerReferences';
-  const errors: FieldError[] = [];
+function checkOwners(metadata: CheckedObject): void {
   let controller: string | undefined;
-  for (const [index, owner] of owners.entries()) {
-    const { apiVersion, kind, name, uid } = owner;
-    for (const [field, value] of Object.entries({ apiVersion, kind, name, uid })) {
-      if (value) continue;
-      errors.push(fieldError.required(`${path}[${index}].${field}`, 'must not be empty'));
+  for (const owner of metadata.items('ownerReferences')) {
+    for (const field of ['apiVersion', 'kind', 'name', 'uid']) {
+      if (owner.text(field) === '') owner.required(field, 'must not be empty');
     }
-    if (apiVersion === 'v1' && kind === 'Event') {
-      errors.push(
-        fieldError.invalid(
-          `${path}[${index}]`,
-          owner,
-          '/v1, Kind=Event is disallowed from being an owner',
-        ),
-      );
+    const kind = owner.text('kind');
+    if (owner.text('apiVersion') === 'v1' && kind === 'Event') {
+      owner.invalid('', '/v1, Kind=Event is disallowed from being an owner', owner.value);
     }
-    if (owner.controller !== true) continue;
-    const current = `${kind}/${name}`;
+    if (owner.value['controller'] !== true) continue;
+    const current = `${kind}/${owner.text('name')}`;
     if (controller !== undefined) {
-      errors.push(
-        fieldError.invalid(
-          path,
-          owners,
-          `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${current}`,
-        ),
-      );
+      const detail = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${current}`;
+      metadata.invalid('ownerReferences', detail);
     }
     controller ??= current;
   }
-  return errors;
 }
 
 /** Validates finalizers of a built-in kind, which are standard names or have a domain. As upstream, Leases may have others. */
@@ -173,16 +134,11 @@ export function validateKubeFinalizers(
   { custom, group }: Pick<ResourceDefinition, 'custom' | 'group'>,
 ): FieldError[] {
   if (custom || group === 'coordination.k8s.io' || group === 'apiextensions.k8s.io') return [];
+  const detail = 'name is neither a standard finalizer name nor is it fully qualified';
   return finalizers.flatMap((finalizer, index) =>
     finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer)
       ? []
-      : [
-          fieldError.invalid(
-            `metadata.finalizers[${index}]`,
-            finalizer,
-            'name is neither a standard finalizer name nor is it fully qualified',
-          ),
-        ],
+      : [fieldError.invalid(`metadata.finalizers[${index}]`, finalizer, detail)],
   );
 }
 
@@ -198,19 +154,12 @@ export function finalizerWarnings(object: StoredObject, previous?: StoredObject)
     });
 }
 
-function validateFinalizers(finalizers: readonly string[] = []): FieldError[] {
-  const path = 'metadata.finalizers';
-  const errors = finalizers.flatMap((finalizer) =>
-    qualifiedNameProblems(finalizer).map((problem) => fieldError.invalid(path, finalizer, problem)),
-  );
-  if (finalizers.includes(ORPHAN) && finalizers.includes(FOREGROUND)) {
-    errors.push(
-      fieldError.invalid(
-        path,
-        finalizers,
-        `finalizer ${ORPHAN} and ${FOREGROUND} cannot be both set`,
-      ),
-    );
+function checkFinalizers(metadata: CheckedObject, finalizers: readonly string[] = []): void {
+  for (const finalizer of finalizers) {
+    metadata.problems('finalizers', qualifiedNameProblems(finalizer), finalizer);
   }
-  return errors;
+  if (finalizers.includes(ORPHAN) && finalizers.includes(FOREGROUND)) {
+    const detail = `finalizer ${ORPHAN} and ${FOREGROUND} cannot be both set`;
+    metadata.invalid('finalizers', detail);
+  }
 }
