@@ -54,6 +54,13 @@ const OWN_SUBRESOURCES = [
   ['status', 'Status'],
 ] as const;
 
+/** Subresources to which an object of another kind is sent. */
+const POSTED_SUBRESOURCES = [
+  ['token', 'authentication.k8s.io', 'TokenRequest'],
+  ['binding', '', 'Binding'],
+  ['eviction', 'policy', 'Eviction'],
+] as const;
+
 export function pathsOf(definition: ResourceDefinition): Readonly<Record<string, PathItem>> {
   const { group, version, plural, namespaced, verbs } = definition;
   const root = group ? `/apis/${group}/${version}` : `/api/${version}`;
@@ -140,45 +147,33 @@ class Operations {
   }
 
   subresources(): [name: string, item: PathItem][] {
-    const { scale, finalize, binding, eviction, log, token } = this.#definition.subresources;
+    const { subresources } = this.#definition;
     const parameters = [NAME_PARAMETER, ...this.#place];
     const items: [name: string, item: PathItem][] = [];
     for (const [name, suffix] of OWN_SUBRESOURCES) {
-      if (!this.#definition.subresources[name]) continue;
+      if (!subresources[name]) continue;
       items.push([name, { ...this.#readAndWrite(this.#object, suffix), parameters }]);
     }
-    if (scale) {
+    if (subresources.scale) {
       const kind = { group: 'autoscaling', kind: 'Scale', version: 'v1' };
-      items.push([
-        'scale',
-        { ...this.#readAndWrite(SHARED_SCHEMAS.scale, 'Scale', kind), parameters },
-      ]);
+      const operations = this.#readAndWrite(SHARED_SCHEMAS.scale, 'Scale', kind);
+      items.push(['scale', { ...operations, parameters }]);
     }
-    if (token) {
-      const kind = { group: 'authentication.k8s.io', kind: 'TokenRequest', version: 'v1' };
-      const post = { ...this.#post(SHARED_SCHEMAS.token, kind) };
-      items.push(['token', { post, parameters }]);
+    for (const [name, group, kind] of POSTED_SUBRESOURCES) {
+      if (!subresources[name]) continue;
+      const post = this.#post(SHARED_SCHEMAS[name], { group, kind, version: 'v1' });
+      items.push([name, { post, parameters }]);
     }
-    if (finalize) {
+    if (subresources.finalize) {
       const { put } = this.#readAndWrite(this.#object, 'Finalize');
       items.push(['finalize', { put, parameters }]);
     }
-    if (binding) {
-      const kind = { group: '', kind: 'Binding', version: 'v1' };
-      items.push(['binding', { post: this.#post(SHARED_SCHEMAS.binding, kind), parameters }]);
-    }
-    if (eviction) {
-      const kind = { group: 'policy', kind: 'Eviction', version: 'v1' };
-      items.push(['eviction', { post: this.#post(SHARED_SCHEMAS.eviction, kind), parameters }]);
-    }
-    if (log) {
+    if (subresources.log) {
       const get = this.#operation('get', this.#object, { suffix: 'Log' });
       const content: Content = { 'text/plain': { schema: { type: 'string' } } };
       const responses = { ...get.responses, '200': { description: 'OK', content } };
-      items.push([
-        'log',
-        { get: { ...get, responses }, parameters: [...parameters, ...LOG_PARAMETERS] },
-      ]);
+      const its = [...parameters, ...LOG_PARAMETERS];
+      items.push(['log', { get: { ...get, responses }, parameters: its }]);
     }
     return items;
   }
