@@ -22,7 +22,7 @@ export const DEPLOYMENT: KindTraits = {
     applyDefaults,
     prepareForUpdate,
     validate: checked(validate),
-    validateUpdate: validateSameSelector,
+    validateUpdate: checked(validateSameSelector),
   },
 };
 

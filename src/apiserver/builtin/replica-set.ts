@@ -22,6 +22,6 @@ export const REPLICA_SET: KindTraits = {
       const parts = ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'];
       validateReplicaStatus(set, parts);
     }),
-    validateUpdate: validateSameSelector,
+    validateUpdate: checked(validateSameSelector),
   },
 };

@@ -80,7 +80,7 @@ export const DAEMON_SET: KindTraits = {
     },
     prepareForUpdate: countTemplates,
     validate: checked(validateDaemonSet),
-    validateUpdate: validateSameSelector,
+    validateUpdate: checked(validateSameSelector),
   },
 };
 

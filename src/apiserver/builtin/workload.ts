@@ -1,6 +1,5 @@
 import { equalJson } from '../../api/equal.ts';
 import type { ScalePaths, StoredObject } from '../resource-definition.ts';
-import { checked } from './checked-object.ts';
 import type { CheckedObject } from './checked-object.ts';
 import { objectIn } from './fields.ts';
 
@@ -12,14 +11,12 @@ export const WORKLOAD_SCALE: ScalePaths = {
 };
 
 /** The selector of a workload says which Pods are its own; it never changes. */
-export const validateSameSelector: ReturnType<typeof checked<[StoredObject]>> = checked(
-  (next, previous: StoredObject) => {
-    const was = objectIn(objectIn(previous, 'spec'), 'selector');
-    const spec = next.in('spec');
-    if (!equalJson(spec.get('selector')?.value, was))
-      spec.invalid('selector', 'field is immutable');
-  },
-);
+export function validateSameSelector(next: CheckedObject, previous: StoredObject): void {
+  const spec = next.in('spec');
+  const was = objectIn(objectIn(previous, 'spec'), 'selector');
+  if (equalJson(spec.get('selector')?.value, was)) return;
+  spec.invalid('selector', 'field is immutable');
+}
 
 /** The counts of a status: none is negative, `parts` are parts of `replicas`. */
 export function validateReplicaStatus(object: CheckedObject, parts: readonly string[]): void {
