@@ -13,6 +13,7 @@ import { messageOf } from '../util/values.ts';
 import type { IncomingRequest } from './request-body.ts';
 import { MAX_BODY_BYTES, bodyTooLarge } from './request-body.ts';
 import type { ServedResponse } from './response.ts';
+import { CompleteBody } from './response.ts';
 import { errorResponse } from './response-encoding.ts';
 import { methodNotAllowed } from './status-error.ts';
 import { acceptHandshake, isWebSocketRequest, sendMessages } from './websocket.ts';
@@ -100,9 +101,9 @@ export async function listenHttps(
     idleMs: IDLE_TIMEOUT_MS,
   });
   const exchanges = new Set<Promise<void>>();
-  const track = (serving: Promise<void>) => {
-    const exchange = serving.finally(() => exchanges.delete(exchange));
+  const track = (exchange: Promise<void>) => {
     exchanges.add(exchange);
+    void exchange.then(() => exchanges.delete(exchange));
   };
   const accept = (incoming: Incoming, outgoing: Outgoing, isExpecting: boolean) =>
     track(serve(handler, incoming, outgoing, { isExpecting, discardMs, bodies }));
@@ -146,7 +147,10 @@ async function serve(
   { isExpecting, discardMs, bodies }: ExchangeOptions,
 ): Promise<void> {
   const gone = new AbortController();
-  outgoing.on('close', () => gone.abort(new Error('The client closed the connection')));
+  let isSent = false;
+  outgoing.on('close', () => {
+    if (!isSent) gone.abort(new Error('The client closed the connection'));
+  });
   let isAwaited = isExpecting;
   const receiveBody = () => {
     if (isAwaited) outgoing.writeContinue();
@@ -159,6 +163,7 @@ async function serve(
     else if (isAwaited) outgoing.shouldKeepAlive = false;
     else if (!incoming.complete) discardRest(incoming, outgoing);
     await send(response, outgoing, gone.signal);
+    isSent = true;
     // kube-apiserver closes HTTP/2 connections of unauthenticated clients.
     const isLast = response.status === 401 || response.headers['connection'] === 'close';
     if (isLast && 'stream' in outgoing) outgoing.stream.session?.close();
@@ -279,11 +284,20 @@ async function send(
   signal: AbortSignal,
 ): Promise<void> {
   const sink: Writable = outgoing;
-  let first: Uint8Array | undefined;
   const writeHead = (all: Readonly<Record<string, string>>) => {
     if ('stream' in outgoing) outgoing.writeHead(status, all);
     else outgoing.writeHead(status, all);
   };
+  const finish = (content: string | Uint8Array | undefined) => {
+    const length = content && { 'content-length': String(Buffer.byteLength(content)) };
+    writeHead({ ...headers, ...length });
+    sink.end(content);
+  };
+  if (body instanceof CompleteBody) {
+    finish(body.content);
+    return;
+  }
+  let first: Uint8Array | undefined;
   const start = () => {
     writeHead(headers);
     if (first) sink.write(first);
@@ -304,13 +318,8 @@ async function send(
       }
       if (!sink.write(chunk)) await once(sink, 'drain', { signal });
     }
-    if (outgoing.headersSent) {
-      sink.end();
-      return;
-    }
-    const length = first && { 'content-length': String(first.byteLength) };
-    writeHead({ ...headers, ...length });
-    sink.end(first);
+    if (outgoing.headersSent) sink.end();
+    else finish(first);
   } finally {
     clearImmediate(starting);
   }
@@ -353,6 +362,10 @@ class IncompleteBodies {
  */
 async function readBody(incoming: Incoming, bodies: IncompleteBodies): Promise<Uint8Array> {
   if (Number(incoming.headers['content-length']) > MAX_BODY_BYTES) throw bodyTooLarge();
+  // Most bodies arrive with their headers.
+  if (!('stream' in incoming) && incoming.complete && incoming.readableLength <= MAX_BODY_BYTES) {
+    return (incoming.read() as Buffer | null) ?? new Uint8Array();
+  }
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   // Node.js limits the time of HTTP/1.1 requests itself.

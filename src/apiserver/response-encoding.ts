@@ -7,7 +7,7 @@ import { listBody } from './list-body.ts';
 import type { Encoding, ListRendering } from './negotiation.ts';
 import { JSON_TYPE, YAML_TYPE, encodingIn, encodingOf, mediaRanges } from './negotiation.ts';
 import { PROTOBUF_TYPE, encodeBody } from './protobuf/protobuf-body.ts';
-import { bytesResponse, jsonResponse, streamResponse } from './response.ts';
+import { CompleteBody, completeResponse, jsonResponse, streamResponse } from './response.ts';
 import type { StatusError } from './status-error.ts';
 import { isWebSocketRequest } from './websocket.ts';
 
@@ -29,7 +29,7 @@ export function objectResponse(
 ): HttpResponse {
   if (encoding === 'protobuf') {
     const body = encodeBody({ ...value });
-    return bytesResponse(status, body, `${PROTOBUF_TYPE}${parameters}`, warnings);
+    return completeResponse(status, body, `${PROTOBUF_TYPE}${parameters}`, warnings);
   }
   const json = jsonResponse(status, value, warnings, `${JSON_TYPE}${parameters}`);
   return encoding === 'yaml' ? asYaml(json) : json;
@@ -182,6 +182,8 @@ function acceptsGzip(header: string | undefined): boolean {
 
 /** Reads the body up to the threshold; compresses it if there is more. */
 async function compressed(response: HttpResponse): Promise<HttpResponse> {
+  const { body } = response;
+  if (body instanceof CompleteBody && body.byteLength <= GZIP_THRESHOLD) return response;
   const chunks = response.body[Symbol.asyncIterator]();
   const start: Uint8Array[] = [];
   let bytes = 0;

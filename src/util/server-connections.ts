@@ -32,6 +32,8 @@ export class ServerConnections {
   /** The connection that has been idle longest comes first. */
   readonly #open = new Set<Connection>();
   readonly #byPeer = new Map<string, Connection>();
+  /** Connections by the socket of their requests: that of HTTP/1.1, or the session of HTTP/2. */
+  readonly #bySocket = new WeakMap<object, Connection>();
 
   constructor(server: Server, limits: ConnectionLimits) {
     this.#limits = limits;
@@ -55,7 +57,7 @@ export class ServerConnections {
 
   /** Marks a connection as in use until it closes, because another protocol has taken it over. */
   hold(socket: Socket): void {
-    const connection = this.#byPeer.get(peerOf(socket));
+    const connection = this.#find(socket, socket);
     if (connection) connection.requests++;
   }
 
@@ -93,11 +95,24 @@ export class ServerConnections {
     if (this.#byPeer.get(peer) === connection) this.#byPeer.delete(peer);
   }
 
+  /** @param key the socket, or the session of which it is a proxy */
+  #find(key: object, socket: Socket): Connection | undefined {
+    const known = this.#bySocket.get(key);
+    if (known) return known;
+    const connection = this.#byPeer.get(peerOf(socket));
+    if (connection) this.#bySocket.set(key, connection);
+    return connection;
+  }
+
   #track(
-    { socket }: IncomingMessage | Http2ServerRequest,
+    request: IncomingMessage | Http2ServerRequest,
     response: ServerResponse | Http2ServerResponse,
   ): void {
-    const connection = this.#byPeer.get(peerOf(socket));
+    const { socket } = request;
+    const connection = this.#find(
+      ('stream' in request && request.stream.session) || socket,
+      socket,
+    );
     if (!connection) return;
     connection.requests++;
     response.once('close', () => {
@@ -109,7 +124,7 @@ export class ServerConnections {
 
   #limitSession(session: ServerHttp2Session): void {
     const { firstRequestMs, idleMs } = this.#limits;
-    const connection = this.#byPeer.get(peerOf(session.socket));
+    const connection = this.#find(session, session.socket);
     session.setTimeout(firstRequestMs);
     session.once('stream', () => session.setTimeout(idleMs));
     session.on('timeout', () => {

@@ -5,6 +5,7 @@ import { connect } from 'node:http2';
 import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
 import { Agent, request } from 'node:https';
 import type { RequestOptions } from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import type { TestContext } from 'node:test';
 import { test } from 'node:test';
@@ -12,6 +13,7 @@ import { listenHttps } from '../../../src/apiserver/https-listener.ts';
 import type { HttpsListenerOptions } from '../../../src/apiserver/https-listener.ts';
 import type { IncomingRequest } from '../../../src/apiserver/request-body.ts';
 import { MAX_BODY_BYTES, withBody } from '../../../src/apiserver/request-body.ts';
+import { completeResponse } from '../../../src/apiserver/response.ts';
 import { StatusError } from '../../../src/apiserver/status-error.ts';
 import type { HttpRequest, HttpResponse } from '../../../src/util/http.ts';
 import { createCertificateAuthority } from '../../../src/util/x509.ts';
@@ -139,6 +141,71 @@ test('a complete body is sent with its length, and the headers of a body that wa
   assert.equal(watch.headers['content-length'], undefined);
   sendEvent();
   assert.deepEqual(await Promise.all([textOf(stream), textOf(watch)]), ['late', 'late']);
+});
+
+test('the length of a text is its length in bytes', async (t) => {
+  const { open, send } = await listen(t, async () =>
+    completeResponse(200, '"größer"', 'application/json'),
+  );
+  const [headers] = (await once(open().request({ ':path': '/' }), 'response')) as [
+    Record<string, unknown>,
+  ];
+  assert.equal(headers['content-length'], '10');
+  const [plain] = (await once(send({ path: '/' }).end(), 'response')) as [IncomingMessage];
+  assert.equal(plain.headers['content-length'], '10');
+  assert.equal(await textOf(plain), '"größer"');
+});
+
+test('bodies that arrive with their headers or after them are complete over HTTP/1.1', async (t) => {
+  const bodies: string[] = [];
+  const { listener, ca } = await listen(t, async (incoming) => {
+    // The handler authorizes a request before it reads the body.
+    await Promise.resolve();
+    const { body = '' } = await withBody(incoming);
+    bodies.push(Buffer.from(body as Uint8Array).toString());
+    return completeResponse(200, `${bodies.length}.`, 'text/plain');
+  });
+  const socket = connectTls({ host: '127.0.0.1', port: listener.port, ca });
+  t.after(() => socket.destroy());
+  const head = 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n';
+  const chunked = 'POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n';
+  const parts = [`${head}one${head}t`, 'wo', `${chunked}2\r\nth\r\n3\r\nree\r\n0\r\n\r\n`];
+  let answers = '';
+  socket.setEncoding('utf8').on('data', (text: string) => (answers += text));
+  for (const [index, part] of parts.entries()) {
+    socket.write(part);
+    while (!answers.endsWith(`${index + 1}.`)) await once(socket, 'data');
+  }
+  assert.deepEqual(bodies, ['one', 'two', 'three']);
+});
+
+test('the signal of a request aborts only if its client goes away before the response', async (t) => {
+  const signals: AbortSignal[] = [];
+  const { open, send } = await listen(t, async ({ path, signal }) => {
+    assert.ok(signal);
+    signals.push(signal);
+    if (path === '/waits') await once(signal, 'abort');
+    return completeResponse(200, 'ok', 'text/plain');
+  });
+  for (const path of ['/answered', '/waits']) {
+    const session = open();
+    const stream = session.request({ ':path': path }).on('error', () => undefined);
+    const plain = send({ path }).end();
+    if (path === '/answered') {
+      const [[response], text] = await Promise.all([once(plain, 'response'), textOf(stream)]);
+      assert.deepEqual([await textOf(response as IncomingMessage), text], ['ok', 'ok']);
+    } else {
+      while (signals.length < 4) await sleep(1);
+    }
+    plain.destroy();
+    session.destroy();
+  }
+  const waiting = signals.slice(2);
+  while (waiting.some(({ aborted }) => !aborted)) await sleep(1);
+  assert.deepEqual(
+    signals.map(({ aborted }) => aborted),
+    [false, false, true, true],
+  );
 });
 
 test('a large response does not delay others on its connection', async (t) => {
