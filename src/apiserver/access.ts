@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { HttpRequest } from '../util/http.ts';
 import type {
   Action,
@@ -115,5 +115,5 @@ function selectedName({ query }: RequestInfo): string {
 
 /** Hashes a token, because the lookup of a hash leaks no timing of a partial match. */
 function hashOf(token: string): string {
-  return createHash('sha256').update(token).digest('base64');
+  return hash('sha256', token, 'base64');
 }

@@ -195,6 +195,11 @@ export class Faults {
     return take(this.#failures, request);
   }
 
+  /** Whether `after` has an effect. */
+  get hasAfterHooks(): boolean {
+    return this.#after.size > 0;
+  }
+
   /** @throws {ConnectionReset} if the response is dropped */
   async after(request: RequestRecord, response: HttpResponse): Promise<void> {
     for (const hook of this.#after) {

@@ -59,7 +59,7 @@ export function decodeBody(call: Call): ApiObject {
   const body = readObject(request, definition);
   const { object, oddities } = decodeObject(body, definition);
   // Upstream, only the decoder of built-in kinds finds both in one pass.
-  const found = duplicatesOf(call, definition.custom ? [] : oddities);
+  const found = duplicatesOf(call, definition.custom ? [] : oddities, body);
   const others = oddities.filter((oddity) => !found.includes(oddity));
   reportOddities(call, found, others, (message) => {
     if (!definition.custom) requireGoTypes(call, object);
@@ -114,8 +114,14 @@ function goObject(decoded: ApiObject, definition: ResourceDefinition): ApiObject
 }
 
 /** Returns the duplicate fields in the body, and those of `unknown` in JSON, unless the client ignores them. */
-export function duplicatesOf(call: Call, unknown?: readonly string[]): readonly string[] {
-  return fieldValidationOf(call) === 'Ignore' ? [] : duplicateFields(call.request, unknown);
+export function duplicatesOf(
+  call: Call,
+  unknown?: readonly string[],
+  decoded?: object,
+): readonly string[] {
+  return fieldValidationOf(call) === 'Ignore'
+    ? []
+    : duplicateFields(call.request, unknown, decoded);
 }
 
 /**

@@ -131,10 +131,12 @@ export function readApplyPatch(request: HttpRequest): unknown {
  * Returns the duplicate fields in a JSON or YAML body, such as `duplicate field "a.b"`. The last value counts.
  *
  * @param unknown fields, which are returned too at their places in a JSON body: `unknown field "a.c"`
+ * @param decoded the value of the body: if it has the same text, the body has no duplicates
  */
 export function duplicateFields(
   request: HttpRequest,
   unknown: readonly string[] = [],
+  decoded?: object,
 ): readonly string[] {
   const type = contentType(request);
   if (type === PROTOBUF_TYPE) return [];
@@ -144,6 +146,7 @@ export function duplicateFields(
     const isUnique = jsonIn(text) !== undefined && inspectJson(text).oddities.length === 0;
     return isUnique ? [] : parseYaml(text).duplicates;
   }
+  if (unknown.length === 0 && decoded && JSON.stringify(decoded) === text.trimEnd()) return [];
   return inspectJson(text, unknown).oddities;
 }
 

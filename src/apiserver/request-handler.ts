@@ -111,7 +111,7 @@ export class RequestHandler {
     const response = await this.#serve(request, record, target, authenticate, plan);
     try {
       if (plan?.failure === 'lostResponse') throw new ConnectionReset();
-      await faults.after(record, response);
+      if (faults.hasAfterHooks) await faults.after(record, response);
     } catch (error) {
       await discard(response);
       throw error;
@@ -150,8 +150,10 @@ export class RequestHandler {
       requireTimeout(target, record.info);
       if (request.isHead && !this.#allowsHead(target)) throw methodNotAllowed();
       const user = this.#admit(request, record, authenticate, audit);
-      const document = this.#document(request, target) ?? (await this.#metrics(request, target));
-      if (document) return completed(document);
+      if (!record.info) {
+        const document = this.#document(request, target) ?? (await this.#metrics(request, target));
+        if (document) return completed(document);
+      }
       return await this.#operate(request, user, target, record.info, { notes, audit });
     } catch (error) {
       if (error instanceof StatusError) return failed(error);

@@ -38,7 +38,7 @@ export function parseTarget(path: string): Target {
   const pathname = at < 0 ? path : path.slice(0, at);
   try {
     return {
-      segments: segmentsOf(pathname).map(decodeURIComponent),
+      segments: segmentsOf(pathname).map(decoded),
       query: new URLSearchParams(at < 0 ? '' : path.slice(at + 1)),
       endsWithSlash: pathname.endsWith('/'),
     };
@@ -46,6 +46,10 @@ export function parseTarget(path: string): Target {
     if (!(cause instanceof URIError)) throw cause;
     throw badRequest(`invalid URL escape in ${JSON.stringify(pathname)}`);
   }
+}
+
+function decoded(segment: string): string {
+  return segment.includes('%') ? decodeURIComponent(segment) : segment;
 }
 
 /** A slash at the end does not matter. An empty segment elsewhere is kept: it is part of no path. */

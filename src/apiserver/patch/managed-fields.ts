@@ -99,6 +99,7 @@ export class Managers {
 
   /** Returns a copy with at most ten Update managers. Merges the oldest of each API version. */
   capped(): Managers {
+    if (this.#byId.size <= MAX_UPDATE_MANAGERS) return this;
     const updaters = [...this.#byId]
       .filter(([, manager]) => manager.operation === 'Update')
       .sort(([a, left], [b, right]) => secondsOf(left) - secondsOf(right) || (a < b ? -1 : 1));

@@ -28,7 +28,7 @@ function compile(source: string): Pattern {
   try {
     const expression = RE2JS.compile(source);
     return {
-      matches: (text) => expression.matcher(text).find(),
+      matches: (text) => expression.test(text),
       findAll: (text, limit) => {
         const found: string[] = [];
         const matcher = expression.matcher(text);
