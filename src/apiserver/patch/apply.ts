@@ -7,14 +7,13 @@ import { isRecord } from '../../util/values.ts';
 import { displayPath, FieldSet } from './field-set.ts';
 import { fieldsOf, mergeFields, removeFields, withDeclaredParents } from './merge-fields.ts';
 import type { FieldManager } from './managed-fields.ts';
-import { Managers, managedFieldsOf, withManagers } from './managed-fields.ts';
+import { Managers, managedFieldsOf, withManagers, UNMANAGED } from './managed-fields.ts';
 import {
   compareVersions,
   leftOf,
   managerOf,
   reconciledManagers,
   trackChanges,
-  UNMANAGED,
   versionsOf,
   withObjectMeta,
 } from './track-update.ts';

@@ -124,7 +124,7 @@ function compareAs(
   element: PathElement,
   depth: number,
 ): void {
-  if (shape.kind === 'leaf' || (isEmpty(shape, before) && isEmpty(shape, after))) {
+  if (shape.kind === 'leaf' || (isEmptyOf(shape, before) && isEmptyOf(shape, after))) {
     changes.add(before, after, element);
     return;
   }
@@ -140,7 +140,8 @@ function compareAs(
   if (before === undefined || after === undefined) changes.add(before, after, element);
 }
 
-function isEmpty(shape: Shape, value: unknown): boolean {
+/** Whether a value has no members or items of a shape. */
+export function isEmptyOf(shape: Shape, value: unknown): boolean {
   return shape.kind === 'map'
     ? !isRecord(value) || Object.keys(value).length === 0
     : !Array.isArray(value) || value.length === 0;

@@ -18,6 +18,7 @@ export class FieldSet {
   readonly #members: ReadonlySet<PathElement>;
   /** Contains no empty set. */
   readonly #children: ReadonlyMap<PathElement, FieldSet>;
+  #json: JsonObject | undefined;
 
   private constructor(
     members: ReadonlySet<PathElement>,
@@ -75,8 +76,13 @@ export class FieldSet {
     return FieldSet.of(members, children);
   }
 
-  /** Returns `fieldsV1` with sorted keys. */
+  /** Returns `fieldsV1` with sorted keys. It is the same object for each call, and must not change. */
   toJson(): JsonObject {
+    this.#json ??= this.#toJson();
+    return this.#json;
+  }
+
+  #toJson(): JsonObject {
     const fields: JsonObject = {};
     for (const element of this.#elements()) {
       const child = this.#children.get(element);

@@ -2,6 +2,7 @@ import type { ManagedFieldsEntry } from '../../api/object.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { NestingError, own } from '../schema/json-value.ts';
 import { compareText, isRecord } from '../../util/values.ts';
+import type { FieldPath } from './field-set.ts';
 import { FieldSet } from './field-set.ts';
 
 /** A field manager and the fields that it owns. */
@@ -222,3 +223,21 @@ function secondsOf(manager: FieldManager): number {
   const ms = manager.time === undefined ? Number.NaN : Date.parse(manager.time);
   return Number.isNaN(ms) ? 0 : Math.floor(ms / 1000);
 }
+
+/** Fields without a manager: they identify the object, or only the server writes them. */
+export const UNMANAGED: FieldSet = FieldSet.ofPaths([
+  ['f:apiVersion'],
+  ['f:kind'],
+  ['f:metadata'],
+  ...[
+    'name',
+    'namespace',
+    'creationTimestamp',
+    'selfLink',
+    'uid',
+    'clusterName',
+    'generation',
+    'managedFields',
+    'resourceVersion',
+  ].map((name): FieldPath => ['f:metadata', `f:${name}`]),
+]);

@@ -7,10 +7,10 @@ import type { Comparison } from './compare-fields.ts';
 import { compareFields } from './compare-fields.ts';
 import { fieldElement, FieldSet } from './field-set.ts';
 import { reconciled } from './merge-fields.ts';
+import { newFields } from './new-fields.ts';
 import type { FieldManager } from './managed-fields.ts';
-import { Managers, managedFieldsOf, withManagers } from './managed-fields.ts';
+import { Managers, managedFieldsOf, UNMANAGED, withManagers } from './managed-fields.ts';
 import { declaredField } from '../schema/json-schema.ts';
-import type { FieldPath } from './field-set.ts';
 
 /** Properties of a write request that its field manager is tracked by. */
 export interface WriteContext {
@@ -74,15 +74,20 @@ export interface Update extends WriteContext {
  */
 export function trackUpdate(update: Update): JsonObject {
   const schema = withObjectMeta(update.schema);
-  const { before, blank = {}, after } = update;
+  const { before, blank, after, subresource, resetFields } = update;
   const managers = managersOfUpdate(update);
   if (managers.isEmpty && before !== undefined) return withManagers(after, managers);
-  const changes = compareVersions(before ?? blank, after, schema, update);
+  if (managers.isEmpty && !blank && !subresource) {
+    const fields = newFields(after, schema, resetFields);
+    const time = timestamp(update.now);
+    return withManagers(after, managers.with({ ...managerOf(update, 'Update'), time, fields }));
+  }
+  const changes = compareVersions(before ?? blank ?? {}, after, schema, update);
   // As upstream, where a Scale whose replicas have no owner is not tracked.
   const { modified, added } = changes(update.apiVersion);
   const touched = modified.union(added);
   const isOwned = [...managers].some(({ fields }) => !fields.intersection(touched).isEmpty);
-  if (update.subresource === 'scale' && !isOwned) return withManagers(after, managers);
+  if (subresource === 'scale' && !isOwned) return withManagers(after, managers);
   return withManagers(after, trackChanges(managers, changes, schema, update).capped());
 }
 
@@ -242,21 +247,3 @@ export const withObjectMeta: (schema: JsonSchema) => JsonSchema = oncePerObject(
 function declaresNothing(schema: JsonSchema): boolean {
   return schema.additionalProperties === undefined && schema.properties === undefined;
 }
-
-/** Fields without a manager: they identify the object, or only the server writes them. */
-export const UNMANAGED: FieldSet = FieldSet.ofPaths([
-  ['f:apiVersion'],
-  ['f:kind'],
-  ['f:metadata'],
-  ...[
-    'name',
-    'namespace',
-    'creationTimestamp',
-    'selfLink',
-    'uid',
-    'clusterName',
-    'generation',
-    'managedFields',
-    'resourceVersion',
-  ].map((name): FieldPath => ['f:metadata', `f:${name}`]),
-]);
