@@ -15,8 +15,8 @@ COPY . .
 ARG REVISION
 ARG SOURCE_DATE_EPOCH
 RUN node hack/bundle.ts
-# The code cache is valid for the Node.js of this stage; another one starts without it. It is the only file that
-# differs from build to build: --build-arg CODE_CACHE= omits it.
+# The code caches are valid for the Node.js of this stage; another one starts without them. Only these files
+# differ from build to build: --build-arg CODE_CACHE= omits them.
 ARG CODE_CACHE=yes
 RUN [ -z "$CODE_CACHE" ] || node hack/image/code-cache.ts dist/image
 

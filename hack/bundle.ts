@@ -36,6 +36,20 @@ const debugPage: Plugin = {
       loader: 'js',
     })),
 };
+/** The packages of the command line create a segmenter when they are loaded. It takes milliseconds and 2 MiB, and only the help needs it. */
+const lazySegmenter: Plugin = {
+  name: 'lazy-segmenter',
+  setup: (builder) =>
+    builder.onLoad({ filter: /[\\/]string-width[\\/]index\.js$/ }, ({ path }) => {
+      const code = readFileSync(path, 'utf8');
+      const lazy = code.replace(
+        'const segmenter = new Intl.Segmenter();',
+        'let made; const segmenter = { segment: (text) => (made ??= new Intl.Segmenter()).segment(text) };',
+      );
+      if (lazy === code) throw new Error(`${path} creates its segmenter in another way`);
+      return { contents: lazy, loader: 'js' };
+    }),
+};
 const common = {
   absWorkingDir: root,
   bundle: true,
@@ -63,7 +77,7 @@ const { metafile } = await build({
   sourcemap: 'external',
   sourcesContent: false,
   metafile: true,
-  plugins: [debugPage],
+  plugins: [debugPage, lazySegmenter],
   define: { 'import.meta.url': 'importMetaUrl' },
   banner: { js: WRAPPER.start },
   footer: { js: WRAPPER.end },

@@ -1,48 +1,71 @@
 /**
- * Writes the code cache of a bundle, with the functions that a run of the daemon compiles:
+ * Writes the code caches of a bundle, with the functions that a run of the daemon and a start of the API server
+ * compile:
  *
  *     node hack/image/code-cache.ts FOLDER
  *
- * Runs the daemon against the embedded API server of the bundle until it is ready. The cache is valid for this
- * version of V8 only, and is not reproducible.
+ * Runs the daemon until it is ready, against the embedded API server of the bundle in another process. The caches are
+ * valid for this version of V8 only, and are not reproducible.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CODE_CACHE_FILE, loadProgram } from './program.ts';
+import { CODE_CACHE_FILE, SERVE_CACHE_FILE, loadProgram } from './program.ts';
 
 const READY_TIMEOUT_MS = 60_000;
 /** Time after readiness for the syncs of the sample objects. */
 const SETTLE_MS = 2000;
 
 const folder = resolve(process.argv[2] ?? 'dist/image');
-const main = join(folder, 'crd-controller.mjs');
-const scratch = mkdtempSync(join(tmpdir(), 'code-cache-'));
-const kubeconfig = join(scratch, 'kubeconfig');
-const server = spawn(process.execPath, [main, 'serve', `--write-kubeconfig=${kubeconfig}`], {
-  stdio: ['ignore', 'pipe', 'inherit'],
-});
-try {
-  await once(server.stdout, 'data');
-  const samples = ['crds', 'examples/01-count'].flatMap((path) => ['-f', join(folder, path)]);
-  execFileSync(process.execPath, [main, 'apply', `--kubeconfig=${kubeconfig}`, ...samples]);
-  const cache = await cacheOfRun(await freePort());
-  writeFileSync(join(folder, CODE_CACHE_FILE), cache);
+const [, , , servedKubeconfig] = process.argv;
+if (servedKubeconfig === undefined) await writeBoth();
+else await serveAndWrite(servedKubeconfig);
+
+async function writeBoth(): Promise<void> {
+  const scratch = mkdtempSync(join(tmpdir(), 'code-cache-'));
+  const kubeconfig = join(scratch, 'kubeconfig');
+  const server = spawn(process.execPath, [import.meta.filename, folder, kubeconfig], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const closed = once(server, 'close');
+  try {
+    await once(server.stdout, 'data');
+    const samples = ['crds', 'examples/01-count'].flatMap((path) => ['-f', join(folder, path)]);
+    const main = join(folder, 'crd-controller.mjs');
+    execFileSync(process.execPath, [main, 'apply', `--kubeconfig=${kubeconfig}`, ...samples]);
+    write(CODE_CACHE_FILE, await cacheOfRun(kubeconfig, await freePort()));
+  } finally {
+    server.kill('SIGTERM');
+    const [code] = (await closed) as [number | null];
+    rmSync(scratch, { recursive: true, force: true });
+    if (code !== 0) process.exitCode = 1;
+  }
+}
+
+/** Serves until the process is stopped. The cache has the functions of the start, not of requests. */
+async function serveAndWrite(kubeconfig: string): Promise<void> {
+  process.argv.splice(2, Infinity, 'serve', `--write-kubeconfig=${kubeconfig}`);
+  const { script, runProgram } = loadProgram(folder);
+  const ended = runProgram();
+  while (!existsSync(kubeconfig)) await sleep(10);
+  const cache = script.createCachedData();
+  await ended;
+  write(SERVE_CACHE_FILE, cache);
+}
+
+function write(file: string, cache: Buffer): void {
+  writeFileSync(join(folder, file), cache);
   if (loadProgram(folder).script.cachedDataRejected !== false) {
     throw new Error('V8 does not accept the code cache that it wrote');
   }
-  console.log(`code cache: ${(cache.length / 1024).toFixed(0)} KiB`);
-} finally {
-  server.kill('SIGTERM');
-  await once(server, 'close');
-  rmSync(scratch, { recursive: true, force: true });
+  console.error(`${file}: ${(cache.length / 1024).toFixed(0)} KiB`);
 }
 
-async function cacheOfRun(port: number): Promise<Buffer> {
+async function cacheOfRun(kubeconfig: string, port: number): Promise<Buffer> {
   const address = `127.0.0.1:${port}`;
   process.argv.splice(2, Infinity, `--kubeconfig=${kubeconfig}`, '--leader-elect', '-v=0');
   process.argv.push('--leader-elect-resource-namespace=default');

@@ -1,7 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { pathToFileURL } from 'node:url';
-import { Script } from 'node:vm';
+import type { Script } from 'node:vm';
 
 /** The program in a bundle: an expression, see `WRAPPER`. */
 export const PROGRAM_FILE = 'program.cjs';
@@ -9,8 +6,9 @@ export const PROGRAM_FILE = 'program.cjs';
 /** V8 keeps text in this encoding in one byte for each character. */
 export const PROGRAM_ENCODING = 'latin1';
 
-/** Its code cache beside it, which `code-cache.ts` writes. */
+/** The code caches beside it, which `code-cache.ts` writes: of the daemon, and of the API server. */
 export const CODE_CACHE_FILE = 'program.cache';
+export const SERVE_CACHE_FILE = 'program.serve.cache';
 
 /** Text around the CommonJS code of the program. The bundler inserts it, so that source maps include it. */
 export const WRAPPER = {
@@ -36,10 +34,15 @@ export interface LoadedProgram {
  * cache that another version of V8 or of the program wrote; the start then takes longer.
  */
 export function loadProgram(folder: string): LoadedProgram {
+  // Unlike an import, this does not read all exports of the modules, some of which load others.
+  const { readFileSync } = process.getBuiltinModule('node:fs');
+  const { createRequire } = process.getBuiltinModule('node:module');
+  const { pathToFileURL } = process.getBuiltinModule('node:url');
+  const vm = process.getBuiltinModule('node:vm');
   const file = `${folder}/${PROGRAM_FILE}`;
   const source = readFileSync(file, PROGRAM_ENCODING);
   const { href } = pathToFileURL(file);
-  const script = new Script(source, { filename: href, cachedData: codeCache(folder) });
+  const script = new vm.Script(source, { filename: href, cachedData: codeCache(folder) });
   const wrapped: Wrapped = script.runInThisContext();
   const module = { exports: {} as Pick<LoadedProgram, 'runProgram'> };
   wrapped(createRequire(file), module, module.exports, href);
@@ -48,7 +51,8 @@ export function loadProgram(folder: string): LoadedProgram {
 
 function codeCache(folder: string): Buffer | undefined {
   try {
-    return readFileSync(`${folder}/${CODE_CACHE_FILE}`);
+    const file = process.argv[2] === 'serve' ? SERVE_CACHE_FILE : CODE_CACHE_FILE;
+    return process.getBuiltinModule('node:fs').readFileSync(`${folder}/${file}`);
   } catch {
     return undefined;
   }
