@@ -1,10 +1,13 @@
 import { own } from './schema/json-value.ts';
+import { Memo } from '../util/memo.ts';
 import { isRecord } from '../util/values.ts';
 import type { StoredObject } from './resource-definition.ts';
 
+const segments = new Memo(1000, (path): readonly string[] => path.split('.').filter(Boolean));
+
 /** Returns the segments of a simple path in a CRD: `.spec.replicas`. */
 export function fieldPath(path: string): readonly string[] {
-  return path.split('.').filter(Boolean);
+  return segments.get(path);
 }
 
 /** Returns the value at a path, or undefined if it is absent. */

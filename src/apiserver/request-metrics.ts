@@ -1,7 +1,9 @@
 import type { ApiServerMetrics, RequestLabels } from '../metrics/api-server-metrics.ts';
 import type { HttpRequest } from '../util/http.ts';
+import { Memo, oncePerObject } from '../util/memo.ts';
 import type { Backend } from './call.ts';
 import type { RequestInfo } from './request-info.ts';
+import type { ResourceDefinition } from './resource-definition.ts';
 import { hasSubresource } from './router.ts';
 
 /** Subresources whose requests are long-running. */
@@ -27,7 +29,7 @@ export function measureRequest(
   const isServed =
     subresource === undefined || (definition && hasSubresource(subresource, definition));
   if (!metrics || !definition || !isServed) return () => undefined;
-  const labels = labelsOf(request, info);
+  const labels = labelsOf(request, info, definition);
   const startedMs = clock.monotonic();
   const change = changeOf(metrics, labels, verb === 'watch' || LONG_RUNNING.has(subresource ?? ''));
   change(1);
@@ -52,22 +54,36 @@ function changeOf(
   return (change) => metrics.inFlight(isReadOnly ? 'readOnly' : 'mutating', change);
 }
 
-function labelsOf({ method, headers }: HttpRequest, info: RequestInfo): RequestLabels {
-  const { verb, group, version, resource, subresource = '', namespace, name } = info;
+const labelsByDefinition = oncePerObject(
+  ({ group, version, plural: resource }: ResourceDefinition) =>
+    new Memo(1000, (key): RequestLabels => {
+      const [verb = '', scope = '', subresource = ''] = key.split(' ');
+      return {
+        verb,
+        group,
+        version,
+        resource,
+        subresource,
+        scope: scope as RequestLabels['scope'],
+      };
+    }),
+);
+
+/** Returns the labels of a request: the same object for the same labels. */
+function labelsOf(
+  { method, headers }: HttpRequest,
+  info: RequestInfo,
+  definition: ResourceDefinition,
+): RequestLabels {
+  const { verb, subresource = '', namespace, name } = info;
   const scope =
     name !== undefined || verb === 'create'
       ? 'resource'
       : namespace === undefined
         ? 'cluster'
         : 'namespace';
-  return {
-    verb: verbOf(method, verb, subresource, headers['content-type']),
-    group,
-    version,
-    resource,
-    subresource,
-    scope,
-  };
+  const shown = verbOf(method, verb, subresource, headers['content-type']);
+  return labelsByDefinition(definition).get(`${shown} ${scope} ${subresource}`);
 }
 
 function verbOf(

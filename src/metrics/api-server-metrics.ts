@@ -2,8 +2,9 @@ import { Gauge } from 'prom-client';
 import type { Exposition, Registry } from './registry.ts';
 import { expose } from './registry.ts';
 import { SeriesCounter, SeriesHistogram } from './series.ts';
+import { Memo, oncePerObject } from '../util/memo.ts';
 
-/** Labels of a long-running request, as in kube-apiserver. */
+/** Labels of a request, as in kube-apiserver. Requests with the same labels should share an object. */
 export interface RequestLabels {
   readonly verb: string;
   readonly group: string;
@@ -112,11 +113,19 @@ export function apiServerMetrics(registry: Registry): ApiServerMetrics {
       }
     },
   });
+  const seriesOf = oncePerObject(
+    (request: RequestLabels) =>
+      new Memo(100, (answer) => {
+        const [code = '', dryRun = ''] = answer.split(' ');
+        const labels = { ...request, component, dry_run: dryRun };
+        return { count: requests.series({ ...labels, code }), duration: durations.series(labels) };
+      }),
+  );
   return {
     answered: (request, dryRun, code, seconds) => {
-      const labels = { ...request, component, dry_run: dryRun };
-      requests.series({ ...labels, code: String(code) }).inc();
-      durations.series(labels).observe(seconds);
+      const { count, duration } = seriesOf(request).get(`${code} ${dryRun}`);
+      count.inc();
+      duration.observe(seconds);
     },
     inFlight: (kind, change) => inFlight.inc({ request_kind: kind }, change),
     longRunning: (request, change) => longRunning.inc({ ...request, component }, change),
