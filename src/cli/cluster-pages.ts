@@ -6,7 +6,7 @@ import { jsonPages } from '../serving/routes.ts';
 import { redactText } from '../util/redact.ts';
 
 /** User agent of the cluster controllers. */
-export const CLUSTER_CONTROLLERS_AGENT = 'cluster-controllers';
+export const CLUSTER_CONTROLLERS_AGENT = 'kube-controller-manager';
 
 /** Maximum numbers of requests and events in a response, and maximum length of a path. */
 const MAX_REQUESTS = 100;

@@ -8,6 +8,7 @@ import type { CertificateSigningRequest as Pkcs10 } from '../util/certificate-re
 import { parseCertificateRequest } from '../util/certificate-request.ts';
 import { messageOf } from '../util/values.ts';
 import type { CertificateAuthority, CertificateOrder } from '../util/x509.ts';
+import { FIELD_MANAGER } from './field-manager.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -42,7 +43,7 @@ export function certificateSigner(deps: ClusterDeps, authority: CertificateAutho
       const status = signed(request, problemOf, authority, deps.clock.now());
       const { name, resourceVersion } = request.metadata;
       const body = { metadata: { resourceVersion }, status };
-      const options = { subresource: 'status', fieldManager: 'kube-controller-manager', signal };
+      const options = { subresource: 'status', fieldManager: FIELD_MANAGER, signal };
       await client.patch(CERTIFICATE_SIGNING_REQUESTS, { name }, { type: 'merge', body }, options);
       return done();
     },

@@ -13,11 +13,10 @@ import { StatusWriter } from '../manager/status-writer.ts';
 import { CronSchedule } from '../util/cron-schedule.ts';
 import { messageOf } from '../util/values.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
+import { FIELD_MANAGER } from './field-manager.ts';
 import { byAge } from './pod-control.ts';
 import { claimable } from './claim.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
-
-const MANAGER = 'cronjob-controller';
 
 type Status = NonNullable<CronJob['status']>;
 
@@ -28,8 +27,8 @@ type Status = NonNullable<CronJob['status']>;
 export function cronJobs(deps: ClusterDeps): Controller {
   const cache = deps.informers.for(CRON_JOBS);
   const jobs = claimable(deps, JOBS);
-  const statuses = new StatusWriter(CRON_JOBS, MANAGER);
-  const recorder = deps.events.recorder(MANAGER);
+  const statuses = new StatusWriter(CRON_JOBS, FIELD_MANAGER);
+  const recorder = deps.events.recorder('cronjob-controller');
 
   /** Deletes a Job. Returns whether it existed. */
   const remove = async (
@@ -45,7 +44,7 @@ export function cronJobs(deps: ClusterDeps): Controller {
     const { client, signal } = context;
     const draft = buildJob(cron, atMs);
     try {
-      await client.create(JOBS, draft, { fieldManager: MANAGER, signal });
+      await client.create(JOBS, draft, { fieldManager: FIELD_MANAGER, signal });
       recorder.normal(cron, 'SuccessfulCreate', `Created job ${draft.metadata.name}`);
     } catch (error) {
       if (isNamespaceTerminating(error) || isApiError(error, 'alreadyExists')) return;

@@ -10,11 +10,11 @@ import { done, requeueAfter } from '../workqueue/outcome.ts';
 import { claim, claimable, mapToClaimants } from './claim.ts';
 import { deleteRevisions, recordRevision, REVISION_LABEL } from './controller-revisions.ts';
 import { DaemonRollout, daemonTolerations } from './daemon-rollout.ts';
+import { FIELD_MANAGER } from './field-manager.ts';
 import { availability, buildPod, PodControl } from './pod-control.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import type { Toleration } from './taints.ts';
 
-const MANAGER = 'daemonset-controller';
 /** Annotation and label with the number of the template, which older versions wrote instead of a hash. */
 const GENERATION = 'deprecated.daemonset.template.generation';
 const GENERATION_LABEL = 'pod-template-generation';
@@ -30,9 +30,9 @@ export function daemonSets(deps: ClusterDeps): Controller {
   const nodes = deps.informers.for(NODES);
   const pods = claimable(deps, PODS);
   const revisions = claimable(deps, CONTROLLER_REVISIONS);
-  const statuses = new StatusWriter(DAEMON_SETS, MANAGER);
-  const recorder = deps.events.recorder(MANAGER);
-  const control = new PodControl(recorder, MANAGER);
+  const statuses = new StatusWriter(DAEMON_SETS, FIELD_MANAGER);
+  const recorder = deps.events.recorder('daemonset-controller');
+  const control = new PodControl(recorder);
   const failures = new LruMap<string, { readonly count: number; readonly atMs: number }>(
     MAX_FAILURES,
   );

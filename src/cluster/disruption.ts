@@ -15,10 +15,9 @@ import type { SyncContext } from '../manager/controller-options.ts';
 import { StatusWriter } from '../manager/status-writer.ts';
 import { messageOf } from '../util/values.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
+import { FIELD_MANAGER } from './field-manager.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import { amountOf } from './rolling-update.ts';
-
-const MANAGER = 'controllermanager';
 
 /** Time after which an evicted Pod that still exists counts as available again, in milliseconds. */
 const DELETION_TIMEOUT_MS = 120_000;
@@ -32,8 +31,8 @@ type Status = NonNullable<PodDisruptionBudget['status']>;
 export function disruptionBudgets(deps: ClusterDeps): Controller {
   const budgets = deps.informers.for(POD_DISRUPTION_BUDGETS);
   const pods = deps.informers.for(PODS);
-  const statuses = new StatusWriter(POD_DISRUPTION_BUDGETS, MANAGER);
-  const recorder = deps.events.recorder(MANAGER);
+  const statuses = new StatusWriter(POD_DISRUPTION_BUDGETS, FIELD_MANAGER);
+  const recorder = deps.events.recorder('controllermanager');
   return new Controller(deps, {
     name: 'disruption',
     kind: POD_DISRUPTION_BUDGETS.kind,

@@ -179,7 +179,7 @@ async function reportUnschedulable(
     lastTransitionTime: before?.status === 'False' ? before.lastTransitionTime : now,
   };
   const body = { metadata: { uid: metadata.uid }, status: { conditions: [condition] } };
-  const options = { subresource: 'status', fieldManager: NAME, signal } as const;
+  const options = { subresource: 'status', fieldManager: 'kube-scheduler', signal } as const;
   try {
     await client.patch(PODS, metadata, { type: 'strategic', body }, options);
   } catch (error) {

@@ -11,13 +11,12 @@ import type { SyncContext } from '../manager/controller-options.ts';
 import { StatusWriter } from '../manager/status-writer.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
 import { claim, claimable, mapToClaimants } from './claim.ts';
+import { FIELD_MANAGER } from './field-manager.ts';
 import { jobConditions, jobDecision } from './job-decision.ts';
 import type { JobDecision, JobPods } from './job-decision.ts';
 import { INDEX_LABEL, completedIndexes, formatIndexes, missingIndexes } from './job-index.ts';
 import { buildPod, nonZero, PodControl } from './pod-control.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
-
-const MANAGER = 'job-controller';
 
 /** Finalizer of Pods whose result the Job has not counted yet. */
 const TRACKING = 'batch.kubernetes.io/job-tracking';
@@ -32,9 +31,9 @@ type Status = NonNullable<Job['status']>;
 export function jobs(deps: ClusterDeps): Controller {
   const cache = deps.informers.for(JOBS);
   const pods = claimable(deps, PODS);
-  const statuses = new StatusWriter(JOBS, MANAGER);
-  const recorder = deps.events.recorder(MANAGER);
-  const control = new PodControl(recorder, MANAGER);
+  const statuses = new StatusWriter(JOBS, FIELD_MANAGER);
+  const recorder = deps.events.recorder('job-controller');
+  const control = new PodControl(recorder);
   return new Controller(deps, {
     name: 'job',
     kind: JOBS.kind,

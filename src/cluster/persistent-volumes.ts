@@ -9,6 +9,7 @@ import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller-options.ts';
 import { StatusWriter } from '../manager/status-writer.ts';
 import { done } from '../workqueue/outcome.ts';
+import { FIELD_MANAGER } from './field-manager.ts';
 import { byAge } from './pod-control.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
@@ -16,7 +17,6 @@ type Volume = DeepReadonly<PersistentVolume>;
 type VolumeStatus = NonNullable<PersistentVolume['status']>;
 type Claim = DeepReadonly<PersistentVolumeClaim>;
 
-const MANAGER = 'kube-controller-manager';
 const PROTECTION = 'kubernetes.io/pv-protection';
 const BOUND_BY_CONTROLLER = { 'pv.kubernetes.io/bound-by-controller': 'yes' };
 const BIND_COMPLETED = { 'pv.kubernetes.io/bind-completed': 'yes' };
@@ -28,7 +28,7 @@ const BIND_COMPLETED = { 'pv.kubernetes.io/bind-completed': 'yes' };
 export function persistentVolumes(deps: ClusterDeps): Controller {
   const volumes = deps.informers.for(PERSISTENT_VOLUMES);
   const claims = deps.informers.for(PERSISTENT_VOLUME_CLAIMS);
-  const statuses = new StatusWriter(PERSISTENT_VOLUMES, MANAGER);
+  const statuses = new StatusWriter(PERSISTENT_VOLUMES, FIELD_MANAGER);
 
   /** Returns the claim that a volume has, or is to be bound to. */
   const claimFor = (volume: Volume): Claim | undefined => {

@@ -8,6 +8,7 @@ import { slowStart } from '../manager/child.ts';
 import type { ChildContext } from '../manager/child.ts';
 import type { EventRecorder } from '../record/event-recorder.ts';
 import { messageOf } from '../util/values.ts';
+import { FIELD_MANAGER } from './field-manager.ts';
 
 /** Maximum number of Pods that one sync creates or deletes, as in kube-controller-manager. */
 const BURST_REPLICAS = 500;
@@ -17,11 +18,9 @@ export type PodTemplate = Pick<Pod, 'spec'> & { metadata?: Partial<Pod['metadata
 /** Creates and deletes the Pods of workloads, and records the events of kube-controller-manager. */
 export class PodControl {
   readonly #recorder: EventRecorder;
-  readonly #fieldManager: string;
 
-  constructor(recorder: EventRecorder, fieldManager: string) {
+  constructor(recorder: EventRecorder) {
     this.#recorder = recorder;
-    this.#fieldManager = fieldManager;
   }
 
   /**
@@ -36,7 +35,7 @@ export class PodControl {
   ): Promise<unknown> {
     return slowStart(drafts.slice(0, BURST_REPLICAS), async (draft) => {
       try {
-        const options = { fieldManager: this.#fieldManager, signal };
+        const options = { fieldManager: FIELD_MANAGER, signal };
         const { metadata } = await client.create(PODS, draft, options);
         this.#recorder.normal(owner, 'SuccessfulCreate', `Created pod: ${metadata.name}`);
         return undefined;

@@ -24,14 +24,13 @@ import {
   templateOf,
 } from './controller-revisions.ts';
 import type { RevisionHistory } from './controller-revisions.ts';
+import { FIELD_MANAGER } from './field-manager.ts';
 import { availability, nonZero } from './pod-control.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import { amountOf } from './rolling-update.ts';
 import { StatefulSetClaims } from './stateful-set-claims.ts';
 import { buildMember, claimName, identityOf, isIdentified, ordinalOf } from './stateful-set-pod.ts';
 import type { Member } from './stateful-set-pod.ts';
-
-const MANAGER = 'statefulset-controller';
 
 type Status = NonNullable<StatefulSet['status']>;
 type Revision = RevisionHistory['update'];
@@ -45,8 +44,8 @@ export function statefulSets(deps: ClusterDeps): Controller {
   const pods = claimable(deps, PODS);
   const revisions = claimable(deps, CONTROLLER_REVISIONS);
   const claims = deps.informers.for(PERSISTENT_VOLUME_CLAIMS);
-  const statuses = new StatusWriter(STATEFUL_SETS, MANAGER);
-  const recorder = deps.events.recorder(MANAGER);
+  const statuses = new StatusWriter(STATEFUL_SETS, FIELD_MANAGER);
+  const recorder = deps.events.recorder('statefulset-controller');
   return new Controller(deps, {
     name: 'statefulset',
     kind: STATEFUL_SETS.kind,
@@ -260,7 +259,7 @@ class StatefulRollout {
     await this.#record('Create', member, async () => {
       await claims.createMissing(member);
       const draft = buildMember(this.#set, member, template);
-      await client.create(PODS, draft, { fieldManager: MANAGER, signal });
+      await client.create(PODS, draft, { fieldManager: FIELD_MANAGER, signal });
     });
   }
 

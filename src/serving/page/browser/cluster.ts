@@ -164,7 +164,7 @@ function requestsCard(
   go: (link: string) => void,
 ): Element_ {
   const choices: readonly (readonly [string, (request: ShownRequest) => boolean])[] = [
-    ['client writes', ({ verb, agent }) => !READS.has(verb) && agent !== 'cluster-controllers'],
+    ['client writes', ({ verb, agent }) => !READS.has(verb) && agent !== 'kube-controller-manager'],
     ['all writes', ({ verb }) => !READS.has(verb)],
     ['failures', ({ status }) => status === undefined || isFailure(String(status))],
     ['all', () => true],

@@ -281,7 +281,7 @@ describe('the view of the cluster', () => {
     ],
     recent: [
       { ...request, verb: 'create', agent: 'kubectl/1 (x)', status: 201 },
-      { ...request, verb: 'update', agent: 'cluster-controllers', status: 409 },
+      { ...request, verb: 'update', agent: 'kube-controller-manager', status: 409 },
       { ...request, verb: 'get', agent: 'a', status: 404 },
       { ...request, verb: 'watch', agent: 'a' },
     ],
