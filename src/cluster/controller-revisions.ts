@@ -9,7 +9,7 @@ import type { SharedInformer } from '../cache/shared-informer.ts';
 import { deleteChild } from '../manager/child.ts';
 import type { ChildContext } from '../manager/child.ts';
 import { claim } from './claim.ts';
-import { templateHash } from './deployment.ts';
+import { canonical, templateHash } from './deployment.ts';
 import { byAge } from './pod-control.ts';
 
 type Revision = DeepReadonly<ControllerRevision>;
@@ -49,7 +49,10 @@ export async function recordRevision(
   const { client, signal } = context;
   const claimed = await claim(context, { owner, ownerResource, owned: revisions });
   const all = claimed.toSorted((a, b) => a.revision - b.revision || byAge(a, b));
-  const data = { spec: { template: { ...owner.spec?.template, $patch: 'replace' } } };
+  // kubectl compares its text with that of Go.
+  const data: Record<string, unknown> = JSON.parse(
+    canonical({ spec: { template: { ...owner.spec?.template, $patch: 'replace' } } }),
+  );
   const equal = all.findLast((revision) => equalJson(revision.data, data));
   const others = all.filter((revision) => revision !== equal);
   const next = (others.at(-1)?.revision ?? 0) + 1;

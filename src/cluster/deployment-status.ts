@@ -38,6 +38,10 @@ export function deploymentStatus(
     unavailableReplicas: Math.max(0, desired - availableReplicas),
     collisionCount: collisions,
   };
+  // As upstream, there is no sum before each ReplicaSet has reported its part.
+  const isCounted = owned.every(
+    ({ status }) => !status?.observedGeneration || status.terminatingReplicas !== undefined,
+  );
   const { maxUnavailable } = spec?.strategy?.rollingUpdate ?? {};
   const minAvailable = wanted - amountOf(maxUnavailable, wanted, 'down');
   const isComplete =
@@ -56,6 +60,7 @@ export function deploymentStatus(
   return {
     observedGeneration: metadata.generation ?? 0,
     ...nonZero(numbers),
+    ...(isCounted && { terminatingReplicas: total(({ status }) => status?.terminatingReplicas) }),
     conditions: [...(others as Condition[]), ...conditions, ...replicaFailure(owned, current)],
   };
 }

@@ -12,6 +12,7 @@ import { StatusWriter } from '../manager/status-writer.ts';
 import type { EventRecorder } from '../record/event-recorder.ts';
 import { goQuote } from '../util/go-quote.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
+import { FIELD_MANAGER } from './field-manager.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import { deploymentStatus, progressDeadlineMs } from './deployment-status.ts';
 import { amountOf, nextStep } from './rolling-update.ts';
@@ -19,8 +20,6 @@ import { createHash } from 'node:crypto';
 import { equalJson } from '../api/equal.ts';
 import { isRecord, messageOf } from '../util/values.ts';
 import { claim, claimable, mapToClaimants } from './claim.ts';
-
-const MANAGER = 'deployment-controller';
 
 /**
  * Deployment controller. Creates a ReplicaSet for each Pod template, and scales the new ReplicaSet up
@@ -42,8 +41,8 @@ export function deployments(deps: ClusterDeps): Controller {
     if (typeof key !== 'string') return undefined;
     return cache.lister.get(key)?.spec?.strategy?.type === 'Recreate' ? key : undefined;
   };
-  const statuses = new StatusWriter(DEPLOYMENTS, MANAGER);
-  const recorder = deps.events.recorder(MANAGER);
+  const statuses = new StatusWriter(DEPLOYMENTS, FIELD_MANAGER);
+  const recorder = deps.events.recorder('deployment-controller');
   return new Controller(deps, {
     name: 'deployment',
     kind: DEPLOYMENTS.kind,
@@ -133,7 +132,7 @@ class Rollout {
     const body = { metadata: { uid, annotations: { [REVISION]: revision } } };
     // Like kube-controller-manager, write to the status subresource: a write to the Deployment itself
     // increases its generation.
-    const options = { fieldManager: MANAGER, signal, subresource: 'status' };
+    const options = { fieldManager: FIELD_MANAGER, signal, subresource: 'status' };
     await client.patch(DEPLOYMENTS, { name, namespace }, { type: 'merge', body }, options);
     return true;
   }
@@ -141,10 +140,10 @@ class Rollout {
   async #roll(old: readonly DeepReadonly<ReplicaSet>[]): Promise<void> {
     const { spec } = this.#deployment;
     const replicas = spec?.replicas ?? 1;
-    const { maxSurge, maxUnavailable } = spec?.strategy?.rollingUpdate ?? {};
+    const { maxUnavailable } = spec?.strategy?.rollingUpdate ?? {};
     const plan = {
       replicas,
-      maxSurge: amountOf(maxSurge, replicas, 'up'),
+      maxSurge: surgeOf(this.#deployment),
       maxUnavailable: amountOf(maxUnavailable, replicas, 'down'),
     };
     const step = nextStep(plan, sizeOf(this.current), old.map(sizeOf));
@@ -174,7 +173,7 @@ class Rollout {
     }
     const draft = buildSet(this.#deployment, replicas, latest + 1n, this.collisions);
     try {
-      await client.create(REPLICA_SETS, draft, { fieldManager: MANAGER, signal });
+      await client.create(REPLICA_SETS, draft, { fieldManager: FIELD_MANAGER, signal });
       if (replicas > 0) this.#recordScaling(draft.metadata.name, 0, replicas);
     } catch (error) {
       if (isNamespaceTerminating(error)) return;
@@ -201,8 +200,9 @@ class Rollout {
     if (before === replicas && isAnnotated) return;
     const { client, signal } = this.#context;
     const { name, namespace, uid, resourceVersion } = set.metadata;
-    const body = { metadata: { uid, resourceVersion, annotations }, spec: { replicas } };
-    const options = { fieldManager: MANAGER, signal };
+    const all = { ...annotations, ...(before !== replicas && sizeAnnotations(this.#deployment)) };
+    const body = { metadata: { uid, resourceVersion, annotations: all }, spec: { replicas } };
+    const options = { fieldManager: FIELD_MANAGER, signal };
     await client.patch(REPLICA_SETS, { name, namespace }, { type: 'merge', body }, options);
     if (before !== replicas) this.#recordScaling(name, before, replicas);
   }
@@ -255,7 +255,11 @@ function buildSet(
       name: `${name}-${hash}`,
       namespace,
       labels,
-      annotations: { ...inheritedAnnotations(deployment), [REVISION]: `${revision}` },
+      annotations: {
+        ...inheritedAnnotations(deployment),
+        ...sizeAnnotations(deployment),
+        [REVISION]: `${revision}`,
+      },
       ownerReferences: [controllerReference(deployment)],
     },
     spec: {
@@ -270,18 +274,22 @@ function buildSet(
   };
 }
 
-/** Returns the annotations that the current ReplicaSet has too. */
-function inheritedAnnotations({ metadata }: DeepReadonly<Deployment>): Record<string, string> {
-  const {
-    [LAST_APPLIED]: _applied,
-    [REVISION]: _revision,
-    ...inherited
-  } = metadata.annotations ?? {};
-  return inherited;
+/** Returns how many Pods a rolling update may create beyond the desired number. */
+function surgeOf({ spec }: DeepReadonly<Deployment>): number {
+  return amountOf(spec?.strategy?.rollingUpdate?.maxSurge, spec?.replicas ?? 1, 'up');
 }
 
-/** Annotation of kubectl, which is not copied to ReplicaSets. */
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+/** Returns the annotations with the numbers of Pods of the Deployment when its ReplicaSet was scaled. */
+function sizeAnnotations(deployment: DeepReadonly<Deployment>): Record<string, string> {
+  const desired = deployment.spec?.replicas ?? 1;
+  return { [DESIRED]: `${desired}`, [MAX]: `${desired + surgeOf(deployment)}` };
+}
+
+/** Returns the annotations that the current ReplicaSet has too. */
+function inheritedAnnotations({ metadata }: DeepReadonly<Deployment>): Record<string, string> {
+  const all = Object.entries(metadata.annotations ?? {});
+  return Object.fromEntries(all.filter(([name]) => !OWN_ANNOTATIONS.has(name)));
+}
 
 /** Annotation with the revision of a rollout; `kubectl rollout history` reads it. */
 export const REVISION = 'deployment.kubernetes.io/revision';
@@ -289,6 +297,19 @@ export const REVISION = 'deployment.kubernetes.io/revision';
 /** Annotation with earlier revisions of a ReplicaSet that is used again. */
 const REVISION_HISTORY = 'deployment.kubernetes.io/revision-history';
 const MAX_HISTORY = 100;
+
+const DESIRED = 'deployment.kubernetes.io/desired-replicas';
+const MAX = 'deployment.kubernetes.io/max-replicas';
+
+/** Annotations that are not copied to ReplicaSets. */
+const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
+  'kubectl.kubernetes.io/last-applied-configuration',
+  'deprecated.deployment.rollback.to',
+  REVISION,
+  REVISION_HISTORY,
+  DESIRED,
+  MAX,
+]);
 
 /** Returns the revision of a ReplicaSet, a 64-bit integer, or 0. */
 export function revisionOf(set: DeepReadonly<ReplicaSet>): bigint {
@@ -330,8 +351,8 @@ function withLabels(template: Template): object {
   };
 }
 
-/** Returns JSON with sorted members. */
-function canonical(value: unknown): string {
+/** Returns JSON with sorted members, as Go encodes maps. */
+export function canonical(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) =>
     isRecord(member)
       ? Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)))

@@ -3,13 +3,15 @@ import type { Pod, ReplicaSet } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
-import { isActive, isReady } from '../api/workloads.ts';
+import { isActive, isFinished, isReady } from '../api/workloads.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
 import { Controller } from '../manager/controller.ts';
+import { OWNER_INDEX } from '../manager/enqueue.ts';
 import { StatusWriter } from '../manager/status-writer.ts';
 import { messageOf } from '../util/values.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
 import { claim, claimable, mapToClaimants } from './claim.ts';
+import { FIELD_MANAGER } from './field-manager.ts';
 import { availability, buildPod, byDeletionPriority, nonZero, PodControl } from './pod-control.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
@@ -45,12 +47,12 @@ function withSelector(controller: ReplicaSet): ReplicaSet {
 function replicaController(
   deps: ClusterDeps,
   sets: SharedInformer<ReplicaSet>,
-  manager: string,
+  component: string,
 ): Controller {
   const { resource } = sets;
   const pods = claimable(deps, PODS);
-  const statuses = new StatusWriter(resource, manager);
-  const control = new PodControl(deps.events.recorder(manager), manager);
+  const statuses = new StatusWriter(resource, FIELD_MANAGER);
+  const control = new PodControl(deps.events.recorder(component));
   return new Controller(deps, {
     name: resource.kind.toLowerCase(),
     kind: resource.kind,
@@ -79,8 +81,11 @@ function replicaController(
       }
       const { minReadySeconds = 0 } = set.spec ?? {};
       const { available, nextMs } = availability(active, minReadySeconds, deps.clock.now());
+      const terminating = pods.lister.byIndex(OWNER_INDEX, set.metadata.uid).filter(isTerminating);
       const status = {
         ...statusOf(set, active, available),
+        // ReplicationControllers have no such field.
+        ...(resource === REPLICA_SETS && { terminatingReplicas: terminating.length }),
         ...conditionsOf(set, { missing, failure, now: timestamp(deps.clock.now()) }),
       };
       if (statuses.differs(set, status)) await statuses.write(context, set, status);
@@ -90,6 +95,10 @@ function replicaController(
   })
     .for(sets)
     .watches(pods, mapToClaimants(sets));
+}
+
+function isTerminating(pod: DeepReadonly<Pod>): boolean {
+  return pod.metadata.deletionTimestamp !== undefined && !isFinished(pod);
 }
 
 function statusOf(

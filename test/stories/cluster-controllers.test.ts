@@ -153,6 +153,46 @@ inTestClusters((where, createCluster) => {
       );
     });
 
+    it('write to a Deployment and its objects what kubectl and other clients read', async () => {
+      await create(DEPLOYMENTS, 'web', workload(2));
+      const { client, namespace } = cluster;
+      const replicaSet = async () => (await client.list(REPLICA_SETS, { namespace })).items[0];
+      const sizes = async () => {
+        const { annotations = {} } = (await replicaSet())?.metadata ?? {};
+        return ['desired', 'max'].map(
+          (name) => annotations[`deployment.kubernetes.io/${name}-replicas`],
+        );
+      };
+      const areTerminating = (count: number) =>
+        cluster.until(`${count} Pods are terminating`, async () => {
+          const { status } = await client.get(DEPLOYMENTS, at('web'));
+          const { terminatingReplicas } = (await replicaSet())?.status ?? {};
+          return status?.terminatingReplicas === count && terminatingReplicas === count;
+        });
+      await areTerminating(0);
+      assert.deepEqual(await sizes(), ['2', '3']);
+      const merge = (body: object) => ({ type: 'merge', body }) as const;
+      await client.patch(DEPLOYMENTS, at('web'), merge({ spec: { replicas: 4 } }));
+      await cluster.until('the sizes are annotated', async () => (await sizes())[1] === '5');
+      assert.deepEqual(await sizes(), ['4', '5']);
+      const [name = ''] = await cluster.podNames();
+      await client.patch(PODS, at(name), merge({ metadata: { finalizers: ['example.com/hold'] } }));
+      await client.delete(PODS, at(name));
+      await areTerminating(1);
+      await client.patch(PODS, at(name), merge({ metadata: { finalizers: null } }));
+      await areTerminating(0);
+      const [pod = ''] = await cluster.podNames();
+      const { metadata = at('') } = (await replicaSet()) ?? {};
+      for (const path of [
+        objectPath(DEPLOYMENTS, at('web')),
+        objectPath(REPLICA_SETS, metadata),
+        objectPath(PODS, at(pod)),
+      ]) {
+        const text = JSON.stringify(await client.raw({ path }));
+        assert.match(text, /"manager":"kube-controller-manager"/, path);
+      }
+    });
+
     it('leave a Pod pending that fits on no node', async () => {
       const spec = { containers: [container], nodeSelector: { disk: 'ssd' } };
       await create(PODS, 'web', { spec });
@@ -400,6 +440,9 @@ inTestClusters((where, createCluster) => {
           [updateRevision, 2],
         ],
       );
+      // kubectl compares the text with that of Go, whose members are sorted.
+      const text = JSON.stringify(items[0]?.data);
+      assert.match(text, /^\{"spec":\{"template":\{"\$patch":"replace","metadata":/);
       await cluster.until('the events', async () => {
         const events = await eventsAbout('StatefulSet');
         return ['Create', 'Delete'].every((verb) =>

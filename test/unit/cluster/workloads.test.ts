@@ -24,6 +24,12 @@ import { ClusterBench } from './cluster-bench.ts';
 const NAMESPACE = 'shop';
 const LABELS = { app: 'web' };
 
+/** Annotations of a ReplicaSet of a Deployment with two replicas. */
+const SIZES = {
+  'deployment.kubernetes.io/desired-replicas': '2',
+  'deployment.kubernetes.io/max-replicas': '3',
+};
+
 interface Sent {
   readonly what: string;
   readonly body: {
@@ -161,6 +167,7 @@ describe('A ReplicaSet', () => {
       replicas: 2,
       fullyLabeledReplicas: 2,
       observedGeneration: 1,
+      terminatingReplicas: 0,
     });
     await bench.ready();
     assert.equal((await status())?.readyReplicas, 2);
@@ -333,7 +340,7 @@ describe('A Deployment', () => {
     assert.equal(controllerOf(set!)?.uid, deployment.metadata.uid);
     const hash = set?.metadata.labels?.['pod-template-hash'];
     assert.equal(set?.metadata.name, `web-${hash}`);
-    assert.deepEqual(set.metadata.annotations, { team: 'a', [REVISION]: '1' });
+    assert.deepEqual(set.metadata.annotations, { ...SIZES, team: 'a', [REVISION]: '1' });
     assert.deepEqual(set.spec?.selector.matchLabels, { ...LABELS, 'pod-template-hash': hash });
     assert.equal((await live()).metadata.annotations?.[REVISION], '1');
     assert.equal((await live()).metadata.generation, 1);
@@ -399,7 +406,12 @@ describe('A Deployment', () => {
     });
     await bench.clock.advance(100);
     const [set] = await bench.sets();
-    assert.deepEqual(set?.metadata.annotations, { team: 'a', ...annotations, [REVISION]: '1' });
+    assert.deepEqual(set?.metadata.annotations, {
+      ...SIZES,
+      team: 'a',
+      ...annotations,
+      [REVISION]: '1',
+    });
   });
 
   it('counts revisions as 64-bit integers', async () => {
