@@ -29,6 +29,18 @@ const VERBS = [
   'watch',
 ] as const;
 
+/** Those of custom resources, in upstream's order. */
+const CUSTOM_VERBS = [
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'create',
+  'update',
+  'watch',
+];
+
 const DISCOVERY_GROUP = 'apidiscovery.k8s.io';
 
 interface SubresourceInfo {
@@ -226,8 +238,8 @@ function storageVersionHash({ group, version, kind, storageVersion }: ResourceDe
   return hash.digest().toString('base64', 0, 8);
 }
 
-function verbsOf({ verbs = VERBS }: ResourceDefinition): readonly string[] {
-  return verbs;
+function verbsOf({ verbs, custom }: ResourceDefinition): readonly string[] {
+  return verbs ?? (custom ? CUSTOM_VERBS : VERBS);
 }
 
 const READ_AND_WRITE = ['get', 'patch', 'update'];

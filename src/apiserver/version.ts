@@ -2,6 +2,10 @@
 export const VERSION = {
   major: '1',
   minor: '37',
+  emulationMajor: '1',
+  emulationMinor: '37',
+  minCompatibilityMajor: '1',
+  minCompatibilityMinor: '36',
   gitVersion: 'v1.37.2+crd-controller',
   gitCommit: '',
   gitTreeState: 'clean',
@@ -20,5 +24,12 @@ export type KubernetesVersion = (typeof KUBERNETES_VERSIONS)[number];
 export function versionInfo(version: KubernetesVersion): object {
   const [major = '', minor = ''] = version.split('.');
   if (minor === VERSION.minor) return VERSION;
-  return { ...VERSION, major, minor, gitVersion: `v${version}.0+crd-controller` };
+  return {
+    ...VERSION,
+    major,
+    minor,
+    emulationMinor: minor,
+    minCompatibilityMinor: `${Number(minor) - 1}`,
+    gitVersion: `v${version}.0+crd-controller`,
+  };
 }

@@ -81,6 +81,12 @@ test('a CRD is discovered with its names, verbs and subresources', async () => {
   });
 });
 
+test('the verbs of a CRD are in the order of a kube-apiserver', async () => {
+  const { body } = await api.get(`/apis/${GROUP}/v1`);
+  const { verbs } = body.resources.find(({ name }: Json) => name === 'widgets');
+  assert.equal(verbs.join(), 'delete,deletecollection,get,list,patch,create,update,watch');
+});
+
 test('every built-in resource has a descriptor with its kind and scope', async () => {
   const descriptors = new Map(
     Object.values(builtin).map((each) => [`${apiVersionOf(each)} ${each.plural}`, each]),
@@ -198,9 +204,14 @@ test('aggregated discovery needs two requests', async () => {
 
 test('the server reports its version and its health', async () => {
   const { body } = await api.get('/version');
-  for (const field of ['major', 'minor', 'gitVersion', 'platform']) {
-    assert.equal(typeof body[field], 'string', field);
-  }
+  for (const field of ['gitVersion', 'platform']) assert.equal(typeof body[field], 'string', field);
+  const { major, minor } = body;
+  assert.match(`${major}.${minor}`, /^1\.\d+$/);
+  assert.deepEqual(
+    [body.emulationMajor, body.emulationMinor, body.minCompatibilityMajor],
+    [major, minor, major],
+  );
+  assert.equal(Number(body.minCompatibilityMinor), Number(minor) - 1);
   for (const path of ['/healthz', '/livez', '/readyz']) {
     const { status, text } = await api.get(path);
     assert.deepEqual([status, text], [200, 'ok']);

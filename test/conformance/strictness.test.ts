@@ -337,6 +337,26 @@ test('other verbs of a legacy watch, of exec and of the version are not allowed'
   }
 });
 
+test('a connection to a Pod needs its container and its node', async () => {
+  const pods = `/api/v1/namespaces/${space}/pods`;
+  const containers = ['one', 'two'].map((name) => ({ name, image: 'nginx' }));
+  const initContainers = [{ name: 'first', image: 'nginx' }];
+  await api.made(
+    api.post(pods, { metadata: { name: 'waiting' }, spec: { containers, initContainers } }),
+  );
+  const choice = 'choose one of: [first one two]';
+  for (const [url, message] of [
+    ['exec?command=ls', `a container name must be specified for pod waiting, ${choice}`],
+    ['exec?command=ls&container=none', 'container none is not valid for pod waiting'],
+    ['exec?command=ls&container=one', 'pod waiting does not have a host assigned'],
+    ['attach?container=two', 'pod waiting does not have a host assigned'],
+    ['portforward', 'pod waiting does not have a host assigned'],
+  ] as const) {
+    const { body } = await api.get(`${pods}/waiting/${url}`);
+    assert.deepEqual([body.code, body.reason, body.message], [400, 'BadRequest', message], url);
+  }
+});
+
 test('the body of a deletion replaces the options of its query', async () => {
   await api.made(api.post(path, configMap('both')));
   assert.equal((await api.delete(`${path}/both?dryRun=All`, {})).status, 200);

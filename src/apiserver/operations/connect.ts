@@ -1,22 +1,34 @@
 import { goQuote } from '../../util/go-quote.ts';
 import type { EndpointSlice, Service } from '../../api/builtin.ts';
 import type { DeepReadonly } from '../../api/object.ts';
+import { objectIn, textIn } from '../builtin/fields.ts';
 import type { Call } from '../call.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import { StatusError, badRequest } from '../status-error.ts';
+import { containerOf } from './pod-log.ts';
 import { existing } from './read.ts';
 
 /**
  * Rejects a connection to a Pod, a Node or a Service.
  *
- * @throws {StatusError} 404 if the object does not exist, 503 if a Service has no endpoint, else 501
+ * @throws {StatusError} 404 if the object does not exist, 400 if a Pod has no node or not the container, 503 if a Service
+ *   has no endpoint, else 501
  */
 export function rejectConnection(call: Call): never {
   const { info, definition } = call;
   if (info.subresource === 'proxy') requireTarget(call);
-  else existing(call);
+  else requireContainer(call);
   const message = `this server does not serve ${definition.plural}/${info.subresource}: nothing is executed in its Pods`;
   throw StatusError.failure({ code: 501, message });
+}
+
+/** Looks up the Pod and the container of an exec, attach or portforward as a kube-apiserver does. */
+function requireContainer(call: Call): void {
+  const { subresource, query } = call.info;
+  const pod = existing(call);
+  if (subresource !== 'portforward') containerOf(pod, query.get('container'));
+  if (textIn(objectIn(pod, 'spec'), 'nodeName') !== '') return;
+  throw badRequest(`pod ${pod.metadata.name} does not have a host assigned`);
 }
 
 /**

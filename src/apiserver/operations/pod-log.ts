@@ -37,23 +37,20 @@ export async function readLog(call: Call): Promise<Answer> {
  *
  * @throws {StatusError} 400 if the name is missing or unknown
  */
-function containerOf(pod: StoredObject, wanted: string | null): string {
+export function containerOf(pod: StoredObject, wanted: string | null): string {
   const spec = objectIn(pod, 'spec');
   const namesIn = (field: string) => objectsIn(spec, field).map((each) => textIn(each, 'name'));
   const containers = namesIn('containers');
-  const initial = namesIn('initContainers');
+  const all = [...namesIn('initContainers'), ...containers, ...namesIn('ephemeralContainers')];
   const { name } = pod.metadata;
   if (wanted) {
-    if ([...containers, ...initial, ...namesIn('ephemeralContainers')].includes(wanted)) {
-      return wanted;
-    }
+    if (all.includes(wanted)) return wanted;
     throw badRequest(`container ${wanted} is not valid for pod ${name}`);
   }
   const [only, ...others] = containers;
   if (only !== undefined && others.length === 0) return only;
-  const choice = [...initial, ...containers].join(' ');
   throw badRequest(
-    `a container name must be specified for pod ${name}, choose one of: [${choice}]`,
+    `a container name must be specified for pod ${name}, choose one of: [${all.join(' ')}]`,
   );
 }
 

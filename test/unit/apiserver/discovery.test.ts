@@ -27,7 +27,7 @@ describe('discovery', () => {
     assert.deepEqual(
       resources.map(({ name, kind, verbs }: Json) => `${name} ${kind} ${verbs.join(',')}`),
       [
-        'counts Count create,delete,deletecollection,get,list,patch,update,watch',
+        'counts Count delete,deletecollection,get,list,patch,create,update,watch',
         'counts/status Count get,patch,update',
         'counts/scale Scale get,patch,update',
       ],
