@@ -614,7 +614,8 @@ test(
         : ['', 'v1'];
       const root = group === '' ? '/api' : `/apis/${group}`;
       const plural = `${object.kind.toLowerCase()}${object.kind.endsWith('s') ? 'es' : 's'}`;
-      const list = `${root}/${version}/namespaces/${space}/${plural}?dryRun=All`;
+      const place = plural === 'persistentvolumes' ? '' : `namespaces/${space}/`;
+      const list = `${root}/${version}/${place}${plural}?dryRun=All`;
       const { status, text, headers } = await api.post(list, object);
       assert.equal(status, 201, text);
       const headed = texts.map((each) => `299 - "${each.replaceAll('"', String.raw`\"`)}"`);
@@ -626,6 +627,11 @@ test(
       metadata: { name: 'warned' },
       ...rest,
     });
+    const term = (key: string) => ({
+      nodeSelectorTerms: [{ matchExpressions: [{ key, operator: 'Exists' }] }],
+    });
+    const invalid =
+      "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
     const [container] = pod('x').spec.containers;
     const env = ['a', 'b', '$(A)c'].map((value) => ({ name: 'A', value }));
     const ports = [{ containerPort: 80, name: 'web' }];
@@ -637,12 +643,30 @@ test(
         { ...container, env, ports, resources: { requests: { memory: '100m' } } },
         { ...container, name: 'other', ports },
       ],
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: term('beta.kubernetes.io/arch'),
+          preferredDuringSchedulingIgnoredDuringExecution: [
+            {
+              weight: 1,
+              preference: { matchExpressions: [{ key: 'a', operator: 'In', values: ['-'] }] },
+            },
+          ],
+        },
+      },
       topologySpreadConstraints: [
-        { maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' },
+        {
+          maxSkew: 1,
+          topologyKey: 'failure-domain.beta.kubernetes.io/zone',
+          whenUnsatisfiable: 'DoNotSchedule',
+        },
       ],
     };
     const inSpec = (path: string) => [
       `${path}.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead`,
+      `${path}.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].key: beta.kubernetes.io/arch is deprecated since v1.14; use "kubernetes.io/arch" instead`,
+      `${path}.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].preference.matchExpressions[0].values[0]: - is invalid, ${invalid}`,
+      `${path}.topologySpreadConstraints[0].topologyKey: failure-domain.beta.kubernetes.io/zone is deprecated since v1.17; use "topology.kubernetes.io/zone" instead`,
       `${path}.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod`,
       `${path}.imagePullSecrets[1].name: duplicate name "s"`,
       `${path}.containers[0].resources.requests[memory]: fractional byte value "100m" is invalid, must be an integer`,
@@ -663,6 +687,30 @@ test(
       "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [must not contain dots]",
     ]);
     const port = { ports: [{ port: 80 }] };
+    const volume = {
+      capacity: { storage: '1Gi' },
+      accessModes: ['ReadWriteOnce'],
+      persistentVolumeReclaimPolicy: 'Recycle',
+      nodeAffinity: { required: term('beta.kubernetes.io/os') },
+    };
+    await warned(
+      named('v1', 'PersistentVolume', { spec: { ...volume, hostPath: { path: '/tmp/a' } } }),
+      [
+        'spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.',
+        'spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].key: beta.kubernetes.io/os is deprecated since v1.14; use "kubernetes.io/os" instead',
+      ],
+    );
+    await warned(
+      named('v1', 'PersistentVolume', {
+        spec: {
+          ...volume,
+          persistentVolumeReclaimPolicy: 'Retain',
+          nodeAffinity: undefined,
+          storageos: { volumeName: 'a' },
+        },
+      }),
+      ['spec.storageOS: deprecated in v1.22, non-functional in v1.25+'],
+    );
     await warned(named('v1', 'Service', { spec: { ...port, externalName: 'a.example.com' } }), [
       'spec.externalName is ignored when spec.type is not "ExternalName"',
     ]);

@@ -1,6 +1,6 @@
 import { equalJson } from '../../api/equal.ts';
 import { quantityNanos } from '../../api/quantity.ts';
-import { nameProblems } from '../object-names.ts';
+import { labelValueProblems, nameProblems } from '../object-names.ts';
 import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import { CheckedObject } from './checked-object.ts';
 import { isSet, objectIn } from './fields.ts';
@@ -26,7 +26,7 @@ export const WARNINGS: Readonly<Record<string, Warnings>> = {
         })
       : [],
   services: serviceWarnings,
-  persistentvolumes: (volume) => annotationWarnings(new CheckedObject(volume), VOLUME_ANNOTATIONS),
+  persistentvolumes: (volume) => volumeWarnings(new CheckedObject(volume)),
   persistentvolumeclaims: (object) => {
     const claim = new CheckedObject(object);
     const resources = claim.in('spec').in('resources');
@@ -107,6 +107,19 @@ const VOLUMES: Texts = {
   rbd: 'deprecated in v1.28, non-functional in v1.31+',
 };
 
+/** The sources of PersistentVolumes among them, with their names in messages. */
+const PERSISTENT_SOURCES: Texts = {
+  cephfs: 'cephfs',
+  photonPersistentDisk: 'photonPersistentDisk',
+  scaleIO: 'scaleIO',
+  storageos: 'storageOS',
+  glusterfs: 'glusterfs',
+  rbd: 'rbd',
+};
+
+const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
+const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
+
 /** Warnings of a new template, or of one whose workload has changed. */
 function workloadWarnings(path: string, hasName: boolean): Warnings {
   return (object, previous) => {
@@ -133,18 +146,68 @@ function annotationWarnings(object: CheckedObject, texts: Texts): string[] {
     .map(([key, text]) => `${annotations.path}[${key}]: ${text}`);
 }
 
+function volumeWarnings(volume: CheckedObject): string[] {
+  const spec = volume.in('spec');
+  const policy = 'persistentVolumeReclaimPolicy';
+  return [
+    ...annotationWarnings(volume, VOLUME_ANNOTATIONS),
+    ...(spec.text(policy) === 'Recycle'
+      ? [
+          `${spec.at(policy)}: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.`,
+        ]
+      : []),
+    ...nodeSelectorWarnings(spec.in('nodeAffinity').in('required')),
+    ...Object.entries(PERSISTENT_SOURCES)
+      .filter(([source]) => spec.has(source))
+      .map(([source, name]) => `${spec.at(name)}: ${VOLUMES[source]}`),
+  ];
+}
+
+function nodeSelectorWarnings(selector: CheckedObject): string[] {
+  const expressions = selector
+    .items('nodeSelectorTerms')
+    .flatMap((term) => term.items('matchExpressions'));
+  return expressions.flatMap((expression) => nodeLabelWarnings(expression, 'key'));
+}
+
+/** The warning about the label of nodes in a field, if it is deprecated. */
+function nodeLabelWarnings(parent: CheckedObject, field: string): string[] {
+  const key = parent.text(field);
+  return Object.hasOwn(NODE_LABELS, key)
+    ? [`${parent.at(field)}: ${key} is ${NODE_LABELS[key]}`]
+    : [];
+}
+
+/** Warnings about the values of a label that no node can have. */
+function labelValueWarnings(expression: CheckedObject): string[] {
+  return expression.list('values').flatMap((value, index) => {
+    const at = `${expression.at('values')}[${index}]`;
+    const problems = labelValueProblems(String(value));
+    return problems.map((problem) => `${at}: ${String(value)} is invalid, ${problem}`);
+  });
+}
+
 /** Warnings of a Pod or of a template. */
 function podWarnings(pod: CheckedObject): string[] {
   const spec = pod.in('spec');
   const selector = spec.in('nodeSelector');
   const containers = ['initContainers', 'containers'].flatMap((list) => spec.items(list));
-  const required = 'requiredDuringSchedulingIgnoredDuringExecution';
+  const affinity = spec.in('affinity');
+  const spread = spec.items('topologySpreadConstraints');
+  const preferred = affinity
+    .in('nodeAffinity')
+    .items(PREFERRED)
+    .flatMap((term) => term.in('preference').items('matchExpressions'));
   const grace = 'terminationGracePeriodSeconds';
   return [
     ...Object.keys(selector.value)
       .filter((key) => Object.hasOwn(NODE_LABELS, key))
       .map((key) => `${selector.path}[${key}]: ${NODE_LABELS[key]}`),
-    ...selectorWarnings(spec.items('topologySpreadConstraints')),
+    ...nodeSelectorWarnings(affinity.in('nodeAffinity').in(REQUIRED)),
+    ...preferred.flatMap((term) => nodeLabelWarnings(term, 'key').concat(labelValueWarnings(term))),
+    ...spread.flatMap((constraint) =>
+      nodeLabelWarnings(constraint, 'topologyKey').concat(selectorWarnings([constraint])),
+    ),
     ...annotationWarnings(pod, POD_ANNOTATIONS),
     ...spec.items('volumes').flatMap((volume) =>
       Object.entries(VOLUMES)
@@ -158,8 +221,8 @@ function podWarnings(pod: CheckedObject): string[] {
     ...((spec.number(grace) ?? 0) < 0
       ? [`${spec.at(grace)}: must be >= 0; negative values are invalid and will be treated as 1`]
       : []),
-    ...selectorWarnings(spec.in('affinity').in('podAffinity').items(required)),
-    ...selectorWarnings(spec.in('affinity').in('podAntiAffinity').items(required)),
+    ...selectorWarnings(affinity.in('podAffinity').items(REQUIRED)),
+    ...selectorWarnings(affinity.in('podAntiAffinity').items(REQUIRED)),
   ];
 }
 
