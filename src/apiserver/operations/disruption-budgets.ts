@@ -1,9 +1,9 @@
 import { timestamp } from '../../api/conditions.ts';
 import { selects } from '../../api/label-selector.ts';
-import { isRecord } from '../../util/values.ts';
+import { numberIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
 import type { Backend } from '../call.ts';
-import { valueAt, withValueAt } from '../field-path.ts';
 import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { JsonObject } from '../schema/json-value.ts';
 import { StatusError, forbidden } from '../status-error.ts';
 import { mutable } from './successor.ts';
 
@@ -26,7 +26,7 @@ export function chargeBudget(
   const [budget, ...others] = backend.store
     .collection(definition)
     .list(namespace)
-    .filter((each) => selects(objectAt(each, ['spec', 'selector']), labels));
+    .filter((each) => selects(objectIn(objectIn(each, 'spec'), 'selector'), labels));
   if (!budget) return;
   if (others.length > 0) {
     throw StatusError.failure({
@@ -42,7 +42,7 @@ export function chargeBudget(
 
 /** Whether the Pod does not run: its eviction disrupts nothing. */
 function canIgnoreBudgets(pod: StoredObject): boolean {
-  const phase = String(valueAt(pod, ['status', 'phase']));
+  const phase = textIn(objectIn(pod, 'status'), 'phase');
   return (
     ['Succeeded', 'Failed', 'Pending'].includes(phase) ||
     pod.metadata.deletionTimestamp !== undefined
@@ -54,7 +54,7 @@ function isReady(pod: StoredObject): boolean {
 }
 
 function allowsUnhealthy(budget: StoredObject): boolean {
-  if (valueAt(budget, ['spec', 'unhealthyPodEvictionPolicy']) === 'AlwaysAllow') return true;
+  if (textIn(objectIn(budget, 'spec'), 'unhealthyPodEvictionPolicy') === 'AlwaysAllow') return true;
   const desired = statusNumber(budget, 'desiredHealthy');
   return desired > 0 && statusNumber(budget, 'currentHealthy') >= desired;
 }
@@ -65,7 +65,8 @@ function checkBudget(definition: ResourceDefinition, budget: StoredObject): void
   if (statusNumber(budget, 'observedGeneration') < generation) {
     throw refused(`The disruption budget ${name} is still being processed by the server.`, 10);
   }
-  const pending = Object.keys(objectAt(budget, ['status', 'disruptedPods']) ?? {}).length;
+  const status = objectIn(budget, 'status');
+  const pending = Object.keys(objectIn(status, 'disruptedPods') ?? {}).length;
   if (pending > MAX_DISRUPTED_PODS) {
     const problem =
       'DisruptedPods map too big - too many evictions not confirmed by PDB controller';
@@ -107,40 +108,27 @@ function charge(
   pod: string,
 ): void {
   const allowed = statusNumber(budget, 'disruptionsAllowed') - 1;
+  const before = objectIn(budget, 'status');
   const status = {
-    ...objectAt(budget, ['status']),
+    ...before,
     disruptionsAllowed: allowed,
-    disruptedPods: {
-      ...objectAt(budget, ['status', 'disruptedPods']),
-      [pod]: timestamp(clock.now()),
-    },
+    disruptedPods: { ...objectIn(before, 'disruptedPods'), [pod]: timestamp(clock.now()) },
     conditions: conditionsOf(budget).map((condition) => {
       if (condition['type'] !== 'DisruptionAllowed' || allowed > 0) return condition;
       const lastTransitionTime = timestamp(clock.now());
       return Object.assign({}, condition, NO_DISRUPTION, { lastTransitionTime });
     }),
   };
-  const charged = store
-    .collection(definition)
-    .put(withValueAt(mutable(budget), ['status'], status));
+  const charged = store.collection(definition).put({ ...mutable(budget), status });
   observer.written(definition, charged);
 }
 
 const NO_DISRUPTION = { status: 'False', reason: 'InsufficientPods' };
 
 function statusNumber(budget: StoredObject, field: string): number {
-  return Number(valueAt(budget, ['status', field]) ?? 0);
+  return numberIn(objectIn(budget, 'status'), field) ?? 0;
 }
 
-function objectAt(
-  object: StoredObject,
-  path: readonly string[],
-): Record<string, unknown> | undefined {
-  const value = valueAt(object, path);
-  return isRecord(value) ? value : undefined;
-}
-
-function conditionsOf(object: StoredObject): readonly Record<string, unknown>[] {
-  const conditions = valueAt(object, ['status', 'conditions']);
-  return Array.isArray(conditions) ? conditions.filter(isRecord) : [];
+function conditionsOf(object: StoredObject): readonly JsonObject[] {
+  return objectsIn(objectIn(object, 'status'), 'conditions');
 }
