@@ -107,35 +107,15 @@ export function requireWithinLimits(attributes: Attributes, ranges: readonly Sto
 
 /** Returns the amounts of a container that are outside of a limit, with upstream's texts. */
 function problemsOf(limit: JsonObject, resources: JsonObject | undefined): string[] {
-  const type = textIn(limit, 'type');
-  const [requests, limits] = [amountsOf(resources, 'requests'), amountsOf(resources, 'limits')];
+  const requests = amountsOf(resources, 'requests');
+  const limits = amountsOf(resources, 'limits');
   return [
-    ...amountsOf(limit, 'min')
-      .entries()
-      .flatMap(([name, min]) => {
-        const subject = `minimum ${name} usage per ${type} is ${min}`;
-        const request = requests.get(name);
-        if (request === undefined) return [`${subject}.  No request is specified`];
-        if (compareQuantities(request, min) < 0) return [`${subject}, but request is ${request}`];
-        const most = limits.get(name);
-        const isLow = most !== undefined && compareQuantities(most, min) < 0;
-        return isLow ? [`${subject}, but limit is ${most}`] : [];
-      }),
-    ...amountsOf(limit, 'max')
-      .entries()
-      .flatMap(([name, max]) => {
-        const subject = `maximum ${name} usage per ${type} is ${max}`;
-        const most = limits.get(name);
-        if (most === undefined) return [`${subject}.  No limit is specified`];
-        if (compareQuantities(most, max) > 0) return [`${subject}, but limit is ${most}`];
-        const request = requests.get(name);
-        const isHigh = request !== undefined && compareQuantities(request, max) > 0;
-        return isHigh ? [`${subject}, but request is ${request}`] : [];
-      }),
+    ...boundProblems(limit, 'min', { request: requests, limit: limits }),
+    ...boundProblems(limit, 'max', { limit: limits, request: requests }),
     ...amountsOf(limit, 'maxLimitRequestRatio')
       .entries()
       .flatMap(([name, max]) => {
-        const subject = `${name} max limit to request ratio per ${type} is ${max}`;
+        const subject = `${name} max limit to request ratio per ${textIn(limit, 'type')} is ${max}`;
         const [request, most] = [nanosOf(requests.get(name)), nanosOf(limits.get(name))];
         if (request === 0) return [`${subject}, but no request is specified or request is 0`];
         if (most === 0) return [`${subject}, but no limit is specified or limit is 0`];
@@ -148,17 +128,26 @@ function problemsOf(limit: JsonObject, resources: JsonObject | undefined): strin
 
 /** A claim has requests only. */
 function claimProblems(limit: JsonObject, resources: JsonObject | undefined): string[] {
-  const requests = amountsOf(resources, 'requests');
-  return (['min', 'max'] as const).flatMap((field) =>
-    [...amountsOf(limit, field)].flatMap(([name, bound]) => {
-      const subject = `${field}imum ${name} usage per PersistentVolumeClaim is ${bound}`;
-      const request = requests.get(name);
-      if (request === undefined) return [`${subject}.  No request is specified`];
-      const order = compareQuantities(request, bound);
-      const isOutside = field === 'min' ? order < 0 : order > 0;
-      return isOutside ? [`${subject}, but request is ${request}`] : [];
-    }),
-  );
+  const request = amountsOf(resources, 'requests');
+  return [...boundProblems(limit, 'min', { request }), ...boundProblems(limit, 'max', { request })];
+}
+
+/** Returns the amounts that are outside of a bound. The first list must have an amount. */
+function boundProblems(
+  limit: JsonObject,
+  field: 'min' | 'max',
+  lists: Readonly<Partial<Record<'request' | 'limit', ReadonlyMap<string, string>>>>,
+): string[] {
+  const [first] = Object.entries(lists);
+  return [...amountsOf(limit, field)].flatMap(([name, bound]) => {
+    const subject = `${field}imum ${name} usage per ${textIn(limit, 'type')} is ${bound}`;
+    if (!first?.[1].has(name)) return [`${subject}.  No ${first?.[0]} is specified`];
+    const outside = Object.entries(lists).find(([, amounts]) => {
+      const order = compareQuantities(amounts.get(name) ?? bound, bound);
+      return field === 'min' ? order < 0 : order > 0;
+    });
+    return outside ? [`${subject}, but ${outside[0]} is ${outside[1].get(name)}`] : [];
+  });
 }
 
 function amountsOf(parent: JsonObject | undefined, field: string): ReadonlyMap<string, string> {
