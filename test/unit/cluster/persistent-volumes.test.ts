@@ -38,6 +38,8 @@ describe('A PersistentVolume', () => {
     await createVolume('large', '10Gi');
     await createVolume('small', '2Gi');
     await createVolume('other-class', '2Gi', { storageClassName: 'fast' });
+    // Only available volumes are bound.
+    await bench.pass(1000);
     await createClaim('first', '1Gi');
     await createClaim('second', '1Gi');
     await createClaim('too-large', '100Gi');
