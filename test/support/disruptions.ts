@@ -133,19 +133,21 @@ export class CompetingClient {
   async #changeChild(resource: Resource, child: KubernetesObject, turn: number): Promise<void> {
     const { client } = this.#simulation;
     const { metadata } = child;
+    // Another turn may have replaced the object since it was listed.
+    const { uid } = metadata;
     const edit = EDITS.get(resource);
     try {
       if (turn % 3 === 1) {
-        const body = { spec: edit };
+        const body = { metadata: { uid }, spec: edit };
         await client.patch(resource, metadata, { type: 'strategic', body });
         return;
       }
-      const options = { gracePeriodSeconds: 0, propagationPolicy: 'Background' } as const;
+      const options = { uid, gracePeriodSeconds: 0, propagationPolicy: 'Background' } as const;
       await client.delete(resource, metadata, options);
       if (turn % 3 === 0) await this.#replace(resource, child, { ...specOf(child), ...edit });
     } catch (error) {
-      // The object is deleted already, has a finalizer, or is immutable.
-      if (!isApiError(error, 'notFound', 'alreadyExists', 'invalid')) throw error;
+      // The object is deleted or replaced already, has a finalizer, or is immutable.
+      if (!isApiError(error, 'notFound', 'conflict', 'alreadyExists', 'invalid')) throw error;
     }
   }
 
