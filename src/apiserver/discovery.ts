@@ -57,13 +57,13 @@ interface SubresourceInfo {
 export function discover(
   registry: Registry,
   segments: readonly string[],
-  accept: string | undefined,
+  { accept, host = 'kubernetes.default.svc' }: Readonly<Record<string, string | undefined>>,
 ): Document | undefined {
   const [root, first, second, ...rest] = segments;
   if (rest.length > 0 || (root !== 'api' && root !== 'apis')) return undefined;
   if (root === 'api' && second === undefined) requireMediaType(accept);
   const groups = registry.groups().filter(({ name }) => (name === '') === (root === 'api'));
-  const plain = documentAt(registry, groups, segments);
+  const plain = documentAt(registry, groups, segments, host);
   if (!plain) return undefined;
   if (root === 'apis' && second !== undefined && hasBuiltIn(registry.group(first ?? ''))) {
     requireMediaType(accept);
@@ -76,6 +76,7 @@ function documentAt(
   registry: Registry,
   groups: readonly ApiGroup[],
   [root, first, second]: readonly string[],
+  host: string,
 ): object | undefined {
   if (root === 'api') {
     if (second !== undefined) return undefined;
@@ -83,7 +84,7 @@ function documentAt(
     return {
       kind: 'APIVersions',
       versions: groups.flatMap(({ versions }) => versions.map(({ version }) => version)),
-      serverAddressByClientCIDRs: [],
+      serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress: host }],
     };
   }
   if (second !== undefined) return resourceList(registry.groupVersion(first ?? '', second));

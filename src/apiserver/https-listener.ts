@@ -431,9 +431,10 @@ function isMethod(method: string): method is HttpRequest['method'] {
 function plainHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const plain: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
-    // Pseudo headers of HTTP/2 repeat the method and the path.
-    if (value === undefined || name.startsWith(':')) continue;
-    plain[name] = Array.isArray(value) ? value.join(', ') : value;
+    // Other pseudo headers of HTTP/2 repeat the method and the path.
+    const isHost = name === ':authority';
+    if (value === undefined || (name.startsWith(':') && !isHost)) continue;
+    plain[isHost ? 'host' : name] = Array.isArray(value) ? value.join(', ') : value;
   }
   return plain;
 }

@@ -234,7 +234,7 @@ export class RequestHandler {
     const isPlain = first === undefined || (first === 'apis' && rest.length === 0);
     if (request.method !== 'GET' && !isPlain) {
       const isOwn = (first === 'version' && rest.length === 0) || this.#openId(request, target);
-      if (!isOwn && !discover(this.#deps.backend.registry, segments, undefined)) {
+      if (!isOwn && !discover(this.#deps.backend.registry, segments, {})) {
         return undefined;
       }
       throw methodNotAllowed();
@@ -258,7 +258,7 @@ export class RequestHandler {
       ? undefined
       : openApiResponse(this.#openApi, request, target);
     if (openApi) return openApi;
-    const document = discover(this.#deps.backend.registry, segments, accept);
+    const document = discover(this.#deps.backend.registry, segments, request.headers);
     if (!document) return undefined;
     const { value, encoding, parameters } = document;
     const response = legible(objectResponse(200, value, encoding, [], parameters), request);

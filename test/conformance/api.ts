@@ -47,6 +47,7 @@ export class Api {
   /** Same as `ControlPlane.expireHistory`. */
   readonly expireHistory: ControlPlane['expireHistory'];
   readonly kubeconfigPath: string;
+  readonly port: string;
   /** Returns the bearer token of the requests. */
   readonly token: () => Promise<string>;
   readonly #handle: HttpHandler;
@@ -55,13 +56,14 @@ export class Api {
   readonly #watches: Watching[] = [];
 
   private constructor(
-    { expireHistory, kubeconfigPath }: ControlPlane,
+    { expireHistory, kubeconfigPath, config }: ControlPlane,
     handle: HttpHandler,
     token: () => Promise<string>,
     connection: () => Promise<Connection>,
   ) {
     this.expireHistory = expireHistory;
     this.kubeconfigPath = kubeconfigPath;
+    this.port = new URL(config.server).port;
     this.token = token;
     this.#handle = handle;
     this.#connection = connection;

@@ -31,9 +31,16 @@ async function resources(path: string): Promise<Map<string, Json>> {
   return new Map(body.resources.map((resource: Json) => [resource.name, plain(resource)]));
 }
 
-test('the core group has one version', async () => {
+test('the core group has one version, and the address of the server', async () => {
   const { body } = await api.get('/api');
-  assert.deepEqual([body.kind, body.versions], ['APIVersions', ['v1']]);
+  const [{ serverAddress }] = body.serverAddressByClientCIDRs;
+  assert.deepEqual(body, {
+    kind: 'APIVersions',
+    versions: ['v1'],
+    serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress }],
+  });
+  // A kube-apiserver can advertise another address of its machine.
+  assert.match(serverAddress, new RegExp(`^[\\w.-]+:${api.port}$`));
 });
 
 test('a group is listed with its versions and the preferred one', async () => {
