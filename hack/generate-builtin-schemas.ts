@@ -44,6 +44,7 @@ interface GroupDiscovery {
 /** Resources whose objects kube-apiserver creates in an empty cluster; the server creates namespaces itself. */
 const BOOTSTRAPPED = [
   'api/v1/services',
+  'apis/apiregistration.k8s.io/v1/apiservices',
   'apis/flowcontrol.apiserver.k8s.io/v1/flowschemas',
   'apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations',
   'apis/rbac.authorization.k8s.io/v1/clusterrolebindings',

@@ -1,6 +1,7 @@
 import { setCondition } from '../api/conditions.ts';
 import { equalJson } from '../api/equal.ts';
 import { withoutFinalizer } from '../api/metadata.ts';
+import { ApiServices, registeredGroup } from './api-services.ts';
 import type { Backend, WriteObserver } from './call.ts';
 import { nameStatus } from './crd-names.ts';
 import type { Crd } from './custom-resource.ts';
@@ -43,6 +44,7 @@ const AT_ONCE = {
  */
 export class CrdLifecycle implements WriteObserver {
   readonly #backend: Omit<Backend, 'observer'>;
+  readonly #apiServices: ApiServices;
   /** Served definitions by the name of the CRD. */
   readonly #served = new Map<string, readonly ResourceDefinition[]>();
   /** Objects as they were written, by the object that a later schema made of them. */
@@ -50,15 +52,18 @@ export class CrdLifecycle implements WriteObserver {
 
   constructor(backend: Omit<Backend, 'observer'>) {
     this.#backend = backend;
+    this.#apiServices = new ApiServices(backend);
   }
 
   written(definition: ResourceDefinition, object: StoredObject): void {
     if (isCrd(definition)) this.#changed(object as StoredCrd);
+    else this.#register(registeredGroup(definition, object));
   }
 
   removed(definition: ResourceDefinition, object: StoredObject): void {
     if (isCrd(definition)) this.#gone(object as StoredCrd);
     else if (definition.custom && definition.terminating) this.#finish(definition);
+    else this.#register(registeredGroup(definition, object));
   }
 
   /**
@@ -79,7 +84,12 @@ export class CrdLifecycle implements WriteObserver {
     for (const crd of this.#all()) this.#changed(crd);
   }
 
+  #register(group: string | undefined): void {
+    if (group !== undefined) this.#apiServices.sync(group, this.#all());
+  }
+
   #changed(crd: StoredCrd): void {
+    this.#register(crd.spec.group);
     if (crd.metadata.deletionTimestamp !== undefined) {
       this.#terminate(crd);
       return;
@@ -95,6 +105,7 @@ export class CrdLifecycle implements WriteObserver {
     for (const definition of this.#served.get(crd.metadata.name) ?? []) registry.remove(definition);
     this.#served.delete(crd.metadata.name);
     store.collection(resourceOf(crd)).history.endFollowers();
+    this.#register(crd.spec.group);
     this.#reconsiderOthers(crd);
   }
 
