@@ -7,13 +7,20 @@ import { amountOf } from './rolling-update.ts';
 type Status = NonNullable<Deployment['status']>;
 type Condition = NonNullable<Status['conditions']>[number];
 
-const OWN_CONDITIONS: ReadonlySet<string> = new Set(['Available', 'Progressing', 'ReplicaFailure']);
 type ConditionDraft = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
 export interface RolloutState {
   readonly owned: readonly DeepReadonly<ReplicaSet>[];
   readonly current: DeepReadonly<ReplicaSet> | undefined;
   readonly collisions: number;
+}
+
+interface Rollout {
+  /** All Pods are available and of the current ReplicaSet. */
+  readonly isComplete: boolean;
+  /** All Pods are of the current ReplicaSet. */
+  readonly isLatest: boolean;
+  readonly isProgress: boolean;
 }
 
 /** Computes the status, which `kubectl rollout status` and `kubectl wait` read. */
@@ -46,22 +53,23 @@ export function deploymentStatus(
   const minAvailable = wanted - amountOf(maxUnavailable, wanted, 'down');
   const isComplete =
     updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted;
+  const isLatest = replicas === updatedReplicas;
   const isProgress =
     updatedReplicas > (previous?.updatedReplicas ?? 0) ||
     replicas < (previous?.replicas ?? 0) ||
     availableReplicas > (previous?.availableReplicas ?? 0);
   const drafts = [
     available(availableReplicas >= minAvailable),
-    progressing(deployment, current, { isComplete, isProgress }, nowMs),
+    progressing(deployment, current, { isComplete, isLatest, isProgress }, nowMs),
   ];
-  const conditions = drafts.map((draft) => dated(draft, previous?.conditions, isProgress, nowMs));
-  // As upstream, conditions of other controllers are kept.
-  const others = (previous?.conditions ?? []).filter(({ type }) => !OWN_CONDITIONS.has(type));
   return {
     observedGeneration: metadata.generation ?? 0,
     ...nonZero(numbers),
     ...(isCounted && { terminatingReplicas: total(({ status }) => status?.terminatingReplicas) }),
-    conditions: [...(others as Condition[]), ...conditions, ...replicaFailure(owned, current)],
+    conditions: [
+      ...merged(previous?.conditions, drafts, isProgress, nowMs),
+      ...replicaFailure(owned, current),
+    ],
   };
 }
 
@@ -111,7 +119,7 @@ function available(isAvailable: boolean): ConditionDraft {
 function progressing(
   { metadata, spec, status }: DeepReadonly<Deployment>,
   current: DeepReadonly<ReplicaSet> | undefined,
-  { isComplete, isProgress }: { readonly isComplete: boolean; readonly isProgress: boolean },
+  { isComplete, isLatest, isProgress }: Rollout,
   nowMs: number,
 ): ConditionDraft {
   const set = `ReplicaSet "${current?.metadata.name ?? metadata.name}"`;
@@ -122,10 +130,14 @@ function progressing(
     message,
   });
   if (spec?.paused) return condition('Unknown', 'DeploymentPaused', 'Deployment is paused');
-  if (isComplete) {
-    return condition('True', 'NewReplicaSetAvailable', `${set} has successfully progressed.`);
-  }
   const before = status?.conditions?.find(({ type }) => type === 'Progressing');
+  const complete = condition(
+    'True',
+    'NewReplicaSetAvailable',
+    `${set} has successfully progressed.`,
+  );
+  // As upstream, scaling is no progress of a rollout that was complete.
+  if (isComplete || (isLatest && before?.message === complete.message)) return complete;
   const deadlineMs = (spec?.progressDeadlineSeconds ?? 600) * 1000;
   const isRolling = before?.reason === 'ReplicaSetUpdated' || before?.status === 'False';
   const idleMs = nowMs - Date.parse(before?.lastUpdateTime ?? '');
@@ -135,20 +147,32 @@ function progressing(
   return condition('True', 'ReplicaSetUpdated', `${set} is progressing.`);
 }
 
-/** Sets the transition time if the status changed, and the update time on progress or another change. */
-function dated(
-  draft: ConditionDraft,
-  previous: DeepReadonly<Condition[]> | undefined,
+/**
+ * Returns the conditions with the drafts. As upstream, those of other controllers are kept, and a condition that
+ * changes or progresses becomes the last one.
+ */
+function merged(
+  previous: DeepReadonly<Condition[]> = [],
+  drafts: readonly ConditionDraft[],
   isProgress: boolean,
   nowMs: number,
-): Condition {
-  const before = previous?.find(({ type }) => type === draft.type);
+): Condition[] {
   const now = timestamp(nowMs);
-  const isSame = before?.status === draft.status && before.reason === draft.reason;
-  const isUpdated = !isSame || (draft.type === 'Progressing' && isProgress);
-  return {
-    ...draft,
-    lastUpdateTime: isUpdated ? now : (before?.lastUpdateTime ?? now),
-    lastTransitionTime: before?.status === draft.status ? (before.lastTransitionTime ?? now) : now,
-  };
+  const conditions = new Map(previous.map((condition) => [condition.type, condition as Condition]));
+  conditions.delete('ReplicaFailure');
+  for (const draft of drafts) {
+    const before = conditions.get(draft.type);
+    const isSameStatus = before?.status === draft.status;
+    const isUpdated =
+      !isSameStatus ||
+      before.reason !== draft.reason ||
+      (draft.reason === 'ReplicaSetUpdated' && isProgress);
+    if (isUpdated) conditions.delete(draft.type);
+    conditions.set(draft.type, {
+      ...draft,
+      lastUpdateTime: isUpdated ? now : (before.lastUpdateTime ?? now),
+      lastTransitionTime: isSameStatus ? (before.lastTransitionTime ?? now) : now,
+    });
+  }
+  return [...conditions.values()];
 }

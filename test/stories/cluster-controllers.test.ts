@@ -111,6 +111,30 @@ inTestClusters((where, createCluster) => {
       );
     });
 
+    it('keep the progress of a Deployment that is scaled after its rollout', async () => {
+      await create(DEPLOYMENTS, 'web', workload(1));
+      const progress = async () => {
+        const { status } = await cluster.client.get(DEPLOYMENTS, at('web'));
+        return status?.conditions?.find(({ type }) => type === 'Progressing');
+      };
+      await cluster.until('the rollout is complete', async () => {
+        return (await progress())?.reason === 'NewReplicaSetAvailable';
+      });
+      const before = await progress();
+      await cluster.pass(2000);
+      const body = { spec: { replicas: 3 } };
+      await cluster.client.patch(DEPLOYMENTS, at('web'), { type: 'merge', body });
+      await cluster.until('all Pods are available', async () => {
+        const { status } = await cluster.client.get(DEPLOYMENTS, at('web'));
+        return status?.availableReplicas === 3;
+      });
+      assert.deepEqual(await progress(), before);
+      const { status } = await cluster.client.get(DEPLOYMENTS, at('web'));
+      // A condition that changes becomes the last one.
+      const types = status?.conditions?.map(({ type }) => type);
+      assert.deepEqual(types, ['Progressing', 'Available']);
+    });
+
     it('protect the Pods of a Deployment by a budget, and record events', async () => {
       await create(DEPLOYMENTS, 'web', workload(2));
       await create(POD_DISRUPTION_BUDGETS, 'web', {
