@@ -171,6 +171,7 @@ const TRUE = [
   'has(self.name) && !has(self.none) && !has(self.nothing) && !has(self.inner.b)',
   'self.dash__dash__ed__dot__dot__slash__slash__underscores__twice == "x"',
   'self.__namespace__ == "ns"',
+  'has(self.namespace) && self.namespace == "ns"',
   'self.template.metadata.name == "p" && self.template.kind == "Pod" && !has(self.template.metadata.generateName)',
   'self.?none.orValue("z") == "z" && self.?inner.?a.value() == 1 && !self.?inner.b.hasValue()',
   'self.inner == self.inner && self.free == self.free && self.template == self.template',

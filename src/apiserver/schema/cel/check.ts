@@ -12,6 +12,7 @@ import { overloadsOf } from './functions.ts';
 import type { TypeProblem } from './literal-problems.ts';
 import { literalProblems } from './literal-problems.ts';
 import type { Overload } from './overload.ts';
+import { fieldOf } from './schema-type.ts';
 import { typeNameOf, Uint } from './value.ts';
 import type { CelType } from './type.ts';
 import {
@@ -151,7 +152,7 @@ class Checker {
       case 'map':
         return target.value;
       case 'object':
-        return target.fields.get(field) ?? this.#fail(at, `undefined field '${field}'`);
+        return fieldOf(target.fields, field) ?? this.#fail(at, `undefined field '${field}'`);
       case 'param':
         this.#assign(DYN, target);
         return DYN;

@@ -177,3 +177,8 @@ export function escapeName(name: string): string | undefined {
   if (!/^[a-zA-Z_./-][\w./-]*$/.test(name)) return undefined;
   return name.replace(/__|[-./]/g, (part) => SEQUENCES.get(part) ?? part);
 }
+
+/** Returns a field by its CEL name. A reserved word also stands for itself: `metadata.namespace`. */
+export function fieldOf<T>(fields: ReadonlyMap<string, T>, name: string): T | undefined {
+  return fields.get(name) ?? (RESERVED.has(name) ? fields.get(`__${name}__`) : undefined);
+}

@@ -4,7 +4,7 @@ import { declaredField } from '../json-schema.ts';
 import type { JsonObject } from '../json-value.ts';
 import { own } from '../json-value.ts';
 import { isRecord } from '../../../util/values.ts';
-import { escapeName, isEmbedded, withTypeAndName } from './schema-type.ts';
+import { escapeName, fieldOf, isEmbedded, withTypeAndName } from './schema-type.ts';
 import { parseTimestamp, parseWordyDuration } from './time.ts';
 import type { Dictionary, ListKind, Result, Value } from './value.ts';
 import { Duration, Failure, List, Timestamp } from './value.ts';
@@ -140,7 +140,7 @@ class ObjectValue implements Dictionary {
   /** A null field counts as absent. */
   get(key: Value): Result | undefined {
     if (typeof key !== 'string') return undefined;
-    const name = namesOf(this.#schema).get(key);
+    const name = fieldOf(namesOf(this.#schema), key);
     if (name === undefined) return undefined;
     const json = own(this.#object, name);
     const field = declaredField(this.#schema, name);
