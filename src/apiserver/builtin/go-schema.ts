@@ -7,9 +7,9 @@ import type { JsonSchema } from '../schema/json-schema.ts';
 /**
  * Returns the schema of a built-in kind with two sets of defaults:
  *
- * - Fields that Go's encoder always writes have their zero value: nested structs, numbers, booleans, and texts. A
- *   text that the schema requires has it in a status only: in a spec it would be rejected as empty, and is
- *   rejected as missing.
+ * - Fields that Go's encoder always writes have their zero value: nested structs, numbers, booleans, texts, and null
+ *   for times, lists and maps. A text, list or map that the schema requires has it in a status only: in a spec it
+ *   would be rejected as empty, and is rejected as missing.
  * - The given ones, by path.
  *
  * @param message the kind's protobuf message, which has Go's encoding of each field
@@ -52,10 +52,21 @@ function withZero(
   copies: Copies,
 ): JsonSchema {
   const copied = typeof field.type === 'string' ? schema : inside(schema, field, place, copies);
-  const isWritten = !field.optional && !field.pointer && field.label === 'single';
-  const zero = isWritten && copied.default === undefined ? zeroOf(copied, field) : undefined;
-  if (zero === undefined || (zero === '' && required && place === 'spec')) return copied;
+  if (field.optional || field.pointer || copied.default !== undefined) return copied;
+  const isLeftOut = required && place === 'spec';
+  if (field.label !== 'single') return isLeftOut ? copied : { ...copied, ...NULL };
+  if (isTime(field.type)) return { ...copied, ...NULL };
+  const zero = zeroOf(copied, field);
+  if (zero === undefined || (zero === '' && isLeftOut)) return copied;
   return { ...copied, default: zero };
+}
+
+const TIME = 'meta.v1.Time';
+
+const NULL: JsonSchema = { nullable: true, zero: null };
+
+function isTime(type: Field['type']): boolean {
+  return typeof type === 'object' && (type.message === TIME || type.message === MICRO_TIME);
 }
 
 /** The schema of a message, a list or a map of messages. */
@@ -104,7 +115,7 @@ function isRequired({ required = [] }: JsonSchema, name: string): boolean {
   return required.includes(name) && name !== 'value';
 }
 
-/** Undefined for types with their own JSON, such as a time, and for bytes, whose zero value is null. */
+/** Undefined for types with their own JSON, and for bytes, whose zero value is null. */
 function zeroOf({ type, properties, format }: JsonSchema, field: Field): unknown {
   switch (field.type) {
     case 'string':

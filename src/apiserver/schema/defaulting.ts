@@ -58,7 +58,7 @@ function defaultedObject(
   for (const key of schema.properties ? fieldsWithDefault(schema.properties) : []) {
     const field = declaredField(schema, key);
     if (!field || Object.hasOwn(object, key)) continue;
-    draft.set(key, complete(field.default, field));
+    draft.set(key, complete(field.default ?? null, field));
   }
   return draft.value;
 }
@@ -67,6 +67,6 @@ function defaultedObject(
 const fieldsWithDefault = oncePerObject(
   (properties: NonNullable<JsonSchema['properties']>): readonly string[] =>
     Object.entries(properties)
-      .filter(([, field]) => field.default !== undefined && field.default !== null)
+      .filter(([, field]) => field.zero === null || (field.default ?? null) !== null)
       .map(([name]) => name),
 );

@@ -12,7 +12,10 @@ export interface JsonSchema {
   readonly format?: string;
   readonly nullable?: boolean;
   readonly default?: unknown;
-  /** Zero value of a field in a Go type: the value of a key that an item of a list omits. */
+  /**
+   * Zero value of a field in a Go type: the value of a key that an item of a list omits. Null is also the default
+   * of the field; as `default`, a CRD may declare it without effect.
+   */
   readonly zero?: unknown;
   readonly enum?: readonly unknown[];
 

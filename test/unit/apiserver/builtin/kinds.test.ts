@@ -64,7 +64,7 @@ for (const [name, fields] of Object.entries(sound)) {
       const previous = created(name, sound[name] ?? {});
       hooks?.applyDefaults?.(object);
       hooks?.prepareForCreate?.(object, context);
-      hooks?.prepareForUpdate?.(object, previous, { ...context, subresource: undefined });
+      hooks?.prepareForUpdate?.(object, previous, context);
       hooks?.validate?.(object, previous);
       hooks?.validateUpdate?.(object, previous);
     }
@@ -358,7 +358,7 @@ test('zero values of Go are added to a status before it is validated', () => {
         lastState: {},
       },
     ],
-    conditions: [{ type: 'Ready', status: 'True' }],
+    conditions: [{ type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime: null }],
   });
   assert.deepEqual(validateStructure(defaulted, schema, ''), []);
 });
