@@ -44,7 +44,7 @@ async function* protobufBody(
  * drops objects of the list.
  */
 async function* jsonBody(
-  { head, field, item }: ListRendering,
+  { head, field, item, isNullIfEmpty }: ListRendering,
   { objects, revision, history }: ListState,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   let left = history.compacted > revision ? [] : objects;
@@ -54,7 +54,12 @@ async function* jsonBody(
     },
   });
   try {
-    let text = `${JSON.stringify(head).slice(0, -1)},"${field}":[`;
+    const start = `${JSON.stringify(head).slice(0, -1)},"${field}":`;
+    if (objects.length === 0 && isNullIfEmpty) {
+      yield encoder.encode(`${start}null}\n`);
+      return;
+    }
+    let text = `${start}[`;
     for (let index = 0; index < objects.length; index++) {
       const object = left[index];
       if (!object) throw new ConnectionReset();

@@ -7,6 +7,7 @@ import { prune } from './schema/pruning.ts';
 import { badRequest, noRepresentation, notAcceptable, wrongMetadataForm } from './status-error.ts';
 import type { IncludeObject, MetaVersion } from './table/table.ts';
 import { partialMetadata, renderTable, tableRow } from './table/table.ts';
+import { DEFAULT_COLUMNS } from './table/column.ts';
 
 /** One entry of an `Accept` header: `application/json;as=Table;v=v1`. */
 export interface MediaRange {
@@ -222,6 +223,11 @@ export interface ListRendering {
   readonly head: object;
   /** Field of the objects, which is the last one. */
   readonly field: 'items' | 'rows';
+  /**
+   * Whether an empty list is null, as upstream, where no item has created it.
+   * @default false
+   */
+  readonly isNullIfEmpty?: boolean;
   readonly item: (object: StoredObject) => object;
   readonly encoding: Encoding;
   /** The protobuf message of an item, if the form has one. */
@@ -260,6 +266,7 @@ export function renderList(
           metadata,
         },
         field: 'items',
+        isNullIfEmpty: true,
         encoding,
         message: typeOf('meta.v1.PartialObjectMetadata'),
         item: (object) =>
@@ -273,6 +280,8 @@ export function renderList(
       return {
         head,
         field: 'rows',
+        isNullIfEmpty:
+          definition.columns === DEFAULT_COLUMNS || definition.group === 'apiextensions.k8s.io',
         encoding,
         message: undefined,
         item: (object) => tableRow(definition, inVersion(object, definition), options),
