@@ -54,6 +54,9 @@ async function answersOf({ resource, kind, cluster, name = 'sample', ...bodies }
     metadata,
     ...JSON.parse(JSON.stringify(fields).replaceAll('NAMESPACE', namespace)),
   });
+  const put = async (query: string) =>
+    (await api.send('PUT', `${path}${query}`, object(bodies.valid))).status;
+  const missing = await put('?dryRun=All');
   const created = await api.post(collection, object(bodies.valid));
   const table = await api.get(path, TABLE);
   const patched = await api.patch(path, { metadata: { labels: { patched: 'yes' } } });
@@ -62,6 +65,7 @@ async function answersOf({ resource, kind, cluster, name = 'sample', ...bodies }
     kind,
     metadata: { annotations: { applied: 'yes' } },
   });
+  const unconditional = await put('');
   const invalid =
     bodies.invalid && (await api.post(collection, object(bodies.invalid, { name: 'invalid' })));
   const unknown = await api.send('POST', `${collection}?fieldValidation=Strict&dryRun=All`, {
@@ -70,6 +74,7 @@ async function answersOf({ resource, kind, cluster, name = 'sample', ...bodies }
   });
   const removed = await api.delete(path);
   return plain({
+    missing,
     created: content(created),
     table: {
       columns: table.body?.columnDefinitions?.map(({ name, type, format, priority }: Json) =>
@@ -84,6 +89,7 @@ async function answersOf({ resource, kind, cluster, name = 'sample', ...bodies }
       applied.status,
       applied.body?.metadata?.managedFields?.map(({ manager }: Json) => manager),
     ],
+    unconditional,
     ...(invalid && { invalid: content(invalid) }),
     unknown: content(unknown),
     removed: [removed.status, removed.body?.kind],
@@ -105,7 +111,7 @@ function plain(value: Json, key = ''): Json {
   if (Array.isArray(value)) return value.map((item) => plain(item));
   if (typeof value === 'object' && value !== null) {
     const entries = Object.entries(value)
-      .filter(([name, member]) => member !== null && !['resourceVersion', 'time'].includes(name))
+      .filter(([name]) => !['resourceVersion', 'time'].includes(name))
       .filter(([name, member]) => name !== 'finalizers' || !isProtection(member))
       .sort(([a], [b]) => (a < b ? -1 : 1));
     return Object.fromEntries(entries.map(([name, member]) => [name, plain(member, name)]));

@@ -115,9 +115,11 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   'certificates.k8s.io/certificatesigningrequests': CERTIFICATE_SIGNING_REQUEST,
   'certificates.k8s.io/clustertrustbundles': {
     nameFormat: 'pathSegment',
+    unconditionalUpdate: false,
   },
   'certificates.k8s.io/podcertificaterequests': {
     ...STATUS_ONLY,
+    unconditionalUpdate: false,
   },
 
   'coordination.k8s.io/leases': LEASE,
@@ -128,12 +130,10 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
 
   'flowcontrol.apiserver.k8s.io/flowschemas': {
     tracksGeneration: true,
-    unconditionalUpdate: false,
     defaults: { 'spec.matchingPrecedence': 1000 },
   },
   'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': {
     tracksGeneration: true,
-    unconditionalUpdate: false,
     defaults: {
       ...defaultsAt('spec.exempt', { nominalConcurrencyShares: 0, lendablePercent: 0 }),
       ...defaultsAt('spec.limited', { nominalConcurrencyShares: 30, lendablePercent: 0 }),
@@ -161,7 +161,11 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
     immutable: ['spec.cidrs'],
   },
 
-  'node.k8s.io/runtimeclasses': { immutable: ['handler'] },
+  'node.k8s.io/runtimeclasses': {
+    createOnUpdate: true,
+    unconditionalUpdate: false,
+    immutable: ['handler'],
+  },
 
   'policy/poddisruptionbudgets': POD_DISRUPTION_BUDGET,
 
@@ -200,6 +204,7 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
 
   'storage.k8s.io/csidrivers': {
     returnsDeleted: true,
+    unconditionalUpdate: false,
     immutable: ['spec.attachRequired', 'spec.volumeLifecycleModes'],
     defaults: {
       'spec.attachRequired': true,
@@ -214,9 +219,11 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   },
   'storage.k8s.io/csinodes': {
     returnsDeleted: true,
+    unconditionalUpdate: false,
     defaults: { 'spec.drivers': [] },
   },
   'storage.k8s.io/csistoragecapacities': {
+    unconditionalUpdate: false,
     immutable: ['nodeTopology', 'storageClassName'],
     hooks: quantitiesAt('capacity', 'maximumVolumeSize'),
   },
@@ -228,6 +235,7 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   'storage.k8s.io/volumeattachments': {
     ...STATUS_ONLY,
     returnsDeleted: true,
+    unconditionalUpdate: false,
     immutable: ['spec'],
     hooks: {
       validate: (attachment) => {
@@ -251,6 +259,7 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
 
   'storagemigration.k8s.io/storageversionmigrations': {
     ...STATUS_ONLY,
+    unconditionalUpdate: false,
     immutable: ['spec'],
   },
 };

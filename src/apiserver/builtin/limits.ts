@@ -35,6 +35,7 @@ const WORDS = { min: 'min', max: 'max', default: 'default', defaultRequest: 'def
 const AMOUNTS = ['max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRatio'] as const;
 
 export const LIMIT_RANGE: KindTraits = {
+  createOnUpdate: true,
   hooks: {
     applyDefaults: (range) => {
       for (const limit of objectsIn(objectIn(range, 'spec'), 'limits')) applyLimitDefaults(limit);

@@ -10,7 +10,6 @@ const PATH_TYPES = ['Exact', 'ImplementationSpecific', 'Prefix'];
 
 export const INGRESS: KindTraits = {
   tracksGeneration: true,
-  createOnUpdate: true,
   hooks: { validate: checked(validateIngress) },
 };
 
