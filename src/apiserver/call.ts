@@ -105,10 +105,14 @@ export type Answer =
   /** Success without content. */
   | { readonly kind: 'nothing' };
 
-export function hookContext({ backend, user }: Pick<Call, 'backend' | 'user'>): HookContext {
+export function hookContext({
+  backend,
+  user,
+  info,
+}: Pick<Call, 'backend' | 'user' | 'info'>): HookContext {
   const { clock, uid, access, store } = backend;
   const list: HookContext['list'] = (resource) => store.collection(resource).list();
-  return { now: clock.now(), uid, user, access, list };
+  return { now: clock.now(), uid, user, subresource: info.subresource, access, list };
 }
 
 export function isDryRun({ info }: Call): boolean {

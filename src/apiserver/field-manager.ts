@@ -13,6 +13,7 @@ import { trackUpdate, withObjectMeta } from './patch/track-update.ts';
 import type { ApiObject, StoredObject } from './resource-definition.ts';
 import type { JsonSchema } from './schema/json-schema.ts';
 import type { JsonObject } from './schema/json-value.ts';
+import { own } from './schema/json-value.ts';
 import { StatusError } from './status-error.ts';
 import { LONGEST_MANAGER } from './write-options.ts';
 
@@ -32,26 +33,22 @@ export function writeContext(call: Call): WriteContext {
   };
 }
 
-/** Returns a new object with `metadata.managedFields`. */
-export function withNewFields(call: Call, object: ApiObject): ApiObject {
-  return trackUpdate({
-    ...writeContext(call),
-    blank: blankObject(call),
-    after: object,
-  }) as ApiObject;
-}
-
 /**
- * Returns the object with updated `metadata.managedFields` after a write other than apply. As upstream, they stay
- * unchanged if an object cannot be converted to the version of one of them.
+ * Returns an object as sent, with defaults, with updated `metadata.managedFields`: by a create, or an update of
+ * `previous` other than apply. As upstream, they stay unchanged if an object does not fit its schema or cannot be
+ * converted to the version of one of them.
  */
 export function withTrackedFields(
   call: Call,
-  previous: StoredObject,
   object: ApiObject,
+  previous?: StoredObject,
 ): MaybePromise<ApiObject> {
-  const update = { ...writeContext(call), before: previous, after: object };
-  const track = (versions: FieldVersions) => trackUpdate({ ...update, versions }) as ApiObject;
+  const context = writeContext(call);
+  const update = { ...context, before: previous, blank: blankObject(call), after: object };
+  const track = (versions: FieldVersions) => {
+    if (call.definition.custom) requireDroppedTyped(object, context);
+    return trackUpdate(previous ? { ...update, versions } : update) as ApiObject;
+  };
   const unchanged = (error: unknown) => {
     if (!(error instanceof PatchError || error instanceof StatusError)) throw error;
     return withManagers(object, Managers.of(previous) ?? Managers.NONE) as ApiObject;
@@ -61,6 +58,18 @@ export function withTrackedFields(
     return tracked instanceof Promise ? tracked.catch(unchanged) : tracked;
   } catch (error) {
     return unchanged(error);
+  }
+}
+
+/**
+ * Checks the types of the fields that the endpoint does not write. Validation checks the others.
+ *
+ * @throws {PatchError}
+ */
+function requireDroppedTyped(object: ApiObject, { schema, resetFields = [] }: WriteContext): void {
+  for (const name of resetFields) {
+    const value = own(object, name);
+    if (name !== 'metadata' && value !== undefined) requireTyped({ [name]: value }, schema);
   }
 }
 
@@ -147,10 +156,9 @@ function managerOf({ info, request }: Call): string {
   return agent.slice(0, LONGEST_MANAGER);
 }
 
-/** Top-level fields that the endpoint does not write. */
+/** Fields that the endpoint does not write. */
 function resetFieldsOf({ info, definition }: Call): readonly string[] {
-  if (info.subresource === 'status') {
-    return definition.custom ? ['metadata', 'spec'] : ['spec'];
-  }
-  return definition.subresources.status ? ['status'] : [];
+  const { custom, subresources, statusKeeps = [] } = definition;
+  if (info.subresource !== 'status') return subresources.status ? ['status'] : [];
+  return ['spec', ...(custom ? ['metadata'] : statusKeeps.map((field) => `metadata.${field}`))];
 }

@@ -14,7 +14,7 @@ import { withoutZeroValues } from './protobuf/zero-values.ts';
 import { objectAt, own } from './schema/json-value.ts';
 import { isRecord } from '../util/values.ts';
 import { MAX_REPORTED, prune } from './schema/pruning.ts';
-import { timeProblem, unmarshalProblem } from './schema/unmarshal-problem.ts';
+import { endsDecoding, timeProblem, unmarshalProblem } from './schema/unmarshal-problem.ts';
 import { validateValues } from './schema/validate.ts';
 import { badRequest, invalid } from './status-error.ts';
 
@@ -72,6 +72,7 @@ export function decodeBody(call: Call): ApiObject {
  * Decodes a JSON object to an object of a kind. Checks identity and metadata, and prunes unknown fields.
  *
  * @param from origin of the JSON object: a body or the result of a patch
+ * @param refuse returns the error for metadata that Go does not decode
  * @returns the object, and warnings such as `unknown field "spec.x"`
  * @throws {StatusError} 400 or 422 if it has another kind or is not an API object
  */
@@ -79,25 +80,27 @@ export function decodeObject(
   body: Record<string, unknown>,
   definition: ResourceDefinition,
   from: 'body' | 'patch' = 'body',
+  refuse: (why: string) => Error = (why) =>
+    from === 'patch' && !definition.custom
+      ? refusePatch(body, why)
+      : cannotBeHandled(definition, why),
 ): { object: ApiObject; oddities: string[] } {
+  requireTexts(body, definition, from);
   if (definition.custom) requireCustomKind(body, definition, from);
   else requireBuiltinKind(body, definition, from);
   const dropped: string[] = [];
-  const refuse = (why: string) =>
-    from === 'patch' && !definition.custom
-      ? refusePatch(body, why)
-      : cannotBeHandled(definition, why);
   const metadata = decodeMetadata(body['metadata'], definition, dropped, refuse);
-  const { apiVersion: _version, kind: _kind, metadata: _metadata, ...rest } = body;
+  const { apiVersion: _version, kind, metadata: _metadata, ...rest } = body;
   const object: ApiObject = {
     apiVersion: apiVersionIn(definition),
-    kind: definition.kind,
+    kind: definition.custom ? shown(kind) : definition.kind,
     metadata,
     ...rest,
   };
-  const pruned = definition.schema
-    ? prune(object, definition.schema, definition.custom ? { metadata: objectMetaSchema() } : {})
-    : [];
+  const pruned =
+    definition.schema && object.kind === definition.kind
+      ? prune(object, definition.schema, definition.custom ? { metadata: objectMetaSchema() } : {})
+      : [];
   const oddities = [...dropped, ...pruned]
     .slice(0, MAX_REPORTED)
     .map((path) => `unknown field ${JSON.stringify(path)}`);
@@ -170,7 +173,8 @@ export function requireGoTypes(
   refuse: (why: string) => Error = (why) =>
     info.verb === 'patch' ? refusePatch(object, why) : cannotBeHandled(definition, why),
 ): void {
-  const wrong = errors.find(isOfAnotherType);
+  // As upstream, the decoder stops at a text that is no time or quantity, and continues after other values.
+  const wrong = errors.find(endsDecoding) ?? errors.find(isOfAnotherType);
   if (!wrong) return;
   // As upstream, an object that cannot be decoded has no unknown fields.
   warnings.length = 0;
@@ -211,31 +215,47 @@ function patchedText(patched: unknown): string {
   return `{${members.join(',')}}`;
 }
 
-/** Checks that a custom resource has its apiVersion and kind. */
+/** Checks the types of kind and apiVersion, which Go decodes before the others. */
+function requireTexts(
+  body: Record<string, unknown>,
+  definition: ResourceDefinition,
+  from: 'body' | 'patch',
+): void {
+  for (const field of ['kind', 'apiVersion']) {
+    const value = body[field] ?? '';
+    if (typeof value === 'string') continue;
+    const why = `couldn't get version/kind; json parse error: json: cannot unmarshal ${goTypeOf(value)} into Go struct field .${field} of type string`;
+    if (from === 'patch') throw refusePatch(body, why);
+    throw unrecognized(definition, why, JSON.stringify(body));
+  }
+}
+
+/** Checks that a custom resource has its apiVersion and a kind. As upstream, the kind is compared by validation. */
 function requireCustomKind(
   body: Record<string, unknown>,
   definition: ResourceDefinition,
   from: 'body' | 'patch',
 ): void {
   const { apiVersion, kind } = body;
-  const { group } = definition;
   const expected = apiVersionIn(definition);
-  const name = own(objectAt(body, 'metadata'), 'name');
-  const refuse = (field: string, value: unknown, wanted: string) =>
-    invalid({ group, kind: shown(kind) }, typeof name === 'string' ? name : '', [
-      fieldError.invalid(field, value, `must be ${wanted}`),
-    ]);
   if (kind === undefined || kind === '') {
+    if (from === 'patch') throw refusePatch(body, `Object 'Kind' is missing in '${goJson(body)}'`);
     const text = JSON.stringify(body);
     throw unrecognized(definition, `Object 'Kind' is missing in '${text}'`, text);
   }
-  if (apiVersion !== expected) {
-    if (from === 'patch') throw refuse('apiVersion', apiVersion, expected);
-    throw badRequest(
-      `the API version in the data (${shown(apiVersion ?? '')}) does not match the expected API version (${expected})`,
+  if (apiVersion === expected) return;
+  if (from === 'patch') {
+    const name = own(objectAt(body, 'metadata'), 'name');
+    const detail = `must be ${expected}`;
+    throw invalid(
+      { group: definition.group, kind: shown(kind) },
+      typeof name === 'string' ? name : '',
+      [fieldError.invalid('apiVersion', apiVersion, detail)],
     );
   }
-  if (kind !== definition.kind) throw refuse('kind', kind, definition.kind);
+  throw badRequest(
+    `the API version in the data (${shown(apiVersion ?? '')}) does not match the expected API version (${expected})`,
+  );
 }
 
 /** Checks the apiVersion and kind of a built-in kind, if they are present. */

@@ -8,6 +8,9 @@ import { fieldError } from '../api/field-error.ts';
 /** Maximum total size of the keys and values of all annotations. */
 const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 
+/** The group of CRDs. */
+const EXTENSIONS = 'apiextensions.k8s.io';
+
 const ORPHAN = 'orphan';
 const FOREGROUND = 'foregroundDeletion';
 const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([ORPHAN, FOREGROUND, 'kubernetes']);
@@ -29,18 +32,44 @@ export function validateMetadata(
   else checked.required('name', 'name or generateName is required');
   if (namespaced && !namespace) checked.required('namespace');
   if (!namespaced && namespace) checked.forbidden('namespace', 'not allowed on this type');
-  checkLabels(checked, metadata.labels);
-  checkAnnotations(checked, metadata.annotations);
-  checkOwners(checked);
+  checkAttached(checked, metadata);
   checkFinalizers(checked, metadata.finalizers);
   return checked.errors;
 }
 
+function checkAttached(checked: CheckedObject, metadata: DeepReadonly<ObjectMeta>): void {
+  checkLabels(checked, metadata.labels);
+  checkAnnotations(checked, metadata.annotations);
+  checkOwners(checked);
+}
+
+/**
+ * Validates the metadata of an update. As upstream, most errors of custom resources and CRDs are repeated.
+ *
+ * @returns all errors, and those among them that validation rules depend on
+ */
 export function validateMetadataUpdate(
   next: DeepReadonly<ObjectMeta>,
   previous: DeepReadonly<ObjectMeta>,
-): FieldError[] {
+  { namespaced, custom, group }: Pick<ResourceDefinition, 'namespaced' | 'custom' | 'group'>,
+): { readonly errors: FieldError[]; readonly ofRules: FieldError[] } {
+  // The name was validated by the create.
+  const errors = validateMetadata(next, namespaced, 'pathSegment');
   const checked = new CheckedObject({ ...next }, 'metadata');
+  checkChange(checked, next, previous);
+  if (!custom && group !== EXTENSIONS) {
+    return { errors: [...errors, ...checked.errors], ofRules: [] };
+  }
+  checkAttached(checked, next);
+  const repeated = checked.errors;
+  return { errors: [...errors, ...repeated, ...repeated], ofRules: repeated };
+}
+
+function checkChange(
+  checked: CheckedObject,
+  next: DeepReadonly<ObjectMeta>,
+  previous: DeepReadonly<ObjectMeta>,
+): void {
   if (previous.deletionTimestamp) {
     const present = new Set(previous.finalizers);
     const added = (next.finalizers ?? []).filter((finalizer) => !present.has(finalizer)).sort();
@@ -55,7 +84,6 @@ export function validateMetadataUpdate(
   for (const field of IMMUTABLE) {
     if (next[field] !== previous[field]) checked.invalid(field, 'field is immutable');
   }
-  return checked.errors;
 }
 
 const IMMUTABLE = [
@@ -133,7 +161,7 @@ export function validateKubeFinalizers(
   { finalizers = [] }: DeepReadonly<ObjectMeta>,
   { custom, group }: Pick<ResourceDefinition, 'custom' | 'group'>,
 ): FieldError[] {
-  if (custom || group === 'coordination.k8s.io' || group === 'apiextensions.k8s.io') return [];
+  if (custom || group === 'coordination.k8s.io' || group === EXTENSIONS) return [];
   const detail = 'name is neither a standard finalizer name nor is it fully qualified';
   return finalizers.flatMap((finalizer, index) =>
     finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer)

@@ -244,6 +244,7 @@ export interface HookContext {
   uid(): string;
   /** User that sends the request. */
   readonly user: User;
+  readonly subresource: string | undefined;
   readonly access: Authorizer;
   /** Returns the stored objects of another resource. */
   readonly list: (resource: {
@@ -261,11 +262,11 @@ export interface ResourceHooks {
   readonly applyDefaults?: (object: ApiObject) => void;
   /** Sets or clears the fields that clients cannot set. `metadata` is already complete. */
   readonly prepareForCreate?: (object: ApiObject, context: HookContext) => void;
-  /** Sets or clears such fields at an update of the main resource or of `subresource`. */
+  /** Sets or clears such fields at an update. */
   readonly prepareForUpdate?: (
     object: ApiObject,
     previous: StoredObject,
-    context: HookContext & { readonly subresource: string | undefined },
+    context: HookContext,
   ) => void;
   /** Validates the object beyond its schema. `previous` is absent on create. */
   readonly validate?: (

@@ -82,11 +82,7 @@ function requireSignerRights(
 const DECISIONS: ReadonlySet<string> = new Set(['Approved', 'Denied']);
 
 /** The spec never changes. Only `/approval` decides; it writes conditions and nothing else. */
-function prepareForUpdate(
-  request: ApiObject,
-  previous: StoredObject,
-  context: HookContext & { readonly subresource: string | undefined },
-): void {
+function prepareForUpdate(request: ApiObject, previous: StoredObject, context: HookContext): void {
   const { now, subresource } = context;
   request['spec'] = previous['spec'];
   if (subresource === undefined) return;

@@ -1,5 +1,5 @@
 import { equalJson } from '../../api/equal.ts';
-import type { ApiObject, StoredObject } from '../resource-definition.ts';
+import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
 import { checked } from './checked-object.ts';
 import type { CheckedObject } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
@@ -48,7 +48,7 @@ function applyDefaults(deployment: ApiObject): void {
 function prepareForUpdate(
   deployment: ApiObject,
   previous: StoredObject,
-  { subresource }: { readonly subresource: string | undefined },
+  { subresource }: HookContext,
 ): void {
   const { annotations = {}, generation = 0 } = previous.metadata;
   if (subresource !== undefined) return;

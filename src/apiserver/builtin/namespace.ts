@@ -1,5 +1,5 @@
 import { fieldsAt } from '../field-path.ts';
-import type { ApiObject, StoredObject } from '../resource-definition.ts';
+import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
 import { checked } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
 import { listIn, objectIn, setDefault } from './fields.ts';
@@ -31,16 +31,20 @@ export const NAMESPACE: KindTraits = {
   },
 };
 
+/** A generated name is not known before the create. */
+function labelWithName({ metadata }: ApiObject): void {
+  if (!metadata.name) return;
+  metadata.labels = { ...metadata.labels, 'kubernetes.io/metadata.name': metadata.name };
+}
+
 function applyDefaults(namespace: ApiObject): void {
-  const { metadata } = namespace;
-  if (metadata.name) {
-    metadata.labels = { ...metadata.labels, 'kubernetes.io/metadata.name': metadata.name };
-  }
+  labelWithName(namespace);
   const status = objectIn(namespace, 'status');
   if (status) setDefault(status, 'phase', 'Active');
 }
 
 function prepareForCreate(namespace: ApiObject): void {
+  labelWithName(namespace);
   const spec = objectIn(namespace, 'spec') ?? {};
   const finalizers = listIn(spec, 'finalizers');
   namespace['spec'] = {
@@ -54,7 +58,7 @@ function prepareForCreate(namespace: ApiObject): void {
 function prepareForUpdate(
   namespace: ApiObject,
   previous: StoredObject,
-  { subresource }: { readonly subresource: string | undefined },
+  { subresource }: HookContext,
 ): void {
   if (subresource === 'finalize') {
     namespace['status'] = objectIn(previous, 'status') ?? {};

@@ -82,8 +82,8 @@ function applyContainerDefaults(
 function pullPolicyOf(image: string): 'Always' | 'IfNotPresent' {
   const [name = '', digest] = image.split('@', 2);
   const tag = /:([\w][\w.-]{0,127})$/.exec(name)?.[1];
-  const isLatest = tag === undefined ? digest === undefined : tag === 'latest';
-  return isLatest ? 'Always' : 'IfNotPresent';
+  const isUntagged = name !== '' && tag === undefined && digest === undefined;
+  return isUntagged || tag === 'latest' ? 'Always' : 'IfNotPresent';
 }
 
 /** In a probe a zero is no value. */

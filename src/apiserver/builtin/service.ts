@@ -7,11 +7,12 @@ import { fieldError } from '../../api/field-error.ts';
 import { invalid } from '../status-error.ts';
 import { fieldsAt } from '../field-path.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { checked } from './checked-object.ts';
-import type { CheckedObject } from './checked-object.ts';
+import { CheckedObject, checked } from './checked-object.ts';
 import { validatePortNumberOrName } from './container-validation.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
+
+const NO_ADDRESS = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'] as const;
 
@@ -54,29 +55,27 @@ function applyDefaults(service: ApiObject): void {
   if (type === 'LoadBalancer') setDefault(spec, 'allocateLoadBalancerNodePorts', true);
 }
 
+/** As upstream, a write of the status creates a missing Service without status and addresses. */
 function prepareForCreate(service: ApiObject, context: HookContext): void {
+  if (context.subresource === 'status') service['status'] = { loadBalancer: {} };
   const spec = objectIn(service, 'spec');
-  if (spec) allocate(service, spec, context);
+  if (spec && context.subresource === undefined) allocate(service, spec, context);
 }
 
 /** What was allocated stays with the service, also when the client leaves it out. */
-function prepareForUpdate(
-  service: ApiObject,
-  previous: StoredObject,
-  context: HookContext & { readonly subresource: string | undefined },
-): void {
+function prepareForUpdate(service: ApiObject, previous: StoredObject, context: HookContext): void {
   if (context.subresource !== undefined) return;
   const spec = objectIn(service, 'spec');
   const before = objectIn(previous, 'spec');
   if (!spec || !before) return;
-  const isChanged = isSet(spec, 'clusterIP') && spec['clusterIP'] !== before['clusterIP'];
-  if (isChanged && equalJson(spec['clusterIPs'], before['clusterIPs'])) {
-    spec['clusterIPs'] = [spec['clusterIP']];
-  }
   for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'] as const) {
     if (textIn(spec, 'type') !== 'ExternalName' && isSet(before, field)) {
       setDefault(spec, field, before[field]);
     }
+  }
+  const isChanged = isSet(spec, 'clusterIP') && spec['clusterIP'] !== before['clusterIP'];
+  if (isChanged && equalJson(spec['clusterIPs'], before['clusterIPs'])) {
+    spec['clusterIPs'] = [spec['clusterIP']];
   }
   if (hasHealthCheckPort(before) && hasHealthCheckPort(spec)) {
     setDefault(spec, 'healthCheckNodePort', before['healthCheckNodePort']);
@@ -89,7 +88,8 @@ function prepareForUpdate(
     }
   }
   dropFieldsOfType(service, spec, before);
-  allocate(service, spec, context);
+  const isAddressed = textIn(before, 'type') === 'ExternalName' || textIn(spec, 'clusterIP') !== '';
+  allocate(service, spec, context, isAddressed);
 }
 
 /** Removes fields that the previous type needed and the new one does not, unless the client changed them. */
@@ -142,15 +142,14 @@ function isExternallyAccessible(spec: Readonly<JsonObject>): boolean {
  * Gives the service an address and, where its type asks for them, ports on the nodes. They follow
  * from its name, so that each run of a test sees the same. Nothing routes to them.
  */
-function allocate(service: ApiObject, spec: JsonObject, context: HookContext): void {
+function allocate(
+  service: ApiObject,
+  spec: JsonObject,
+  context: HookContext,
+  isAddressed: boolean = true,
+): void {
   if (textIn(spec, 'type') === 'ExternalName') return;
-  const { metadata } = service;
-  const name = `${metadata.namespace}/${metadata.name}`;
-  if (!isSet(spec, 'clusterIP') || spec['clusterIP'] === '') {
-    const [given] = listIn(spec, 'clusterIPs');
-    spec['clusterIP'] = typeof given === 'string' ? given : addressOf(name);
-  }
-  if (listIn(spec, 'clusterIPs').length === 0) spec['clusterIPs'] = [spec['clusterIP']];
+  if (isAddressed) assignAddress(service.metadata, spec);
   const isOpen =
     spec['clusterIP'] === 'None' && Object.keys(objectIn(spec, 'selector') ?? {}).length === 0;
   setDefault(spec, 'ipFamilyPolicy', isOpen ? 'RequireDualStack' : 'SingleStack');
@@ -159,6 +158,20 @@ function allocate(service: ApiObject, spec: JsonObject, context: HookContext): v
       spec['ipFamilyPolicy'] === 'RequireDualStack' ? ['IPv4', 'IPv6'] : ['IPv4'];
   }
   if (takesNodePorts(spec)) allocateNodePorts(service, spec, context);
+}
+
+/** @throws {StatusError} 422 if a wanted address is invalid, before anything else is validated */
+function assignAddress({ namespace, name }: ApiObject['metadata'], spec: JsonObject): void {
+  if (!isSet(spec, 'clusterIP') || spec['clusterIP'] === '') {
+    const [given] = listIn(spec, 'clusterIPs');
+    spec['clusterIP'] = typeof given === 'string' ? given : addressOf(`${namespace}/${name}`);
+  }
+  if (listIn(spec, 'clusterIPs').length === 0) spec['clusterIPs'] = [spec['clusterIP']];
+  const checked = new CheckedObject(spec, 'spec');
+  validateAddresses(checked);
+  if (checked.errors.length > 0) {
+    throw invalid({ group: '', kind: 'Service' }, name, checked.errors);
+  }
 }
 
 /** @throws {StatusError} 422 if a wanted port belongs to another Service */
@@ -247,7 +260,6 @@ function validate(service: CheckedObject): void {
     spec.invalid('clusterIPs[0]', `may not be set to 'None' for ${type} services`, 'None');
   }
   validatePorts(ports);
-  validateAddresses(spec);
   const policy = spec.text('externalTrafficPolicy');
   if (policy !== '' && !isExternallyAccessible(spec.value)) {
     const why = 'may only be set for externally-accessible services';
@@ -262,6 +274,11 @@ function validate(service: CheckedObject): void {
   const balancer = service.in('status').in('loadBalancer');
   if (balancer.list('ingress').length > 0 && type !== 'LoadBalancer') {
     balancer.forbidden('ingress', "may only be used when `spec.type` is 'LoadBalancer'");
+  } else {
+    for (const point of balancer.items('ingress')) {
+      const ip = point.text('ip');
+      if (ip !== '' && isIP(ip) === 0) point.invalid('ip', NO_ADDRESS);
+    }
   }
   spec.requireOneOf('sessionAffinity', ['ClientIP', 'None']);
   spec.requireOneOf('type', TYPES);
@@ -272,8 +289,7 @@ function validateAddresses(spec: CheckedObject): void {
   for (const [index, address] of addresses.entries()) {
     if (address === 'None') continue;
     if (isIP(address) === 0) {
-      const why = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
-      spec.invalid(`clusterIPs[${index}]`, why, address);
+      spec.invalid(`clusterIPs[${index}]`, NO_ADDRESS, address);
     } else if (isIPv4(address) && !/^10\.(?:\d|1[0-5])\./.test(address)) {
       const why = `the provided IP (${address}) is not in the valid range. The range of valid IPs is 10.0.0.0/12`;
       spec.invalid('clusterIPs', `failed to allocate IP ${address}: ${why}`);

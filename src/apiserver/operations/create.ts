@@ -1,6 +1,7 @@
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
+import { copyJson } from '../copy-json.ts';
 import { decodeBody } from '../object-decoder.ts';
 import { generatedName } from '../object-names.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
@@ -30,10 +31,10 @@ export function createNamed(
   placeObject(call, object);
   requireOpen(call, object.metadata.name);
   requireNamespace(call, object.metadata.name);
-  return whenReady(admittedDraft(call, object, applied), ([draft, tracked]) => {
+  return whenReady(admittedDraft(call, object, applied), (draft) => {
     const { generateName, name } = draft.metadata;
-    if (name || !generateName) return storeNew(call, draft, tracked);
-    return storeGenerated(call, draft, generateName, tracked);
+    if (name || !generateName) return storeNew(call, draft);
+    return storeGenerated(call, draft, generateName);
   });
 }
 
@@ -42,17 +43,17 @@ function storeGenerated(
   call: Call,
   draft: ApiObject,
   generateName: string,
-  applied: AppliedFields | undefined,
   attempt: number = 1,
 ): MaybePromise<StoredObject> {
   const again = (error: unknown) => {
     const taken = error instanceof StatusError && error.status.reason === 'AlreadyExists';
     if (!taken || attempt === NAME_ATTEMPTS) throw error;
-    return storeGenerated(call, draft, generateName, applied, attempt + 1);
+    return storeGenerated(call, draft, generateName, attempt + 1);
   };
   const metadata = { ...draft.metadata, name: generatedName(generateName, call.backend.random) };
   try {
-    const stored = storeNew(call, { ...draft, metadata }, applied);
+    // Hooks add what follows from the name.
+    const stored = storeNew(call, copyJson({ ...draft, metadata }));
     return stored instanceof Promise ? stored.catch(again) : stored;
   } catch (error) {
     return again(error);

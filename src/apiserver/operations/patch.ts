@@ -29,7 +29,7 @@ import {
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import { goValue } from '../../util/go-format.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { NestingError, textAt } from '../schema/json-value.ts';
+import { NestingError, objectAt, textAt } from '../schema/json-value.ts';
 import { conversionProblem, convertedProblem } from '../schema/unmarshal-problem.ts';
 import { validateValues } from '../schema/validate.ts';
 import { isRecord } from '../../util/values.ts';
@@ -43,8 +43,9 @@ import {
   unprocessable,
   unsupportedMediaType,
 } from '../status-error.ts';
-import { createNamed, created, placeObject } from './create.ts';
+import { createNamed, created } from './create.ts';
 import { existing } from './read.ts';
+import { requireIdentity, requireName } from './update.ts';
 import { typesFirst } from './validation.ts';
 import { requireParsable, storeChange } from './write.ts';
 
@@ -85,7 +86,7 @@ export function requireApiVersion(
     .filter((field) => field !== 'apiVersion' && field !== 'kind');
   const unknown = fields.map((field) => `unknown field ${JSON.stringify(field)}`);
   reportOddities(call, [], unknown, refuse);
-  throw otherName('', call.info.name ?? '');
+  requireName(call, '');
 }
 
 function changed(object: StoredObject): Answer {
@@ -93,8 +94,9 @@ function changed(object: StoredObject): Answer {
 }
 
 function change(call: Call, type: string): MaybePromise<StoredObject> {
+  const sent = readJsonPatch(call.request);
   const live = existing(call);
-  const result = patchedBody(call, type, inVersion(live, call.definition));
+  const result = patchedBody(call, sent, inVersion(live, call.definition));
   const { definition } = call;
   // As upstream, a strategic merge patch does not change the kind.
   const patched =
@@ -102,37 +104,36 @@ function change(call: Call, type: string): MaybePromise<StoredObject> {
       ? { ...result, apiVersion: apiVersionIn(definition), kind: definition.kind }
       : result;
   const refuse = (message: string) =>
-    type === STRATEGIC_PATCH
-      ? invalidPatch(goValue(readJsonPatch(call.request)), message)
-      : refusePatch(patched, message);
+    type === STRATEGIC_PATCH ? invalidPatch(goValue(sent), message) : refusePatch(patched, message);
   if (type === STRATEGIC_PATCH) requireConvertible(call.definition, result, refuse);
   else requireApiVersion(call, patched, refuse);
   const { object, oddities } = decodePatched(call, patched);
   const prefix = type === JSON_PATCH ? 'json patch ' : '';
   const duplicates = duplicatesOf(call).map((duplicate) => `${prefix}${duplicate}`);
   reportOddities(call, duplicates, oddities, refuse);
-  return typesFirst(call, object, () =>
-    storeChange(call, live, requireIdentity(call, object, live)),
-  );
+  return typesFirst(call, object, () => {
+    requireIdentity(call, object);
+    return storeChange(call, live, object);
+  });
 }
 
 /**
- * Applies the patch in the body to `live`.
+ * Applies the patch `sent` to `live`.
  *
  * @throws {StatusError} 415 if the kind does not support patches of this type, 400 or 422 if the patch
  *   cannot be applied
  */
-export function patchedBody(call: Call, type: string, live: StoredObject): unknown {
-  const { definition } = call;
+export function patchedBody(call: Call, sent: unknown, live: StoredObject): unknown {
+  const { definition, request } = call;
   return patching(() => {
-    switch (type) {
+    switch (contentType(request)) {
       case JSON_PATCH:
-        return jsonPatch(live, readJsonPatch(call.request));
+        return jsonPatch(live, sent);
       case MERGE_PATCH:
-        return mergePatch(live, patchObject(readJsonPatch(call.request), 'error decoding patch'));
+        return mergePatch(live, patchObject(sent, 'error decoding patch'));
       case STRATEGIC_PATCH:
         if (!definition.custom && definition.schema) {
-          return strategicMergePatch(live, readJsonPatch(call.request), definition.schema);
+          return strategicMergePatch(live, sent, definition.schema);
         }
         throw unsupportedMediaType(patchTypes(definition));
       default:
@@ -144,9 +145,11 @@ export function patchedBody(call: Call, type: string, live: StoredObject): unkno
 /** Server-side apply. Creates the object if it does not exist. */
 function apply(call: Call): MaybePromise<Answer> {
   const { backend, definition, info } = call;
-  const applied = appliedFields(call, definition);
+  const sent = readApplyPatch(call.request);
   const live = backend.store.collection(definition).get(info.namespace, info.name ?? '');
-  if (!live && info.subresource !== undefined) throw notFound(definition, info.name ?? '');
+  const creates = info.subresource === undefined || definition.createOnUpdate;
+  if (!live && !creates) throw notFound(definition, info.name ?? '');
+  const applied = appliedFields(sent, definition);
   const result = withVersions(call, (versions) =>
     patching(() =>
       applyWithLastApplied({
@@ -173,14 +176,17 @@ function storeApplied(
       `error ${message.replace('strict decoding error', 'strict decoding patch: error converting YAML to JSON')}`,
     ),
   );
-  const { object, oddities } = decodePatched(call, next);
+  const refuse = (why: string) => notConverted(applied, why);
+  const { object, oddities } = decodePatched(call, asDecoded(call, next), refuse);
   reportOddities(call, [], oddities, (message) => refusePatch(applied, message));
-  return typesFirst(
-    call,
-    object,
-    () => createOrChange(call, object, live),
-    (why) => notConverted(applied, why),
-  );
+  return typesFirst(call, object, () => createOrChange(call, object, live), refuse);
+}
+
+/** As upstream, the time of creation of an applied custom resource is not decoded. The server sets it. */
+function asDecoded({ definition }: Call, next: JsonObject): JsonObject {
+  if (!definition.custom) return next;
+  const { creationTimestamp: _, ...metadata } = objectAt(next, 'metadata');
+  return { ...next, metadata };
 }
 
 /** Returns the 500 for an applied object with values that Go does not decode. */
@@ -198,20 +204,17 @@ function createOrChange(
   live: StoredObject | undefined,
 ): MaybePromise<Answer> {
   const { definition, info } = call;
-  if (live) {
-    const identified = requireIdentity(call, object, live);
-    return whenReady(storeChange(call, live, identified, 'applied'), changed);
-  }
-  const { uid, name, resourceVersion } = object.metadata;
-  if (uid) {
+  const { uid, resourceVersion } = object.metadata;
+  if (!live && uid) {
     throw conflict(
       definition,
       info.name ?? '',
       `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
     );
   }
+  requireIdentity(call, object);
+  if (live) return whenReady(storeChange(call, live, object, 'applied'), changed);
   requireParsable(resourceVersion);
-  if (name !== info.name) throw otherName(name, info.name ?? '');
   return whenReady(createNamed(call, object, 'applied'), (stored) => created(stored));
 }
 
@@ -225,41 +228,19 @@ export function appliedObject(result: ApplyResult): JsonObject {
 export function decodePatched(
   { definition }: Call,
   patched: unknown,
+  refuse?: (why: string) => Error,
 ): { object: ApiObject; oddities: string[] } {
   if (!isRecord(patched)) throw refusePatch(patched, 'the result of the patch is not an object');
-  return decodeObject(patched, definition, 'patch');
+  return decodeObject(patched, definition, 'patch', refuse);
 }
 
-/** A patch cannot change the identity of the object. */
-function requireIdentity(call: Call, object: ApiObject, live: StoredObject): ApiObject {
-  const { name } = live.metadata;
-  if (object.metadata.name !== name) throw otherName(object.metadata.name, name);
-  placeObject(call, object);
-  return object;
-}
-
-function otherName(name: string, expected: string): StatusError {
-  if (name === '') {
-    return badRequest(
-      `the name of the object (${expected} based on URL) was undeterminable: name must be provided`,
-    );
-  }
-  return badRequest(
-    `the name of the object (${name}) does not match the name on the URL (${expected})`,
-  );
-}
-
-/**
- * Reads the body of an apply.
- *
- * @throws {StatusError} 400 if it is malformed, or has another kind or version
- */
+/** @throws {StatusError} 400 if an applied body is no object, or has another kind or version */
 export function appliedFields(
-  { request }: Call,
+  sent: unknown,
   definition: ResourceDefinition,
 ): Record<string, unknown> {
   const applied = patchObject(
-    readApplyPatch(request) ?? {},
+    sent ?? {},
     'error decoding patch: error unmarshaling JSON: while decoding JSON',
   );
   requireSameKind(applied, definition);

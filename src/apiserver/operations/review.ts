@@ -1,6 +1,8 @@
 import type { ObjectMeta } from '../../api/object.ts';
+import type { MaybePromise } from '../../util/maybe-promise.ts';
+import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
-import { withNewFields } from '../field-manager.ts';
+import { withTrackedFields } from '../field-manager.ts';
 import { JSON_TYPE } from '../negotiation.ts';
 import { decodeBody, requireGoTypes } from '../object-decoder.ts';
 import type { ApiObject, Review, StoredObject } from '../resource-definition.ts';
@@ -9,15 +11,16 @@ import { notAcceptable } from '../status-error.ts';
 import { placeObject } from './create.ts';
 
 /** `POST` of a review, such as a SubjectAccessReview: returns the object with its status, and stores nothing. */
-export function answerReview(call: Call, review: Review): Answer {
+export function answerReview(call: Call, review: Review): MaybePromise<Answer> {
   if (call.representation.form === 'table') throw notAcceptable([JSON_TYPE]);
   const draft = withoutNulls(decodeBody(call));
   requireGoTypes(call, draft);
   placeObject(call, draft);
-  const question = withNewFields(call, withoutSystemFields(call, draft));
   const { access, clock } = call.backend;
-  const answer = review(question, { user: call.user, access, now: clock.now() });
-  return { kind: 'object', code: 201, object: withoutEmptyMetadata(answer) };
+  return whenReady(withTrackedFields(call, withoutSystemFields(call, draft)), (question) => {
+    const answer = review(question, { user: call.user, access, now: clock.now() });
+    return { kind: 'object', code: 201, object: withoutEmptyMetadata(answer) };
+  });
 }
 
 /** Go decodes a null as a missing field. The decoder has bounded the nesting depth. */

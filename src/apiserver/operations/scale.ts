@@ -1,4 +1,5 @@
 import { formatLabelSelector } from '../../api/label-selector.ts';
+import type { ManagedFieldsEntry } from '../../api/object.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
@@ -11,12 +12,14 @@ import {
   reportOddities,
   requireGoTypes,
 } from '../object-decoder.ts';
-import { contentType, isApplyPatch } from '../request-body.ts';
+import { contentType, isApplyPatch, readApplyPatch, readJsonPatch } from '../request-body.ts';
 import { isTrue } from '../request-info.ts';
 import { applyPatch } from '../patch/apply.ts';
+import type { FieldPath } from '../patch/field-set.ts';
 import { FieldSet, fieldElement } from '../patch/field-set.ts';
+import type { FieldManager } from '../patch/managed-fields.ts';
 import { Managers, withManagers } from '../patch/managed-fields.ts';
-import { managerOf } from '../patch/track-update.ts';
+import { trackUpdate } from '../patch/track-update.ts';
 import { linkedSchema } from '../builtin/schemas.ts';
 import { writeContext } from '../field-manager.ts';
 import type { JsonObject } from '../schema/json-value.ts';
@@ -42,7 +45,7 @@ import {
 import { attributesOf } from './admit.ts';
 import { existing } from './read.ts';
 import { mutable } from './successor.ts';
-import { requireName } from './update.ts';
+import { requireIdentity } from './update.ts';
 import { storeChange } from './write.ts';
 
 /** The kind that `/scale` represents every scalable kind as. */
@@ -78,76 +81,108 @@ export function getScale(call: Call): Answer {
 export function updateScale(call: Call): MaybePromise<Answer> {
   const scale = decodeBody({ ...call, definition: SCALE });
   requireGoTypes({ ...call, definition: SCALE }, scale);
-  requireName(scale, call.info.name ?? '');
-  return whenReady(storeScale(call, existing(call), scale), answer);
+  requireIdentity(call, scale);
+  const stored = existing(call);
+  const present = presentScale(call, inVersion(stored, call.definition));
+  return whenReady(storeScale(call, stored, trackedScale(call, present, scale)), answer);
 }
 
 export function patchScale(call: Call): MaybePromise<Answer> {
+  const isApply = isApplyPatch(contentType(call.request));
+  const sent = isApply ? readApplyPatch(call.request) : readJsonPatch(call.request);
   const stored = existing(call);
-  const live = inVersion(stored, call.definition);
-  const scale = patchable(scaleOf(live, call), live, call);
-  if (isApplyPatch(contentType(call.request))) {
-    const applied = applyScale(call, live, scale);
-    return whenReady(
-      storeScale(call, stored, decodeScale(call, applied.scale), applied.managers),
-      answer,
-    );
-  }
-  const patched = patchedBody(call, contentType(call.request), scale);
-  return whenReady(storeScale(call, stored, decodeScale(call, patched)), answer);
+  const present = presentScale(call, inVersion(stored, call.definition));
+  const next = isApply
+    ? decodeScale(call, applyScale(call, sent, present))
+    : trackedScale(call, present, decodeScale(call, patchedBody(call, sent, present)));
+  return whenReady(storeScale(call, stored, next), answer);
 }
 
-/** As upstream, marks replicas that a custom resource does not have while its Scale is patched. */
+/** As upstream, marks replicas that a custom resource does not have while its Scale is written. */
 const NO_REPLICAS = -(2 ** 31);
 
-function patchable(scale: StoredObject, live: StoredObject, { definition }: Call): StoredObject {
-  const { specReplicasPath } = pathsOf(definition);
+const REPLICAS: FieldPath = ['f:spec', 'f:replicas'];
+
+/** Returns the Scale of an object. Its managers are the owners of the replicas. */
+function presentScale(call: Call, live: StoredObject): StoredObject {
+  const { specReplicasPath } = pathsOf(call.definition);
   const isPresent = valueAt(live, fieldPath(specReplicasPath)) !== undefined;
-  return isPresent || !definition.custom ? scale : { ...scale, spec: { replicas: NO_REPLICAS } };
+  const scale = scaleOf(live, call);
+  const shown =
+    isPresent || !call.definition.custom ? scale : { ...scale, spec: { replicas: NO_REPLICAS } };
+  const fields = FieldSet.ofPaths([REPLICAS]);
+  const { apiVersion } = scale;
+  const managers = [...managersOf(live)]
+    .filter((manager) => ownedReplicas(call, manager) !== undefined)
+    .reduce((all, owner) => all.with({ ...owner, apiVersion, fields }), Managers.NONE);
+  return withManagers(shown, managers) as unknown as StoredObject;
 }
 
-/** The owner of the number of replicas of a Scale. */
-const REPLICAS = FieldSet.ofPaths([['f:spec', 'f:replicas']]);
+/** Returns a Scale with its managers after a write other than apply. */
+function trackedScale(call: Call, before: StoredObject, after: ApiObject): ApiObject {
+  const context = writeContext({ ...call, definition: SCALE });
+  return trackUpdate({ ...context, before, after }) as ApiObject;
+}
 
-/** Applies a Scale. Owners of its replicas are the owners of the replicas of the scaled object. */
-function applyScale(
-  call: Call,
-  live: StoredObject,
-  scale: StoredObject,
-): { readonly scale: JsonObject; readonly managers: Managers } {
-  const { definition } = call;
-  const path = FieldSet.ofPaths([
-    fieldPath(pathsOf(definition).specReplicasPath).map(fieldElement),
-  ]);
-  const managers = Managers.of(live) ?? Managers.NONE;
-  const owners = [...managers].filter(({ fields }) => !fields.intersection(path).isEmpty);
-  const ofScale = owners.map((owner) => ({
-    ...owner,
-    apiVersion: 'autoscaling/v1',
-    fields: REPLICAS,
-  }));
+function applyScale(call: Call, sent: unknown, live: StoredObject): JsonObject {
   const result = patching(() =>
     applyPatch({
       ...writeContext({ ...call, definition: SCALE }),
-      schema: linkedSchema('io.k8s.api.autoscaling.v1.Scale'),
-      live: withManagers(
-        scale,
-        ofScale.reduce((all, owner) => all.with(owner), Managers.NONE),
-      ),
-      applied: appliedFields(call, SCALE),
+      live,
+      applied: appliedFields(sent, SCALE),
       force: isTrue(call.info.query.get('force')),
     }),
   );
-  const applied = appliedObject(result);
-  const left = Managers.of(applied) ?? Managers.NONE;
-  const kept = managers.map((manager) =>
-    owners.includes(manager) && !left.find({ ...manager, apiVersion: 'autoscaling/v1' })
-      ? manager.fields.difference(path)
-      : manager.fields,
-  );
-  const self = managerOf(writeContext(call), 'Apply');
-  const owns = left.find(self) !== undefined && !kept.find(self);
-  return { scale: applied, managers: owns ? kept.with({ ...self, fields: path }) : kept };
+  return appliedObject(result);
+}
+
+function managersOf(object: StoredObject): Managers {
+  return Managers.of(object) ?? Managers.NONE;
+}
+
+/** Returns the field of the replicas if the manager owns it in its version. */
+function ownedReplicas(
+  { definition: { group, plural }, backend }: Call,
+  { apiVersion, fields }: FieldManager,
+): FieldSet | undefined {
+  const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
+  const { scale } = backend.registry.find(group, version, plural)?.subresources ?? {};
+  const path = scale && fieldPath(scale.specReplicasPath).map(fieldElement);
+  return path && fields.has(path) ? FieldSet.ofPaths([path]) : undefined;
+}
+
+/**
+ * Returns the managed fields of an object after a write of its Scale. As upstream, an owner by an update loses the
+ * replicas to another entry of its name, without time, even if the Scale does not change.
+ */
+function managedFieldsAfter(
+  call: Call,
+  live: StoredObject,
+  scale: StoredObject,
+): ManagedFieldsEntry[] {
+  const before = managersOf(live);
+  const after = managersOf(scale);
+  const isKept = (manager: Omit<FieldManager, 'fields'>) => {
+    const owner = manager.operation === 'Apply' ? before.find(manager) : undefined;
+    return owner !== undefined && ownedReplicas(call, owner) && after.find(owner) !== undefined;
+  };
+  const kept = before.map((manager) => {
+    const replicas = ownedReplicas(call, manager);
+    return replicas && !isKept(manager) ? manager.fields.difference(replicas) : manager.fields;
+  });
+  const { apiVersion } = writeContext(call);
+  const path = fieldPath(pathsOf(call.definition).specReplicasPath).map(fieldElement);
+  const fields = FieldSet.ofPaths([path]);
+  const owners = [...after]
+    .filter((manager) => manager.fields.has(REPLICAS) && !isKept(manager))
+    .map(({ name, operation, subresource }) => ({
+      name,
+      operation,
+      subresource,
+      apiVersion,
+      fields,
+    }));
+  return kept.toEntries(owners);
 }
 
 function decodeScale(call: Call, patched: unknown): ApiObject {
@@ -158,7 +193,7 @@ function decodeScale(call: Call, patched: unknown): ApiObject {
     requireApiVersion(ofScale, patched, (why) => refusePatch(patched, why));
   requireGoTypes(ofScale, object);
   reportOddities(call, duplicatesOf(call), oddities, (why) => refusePatch(patched, why));
-  requireName(object, call.info.name ?? '');
+  requireIdentity(call, object);
   return object;
 }
 
@@ -167,16 +202,15 @@ function storeScale(
   call: Call,
   stored: StoredObject,
   draft: ApiObject,
-  managers?: Managers,
 ): MaybePromise<StoredObject> {
   const { admission } = call.backend;
   if (!admission.mutates(call.definition) && !admission.validates)
-    return writeScale(call, stored, draft, managers);
+    return writeScale(call, stored, draft);
   const objects = { oldObject: scaleOf(inVersion(stored, call.definition), call), kind: SCALE };
   const attributes = attributesOf(call, 'UPDATE', { ...objects, object: draft });
   return whenReady(admission.mutate(attributes), (object = draft) =>
     whenReady(admission.validate({ ...attributes, object }), () =>
-      writeScale({ ...call, admitted: true }, stored, object, managers),
+      writeScale({ ...call, admitted: true }, stored, object),
     ),
   );
 }
@@ -185,7 +219,6 @@ function writeScale(
   call: Call,
   stored: StoredObject,
   scale: StoredObject,
-  managers: Managers | undefined,
 ): MaybePromise<StoredObject> {
   const { definition } = call;
   const { resourceVersion, uid } = scale.metadata;
@@ -207,14 +240,13 @@ function writeScale(
   if (replicas === NO_REPLICAS) {
     throw badRequest(`the spec replicas field ${JSON.stringify(specReplicasPath)} cannot be empty`);
   }
-  const next = withValueAt(
-    mutable(inVersion(stored, definition)),
-    fieldPath(specReplicasPath),
-    replicas,
-  );
+  const live = inVersion(stored, definition);
+  const next = withValueAt(mutable(live), fieldPath(specReplicasPath), replicas);
   if (resourceVersion) next.metadata.resourceVersion = resourceVersion;
-  const owned = managers ? (withManagers(next, managers) as ApiObject) : next;
-  return whenReady(storeChange(call, stored, owned, managers && 'applied'), (object) =>
+  const managedFields = managedFieldsAfter(call, live, scale);
+  if (managedFields.length > 0) next.metadata.managedFields = managedFields;
+  else delete next.metadata.managedFields;
+  return whenReady(storeChange(call, stored, next, 'applied'), (object) =>
     whenReady(call.backend.converter.prepare([object], definition), () =>
       scaleOf(inVersion(object, definition), call),
     ),

@@ -13,25 +13,25 @@ export function mutable(object: StoredObject): ApiObject {
   return { ...object, metadata: { ...object.metadata } } as ApiObject;
 }
 
-/** Takes all fields that the path cannot write from `previous`. */
+/** Takes all fields that the path cannot write from `previous`. Hooks may change the result. */
 export function isolated(
   draft: ApiObject,
   previous: StoredObject,
   definition: ResourceDefinition,
   subresource: string | undefined,
 ): ApiObject {
-  const { subresources, custom, statusKeeps = [] } = definition;
-  if (subresource === 'status' || subresource === 'approval') {
+  const { subresources, custom, hooks, statusKeeps = [] } = definition;
+  const own = <T>(value: T) => (hooks ? copyJson(value) : value);
+  const kept = () => {
     const { managedFields, resourceVersion } = draft.metadata;
-    const metadata = custom
-      ? {
-          ...mutable(previous).metadata,
-          resourceVersion,
-          ...(managedFields && { managedFields }),
-        }
-      : { ...draft.metadata };
+    const { managedFields: _, ...metadata } = mutable(previous).metadata;
+    return { ...metadata, resourceVersion, ...(managedFields && { managedFields }) };
+  };
+  if (subresource === 'status' || subresource === 'approval') {
+    const metadata = custom ? kept() : { ...draft.metadata };
     for (const field of statusKeeps) keep(metadata, previous.metadata, field);
-    const object: ApiObject = { ...mutable(previous), metadata };
+    const { status: _, ...rest } = previous;
+    const object: ApiObject = { ...own(rest), metadata };
     keep(object, draft, 'status');
     return object;
   }
@@ -43,17 +43,11 @@ export function isolated(
       subresource === 'resize'
         ? { ...before, containers: resized(before, after) }
         : { ...before, ...(ephemeralContainers !== undefined && { ephemeralContainers }) };
-    const { managedFields, resourceVersion } = draft.metadata;
-    const metadata = { ...mutable(previous).metadata, resourceVersion };
-    return {
-      ...mutable(previous),
-      metadata: { ...metadata, ...(managedFields && { managedFields }) },
-      spec,
-    };
+    return own({ ...previous, metadata: kept(), spec });
   }
   if (subresources.status && subresource === undefined) {
     const object = { ...draft };
-    keep(object, previous, 'status');
+    keep(object, own({ status: previous['status'] }), 'status');
     return object;
   }
   return draft;
@@ -71,35 +65,22 @@ export function withoutStatus(
 
 /**
  * Returns the object with its defaults. Hooks may change it: the result of schema functions shares
- * parts with the schema and the previous object, so it is copied.
+ * parts with the schema, so it is copied.
  */
 export function withDefaults(
   object: ApiObject,
-  { schema, hooks, custom }: ResourceDefinition,
+  { schema, hooks, custom, kind }: ResourceDefinition,
   applied?: AppliedFields,
 ): ApiObject {
   // As upstream, only the decoders of requests and stored objects remove the nulls of custom resources.
-  const defaulted = schema
-    ? applyDefaults(object, schema, custom && applied !== undefined)
-    : object;
+  const defaulted =
+    schema && object.kind === kind
+      ? applyDefaults(object, schema, custom && applied !== undefined)
+      : object;
   if (!hooks) return defaulted === object ? object : { ...defaulted, metadata: object.metadata };
   const own = copyJson(defaulted);
   hooks.applyDefaults?.(own);
   return own;
-}
-
-/** Returns the fields of `draft` that the endpoint writes, with defaults. A custom resource gets them before. */
-export function isolatedWithDefaults(
-  draft: ApiObject,
-  previous: StoredObject,
-  definition: ResourceDefinition,
-  subresource: string | undefined,
-  applied: AppliedFields | undefined,
-): ApiObject {
-  if (!definition.custom) {
-    return withDefaults(isolated(draft, previous, definition, subresource), definition);
-  }
-  return isolated(withDefaults(draft, definition, applied), previous, definition, subresource);
 }
 
 /** Returns the containers of a Pod with the resources of the same containers in another spec. */

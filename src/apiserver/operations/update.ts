@@ -7,7 +7,7 @@ import { badRequest, conflict } from '../status-error.ts';
 import { createNamed, created, placeObject } from './create.ts';
 import { existing } from './read.ts';
 import { typesFirst } from './validation.ts';
-import { storeChange } from './write.ts';
+import { requireParsable, storeChange } from './write.ts';
 
 export function update(call: Call): MaybePromise<Answer> {
   const object = decodeBody(call);
@@ -17,11 +17,11 @@ export function update(call: Call): MaybePromise<Answer> {
 function store(call: Call, object: ApiObject): MaybePromise<Answer> {
   const { definition, info, backend } = call;
   const { name = '' } = info;
-  requireName(object, name);
-  placeObject(call, object);
-  if (definition.createOnUpdate && info.subresource === undefined) {
+  requireIdentity(call, object);
+  if (definition.createOnUpdate) {
     if (!backend.store.collection(definition).get(info.namespace, name)) {
       requireSameObject(call, object, { name, uid: '' });
+      requireParsable(object.metadata.resourceVersion);
       return whenReady(createNamed(call, object), (stored) => created(stored));
     }
   }
@@ -34,18 +34,20 @@ function store(call: Call, object: ApiObject): MaybePromise<Answer> {
   }));
 }
 
-/** @throws {StatusError} 400 if the object has another name than the path */
-export function requireName({ metadata }: ApiObject, name: string): void {
-  if (!metadata.name) {
-    throw badRequest(
-      `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
-    );
-  }
-  if (metadata.name !== name) {
-    throw badRequest(
-      `the name of the object (${metadata.name}) does not match the name on the URL (${name})`,
-    );
-  }
+/** @throws {StatusError} 400 if the object has another namespace or name than the path */
+export function requireIdentity(call: Call, object: ApiObject): void {
+  placeObject(call, object);
+  requireName(call, object.metadata.name);
+}
+
+/** @throws {StatusError} 400 if the name is not that of the path */
+export function requireName({ info }: Call, name: string = ''): void {
+  if (name === info.name) return;
+  throw badRequest(
+    name === ''
+      ? `the name of the object (${info.name} based on URL) was undeterminable: name must be provided`
+      : `the name of the object (${name}) does not match the name on the URL (${info.name})`,
+  );
 }
 
 /** @throws {StatusError} 409 if the object was deleted after it was read, even if it was created again */

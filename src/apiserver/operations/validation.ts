@@ -1,4 +1,4 @@
-import { formatFieldError } from '../../api/field-error.ts';
+import { fieldError, formatFieldError } from '../../api/field-error.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import type { Call } from '../call.ts';
@@ -34,14 +34,18 @@ export function validateObject(
         : !byOwnRules && reason === 'FieldValueNotSupported',
     );
   }
-  const all = validateCustom(object, schema, '', previous);
+  const isOfKind = object.kind === definition.kind;
+  const all = isOfKind
+    ? validateCustom(object, schema, '', previous)
+    : [fieldError.invalid('kind', object.kind, `must be ${definition.kind}`)];
   // As upstream, which validates the status alone.
   const errors =
     info.subresource === 'status'
       ? all.map((error) => ({ ...error, detail: error.detail.replace(/^status\./, '') }))
       : all;
   const { scale } = subresources;
-  const structural = scale ? [...errors, ...validateScaleValues(object, scale)] : errors;
+  const structural =
+    scale && isOfKind ? [...errors, ...validateScaleValues(object, scale)] : errors;
   return [...structural, ...validateRules(object, previous, schema, [...structural, ...others])];
 }
 
@@ -60,7 +64,8 @@ export function requireValid(
   object: StoredObject,
   errors: readonly FieldError[],
 ): void {
-  if (errors.length > 0) throw invalid(definition, object.metadata.name, errors);
+  const { kind, metadata } = object;
+  if (errors.length > 0) throw invalid({ group: definition.group, kind }, metadata.name, errors);
 }
 
 /** Runs a write of a decoded object. As upstream, its first error is a value that Go does not decode. */

@@ -3,7 +3,7 @@ import { whenReady } from '../../util/maybe-promise.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { Backend, Call } from '../call.ts';
 import { hookContext, isDryRun } from '../call.ts';
-import { withNewFields, withTrackedFields } from '../field-manager.ts';
+import { withTrackedFields } from '../field-manager.ts';
 import { inVersion } from '../negotiation.ts';
 import {
   hasFinalizers,
@@ -25,7 +25,6 @@ import {
   differsInSubstance,
   isUnchanged,
   isolated,
-  isolatedWithDefaults,
   mutable,
   settledMetadata,
   shareUnchanged,
@@ -35,49 +34,34 @@ import {
 import { requireValid, validateObject, withSchemaErrors } from './validation.ts';
 
 /** An object that can be stored: complete and valid, but not admitted yet. */
-export interface PreparedObject {
+interface PreparedObject {
   /** The call for the kind that stores it. */
   readonly call: Call;
   readonly object: ApiObject;
 }
 
 /**
- * Prepares an object that was not there: completes its metadata and defaults, drops what the client
- * does not decide, validates.
+ * Prepares an object that was not there: completes its metadata, drops what the client does not decide, validates.
  *
  * @throws {StatusError} 422 if something is wrong with it
  */
-export function prepareNew(call: Call, draft: ApiObject, applied?: AppliedFields): PreparedObject {
+function prepareNew(call: Call, draft: ApiObject): PreparedObject {
   const { backend, definition } = call;
   const { storedAs } = definition;
   if (storedAs) {
     const own = representation(call, storedAs, undefined, draft);
-    const tracked = applied ? own : withNewFields(call, own);
-    const stored = { ...call, definition: storedAs.definition };
-    return prepareNew(stored, storedAs.toStored(tracked), 'applied');
+    return prepareNew({ ...call, definition: storedAs.definition }, own);
   }
   const { clock, uid } = backend;
   const { hooks, tracksGeneration, nameFormat = 'dns1123Subdomain' } = definition;
-  const {
-    deletionTimestamp: _timestamp,
-    deletionGracePeriodSeconds: _grace,
-    ...given
-  } = draft.metadata;
-  const defaulted = withDefaults(
-    {
-      ...withoutStatus(draft, definition),
-      metadata: {
-        ...given,
-        uid: uid(),
-        creationTimestamp: timestamp(clock.now()),
-      },
-    },
-    definition,
-    applied,
-  );
-  if (tracksGeneration) defaulted.metadata.generation = 1;
-  // Fields that the server adds after this belong to no field manager.
-  const object = applied ? defaulted : withNewFields(call, defaulted);
+  const own = definition.custom
+    ? withDefaults(withoutStatus(draft, definition), definition, 'applied')
+    : draft;
+  const object: ApiObject = {
+    ...own,
+    metadata: { ...draft.metadata, uid: uid(), creationTimestamp: timestamp(clock.now()) },
+  };
+  if (tracksGeneration) object.metadata.generation = 1;
   hooks?.prepareForCreate?.(object, hookContext(call));
   const ofMetadata = validateMetadata(object.metadata, definition.namespaced, nameFormat);
   requireValid(
@@ -98,7 +82,7 @@ export function prepareNew(call: Call, draft: ApiObject, applied?: AppliedFields
  *
  * @throws {StatusError} 409 if there is one of this name
  */
-export function insertNew({ call, object }: PreparedObject): StoredObject {
+function insertNew({ call, object }: PreparedObject): StoredObject {
   const { backend, definition } = call;
   const { namespace, name } = object.metadata;
   const collection = backend.store.collection(definition);
@@ -136,84 +120,65 @@ export function storeChange(
   draft: ApiObject,
   applied?: AppliedFields,
 ): MaybePromise<StoredObject> {
-  return whenReady(admittedChange(call, previous, draft, applied), ([admitted, tracked]) => {
-    const { definition } = call;
-    const before = definition.custom ? inVersion(previous, definition) : previous;
-    return whenReady(prepareChange(call, before, admitted, tracked), (prepared) =>
-      whenReady(requireAdmitted(call, 'UPDATE', prepared.object, previous), () =>
-        whenReady(asStorage(prepared), (stored) => replaceStored(stored, previous)),
-      ),
-    );
-  });
-}
-
-/** The draft after mutating admission. Its fields are tracked before, because others have made the changes. */
-function admittedChange(
-  call: Call,
-  previous: StoredObject,
-  draft: ApiObject,
-  applied: AppliedFields | undefined,
-): MaybePromise<[draft: ApiObject, applied: AppliedFields | undefined]> {
-  const { backend, definition, info } = call;
-  if (!backend.admission.mutates(definition) || call.admitted) return [draft, applied];
+  const { definition } = call;
   const before = inVersion(previous, definition);
-  requireCurrent(definition, draft, previous);
-  // As upstream, webhooks see the metadata as sent: the deletion timestamp, for example, is restored afterwards.
-  const complete = isolatedWithDefaults(draft, before, definition, info.subresource, applied);
-  return whenReady(applied ? complete : withTrackedFields(call, before, complete), (tracked) => {
-    const attributes = attributesOf(call, 'UPDATE', { object: tracked, oldObject: before });
-    return whenReady(backend.admission.mutate(attributes), (object) =>
-      object === tracked ? [draft, applied] : [mutable(object ?? tracked), 'applied'],
-    );
-  });
+  const complete = withDefaults(draft, definition, applied);
+  const tracked = applied ? complete : withTrackedFields(call, complete, before);
+  return whenReady(tracked, (tracked) =>
+    whenReady(mutated(call, tracked, before), (admitted) => {
+      const prepared = prepareChange(call, definition.storedAs ? previous : before, admitted);
+      return whenReady(requireAdmitted(call, 'UPDATE', prepared.object, previous), () =>
+        whenReady(asStorage(prepared), (stored) => replaceStored(stored, previous)),
+      );
+    }),
+  );
 }
 
-function prepareChange(
-  call: Call,
-  previous: StoredObject,
-  draft: ApiObject,
-  applied: AppliedFields | undefined,
-): MaybePromise<PreparedObject> {
+/**
+ * The draft after mutating admission, whose changes have no owners.
+ *
+ * @param before the present object, if there is one
+ */
+function mutated(call: Call, draft: ApiObject, before?: StoredObject): MaybePromise<ApiObject> {
+  const { backend, definition } = call;
+  if (!backend.admission.mutates(definition) || call.admitted) return draft;
+  if (before) requireCurrent(definition, draft, before);
+  const objects = { object: draft, oldObject: before };
+  const attributes = attributesOf(call, before ? 'UPDATE' : 'CREATE', objects);
+  return whenReady(backend.admission.mutate(attributes), (object = draft) =>
+    object === draft ? draft : withDefaults(mutable(object), definition, 'applied'),
+  );
+}
+
+function prepareChange(call: Call, previous: StoredObject, draft: ApiObject): PreparedObject {
   const { definition, info } = call;
   const { hooks, storedAs } = definition;
   if (storedAs) {
     const own = representation(call, storedAs, previous, draft);
-    const before = storedAs.fromStored(previous);
-    const stored = { ...call, definition: storedAs.definition };
-    return whenReady(applied ? own : withTrackedFields(call, before, own), (tracked) =>
-      prepareChange(stored, previous, storedAs.toStored(tracked), 'applied'),
-    );
+    return prepareChange({ ...call, definition: storedAs.definition }, previous, own);
   }
   requireCurrent(definition, draft, previous);
-  const own = isolatedWithDefaults(draft, previous, definition, info.subresource, applied);
+  const own = isolated(draft, previous, definition, info.subresource);
   const object = { ...own, metadata: settledMetadata(own, previous, definition) };
-  hooks?.prepareForUpdate?.(object, previous, {
-    ...hookContext(call),
-    subresource: info.subresource,
-  });
+  hooks?.prepareForUpdate?.(object, previous, hookContext(call));
   shareUnchanged(object, previous);
   if (definition.tracksGeneration && differsInSubstance(object, previous, definition)) {
     object.metadata.generation = (previous.metadata.generation ?? 0) + 1;
   }
+  const ofMetadata = validateMetadataUpdate(object.metadata, previous.metadata, definition);
   requireValid(
     definition,
     object,
-    withSchemaErrors(validateObject(call, object, previous), [
+    withSchemaErrors(validateObject(call, object, previous, ofMetadata.ofRules), [
       ...(hooks?.validate?.(object, previous) ?? []),
       ...(hooks?.validateUpdate?.(object, previous, info.subresource) ?? []),
-      // The name was validated by the create.
-      ...validateMetadata(object.metadata, definition.namespaced, 'pathSegment'),
+      ...ofMetadata.errors,
       ...validateKubeFinalizers(object.metadata, definition),
-      ...validateMetadataUpdate(object.metadata, previous.metadata),
     ]),
   );
   // As upstream, a write of the status has no warnings of built-in kinds.
   if (definition.custom || info.subresource !== 'status') warn(call, object, previous);
-  if (applied) return { call, object };
-  return whenReady(withTrackedFields(call, previous, object), (tracked) => ({
-    call,
-    object: tracked,
-  }));
+  return { call, object };
 }
 
 function warn(
@@ -244,27 +209,24 @@ function replaceStored(
 }
 
 /**
- * Returns the complete representation, in which managedFields are tracked.
+ * Returns the object to store for a draft of another representation.
  *
  * @throws {StatusError} 422 if it is invalid
  */
 function representation(
   call: Call,
-  { definition: stored, fromStored }: StoredAs,
+  { definition: stored, fromStored, toStored }: StoredAs,
   previous: StoredObject | undefined,
   draft: ApiObject,
 ): ApiObject {
   const { definition, info } = call;
   const before = previous && fromStored(previous);
-  const own = before
-    ? isolated(draft, before, definition, info.subresource)
-    : withoutStatus(draft, definition);
-  const defaulted = withDefaults(own, definition);
-  requireValid(stored, defaulted, [
-    ...validateObject(call, defaulted),
-    ...(definition.hooks?.validate?.(defaulted, before) ?? []),
+  const own = before ? isolated(draft, before, definition, info.subresource) : draft;
+  requireValid(stored, own, [
+    ...validateObject(call, own),
+    ...(definition.hooks?.validate?.(own, before) ?? []),
   ]);
-  return defaulted;
+  return withDefaults(toStored(own), stored);
 }
 
 /**
@@ -284,16 +246,12 @@ export function requireUnchanged(
 }
 
 /**
- * Runs admission for a new object and stores it.
+ * Runs validating admission for a new object and stores it.
  *
  * @throws {StatusError} 409 if the name exists, 422 if the object is invalid
  */
-export function storeNew(
-  call: Call,
-  draft: ApiObject,
-  applied?: AppliedFields,
-): MaybePromise<StoredObject> {
-  const prepared = prepareNew(call, draft, applied);
+export function storeNew(call: Call, draft: ApiObject): MaybePromise<StoredObject> {
+  const prepared = prepareNew(call, draft);
   return whenReady(requireAdmitted(call, 'CREATE', prepared.object, undefined), () =>
     whenReady(asStorage(prepared), insertNew),
   );
@@ -308,20 +266,24 @@ function asStorage(prepared: PreparedObject): MaybePromise<PreparedObject> {
   );
 }
 
-/** A new draft after mutating admission, and whether its fields are tracked. */
+/** A new draft with its defaults, its managed fields and the changes of mutating admission. */
 export function admittedDraft(
   call: Call,
   draft: ApiObject,
   applied: AppliedFields | undefined,
-): MaybePromise<[draft: ApiObject, applied: AppliedFields | undefined]> {
-  const { backend, definition } = call;
-  if (!backend.admission.mutates(definition)) return [draft, applied];
-  const complete = withDefaults(withoutStatus(draft, definition), definition, applied);
-  const tracked = applied ? complete : withNewFields(call, complete);
-  const attributes = attributesOf(call, 'CREATE', { object: tracked });
-  return whenReady(backend.admission.mutate(attributes), (object) =>
-    object === tracked ? [draft, applied] : [mutable(object ?? tracked), 'applied'],
-  );
+): MaybePromise<ApiObject> {
+  const { definition, info } = call;
+  const {
+    deletionTimestamp: _timestamp,
+    deletionGracePeriodSeconds: _grace,
+    ...metadata
+  } = draft.metadata;
+  // As upstream, the status of a custom resource is dropped later: its type matters for the managed fields.
+  const isWhole = definition.custom || info.subresource === 'status';
+  const sent = isWhole ? draft : withoutStatus(draft, definition);
+  const complete = withDefaults({ ...sent, metadata }, definition, applied);
+  const tracked = applied ? complete : withTrackedFields(call, complete);
+  return whenReady(tracked, (tracked) => mutated(call, tracked));
 }
 
 /** Removes the object from the store; returns its last state. */

@@ -2,8 +2,6 @@ import { equalJson } from '../../api/equal.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { Draft, own } from '../schema/json-value.ts';
-import { isRecord } from '../../util/values.ts';
 import { displayPath, FieldSet } from './field-set.ts';
 import { fieldsOf, mergeFields, removeFields, withDeclaredParents } from './merge-fields.ts';
 import type { FieldManager } from './managed-fields.ts';
@@ -12,6 +10,7 @@ import {
   compareVersions,
   leftOf,
   managerOf,
+  resetFieldsOf,
   reconciledManagers,
   trackChanges,
   versionsOf,
@@ -49,22 +48,22 @@ export type ApplyResult =
  * - A change of a field that another manager owns is a conflict unless `force` is set.
  * - A manager that applies the present value of a field becomes one of its owners.
  *
- * Returns `live` itself if neither the object nor its owners change. The result contains
- * `metadata.uid` and `metadata.resourceVersion` of `applied`, for the caller to check. It has no
- * defaults yet.
+ * Returns `live` itself if neither the object nor its owners change. The result contains all of `applied`, also
+ * fields that only the server or another endpoint writes, for the caller to check and reset. It has no defaults yet.
  *
  * @throws {PatchError} if `applied` has another version, has managedFields, or does not fit the
  *   schema; or if the managedFields of `live` are invalid
  */
 export function applyPatch(patch: ApplyPatch): ApplyResult {
   const schema = withObjectMeta(patch.schema);
-  const applied = requireApplicable(patch, schema);
+  requireApplicable(patch, schema);
+  const { applied } = patch;
   const live: Readonly<JsonObject> = patch.live ?? {};
   const managers = managersOf(patch, schema);
 
   const self = managerOf(patch, 'Apply');
   const mine = managers.find(self);
-  const fields = fieldsOf(applied, schema);
+  const fields = fieldsOf(applied, schema).recursiveDifference(resetFieldsOf(patch));
   const wanting = managers.with({ ...self, fields });
   const merged = mergeFields(live, applied, schema);
   const object = mine ? withoutAbandoned(merged, mine, wanting, patch) : merged;
@@ -84,10 +83,7 @@ export function applyPatch(patch: ApplyPatch): ApplyResult {
   return { kind: 'applied', object: withManagers(object, result) };
 }
 
-/** Metadata that only the server writes; ignored, because clients send exported objects. */
-const SERVER_OWNED = new Set(['creationTimestamp', 'generation', 'selfLink', 'managedFields']);
-
-function requireApplicable(patch: ApplyPatch, schema: JsonSchema): JsonObject {
+function requireApplicable(patch: ApplyPatch, schema: JsonSchema): void {
   const { applied, apiVersion } = patch;
   if (applied['apiVersion'] !== apiVersion) {
     throw new PatchError(
@@ -99,32 +95,6 @@ function requireApplicable(patch: ApplyPatch, schema: JsonSchema): JsonObject {
     throw new PatchError('malformed', 'metadata.managedFields must be nil');
   }
   requireTyped(applied, schema);
-  return withoutIgnoredFields(applied, patch.resetFields ?? [], patch.live === undefined);
-}
-
-/** Metadata that the server checks even if the endpoint does not write metadata. */
-const CHECKED = new Set(['name', 'namespace', 'uid', 'resourceVersion']);
-
-/** `applied` without the fields that only the server or another endpoint writes. */
-function withoutIgnoredFields(
-  applied: Readonly<JsonObject>,
-  resetFields: readonly string[],
-  isNew: boolean,
-): JsonObject {
-  const object = new Draft(applied);
-  for (const name of resetFields) if (name !== 'metadata') object.delete(name);
-  const metadata = own(applied, 'metadata');
-  if (isRecord(metadata)) {
-    const kept = new Draft(metadata);
-    const all = !resetFields.includes('metadata');
-    for (const name of Object.keys(metadata)) {
-      // As upstream, a new object of a kind without generations keeps the one that it is created with.
-      if (isNew && name === 'generation') continue;
-      if (SERVER_OWNED.has(name) || !(all || CHECKED.has(name))) kept.delete(name);
-    }
-    object.set('metadata', kept.value);
-  }
-  return object.value;
 }
 
 /**

@@ -130,9 +130,13 @@ export class Managers {
     return new Managers(byId, this.#entries);
   }
 
-  /** Returns `metadata.managedFields`: Apply before Update, older before newer. */
-  toEntries(): ManagedFieldsEntry[] {
-    return [...this.#byId.values()]
+  /**
+   * Returns `metadata.managedFields`: Apply before Update, older before newer.
+   *
+   * @param others managers that may have the id of another one
+   */
+  toEntries(others: readonly FieldManager[] = []): ManagedFieldsEntry[] {
+    return [...this.#byId.values(), ...others]
       .sort(compareManagers)
       .map((manager) => this.#entries.get(manager) ?? toEntry(manager));
   }

@@ -25,8 +25,8 @@ export interface WriteContext {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /**
-   * Top-level fields that this endpoint does not write and whose owners it does not change:
-   * `['status']` for a kind with a status subresource, `['metadata', 'spec']` for that subresource.
+   * Paths of fields that this endpoint does not write and whose owners it does not change: `['status']` for a kind
+   * with a status subresource, `['metadata.labels', 'spec']` for that subresource.
    * @default none
    */
   readonly resetFields?: readonly string[] | undefined;
@@ -83,11 +83,6 @@ export function trackUpdate(update: Update): JsonObject {
     return withManagers(after, managers.with({ ...managerOf(update, 'Update'), time, fields }));
   }
   const changes = compareVersions(before ?? blank ?? {}, after, schema, update);
-  // As upstream, where a Scale whose replicas have no owner is not tracked.
-  const { modified, added } = changes(update.apiVersion);
-  const touched = modified.union(added);
-  const isOwned = [...managers].some(({ fields }) => !fields.intersection(touched).isEmpty);
-  if (subresource === 'scale' && !isOwned) return withManagers(after, managers);
   return withManagers(after, trackChanges(managers, changes, schema, update).capped());
 }
 
@@ -147,9 +142,7 @@ export function trackChanges(
   if (written.isEmpty) return others;
   const self = managerOf(context, 'Update');
   const previous = others.find(self)?.fields ?? FieldSet.EMPTY;
-  // As upstream, where owners by `/scale` have no time.
-  const time = context.subresource === 'scale' ? undefined : timestamp(context.now);
-  return others.with({ ...self, time, fields: written.union(previous) });
+  return others.with({ ...self, time: timestamp(context.now), fields: written.union(previous) });
 }
 
 /** Returns the manager of a request, without fields and time. */
@@ -166,9 +159,14 @@ export function managerOf(
   };
 }
 
+/** Returns the fields that the endpoint does not write. */
+export function resetFieldsOf({ resetFields = [] }: WriteContext): FieldSet {
+  return FieldSet.ofPaths(resetFields.map((path) => path.split('.').map(fieldElement)));
+}
+
 /** Returns `changes` without the fields that the endpoint does not write. */
 function withoutReset(changes: Comparison, context: WriteContext): Comparison {
-  const reset = FieldSet.of((context.resetFields ?? []).map(fieldElement));
+  const reset = resetFieldsOf(context);
   if (reset.isEmpty) return changes;
   return {
     removed: changes.removed.recursiveDifference(reset),

@@ -87,7 +87,7 @@ function checkVersions(spec: CheckedObject): void {
   }
   if (versions.filter(({ value }) => value['storage'] === true).length !== 1) {
     const detail = 'must have exactly one version marked as storage version';
-    spec.invalid('versions', detail, spec.list('versions'));
+    spec.invalid('versions', detail);
   }
   if (!first) return;
   // The first version is also checked as that of `v1beta1`, as upstream.

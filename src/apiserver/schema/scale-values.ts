@@ -47,7 +47,7 @@ function read(
   for (const [depth, field] of fields.entries()) {
     if (!isRecord(value)) {
       const at = fields.slice(0, depth + 1);
-      return { problem: accessorError(at, value, 'map[string]interface {}') };
+      return { problem: accessorError(at, value, 'map[string]interface{}') };
     }
     if (!Object.hasOwn(value, field)) return {};
     value = own(value, field);
@@ -80,6 +80,6 @@ function goType(value: unknown): string {
       return 'bool';
     default:
       if (value === null) return '<nil>';
-      return Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}';
+      return Array.isArray(value) ? '[]interface {}' : 'map[string]interface{}';
   }
 }

@@ -45,6 +45,11 @@ function textProblem({ badValue, detail }: FieldError): string | undefined {
   return detail.includes(' must be of type date-time') ? timeProblem(text) : undefined;
 }
 
+/** Whether Go's decoder ends at a value: types with their own decoder end it. */
+export function endsDecoding(error: FieldError): boolean {
+  return textProblem(error) !== undefined && !error.detail.includes(' must be of type byte');
+}
+
 interface Struct {
   readonly name: string;
   readonly type: MessageType | undefined;

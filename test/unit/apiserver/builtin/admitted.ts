@@ -14,6 +14,7 @@ export const context: HookContext = {
   now: Date.UTC(2026, 0, 1),
   uid: () => 'uid',
   user: { name: 'jane', groups: ['ops'] },
+  subresource: undefined,
   access: new Access('', [], new Rbac(new ObjectStore()), { authenticate: () => undefined }),
   list: () => [],
 };

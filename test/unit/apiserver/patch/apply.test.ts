@@ -225,22 +225,24 @@ test('an object without managers is owned by before-first-apply', () => {
   });
 });
 
-test('ignores fields that the endpoint does not write, and does not own them', () => {
+test('merges fields that the endpoint does not write, and does not own them', () => {
   const wanted = { ...count({ replicas: 1 }), status: { ready: true } };
   const live = applied(undefined, wanted);
-  assert.equal('status' in live, false);
+  assert.deepEqual(live['status'], { ready: true });
   assert.deepEqual(owners(live), { 'me Apply': ['.spec.replicas'] });
   assert.equal(applied(live, { ...wanted, status: {} }), live);
 
   const labels = { labels: { a: 'b' } };
   const ready = { ...count({ replicas: 9 }, labels), status: { ready: true } };
   const object = applied(live, ready, { subresource: 'status' });
-  assert.deepEqual(object['spec'], { replicas: 1 });
-  assert.deepEqual(object['status'], { ready: true });
-  assert.deepEqual(owners(object)['me Apply status'], ['.status.ready']);
+  assert.deepEqual(object['spec'], { replicas: 9 });
+  assert.deepEqual(owners(object), {
+    'me Apply': ['.spec.replicas'],
+    'me Apply status': ['.status.ready'],
+  });
 });
 
-test('ignores server-owned metadata, but keeps uid and resourceVersion', () => {
+test('merges metadata that only the server writes, and does not own it', () => {
   const live = applied(undefined, count({ replicas: 1 }));
   const stored = deepFreeze({
     ...live,
@@ -253,7 +255,9 @@ test('ignores server-owned metadata, but keeps uid and resourceVersion', () => {
     },
   });
   const exported = { creationTimestamp: null, generation: 5, resourceVersion: '7', uid: 'u' };
-  assert.equal(applied(stored, count({ replicas: 1 }, exported)), stored);
+  const changed = applied(stored, count({ replicas: 1 }, exported));
+  assert.equal((changed['metadata'] as JsonObject)['generation'], 5);
+  assert.deepEqual(owners(changed), { 'me Apply': ['.spec.replicas'] });
   const stale = applied(stored, count({ replicas: 1 }, { resourceVersion: '6' }));
   assert.equal((stale['metadata'] as JsonObject)['resourceVersion'], '6');
 });
