@@ -52,7 +52,15 @@ function applyDefaults(service: ApiObject): void {
     setDefault(spec, 'externalTrafficPolicy', 'Cluster');
   }
   if (type !== 'ExternalName') setDefault(spec, 'internalTrafficPolicy', 'Cluster');
-  if (type === 'LoadBalancer') setDefault(spec, 'allocateLoadBalancerNodePorts', true);
+  if (type !== 'LoadBalancer') return;
+  setDefault(spec, 'allocateLoadBalancerNodePorts', true);
+  for (const point of ingressOf(service)) {
+    if (textIn(point, 'ip') !== '') setDefault(point, 'ipMode', 'VIP');
+  }
+}
+
+function ingressOf(service: StoredObject): readonly JsonObject[] {
+  return objectsIn(objectIn(objectIn(service, 'status'), 'loadBalancer'), 'ingress');
 }
 
 /** As upstream, a write of the status creates a missing Service without status and addresses. */
@@ -277,7 +285,9 @@ function validate(service: CheckedObject): void {
   } else {
     for (const point of balancer.items('ingress')) {
       const ip = point.text('ip');
-      if (ip !== '' && isIP(ip) === 0) point.invalid('ip', NO_ADDRESS);
+      if (ip === '') continue;
+      if (isIP(ip) === 0) point.invalid('ip', NO_ADDRESS);
+      if (!point.has('ipMode')) point.required('ipMode', 'must be specified when `ip` is set');
     }
   }
   spec.requireOneOf('sessionAffinity', ['ClientIP', 'None']);
