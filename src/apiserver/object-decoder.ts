@@ -81,9 +81,9 @@ export function decodeObject(
   definition: ResourceDefinition,
   from: 'body' | 'patch' = 'body',
   refuse: (why: string) => Error = (why) =>
-    from === 'patch' && !definition.custom
+    from === 'patch'
       ? refusePatch(body, why)
-      : cannotBeHandled(definition, why),
+      : cannotBeHandled(definition, why, shown(body['kind'] || definition.kind)),
 ): { object: ApiObject; oddities: string[] } {
   requireTexts(body, definition, from);
   if (definition.custom) requireCustomKind(body, definition, from);
@@ -183,10 +183,13 @@ export function requireGoTypes(
 }
 
 /** Returns the 400 for a body of another kind. */
-export function cannotBeHandled(definition: ResourceDefinition, why: string): Error {
-  const { kind, version } = definition;
+export function cannotBeHandled(
+  { kind, version }: ResourceDefinition,
+  why: string,
+  sent: string = kind,
+): Error {
   return badRequest(
-    `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`,
+    `${sent} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`,
   );
 }
 

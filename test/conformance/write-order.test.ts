@@ -65,6 +65,22 @@ test('a kind and an apiVersion must be texts', async () => {
   assert.match(untyped.body.message, /Object 'Kind' is missing in/);
 });
 
+test('a patch to metadata that does not decode is refused with code 422', async () => {
+  await api.made(api.post(widgets(space), widget('patched')));
+  const { status, body } = await api.patch(`${widgets(space)}/patched`, {
+    metadata: { finalizers: 'x' },
+  });
+  assert.equal(status, 422);
+  assert.match(body.message, /: json: cannot unmarshal string into Go struct field ObjectMeta\./);
+});
+
+test('a strict patch is refused for a value of another type before an unknown field', async () => {
+  await api.made(api.post(configMaps(space), configMap('strict')));
+  const path = `${configMaps(space)}/strict?fieldValidation=Strict`;
+  const { body } = await api.patch(path, { immutable: 'x', unknown: 1 });
+  assert.match(body.message, /of type bool$/);
+});
+
 test('a malformed time is reported before values of other types', async () => {
   const reply = await api.post(`/apis/coordination.k8s.io/v1/namespaces/${space}/leases`, {
     metadata: { name: 'times' },
@@ -238,9 +254,13 @@ test('addresses of a Service are validated, alone when it is written', async () 
   rejected(await api.post(services, wrong), 'spec.clusterIPs[0]');
   await api.made(api.post(services, { metadata, spec }));
   rejected(await api.put(`${services}/addressed`, wrong), 'spec.clusterIPs[0]');
-  const status = { loadBalancer: { ingress: [{ ip: 'x' }] } };
-  const reply = await api.patch(`${services}/addressed/status`, { status });
-  rejected(reply, 'status.loadBalancer.ingress[0].ip');
+  const ingress = async (ip: string) => {
+    const status = { loadBalancer: { ingress: [{ ip }] } };
+    return await api.patch(`${services}/addressed/status`, { status });
+  };
+  rejected(await ingress('x'), 'status.loadBalancer.ingress[0].ip');
+  const { status } = await api.made(ingress('192.0.2.1'));
+  assert.deepEqual(status.loadBalancer.ingress, [{ ip: '192.0.2.1', ipMode: 'VIP' }]);
 });
 
 test('an apply of an object as an integer or string is refused by validation', async () => {

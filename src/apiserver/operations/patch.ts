@@ -11,6 +11,7 @@ import {
   isOfAnotherType,
   refusePatch,
   reportOddities,
+  requireGoTypes,
 } from '../object-decoder.ts';
 import type { ApplyResult } from '../patch/apply.ts';
 import { describeConflicts } from '../patch/apply.ts';
@@ -110,7 +111,10 @@ function change(call: Call, type: string): MaybePromise<StoredObject> {
   const { object, oddities } = decodePatched(call, patched);
   const prefix = type === JSON_PATCH ? 'json patch ' : '';
   const duplicates = duplicatesOf(call).map((duplicate) => `${prefix}${duplicate}`);
-  reportOddities(call, duplicates, oddities, refuse);
+  reportOddities(call, duplicates, oddities, (message) => {
+    if (!definition.custom) requireGoTypes(call, object);
+    return refuse(message);
+  });
   return typesFirst(call, object, () => {
     requireIdentity(call, object);
     return storeChange(call, live, object);

@@ -76,13 +76,17 @@ export function typesFirst<T>(
   refuse?: (why: string) => Error,
 ): MaybePromise<T> {
   const { custom, schema = {} } = call.definition;
+  const isStatus = call.info.subresource === 'status';
   if (custom) {
     requireEmbeddedTypes(call, object);
     return run();
   }
   // Values that the write drops are decoded too.
-  const dropped = object['stringData'] === undefined ? ['status'] : ['status', 'data'];
-  const values = Object.entries(object).filter(([field]) => dropped.includes(field));
+  const isDropped = (field: string) =>
+    field === 'status' ||
+    (field === 'spec' && isStatus) ||
+    (field === 'data' && object['stringData'] !== undefined);
+  const values = Object.entries(object).filter(([field]) => isDropped(field));
   if (values.length > 0) {
     requireGoTypes(call, object, validateValues(Object.fromEntries(values), schema), refuse);
   }
