@@ -103,7 +103,11 @@ export class Session {
       .filter(([name]) => !(field === 'columnDefinitions' && name === 'description'))
       .map(([name, member]) => [
         name,
-        this.shown(member, name, isList || Array.isArray(value.items ?? value.columnDefinitions)),
+        this.shown(
+          member,
+          name,
+          isList || Array.isArray(value.columnDefinitions ?? value.items) || value.items === null,
+        ),
       ]);
     const shown = Object.fromEntries(entries);
     // The object of a bookmark has the zero values of its kind, and the version of the whole store.
