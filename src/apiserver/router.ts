@@ -1,4 +1,5 @@
 import type { HttpRequest } from '../util/http.ts';
+import type { MaybePromise } from '../util/maybe-promise.ts';
 import type { User } from './user.ts';
 import type { Notes } from './admission/attributes.ts';
 import type { Answer, Backend, Call } from './call.ts';
@@ -80,8 +81,9 @@ async function repeated(operation: Operation, call: Call): Promise<Answer> {
   const { length } = call.warnings;
   for (let attempt = 1; ; attempt++) {
     try {
-      // Nothing happens between the conversion and the operation, which reads the same state.
-      if (call.definition.conversion) await prepareObjects(call);
+      // Nothing happens between the last look and the operation, which reads the same state.
+      let preparing = preparation(call);
+      for (; preparing instanceof Promise; preparing = preparation(call)) await preparing;
       return await operation(call);
     } catch (error) {
       if (!(error instanceof StaleObject) || attempt === MAX_ATTEMPTS) throw error;
@@ -90,18 +92,14 @@ async function repeated(operation: Operation, call: Call): Promise<Answer> {
   }
 }
 
-/** Converts the objects that the operation reads, until it has all of them. */
-async function prepareObjects({ backend, definition, info }: Call): Promise<void> {
+/** Converts the objects that the operation reads. Returns no promise if they are converted. */
+function preparation({ backend, definition, info }: Call): MaybePromise<void> {
   const { namespace, name, verb } = info;
-  if (name === undefined && verb !== 'deletecollection') return;
+  if (!definition.conversion || (name === undefined && verb !== 'deletecollection')) return;
   const collection = backend.store.collection(definition);
-  for (;;) {
-    const object = name === undefined ? undefined : collection.get(namespace, name);
-    const objects = name === undefined ? collection.list(namespace) : object ? [object] : [];
-    const preparing = backend.converter.prepare(objects, definition);
-    if (preparing === undefined) return;
-    await preparing;
-  }
+  const object = name === undefined ? undefined : collection.get(namespace, name);
+  const objects = name === undefined ? collection.list(namespace) : object ? [object] : [];
+  return backend.converter.prepare(objects, definition);
 }
 
 function hasPath(
