@@ -140,7 +140,7 @@ function countPods(job: DeepReadonly<Job>, owned: readonly DeepReadonly<Pod>[]):
 
 async function apply(
   job: DeepReadonly<Job>,
-  { wanted }: JobDecision,
+  { wanted, succeeded, failed }: JobDecision,
   { active, succeededPods }: JobPods,
   { context, control }: { readonly context: SyncContext; readonly control: PodControl },
 ): Promise<unknown> {
@@ -149,6 +149,8 @@ async function apply(
     const surplus = active
       .toSorted((a, b) => Number(isReady(a)) - Number(isReady(b)))
       .slice(0, -missing);
+    // As upstream, Pods are not counted if the Job is suspended or needs fewer.
+    if (!succeeded && !failed) await release(surplus, context);
     return control.delete(context, job, surplus);
   }
   if (missing === 0) return undefined;

@@ -387,6 +387,25 @@ inTestClusters((where, createCluster) => {
       await cluster.until('it is restored', async () => (await certificate()) === expected);
     });
 
+    it('suspend a Job without counting its Pods as failed, and resume it', async () => {
+      const template = { spec: { restartPolicy: 'Never', containers: [container] } };
+      await create(JOBS, 'held', { spec: { backoffLimit: 0, template } });
+      const status = async () => (await cluster.client.get(JOBS, at('held'))).status;
+      const suspend = (is: boolean) =>
+        cluster.client.patch(JOBS, at('held'), { type: 'merge', body: { spec: { suspend: is } } });
+      await cluster.until('the Job has a Pod', async () => (await status())?.ready === 1);
+      await suspend(true);
+      await cluster.until('its Pod is gone', async () => (await cluster.pods()).length === 0);
+      await suspend(false);
+      await cluster.until('the Job has a Pod again', async () => (await status())?.ready === 1);
+      const { failed, conditions } = (await status()) ?? {};
+      assert.equal(failed, undefined);
+      assert.deepEqual(
+        conditions?.map(({ type, status, reason }) => [type, status, reason]),
+        [['Suspended', 'False', 'JobResumed']],
+      );
+    });
+
     it('complete a Job', async () => {
       const template = {
         spec: { restartPolicy: 'Never', containers: [{ ...container, command: ['echo', 'YAY'] }] },
