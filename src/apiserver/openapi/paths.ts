@@ -283,18 +283,27 @@ const FIELD_VALIDATION = query(
 const NAME_PARAMETER: Parameter = path('name', 'Name of the object.');
 const NAMESPACE_PARAMETER: Parameter = path('namespace', 'Namespace of the object.');
 
+/** Upstream's description, which scripts look for. */
+function selectorText(by: 'fields' | 'labels'): string {
+  return `A selector to restrict the list of returned objects by their ${by}. Defaults to everything.`;
+}
+
 const LIST_PARAMETERS: readonly Parameter[] = [
   query('allowWatchBookmarks', 'boolean', 'Requests bookmark events from a watch.'),
   query('continue', 'string', 'Continue token of the previous page.'),
-  query('fieldSelector', 'string', 'Selects objects by their fields.'),
-  query('labelSelector', 'string', 'Selects objects by their labels.'),
+  query('fieldSelector', 'string', selectorText('fields')),
+  query('labelSelector', 'string', selectorText('labels')),
   query('limit', 'integer', 'Maximum number of objects of a page.'),
   PRETTY,
   query('resourceVersion', 'string', 'Minimum or exact version of the response.'),
   query('resourceVersionMatch', 'string', 'Meaning of resourceVersion: Exact or NotOlderThan.'),
   query('sendInitialEvents', 'boolean', 'If true, a watch starts with the existing objects.'),
   query('timeoutSeconds', 'integer', 'Maximum duration of the call.'),
-  query('watch', 'boolean', 'If true, the response is a stream of changes instead of a list.'),
+  query(
+    'watch',
+    'boolean',
+    'Watch for changes to the described resources and return them as a stream of add, update, and remove notifications. Specify resourceVersion.',
+  ),
 ];
 
 const CREATE_PARAMETERS: readonly Parameter[] = [DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION, PRETTY];
