@@ -250,11 +250,13 @@ function requireCustomKind(
   if (from === 'patch') {
     const name = own(objectAt(body, 'metadata'), 'name');
     const detail = `must be ${expected}`;
-    throw invalid(
-      { group: definition.group, kind: shown(kind) },
-      typeof name === 'string' ? name : '',
-      [fieldError.invalid('apiVersion', apiVersion, detail)],
-    );
+    const group = shown(apiVersion ?? '')
+      .split('/')
+      .slice(0, -1)
+      .join('/');
+    throw invalid({ group, kind: shown(kind) }, typeof name === 'string' ? name : '', [
+      fieldError.invalid('apiVersion', apiVersion, detail),
+    ]);
   }
   throw badRequest(
     `the API version in the data (${shown(apiVersion ?? '')}) does not match the expected API version (${expected})`,

@@ -60,6 +60,8 @@ test('a kind and an apiVersion must be texts', async () => {
   assert.equal(patched.status, 422);
   assert.ok(patched.body.message.endsWith(why), patched.text);
   await api.made(api.post(widgets(space), widget('typed')));
+  const other = await api.patch(`${widgets(space)}/typed`, { apiVersion: 'v9' });
+  assert.match(other.body.message, /^Widget "typed" is invalid: apiVersion: /);
   const untyped = await api.patch(`${widgets(space)}/typed`, { kind: null });
   assert.equal(untyped.status, 422);
   assert.match(untyped.body.message, /Object 'Kind' is missing in/);
