@@ -11,8 +11,8 @@ const ACCEPTED: readonly (readonly [pattern: RegExp, reason: string])[] = [
     'a Job has its default labels when it is read, and stores them at the first update',
   ],
   [
-    /^## \S+ gadgets .*(?:metadata\.generation|resourceVersion)|^## WATCH gadgets events \.#$/m,
-    'the first update in another version stores the defaults of the stored version',
+    /^## \S+ gadgets .*(?:metadata\.generation|resourceVersion|managedFields)|^## WATCH gadgets events \.#$/m,
+    'the first update in another version stores the defaults of the stored version; owners by a Scale',
   ],
   [/"binaryData":\{\}/, 'an empty map changes an immutable ConfigMap without that map'],
   [/request to convert CR to an invalid/, 'an apply of a Scale without owners fails'],

@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json, Reply } from './api.ts';
-import { Api, JSON_PATCH, assertRejected } from './api.ts';
-import { configMap, configMaps, pods, widget, widgetCrd, widgets } from './objects.ts';
+import { Api, JSON_PATCH, STRATEGIC, assertRejected } from './api.ts';
+import {
+  configMap,
+  configMaps,
+  deployment,
+  deployments,
+  pods,
+  widget,
+  widgetCrd,
+  widgets,
+} from './objects.ts';
 import { skipBefore } from '../support/skip.ts';
 
 let api: Api;
@@ -233,6 +242,12 @@ test('a write of the status creates a missing Service, which has no address', as
       'f:status': { 'f:loadBalancer': { 'f:ingress': {} } },
     });
   }
+  const given = { ...service('given'), spec: { clusterIP: 'None', ports: [{ port: 80 }] } };
+  assertRejected(await api.put(`${services}/given/status`, given), {
+    code: 422,
+    reason: 'Invalid',
+    message: 'Service "given" is invalid: spec.clusterIPs: Required value',
+  });
   const changed = await api.made(
     api.patch(`${services}/put`, { metadata: { labels: { a: 'b' } } }),
   );
@@ -286,4 +301,11 @@ test('a container that loses its image gets the pull policy of an image with a t
     body.details.causes.map(({ field }: Json) => field),
     ['spec.containers[0].image', 'spec'],
   );
+});
+
+test('a strategic merge patch of a Scale does not change its kind', async () => {
+  await api.made(api.post(deployments(space), deployment('scaled')));
+  const path = `${deployments(space)}/scaled/scale`;
+  const { kind } = await api.made(api.patch(path, { kind: 'Other' }, STRATEGIC));
+  assert.equal(kind, 'Scale');
 });

@@ -267,6 +267,9 @@ function validate(service: CheckedObject): void {
   if (takesNodePorts(spec.value) && spec.value['clusterIP'] === 'None') {
     spec.invalid('clusterIPs[0]', `may not be set to 'None' for ${type} services`, 'None');
   }
+  if (type !== 'ExternalName' && spec.has('clusterIP') && !spec.has('clusterIPs')) {
+    spec.required('clusterIPs');
+  }
   validatePorts(ports);
   const policy = spec.text('externalTrafficPolicy');
   if (policy !== '' && !isExternallyAccessible(spec.value)) {

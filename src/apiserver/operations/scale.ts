@@ -4,7 +4,7 @@ import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
 import { fieldPath, valueAt, withValueAt } from '../field-path.ts';
-import { inVersion } from '../negotiation.ts';
+import { apiVersionIn, inVersion } from '../negotiation.ts';
 import {
   decodeBody,
   duplicatesOf,
@@ -187,8 +187,12 @@ function managedFieldsAfter(
 
 function decodeScale(call: Call, patched: unknown): ApiObject {
   const ofScale = { ...call, definition: SCALE };
-  const { object, oddities } = decodePatched(ofScale, patched);
   const type = contentType(call.request);
+  // As upstream, a strategic merge patch does not change the kind.
+  const { kind } = SCALE;
+  const isStrategic = type === STRATEGIC_PATCH && isRecord(patched);
+  const scale = isStrategic ? { ...patched, apiVersion: apiVersionIn(SCALE), kind } : patched;
+  const { object, oddities } = decodePatched(ofScale, scale);
   if (type !== STRATEGIC_PATCH)
     requireApiVersion(ofScale, patched, (why) => refusePatch(patched, why));
   requireGoTypes(ofScale, object);
