@@ -22,6 +22,7 @@ export interface JobPods {
   readonly settledFailed: number;
   readonly succeeded: number;
   readonly failed: number;
+  /** Those that have the finalizer; the status has the indexes of the others, unless they do not count. */
   readonly succeededPods: readonly DeepReadonly<Pod>[];
   readonly failedPods: readonly DeepReadonly<Pod>[];
 }

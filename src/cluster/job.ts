@@ -133,7 +133,7 @@ function countPods(job: DeepReadonly<Job>, owned: readonly DeepReadonly<Pod>[]):
     settledFailed,
     succeeded: settledSucceeded + succeeded.length,
     failed: settledFailed + failed.length,
-    succeededPods: owned.filter(isSucceeded),
+    succeededPods: succeeded,
     failedPods: owned.filter((pod) => isEnded(pod) && !isSucceeded(pod)),
   };
 }

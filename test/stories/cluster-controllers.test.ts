@@ -406,6 +406,38 @@ inTestClusters((where, createCluster) => {
       );
     });
 
+    it('suspend an Indexed Job without counting a Pod that succeeds while it is deleted', async () => {
+      const template = { spec: { restartPolicy: 'Never', containers: [container] } };
+      const spec = { completionMode: 'Indexed', completions: 1, parallelism: 1, template };
+      await create(JOBS, 'indexed', { spec });
+      const job = () => cluster.client.get(JOBS, at('indexed'));
+      await cluster.until('the Job has a Pod', async () => (await job()).status?.ready === 1);
+      const [pod] = await cluster.pods();
+      assert.ok(pod);
+      const finalizers = [...(pod.metadata.finalizers ?? []), 'example.com/kept'];
+      await cluster.client.patch(PODS, pod.metadata, {
+        type: 'merge',
+        body: { metadata: { finalizers } },
+      });
+      await cluster.client.patch(JOBS, at('indexed'), {
+        type: 'merge',
+        body: { spec: { suspend: true } },
+      });
+      await cluster.until('its Pod is deleted', async () => {
+        const [kept] = await cluster.pods();
+        return kept?.metadata.deletionTimestamp !== undefined;
+      });
+      await cluster.client.patch(
+        PODS,
+        pod.metadata,
+        { type: 'merge', body: { status: { phase: 'Succeeded' } } },
+        { subresource: 'status' },
+      );
+      await cluster.pass(1000);
+      const reasons = new Set((await eventsAbout('Job')).map((text) => text.split(' ')[0]));
+      assert.deepEqual(reasons, new Set(['SuccessfulCreate', 'SuccessfulDelete', 'Suspended']));
+    });
+
     it('complete a Job', async () => {
       const template = {
         spec: { restartPolicy: 'Never', containers: [{ ...container, command: ['echo', 'YAY'] }] },
