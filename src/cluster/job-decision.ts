@@ -15,7 +15,6 @@ export interface JobPods {
   readonly terminating: readonly DeepReadonly<Pod>[];
   /** Ended Pods whose finalizer is not yet removed. */
   readonly uncounted: readonly DeepReadonly<Pod>[];
-  readonly uncountedSucceeded: readonly string[];
   readonly uncountedFailed: readonly string[];
   /** Numbers of Pods whose finalizer is removed. */
   readonly settledSucceeded: number;

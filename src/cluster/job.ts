@@ -127,7 +127,6 @@ function countPods(job: DeepReadonly<Job>, owned: readonly DeepReadonly<Pod>[]):
       (pod) => pod.metadata.deletionTimestamp !== undefined && !isFinished(pod),
     ),
     uncounted,
-    uncountedSucceeded: succeeded.map(({ metadata }) => metadata.uid),
     uncountedFailed: failed.map(({ metadata }) => metadata.uid),
     settledSucceeded,
     settledFailed,
@@ -207,7 +206,9 @@ function statusOf(
     terminating: pods.terminating.length,
     ...(completed !== '' && { completedIndexes: completed }),
     uncountedTerminatedPods: {
-      ...(pods.uncountedSucceeded.length > 0 && { succeeded: [...pods.uncountedSucceeded] }),
+      ...(pods.succeededPods.length > 0 && {
+        succeeded: pods.succeededPods.map(({ metadata }) => metadata.uid),
+      }),
       ...(pods.uncountedFailed.length > 0 && { failed: [...pods.uncountedFailed] }),
     },
   };
