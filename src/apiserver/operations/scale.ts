@@ -115,7 +115,7 @@ function presentScale(call: Call, live: StoredObject): StoredObject {
   const managers = [...managersOf(live)]
     .filter((manager) => ownedReplicas(call, manager) !== undefined)
     .reduce((all, owner) => all.with({ ...owner, apiVersion, fields }), Managers.NONE);
-  return withManagers(shown, managers) as unknown as StoredObject;
+  return withManagers(shown, managers) as ApiObject;
 }
 
 /** Returns a Scale with its managers after a write other than apply. */
