@@ -20,7 +20,7 @@ import { PLANES, startPlane } from './plane.ts';
 import type { PlaneName } from './plane.ts';
 import { needsCluster, programsOf, runProgram } from './run.ts';
 import type { TestResult } from './run.ts';
-import { KUBERNETES, SUITES } from './suites.ts';
+import { SUITES } from './suites.ts';
 import type { SuiteName } from './suites.ts';
 
 const { values: options } = parseArgs({
@@ -73,8 +73,7 @@ async function run(suite: SuiteName, name: PlaneName): Promise<readonly TestResu
     const plane = await startPlane(name, needsCluster(suite, program, name), report);
     try {
       report(`running ${program} on ${name}`);
-      const skip = name === 'ours' ? KUBERNETES.endless : [];
-      const runOptions = { focus: options.focus, skip, report };
+      const runOptions = { focus: options.focus, report };
       results.push(...(await runProgram(suite, program, plane, runOptions)));
     } finally {
       await plane.stop();

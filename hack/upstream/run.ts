@@ -21,8 +21,6 @@ export interface TestResult {
 export interface RunOptions {
   /** Regular expression of the names of the tests. */
   readonly focus: string | undefined;
-  /** Regular expressions of the names of tests of Kubernetes that are skipped in addition. */
-  readonly skip: readonly string[];
   readonly report: (line: string) => void;
 }
 
@@ -99,7 +97,7 @@ async function runIntegration(
 async function runEndToEnd(
   plane: Plane,
   file: string,
-  { focus, skip, report }: RunOptions,
+  { focus, report }: RunOptions,
 ): Promise<void> {
   const { e2e, ginkgo } = await buildKubernetesTests(KUBERNETES.version, report);
   const { kubectl } = await findOrBuild(['kubectl'], report);
@@ -109,7 +107,7 @@ async function runEndToEnd(
     `--json-report=${basename(file)}`,
     `--output-dir=${dirname(file)}`,
     ...(focus === undefined ? KUBERNETES.focus : [focus]).map((pattern) => `--focus=${pattern}`),
-    ...[...KUBERNETES.skip, ...skip].map((pattern) => `--skip=${pattern}`),
+    ...KUBERNETES.skip.map((pattern) => `--skip=${pattern}`),
     e2e,
     '--',
     `--kubeconfig=${plane.kubeconfig}`,

@@ -61,8 +61,6 @@ export const KUBERNETES = {
     ),
     group('storage', 'VolumeAttachment Conformance'),
   ],
-  /** Tests that ours fails and that wait without a timeout. Skipped on ours, they count as failed. */
-  endless: ['ValidatingAdmissionPolicy .*should type check'],
   skip: [
     // Needs other features, machines or days.
     String.raw`\[(Disruptive|Slow|Alpha|Feature:OffByDefault|Feature:CBOR|Feature:StorageVersionAPI)\]`,

@@ -35,14 +35,17 @@ test('the lag of the event loop is the delay of timers, without their interval',
     const name = `nodejs_eventloop_lag_${statistic}_seconds`;
     return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]) * 1000;
   };
-  // Node.js calls all its due timers at once: those of this test before an earlier one that measures. Immediates follow all timers.
-  await sleep(150);
-  await setImmediate();
-  const end = performance.now() + 400;
-  while (performance.now() < end);
-  await setImmediate();
-  await sleep(0);
-  const longest = await lagMs('max');
+  // Node.js calls all its due timers in one go, and the one that measures before or after them; immediates follow.
+  let longest = 0;
+  for (let attempt = 0; attempt < 10 && longest <= 200; attempt++) {
+    await sleep(150);
+    await setImmediate();
+    const end = performance.now() + 400;
+    while (performance.now() < end);
+    await setImmediate();
+    await sleep(0);
+    longest = await lagMs('max');
+  }
   assert.ok(longest > 200, `${longest} ms after a blocked event loop`);
   // The machine may be busy, but not in each of these intervals.
   let shortest = Infinity;
