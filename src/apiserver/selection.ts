@@ -35,6 +35,8 @@ export interface Selection {
   readonly everything: boolean;
   /** Whether `matches` needs the objects of a CRD with a conversion webhook in the requested version. */
   readonly converts: boolean;
+  /** Whether the server reads the object: as upstream, all of the namespace unless a name or an index selects them. */
+  readonly isFound: ((object: StoredObject) => boolean) | undefined;
   /** Whether the selectors match; does not check the namespace. */
   readonly matches: (object: StoredObject) => boolean;
 }
@@ -101,8 +103,20 @@ function selectionOf(
   const matches = (object: StoredObject) =>
     matchesLabels(labels, object.metadata.labels) &&
     matchesFields(fields, (field) => fieldValue(object, field, definition));
+  const place = namespace ?? namespaceIn(fields);
+  const isKey = place !== undefined || !definition.namespaced;
+  const indexed = fields.filter(
+    ({ field, operator }) =>
+      operator === '=' &&
+      ((field === 'metadata.name' && isKey) ||
+        (field === 'spec.nodeName' && definition.plural === 'pods')),
+  );
   return {
-    namespace: namespace ?? namespaceIn(fields),
+    namespace: place,
+    isFound:
+      indexed.length > 0
+        ? (object) => matchesFields(indexed, (field) => fieldValue(object, field, definition))
+        : undefined,
     everything: labels.length === 0 && fields.length === 0,
     converts,
     matches:

@@ -148,6 +148,30 @@ test('pages of a selection do not report the remaining count', async () => {
   assert.equal(body.metadata.remainingItemCount, undefined);
 });
 
+test('a full page continues if other objects follow, unless a name or a node selects', async () => {
+  const at = pods(await api.namespace());
+  const onNode = (name: string, nodeName: string) => {
+    const { spec, ...rest } = pod(name, { labels: { a: name } });
+    return { ...rest, spec: { ...spec, nodeName } };
+  };
+  for (const name of ['a', 'b', 'c'])
+    await api.made(api.post(at, onNode(name, name === 'c' ? 'y' : 'x')));
+  const pages: [string, boolean][] = [
+    ['labelSelector=a=a', true],
+    ['labelSelector=a=c', false],
+    ['labelSelector=a=none', false],
+    ['fieldSelector=spec.restartPolicy=Always', true],
+    ['fieldSelector=metadata.name=a', false],
+    ['fieldSelector=spec.nodeName=y', false],
+    ['fieldSelector=spec.nodeName=x', true],
+    ['fieldSelector=spec.nodeName=x,metadata.name!=b', true],
+  ];
+  for (const [selector, continues] of pages) {
+    const { body } = await api.get(`${at}?limit=1&${selector}`);
+    assert.equal(body.metadata.continue !== undefined, continues, selector);
+  }
+});
+
 test('an unknown continue token is rejected', async () => {
   const { body } = await api.get(query('limit=2'));
   const token = body.metadata.continue;

@@ -6,7 +6,7 @@ import type { ListMeta } from '../negotiation.ts';
 import { renderList } from '../negotiation.ts';
 import { storageKey } from '../object-store.ts';
 import type { StoredObject } from '../resource-definition.ts';
-import type { ListOptions, Selection } from '../selection.ts';
+import type { ListOptions } from '../selection.ts';
 import { listOptions, revisionOf } from '../selection.ts';
 import { StatusError, expired, notFound, tooLargeResourceVersion } from '../status-error.ts';
 import { Watcher } from '../watcher.ts';
@@ -101,38 +101,32 @@ export function pageOf(call: Call, options: ListOptions): MaybePromise<Page> {
   } catch (error) {
     throw from ? expiredToken(error, from.after) : error;
   }
-  if (from) objects = objects.filter((object) => storageKey(object) > from.after);
+  const isFound = from
+    ? (object: StoredObject) => storageKey(object) > from.after
+    : selection.isFound;
+  if (isFound) objects = objects.filter(isFound);
   const preparing = selection.converts ? backend.converter.prepare(objects, definition) : undefined;
   return whenReady(preparing, () => {
     const selected = selection.everything
       ? objects
       : objects.filter((object) => selection.matches(object));
-    return pageFrom(selected, revision, limit, selection);
+    const resourceVersion = String(revision);
+    const last = selected[limit - 1];
+    // As upstream, a full page continues if any object follows, even if the selectors match no other.
+    if (!last || last === objects.at(-1)) {
+      return { revision, objects: selected, metadata: { resourceVersion } };
+    }
+    return {
+      revision,
+      objects: selected.slice(0, limit),
+      metadata: {
+        resourceVersion,
+        continue: continueToken({ revision, after: storageKey(last) }),
+        // With a selector, the number of remaining items is unknown.
+        ...(selection.everything && { remainingItemCount: objects.length - limit }),
+      },
+    };
   });
-}
-
-function pageFrom(
-  objects: readonly StoredObject[],
-  revision: number,
-  limit: number,
-  selection: Selection,
-): Page {
-  const resourceVersion = String(revision);
-  if (limit === 0 || objects.length <= limit) {
-    return { revision, objects, metadata: { resourceVersion } };
-  }
-  const page = objects.slice(0, limit);
-  const last = page.at(-1);
-  return {
-    revision,
-    objects: page,
-    metadata: {
-      resourceVersion,
-      continue: continueToken({ revision, after: last ? storageKey(last) : '' }),
-      // With a selector, the number of remaining items is unknown.
-      ...(selection.everything && { remainingItemCount: objects.length - limit }),
-    },
-  };
 }
 
 /** Returns the revision that the first page shows: the newest, unless the client asks for an exact one. */
