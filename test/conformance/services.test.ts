@@ -39,6 +39,23 @@ test('a Service that becomes an ExternalName loses its address and node ports', 
   });
 });
 
+test('an ExternalName keeps neither an address that does not change nor its list', async () => {
+  const { spec } = await create('named', 'ClusterIP');
+  const put = async (fields: Json) => {
+    const named = { type: 'ExternalName', ports: [{ port: 80 }], ...fields };
+    const metadata = { name: 'named' };
+    const draft = { apiVersion: 'v1', kind: 'Service', metadata, spec: named };
+    return api.put(`${path}/named?dryRun=All`, draft);
+  };
+  const { body } = await put({ externalName: 'a.example.com', clusterIP: spec.clusterIP });
+  assert.deepEqual([body.spec.clusterIP, body.spec.clusterIPs], [undefined, undefined]);
+  assertRejected(await put({ clusterIP: 'None' }), {
+    code: 422,
+    reason: 'Invalid',
+    message: 'Service "named" is invalid: spec.externalName: Required value',
+  });
+});
+
 test('a NodePort that becomes a ClusterIP keeps its address and loses its node ports', async () => {
   const { spec } = await create('internal', 'NodePort');
   const changed = await change('internal', { type: 'ClusterIP' });

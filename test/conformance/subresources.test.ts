@@ -158,6 +158,25 @@ test('a Deployment scales in the same way', async () => {
   });
 });
 
+test('a scale of another uid is a conflict', async () => {
+  const space = await api.namespace();
+  const at = `${deployments(space)}/uid`;
+  await api.made(api.post(deployments(space), deployment('uid')));
+  const { body: scale } = await api.get(`${at}/scale`);
+  scale.metadata.uid = 'x';
+  assertRejected(await api.put(`${at}/scale`, scale), {
+    code: 409,
+    reason: 'Conflict',
+    message:
+      /AdditionalErrorMsg: Precondition failed: UID in precondition: x, UID in object meta: /,
+  });
+  assertRejected(await api.patch(`${at}/scale`, scale), {
+    code: 409,
+    reason: 'Conflict',
+    message: /"uid": Precondition failed: UID in precondition: x, UID in object meta: /,
+  });
+});
+
 test('a patch of a scale sets replicas that are absent, without an owner', async () => {
   const group = 'unset.example.com';
   const change = (crd: Json) => {
@@ -324,6 +343,21 @@ test('the template of a suspended Job changes where its Pods run, and nothing el
     [started.status, started.body.details.causes.map(({ field }: Json) => field)],
     [422, ['spec.template']],
   );
+});
+
+test('an Indexed Job without completions lacks only them', async () => {
+  const space = await api.namespace();
+  const list = `/apis/batch/v1/namespaces/${space}/jobs`;
+  const template = { spec: { ...pod('x').spec, restartPolicy: 'Never' } };
+  const spec = { completionMode: 'Indexed', completions: 2, parallelism: 2, template };
+  const job = { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'a' }, spec };
+  await api.made(api.post(list, job));
+  assertRejected(await api.patch(`${list}/a`, { spec: { completions: null } }), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      'Job.batch "a" is invalid: spec.completions: Required value: when completion mode is Indexed',
+  });
 });
 
 test('the template of a Job has the labels of its selector', async () => {

@@ -341,6 +341,24 @@ test('handlers of probes and hooks are validated', async () => {
   assert.equal(message, 'Invalid value: "far-too-long-a-name": must be no more than 15 characters');
 });
 
+test('a volume with several sources has the first one in upstream order', async () => {
+  const space = await api.namespace();
+  const draft = pod('a');
+  draft.spec.volumes = [
+    { name: 'a', secret: {}, emptyDir: {} },
+    { name: 'b', configMap: {}, secret: {} },
+  ];
+  const { body } = await api.post(pods(space), draft);
+  assert.deepEqual(
+    body.details.causes.map(({ field, reason }: Json) => [field, reason]),
+    [
+      ['spec.volumes[0].secret', 'FieldValueForbidden'],
+      ['spec.volumes[1].secret.secretName', 'FieldValueRequired'],
+      ['spec.volumes[1].configMap', 'FieldValueForbidden'],
+    ],
+  );
+});
+
 test('headers and sysctls without a value have an empty one', async () => {
   const valueless = pod('valueless');
   valueless.spec.securityContext = { sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start' }] };

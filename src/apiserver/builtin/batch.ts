@@ -175,10 +175,10 @@ function validateJobUpdate(
   if (isMutable && !equalJson(fixedPart(after), fixedPart(before))) {
     spec.in('template').invalid('spec', 'field is immutable');
   }
-  if (isIndexed && after['completions'] !== before['completions']) {
-    if (after['completions'] !== after['parallelism']) {
-      spec.invalid('completions', 'can only be modified in tandem with spec.parallelism');
-    }
+  // The rules of the kind require the completions.
+  const isChanged = spec.has('completions') && after['completions'] !== before['completions'];
+  if (isIndexed && isChanged && after['completions'] !== after['parallelism']) {
+    spec.invalid('completions', 'can only be modified in tandem with spec.parallelism');
   }
 }
 

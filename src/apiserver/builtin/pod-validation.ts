@@ -1,4 +1,3 @@
-import { isRecord } from '../../util/values.ts';
 import { labelValueProblems, nameProblems } from '../object-names.ts';
 import type { CheckedObject } from './checked-object.ts';
 import { validateContainer } from './container-validation.ts';
@@ -92,13 +91,18 @@ function validateInitContainers(spec: CheckedObject, volumes: ReadonlySet<string
   }
 }
 
-/** Required fields of volume sources. */
-const VOLUME_SOURCES = [
+/** The sources of a volume in the order in which upstream validates them. */
+const VOLUME_SOURCES =
+  'emptyDir hostPath gitRepo gcePersistentDisk awsElasticBlockStore secret nfs iscsi glusterfs flocker persistentVolumeClaim rbd cinder cephfs quobyte downwardAPI fc flexVolume configMap azureFile vsphereVolume photonPersistentDisk portworxVolume azureDisk storageos projected scaleIO csi ephemeral image'.split(
+    ' ',
+  );
+
+const REQUIRED_FIELDS: ReadonlyMap<string, string> = new Map([
   ['configMap', 'name'],
   ['hostPath', 'path'],
   ['persistentVolumeClaim', 'claimName'],
   ['secret', 'secretName'],
-] as const;
+]);
 
 /** @returns the names that containers may mount */
 function validateVolumes(spec: CheckedObject): ReadonlySet<string> {
@@ -107,11 +111,10 @@ function validateVolumes(spec: CheckedObject): ReadonlySet<string> {
     volume.requireText('name');
     volume.requireFormat('name', 'dns1123Label');
     volume.requireUnique('name', names);
-    for (const [source, field] of VOLUME_SOURCES) volume.get(source)?.requireText(field);
-    const sources = Object.keys(volume.value).filter((key) => isRecord(volume.value[key]));
-    for (const source of sources.slice(1)) {
-      volume.forbidden(source, 'may not specify more than 1 volume type');
-    }
+    const [source = '', ...others] = VOLUME_SOURCES.filter((field) => volume.get(field));
+    const required = REQUIRED_FIELDS.get(source);
+    if (required) volume.in(source).requireText(required);
+    for (const field of others) volume.forbidden(field, 'may not specify more than 1 volume type');
   }
   return names;
 }

@@ -67,7 +67,9 @@ function ingressOf(service: StoredObject): readonly JsonObject[] {
 function prepareForCreate(service: ApiObject, context: HookContext): void {
   if (context.subresource === 'status') service['status'] = { loadBalancer: {} };
   const spec = objectIn(service, 'spec');
-  if (spec && context.subresource === undefined) allocate(service, spec, context);
+  if (!spec || context.subresource !== undefined) return;
+  if (textIn(spec, 'clusterIP') !== '') setDefault(spec, 'clusterIPs', [spec['clusterIP']]);
+  allocate(service, spec, context);
 }
 
 /** What was allocated stays with the service, also when the client leaves it out. */
@@ -81,8 +83,10 @@ function prepareForUpdate(service: ApiObject, previous: StoredObject, context: H
       setDefault(spec, field, before[field]);
     }
   }
-  const isChanged = isSet(spec, 'clusterIP') && spec['clusterIP'] !== before['clusterIP'];
-  if (isChanged && equalJson(spec['clusterIPs'], before['clusterIPs'])) {
+  const isSame = textIn(spec, 'clusterIP') === textIn(before, 'clusterIP');
+  // As upstream, clients may know only the first address.
+  if (isSame && isSet(before, 'clusterIPs')) setDefault(spec, 'clusterIPs', before['clusterIPs']);
+  else if (isSet(spec, 'clusterIP') && equalJson(spec['clusterIPs'], before['clusterIPs'])) {
     spec['clusterIPs'] = [spec['clusterIP']];
   }
   if (hasHealthCheckPort(before) && hasHealthCheckPort(spec)) {
@@ -251,7 +255,7 @@ function validate(service: CheckedObject): void {
   const ports = spec.items('ports');
   if (type === 'ExternalName') {
     const present = {
-      clusterIPs: spec.list('clusterIPs').length > 0 || spec.text('clusterIP') !== '',
+      clusterIPs: spec.list('clusterIPs').length > 0,
       ipFamilies: spec.list('ipFamilies').length > 0,
       ipFamilyPolicy: spec.has('ipFamilyPolicy'),
     };

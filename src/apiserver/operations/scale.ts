@@ -45,7 +45,7 @@ import {
 import { attributesOf } from './admit.ts';
 import { existing } from './read.ts';
 import { mutable } from './successor.ts';
-import { requireIdentity } from './update.ts';
+import { requireIdentity, requireSameObject } from './update.ts';
 import { storeChange } from './write.ts';
 
 /** The kind that `/scale` represents every scalable kind as. */
@@ -83,6 +83,7 @@ export function updateScale(call: Call): MaybePromise<Answer> {
   requireGoTypes({ ...call, definition: SCALE }, scale);
   requireIdentity(call, scale);
   const stored = existing(call);
+  requireSameObject(call, scale, stored.metadata);
   const present = presentScale(call, inVersion(stored, call.definition));
   return whenReady(storeScale(call, stored, trackedScale(call, present, scale)), answer);
 }

@@ -51,7 +51,7 @@ export function requireName({ info }: Call, name: string = ''): void {
 }
 
 /** @throws {StatusError} 409 if the object was deleted after it was read, even if it was created again */
-function requireSameObject(
+export function requireSameObject(
   { definition, info }: Call,
   { metadata }: ApiObject,
   { name, uid }: Pick<StoredObject['metadata'], 'name' | 'uid'>,

@@ -45,6 +45,7 @@ function read(
   const fields = fieldPath(path);
   let value: unknown = object;
   for (const [depth, field] of fields.entries()) {
+    if (value === null) return {};
     if (!isRecord(value)) {
       const at = fields.slice(0, depth + 1);
       return { problem: accessorError(at, value, 'map[string]interface{}') };

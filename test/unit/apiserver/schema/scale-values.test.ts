@@ -22,6 +22,7 @@ function problemsOf(fields: Record<string, unknown>): string[] {
 
 test('accepts absent values and values in range', () => {
   assert.deepEqual(problemsOf({}), []);
+  assert.deepEqual(problemsOf({ spec: null, status: null }), []);
   const status = { replicas: 0, selector: 'a=b' };
   assert.deepEqual(problemsOf({ spec: { count: 2 ** 31 - 1 }, status }), []);
 });
