@@ -647,6 +647,49 @@ test('ratcheting ignores errors in unchanged values', BEFORE_1_35, async () => {
   await api.made(api.patch(`${path}/x`, { spec: { rows: changed.rows } }));
 });
 
+test('ratcheting needs the keys of items and the schemas of fields', BEFORE_1_35, async () => {
+  const crd = ruled('uncorrelated', {
+    ...SPEC,
+    properties: {
+      ...SPEC.properties,
+      lines: {
+        type: 'array',
+        items: { type: 'object', properties: { key: { type: 'string' } } },
+      },
+      free: {
+        type: 'object',
+        properties: { size: { type: 'integer' } },
+        'x-kubernetes-preserve-unknown-fields': true,
+      },
+    },
+  });
+  await api.install(crd);
+  const path = pathOf(crd);
+  const specs: Json = {
+    lines: { count: 3, lines: [{}] },
+    unknown: { count: 3, free: { other: 1 } },
+    known: { count: 3, free: {} },
+  };
+  for (const [name, spec] of Object.entries(specs)) {
+    await api.made(api.post(path, object(crd, name, spec)));
+  }
+  const stricter = await api.made(api.get(`${CRDS}/${crd.metadata.name}`));
+  const { lines, free } =
+    stricter.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties;
+  Object.assign(lines, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['key'] });
+  lines.items.required = ['key'];
+  free.required = ['size'];
+  await api.made(api.put(`${CRDS}/${crd.metadata.name}`, stricter));
+  await api.until('the new schema is enforced', async () => {
+    const reply = await api.post(`${path}?dryRun=All`, object(crd, 'y', specs.known));
+    return reply.status === 422;
+  });
+  const change = (name: string) => api.patch(`${path}/${name}`, { spec: { on: true } });
+  assert.deepEqual(causesOf(await change('lines')), ['spec.lines[0].key: Required value']);
+  assert.deepEqual(causesOf(await change('unknown')), ['spec.free.size: Required value']);
+  await api.made(change('known'));
+});
+
 test('a status update evaluates the rules with the complete object', BEFORE_1_35, async () => {
   const crd = ruled('statuses', SPEC, {
     properties: {

@@ -14,7 +14,7 @@ export class Correlation {
   readonly #before: unknown;
   readonly #schema: JsonSchema;
   #unchanged: boolean | undefined;
-  #items: ReadonlyMap<string, unknown> | undefined;
+  #items: ReadonlyMap<string | undefined, unknown> | undefined;
 
   constructor(value: unknown, before: unknown, schema: JsonSchema) {
     this.#value = value;
@@ -49,7 +49,6 @@ export class Correlation {
 
   #compare(): boolean {
     const [value, before] = [this.#value, this.#before];
-    if (value === before) return true;
     if (Array.isArray(value) && Array.isArray(before)) {
       if (this.#schema['x-kubernetes-list-type'] !== 'map') return equalJson(value, before);
       return (
@@ -61,24 +60,26 @@ export class Correlation {
       const keys = Object.keys(value);
       return (
         keys.length === Object.keys(before).length &&
-        keys.every(
-          (key) => this.field(key)?.unchanged ?? equalJson(own(value, key), own(before, key)),
-        )
+        keys.every((key) => this.field(key)?.unchanged ?? false)
       );
     }
     return equalJson(value, before);
   }
 }
 
-/** Returns the items of a list of type map by their keys. */
+/** Returns the items of a list of type map by their keys, without those that lack a key. */
 export function itemsByKey(
   items: readonly unknown[],
   schema: JsonSchema,
-): ReadonlyMap<string, unknown> {
-  return new Map(items.map((item) => [keyOf(item, schema), item]));
+): ReadonlyMap<string | undefined, unknown> {
+  // As upstream, the first of several items with one key counts.
+  const entries = items.map((item) => [keyOf(item, schema), item] as const).reverse();
+  return new Map(entries.filter(([key]) => key !== undefined));
 }
 
-export function keyOf(item: unknown, schema: JsonSchema): string {
-  if (!isRecord(item)) return '';
-  return goJson((schema['x-kubernetes-list-map-keys'] ?? []).map((key) => own(item, key) ?? null));
+/** Returns the values of the keys of an item, or undefined if one is absent or no scalar. */
+export function keyOf(item: unknown, schema: JsonSchema): string | undefined {
+  if (!isRecord(item)) return undefined;
+  const values = (schema['x-kubernetes-list-map-keys'] ?? []).map((key) => own(item, key) ?? {});
+  return values.some((value) => typeof value === 'object') ? undefined : goJson(values);
 }
