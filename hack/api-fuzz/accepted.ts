@@ -26,8 +26,6 @@ const ACCEPTED: readonly (readonly [pattern: RegExp, reason: string])[] = [
     'a Service or an Indexed Job without a name has another error besides',
   ],
   [/columnDefinitions/, 'the Scale of a custom resource has columns like one'],
-  [/^## \S+ (?:gadgets|widgets) .*\.warning$/m, 'unknown fields of an object of another version'],
-  [/Object 'apiVersion' is missing/, 'a patch that removes the apiVersion fails with code 500'],
   // Texts of messages.
   [
     /of type v1\.[A-Z]\w+"|to v1\.[A-Z]\w+"|cannot convert int64/,

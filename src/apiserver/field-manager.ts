@@ -46,12 +46,16 @@ export function withTrackedFields(
   const context = writeContext(call);
   const update = { ...context, before: previous, blank: blankObject(call), after: object };
   const track = (versions: FieldVersions) => {
+    const isOfKind = object.kind === call.definition.kind;
+    if (!isOfKind || object.apiVersion !== context.apiVersion) return keepManagers();
     if (call.definition.custom) requireDroppedTyped(object, context);
     return trackUpdate(previous ? { ...update, versions } : update) as ApiObject;
   };
+  const keepManagers = () =>
+    withManagers(object, Managers.of(previous) ?? Managers.NONE) as ApiObject;
   const unchanged = (error: unknown) => {
     if (!(error instanceof PatchError || error instanceof StatusError)) throw error;
-    return withManagers(object, Managers.of(previous) ?? Managers.NONE) as ApiObject;
+    return keepManagers();
   };
   try {
     const tracked = withVersions(call, track);

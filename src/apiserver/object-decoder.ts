@@ -11,7 +11,6 @@ import { hasFormat } from './schema/formats.ts';
 import { goJson } from '../util/go-format.ts';
 import { messageOfKind } from './protobuf/protobuf-body.ts';
 import { withoutZeroValues } from './protobuf/zero-values.ts';
-import { objectAt, own } from './schema/json-value.ts';
 import { isRecord } from '../util/values.ts';
 import { MAX_REPORTED, prune } from './schema/pruning.ts';
 import { endsDecoding, timeProblem, unmarshalProblem } from './schema/unmarshal-problem.ts';
@@ -63,9 +62,19 @@ export function decodeBody(call: Call): ApiObject {
   const others = oddities.filter((oddity) => !found.includes(oddity));
   reportOddities(call, found, others, (message) => {
     if (!definition.custom) requireGoTypes(call, object);
-    return cannotBeHandled(definition, message);
+    return cannotBeHandled(definition, message, object);
   });
+  if (definition.custom) requireVersion(object, definition);
   return object;
+}
+
+/** @throws {StatusError} 400 if a custom resource has another apiVersion than the path */
+function requireVersion({ apiVersion }: ApiObject, definition: ResourceDefinition): void {
+  const expected = apiVersionIn(definition);
+  if (apiVersion === expected) return;
+  throw badRequest(
+    `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
+  );
 }
 
 /**
@@ -81,25 +90,37 @@ export function decodeObject(
   definition: ResourceDefinition,
   from: 'body' | 'patch' = 'body',
   refuse: (why: string) => Error = (why) =>
-    from === 'patch'
-      ? refusePatch(body, why)
-      : cannotBeHandled(definition, why, shown(body['kind'] || definition.kind)),
+    from === 'patch' ? refusePatch(definition, body, why) : cannotBeHandled(definition, why, body),
 ): { object: ApiObject; oddities: string[] } {
   requireTexts(body, definition, from);
-  if (definition.custom) requireCustomKind(body, definition, from);
-  else requireBuiltinKind(body, definition, from);
+  if (!definition.custom) requireBuiltinKind(body, definition, from);
+  else if (!body['kind']) {
+    const text = from === 'patch' ? goJson(body) : JSON.stringify(body);
+    const why = `Object 'Kind' is missing in '${text}'`;
+    throw from === 'patch'
+      ? refusePatch(definition, body, why)
+      : unrecognized(definition, why, text);
+  } else if (body['apiVersion'] === null) {
+    throw refuse('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
+  } else if (shown(body['apiVersion'] ?? '').split('/').length > 2) {
+    const why = `unexpected GroupVersion string: ${shown(body['apiVersion'])}`;
+    throw from === 'patch'
+      ? refusePatch(definition, body, why)
+      : unrecognized(definition, why, JSON.stringify(body));
+  }
   const dropped: string[] = [];
   const metadata = decodeMetadata(body['metadata'], definition, dropped, refuse);
-  const { apiVersion: _version, kind, metadata: _metadata, ...rest } = body;
+  const { apiVersion, kind, metadata: _metadata, ...rest } = body;
   const object: ApiObject = {
-    apiVersion: apiVersionIn(definition),
+    apiVersion: definition.custom ? shown(apiVersion ?? '') : apiVersionIn(definition),
     kind: definition.custom ? shown(kind) : definition.kind,
     metadata,
     ...rest,
   };
-  const pruned =
-    definition.schema && object.kind === definition.kind
-      ? prune(object, definition.schema, definition.custom ? { metadata: objectMetaSchema() } : {})
+  const pruned = definition.custom
+    ? pruneCustom(object, definition)
+    : definition.schema
+      ? prune(object, definition.schema)
       : [];
   const oddities = [...dropped, ...pruned]
     .slice(0, MAX_REPORTED)
@@ -171,7 +192,7 @@ export function requireGoTypes(
   object: StoredObject,
   errors: readonly FieldError[] = validateValues(object, definition.schema ?? {}),
   refuse: (why: string) => Error = (why) =>
-    info.verb === 'patch' ? refusePatch(object, why) : cannotBeHandled(definition, why),
+    info.verb === 'patch' ? refusePatch(definition, object, why) : cannotBeHandled(definition, why),
 ): void {
   // As upstream, the decoder stops at a text that is no time or quantity, and continues after other values.
   const wrong = errors.find(endsDecoding) ?? errors.find(isOfAnotherType);
@@ -182,27 +203,34 @@ export function requireGoTypes(
   throw refuse(unmarshalProblem(wrong, kind, schema, messageOfKind(definition)));
 }
 
-/** Returns the 400 for a body of another kind. */
+/** Returns the 400 for a body that is no object of a kind, with the kind and version that it has. */
 export function cannotBeHandled(
-  { kind, version }: ResourceDefinition,
+  definition: ResourceDefinition,
   why: string,
-  sent: string = kind,
+  sent: Readonly<Record<string, unknown>> = {},
 ): Error {
-  return badRequest(
-    `${sent} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`,
-  );
+  const { kind } = definition;
+  const apiVersion =
+    sent['apiVersion'] === null ? '' : shown(sent['apiVersion'] || apiVersionIn(definition));
+  const version = JSON.stringify(apiVersion.split('/').at(-1));
+  const sentKind = shown(sent['kind'] || kind);
+  return badRequest(`${sentKind} in version ${version} cannot be handled as a ${kind}: ${why}`);
 }
 
 /** Returns the 422 for a patch whose result is not an object of its kind. */
-export function refusePatch(patched: unknown, why: string): Error {
-  return invalidPatch(patchedText(patched), why);
+export function refusePatch(
+  { custom }: Pick<ResourceDefinition, 'custom'>,
+  patched: unknown,
+  why: string,
+): Error {
+  return invalidPatch(custom ? goJson(patched) : patchedText(patched), why);
 }
 
 export function invalidPatch(shown: string, why: string): Error {
   return invalid({ group: '', kind: '' }, '', [fieldError.invalid('patch', shown, why)]);
 }
 
-/** Encodes the result of a patch: sorted, but metadata has the order of Go's struct. */
+/** Encodes the result of a patch of a built-in kind: sorted, but metadata has the order of Go's struct. */
 function patchedText(patched: unknown): string {
   if (!isRecord(patched) || !isRecord(patched['metadata'])) return goJson(patched);
   const { metadata } = patched;
@@ -228,39 +256,23 @@ function requireTexts(
     const value = body[field] ?? '';
     if (typeof value === 'string') continue;
     const why = `couldn't get version/kind; json parse error: json: cannot unmarshal ${goTypeOf(value)} into Go struct field .${field} of type string`;
-    if (from === 'patch') throw refusePatch(body, why);
+    if (from === 'patch') throw refusePatch(definition, body, why);
     throw unrecognized(definition, why, JSON.stringify(body));
   }
 }
 
-/** Checks that a custom resource has its apiVersion and a kind. As upstream, the kind is compared by validation. */
-function requireCustomKind(
-  body: Record<string, unknown>,
-  definition: ResourceDefinition,
-  from: 'body' | 'patch',
-): void {
-  const { apiVersion, kind } = body;
-  const expected = apiVersionIn(definition);
-  if (kind === undefined || kind === '') {
-    if (from === 'patch') throw refusePatch(body, `Object 'Kind' is missing in '${goJson(body)}'`);
-    const text = JSON.stringify(body);
-    throw unrecognized(definition, `Object 'Kind' is missing in '${text}'`, text);
-  }
-  if (apiVersion === expected) return;
-  if (from === 'patch') {
-    const name = own(objectAt(body, 'metadata'), 'name');
-    const detail = `must be ${expected}`;
-    const group = shown(apiVersion ?? '')
-      .split('/')
-      .slice(0, -1)
-      .join('/');
-    throw invalid({ group, kind: shown(kind) }, typeof name === 'string' ? name : '', [
-      fieldError.invalid('apiVersion', apiVersion, detail),
-    ]);
-  }
-  throw badRequest(
-    `the API version in the data (${shown(apiVersion ?? '')}) does not match the expected API version (${expected})`,
-  );
+/**
+ * Prunes a custom resource by the schema of its own version. As upstream, validation compares its kind, and its
+ * version in a patch.
+ */
+function pruneCustom(
+  object: ApiObject,
+  { group, kind, versionSchemas = {} }: ResourceDefinition,
+): string[] {
+  const [own, version = ''] = object.apiVersion.split('/');
+  if (own !== group || object.kind !== kind) return [];
+  const schema = Object.hasOwn(versionSchemas, version) ? versionSchemas[version] : undefined;
+  return prune(object, schema ?? {}, { metadata: objectMetaSchema() });
 }
 
 /** Checks the apiVersion and kind of a built-in kind, if they are present. */
@@ -274,10 +286,9 @@ function requireBuiltinKind(
   const kind = shown(body['kind'] || definition.kind);
   if (kind === definition.kind && apiVersion === expected) return;
   const why = `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
-  if (from === 'patch') throw refusePatch(body, why);
-  throw badRequest(
-    `${kind} in version ${JSON.stringify(apiVersion.split('/').at(-1))} cannot be handled as a ${definition.kind}: ${why}`,
-  );
+  throw from === 'patch'
+    ? refusePatch(definition, body, why)
+    : cannotBeHandled(definition, why, body);
 }
 
 function shown(value: unknown): string {

@@ -46,7 +46,7 @@ function checkAttached(checked: CheckedObject, metadata: DeepReadonly<ObjectMeta
 /**
  * Validates the metadata of an update. As upstream, most errors of custom resources and CRDs are repeated.
  *
- * @returns all errors, and those among them that validation rules depend on
+ * @returns the errors, and those that a custom resource of the right type repeats and that its rules depend on
  */
 export function validateMetadataUpdate(
   next: DeepReadonly<ObjectMeta>,
@@ -62,7 +62,7 @@ export function validateMetadataUpdate(
   }
   checkAttached(checked, next);
   const repeated = checked.errors;
-  return { errors: [...errors, ...repeated, ...repeated], ofRules: repeated };
+  return { errors: [...errors, ...repeated], ofRules: repeated };
 }
 
 function checkChange(

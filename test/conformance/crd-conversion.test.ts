@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json } from './api.ts';
-import { Api } from './api.ts';
+import { Api, JSON_PATCH, MERGE } from './api.ts';
 import { CRDS } from './objects.ts';
 import { WebhookServer, patchOf } from './webhook-server.ts';
 
@@ -361,6 +361,78 @@ test('without a webhook, a write keeps the fields that the storage version has',
   await api.made(api.patch(`${at('v1')}/a`, { spec: { size: 'large' } }));
   const patched = await api.made(api.patch(`${at('v2')}/a`, { spec: { width: 5 } }));
   assert.deepEqual(patched.spec, {});
+  // The response to a write that removes the object is not converted.
+  await api.made(api.patch(`${at('v1')}/a`, { metadata: { finalizers: ['example.com/a'] } }));
+  await api.made(api.delete(`${at('v1')}/a`));
+  const removal = { metadata: { finalizers: null }, spec: { width: 5 } };
+  const removed = await api.made(api.patch(`${at('v2')}/a`, removal));
+  assert.deepEqual(removed.spec, { width: 5, depth: 1 });
+});
+
+test('a body of another version is decoded by its own schema, and refused', async () => {
+  const plain = crd({});
+  plain.metadata.name = `bags.${GROUP}`;
+  plain.spec.names = { plural: 'bags', kind: 'Bag' };
+  plain.spec.conversion = { strategy: 'None' };
+  await api.install(plain);
+  const path = `/apis/${GROUP}/v1/namespaces/${namespace}/bags`;
+  const bag = (apiVersion: string | undefined): Json => ({
+    apiVersion,
+    kind: 'Bag',
+    metadata: { name: 'a', own: 1 },
+    spec: { size: 'L', width: 1 },
+  });
+  const bodies: [string | undefined, string[]][] = [
+    [`${GROUP}/v2`, ['metadata.own', 'spec.size']],
+    [`${GROUP}/v3`, ['metadata.own', 'spec']],
+    ['v2', ['metadata.own']],
+    [undefined, ['metadata.own']],
+  ];
+  for (const [apiVersion, unknown] of bodies) {
+    const { status, body, headers } = await api.post(path, bag(apiVersion));
+    assert.deepEqual([status, body.code], [400, 400]);
+    assert.equal(
+      body.message,
+      `the API version in the data (${apiVersion ?? ''}) does not match the expected API version (${GROUP}/v1)`,
+    );
+    const warnings = unknown.map((field) => `299 - "unknown field \\"${field}\\""`);
+    assert.equal(headers['warning'], warnings.join(', '));
+  }
+  const strict = await api.post(`${path}?fieldValidation=Strict`, bag(`${GROUP}/v3`));
+  assert.equal(
+    strict.body.message,
+    'Bag in version "v3" cannot be handled as a Bag: strict decoding error: unknown field "metadata.own", unknown field "spec"',
+  );
+  assert.match((await api.post(path, bag('a/b/c'))).body.message, /unexpected GroupVersion string/);
+});
+
+test('a patch can change the apiVersion of an object only in a write of the status', async () => {
+  const plain = crd({});
+  plain.metadata.name = `tins.${GROUP}`;
+  plain.spec.names = { plural: 'tins', kind: 'Tin' };
+  plain.spec.conversion = { strategy: 'None' };
+  await api.install(plain);
+  const path = `/apis/${GROUP}/v1/namespaces/${namespace}/tins`;
+  const tin = { apiVersion: `${GROUP}/v1`, kind: 'Tin', metadata: { name: 'a' }, spec: {} };
+  await api.made(api.post(path, tin));
+  const refused = async (patch: Json, code: number, message: string | RegExp, type = MERGE) => {
+    const { status, body } = await api.patch(`${path}/a`, patch, type);
+    assert.equal(status, code);
+    if (typeof message === 'string') assert.equal(body.message, message);
+    else assert.match(body.message, message);
+  };
+  const missing =
+    "Internal error occurred: Object 'apiVersion' is missing in 'object has no apiVersion field'";
+  await refused({ apiVersion: null }, 500, missing);
+  const wrong = `apiVersion: Invalid value: "v9": must be ${GROUP}/v1`;
+  await refused({ apiVersion: 'v9' }, 422, `Tin "a" is invalid: ${wrong}`);
+  await refused({ apiVersion: 'a/b/c' }, 422, /unexpected GroupVersion string: a\/b\/c$/);
+  const replaced = [{ op: 'replace', path: '/apiVersion', value: null }];
+  await refused(replaced, 422, /\.apiVersion accessor error: <nil> is of the type/, JSON_PATCH);
+  const status = { phase: 'New', unknown: true };
+  const { body, headers } = await api.patch(`${path}/a/status`, { apiVersion: 'v9', status });
+  assert.deepEqual([body.apiVersion, body.status], [tin.apiVersion, { phase: 'New' }]);
+  assert.deepEqual([headers['warning'], body.metadata.managedFields.length], [undefined, 1]);
 });
 
 test('field managers own fields in the version in which they wrote them', async () => {

@@ -105,7 +105,9 @@ function change(call: Call, type: string): MaybePromise<StoredObject> {
       ? { ...result, apiVersion: apiVersionIn(definition), kind: definition.kind }
       : result;
   const refuse = (message: string) =>
-    type === STRATEGIC_PATCH ? invalidPatch(goValue(sent), message) : refusePatch(patched, message);
+    type === STRATEGIC_PATCH
+      ? invalidPatch(goValue(sent), message)
+      : refusePatch(definition, patched, message);
   if (type === STRATEGIC_PATCH) requireConvertible(call.definition, result, refuse);
   else requireApiVersion(call, patched, refuse);
   const { object, oddities } = decodePatched(call, patched);
@@ -182,7 +184,7 @@ function storeApplied(
   );
   const refuse = (why: string) => notConverted(applied, why);
   const { object, oddities } = decodePatched(call, asDecoded(call, next), refuse);
-  reportOddities(call, [], oddities, (message) => refusePatch(applied, message));
+  reportOddities(call, [], oddities, (message) => refusePatch(call.definition, applied, message));
   return typesFirst(call, object, () => createOrChange(call, object, live), refuse);
 }
 
@@ -234,7 +236,8 @@ export function decodePatched(
   patched: unknown,
   refuse?: (why: string) => Error,
 ): { object: ApiObject; oddities: string[] } {
-  if (!isRecord(patched)) throw refusePatch(patched, 'the result of the patch is not an object');
+  if (!isRecord(patched))
+    throw refusePatch(definition, patched, 'the result of the patch is not an object');
   return decodeObject(patched, definition, 'patch', refuse);
 }
 

@@ -195,9 +195,9 @@ function decodeScale(call: Call, patched: unknown): ApiObject {
   const scale = isStrategic ? { ...patched, apiVersion: apiVersionIn(SCALE), kind } : patched;
   const { object, oddities } = decodePatched(ofScale, scale);
   if (type !== STRATEGIC_PATCH)
-    requireApiVersion(ofScale, patched, (why) => refusePatch(patched, why));
+    requireApiVersion(ofScale, patched, (why) => refusePatch(SCALE, patched, why));
   requireGoTypes(ofScale, object);
-  reportOddities(call, duplicatesOf(call), oddities, (why) => refusePatch(patched, why));
+  reportOddities(call, duplicatesOf(call), oddities, (why) => refusePatch(SCALE, patched, why));
   requireIdentity(call, object);
   return object;
 }

@@ -4,6 +4,7 @@ import { copyJson } from '../copy-json.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import { applyDefaults } from '../schema/defaulting.ts';
 import type { JsonObject } from '../schema/json-value.ts';
+import { prune } from '../schema/pruning.ts';
 
 /** Marks a write whose managedFields were computed by an apply. */
 export type AppliedFields = 'applied';
@@ -20,7 +21,7 @@ export function isolated(
   definition: ResourceDefinition,
   subresource: string | undefined,
 ): ApiObject {
-  const { subresources, custom, hooks, statusKeeps = [] } = definition;
+  const { subresources, custom, hooks, schema, statusKeeps = [] } = definition;
   const own = <T>(value: T) => (hooks ? copyJson(value) : value);
   const kept = () => {
     const { managedFields, resourceVersion } = draft.metadata;
@@ -33,6 +34,9 @@ export function isolated(
     const { status: _, ...rest } = previous;
     const object: ApiObject = { ...own(rest), metadata };
     keep(object, draft, 'status');
+    // The decoder prunes only objects of the kind and version.
+    const isOfType = draft.kind === object.kind && draft.apiVersion === object.apiVersion;
+    if (custom && schema && !isOfType) prune(object, schema);
     return object;
   }
   if (subresource === 'ephemeralcontainers' || subresource === 'resize') {

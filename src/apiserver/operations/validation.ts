@@ -2,6 +2,7 @@ import { fieldError, formatFieldError } from '../../api/field-error.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import type { Call } from '../call.ts';
+import { apiVersionIn } from '../negotiation.ts';
 import { cannotBeHandled, refusePatch, requireGoTypes } from '../object-decoder.ts';
 import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import { validateRules } from '../schema/cel/validate-rules.ts';
@@ -34,19 +35,25 @@ export function validateObject(
         : !byOwnRules && reason === 'FieldValueNotSupported',
     );
   }
-  const isOfKind = object.kind === definition.kind;
-  const all = isOfKind
-    ? validateCustom(object, schema, '', previous)
-    : [fieldError.invalid('kind', object.kind, `must be ${definition.kind}`)];
+  const ofType = validateType(object, definition);
+  if (ofType.length > 0) return ofType;
+  const all = validateCustom(object, schema, '', previous);
   // As upstream, which validates the status alone.
   const errors =
     info.subresource === 'status'
       ? all.map((error) => ({ ...error, detail: error.detail.replace(/^status\./, '') }))
       : all;
   const { scale } = subresources;
-  const structural =
-    scale && isOfKind ? [...errors, ...validateScaleValues(object, scale)] : errors;
+  const structural = scale ? [...errors, ...validateScaleValues(object, scale)] : errors;
   return [...structural, ...validateRules(object, previous, schema, [...structural, ...others])];
+}
+
+/** A patch can change the kind and the apiVersion of a custom resource. */
+export function validateType(object: StoredObject, definition: ResourceDefinition): FieldError[] {
+  const expected = { kind: definition.kind, apiVersion: apiVersionIn(definition) };
+  return (['kind', 'apiVersion'] as const)
+    .filter((field) => object[field] !== expected[field])
+    .map((field) => fieldError.invalid(field, object[field], `must be ${expected[field]}`));
 }
 
 /** Errors of the schema follow those of the kind's own rules, which may have reported the same field. */
@@ -64,8 +71,10 @@ export function requireValid(
   object: StoredObject,
   errors: readonly FieldError[],
 ): void {
-  const { kind, metadata } = object;
-  if (errors.length > 0) throw invalid({ group: definition.group, kind }, metadata.name, errors);
+  if (errors.length === 0) return;
+  const { kind, apiVersion, metadata } = object;
+  const group = definition.custom ? apiVersion.split('/').slice(0, -1).join('/') : definition.group;
+  throw invalid({ group, kind }, metadata.name, errors);
 }
 
 /** Runs a write of a decoded object. As upstream, its first error is a value that Go does not decode. */
@@ -111,5 +120,7 @@ function requireEmbeddedTypes({ definition, info }: Call, object: StoredObject):
   const wrong = embeddedTypeError(object, definition.schema ?? {});
   if (!wrong) return;
   const why = formatFieldError(wrong);
-  throw info.verb === 'patch' ? refusePatch(object, why) : cannotBeHandled(definition, why);
+  throw info.verb === 'patch'
+    ? refusePatch(definition, object, why)
+    : cannotBeHandled(definition, why);
 }

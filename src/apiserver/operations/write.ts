@@ -18,7 +18,7 @@ import type {
   StoredObject,
 } from '../resource-definition.ts';
 import { fieldError } from '../../api/field-error.ts';
-import { StatusError, alreadyExists, conflict, invalid } from '../status-error.ts';
+import { StatusError, alreadyExists, conflict, internalError, invalid } from '../status-error.ts';
 import { attributesOf, requireAdmitted } from './admit.ts';
 import type { AppliedFields } from './successor.ts';
 import {
@@ -31,7 +31,7 @@ import {
   withDefaults,
   withoutStatus,
 } from './successor.ts';
-import { requireValid, validateObject, withSchemaErrors } from './validation.ts';
+import { requireValid, validateObject, validateType, withSchemaErrors } from './validation.ts';
 
 /** An object that can be stored: complete and valid, but not admitted yet. */
 interface PreparedObject {
@@ -128,7 +128,9 @@ export function storeChange(
     whenReady(mutated(call, tracked, before), (admitted) => {
       const prepared = prepareChange(call, definition.storedAs ? previous : before, admitted);
       return whenReady(requireAdmitted(call, 'UPDATE', prepared.object, previous), () =>
-        whenReady(asStorage(prepared), (stored) => replaceStored(stored, previous)),
+        whenReady(asStorage(prepared), (stored) =>
+          replaceStored(stored, previous, prepared.object),
+        ),
       );
     }),
   );
@@ -158,6 +160,9 @@ function prepareChange(call: Call, previous: StoredObject, draft: ApiObject): Pr
     return prepareChange({ ...call, definition: storedAs.definition }, previous, own);
   }
   requireCurrent(definition, draft, previous);
+  if (draft.apiVersion === '') {
+    throw internalError("Object 'apiVersion' is missing in 'object has no apiVersion field'");
+  }
   const own = isolated(draft, previous, definition, info.subresource);
   const object = { ...own, metadata: settledMetadata(own, previous, definition) };
   hooks?.prepareForUpdate?.(object, previous, hookContext(call));
@@ -173,6 +178,7 @@ function prepareChange(call: Call, previous: StoredObject, draft: ApiObject): Pr
       ...(hooks?.validate?.(object, previous) ?? []),
       ...(hooks?.validateUpdate?.(object, previous, info.subresource) ?? []),
       ...ofMetadata.errors,
+      ...(validateType(object, definition).length > 0 ? [] : ofMetadata.ofRules),
       ...validateKubeFinalizers(object.metadata, definition),
     ]),
   );
@@ -189,10 +195,15 @@ function warn(
   for (const text of definition.warnings?.(object, previous) ?? []) warnings.push(text);
 }
 
-/** @throws {StaleObject} if the object has changed since `previous` was read */
+/**
+ * Returns the stored object, or `requested`, the same object in the requested version, if it was removed.
+ *
+ * @throws {StaleObject} if the object has changed since `previous` was read
+ */
 function replaceStored(
   { call, object: next }: PreparedObject,
   previous: StoredObject,
+  requested: StoredObject,
 ): StoredObject {
   const { backend, definition } = call;
   requireUnchanged(call, previous);
@@ -201,7 +212,7 @@ function replaceStored(
   if (isReadyToGo(next, definition)) {
     // The DELETED event has the stored state: the change that removes the object is never stored.
     removeObject(backend, definition, previous);
-    return next;
+    return requested;
   }
   const stored = backend.store.collection(definition).put(next);
   backend.observer.written(definition, stored);
