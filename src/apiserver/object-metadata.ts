@@ -103,6 +103,7 @@ export function hasFinalizers({ metadata }: StoredObject): boolean {
 export function deletionFinalizers(
   finalizers: readonly string[] = [],
   policy: string | undefined,
+  orphansByDefault: boolean = false,
 ): string[] {
   const own = finalizers.filter((each) => each !== ORPHAN && each !== FOREGROUND);
   switch (policy) {
@@ -113,7 +114,10 @@ export function deletionFinalizers(
     case 'Background':
       return own;
     default:
-      return [...finalizers];
+      // The policy of an earlier deletion remains.
+      return orphansByDefault && own.length === finalizers.length
+        ? [...own, ORPHAN]
+        : [...finalizers];
   }
 }
 

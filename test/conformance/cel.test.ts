@@ -588,6 +588,17 @@ test('transition rules compare with the previous value, if it existed', BEFORE_1
   ]);
 });
 
+test('an object of another kind is validated by the rules only', async () => {
+  const rule = { 'x-kubernetes-validations': [{ rule: 'self.count > 5' }] };
+  const crd = ruled('kinds', { ...SPEC, ...rule });
+  await api.install(crd);
+  const draft = { ...object(crd, 'x', { count: 3, other: 1 }), kind: 'Other' };
+  assert.deepEqual(causesOf(await api.post(pathOf(crd), draft)), [
+    `kind: Invalid value: "Other": must be ${crd.spec.names.kind}`,
+    'spec: Invalid value: failed rule: self.count > 5',
+  ]);
+});
+
 test('ratcheting ignores errors in unchanged values', BEFORE_1_35, async () => {
   const spec: Json = {
     ...SPEC,

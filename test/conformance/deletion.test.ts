@@ -85,6 +85,19 @@ test('foreground and orphan deletion add finalizers', async () => {
   }
 });
 
+test('a Job keeps the policy of its first deletion', async () => {
+  const jobs = path.replace(/^\/api\/v1(.*)configmaps$/, '/apis/batch/v1$1jobs');
+  const template = { spec: { containers: [{ name: 'a', image: 'a' }], restartPolicy: 'Never' } };
+  const job = { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'a' }, spec: { template } };
+  await api.made(api.post(jobs, job));
+  const finalizers = async (query: string) =>
+    (await api.made(api.delete(`${jobs}/a${query}`))).metadata.finalizers;
+  assert.deepEqual(await finalizers('?dryRun=All'), ['orphan']);
+  assert.deepEqual(await finalizers('?propagationPolicy=Foreground'), ['foregroundDeletion']);
+  assert.deepEqual(await finalizers(''), ['foregroundDeletion']);
+  await api.delete(`${jobs}/a?propagationPolicy=Background`);
+});
+
 test('invalid deletion options are rejected', skipBefore(35), async () => {
   await api.made(api.post(path, configMap('sense')));
   assertRejected(await api.delete(`${path}/sense`, { propagationPolicy: 'Odd' }), {

@@ -163,6 +163,20 @@ test('an invalid pod is rejected', async () => {
   });
 });
 
+test('a Pod with a later deadline has no other error of its update', async () => {
+  const space = await api.namespace();
+  const draft = pod('late');
+  draft.spec.activeDeadlineSeconds = 1;
+  await api.made(api.post(pods(space), draft));
+  const spec = { activeDeadlineSeconds: 5, hostNetwork: true };
+  assertRejected(await api.patch(`${pods(space)}/late`, { spec }), {
+    code: 422,
+    reason: 'Invalid',
+    message:
+      'Pod "late" is invalid: spec.activeDeadlineSeconds: Invalid value: 5: must be less than or equal to previous value',
+  });
+});
+
 test('events are selected by their involved object', async () => {
   const events = `/api/v1/namespaces/${space}/events`;
   const time = '2024-01-01T00:00:00Z';

@@ -30,7 +30,7 @@ export function validatePodUpdate(pod: CheckedObject, previous: StoredObject): v
       container.invalid('image', 'must not have leading or trailing whitespace');
     }
   }
-  validateDeadline(next, before);
+  if (!validateDeadline(next, before)) return;
   validateTolerations(next, before);
   validateGates(next, before);
   validateFixedFields(next, before);
@@ -40,18 +40,23 @@ export function validatePodUpdate(pod: CheckedObject, previous: StoredObject): v
   }
 }
 
-function validateDeadline(next: CheckedObject, before: JsonObject): void {
+/** @returns false if nothing else is validated, as upstream */
+function validateDeadline(next: CheckedObject, before: JsonObject): boolean {
   const field = 'activeDeadlineSeconds';
   const was = numberIn(before, field);
   const is = next.number(field);
   if (is === undefined) {
-    if (was === undefined) return;
-    next.invalid(field, 'must not update from a positive integer to nil value', null);
-  } else if (is < 0 || is > MAX_INT32) {
+    if (was !== undefined) {
+      next.invalid(field, 'must not update from a positive integer to nil value', null);
+    }
+    return true;
+  }
+  if (is < 0 || is > MAX_INT32) {
     next.invalid(field, `must be between 0 and ${MAX_INT32}, inclusive`);
   } else if (was !== undefined && was < is) {
     next.invalid(field, 'must be less than or equal to previous value');
-  }
+  } else return true;
+  return false;
 }
 
 function validateTolerations(next: CheckedObject, before: JsonObject): void {

@@ -124,8 +124,11 @@ export function deleteObject(
   const grace = graceFor(stored, definition, options.gracePeriodSeconds, now);
   if (grace === 'pending') return { object: stored, gone: false };
 
-  const policy = options.propagationPolicy ?? (definition.orphansDependents ? 'Orphan' : undefined);
-  const finalizers = deletionFinalizers(stored.metadata.finalizers, policy);
+  const finalizers = deletionFinalizers(
+    stored.metadata.finalizers,
+    options.propagationPolicy,
+    definition.orphansDependents,
+  );
   const held =
     grace.seconds > 0 || finalizers.length > 0 || definition.hooks?.heldBack?.(stored) === true;
   if (!held) {

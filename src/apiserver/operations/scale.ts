@@ -227,7 +227,8 @@ function writeScale(
 ): MaybePromise<StoredObject> {
   const { definition } = call;
   const { resourceVersion, uid } = scale.metadata;
-  if (uid && uid !== stored.metadata.uid) {
+  // As upstream, which checks that of a custom resource in a PUT only.
+  if (uid && uid !== stored.metadata.uid && !definition.custom) {
     throw conflict(
       definition,
       stored.metadata.name,

@@ -36,7 +36,9 @@ export function validateObject(
     );
   }
   const ofType = validateType(object, definition);
-  if (ofType.length > 0) return ofType;
+  if (ofType.length > 0) {
+    return [...ofType, ...validateRules(object, previous, schema, [...ofType, ...others])];
+  }
   const all = validateCustom(object, schema, '', previous);
   // As upstream, which validates the status alone.
   const errors =
