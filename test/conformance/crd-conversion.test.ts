@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json } from './api.ts';
-import { Api, JSON_PATCH, MERGE } from './api.ts';
+import { APPLY, Api, JSON_PATCH, MERGE } from './api.ts';
 import { CRDS } from './objects.ts';
 import { WebhookServer, patchOf } from './webhook-server.ts';
 
@@ -367,6 +367,30 @@ test('without a webhook, a write keeps the fields that the storage version has',
   const removal = { metadata: { finalizers: null }, spec: { width: 5 } };
   const removed = await api.made(api.patch(`${at('v2')}/a`, removal));
   assert.deepEqual(removed.spec, { width: 5, depth: 1 });
+});
+
+test('without a webhook, an apply needs a stored object that fits its version', async () => {
+  const plain = crd({});
+  plain.metadata.name = `cans.${GROUP}`;
+  plain.spec.names = { plural: 'cans', kind: 'Can' };
+  plain.spec.conversion = { strategy: 'None' };
+  const { properties } = plain.spec.versions[1].schema.openAPIV3Schema.properties.spec;
+  properties.size = { type: 'integer' };
+  await api.install(plain);
+  const path = (version: string) =>
+    `/apis/${GROUP}/${version}/namespaces/${namespace}/cans/a?fieldValidation=Strict`;
+  const can = { kind: 'Can', metadata: { name: 'a' }, spec: { size: 'L' } };
+  const create = `/apis/${GROUP}/v1/namespaces/${namespace}/cans`;
+  await api.made(api.post(create, { apiVersion: `${GROUP}/v1`, ...can }));
+  const applied = { apiVersion: `${GROUP}/v2`, ...can, spec: {} };
+  const { status, body } = await api.patch(`${path('v2')}&fieldManager=a`, applied, APPLY);
+  assert.deepEqual(
+    [status, body.message],
+    [
+      500,
+      `failed to create typed live object (${namespace}/a; ${GROUP}/v2, Kind=Can): .spec.size: expected numeric (int or float), got string`,
+    ],
+  );
 });
 
 test('a body of another version is decoded by its own schema, and refused', async () => {

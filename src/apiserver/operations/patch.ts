@@ -162,6 +162,7 @@ function apply(call: Call): MaybePromise<Answer> {
         ...writeContext(call),
         versions,
         live: live && inVersion(live, definition),
+        checksLive: definition.custom,
         blank: blankObject(call),
         applied,
         force: isTrue(info.query.get('force')),

@@ -18,7 +18,7 @@ import {
 } from './track-update.ts';
 import { PatchError } from './json-patch.ts';
 import type { VersionedChanges, WriteContext } from './track-update.ts';
-import { requireTyped } from './typed-value.ts';
+import { describe, requireTyped } from './typed-value.ts';
 import type { StatusCause } from '../../api/status.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { andMore, listed } from '../../util/go-format.ts';
@@ -27,6 +27,11 @@ import type { FieldPath } from './field-set.ts';
 export interface ApplyPatch extends WriteContext {
   /** The stored object; absent if the apply creates it. */
   readonly live?: Readonly<JsonObject> | undefined;
+  /**
+   * Whether the schema may have changed since the live object was stored, or it was stored in another version.
+   * @default false
+   */
+  readonly checksLive?: boolean | undefined;
   /** Same as `Update.blank`. */
   readonly blank?: Readonly<JsonObject> | undefined;
   /** The desired fields of the manager, and no others. */
@@ -95,6 +100,9 @@ function requireApplicable(patch: ApplyPatch, schema: JsonSchema): void {
     throw new PatchError('malformed', 'metadata.managedFields must be nil');
   }
   requireTyped(applied, schema);
+  const { live, checksLive = false } = patch;
+  if (!live || !checksLive) return;
+  requireTyped(live, schema, `failed to create typed live object (${describe(live)}): `, true);
 }
 
 /**

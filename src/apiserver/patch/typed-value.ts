@@ -111,6 +111,8 @@ function patchStrategyShape(schema: JsonSchema): Shape {
  * Checks that an applied object can be merged by its schema: no undeclared fields, values of the
  * declared types, items with unique keys.
  *
+ * @param trying start of the message
+ * @param isLive whether the object is stored, so that keys may be repeated
  * @throws {PatchError} `untyped`, with the object and all errors in the message
  * @throws {NestingError} if the object is nested too deeply
  */
@@ -118,15 +120,19 @@ export function requireTyped(
   object: JsonObject,
   schema: JsonSchema,
   trying: string = `failed to create typed patch object (${describe(object)}): `,
+  isLive: boolean = false,
 ): void {
-  const faults: string[] = [];
-  checkMembers(object, schema, false, '', faults, 0);
+  const found: string[] = [];
+  checkMembers(object, schema, false, '', found, 0);
+  const faults = isLive ? found.filter((fault) => !fault.includes(DUPLICATE)) : found;
   if (faults.length === 0) return;
   const { texts, omitted } = listed(faults, (fault) => fault);
   const what =
     faults.length === 1 ? faults[0] : ['errors:', ...texts, ...andMore(omitted)].join('\n  ');
   throw new PatchError('untyped', `${trying}${what}`);
 }
+
+const DUPLICATE = ': duplicate entries for key ';
 
 /** @param open whether this schema or one above preserves undeclared fields */
 function check(
@@ -191,7 +197,7 @@ function checkItems(
       }
       at = `${path}${displayElement(element)}`;
       if (seen.has(element)) {
-        faults.push(`${path}: duplicate entries for key ${displayElement(element)}`);
+        faults.push(`${path}${DUPLICATE}${displayElement(element)}`);
       }
       seen.add(element);
     }
