@@ -28,9 +28,9 @@ export class Session {
 
   async send(request: FuzzRequest): Promise<Shown> {
     const { method, path, subject, type = 'application/json', body, watched } = request;
-    // A watch from any version starts with the state of the cache, which a consistent list updates.
-    if (watched !== undefined)
-      await this.#receive({ method: 'GET', path: watched, subject: watched });
+    // A watch or a list from any version has the state of the cache, which a consistent list updates.
+    const cached = path.includes('resourceVersion=0') ? request.subject : watched;
+    if (cached !== undefined) await this.#receive({ method: 'GET', path: cached, subject: cached });
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const sent = {
       method,
