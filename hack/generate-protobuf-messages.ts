@@ -32,6 +32,8 @@ interface WireField {
 interface GoField {
   readonly json: string;
   readonly pointer: boolean;
+  /** Type in Go, without a pointer. */
+  readonly type: string;
 }
 
 const PACKAGES: ReadonlyMap<string, Package> = new Map([
@@ -215,9 +217,11 @@ function structsOf(text: string): Map<string, Map<number, GoField>> {
     for (const [, declaration = '', tags = ''] of body.matchAll(/^\s*([^/\s].*?)\s*`(.*)`/gm)) {
       const number = /protobuf:"\w+,(\d+)/.exec(tags)?.[1];
       if (number === undefined) continue;
+      const goType = declaration.split(/\s+/).at(-1) ?? '';
       fields.set(Number(number), {
         json: /json:"([^"]*)"/.exec(tags)?.[1] ?? '',
-        pointer: declaration.split(/\s+/).at(-1)?.startsWith('*') === true,
+        pointer: goType.startsWith('*'),
+        type: goType.replace('*', ''),
       });
     }
     structs.set(type, fields);
@@ -263,7 +267,15 @@ function fieldText(
   // Go never omits a struct with `omitempty`.
   const isStruct = !field.pointer && label === '' && !SCALARS.has(inner);
   const optional = omitZero || (options.includes('omitempty') && !isStruct);
-  return `${number} ${json}${optional ? '?' : ''} ${field.pointer ? '*' : ''}${type}`;
+  const goName = goNameOf(field, inner, label);
+  return `${number} ${json}${optional ? '?' : ''} ${field.pointer ? '*' : ''}${type}${goName}`;
+}
+
+/** The name of Go's type for a text or a map, if it has one: `=RestartPolicy`, `=types.UID`. */
+function goNameOf({ type }: GoField, inner: string, label: WireField['label']): string {
+  const isNamed = label === 'map[]' ? !type.startsWith('map[') : inner === 'string';
+  const name = type.replace('[]', '').replace(/^\w*v1\./, 'v1.');
+  return isNamed && name !== 'string' ? `=${name}` : '';
 }
 
 function moduleText(version: string, sections: readonly string[]): string {
@@ -273,7 +285,8 @@ function moduleText(version: string, sections: readonly string[]): string {
 /**
  * The messages of each package, a line each: name, then fields: number, name in JSON, type. A type of the same
  * package is without it. \`.\` as the name: the members of the value are members of the message. \`?\`: omitted
- * if it has Go's zero value. \`*\`: a pointer, omitted if nil. \`json\`: bytes with any JSON text.
+ * if it has Go's zero value. \`*\`: a pointer, omitted if nil. \`json\`: bytes with any JSON text. \`=\`: the name of
+ * Go's type for a text or a map, without the version of the same package.
  */
 export const PROTOBUF: string = \`
 ${sections.join('\n\n').replaceAll(/[\\`]|\$\{/g, String.raw`\$&`)}

@@ -28,15 +28,6 @@ const ACCEPTED: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/columnDefinitions/, 'the Scale of a custom resource has columns like one'],
   // Texts of messages.
   [
-    /of type v1\.[A-Z]\w+"|to v1\.[A-Z]\w+"|cannot convert int64/,
-    'Go has names for types of strings',
-  ],
-  [
-    /^## \S+ leases .*400\/400 \.body\.message/,
-    'a malformed time is reported before malformed metadata',
-  ],
-  [/number \d+\.\d+ into|cannot convert float64/, 'fractions are not shown'],
-  [
     /\\"(?:Type|Spec|Strategy|Containers|Name|Volumes)\\":|Invalid value: (?:null|OBJECT|\{\}): `selector`/,
     'values in messages are JSON, not Go',
   ],

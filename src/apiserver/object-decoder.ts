@@ -13,6 +13,7 @@ import { messageOfKind } from './protobuf/protobuf-body.ts';
 import { withoutZeroValues } from './protobuf/zero-values.ts';
 import { isRecord } from '../util/values.ts';
 import { MAX_REPORTED, prune } from './schema/pruning.ts';
+import type { GoKind } from './schema/unmarshal-problem.ts';
 import { endsDecoding, timeProblem, unmarshalProblem } from './schema/unmarshal-problem.ts';
 import { validateValues } from './schema/validate.ts';
 import { badRequest, invalid } from './status-error.ts';
@@ -109,7 +110,9 @@ export function decodeObject(
       : unrecognized(definition, why, JSON.stringify(body));
   }
   const dropped: string[] = [];
-  const metadata = decodeMetadata(body['metadata'], definition, dropped, refuse);
+  const metadata = decodeMetadata(body['metadata'], definition, dropped, (why) =>
+    refuse(definition.custom ? why : (decodingProblem(body, definition, from) ?? why)),
+  );
   const { apiVersion, kind, metadata: _metadata, ...rest } = body;
   const object: ApiObject = {
     apiVersion: definition.custom ? shown(apiVersion ?? '') : apiVersionIn(definition),
@@ -194,13 +197,34 @@ export function requireGoTypes(
   refuse: (why: string) => Error = (why) =>
     info.verb === 'patch' ? refusePatch(definition, object, why) : cannotBeHandled(definition, why),
 ): void {
-  // As upstream, the decoder stops at a text that is no time or quantity, and continues after other values.
-  const wrong = errors.find(endsDecoding) ?? errors.find(isOfAnotherType);
+  const wrong = firstMismatch(errors);
   if (!wrong) return;
   // As upstream, an object that cannot be decoded has no unknown fields.
   warnings.length = 0;
+  throw refuse(unmarshalProblem(wrong, object, goKindOf(definition)));
+}
+
+/** As upstream, the decoder stops at a value that is no time or quantity, and continues after other values. */
+function firstMismatch(errors: readonly FieldError[]): FieldError | undefined {
+  return errors.find(endsDecoding) ?? errors.find(isOfAnotherType);
+}
+
+/** Returns why Go does not decode an object: the first value of another type in JSON, whose keys a patch sorts. */
+function decodingProblem(
+  body: Readonly<Record<string, unknown>>,
+  definition: ResourceDefinition,
+  from: 'body' | 'patch',
+): string | undefined {
+  const entries = Object.entries(body);
+  if (from === 'patch') entries.sort(([a], [b]) => (a < b ? -1 : 1));
+  const errors = validateValues(Object.fromEntries(entries), definition.schema ?? {});
+  const wrong = firstMismatch(errors);
+  return wrong && unmarshalProblem(wrong, body, goKindOf(definition));
+}
+
+export function goKindOf(definition: ResourceDefinition): GoKind {
   const { kind, schema = {} } = definition;
-  throw refuse(unmarshalProblem(wrong, kind, schema, messageOfKind(definition)));
+  return { kind, schema, message: messageOfKind(definition) };
 }
 
 /** Returns the 400 for a body that is no object of a kind, with the kind and version that it has. */

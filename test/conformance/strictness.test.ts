@@ -491,6 +491,71 @@ test('a value of the wrong type is reported before other errors, also if the wri
   assertRejected(await api.post(path, elsewhere), wrong);
 });
 
+test('the first value of the wrong type is named by its Go type', async () => {
+  const at = (plural: string) => `/api/v1/namespaces/${space}/${plural}`;
+  const leases = `/apis/coordination.k8s.io/v1/namespaces/${space}/leases`;
+  const container = { name: 'a', image: 'a' };
+  const ofPod = (spec: Json) => ({ ...pod('a'), spec: { ...pod('a').spec, ...spec } });
+  const field = 'json: cannot unmarshal';
+  const time = 'parsing time "x" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "x" as "2006"';
+  const cases: [path: string, body: Json, why: string][] = [
+    [
+      at('pods'),
+      ofPod({ restartPolicy: 5 }),
+      'PodSpec.spec.restartPolicy of type v1.RestartPolicy',
+    ],
+    [
+      at('pods'),
+      ofPod({ containers: [{ ...container, resources: { requests: 5 } }] }),
+      'ResourceRequirements.spec.containers.resources.requests of type v1.ResourceList',
+    ],
+    [
+      at('persistentvolumeclaims'),
+      { metadata: { name: 'a' }, spec: { accessModes: 5 } },
+      'PersistentVolumeClaimSpec.spec.accessModes of type []v1.PersistentVolumeAccessMode',
+    ],
+    [at('configmaps'), configMap('a', {}, { uid: 5 }), 'ObjectMeta.metadata.uid of type types.UID'],
+    [
+      at('pods'),
+      ofPod({ priority: 1.5 }),
+      'json: cannot unmarshal number 1.5 into Go struct field PodSpec.spec.priority of type int32',
+    ],
+    [
+      at('configmaps'),
+      { data: { a: 5 }, metadata: { name: 'a', labels: 5 } },
+      'ConfigMap.data of type string',
+    ],
+    [leases, { metadata: { name: 'a', labels: 5 }, spec: { renewTime: 'x' } }, time],
+    [
+      leases,
+      { metadata: { name: 'a' }, spec: { renewTime: {} } },
+      `${field} object into Go struct field LeaseSpec.spec.renewTime of type string`,
+    ],
+    [
+      leases,
+      { metadata: { name: 'a' }, spec: { leaseDurationSeconds: {} } },
+      `${field} object into Go struct field LeaseSpec.spec.leaseDurationSeconds of type int32`,
+    ],
+  ];
+  for (const [path, body, why] of cases) {
+    const reply = await api.post(path, body);
+    assert.equal(reply.status, 400);
+    const whole = why === time || why.startsWith('json:');
+    const expected = whole ? why : `${field} number into Go struct field ${why}`;
+    assert.equal(reply.body.message.split(/: (.*)/s)[1], expected);
+  }
+  await api.made(api.post(at('secrets'), { metadata: { name: 'types' } }));
+  const patch = (body: Json, type?: string) => api.patch(`${at('secrets')}/types`, body, type);
+  assert.match(
+    (await patch({ type: 5 }, STRATEGIC)).body.message,
+    /: cannot convert int64 to v1\.SecretType$/,
+  );
+  assert.match(
+    (await patch({ metadata: { labels: 5 }, data: { a: 5 } })).body.message,
+    /number into Go struct field Secret\.data of type \[\]uint8$/,
+  );
+});
+
 test('a built-in kind without its apiVersion has no name after a patch', async () => {
   const unnamed = {
     code: 400,

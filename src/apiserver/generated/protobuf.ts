@@ -4,7 +4,8 @@
 /**
  * The messages of each package, a line each: name, then fields: number, name in JSON, type. A type of the same
  * package is without it. `.` as the name: the members of the value are members of the message. `?`: omitted
- * if it has Go's zero value. `*`: a pointer, omitted if nil. `json`: bytes with any JSON text.
+ * if it has Go's zero value. `*`: a pointer, omitted if nil. `json`: bytes with any JSON text. `=`: the name of
+ * Go's type for a text or a map, without the version of the same package.
  */
 export const PROTOBUF: string = `
 admissionregistration.v1
@@ -13,46 +14,46 @@ AuditAnnotation; 1 key string; 2 valueExpression string
 ExpressionWarning; 2 fieldRef string; 3 warning string
 JSONPatch; 1 expression? string
 MatchCondition; 1 name string; 2 expression string
-MatchResources; 1 namespaceSelector? *meta.v1.LabelSelector; 2 objectSelector? *meta.v1.LabelSelector; 3 resourceRules? []NamedRuleWithOperations; 4 excludeResourceRules? []NamedRuleWithOperations; 7 matchPolicy? *string
+MatchResources; 1 namespaceSelector? *meta.v1.LabelSelector; 2 objectSelector? *meta.v1.LabelSelector; 3 resourceRules? []NamedRuleWithOperations; 4 excludeResourceRules? []NamedRuleWithOperations; 7 matchPolicy? *string=MatchPolicyType
 MutatingAdmissionPolicy; 1 metadata meta.v1.ObjectMeta; 2 spec MutatingAdmissionPolicySpec
 MutatingAdmissionPolicyBinding; 1 metadata meta.v1.ObjectMeta; 2 spec MutatingAdmissionPolicyBindingSpec
 MutatingAdmissionPolicyBindingSpec; 1 policyName? string; 2 paramRef? *ParamRef; 3 matchResources? *MatchResources
-MutatingAdmissionPolicySpec; 1 paramKind? *ParamKind; 2 matchConstraints? *MatchResources; 3 variables? []Variable; 4 mutations? []Mutation; 5 failurePolicy? *string; 6 matchConditions? []MatchCondition; 7 reinvocationPolicy? string
-MutatingWebhook; 1 name string; 2 clientConfig WebhookClientConfig; 3 rules? []RuleWithOperations; 4 failurePolicy? *string; 9 matchPolicy? *string; 5 namespaceSelector? *meta.v1.LabelSelector; 11 objectSelector? *meta.v1.LabelSelector; 6 sideEffects *string; 7 timeoutSeconds? *int32; 8 admissionReviewVersions []string; 10 reinvocationPolicy? *string; 12 matchConditions? []MatchCondition
+MutatingAdmissionPolicySpec; 1 paramKind? *ParamKind; 2 matchConstraints? *MatchResources; 3 variables? []Variable; 4 mutations? []Mutation; 5 failurePolicy? *string=FailurePolicyType; 6 matchConditions? []MatchCondition; 7 reinvocationPolicy? string=ReinvocationPolicyType
+MutatingWebhook; 1 name string; 2 clientConfig WebhookClientConfig; 3 rules? []RuleWithOperations; 4 failurePolicy? *string=FailurePolicyType; 9 matchPolicy? *string=MatchPolicyType; 5 namespaceSelector? *meta.v1.LabelSelector; 11 objectSelector? *meta.v1.LabelSelector; 6 sideEffects *string=SideEffectClass; 7 timeoutSeconds? *int32; 8 admissionReviewVersions []string; 10 reinvocationPolicy? *string=ReinvocationPolicyType; 12 matchConditions? []MatchCondition
 MutatingWebhookConfiguration; 1 metadata meta.v1.ObjectMeta; 2 webhooks? []MutatingWebhook
-Mutation; 2 patchType string; 3 applyConfiguration? *ApplyConfiguration; 4 jsonPatch? *JSONPatch
+Mutation; 2 patchType string=PatchType; 3 applyConfiguration? *ApplyConfiguration; 4 jsonPatch? *JSONPatch
 NamedRuleWithOperations; 1 resourceNames? []string; 2 . RuleWithOperations
 ParamKind; 1 apiVersion? string; 2 kind? string
-ParamRef; 1 name? string; 2 namespace? string; 3 selector? *meta.v1.LabelSelector; 4 parameterNotFoundAction? *string
-Rule; 1 apiGroups? []string; 2 apiVersions? []string; 3 resources? []string; 4 scope? *string
-RuleWithOperations; 1 operations? []string; 2 . Rule
+ParamRef; 1 name? string; 2 namespace? string; 3 selector? *meta.v1.LabelSelector; 4 parameterNotFoundAction? *string=ParameterNotFoundActionType
+Rule; 1 apiGroups? []string; 2 apiVersions? []string; 3 resources? []string; 4 scope? *string=ScopeType
+RuleWithOperations; 1 operations? []string=OperationType; 2 . Rule
 ServiceReference; 1 namespace string; 2 name string; 3 path? *string; 4 port? *int32
 TypeChecking; 1 expressionWarnings? []ExpressionWarning
 ValidatingAdmissionPolicy; 1 metadata meta.v1.ObjectMeta; 2 spec ValidatingAdmissionPolicySpec; 3 status ValidatingAdmissionPolicyStatus
 ValidatingAdmissionPolicyBinding; 1 metadata meta.v1.ObjectMeta; 2 spec ValidatingAdmissionPolicyBindingSpec
-ValidatingAdmissionPolicyBindingSpec; 1 policyName? string; 2 paramRef? *ParamRef; 3 matchResources? *MatchResources; 4 validationActions? []string
-ValidatingAdmissionPolicySpec; 1 paramKind? *ParamKind; 2 matchConstraints? *MatchResources; 3 validations? []Validation; 4 failurePolicy? *string; 5 auditAnnotations? []AuditAnnotation; 6 matchConditions? []MatchCondition; 7 variables? []Variable
+ValidatingAdmissionPolicyBindingSpec; 1 policyName? string; 2 paramRef? *ParamRef; 3 matchResources? *MatchResources; 4 validationActions? []string=ValidationAction
+ValidatingAdmissionPolicySpec; 1 paramKind? *ParamKind; 2 matchConstraints? *MatchResources; 3 validations? []Validation; 4 failurePolicy? *string=FailurePolicyType; 5 auditAnnotations? []AuditAnnotation; 6 matchConditions? []MatchCondition; 7 variables? []Variable
 ValidatingAdmissionPolicyStatus; 1 observedGeneration? int64; 2 typeChecking? *TypeChecking; 3 conditions? []meta.v1.Condition
-ValidatingWebhook; 1 name string; 2 clientConfig WebhookClientConfig; 3 rules? []RuleWithOperations; 4 failurePolicy? *string; 9 matchPolicy? *string; 5 namespaceSelector? *meta.v1.LabelSelector; 10 objectSelector? *meta.v1.LabelSelector; 6 sideEffects *string; 7 timeoutSeconds? *int32; 8 admissionReviewVersions []string; 11 matchConditions? []MatchCondition
+ValidatingWebhook; 1 name string; 2 clientConfig WebhookClientConfig; 3 rules? []RuleWithOperations; 4 failurePolicy? *string=FailurePolicyType; 9 matchPolicy? *string=MatchPolicyType; 5 namespaceSelector? *meta.v1.LabelSelector; 10 objectSelector? *meta.v1.LabelSelector; 6 sideEffects *string=SideEffectClass; 7 timeoutSeconds? *int32; 8 admissionReviewVersions []string; 11 matchConditions? []MatchCondition
 ValidatingWebhookConfiguration; 1 metadata meta.v1.ObjectMeta; 2 webhooks? []ValidatingWebhook
-Validation; 1 expression string; 2 message? string; 3 reason? *string; 4 messageExpression? string
+Validation; 1 expression string; 2 message? string; 3 reason? *string=v1.StatusReason; 4 messageExpression? string
 Variable; 1 name string; 2 expression string
 WebhookClientConfig; 3 url? *string; 1 service? *ServiceReference; 2 caBundle? bytes
 
 apidiscovery.v2
 APIGroupDiscovery; 1 metadata meta.v1.ObjectMeta; 2 versions? []APIVersionDiscovery
 APIGroupDiscoveryList; 1 metadata meta.v1.ListMeta; 2 items []APIGroupDiscovery
-APIResourceDiscovery; 1 resource string; 2 responseKind? *meta.v1.GroupVersionKind; 3 scope string; 4 singularResource string; 5 verbs []string; 6 shortNames? []string; 7 categories? []string; 8 subresources? []APISubresourceDiscovery
+APIResourceDiscovery; 1 resource string; 2 responseKind? *meta.v1.GroupVersionKind; 3 scope string=ResourceScope; 4 singularResource string; 5 verbs []string; 6 shortNames? []string; 7 categories? []string; 8 subresources? []APISubresourceDiscovery
 APISubresourceDiscovery; 1 subresource string; 2 responseKind? *meta.v1.GroupVersionKind; 3 acceptedTypes? []meta.v1.GroupVersionKind; 4 verbs []string
-APIVersionDiscovery; 1 version string; 2 resources? []APIResourceDiscovery; 3 freshness? string
+APIVersionDiscovery; 1 version string; 2 resources? []APIResourceDiscovery; 3 freshness? string=DiscoveryFreshness
 
 apiextensions.v1
 CustomResourceColumnDefinition; 1 name string; 2 type string; 3 format? string; 4 description? string; 5 priority? int32; 6 jsonPath string
-CustomResourceConversion; 1 strategy string; 2 webhook? *WebhookConversion
+CustomResourceConversion; 1 strategy string=ConversionStrategyType; 2 webhook? *WebhookConversion
 CustomResourceDefinition; 1 metadata meta.v1.ObjectMeta; 2 spec CustomResourceDefinitionSpec; 3 status CustomResourceDefinitionStatus
-CustomResourceDefinitionCondition; 1 type string; 2 status string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string; 6 observedGeneration? int64
+CustomResourceDefinitionCondition; 1 type string=CustomResourceDefinitionConditionType; 2 status string=ConditionStatus; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string; 6 observedGeneration? int64
 CustomResourceDefinitionNames; 1 plural string; 2 singular? string; 3 shortNames? []string; 4 kind string; 5 listKind? string; 6 categories? []string
-CustomResourceDefinitionSpec; 1 group string; 3 names CustomResourceDefinitionNames; 4 scope string; 7 versions []CustomResourceDefinitionVersion; 9 conversion? *CustomResourceConversion; 10 preserveUnknownFields? bool
+CustomResourceDefinitionSpec; 1 group string; 3 names CustomResourceDefinitionNames; 4 scope string=ResourceScope; 7 versions []CustomResourceDefinitionVersion; 9 conversion? *CustomResourceConversion; 10 preserveUnknownFields? bool
 CustomResourceDefinitionStatus; 1 conditions []CustomResourceDefinitionCondition; 2 acceptedNames CustomResourceDefinitionNames; 3 storedVersions []string; 4 observedGeneration? int64
 CustomResourceDefinitionVersion; 1 name string; 2 served bool; 3 storage bool; 7 deprecated? bool; 8 deprecationWarning? *string; 4 schema? *CustomResourceValidation; 5 subresources? *CustomResourceSubresources; 6 additionalPrinterColumns? []CustomResourceColumnDefinition; 9 selectableFields? []SelectableField
 CustomResourceSubresourceScale; 1 specReplicasPath string; 2 statusReplicasPath string; 3 labelSelectorPath? *string
@@ -61,19 +62,19 @@ CustomResourceSubresources; 1 status? *CustomResourceSubresourceStatus; 2 scale?
 CustomResourceValidation; 1 openAPIV3Schema? *JSONSchemaProps
 ExternalDocumentation; 1 description? string; 2 url? string
 JSON; 1 raw? *json
-JSONSchemaProps; 1 id? string; 2 $schema? string; 3 $ref? *string; 4 description? string; 5 type? string; 6 format? string; 7 title? string; 8 default? *JSON; 9 maximum? *double; 10 exclusiveMaximum? bool; 11 minimum? *double; 12 exclusiveMinimum? bool; 13 maxLength? *int64; 14 minLength? *int64; 15 pattern? string; 16 maxItems? *int64; 17 minItems? *int64; 18 uniqueItems? bool; 19 multipleOf? *double; 20 enum? []JSON; 21 maxProperties? *int64; 22 minProperties? *int64; 23 required? []string; 24 items? *JSONSchemaPropsOrArray; 25 allOf? []JSONSchemaProps; 26 oneOf? []JSONSchemaProps; 27 anyOf? []JSONSchemaProps; 28 not? *JSONSchemaProps; 29 properties? map[]JSONSchemaProps; 30 additionalProperties? *JSONSchemaPropsOrBool; 31 patternProperties? map[]JSONSchemaProps; 32 dependencies? map[]JSONSchemaPropsOrStringArray; 33 additionalItems? *JSONSchemaPropsOrBool; 34 definitions? map[]JSONSchemaProps; 35 externalDocs? *ExternalDocumentation; 36 example? *JSON; 37 nullable? bool; 38 x-kubernetes-preserve-unknown-fields? *bool; 39 x-kubernetes-embedded-resource? bool; 40 x-kubernetes-int-or-string? bool; 41 x-kubernetes-list-map-keys? []string; 42 x-kubernetes-list-type? *string; 43 x-kubernetes-map-type? *string; 44 x-kubernetes-validations? []ValidationRule
+JSONSchemaProps; 1 id? string; 2 $schema? string=JSONSchemaURL; 3 $ref? *string; 4 description? string; 5 type? string; 6 format? string; 7 title? string; 8 default? *JSON; 9 maximum? *double; 10 exclusiveMaximum? bool; 11 minimum? *double; 12 exclusiveMinimum? bool; 13 maxLength? *int64; 14 minLength? *int64; 15 pattern? string; 16 maxItems? *int64; 17 minItems? *int64; 18 uniqueItems? bool; 19 multipleOf? *double; 20 enum? []JSON; 21 maxProperties? *int64; 22 minProperties? *int64; 23 required? []string; 24 items? *JSONSchemaPropsOrArray; 25 allOf? []JSONSchemaProps; 26 oneOf? []JSONSchemaProps; 27 anyOf? []JSONSchemaProps; 28 not? *JSONSchemaProps; 29 properties? map[]JSONSchemaProps; 30 additionalProperties? *JSONSchemaPropsOrBool; 31 patternProperties? map[]JSONSchemaProps; 32 dependencies? map[]JSONSchemaPropsOrStringArray=JSONSchemaDependencies; 33 additionalItems? *JSONSchemaPropsOrBool; 34 definitions? map[]JSONSchemaProps=JSONSchemaDefinitions; 35 externalDocs? *ExternalDocumentation; 36 example? *JSON; 37 nullable? bool; 38 x-kubernetes-preserve-unknown-fields? *bool; 39 x-kubernetes-embedded-resource? bool; 40 x-kubernetes-int-or-string? bool; 41 x-kubernetes-list-map-keys? []string; 42 x-kubernetes-list-type? *string; 43 x-kubernetes-map-type? *string; 44 x-kubernetes-validations? []ValidationRule
 JSONSchemaPropsOrArray; 1 schema? *JSONSchemaProps; 2 jSONSchemas? []JSONSchemaProps
 JSONSchemaPropsOrBool; 1 allows? *bool; 2 schema? *JSONSchemaProps
 JSONSchemaPropsOrStringArray; 1 schema? *JSONSchemaProps; 2 property? []string
 SelectableField; 1 jsonPath string
 ServiceReference; 1 namespace string; 2 name string; 3 path? *string; 4 port? *int32
-ValidationRule; 1 rule string; 2 message? string; 3 messageExpression? string; 4 reason? *string; 5 fieldPath? string; 6 optionalOldSelf? *bool
+ValidationRule; 1 rule string; 2 message? string; 3 messageExpression? string; 4 reason? *string=FieldValueErrorReason; 5 fieldPath? string; 6 optionalOldSelf? *bool
 WebhookClientConfig; 3 url? *string; 1 service? *ServiceReference; 2 caBundle? bytes
 WebhookConversion; 2 clientConfig? *WebhookClientConfig; 3 conversionReviewVersions []string
 
 apiregistration.v1
 APIService; 1 metadata meta.v1.ObjectMeta; 2 spec APIServiceSpec; 3 status APIServiceStatus
-APIServiceCondition; 1 type string; 2 status string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
+APIServiceCondition; 1 type string=APIServiceConditionType; 2 status string=ConditionStatus; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
 APIServiceSpec; 1 service? *ServiceReference; 2 group? string; 3 version? string; 4 insecureSkipTLSVerify? bool; 5 caBundle? bytes; 7 groupPriorityMinimum int32; 8 versionPriority int32
 APIServiceStatus; 1 conditions? []APIServiceCondition
 ServiceReference; 1 namespace? string; 2 name? string; 3 port? *int32
@@ -81,33 +82,33 @@ ServiceReference; 1 namespace? string; 2 name? string; 3 port? *int32
 apps.v1
 ControllerRevision; 1 metadata meta.v1.ObjectMeta; 2 data runtime.RawExtension; 3 revision int64
 DaemonSet; 1 metadata meta.v1.ObjectMeta; 2 spec DaemonSetSpec; 3 status DaemonSetStatus
-DaemonSetCondition; 1 type string; 2 status string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
+DaemonSetCondition; 1 type string=DaemonSetConditionType; 2 status string=v1.ConditionStatus; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
 DaemonSetSpec; 1 selector *meta.v1.LabelSelector; 2 template core.v1.PodTemplateSpec; 3 updateStrategy DaemonSetUpdateStrategy; 4 minReadySeconds? int32; 6 revisionHistoryLimit? *int32
 DaemonSetStatus; 1 currentNumberScheduled int32; 2 numberMisscheduled int32; 3 desiredNumberScheduled int32; 4 numberReady int32; 5 observedGeneration? int64; 6 updatedNumberScheduled? int32; 7 numberAvailable? int32; 8 numberUnavailable? int32; 9 collisionCount? *int32; 10 conditions? []DaemonSetCondition
-DaemonSetUpdateStrategy; 1 type? string; 2 rollingUpdate? *RollingUpdateDaemonSet
+DaemonSetUpdateStrategy; 1 type? string=DaemonSetUpdateStrategyType; 2 rollingUpdate? *RollingUpdateDaemonSet
 Deployment; 1 metadata meta.v1.ObjectMeta; 2 spec DeploymentSpec; 3 status DeploymentStatus
-DeploymentCondition; 1 type string; 2 status string; 6 lastUpdateTime meta.v1.Time; 7 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
+DeploymentCondition; 1 type string=DeploymentConditionType; 2 status string=v1.ConditionStatus; 6 lastUpdateTime meta.v1.Time; 7 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
 DeploymentSpec; 1 replicas? *int32; 2 selector *meta.v1.LabelSelector; 3 template core.v1.PodTemplateSpec; 4 strategy DeploymentStrategy; 5 minReadySeconds? int32; 6 revisionHistoryLimit? *int32; 7 paused? bool; 9 progressDeadlineSeconds? *int32
 DeploymentStatus; 1 observedGeneration? int64; 2 replicas? int32; 3 updatedReplicas? int32; 7 readyReplicas? int32; 4 availableReplicas? int32; 5 unavailableReplicas? int32; 9 terminatingReplicas? *int32; 6 conditions? []DeploymentCondition; 8 collisionCount? *int32
-DeploymentStrategy; 1 type? string; 2 rollingUpdate? *RollingUpdateDeployment
+DeploymentStrategy; 1 type? string=DeploymentStrategyType; 2 rollingUpdate? *RollingUpdateDeployment
 ReplicaSet; 1 metadata meta.v1.ObjectMeta; 2 spec ReplicaSetSpec; 3 status ReplicaSetStatus
-ReplicaSetCondition; 1 type string; 2 status string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
+ReplicaSetCondition; 1 type string=ReplicaSetConditionType; 2 status string=v1.ConditionStatus; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
 ReplicaSetSpec; 1 replicas? *int32; 4 minReadySeconds? int32; 2 selector *meta.v1.LabelSelector; 3 template core.v1.PodTemplateSpec
 ReplicaSetStatus; 1 replicas int32; 2 fullyLabeledReplicas? int32; 4 readyReplicas? int32; 5 availableReplicas? int32; 7 terminatingReplicas? *int32; 3 observedGeneration? int64; 6 conditions? []ReplicaSetCondition
 RollingUpdateDaemonSet; 1 maxUnavailable? *intstr.IntOrString; 2 maxSurge? *intstr.IntOrString
 RollingUpdateDeployment; 1 maxUnavailable? *intstr.IntOrString; 2 maxSurge? *intstr.IntOrString
 RollingUpdateStatefulSetStrategy; 1 partition? *int32; 2 maxUnavailable? *intstr.IntOrString
 StatefulSet; 1 metadata meta.v1.ObjectMeta; 2 spec StatefulSetSpec; 3 status StatefulSetStatus
-StatefulSetCondition; 1 type string; 2 status string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
+StatefulSetCondition; 1 type string=StatefulSetConditionType; 2 status string=v1.ConditionStatus; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
 StatefulSetOrdinals; 1 start int32
-StatefulSetPersistentVolumeClaimRetentionPolicy; 1 whenDeleted? string; 2 whenScaled? string
-StatefulSetSpec; 1 replicas? *int32; 2 selector *meta.v1.LabelSelector; 3 template core.v1.PodTemplateSpec; 4 volumeClaimTemplates? []core.v1.PersistentVolumeClaim; 5 serviceName string; 6 podManagementPolicy? string; 7 updateStrategy StatefulSetUpdateStrategy; 8 revisionHistoryLimit? *int32; 9 minReadySeconds? int32; 10 persistentVolumeClaimRetentionPolicy? *StatefulSetPersistentVolumeClaimRetentionPolicy; 11 ordinals? *StatefulSetOrdinals
+StatefulSetPersistentVolumeClaimRetentionPolicy; 1 whenDeleted? string=PersistentVolumeClaimRetentionPolicyType; 2 whenScaled? string=PersistentVolumeClaimRetentionPolicyType
+StatefulSetSpec; 1 replicas? *int32; 2 selector *meta.v1.LabelSelector; 3 template core.v1.PodTemplateSpec; 4 volumeClaimTemplates? []core.v1.PersistentVolumeClaim; 5 serviceName string; 6 podManagementPolicy? string=PodManagementPolicyType; 7 updateStrategy StatefulSetUpdateStrategy; 8 revisionHistoryLimit? *int32; 9 minReadySeconds? int32; 10 persistentVolumeClaimRetentionPolicy? *StatefulSetPersistentVolumeClaimRetentionPolicy; 11 ordinals? *StatefulSetOrdinals
 StatefulSetStatus; 1 observedGeneration? int64; 2 replicas int32; 3 readyReplicas? int32; 4 currentReplicas? int32; 5 updatedReplicas? int32; 6 currentRevision? string; 7 updateRevision? string; 9 collisionCount? *int32; 10 conditions? []StatefulSetCondition; 11 availableReplicas int32
-StatefulSetUpdateStrategy; 1 type? string; 2 rollingUpdate? *RollingUpdateStatefulSetStrategy
+StatefulSetUpdateStrategy; 1 type? string=StatefulSetUpdateStrategyType; 2 rollingUpdate? *RollingUpdateStatefulSetStrategy
 
 authentication.v1
 AttestationValue; 1 items? []string
-BoundObjectReference; 1 kind? string; 2 apiVersion? string; 3 name? string; 4 uid? string
+BoundObjectReference; 1 kind? string; 2 apiVersion? string; 3 name? string; 4 uid? string=types.UID
 ExtraValue; 1 items? []string
 SelfSubjectReview; 1 metadata meta.v1.ObjectMeta; 2 status SelfSubjectReviewStatus
 SelfSubjectReviewStatus; 1 userInfo UserInfo
@@ -147,117 +148,117 @@ ScaleSpec; 1 replicas? int32
 ScaleStatus; 1 replicas int32; 2 selector? string
 
 autoscaling.v2
-ContainerResourceMetricSource; 1 name string; 2 target MetricTarget; 3 container string
-ContainerResourceMetricStatus; 1 name string; 2 current MetricValueStatus; 3 container string
+ContainerResourceMetricSource; 1 name string=v1.ResourceName; 2 target MetricTarget; 3 container string
+ContainerResourceMetricStatus; 1 name string=v1.ResourceName; 2 current MetricValueStatus; 3 container string
 CrossVersionObjectReference; 1 kind string; 2 name string; 3 apiVersion? string
 ExternalMetricSource; 1 metric MetricIdentifier; 2 target MetricTarget
 ExternalMetricStatus; 1 metric MetricIdentifier; 2 current MetricValueStatus
-HPAScalingPolicy; 1 type string; 2 value int32; 3 periodSeconds int32
-HPAScalingRules; 3 stabilizationWindowSeconds? *int32; 1 selectPolicy? *string; 2 policies? []HPAScalingPolicy; 4 tolerance? *resource.Quantity
+HPAScalingPolicy; 1 type string=HPAScalingPolicyType; 2 value int32; 3 periodSeconds int32
+HPAScalingRules; 3 stabilizationWindowSeconds? *int32; 1 selectPolicy? *string=ScalingPolicySelect; 2 policies? []HPAScalingPolicy; 4 tolerance? *resource.Quantity
 HorizontalPodAutoscaler; 1 metadata meta.v1.ObjectMeta; 2 spec HorizontalPodAutoscalerSpec; 3 status HorizontalPodAutoscalerStatus
 HorizontalPodAutoscalerBehavior; 1 scaleUp? *HPAScalingRules; 2 scaleDown? *HPAScalingRules
-HorizontalPodAutoscalerCondition; 1 type string; 2 status string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string; 6 observedGeneration? *int64
+HorizontalPodAutoscalerCondition; 1 type string=HorizontalPodAutoscalerConditionType; 2 status string=v1.ConditionStatus; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string; 6 observedGeneration? *int64
 HorizontalPodAutoscalerSpec; 1 scaleTargetRef CrossVersionObjectReference; 2 minReplicas? *int32; 3 maxReplicas int32; 4 metrics? []MetricSpec; 5 behavior? *HorizontalPodAutoscalerBehavior
 HorizontalPodAutoscalerStatus; 1 observedGeneration? *int64; 2 lastScaleTime? *meta.v1.Time; 3 currentReplicas? int32; 4 desiredReplicas int32; 5 currentMetrics []MetricStatus; 6 conditions? []HorizontalPodAutoscalerCondition
 MetricIdentifier; 1 name string; 2 selector? *meta.v1.LabelSelector
-MetricSpec; 1 type string; 2 object? *ObjectMetricSource; 3 pods? *PodsMetricSource; 4 resource? *ResourceMetricSource; 7 containerResource? *ContainerResourceMetricSource; 5 external? *ExternalMetricSource
-MetricStatus; 1 type string; 2 object? *ObjectMetricStatus; 3 pods? *PodsMetricStatus; 4 resource? *ResourceMetricStatus; 7 containerResource? *ContainerResourceMetricStatus; 5 external? *ExternalMetricStatus
-MetricTarget; 1 type string; 2 value? *resource.Quantity; 3 averageValue? *resource.Quantity; 4 averageUtilization? *int32
+MetricSpec; 1 type string=MetricSourceType; 2 object? *ObjectMetricSource; 3 pods? *PodsMetricSource; 4 resource? *ResourceMetricSource; 7 containerResource? *ContainerResourceMetricSource; 5 external? *ExternalMetricSource
+MetricStatus; 1 type string=MetricSourceType; 2 object? *ObjectMetricStatus; 3 pods? *PodsMetricStatus; 4 resource? *ResourceMetricStatus; 7 containerResource? *ContainerResourceMetricStatus; 5 external? *ExternalMetricStatus
+MetricTarget; 1 type string=MetricTargetType; 2 value? *resource.Quantity; 3 averageValue? *resource.Quantity; 4 averageUtilization? *int32
 MetricValueStatus; 1 value? *resource.Quantity; 2 averageValue? *resource.Quantity; 3 averageUtilization? *int32
 ObjectMetricSource; 1 describedObject CrossVersionObjectReference; 2 target MetricTarget; 3 metric MetricIdentifier
 ObjectMetricStatus; 1 metric MetricIdentifier; 2 current MetricValueStatus; 3 describedObject CrossVersionObjectReference
 PodsMetricSource; 1 metric MetricIdentifier; 2 target MetricTarget
 PodsMetricStatus; 1 metric MetricIdentifier; 2 current MetricValueStatus
-ResourceMetricSource; 1 name string; 2 target MetricTarget
-ResourceMetricStatus; 1 name string; 2 current MetricValueStatus
+ResourceMetricSource; 1 name string=v1.ResourceName; 2 target MetricTarget
+ResourceMetricStatus; 1 name string=v1.ResourceName; 2 current MetricValueStatus
 
 batch.v1
 CronJob; 1 metadata meta.v1.ObjectMeta; 2 spec CronJobSpec; 3 status CronJobStatus
-CronJobSpec; 1 schedule string; 8 timeZone? *string; 2 startingDeadlineSeconds? *int64; 3 concurrencyPolicy? string; 4 suspend? *bool; 5 jobTemplate JobTemplateSpec; 6 successfulJobsHistoryLimit? *int32; 7 failedJobsHistoryLimit? *int32
+CronJobSpec; 1 schedule string; 8 timeZone? *string; 2 startingDeadlineSeconds? *int64; 3 concurrencyPolicy? string=ConcurrencyPolicy; 4 suspend? *bool; 5 jobTemplate JobTemplateSpec; 6 successfulJobsHistoryLimit? *int32; 7 failedJobsHistoryLimit? *int32
 CronJobStatus; 1 active? []core.v1.ObjectReference; 4 lastScheduleTime? *meta.v1.Time; 5 lastSuccessfulTime? *meta.v1.Time
 Job; 1 metadata meta.v1.ObjectMeta; 2 spec JobSpec; 3 status JobStatus
-JobCondition; 1 type string; 2 status string; 3 lastProbeTime meta.v1.Time; 4 lastTransitionTime meta.v1.Time; 5 reason? string; 6 message? string
+JobCondition; 1 type string=JobConditionType; 2 status string=v1.ConditionStatus; 3 lastProbeTime meta.v1.Time; 4 lastTransitionTime meta.v1.Time; 5 reason? string; 6 message? string
 JobSchedulingConfiguration; 1 schedulingPolicy? *scheduling.v1alpha3.WorkloadPodGroupSchedulingPolicy; 2 schedulingConstraints? *scheduling.v1alpha3.WorkloadPodGroupSchedulingConstraints; 3 disruptionMode? *scheduling.v1alpha3.WorkloadPodGroupDisruptionMode; 4 resourceClaims? []scheduling.v1alpha3.WorkloadPodGroupResourceClaim
-JobSpec; 1 parallelism? *int32; 2 completions? *int32; 3 activeDeadlineSeconds? *int64; 11 podFailurePolicy? *PodFailurePolicy; 16 successPolicy? *SuccessPolicy; 7 backoffLimit? *int32; 12 backoffLimitPerIndex? *int32; 13 maxFailedIndexes? *int32; 4 selector? *meta.v1.LabelSelector; 5 manualSelector? *bool; 6 template core.v1.PodTemplateSpec; 8 ttlSecondsAfterFinished? *int32; 9 completionMode? *string; 10 suspend? *bool; 14 podReplacementPolicy? *string; 15 managedBy? *string; 17 scheduling? *JobSchedulingConfiguration
+JobSpec; 1 parallelism? *int32; 2 completions? *int32; 3 activeDeadlineSeconds? *int64; 11 podFailurePolicy? *PodFailurePolicy; 16 successPolicy? *SuccessPolicy; 7 backoffLimit? *int32; 12 backoffLimitPerIndex? *int32; 13 maxFailedIndexes? *int32; 4 selector? *meta.v1.LabelSelector; 5 manualSelector? *bool; 6 template core.v1.PodTemplateSpec; 8 ttlSecondsAfterFinished? *int32; 9 completionMode? *string=CompletionMode; 10 suspend? *bool; 14 podReplacementPolicy? *string=PodReplacementPolicy; 15 managedBy? *string; 17 scheduling? *JobSchedulingConfiguration
 JobStatus; 1 conditions? []JobCondition; 2 startTime? *meta.v1.Time; 3 completionTime? *meta.v1.Time; 4 active? int32; 5 succeeded? int32; 6 failed? int32; 11 terminating? *int32; 7 completedIndexes? string; 10 failedIndexes? *string; 8 uncountedTerminatedPods? *UncountedTerminatedPods; 9 ready? *int32
 JobTemplateSpec; 1 metadata meta.v1.ObjectMeta; 2 spec JobSpec
 PodFailurePolicy; 1 rules []PodFailurePolicyRule
-PodFailurePolicyOnExitCodesRequirement; 1 containerName? *string; 2 operator string; 3 values []int32
-PodFailurePolicyOnPodConditionsPattern; 1 type string; 2 status string
-PodFailurePolicyRule; 1 action string; 2 onExitCodes? *PodFailurePolicyOnExitCodesRequirement; 3 onPodConditions? []PodFailurePolicyOnPodConditionsPattern
+PodFailurePolicyOnExitCodesRequirement; 1 containerName? *string; 2 operator string=PodFailurePolicyOnExitCodesOperator; 3 values []int32
+PodFailurePolicyOnPodConditionsPattern; 1 type string=v1.PodConditionType; 2 status string=v1.ConditionStatus
+PodFailurePolicyRule; 1 action string=PodFailurePolicyAction; 2 onExitCodes? *PodFailurePolicyOnExitCodesRequirement; 3 onPodConditions? []PodFailurePolicyOnPodConditionsPattern
 SuccessPolicy; 1 rules []SuccessPolicyRule
 SuccessPolicyRule; 1 succeededIndexes? *string; 2 succeededCount? *int32
-UncountedTerminatedPods; 1 succeeded? []string; 2 failed? []string
+UncountedTerminatedPods; 1 succeeded? []string=types.UID; 2 failed? []string=types.UID
 
 certificates.v1
 CertificateSigningRequest; 1 metadata meta.v1.ObjectMeta; 2 spec CertificateSigningRequestSpec; 3 status CertificateSigningRequestStatus
-CertificateSigningRequestCondition; 1 type string; 6 status string; 2 reason? string; 3 message? string; 4 lastUpdateTime meta.v1.Time; 5 lastTransitionTime meta.v1.Time
-CertificateSigningRequestSpec; 1 request bytes; 7 signerName string; 8 expirationSeconds? *int32; 5 usages? []string; 2 username? string; 3 uid? string; 4 groups? []string; 6 extra? map[]ExtraValue
+CertificateSigningRequestCondition; 1 type string=RequestConditionType; 6 status string=v1.ConditionStatus; 2 reason? string; 3 message? string; 4 lastUpdateTime meta.v1.Time; 5 lastTransitionTime meta.v1.Time
+CertificateSigningRequestSpec; 1 request bytes; 7 signerName string; 8 expirationSeconds? *int32; 5 usages? []string=KeyUsage; 2 username? string; 3 uid? string; 4 groups? []string; 6 extra? map[]ExtraValue
 CertificateSigningRequestStatus; 1 conditions? []CertificateSigningRequestCondition; 2 certificate? bytes
 ClusterTrustBundle; 1 metadata meta.v1.ObjectMeta; 2 spec ClusterTrustBundleSpec
 ClusterTrustBundleSpec; 1 signerName? string; 2 trustBundle string
 ExtraValue; 1 items? []string
 PodCertificateRequest; 1 metadata meta.v1.ObjectMeta; 2 spec PodCertificateRequestSpec; 3 status PodCertificateRequestStatus
-PodCertificateRequestSpec; 1 signerName string; 2 podName string; 3 podUID string; 4 serviceAccountName string; 5 serviceAccountUID string; 6 nodeName string; 7 nodeUID string; 8 maxExpirationSeconds? *int32; 12 stubPKCS10Request bytes; 11 unverifiedUserAnnotations? map[]string
+PodCertificateRequestSpec; 1 signerName string; 2 podName string; 3 podUID string=types.UID; 4 serviceAccountName string; 5 serviceAccountUID string=types.UID; 6 nodeName string=types.NodeName; 7 nodeUID string=types.UID; 8 maxExpirationSeconds? *int32; 12 stubPKCS10Request bytes; 11 unverifiedUserAnnotations? map[]string
 PodCertificateRequestStatus; 1 conditions? []meta.v1.Condition; 2 certificateChain? string; 4 notBefore? *meta.v1.Time; 5 beginRefreshAt? *meta.v1.Time; 6 notAfter? *meta.v1.Time
 
 coordination.v1
 Lease; 1 metadata meta.v1.ObjectMeta; 2 spec LeaseSpec
-LeaseSpec; 1 holderIdentity? *string; 2 leaseDurationSeconds? *int32; 3 acquireTime? *meta.v1.MicroTime; 4 renewTime? *meta.v1.MicroTime; 5 leaseTransitions? *int32; 6 strategy? *string; 7 preferredHolder? *string
+LeaseSpec; 1 holderIdentity? *string; 2 leaseDurationSeconds? *int32; 3 acquireTime? *meta.v1.MicroTime; 4 renewTime? *meta.v1.MicroTime; 5 leaseTransitions? *int32; 6 strategy? *string=CoordinatedLeaseStrategy; 7 preferredHolder? *string
 
 core.v1
 AWSElasticBlockStoreVolumeSource; 1 volumeID string; 2 fsType? string; 3 partition? int32; 4 readOnly? bool
 Affinity; 1 nodeAffinity? *NodeAffinity; 2 podAffinity? *PodAffinity; 3 podAntiAffinity? *PodAntiAffinity
-AppArmorProfile; 1 type string; 2 localhostProfile? *string
-AttachedVolume; 1 name string; 2 devicePath string
-AzureDiskVolumeSource; 1 diskName string; 2 diskURI string; 3 cachingMode? *string; 4 fsType? *string; 5 readOnly? *bool; 6 kind? *string
+AppArmorProfile; 1 type string=AppArmorProfileType; 2 localhostProfile? *string
+AttachedVolume; 1 name string=UniqueVolumeName; 2 devicePath string
+AzureDiskVolumeSource; 1 diskName string; 2 diskURI string; 3 cachingMode? *string=AzureDataDiskCachingMode; 4 fsType? *string; 5 readOnly? *bool; 6 kind? *string=AzureDataDiskKind
 AzureFilePersistentVolumeSource; 1 secretName string; 2 shareName string; 3 readOnly? bool; 4 secretNamespace *string
 AzureFileVolumeSource; 1 secretName string; 2 shareName string; 3 readOnly? bool
 Binding; 1 metadata meta.v1.ObjectMeta; 2 target ObjectReference
 CSIPersistentVolumeSource; 1 driver string; 2 volumeHandle string; 3 readOnly? bool; 4 fsType? string; 5 volumeAttributes? map[]string; 6 controllerPublishSecretRef? *SecretReference; 7 nodeStageSecretRef? *SecretReference; 8 nodePublishSecretRef? *SecretReference; 9 controllerExpandSecretRef? *SecretReference; 10 nodeExpandSecretRef? *SecretReference
 CSIVolumeSource; 1 driver string; 2 readOnly? *bool; 3 fsType? *string; 4 volumeAttributes? map[]string; 5 nodePublishSecretRef? *LocalObjectReference
-Capabilities; 1 add? []string; 2 drop? []string
+Capabilities; 1 add? []string=Capability; 2 drop? []string=Capability
 CephFSPersistentVolumeSource; 1 monitors []string; 2 path? string; 3 user? string; 4 secretFile? string; 5 secretRef? *SecretReference; 6 readOnly? bool
 CephFSVolumeSource; 1 monitors []string; 2 path? string; 3 user? string; 4 secretFile? string; 5 secretRef? *LocalObjectReference; 6 readOnly? bool
 CinderPersistentVolumeSource; 1 volumeID string; 2 fsType? string; 3 readOnly? bool; 4 secretRef? *SecretReference
 CinderVolumeSource; 1 volumeID string; 2 fsType? string; 3 readOnly? bool; 4 secretRef? *LocalObjectReference
 ClientIPConfig; 1 timeoutSeconds? *int32
 ClusterTrustBundleProjection; 1 name? *string; 2 signerName? *string; 3 labelSelector? *meta.v1.LabelSelector; 5 optional? *bool; 4 path string; 6 user? *int64
-ComponentCondition; 1 type string; 2 status string; 3 message? string; 4 error? string
+ComponentCondition; 1 type string=ComponentConditionType; 2 status string=ConditionStatus; 3 message? string; 4 error? string
 ComponentStatus; 1 metadata meta.v1.ObjectMeta; 2 conditions? []ComponentCondition
 ConfigMap; 1 metadata meta.v1.ObjectMeta; 4 immutable? *bool; 2 data? map[]string; 3 binaryData? map[]bytes
 ConfigMapEnvSource; 1 . LocalObjectReference; 2 optional? *bool
 ConfigMapKeySelector; 1 . LocalObjectReference; 2 key string; 3 optional? *bool
-ConfigMapNodeConfigSource; 1 namespace string; 2 name string; 3 uid? string; 4 resourceVersion? string; 5 kubeletConfigKey string
+ConfigMapNodeConfigSource; 1 namespace string; 2 name string; 3 uid? string=types.UID; 4 resourceVersion? string; 5 kubeletConfigKey string
 ConfigMapProjection; 1 . LocalObjectReference; 2 items? []KeyToPath; 4 optional? *bool
 ConfigMapVolumeSource; 1 . LocalObjectReference; 2 items? []KeyToPath; 3 defaultMode? *int32; 4 optional? *bool; 5 defaultUser? *int64
-Container; 1 name string; 2 image? string; 3 command? []string; 4 args? []string; 5 workingDir? string; 6 ports? []ContainerPort; 19 envFrom? []EnvFromSource; 7 env? []EnvVar; 8 resources ResourceRequirements; 23 resizePolicy? []ContainerResizePolicy; 24 restartPolicy? *string; 25 restartPolicyRules? []ContainerRestartRule; 9 volumeMounts? []VolumeMount; 21 volumeDevices? []VolumeDevice; 10 livenessProbe? *Probe; 11 readinessProbe? *Probe; 22 startupProbe? *Probe; 12 lifecycle? *Lifecycle; 13 terminationMessagePath? string; 20 terminationMessagePolicy? string; 14 imagePullPolicy? string; 15 securityContext? *SecurityContext; 16 stdin? bool; 17 stdinOnce? bool; 18 tty? bool
+Container; 1 name string; 2 image? string; 3 command? []string; 4 args? []string; 5 workingDir? string; 6 ports? []ContainerPort; 19 envFrom? []EnvFromSource; 7 env? []EnvVar; 8 resources ResourceRequirements; 23 resizePolicy? []ContainerResizePolicy; 24 restartPolicy? *string=ContainerRestartPolicy; 25 restartPolicyRules? []ContainerRestartRule; 9 volumeMounts? []VolumeMount; 21 volumeDevices? []VolumeDevice; 10 livenessProbe? *Probe; 11 readinessProbe? *Probe; 22 startupProbe? *Probe; 12 lifecycle? *Lifecycle; 13 terminationMessagePath? string; 20 terminationMessagePolicy? string=TerminationMessagePolicy; 14 imagePullPolicy? string=PullPolicy; 15 securityContext? *SecurityContext; 16 stdin? bool; 17 stdinOnce? bool; 18 tty? bool
 ContainerExtendedResourceRequest; 1 containerName string; 2 resourceName string; 3 requestName string
 ContainerImage; 1 names []string; 2 sizeBytes? int64
-ContainerPort; 1 name? string; 2 hostPort? int32; 3 containerPort int32; 4 protocol? string; 5 hostIP? string
-ContainerResizePolicy; 1 resourceName string; 2 restartPolicy string
-ContainerRestartRule; 1 action? string; 2 exitCodes? *ContainerRestartRuleOnExitCodes
-ContainerRestartRuleOnExitCodes; 1 operator? string; 2 values? []int32
+ContainerPort; 1 name? string; 2 hostPort? int32; 3 containerPort int32; 4 protocol? string=Protocol; 5 hostIP? string
+ContainerResizePolicy; 1 resourceName string=ResourceName; 2 restartPolicy string=ResourceResizeRestartPolicy
+ContainerRestartRule; 1 action? string=ContainerRestartRuleAction; 2 exitCodes? *ContainerRestartRuleOnExitCodes
+ContainerRestartRuleOnExitCodes; 1 operator? string=ContainerRestartRuleOnExitCodesOperator; 2 values? []int32
 ContainerState; 1 waiting? *ContainerStateWaiting; 2 running? *ContainerStateRunning; 3 terminated? *ContainerStateTerminated
 ContainerStateRunning; 1 startedAt meta.v1.Time
 ContainerStateTerminated; 1 exitCode int32; 2 signal? int32; 3 reason? string; 4 message? string; 5 startedAt meta.v1.Time; 6 finishedAt meta.v1.Time; 7 containerID? string
 ContainerStateWaiting; 1 reason? string; 2 message? string
-ContainerStatus; 1 name string; 2 state ContainerState; 3 lastState ContainerState; 4 ready bool; 5 restartCount int32; 6 image string; 7 imageID string; 8 containerID? string; 9 started? *bool; 10 allocatedResources? map[]resource.Quantity; 11 resources? *ResourceRequirements; 12 volumeMounts? []VolumeMountStatus; 13 user? *ContainerUser; 14 allocatedResourcesStatus? []ResourceStatus; 15 stopSignal? *string
+ContainerStatus; 1 name string; 2 state ContainerState; 3 lastState ContainerState; 4 ready bool; 5 restartCount int32; 6 image string; 7 imageID string; 8 containerID? string; 9 started? *bool; 10 allocatedResources? map[]resource.Quantity=ResourceList; 11 resources? *ResourceRequirements; 12 volumeMounts? []VolumeMountStatus; 13 user? *ContainerUser; 14 allocatedResourcesStatus? []ResourceStatus; 15 stopSignal? *string=Signal
 ContainerUser; 1 linux? *LinuxContainerUser
 DaemonEndpoint; 1 Port int32
 DownwardAPIProjection; 1 items? []DownwardAPIVolumeFile
 DownwardAPIVolumeFile; 1 path string; 2 fieldRef? *ObjectFieldSelector; 3 resourceFieldRef? *ResourceFieldSelector; 4 mode? *int32; 5 user? *int64
 DownwardAPIVolumeSource; 1 items? []DownwardAPIVolumeFile; 2 defaultMode? *int32; 3 defaultUser? *int64
-EmptyDirVolumeSource; 1 medium? string; 2 sizeLimit? *resource.Quantity; 3 mode? *int32
+EmptyDirVolumeSource; 1 medium? string=StorageMedium; 2 sizeLimit? *resource.Quantity; 3 mode? *int32
 EndpointAddress; 1 ip string; 3 hostname? string; 4 nodeName? *string; 2 targetRef? *ObjectReference
-EndpointPort; 1 name? string; 2 port int32; 3 protocol? string; 4 appProtocol? *string
+EndpointPort; 1 name? string; 2 port int32; 3 protocol? string=Protocol; 4 appProtocol? *string
 EndpointSubset; 1 addresses? []EndpointAddress; 2 notReadyAddresses? []EndpointAddress; 3 ports? []EndpointPort
 Endpoints; 1 metadata meta.v1.ObjectMeta; 2 subsets? []EndpointSubset
 EnvFromSource; 1 prefix? string; 2 configMapRef? *ConfigMapEnvSource; 3 secretRef? *SecretEnvSource
 EnvVar; 1 name string; 2 value? string; 3 valueFrom? *EnvVarSource
 EnvVarSource; 1 fieldRef? *ObjectFieldSelector; 2 resourceFieldRef? *ResourceFieldSelector; 3 configMapKeyRef? *ConfigMapKeySelector; 4 secretKeyRef? *SecretKeySelector; 5 fileKeyRef? *FileKeySelector
 EphemeralContainer; 1 . EphemeralContainerCommon; 2 targetContainerName? string
-EphemeralContainerCommon; 1 name string; 2 image? string; 3 command? []string; 4 args? []string; 5 workingDir? string; 6 ports? []ContainerPort; 19 envFrom? []EnvFromSource; 7 env? []EnvVar; 8 resources ResourceRequirements; 23 resizePolicy? []ContainerResizePolicy; 24 restartPolicy? *string; 25 restartPolicyRules? []ContainerRestartRule; 9 volumeMounts? []VolumeMount; 21 volumeDevices? []VolumeDevice; 10 livenessProbe? *Probe; 11 readinessProbe? *Probe; 22 startupProbe? *Probe; 12 lifecycle? *Lifecycle; 13 terminationMessagePath? string; 20 terminationMessagePolicy? string; 14 imagePullPolicy? string; 15 securityContext? *SecurityContext; 16 stdin? bool; 17 stdinOnce? bool; 18 tty? bool
+EphemeralContainerCommon; 1 name string; 2 image? string; 3 command? []string; 4 args? []string; 5 workingDir? string; 6 ports? []ContainerPort; 19 envFrom? []EnvFromSource; 7 env? []EnvVar; 8 resources ResourceRequirements; 23 resizePolicy? []ContainerResizePolicy; 24 restartPolicy? *string=ContainerRestartPolicy; 25 restartPolicyRules? []ContainerRestartRule; 9 volumeMounts? []VolumeMount; 21 volumeDevices? []VolumeDevice; 10 livenessProbe? *Probe; 11 readinessProbe? *Probe; 22 startupProbe? *Probe; 12 lifecycle? *Lifecycle; 13 terminationMessagePath? string; 20 terminationMessagePolicy? string=TerminationMessagePolicy; 14 imagePullPolicy? string=PullPolicy; 15 securityContext? *SecurityContext; 16 stdin? bool; 17 stdinOnce? bool; 18 tty? bool
 EphemeralVolumeSource; 1 volumeClaimTemplate? *PersistentVolumeClaimTemplate
 Event; 1 metadata meta.v1.ObjectMeta; 2 involvedObject ObjectReference; 3 reason? string; 4 message? string; 5 source EventSource; 6 firstTimestamp meta.v1.Time; 7 lastTimestamp meta.v1.Time; 8 count? int32; 9 type? string; 10 eventTime meta.v1.MicroTime; 11 series? *EventSeries; 12 action? string; 13 related? *ObjectReference; 14 reportingComponent string; 15 reportingInstance string
 EventSeries; 1 count? int32; 2 lastObservedTime meta.v1.MicroTime
@@ -270,43 +271,43 @@ FlexPersistentVolumeSource; 1 driver string; 2 fsType? string; 3 secretRef? *Sec
 FlexVolumeSource; 1 driver string; 2 fsType? string; 3 secretRef? *LocalObjectReference; 4 readOnly? bool; 5 options? map[]string
 FlockerVolumeSource; 1 datasetName? string; 2 datasetUUID? string
 GCEPersistentDiskVolumeSource; 1 pdName string; 2 fsType? string; 3 partition? int32; 4 readOnly? bool
-GRPCAction; 1 port int32; 2 service *string; 3 mode? *string
+GRPCAction; 1 port int32; 2 service *string; 3 mode? *string=GRPCProbeMode
 GitRepoVolumeSource; 1 repository string; 2 revision? string; 3 directory? string
 GlusterfsPersistentVolumeSource; 1 endpoints string; 2 path string; 3 readOnly? bool; 4 endpointsNamespace? *string
 GlusterfsVolumeSource; 1 endpoints string; 2 path string; 3 readOnly? bool
-HTTPGetAction; 1 path? string; 2 port intstr.IntOrString; 3 host? string; 4 scheme? string; 5 httpHeaders? []HTTPHeader; 6 protocol? *string
+HTTPGetAction; 1 path? string; 2 port intstr.IntOrString; 3 host? string; 4 scheme? string=URIScheme; 5 httpHeaders? []HTTPHeader; 6 protocol? *string=HTTPProtocol
 HTTPHeader; 1 name string; 2 value string
 HostAlias; 1 ip string; 2 hostnames? []string
 HostIP; 1 ip string
-HostPathVolumeSource; 1 path string; 2 type? *string
+HostPathVolumeSource; 1 path string; 2 type? *string=HostPathType
 ISCSIPersistentVolumeSource; 1 targetPortal string; 2 iqn string; 3 lun int32; 4 iscsiInterface? string; 5 fsType? string; 6 readOnly? bool; 7 portals? []string; 8 chapAuthDiscovery? bool; 11 chapAuthSession? bool; 10 secretRef? *SecretReference; 12 initiatorName? *string
 ISCSIVolumeSource; 1 targetPortal string; 2 iqn string; 3 lun int32; 4 iscsiInterface? string; 5 fsType? string; 6 readOnly? bool; 7 portals? []string; 8 chapAuthDiscovery? bool; 11 chapAuthSession? bool; 10 secretRef? *LocalObjectReference; 12 initiatorName? *string
-ImageVolumeSource; 1 reference? string; 2 pullPolicy? string
+ImageVolumeSource; 1 reference? string; 2 pullPolicy? string=PullPolicy
 ImageVolumeStatus; 1 imageRef? string
 KeyToPath; 1 key string; 2 path string; 3 mode? *int32; 4 user? *int64
-Lifecycle; 1 postStart? *LifecycleHandler; 2 preStop? *LifecycleHandler; 3 stopSignal? *string
+Lifecycle; 1 postStart? *LifecycleHandler; 2 preStop? *LifecycleHandler; 3 stopSignal? *string=Signal
 LifecycleHandler; 1 exec? *ExecAction; 2 httpGet? *HTTPGetAction; 3 tcpSocket? *TCPSocketAction; 4 sleep? *SleepAction
 LimitRange; 1 metadata meta.v1.ObjectMeta; 2 spec LimitRangeSpec
-LimitRangeItem; 1 type string; 2 max? map[]resource.Quantity; 3 min? map[]resource.Quantity; 4 default? map[]resource.Quantity; 5 defaultRequest? map[]resource.Quantity; 6 maxLimitRequestRatio? map[]resource.Quantity
+LimitRangeItem; 1 type string=LimitType; 2 max? map[]resource.Quantity=ResourceList; 3 min? map[]resource.Quantity=ResourceList; 4 default? map[]resource.Quantity=ResourceList; 5 defaultRequest? map[]resource.Quantity=ResourceList; 6 maxLimitRequestRatio? map[]resource.Quantity=ResourceList
 LimitRangeSpec; 1 limits []LimitRangeItem
 LinuxContainerUser; 1 uid int64; 2 gid int64; 3 supplementalGroups? []int64
-LoadBalancerIngress; 1 ip? string; 2 hostname? string; 3 ipMode? *string; 4 ports? []PortStatus
+LoadBalancerIngress; 1 ip? string; 2 hostname? string; 3 ipMode? *string=LoadBalancerIPMode; 4 ports? []PortStatus
 LoadBalancerStatus; 1 ingress? []LoadBalancerIngress
 LocalObjectReference; 1 name? string
 LocalVolumeSource; 1 path string; 2 fsType? *string
-ModifyVolumeStatus; 1 targetVolumeAttributesClassName? string; 2 status string
+ModifyVolumeStatus; 1 targetVolumeAttributesClassName? string; 2 status string=PersistentVolumeClaimModifyVolumeStatus
 NFSVolumeSource; 1 server string; 2 path string; 3 readOnly? bool
 Namespace; 1 metadata meta.v1.ObjectMeta; 2 spec NamespaceSpec; 3 status NamespaceStatus
-NamespaceCondition; 1 type string; 2 status string; 4 lastTransitionTime meta.v1.Time; 5 reason? string; 6 message? string
-NamespaceSpec; 1 finalizers? []string
-NamespaceStatus; 1 phase? string; 2 conditions? []NamespaceCondition
+NamespaceCondition; 1 type string=NamespaceConditionType; 2 status string=ConditionStatus; 4 lastTransitionTime meta.v1.Time; 5 reason? string; 6 message? string
+NamespaceSpec; 1 finalizers? []string=FinalizerName
+NamespaceStatus; 1 phase? string=NamespacePhase; 2 conditions? []NamespaceCondition
 Node; 1 metadata meta.v1.ObjectMeta; 2 spec NodeSpec; 3 status NodeStatus
-NodeAddress; 1 type string; 2 address string
+NodeAddress; 1 type string=NodeAddressType; 2 address string
 NodeAffinity; 1 requiredDuringSchedulingIgnoredDuringExecution? *NodeSelector; 2 preferredDuringSchedulingIgnoredDuringExecution? []PreferredSchedulingTerm
-NodeAllocatableMappedResources; 1 name string; 2 quantity *resource.Quantity
-NodeAllocatableOverheadResources; 1 name string; 2 perPod? *resource.Quantity; 3 perContainer? *resource.Quantity
+NodeAllocatableMappedResources; 1 name string=ResourceName; 2 quantity *resource.Quantity
+NodeAllocatableOverheadResources; 1 name string=ResourceName; 2 perPod? *resource.Quantity; 3 perContainer? *resource.Quantity
 NodeAllocatableResourceClaimStatus; 1 resourceClaimName string; 2 containers? []string; 4 mapping? []NodeAllocatableMappedResources; 5 overhead? []NodeAllocatableOverheadResources
-NodeCondition; 1 type string; 2 status string; 3 lastHeartbeatTime meta.v1.Time; 4 lastTransitionTime meta.v1.Time; 5 reason? string; 6 message? string
+NodeCondition; 1 type string=NodeConditionType; 2 status string=ConditionStatus; 3 lastHeartbeatTime meta.v1.Time; 4 lastTransitionTime meta.v1.Time; 5 reason? string; 6 message? string
 NodeConfigSource; 2 configMap? *ConfigMapNodeConfigSource
 NodeConfigStatus; 1 assigned? *NodeConfigSource; 2 active? *NodeConfigSource; 3 lastKnownGood? *NodeConfigSource; 4 error? string
 NodeDaemonEndpoints; 1 kubeletEndpoint DaemonEndpoint
@@ -315,48 +316,48 @@ NodePodPreemptionPolicy; 1 disableResizePreemption? []string
 NodeRuntimeHandler; 1 name string; 2 features? *NodeRuntimeHandlerFeatures
 NodeRuntimeHandlerFeatures; 1 recursiveReadOnlyMounts? *bool; 2 userNamespaces? *bool
 NodeSelector; 1 nodeSelectorTerms []NodeSelectorTerm
-NodeSelectorRequirement; 1 key string; 2 operator string; 3 values? []string
+NodeSelectorRequirement; 1 key string; 2 operator string=NodeSelectorOperator; 3 values? []string
 NodeSelectorTerm; 1 matchExpressions? []NodeSelectorRequirement; 2 matchFields? []NodeSelectorRequirement
 NodeSpec; 1 podCIDR? string; 7 podCIDRs? []string; 3 providerID? string; 4 unschedulable? bool; 5 taints? []Taint; 6 configSource? *NodeConfigSource; 2 externalID? string; 8 podPreemptionPolicy? *NodePodPreemptionPolicy
-NodeStatus; 1 capacity? map[]resource.Quantity; 2 allocatable? map[]resource.Quantity; 3 phase? string; 4 conditions? []NodeCondition; 5 addresses? []NodeAddress; 6 daemonEndpoints NodeDaemonEndpoints; 7 nodeInfo NodeSystemInfo; 8 images? []ContainerImage; 9 volumesInUse? []string; 10 volumesAttached? []AttachedVolume; 11 config? *NodeConfigStatus; 12 runtimeHandlers? []NodeRuntimeHandler; 13 features? *NodeFeatures; 14 declaredFeatures? []string
+NodeStatus; 1 capacity? map[]resource.Quantity=ResourceList; 2 allocatable? map[]resource.Quantity=ResourceList; 3 phase? string=NodePhase; 4 conditions? []NodeCondition; 5 addresses? []NodeAddress; 6 daemonEndpoints NodeDaemonEndpoints; 7 nodeInfo NodeSystemInfo; 8 images? []ContainerImage; 9 volumesInUse? []string=UniqueVolumeName; 10 volumesAttached? []AttachedVolume; 11 config? *NodeConfigStatus; 12 runtimeHandlers? []NodeRuntimeHandler; 13 features? *NodeFeatures; 14 declaredFeatures? []string
 NodeSwapStatus; 1 capacity? *int64
 NodeSystemInfo; 1 machineID string; 2 systemUUID string; 3 bootID string; 4 kernelVersion string; 5 osImage string; 6 containerRuntimeVersion string; 7 kubeletVersion string; 8 kubeProxyVersion string; 9 operatingSystem string; 10 architecture string; 11 swap? *NodeSwapStatus; 12 runningInUserNamespace? *bool
 ObjectFieldSelector; 1 apiVersion? string; 2 fieldPath string
-ObjectReference; 1 kind? string; 2 namespace? string; 3 name? string; 4 uid? string; 5 apiVersion? string; 6 resourceVersion? string; 7 fieldPath? string
+ObjectReference; 1 kind? string; 2 namespace? string; 3 name? string; 4 uid? string=types.UID; 5 apiVersion? string; 6 resourceVersion? string; 7 fieldPath? string
 PersistentVolume; 1 metadata meta.v1.ObjectMeta; 2 spec PersistentVolumeSpec; 3 status PersistentVolumeStatus
 PersistentVolumeClaim; 1 metadata meta.v1.ObjectMeta; 2 spec PersistentVolumeClaimSpec; 3 status PersistentVolumeClaimStatus
-PersistentVolumeClaimCondition; 1 type string; 2 status string; 3 lastProbeTime meta.v1.Time; 4 lastTransitionTime meta.v1.Time; 5 reason? string; 6 message? string
-PersistentVolumeClaimSpec; 1 accessModes? []string; 4 selector? *meta.v1.LabelSelector; 2 resources VolumeResourceRequirements; 3 volumeName? string; 5 storageClassName? *string; 6 volumeMode? *string; 7 dataSource? *TypedLocalObjectReference; 8 dataSourceRef? *TypedObjectReference; 9 volumeAttributesClassName? *string
-PersistentVolumeClaimStatus; 1 phase? string; 2 accessModes? []string; 3 capacity? map[]resource.Quantity; 4 conditions? []PersistentVolumeClaimCondition; 5 allocatedResources? map[]resource.Quantity; 7 allocatedResourceStatuses? map[]string; 8 currentVolumeAttributesClassName? *string; 9 modifyVolumeStatus? *ModifyVolumeStatus; 10 healthStatus? *VolumeHealthStatus
+PersistentVolumeClaimCondition; 1 type string=PersistentVolumeClaimConditionType; 2 status string=ConditionStatus; 3 lastProbeTime meta.v1.Time; 4 lastTransitionTime meta.v1.Time; 5 reason? string; 6 message? string
+PersistentVolumeClaimSpec; 1 accessModes? []string=PersistentVolumeAccessMode; 4 selector? *meta.v1.LabelSelector; 2 resources VolumeResourceRequirements; 3 volumeName? string; 5 storageClassName? *string; 6 volumeMode? *string=PersistentVolumeMode; 7 dataSource? *TypedLocalObjectReference; 8 dataSourceRef? *TypedObjectReference; 9 volumeAttributesClassName? *string
+PersistentVolumeClaimStatus; 1 phase? string=PersistentVolumeClaimPhase; 2 accessModes? []string=PersistentVolumeAccessMode; 3 capacity? map[]resource.Quantity=ResourceList; 4 conditions? []PersistentVolumeClaimCondition; 5 allocatedResources? map[]resource.Quantity=ResourceList; 7 allocatedResourceStatuses? map[]string; 8 currentVolumeAttributesClassName? *string; 9 modifyVolumeStatus? *ModifyVolumeStatus; 10 healthStatus? *VolumeHealthStatus
 PersistentVolumeClaimTemplate; 1 metadata meta.v1.ObjectMeta; 2 spec PersistentVolumeClaimSpec
 PersistentVolumeClaimVolumeSource; 1 claimName string; 2 readOnly? bool
 PersistentVolumeSource; 1 gcePersistentDisk? *GCEPersistentDiskVolumeSource; 2 awsElasticBlockStore? *AWSElasticBlockStoreVolumeSource; 3 hostPath? *HostPathVolumeSource; 4 glusterfs? *GlusterfsPersistentVolumeSource; 5 nfs? *NFSVolumeSource; 6 rbd? *RBDPersistentVolumeSource; 7 iscsi? *ISCSIPersistentVolumeSource; 8 cinder? *CinderPersistentVolumeSource; 9 cephfs? *CephFSPersistentVolumeSource; 10 fc? *FCVolumeSource; 11 flocker? *FlockerVolumeSource; 12 flexVolume? *FlexPersistentVolumeSource; 13 azureFile? *AzureFilePersistentVolumeSource; 14 vsphereVolume? *VsphereVirtualDiskVolumeSource; 15 quobyte? *QuobyteVolumeSource; 16 azureDisk? *AzureDiskVolumeSource; 17 photonPersistentDisk? *PhotonPersistentDiskVolumeSource; 18 portworxVolume? *PortworxVolumeSource; 19 scaleIO? *ScaleIOPersistentVolumeSource; 20 local? *LocalVolumeSource; 21 storageos? *StorageOSPersistentVolumeSource; 22 csi? *CSIPersistentVolumeSource
-PersistentVolumeSpec; 1 capacity? map[]resource.Quantity; 2 . PersistentVolumeSource; 3 accessModes? []string; 4 claimRef? *ObjectReference; 5 persistentVolumeReclaimPolicy? string; 6 storageClassName? string; 7 mountOptions? []string; 8 volumeMode? *string; 9 nodeAffinity? *VolumeNodeAffinity; 10 volumeAttributesClassName? *string
-PersistentVolumeStatus; 1 phase? string; 2 message? string; 3 reason? string; 4 lastPhaseTransitionTime? *meta.v1.Time
+PersistentVolumeSpec; 1 capacity? map[]resource.Quantity=ResourceList; 2 . PersistentVolumeSource; 3 accessModes? []string=PersistentVolumeAccessMode; 4 claimRef? *ObjectReference; 5 persistentVolumeReclaimPolicy? string=PersistentVolumeReclaimPolicy; 6 storageClassName? string; 7 mountOptions? []string; 8 volumeMode? *string=PersistentVolumeMode; 9 nodeAffinity? *VolumeNodeAffinity; 10 volumeAttributesClassName? *string
+PersistentVolumeStatus; 1 phase? string=PersistentVolumePhase; 2 message? string; 3 reason? string; 4 lastPhaseTransitionTime? *meta.v1.Time
 PhotonPersistentDiskVolumeSource; 1 pdID string; 2 fsType? string
 Pod; 1 metadata meta.v1.ObjectMeta; 2 spec PodSpec; 3 status PodStatus
 PodAffinity; 1 requiredDuringSchedulingIgnoredDuringExecution? []PodAffinityTerm; 2 preferredDuringSchedulingIgnoredDuringExecution? []WeightedPodAffinityTerm
 PodAffinityTerm; 1 labelSelector? *meta.v1.LabelSelector; 2 namespaces? []string; 3 topologyKey string; 4 namespaceSelector? *meta.v1.LabelSelector; 5 matchLabelKeys? []string; 6 mismatchLabelKeys? []string
 PodAntiAffinity; 1 requiredDuringSchedulingIgnoredDuringExecution? []PodAffinityTerm; 2 preferredDuringSchedulingIgnoredDuringExecution? []WeightedPodAffinityTerm
 PodCertificateProjection; 1 signerName? string; 2 keyType? string; 3 maxExpirationSeconds? *int32; 4 credentialBundlePath? string; 5 keyPath? string; 6 certificateChainPath? string; 7 userAnnotations? map[]string; 8 user? *int64
-PodCondition; 1 type string; 7 observedGeneration? int64; 2 status string; 3 lastProbeTime meta.v1.Time; 4 lastTransitionTime meta.v1.Time; 5 reason? string; 6 message? string
+PodCondition; 1 type string=PodConditionType; 7 observedGeneration? int64; 2 status string=ConditionStatus; 3 lastProbeTime meta.v1.Time; 4 lastTransitionTime meta.v1.Time; 5 reason? string; 6 message? string
 PodDNSConfig; 1 nameservers? []string; 2 searches? []string; 3 options? []PodDNSConfigOption
 PodDNSConfigOption; 1 name? string; 2 value? *string
 PodExtendedResourceClaimStatus; 1 requestMappings []ContainerExtendedResourceRequest; 2 resourceClaimName string
 PodIP; 1 ip string
-PodOS; 1 name string
-PodReadinessGate; 1 conditionType string
+PodOS; 1 name string=OSName
+PodReadinessGate; 1 conditionType string=PodConditionType
 PodResourceClaim; 1 name string; 3 resourceClaimName? *string; 4 resourceClaimTemplateName? *string
 PodResourceClaimStatus; 1 name string; 2 resourceClaimName? *string
 PodSchedulingGate; 1 name string
 PodSchedulingGroup; 1 podGroupName? *string
-PodSecurityContext; 1 seLinuxOptions? *SELinuxOptions; 8 windowsOptions? *WindowsSecurityContextOptions; 2 runAsUser? *int64; 6 runAsGroup? *int64; 3 runAsNonRoot? *bool; 4 supplementalGroups? []int64; 12 supplementalGroupsPolicy? *string; 5 fsGroup? *int64; 7 sysctls? []Sysctl; 9 fsGroupChangePolicy? *string; 10 seccompProfile? *SeccompProfile; 11 appArmorProfile? *AppArmorProfile; 13 seLinuxChangePolicy? *string
-PodSpec; 1 volumes? []Volume; 20 initContainers? []Container; 2 containers []Container; 34 ephemeralContainers? []EphemeralContainer; 3 restartPolicy? string; 4 terminationGracePeriodSeconds? *int64; 5 activeDeadlineSeconds? *int64; 6 dnsPolicy? string; 7 nodeSelector? map[]string; 8 serviceAccountName? string; 9 serviceAccount? string; 21 automountServiceAccountToken? *bool; 10 nodeName? string; 11 hostNetwork? bool; 12 hostPID? bool; 13 hostIPC? bool; 27 shareProcessNamespace? *bool; 14 securityContext? *PodSecurityContext; 15 imagePullSecrets? []LocalObjectReference; 16 hostname? string; 17 subdomain? string; 18 affinity? *Affinity; 19 schedulerName? string; 22 tolerations? []Toleration; 23 hostAliases? []HostAlias; 24 priorityClassName? string; 25 priority? *int32; 26 dnsConfig? *PodDNSConfig; 28 readinessGates? []PodReadinessGate; 29 runtimeClassName? *string; 30 enableServiceLinks? *bool; 31 preemptionPolicy? *string; 32 overhead? map[]resource.Quantity; 33 topologySpreadConstraints? []TopologySpreadConstraint; 35 setHostnameAsFQDN? *bool; 36 os? *PodOS; 37 hostUsers? *bool; 38 schedulingGates? []PodSchedulingGate; 39 resourceClaims? []PodResourceClaim; 40 resources? *ResourceRequirements; 41 hostnameOverride? *string; 43 schedulingGroup? *PodSchedulingGroup; 44 evictionResponders? []EvictionResponder
-PodStatus; 17 observedGeneration? int64; 1 phase? string; 2 conditions? []PodCondition; 3 message? string; 4 reason? string; 11 nominatedNodeName? string; 5 hostIP? string; 16 hostIPs? []HostIP; 6 podIP? string; 12 podIPs? []PodIP; 7 startTime? *meta.v1.Time; 10 initContainerStatuses? []ContainerStatus; 8 containerStatuses? []ContainerStatus; 9 qosClass? string; 13 ephemeralContainerStatuses? []ContainerStatus; 14 resize? string; 15 resourceClaimStatuses? []PodResourceClaimStatus; 18 extendedResourceClaimStatus? *PodExtendedResourceClaimStatus; 19 allocatedResources? map[]resource.Quantity; 20 resources? *ResourceRequirements; 21 nodeAllocatableResourceClaimStatuses? []NodeAllocatableResourceClaimStatus; 22 volumeHealth? []PodVolumeHealth
+PodSecurityContext; 1 seLinuxOptions? *SELinuxOptions; 8 windowsOptions? *WindowsSecurityContextOptions; 2 runAsUser? *int64; 6 runAsGroup? *int64; 3 runAsNonRoot? *bool; 4 supplementalGroups? []int64; 12 supplementalGroupsPolicy? *string=SupplementalGroupsPolicy; 5 fsGroup? *int64; 7 sysctls? []Sysctl; 9 fsGroupChangePolicy? *string=PodFSGroupChangePolicy; 10 seccompProfile? *SeccompProfile; 11 appArmorProfile? *AppArmorProfile; 13 seLinuxChangePolicy? *string=PodSELinuxChangePolicy
+PodSpec; 1 volumes? []Volume; 20 initContainers? []Container; 2 containers []Container; 34 ephemeralContainers? []EphemeralContainer; 3 restartPolicy? string=RestartPolicy; 4 terminationGracePeriodSeconds? *int64; 5 activeDeadlineSeconds? *int64; 6 dnsPolicy? string=DNSPolicy; 7 nodeSelector? map[]string; 8 serviceAccountName? string; 9 serviceAccount? string; 21 automountServiceAccountToken? *bool; 10 nodeName? string; 11 hostNetwork? bool; 12 hostPID? bool; 13 hostIPC? bool; 27 shareProcessNamespace? *bool; 14 securityContext? *PodSecurityContext; 15 imagePullSecrets? []LocalObjectReference; 16 hostname? string; 17 subdomain? string; 18 affinity? *Affinity; 19 schedulerName? string; 22 tolerations? []Toleration; 23 hostAliases? []HostAlias; 24 priorityClassName? string; 25 priority? *int32; 26 dnsConfig? *PodDNSConfig; 28 readinessGates? []PodReadinessGate; 29 runtimeClassName? *string; 30 enableServiceLinks? *bool; 31 preemptionPolicy? *string=PreemptionPolicy; 32 overhead? map[]resource.Quantity=ResourceList; 33 topologySpreadConstraints? []TopologySpreadConstraint; 35 setHostnameAsFQDN? *bool; 36 os? *PodOS; 37 hostUsers? *bool; 38 schedulingGates? []PodSchedulingGate; 39 resourceClaims? []PodResourceClaim; 40 resources? *ResourceRequirements; 41 hostnameOverride? *string; 43 schedulingGroup? *PodSchedulingGroup; 44 evictionResponders? []EvictionResponder
+PodStatus; 17 observedGeneration? int64; 1 phase? string=PodPhase; 2 conditions? []PodCondition; 3 message? string; 4 reason? string; 11 nominatedNodeName? string; 5 hostIP? string; 16 hostIPs? []HostIP; 6 podIP? string; 12 podIPs? []PodIP; 7 startTime? *meta.v1.Time; 10 initContainerStatuses? []ContainerStatus; 8 containerStatuses? []ContainerStatus; 9 qosClass? string=PodQOSClass; 13 ephemeralContainerStatuses? []ContainerStatus; 14 resize? string=PodResizeStatus; 15 resourceClaimStatuses? []PodResourceClaimStatus; 18 extendedResourceClaimStatus? *PodExtendedResourceClaimStatus; 19 allocatedResources? map[]resource.Quantity=ResourceList; 20 resources? *ResourceRequirements; 21 nodeAllocatableResourceClaimStatuses? []NodeAllocatableResourceClaimStatus; 22 volumeHealth? []PodVolumeHealth
 PodTemplate; 1 metadata meta.v1.ObjectMeta; 2 template PodTemplateSpec
 PodTemplateSpec; 1 metadata meta.v1.ObjectMeta; 2 spec PodSpec
 PodVolumeHealth; 1 name string; 2 healthConditions? []VolumeHealthCondition; 3 lastTransitionTime meta.v1.Time
-PortStatus; 1 port int32; 2 protocol string; 3 error? *string
+PortStatus; 1 port int32; 2 protocol string=Protocol; 3 error? *string
 PortworxVolumeSource; 1 volumeID string; 2 fsType? string; 3 readOnly? bool
 PreferredSchedulingTerm; 1 weight int32; 2 preference NodeSelectorTerm
 Probe; 1 . ProbeHandler; 2 initialDelaySeconds? int32; 3 timeoutSeconds? int32; 4 periodSeconds? int32; 5 successThreshold? int32; 6 failureThreshold? int32; 7 terminationGracePeriodSeconds? *int64
@@ -366,35 +367,35 @@ QuobyteVolumeSource; 1 registry string; 2 volume string; 3 readOnly? bool; 4 use
 RBDPersistentVolumeSource; 1 monitors []string; 2 image string; 3 fsType? string; 4 pool? string; 5 user? string; 6 keyring? string; 7 secretRef? *SecretReference; 8 readOnly? bool
 RBDVolumeSource; 1 monitors []string; 2 image string; 3 fsType? string; 4 pool? string; 5 user? string; 6 keyring? string; 7 secretRef? *LocalObjectReference; 8 readOnly? bool
 ReplicationController; 1 metadata meta.v1.ObjectMeta; 2 spec ReplicationControllerSpec; 3 status ReplicationControllerStatus
-ReplicationControllerCondition; 1 type string; 2 status string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
+ReplicationControllerCondition; 1 type string=ReplicationControllerConditionType; 2 status string=ConditionStatus; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
 ReplicationControllerSpec; 1 replicas? *int32; 4 minReadySeconds? int32; 2 selector? map[]string; 3 template? *PodTemplateSpec
 ReplicationControllerStatus; 1 replicas int32; 2 fullyLabeledReplicas? int32; 4 readyReplicas? int32; 5 availableReplicas? int32; 3 observedGeneration? int64; 6 conditions? []ReplicationControllerCondition
 ResourceClaim; 1 name string; 2 request? string
 ResourceFieldSelector; 1 containerName? string; 2 resource string; 3 divisor resource.Quantity
-ResourceHealth; 1 resourceID string; 2 health? string; 6 message? *string
+ResourceHealth; 1 resourceID string=ResourceID; 2 health? string=ResourceHealthStatus; 6 message? *string
 ResourceQuota; 1 metadata meta.v1.ObjectMeta; 2 spec ResourceQuotaSpec; 3 status ResourceQuotaStatus
-ResourceQuotaSpec; 1 hard? map[]resource.Quantity; 2 scopes? []string; 3 scopeSelector? *ScopeSelector
-ResourceQuotaStatus; 1 hard? map[]resource.Quantity; 2 used? map[]resource.Quantity
-ResourceRequirements; 1 limits? map[]resource.Quantity; 2 requests? map[]resource.Quantity; 3 claims? []ResourceClaim
-ResourceStatus; 1 name string; 2 resources? []ResourceHealth
+ResourceQuotaSpec; 1 hard? map[]resource.Quantity=ResourceList; 2 scopes? []string=ResourceQuotaScope; 3 scopeSelector? *ScopeSelector
+ResourceQuotaStatus; 1 hard? map[]resource.Quantity=ResourceList; 2 used? map[]resource.Quantity=ResourceList
+ResourceRequirements; 1 limits? map[]resource.Quantity=ResourceList; 2 requests? map[]resource.Quantity=ResourceList; 3 claims? []ResourceClaim
+ResourceStatus; 1 name string=ResourceName; 2 resources? []ResourceHealth
 SELinuxOptions; 1 user? string; 2 role? string; 3 type? string; 4 level? string
 ScaleIOPersistentVolumeSource; 1 gateway string; 2 system string; 3 secretRef *SecretReference; 4 sslEnabled? bool; 5 protectionDomain? string; 6 storagePool? string; 7 storageMode? string; 8 volumeName? string; 9 fsType? string; 10 readOnly? bool
 ScaleIOVolumeSource; 1 gateway string; 2 system string; 3 secretRef *LocalObjectReference; 4 sslEnabled? bool; 5 protectionDomain? string; 6 storagePool? string; 7 storageMode? string; 8 volumeName? string; 9 fsType? string; 10 readOnly? bool
 ScopeSelector; 1 matchExpressions? []ScopedResourceSelectorRequirement
-ScopedResourceSelectorRequirement; 1 scopeName string; 2 operator string; 3 values? []string
-SeccompProfile; 1 type string; 2 localhostProfile? *string
-Secret; 1 metadata meta.v1.ObjectMeta; 5 immutable? *bool; 2 data? map[]bytes; 4 stringData? map[]string; 3 type? string
+ScopedResourceSelectorRequirement; 1 scopeName string=ResourceQuotaScope; 2 operator string=ScopeSelectorOperator; 3 values? []string
+SeccompProfile; 1 type string=SeccompProfileType; 2 localhostProfile? *string
+Secret; 1 metadata meta.v1.ObjectMeta; 5 immutable? *bool; 2 data? map[]bytes; 4 stringData? map[]string; 3 type? string=SecretType
 SecretEnvSource; 1 . LocalObjectReference; 2 optional? *bool
 SecretKeySelector; 1 . LocalObjectReference; 2 key string; 3 optional? *bool
 SecretProjection; 1 . LocalObjectReference; 2 items? []KeyToPath; 4 optional? *bool
 SecretReference; 1 name? string; 2 namespace? string
 SecretVolumeSource; 1 secretName? string; 2 items? []KeyToPath; 3 defaultMode? *int32; 4 optional? *bool; 5 defaultUser? *int64
-SecurityContext; 1 capabilities? *Capabilities; 2 privileged? *bool; 3 seLinuxOptions? *SELinuxOptions; 10 windowsOptions? *WindowsSecurityContextOptions; 4 runAsUser? *int64; 8 runAsGroup? *int64; 5 runAsNonRoot? *bool; 6 readOnlyRootFilesystem? *bool; 7 allowPrivilegeEscalation? *bool; 9 procMount? *string; 11 seccompProfile? *SeccompProfile; 12 appArmorProfile? *AppArmorProfile
+SecurityContext; 1 capabilities? *Capabilities; 2 privileged? *bool; 3 seLinuxOptions? *SELinuxOptions; 10 windowsOptions? *WindowsSecurityContextOptions; 4 runAsUser? *int64; 8 runAsGroup? *int64; 5 runAsNonRoot? *bool; 6 readOnlyRootFilesystem? *bool; 7 allowPrivilegeEscalation? *bool; 9 procMount? *string=ProcMountType; 11 seccompProfile? *SeccompProfile; 12 appArmorProfile? *AppArmorProfile
 Service; 1 metadata meta.v1.ObjectMeta; 2 spec ServiceSpec; 3 status ServiceStatus
 ServiceAccount; 1 metadata meta.v1.ObjectMeta; 2 secrets? []ObjectReference; 3 imagePullSecrets? []LocalObjectReference; 4 automountServiceAccountToken? *bool
 ServiceAccountTokenProjection; 1 audience? string; 2 expirationSeconds? *int64; 3 path string; 4 user? *int64
-ServicePort; 1 name? string; 2 protocol? string; 6 appProtocol? *string; 3 port int32; 4 targetPort intstr.IntOrString; 5 nodePort? int32
-ServiceSpec; 1 ports? []ServicePort; 2 selector? map[]string; 3 clusterIP? string; 18 clusterIPs? []string; 4 type? string; 5 externalIPs? []string; 7 sessionAffinity? string; 8 loadBalancerIP? string; 9 loadBalancerSourceRanges? []string; 10 externalName? string; 11 externalTrafficPolicy? string; 12 healthCheckNodePort? int32; 13 publishNotReadyAddresses? bool; 14 sessionAffinityConfig? *SessionAffinityConfig; 19 ipFamilies? []string; 17 ipFamilyPolicy? *string; 20 allocateLoadBalancerNodePorts? *bool; 21 loadBalancerClass? *string; 22 internalTrafficPolicy? *string; 23 trafficDistribution? *string
+ServicePort; 1 name? string; 2 protocol? string=Protocol; 6 appProtocol? *string; 3 port int32; 4 targetPort intstr.IntOrString; 5 nodePort? int32
+ServiceSpec; 1 ports? []ServicePort; 2 selector? map[]string; 3 clusterIP? string; 18 clusterIPs? []string; 4 type? string=ServiceType; 5 externalIPs? []string; 7 sessionAffinity? string=ServiceAffinity; 8 loadBalancerIP? string; 9 loadBalancerSourceRanges? []string; 10 externalName? string; 11 externalTrafficPolicy? string=ServiceExternalTrafficPolicy; 12 healthCheckNodePort? int32; 13 publishNotReadyAddresses? bool; 14 sessionAffinityConfig? *SessionAffinityConfig; 19 ipFamilies? []string=IPFamily; 17 ipFamilyPolicy? *string=IPFamilyPolicy; 20 allocateLoadBalancerNodePorts? *bool; 21 loadBalancerClass? *string; 22 internalTrafficPolicy? *string=ServiceInternalTrafficPolicy; 23 trafficDistribution? *string
 ServiceStatus; 1 loadBalancer LoadBalancerStatus; 2 conditions? []meta.v1.Condition
 SessionAffinityConfig; 1 clientIP? *ClientIPConfig
 SleepAction; 1 seconds int64
@@ -402,22 +403,22 @@ StorageOSPersistentVolumeSource; 1 volumeName? string; 2 volumeNamespace? string
 StorageOSVolumeSource; 1 volumeName? string; 2 volumeNamespace? string; 3 fsType? string; 4 readOnly? bool; 5 secretRef? *LocalObjectReference
 Sysctl; 1 name string; 2 value string
 TCPSocketAction; 1 port intstr.IntOrString; 2 host? string
-Taint; 1 key string; 2 value? string; 3 effect string; 4 timeAdded? *meta.v1.Time
-Toleration; 1 key? string; 2 operator? string; 3 value? string; 4 effect? string; 5 tolerationSeconds? *int64
+Taint; 1 key string; 2 value? string; 3 effect string=TaintEffect; 4 timeAdded? *meta.v1.Time
+Toleration; 1 key? string; 2 operator? string=TolerationOperator; 3 value? string; 4 effect? string=TaintEffect; 5 tolerationSeconds? *int64
 TopologySelectorLabelRequirement; 1 key string; 2 values []string
 TopologySelectorTerm; 1 matchLabelExpressions? []TopologySelectorLabelRequirement
-TopologySpreadConstraint; 1 maxSkew int32; 2 topologyKey string; 3 whenUnsatisfiable string; 4 labelSelector? *meta.v1.LabelSelector; 5 minDomains? *int32; 6 nodeAffinityPolicy? *string; 7 nodeTaintsPolicy? *string; 8 matchLabelKeys? []string
+TopologySpreadConstraint; 1 maxSkew int32; 2 topologyKey string; 3 whenUnsatisfiable string=UnsatisfiableConstraintAction; 4 labelSelector? *meta.v1.LabelSelector; 5 minDomains? *int32; 6 nodeAffinityPolicy? *string=NodeInclusionPolicy; 7 nodeTaintsPolicy? *string=NodeInclusionPolicy; 8 matchLabelKeys? []string
 TypedLocalObjectReference; 1 apiGroup *string; 2 kind string; 3 name string
 TypedObjectReference; 1 apiGroup *string; 2 kind string; 3 name string; 4 namespace? *string
 Volume; 1 name string; 2 . VolumeSource
 VolumeDevice; 1 name string; 2 devicePath string
-VolumeHealthCondition; 1 status string; 2 reason string; 3 message? string
+VolumeHealthCondition; 1 status string=VolumeHealthStatusType; 2 reason string; 3 message? string
 VolumeHealthStatus; 1 healthConditions? []VolumeHealthCondition; 2 lastTransitionTime meta.v1.Time
-VolumeMount; 1 name string; 2 readOnly? bool; 7 recursiveReadOnly? *string; 3 mountPath string; 4 subPath? string; 5 mountPropagation? *string; 6 subPathExpr? string; 8 bindMountOptions? []string
-VolumeMountStatus; 1 name string; 2 mountPath string; 3 readOnly? bool; 4 recursiveReadOnly? *string; 5 volumeStatus? *VolumeStatus
+VolumeMount; 1 name string; 2 readOnly? bool; 7 recursiveReadOnly? *string=RecursiveReadOnlyMode; 3 mountPath string; 4 subPath? string; 5 mountPropagation? *string=MountPropagationMode; 6 subPathExpr? string; 8 bindMountOptions? []string
+VolumeMountStatus; 1 name string; 2 mountPath string; 3 readOnly? bool; 4 recursiveReadOnly? *string=RecursiveReadOnlyMode; 5 volumeStatus? *VolumeStatus
 VolumeNodeAffinity; 1 required? *NodeSelector
 VolumeProjection; 1 secret? *SecretProjection; 2 downwardAPI? *DownwardAPIProjection; 3 configMap? *ConfigMapProjection; 4 serviceAccountToken? *ServiceAccountTokenProjection; 5 clusterTrustBundle? *ClusterTrustBundleProjection; 6 podCertificate? *PodCertificateProjection
-VolumeResourceRequirements; 1 limits? map[]resource.Quantity; 2 requests? map[]resource.Quantity
+VolumeResourceRequirements; 1 limits? map[]resource.Quantity=ResourceList; 2 requests? map[]resource.Quantity=ResourceList
 VolumeSource; 1 hostPath? *HostPathVolumeSource; 2 emptyDir? *EmptyDirVolumeSource; 3 gcePersistentDisk? *GCEPersistentDiskVolumeSource; 4 awsElasticBlockStore? *AWSElasticBlockStoreVolumeSource; 5 gitRepo? *GitRepoVolumeSource; 6 secret? *SecretVolumeSource; 7 nfs? *NFSVolumeSource; 8 iscsi? *ISCSIVolumeSource; 9 glusterfs? *GlusterfsVolumeSource; 10 persistentVolumeClaim? *PersistentVolumeClaimVolumeSource; 11 rbd? *RBDVolumeSource; 12 flexVolume? *FlexVolumeSource; 13 cinder? *CinderVolumeSource; 14 cephfs? *CephFSVolumeSource; 15 flocker? *FlockerVolumeSource; 16 downwardAPI? *DownwardAPIVolumeSource; 17 fc? *FCVolumeSource; 18 azureFile? *AzureFileVolumeSource; 19 configMap? *ConfigMapVolumeSource; 20 vsphereVolume? *VsphereVirtualDiskVolumeSource; 21 quobyte? *QuobyteVolumeSource; 22 azureDisk? *AzureDiskVolumeSource; 23 photonPersistentDisk? *PhotonPersistentDiskVolumeSource; 26 projected? *ProjectedVolumeSource; 24 portworxVolume? *PortworxVolumeSource; 25 scaleIO? *ScaleIOVolumeSource; 27 storageos? *StorageOSVolumeSource; 28 csi? *CSIVolumeSource; 29 ephemeral? *EphemeralVolumeSource; 30 image? *ImageVolumeSource
 VolumeStatus; 1 image? *ImageVolumeStatus
 VsphereVirtualDiskVolumeSource; 1 volumePath string; 2 fsType? string; 3 storagePolicyName? string; 4 storagePolicyID? string
@@ -428,8 +429,8 @@ discovery.v1
 Endpoint; 1 addresses []string; 2 conditions EndpointConditions; 3 hostname? *string; 4 targetRef? *core.v1.ObjectReference; 5 deprecatedTopology? map[]string; 6 nodeName? *string; 7 zone? *string; 8 hints? *EndpointHints
 EndpointConditions; 1 ready? *bool; 2 serving? *bool; 3 terminating? *bool
 EndpointHints; 1 forZones? []ForZone; 2 forNodes? []ForNode
-EndpointPort; 1 name? *string; 2 protocol? *string; 3 port? *int32; 4 appProtocol? *string
-EndpointSlice; 1 metadata meta.v1.ObjectMeta; 4 addressType string; 2 endpoints []Endpoint; 3 ports []EndpointPort
+EndpointPort; 1 name? *string; 2 protocol? *string=v1.Protocol; 3 port? *int32; 4 appProtocol? *string
+EndpointSlice; 1 metadata meta.v1.ObjectMeta; 4 addressType string=AddressType; 2 endpoints []Endpoint; 3 ports []EndpointPort
 ForNode; 1 name string
 ForZone; 1 name string
 
@@ -439,25 +440,25 @@ EventSeries; 1 count int32; 2 lastObservedTime meta.v1.MicroTime
 
 flowcontrol.v1
 ExemptPriorityLevelConfiguration; 1 nominalConcurrencyShares? *int32; 2 lendablePercent? *int32
-FlowDistinguisherMethod; 1 type string
+FlowDistinguisherMethod; 1 type string=FlowDistinguisherMethodType
 FlowSchema; 1 metadata meta.v1.ObjectMeta; 2 spec FlowSchemaSpec; 3 status FlowSchemaStatus
-FlowSchemaCondition; 1 type? string; 2 status? string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
+FlowSchemaCondition; 1 type? string=FlowSchemaConditionType; 2 status? string=ConditionStatus; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
 FlowSchemaSpec; 1 priorityLevelConfiguration PriorityLevelConfigurationReference; 2 matchingPrecedence int32; 3 distinguisherMethod? *FlowDistinguisherMethod; 4 rules? []PolicyRulesWithSubjects
 FlowSchemaStatus; 1 conditions? []FlowSchemaCondition
 GroupSubject; 1 name string
-LimitResponse; 1 type string; 2 queuing? *QueuingConfiguration
+LimitResponse; 1 type string=LimitResponseType; 2 queuing? *QueuingConfiguration
 LimitedPriorityLevelConfiguration; 1 nominalConcurrencyShares *int32; 2 limitResponse LimitResponse; 3 lendablePercent? *int32; 4 borrowingLimitPercent? *int32
 NonResourcePolicyRule; 1 verbs []string; 6 nonResourceURLs []string
 PolicyRulesWithSubjects; 1 subjects []Subject; 2 resourceRules? []ResourcePolicyRule; 3 nonResourceRules? []NonResourcePolicyRule
 PriorityLevelConfiguration; 1 metadata meta.v1.ObjectMeta; 2 spec PriorityLevelConfigurationSpec; 3 status PriorityLevelConfigurationStatus
-PriorityLevelConfigurationCondition; 1 type? string; 2 status? string; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
+PriorityLevelConfigurationCondition; 1 type? string=PriorityLevelConfigurationConditionType; 2 status? string=ConditionStatus; 3 lastTransitionTime meta.v1.Time; 4 reason? string; 5 message? string
 PriorityLevelConfigurationReference; 1 name string
-PriorityLevelConfigurationSpec; 1 type string; 2 limited? *LimitedPriorityLevelConfiguration; 3 exempt? *ExemptPriorityLevelConfiguration
+PriorityLevelConfigurationSpec; 1 type string=PriorityLevelEnablement; 2 limited? *LimitedPriorityLevelConfiguration; 3 exempt? *ExemptPriorityLevelConfiguration
 PriorityLevelConfigurationStatus; 1 conditions? []PriorityLevelConfigurationCondition
 QueuingConfiguration; 1 queues int32; 2 handSize int32; 3 queueLengthLimit int32
 ResourcePolicyRule; 1 verbs []string; 2 apiGroups []string; 3 resources []string; 4 clusterScope? bool; 5 namespaces []string
 ServiceAccountSubject; 1 namespace string; 2 name string
-Subject; 1 kind string; 2 user? *UserSubject; 3 group? *GroupSubject; 4 serviceAccount? *ServiceAccountSubject
+Subject; 1 kind string=SubjectKind; 2 user? *UserSubject; 3 group? *GroupSubject; 4 serviceAccount? *ServiceAccountSubject
 UserSubject; 1 name string
 
 intstr
@@ -469,32 +470,32 @@ APIGroupList; 1 groups []APIGroup
 APIResource; 1 name string; 6 singularName string; 2 namespaced bool; 8 group? string; 9 version? string; 3 kind string; 4 verbs Verbs; 5 shortNames? []string; 7 categories? []string; 10 storageVersionHash? string
 APIResourceList; 1 groupVersion string; 2 resources []APIResource
 APIVersions; 1 versions []string; 2 serverAddressByClientCIDRs []ServerAddressByClientCIDR
-Condition; 1 type string; 2 status string; 3 observedGeneration? int64; 4 lastTransitionTime Time; 5 reason string; 6 message string
-DeleteOptions; 1 gracePeriodSeconds? *int64; 2 preconditions? *Preconditions; 3 orphanDependents? *bool; 4 propagationPolicy? *string; 5 dryRun? []string; 6 ignoreStoreReadErrorWithClusterBreakingPotential? *bool
-FieldSelectorRequirement; 1 key string; 2 operator string; 3 values? []string
+Condition; 1 type string; 2 status string=ConditionStatus; 3 observedGeneration? int64; 4 lastTransitionTime Time; 5 reason string; 6 message string
+DeleteOptions; 1 gracePeriodSeconds? *int64; 2 preconditions? *Preconditions; 3 orphanDependents? *bool; 4 propagationPolicy? *string=DeletionPropagation; 5 dryRun? []string; 6 ignoreStoreReadErrorWithClusterBreakingPotential? *bool
+FieldSelectorRequirement; 1 key string; 2 operator string=FieldSelectorOperator; 3 values? []string
 FieldsV1; 1 Raw? *json
 GroupResource; 1 group string; 2 resource string
 GroupVersionForDiscovery; 1 groupVersion string; 2 version string
 GroupVersionKind; 1 group string; 2 version string; 3 kind string
 LabelSelector; 1 matchLabels? map[]string; 2 matchExpressions? []LabelSelectorRequirement
-LabelSelectorRequirement; 1 key string; 2 operator string; 3 values? []string
+LabelSelectorRequirement; 1 key string; 2 operator string=LabelSelectorOperator; 3 values? []string
 ListMeta; 1 selfLink? string; 2 resourceVersion? string; 3 continue? string; 4 remainingItemCount? *int64; 5 shardInfo? *ShardInfo
-ManagedFieldsEntry; 1 manager? string; 2 operation? string; 3 apiVersion? string; 4 time? *Time; 6 fieldsType? string; 7 fieldsV1? *FieldsV1; 8 subresource? string
+ManagedFieldsEntry; 1 manager? string; 2 operation? string=ManagedFieldsOperationType; 3 apiVersion? string; 4 time? *Time; 6 fieldsType? string; 7 fieldsV1? *FieldsV1; 8 subresource? string
 MicroTime; 1 seconds? *int64; 2 nanos? *int32
-ObjectMeta; 1 name? string; 2 generateName? string; 3 namespace? string; 4 selfLink? string; 5 uid? string; 6 resourceVersion? string; 7 generation? int64; 8 creationTimestamp? Time; 9 deletionTimestamp? *Time; 10 deletionGracePeriodSeconds? *int64; 11 labels? map[]string; 12 annotations? map[]string; 13 ownerReferences? []OwnerReference; 14 finalizers? []string; 17 managedFields? []ManagedFieldsEntry
-OwnerReference; 5 apiVersion string; 1 kind string; 3 name string; 4 uid string; 6 controller? *bool; 7 blockOwnerDeletion? *bool
+ObjectMeta; 1 name? string; 2 generateName? string; 3 namespace? string; 4 selfLink? string; 5 uid? string=types.UID; 6 resourceVersion? string; 7 generation? int64; 8 creationTimestamp? Time; 9 deletionTimestamp? *Time; 10 deletionGracePeriodSeconds? *int64; 11 labels? map[]string; 12 annotations? map[]string; 13 ownerReferences? []OwnerReference; 14 finalizers? []string; 17 managedFields? []ManagedFieldsEntry
+OwnerReference; 5 apiVersion string; 1 kind string; 3 name string; 4 uid string=types.UID; 6 controller? *bool; 7 blockOwnerDeletion? *bool
 PartialObjectMetadata; 1 metadata ObjectMeta
-Preconditions; 1 uid? *string; 2 resourceVersion? *string
+Preconditions; 1 uid? *string=types.UID; 2 resourceVersion? *string
 ServerAddressByClientCIDR; 1 clientCIDR string; 2 serverAddress string
 ShardInfo; 1 selector string
-Status; 1 metadata ListMeta; 2 status? string; 3 message? string; 4 reason? string; 5 details? *StatusDetails; 6 code? int32
-StatusCause; 1 reason? string; 2 message? string; 3 field? string
-StatusDetails; 1 name? string; 2 group? string; 3 kind? string; 6 uid? string; 4 causes? []StatusCause; 5 retryAfterSeconds? int32
+Status; 1 metadata ListMeta; 2 status? string; 3 message? string; 4 reason? string=StatusReason; 5 details? *StatusDetails; 6 code? int32
+StatusCause; 1 reason? string=CauseType; 2 message? string; 3 field? string
+StatusDetails; 1 name? string; 2 group? string; 3 kind? string; 6 uid? string=types.UID; 4 causes? []StatusCause; 5 retryAfterSeconds? int32
 Time; 1 seconds? *int64; 2 nanos? *int32
 Verbs; 1 items? []string
 
 networking.v1
-HTTPIngressPath; 1 path? string; 3 pathType *string; 2 backend IngressBackend
+HTTPIngressPath; 1 path? string; 3 pathType *string=PathType; 2 backend IngressBackend
 HTTPIngressRuleValue; 1 paths []HTTPIngressPath
 IPAddress; 1 metadata meta.v1.ObjectMeta; 2 spec IPAddressSpec
 IPAddressSpec; 1 parentRef? *ParentReference
@@ -506,7 +507,7 @@ IngressClassParametersReference; 1 apiGroup? *string; 2 kind string; 3 name stri
 IngressClassSpec; 1 controller? string; 2 parameters? *IngressClassParametersReference
 IngressLoadBalancerIngress; 1 ip? string; 2 hostname? string; 4 ports? []IngressPortStatus
 IngressLoadBalancerStatus; 1 ingress? []IngressLoadBalancerIngress
-IngressPortStatus; 1 port int32; 2 protocol string; 3 error? *string
+IngressPortStatus; 1 port int32; 2 protocol string=v1.Protocol; 3 error? *string
 IngressRule; 1 host? string; 2 . IngressRuleValue
 IngressRuleValue; 1 http? *HTTPIngressRuleValue
 IngressServiceBackend; 1 name string; 2 port ServiceBackendPort
@@ -517,8 +518,8 @@ NetworkPolicy; 1 metadata meta.v1.ObjectMeta; 2 spec NetworkPolicySpec
 NetworkPolicyEgressRule; 1 ports? []NetworkPolicyPort; 2 to? []NetworkPolicyPeer
 NetworkPolicyIngressRule; 1 ports? []NetworkPolicyPort; 2 from? []NetworkPolicyPeer
 NetworkPolicyPeer; 1 podSelector? *meta.v1.LabelSelector; 2 namespaceSelector? *meta.v1.LabelSelector; 3 ipBlock? *IPBlock
-NetworkPolicyPort; 1 protocol? *string; 2 port? *intstr.IntOrString; 3 endPort? *int32
-NetworkPolicySpec; 1 podSelector meta.v1.LabelSelector; 2 ingress? []NetworkPolicyIngressRule; 3 egress? []NetworkPolicyEgressRule; 4 policyTypes? []string
+NetworkPolicyPort; 1 protocol? *string=v1.Protocol; 2 port? *intstr.IntOrString; 3 endPort? *int32
+NetworkPolicySpec; 1 podSelector meta.v1.LabelSelector; 2 ingress? []NetworkPolicyIngressRule; 3 egress? []NetworkPolicyEgressRule; 4 policyTypes? []string=PolicyType
 ParentReference; 1 group? string; 2 resource? string; 3 namespace? string; 4 name? string
 ServiceBackendPort; 1 name? string; 2 number? int32
 ServiceCIDR; 1 metadata meta.v1.ObjectMeta; 2 spec ServiceCIDRSpec; 3 status ServiceCIDRStatus
@@ -526,14 +527,14 @@ ServiceCIDRSpec; 1 cidrs? []string
 ServiceCIDRStatus; 1 conditions? []meta.v1.Condition
 
 node.v1
-Overhead; 1 podFixed? map[]resource.Quantity
+Overhead; 1 podFixed? map[]resource.Quantity=v1.ResourceList
 RuntimeClass; 1 metadata meta.v1.ObjectMeta; 2 handler string; 3 overhead? *Overhead; 4 scheduling? *Scheduling
 Scheduling; 1 nodeSelector? map[]string; 2 tolerations? []core.v1.Toleration
 
 policy.v1
 Eviction; 1 metadata meta.v1.ObjectMeta; 2 deleteOptions? *meta.v1.DeleteOptions
 PodDisruptionBudget; 1 metadata meta.v1.ObjectMeta; 2 spec PodDisruptionBudgetSpec; 3 status PodDisruptionBudgetStatus
-PodDisruptionBudgetSpec; 1 minAvailable? *intstr.IntOrString; 2 selector? *meta.v1.LabelSelector; 3 maxUnavailable? *intstr.IntOrString; 4 unhealthyPodEvictionPolicy? *string
+PodDisruptionBudgetSpec; 1 minAvailable? *intstr.IntOrString; 2 selector? *meta.v1.LabelSelector; 3 maxUnavailable? *intstr.IntOrString; 4 unhealthyPodEvictionPolicy? *string=UnhealthyPodEvictionPolicyType
 PodDisruptionBudgetStatus; 1 observedGeneration? int64; 2 disruptedPods? map[]meta.v1.Time; 3 disruptionsAllowed int32; 4 currentHealthy int32; 5 desiredHealthy int32; 6 expectedPods int32; 7 conditions? []meta.v1.Condition
 
 rbac.v1
@@ -559,7 +560,7 @@ CapacityRequirements; 1 requests? map[]resource.Quantity
 Counter; 1 value resource.Quantity
 CounterSet; 1 name string; 2 counters? map[]Counter
 Device; 1 name string; 2 attributes? map[]DeviceAttribute; 3 capacity? map[]DeviceCapacity; 4 consumesCounters? []DeviceCounterConsumption; 5 nodeName? *string; 6 nodeSelector? *core.v1.NodeSelector; 7 allNodes? *bool; 8 taints? []DeviceTaint; 9 bindsToNode? *bool; 10 bindingConditions? []string; 11 bindingFailureConditions? []string; 12 allowMultipleAllocations? *bool; 14 nodeAllocatableResources? map[]NodeAllocatableResource
-DeviceAllocationConfiguration; 1 source string; 2 requests? []string; 3 . DeviceConfiguration
+DeviceAllocationConfiguration; 1 source string=AllocationConfigSource; 2 requests? []string; 3 . DeviceConfiguration
 DeviceAllocationResult; 1 results? []DeviceRequestAllocationResult; 2 config? []DeviceAllocationConfiguration
 DeviceAttribute; 2 int? *int64; 3 bool? *bool; 4 string? *string; 5 version? *string; 6 ints? []int64; 7 bools? []bool; 8 strings? []string; 9 versions? []string
 DeviceCapacity; 1 value resource.Quantity; 2 requestPolicy? *CapacityRequestPolicy
@@ -569,40 +570,40 @@ DeviceClass; 1 metadata meta.v1.ObjectMeta; 2 spec DeviceClassSpec
 DeviceClassConfiguration; 1 . DeviceConfiguration
 DeviceClassSpec; 1 selectors? []DeviceSelector; 2 config? []DeviceClassConfiguration; 4 extendedResourceName? *string
 DeviceConfiguration; 1 opaque? *OpaqueDeviceConfiguration
-DeviceConstraint; 1 requests? []string; 2 matchAttribute? *string; 3 distinctAttribute? *string
+DeviceConstraint; 1 requests? []string; 2 matchAttribute? *string=FullyQualifiedName; 3 distinctAttribute? *string=FullyQualifiedName
 DeviceCounterConsumption; 1 counterSet string; 2 counters? map[]Counter; 3 compatibilityGroups? []string
-DeviceDerivedAttribute; 1 name string; 2 expression string
+DeviceDerivedAttribute; 1 name string=FullyQualifiedName; 2 expression string
 DeviceRequest; 1 name string; 2 exactly? *ExactDeviceRequest; 3 firstAvailable? []DeviceSubRequest
-DeviceRequestAllocationResult; 1 request string; 2 driver string; 3 pool string; 4 device string; 5 adminAccess? *bool; 6 tolerations? []DeviceToleration; 7 bindingConditions? []string; 8 bindingFailureConditions? []string; 9 shareID? *string; 10 consumedCapacity? map[]resource.Quantity; 11 skipNodeOperations? []string
+DeviceRequestAllocationResult; 1 request string; 2 driver string; 3 pool string; 4 device string; 5 adminAccess? *bool; 6 tolerations? []DeviceToleration; 7 bindingConditions? []string; 8 bindingFailureConditions? []string; 9 shareID? *string=types.UID; 10 consumedCapacity? map[]resource.Quantity; 11 skipNodeOperations? []string=SkipNodeOperation
 DeviceSelector; 1 cel? *CELDeviceSelector
-DeviceSubRequest; 1 name string; 2 deviceClassName string; 3 selectors? []DeviceSelector; 4 allocationMode? string; 5 count? int64; 6 tolerations? []DeviceToleration; 7 capacity? *CapacityRequirements; 8 derivedAttributes? []DeviceDerivedAttribute
-DeviceTaint; 1 key string; 2 value? string; 3 effect string; 4 timeAdded? *meta.v1.Time
+DeviceSubRequest; 1 name string; 2 deviceClassName string; 3 selectors? []DeviceSelector; 4 allocationMode? string=DeviceAllocationMode; 5 count? int64; 6 tolerations? []DeviceToleration; 7 capacity? *CapacityRequirements; 8 derivedAttributes? []DeviceDerivedAttribute
+DeviceTaint; 1 key string; 2 value? string; 3 effect string=DeviceTaintEffect; 4 timeAdded? *meta.v1.Time
 DeviceTaintRule; 1 metadata meta.v1.ObjectMeta; 2 spec DeviceTaintRuleSpec; 3 status DeviceTaintRuleStatus
 DeviceTaintRuleSpec; 1 deviceSelector? *DeviceTaintSelector; 2 taint DeviceTaint
 DeviceTaintRuleStatus; 1 conditions? []meta.v1.Condition
 DeviceTaintSelector; 2 driver? *string; 3 pool? *string; 4 device? *string
-DeviceToleration; 1 key? string; 2 operator? string; 3 value? string; 4 effect? string; 5 tolerationSeconds? *int64
-ExactDeviceRequest; 1 deviceClassName string; 2 selectors? []DeviceSelector; 3 allocationMode? string; 4 count? int64; 5 adminAccess? *bool; 6 tolerations? []DeviceToleration; 7 capacity? *CapacityRequirements; 8 derivedAttributes? []DeviceDerivedAttribute
+DeviceToleration; 1 key? string; 2 operator? string=DeviceTolerationOperator; 3 value? string; 4 effect? string=DeviceTaintEffect; 5 tolerationSeconds? *int64
+ExactDeviceRequest; 1 deviceClassName string; 2 selectors? []DeviceSelector; 3 allocationMode? string=DeviceAllocationMode; 4 count? int64; 5 adminAccess? *bool; 6 tolerations? []DeviceToleration; 7 capacity? *CapacityRequirements; 8 derivedAttributes? []DeviceDerivedAttribute
 NetworkDeviceData; 1 interfaceName? string; 2 ips? []string; 3 hardwareAddress? string
-NodeAllocatableMapping; 1 capacityKey? *string; 2 capacityMultiplier? *resource.Quantity; 3 deviceMultiplier? *resource.Quantity
+NodeAllocatableMapping; 1 capacityKey? *string=QualifiedName; 2 capacityMultiplier? *resource.Quantity; 3 deviceMultiplier? *resource.Quantity
 NodeAllocatableOverhead; 1 perPod? *resource.Quantity; 2 perContainer? *resource.Quantity
 NodeAllocatableResource; 3 mapping? *NodeAllocatableMapping; 4 overhead? *NodeAllocatableOverhead
 OpaqueDeviceConfiguration; 1 driver string; 2 parameters runtime.RawExtension
 ResourceClaim; 1 metadata meta.v1.ObjectMeta; 2 spec ResourceClaimSpec; 3 status ResourceClaimStatus
-ResourceClaimConsumerReference; 1 apiGroup? string; 3 resource string; 4 name string; 5 uid string
+ResourceClaimConsumerReference; 1 apiGroup? string; 3 resource string; 4 name string; 5 uid string=types.UID
 ResourceClaimSpec; 1 devices DeviceClaim
 ResourceClaimStatus; 1 allocation? *AllocationResult; 2 reservedFor? []ResourceClaimConsumerReference; 4 devices? []AllocatedDeviceStatus
 ResourceClaimTemplate; 1 metadata meta.v1.ObjectMeta; 2 spec ResourceClaimTemplateSpec
 ResourceClaimTemplateSpec; 1 metadata meta.v1.ObjectMeta; 2 spec ResourceClaimSpec
 ResourcePool; 1 name string; 2 generation int64; 3 resourceSliceCount int64
 ResourceSlice; 1 metadata meta.v1.ObjectMeta; 2 spec ResourceSliceSpec
-ResourceSliceSpec; 1 driver string; 2 pool ResourcePool; 3 nodeName? *string; 4 nodeSelector? *core.v1.NodeSelector; 5 allNodes? *bool; 6 devices? []Device; 7 perDeviceNodeSelection? *bool; 8 sharedCounters? []CounterSet; 9 partitionTypeAttribute? *string; 10 skipNodeOperations? []string
+ResourceSliceSpec; 1 driver string; 2 pool ResourcePool; 3 nodeName? *string; 4 nodeSelector? *core.v1.NodeSelector; 5 allNodes? *bool; 6 devices? []Device; 7 perDeviceNodeSelection? *bool; 8 sharedCounters? []CounterSet; 9 partitionTypeAttribute? *string=FullyQualifiedName; 10 skipNodeOperations? []string=SkipNodeOperation
 
 runtime
 RawExtension; 1 raw? *json
 
 scheduling.v1
-PriorityClass; 1 metadata meta.v1.ObjectMeta; 2 value int32; 3 globalDefault? bool; 4 description? string; 5 preemptionPolicy? *string
+PriorityClass; 1 metadata meta.v1.ObjectMeta; 2 value int32; 3 globalDefault? bool; 4 description? string; 5 preemptionPolicy? *string=v1.PreemptionPolicy
 
 scheduling.v1alpha3
 TopologyConstraint; 1 key string
@@ -617,15 +618,15 @@ WorkloadPodGroupSingleDisruptionMode
 
 storage.v1
 CSIDriver; 1 metadata meta.v1.ObjectMeta; 2 spec CSIDriverSpec
-CSIDriverSpec; 1 attachRequired? *bool; 2 podInfoOnMount? *bool; 3 volumeLifecycleModes? []string; 4 storageCapacity? *bool; 5 fsGroupPolicy? *string; 6 tokenRequests? []TokenRequest; 7 requiresRepublish? *bool; 8 seLinuxMount? *bool; 9 nodeAllocatableUpdatePeriodSeconds? *int64; 10 serviceAccountTokenInSecrets? *bool; 11 preventPodSchedulingIfMissing? *bool
+CSIDriverSpec; 1 attachRequired? *bool; 2 podInfoOnMount? *bool; 3 volumeLifecycleModes? []string=VolumeLifecycleMode; 4 storageCapacity? *bool; 5 fsGroupPolicy? *string=FSGroupPolicy; 6 tokenRequests? []TokenRequest; 7 requiresRepublish? *bool; 8 seLinuxMount? *bool; 9 nodeAllocatableUpdatePeriodSeconds? *int64; 10 serviceAccountTokenInSecrets? *bool; 11 preventPodSchedulingIfMissing? *bool
 CSINode; 1 metadata meta.v1.ObjectMeta; 2 spec CSINodeSpec; 3 status CSINodeStatus
 CSINodeDriver; 1 name string; 2 nodeID string; 3 topologyKeys []string; 4 allocatable? *VolumeNodeResources
 CSINodeSpec; 1 drivers []CSINodeDriver
 CSINodeStatus; 1 storageHealth? []StorageHealth
 CSIStorageCapacity; 1 metadata meta.v1.ObjectMeta; 2 nodeTopology? *meta.v1.LabelSelector; 3 storageClassName string; 4 capacity? *resource.Quantity; 5 maximumVolumeSize? *resource.Quantity
-StorageClass; 1 metadata meta.v1.ObjectMeta; 2 provisioner string; 3 parameters? map[]string; 4 reclaimPolicy? *string; 5 mountOptions? []string; 6 allowVolumeExpansion? *bool; 7 volumeBindingMode? *string; 8 allowedTopologies? []core.v1.TopologySelectorTerm
+StorageClass; 1 metadata meta.v1.ObjectMeta; 2 provisioner string; 3 parameters? map[]string; 4 reclaimPolicy? *string=v1.PersistentVolumeReclaimPolicy; 5 mountOptions? []string; 6 allowVolumeExpansion? *bool; 7 volumeBindingMode? *string=VolumeBindingMode; 8 allowedTopologies? []core.v1.TopologySelectorTerm
 StorageHealth; 1 name string; 2 healthConditions? []StorageHealthCondition
-StorageHealthCondition; 1 status string; 2 reason string; 3 message? string; 4 accessMode? *string; 5 volumeMode? *string; 6 lastTransitionTime meta.v1.Time
+StorageHealthCondition; 1 status string=StorageHealthStatusType; 2 reason string; 3 message? string; 4 accessMode? *string=v1.PersistentVolumeAccessMode; 5 volumeMode? *string=v1.PersistentVolumeMode; 6 lastTransitionTime meta.v1.Time
 TokenRequest; 1 audience string; 2 expirationSeconds? *int64
 VolumeAttachment; 1 metadata meta.v1.ObjectMeta; 2 spec VolumeAttachmentSpec; 3 status VolumeAttachmentStatus
 VolumeAttachmentSource; 1 persistentVolumeName? *string; 2 inlineVolumeSpec? *core.v1.PersistentVolumeSpec

@@ -7,6 +7,7 @@ import { apiVersionIn, inVersion } from '../negotiation.ts';
 import {
   decodeObject,
   duplicatesOf,
+  goKindOf,
   invalidPatch,
   isOfAnotherType,
   refusePatch,
@@ -66,13 +67,13 @@ export function patch(call: Call): MaybePromise<Answer> {
 
 /** A strategic merge patch is converted from maps to the Go type of the kind. */
 function requireConvertible(
-  { schema = {} }: ResourceDefinition,
+  definition: ResourceDefinition,
   patched: unknown,
   refuse: (message: string) => Error,
 ): void {
   if (!isRecord(patched)) return;
-  const wrong = validateValues(patched, schema).find(isOfAnotherType);
-  if (wrong) throw refuse(conversionProblem(wrong, schema));
+  const wrong = validateValues(patched, definition.schema ?? {}).find(isOfAnotherType);
+  if (wrong) throw refuse(conversionProblem(wrong, patched, goKindOf(definition)));
 }
 
 /** Without an apiVersion, upstream decodes the result to an internal type, whose fields have other names. */

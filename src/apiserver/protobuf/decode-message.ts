@@ -271,6 +271,8 @@ export interface Field {
   /** The keys of a map are strings; `type` is the type of its values. */
   readonly label: 'single' | 'list' | 'map';
   readonly type: Scalar | MessageReference;
+  /** Name of Go's type for a text or a map, if it has one: `v1.RestartPolicy`. */
+  readonly goType: string | undefined;
   /** Whether Go's zero value is omitted from the JSON. */
   readonly optional: boolean;
   /** Whether the Go field is a pointer, which is nil only if the field is not on the wire. */
@@ -314,8 +316,9 @@ function linesByName(): ReadonlyMap<string, readonly [alias: string, line: strin
 }
 
 function parseField(text: string, alias: string): [number: number, field: Field] {
-  const [, number, name, optional, pointer, label, type = ''] =
-    /^(\d+) ([^ ?]+)(\??) (\*?)((?:map)?\[\])?(.+)$/.exec(text) ?? [];
+  const [, number, name, optional, pointer, label, type = '', goType] =
+    /^(\d+) ([^ ?]+)(\??) (\*?)((?:map)?\[\])?([^=]+)(?:=(.+))?$/.exec(text) ?? [];
+  const version = alias.slice(alias.indexOf('.') + 1);
   const scalar = SCALARS.find((each) => each === type);
   return [
     Number(number),
@@ -323,6 +326,7 @@ function parseField(text: string, alias: string): [number: number, field: Field]
       name: name === '.' ? undefined : name,
       label: label === undefined ? 'single' : label === '[]' ? 'list' : 'map',
       type: scalar ?? { message: type.includes('.') ? type : `${alias}.${type}` },
+      goType: goType?.includes('.') === false ? `${version}.${goType}` : goType,
       optional: optional === '?',
       pointer: pointer === '*',
     },

@@ -2,52 +2,50 @@ import type { Field, MessageType } from '../protobuf/decode-message.ts';
 import { typeOf } from '../protobuf/decode-message.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { NOT_A_QUANTITY } from '../../api/quantity.ts';
+import { goNumber } from '../../util/go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
+import { isRecord } from '../../util/values.ts';
+import { goTypeOf } from '../go-json.ts';
 import { MICRO_TIME, QUANTITY } from './formats.ts';
 import type { JsonSchema } from './json-schema.ts';
+import { own } from './json-value.ts';
+
+/** A kind with its schema and its message, which has the names of Go's types. */
+export interface GoKind {
+  readonly kind: string;
+  readonly schema: JsonSchema;
+  readonly message: MessageType | undefined;
+}
 
 /**
  * Returns the message of Go's decoder for a value of the wrong type in a built-in kind. The path in
  * it has field names, but neither map keys nor list indices.
  *
  * @param error the schema error of the value
- * @param message the message of the kind, which has the names of Go's structs
  */
-export function unmarshalProblem(
-  error: FieldError,
-  kind: string,
-  schema: JsonSchema,
-  message: MessageType | undefined,
-): string {
-  const problem = textProblem(error);
+export function unmarshalProblem(error: FieldError, object: unknown, kind: GoKind): string {
+  const { path, struct, type, value } = mismatchOf(error, object, kind);
+  const problem = textProblem(error, value);
   if (problem !== undefined) return problem;
-  const { path, type, value } = mismatchOf(error, schema);
-  let struct: Struct = { name: kind, type: message };
-  let field: Field | undefined;
-  for (const name of path) {
-    if (field) struct = structOf(field) ?? struct;
-    field = struct.type && fieldOf(struct.type, name);
-  }
-  const member = field && structOf(field);
-  // As in Go, where a struct has the package of its version: `v1.PodSpec`.
-  const goType = member?.type ? type.replace('struct', packaged(member.type.name)) : type;
-  return `json: cannot unmarshal ${value} into Go struct field ${[struct.name, ...path].join('.')} of type ${goType}`;
+  const isFraction = typeof value === 'number' && /^int\d/.test(type);
+  const found = isFraction ? `number ${goNumber(value)}` : goTypeOf(value);
+  return `json: cannot unmarshal ${found} into Go struct field ${[struct, ...path].join('.')} of type ${type}`;
 }
 
-/** Returns the message for a text that is not base64, a quantity or a time, and undefined for values of other types. */
-function textProblem({ badValue, detail }: FieldError): string | undefined {
-  const text = String(badValue);
-  // A value of another type is reported by the name of its type or format.
-  if (/^(?:integer|number|boolean|array|object|int64|float64)$/.test(text)) return undefined;
-  if (detail.includes(' must be of type byte')) return base64Problem(text);
+/** Returns the message for a text that is not base64, a quantity or a time, and undefined for other values. */
+function textProblem({ detail }: FieldError, value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  if (detail.includes(' must be of type byte')) return base64Problem(value);
   if (detail.includes(` must be of type ${QUANTITY}`)) return NOT_A_QUANTITY;
-  if (detail.includes(` must be of type ${MICRO_TIME}`)) return timeProblem(text, ['.000000']);
-  return detail.includes(' must be of type date-time') ? timeProblem(text) : undefined;
+  if (detail.includes(` must be of type ${MICRO_TIME}`)) return timeProblem(value, ['.000000']);
+  return detail.includes(' must be of type date-time') ? timeProblem(value) : undefined;
 }
 
 /** Whether Go's decoder ends at a value: types with their own decoder end it. */
-export function endsDecoding(error: FieldError): boolean {
-  return textProblem(error) !== undefined && !error.detail.includes(' must be of type byte');
+export function endsDecoding({ detail }: FieldError): boolean {
+  return ['date-time', MICRO_TIME, QUANTITY].some((type) =>
+    detail.includes(` must be of type ${type}: `),
+  );
 }
 
 interface Struct {
@@ -106,62 +104,95 @@ export function timeProblem(text: string, fraction: readonly string[] = []): str
   return `parsing time ${goQuote(text)}${failed === undefined ? '' : ` as "${parts.join('')}"`}: ${why}`;
 }
 
-/** Returns the message of Go's converter for text, which names the decoder of base64. */
+/** Returns the message of Go's converter for the message of its decoder about base64 or a fraction. */
 export function convertedProblem(problem: string): string {
-  return problem.startsWith('illegal base64') ? `error decoding from json: ${problem}` : problem;
+  if (problem.startsWith('illegal base64')) return `error decoding from json: ${problem}`;
+  return problem.replace(
+    /^json: cannot unmarshal number .* of type (?=int\d+$)/,
+    'cannot convert float64 to ',
+  );
 }
 
 /** Returns the message of Go's converter from maps, which strategic merge patches use, for such a value. */
-export function conversionProblem(error: FieldError, schema: JsonSchema): string {
-  const problem = textProblem(error);
+export function conversionProblem(error: FieldError, object: unknown, kind: GoKind): string {
+  const { type, value } = mismatchOf(error, object, kind);
+  const problem = textProblem(error, value);
   if (problem !== undefined) return convertedProblem(problem);
-  const { type, value } = mismatchOf(error, schema);
-  const from = KINDS.get(value) ?? value;
+  const from = goKindOf(value);
   if (type.startsWith('map[')) return `cannot restore map from ${from}`;
   if (type.startsWith('[]')) return `cannot restore slice from ${from}`;
   if (type === 'struct') return `cannot restore struct from: ${from}`;
-  if (type === 'string' && from === 'int64') return 'cannot convert int64 to string';
-  return `unrecognized type: ${type}`;
+  const isText = type === 'string' || type.includes('.');
+  // Go converts numbers to other types of numbers, and integers to text.
+  const isConvertible = isText ? from === 'int64' : typeof value === 'number' && /\d$/.test(type);
+  if (isConvertible) return `cannot convert ${from} to ${type}`;
+  return `unrecognized type: ${isText ? 'string' : type}`;
 }
 
-/** The Go kinds of JSON types in maps. */
-const KINDS: ReadonlyMap<string, string> = new Map([
-  ['number', 'int64'],
-  ['object', 'map'],
-  ['array', 'slice'],
-]);
+/** Returns the kind of a JSON value in a map of Go. */
+function goKindOf(value: unknown): string {
+  if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64';
+  if (typeof value === 'object') return Array.isArray(value) ? 'slice' : 'map';
+  return goTypeOf(value);
+}
 
 interface Mismatch {
   readonly path: readonly string[];
+  /** Name of the struct with the last field of the path. */
+  readonly struct: string;
   /** Go type of the field. */
   readonly type: string;
-  /** JSON type of the value. */
-  readonly value: string;
+  readonly value: unknown;
 }
 
-function mismatchOf({ field, badValue }: FieldError, schema: JsonSchema): Mismatch {
+function mismatchOf(
+  error: FieldError,
+  object: unknown,
+  { kind, schema, message }: GoKind,
+): Mismatch {
   const path: string[] = [];
-  let at: JsonSchema = schema;
-  for (const step of field.split('.')) {
+  let struct: Struct = { name: kind, type: message };
+  let field: Field | undefined;
+  let at = schema;
+  let value = object;
+  const enter = (indices: readonly string[], member: JsonSchema, from: unknown) => {
+    at = indices.reduce((list: JsonSchema) => list.items ?? {}, member);
+    value = indices.reduce(
+      (list: unknown, index) =>
+        Array.isArray(list) ? (list[Number.parseInt(index)] as unknown) : {},
+      from,
+    );
+  };
+  const steps = error.field.split('.');
+  for (const [index, step] of steps.entries()) {
     const [name = '', ...indices] = step.split('[');
     const property = Object.hasOwn(at.properties ?? {}, name) ? at.properties?.[name] : undefined;
-    const member = property ?? valuesOf(at);
-    if (!member) break;
-    if (property) path.push(name);
-    at = indices.reduce((list: JsonSchema) => list.items ?? {}, member);
-    // A map key may contain dots.
-    if (!property) break;
+    if (!property) {
+      // A map key may contain dots.
+      const [key = '', ...within] = steps.slice(index).join('.').split('[');
+      const values = valuesOf(at);
+      if (values) enter(within, values, isRecord(value) ? own(value, key) : undefined);
+      break;
+    }
+    if (field) struct = structOf(field) ?? struct;
+    field = struct.type && fieldOf(struct.type, name);
+    path.push(name);
+    enter(indices, property, isRecord(value) ? own(value, name) : undefined);
   }
-  return { path, type: goType(at), value: VALUES.get(String(badValue)) ?? String(badValue) };
+  return { path, struct: struct.name, type: goTypeIn(field, at), value };
 }
 
-/** The names of JSON types in Go's decoder that differ from the schema's. */
-const VALUES: ReadonlyMap<string, string> = new Map([
-  ['integer', 'number'],
-  ['int64', 'number'],
-  ['float64', 'number'],
-  ['boolean', 'bool'],
-]);
+/** Returns the Go type of a value in a field, which may be in a list or map of the field. */
+function goTypeIn(field: Field | undefined, schema: JsonSchema): string {
+  const type = goType(schema);
+  if (field?.goType !== undefined && field.label === 'map') {
+    return type.startsWith('map[') ? field.goType : type;
+  }
+  const member = field && structOf(field);
+  // As in Go, where a struct has the package of its version: `v1.PodSpec`.
+  if (member?.type) return type.replace('struct', packaged(member.type.name));
+  return field?.goType === undefined ? type : type.replace(/string$/, field.goType);
+}
 
 function valuesOf({ additionalProperties }: JsonSchema): JsonSchema | undefined {
   return typeof additionalProperties === 'object' ? additionalProperties : undefined;
