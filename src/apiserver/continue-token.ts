@@ -1,3 +1,4 @@
+import { inspectJson } from './go-json.ts';
 import { base64Problem } from './schema/unmarshal-problem.ts';
 import { badRequest } from './status-error.ts';
 
@@ -34,12 +35,14 @@ function decode(token: string): { v?: unknown; rv?: unknown; start?: unknown } {
   if (/[^\w-]/.test(token) || token.length % 4 === 1) {
     throw invalidToken(base64Problem(token.replace(/_/g, '/').replace(/-/g, '+')));
   }
+  const bytes = Buffer.from(token, 'base64url');
   try {
-    const value: unknown = JSON.parse(Buffer.from(token, 'base64url').toString('utf8'));
+    const value: unknown = JSON.parse(bytes.toString('utf8'));
     return typeof value === 'object' && value !== null ? value : {};
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
-    throw invalidToken(cause.message);
+    // Go reports a byte, also one that is only a part of a character.
+    throw invalidToken(inspectJson(bytes.toString('latin1')).problem ?? cause.message);
   }
 }
 

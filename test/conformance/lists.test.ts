@@ -184,11 +184,17 @@ test('an unknown continue token is rejected', async () => {
     message:
       'invalid continue token: continue key is not valid: server does not recognize this encoded version meta.k8s.io/v2',
   });
-  assertRejected(await api.get(query('continue=abc')), {
-    code: 400,
-    reason: 'BadRequest',
-    message: /^invalid continue token: continue key is not valid: /,
-  });
+  for (const [malformed, problem] of [
+    ['abc', "invalid character 'i' looking for beginning of value"],
+    ['junk', "invalid character '\\u008e' looking for beginning of value"],
+    ['eyJ2Ijo', 'unexpected end of JSON input'],
+  ] as const) {
+    assertRejected(await api.get(query(`continue=${malformed}`)), {
+      code: 400,
+      reason: 'BadRequest',
+      message: `invalid continue token: continue key is not valid: ${problem}`,
+    });
+  }
   assertRejected(await api.get(query(`continue=${token}&resourceVersion=5`)), {
     code: 400,
     reason: 'BadRequest',
