@@ -233,6 +233,16 @@ test('an inconsistent CRD is rejected', async () => {
       message: `CustomResourceDefinition.apiextensions.k8s.io "widgets.${group}" is invalid: spec.validation.openAPIV3Schema.properties[spec].properties[untyped].type: Required value: must not be empty for specified object fields`,
     },
   );
+  assertRejected(
+    await badly((crd) => {
+      crd.spec.versions[0].schema.openAPIV3Schema.properties.spec.dependencies = {};
+    }),
+    {
+      code: 422,
+      reason: 'Invalid',
+      message: `CustomResourceDefinition.apiextensions.k8s.io "widgets.${group}" is invalid: spec.validation.openAPIV3Schema.properties[spec].dependencies: Forbidden: dependencies is not supported`,
+    },
+  );
 });
 
 test('the webhook of a conversion has an address with https', async () => {

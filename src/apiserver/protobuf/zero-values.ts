@@ -29,8 +29,10 @@ export function withoutZeroValues(object: JsonObject, type: MessageType): JsonOb
 /** The zero values of scalars. A value of another type is left to validation. */
 const ZEROS = { string: '', bytes: '', json: '', bool: false, int32: 0, int64: 0, double: 0 };
 
-function isOmitted({ optional, pointer, label, type }: Field, value: unknown): boolean {
+function isOmitted({ name, optional, pointer, label, type }: Field, value: unknown): boolean {
   if (!optional || (pointer && label === 'single')) return false;
+  // The validation of a CRD rejects schemas that have it, even if it is empty.
+  if (name === 'dependencies') return false;
   if (label === 'list') return Array.isArray(value) && value.length === 0;
   if (label === 'map') return isRecord(value) && Object.keys(value).length === 0;
   if (typeof type === 'string') return value === ZEROS[type];
