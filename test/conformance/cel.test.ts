@@ -589,13 +589,16 @@ test('transition rules compare with the previous value, if it existed', BEFORE_1
 });
 
 test('an object of another kind is validated by the rules only', async () => {
-  const rule = { 'x-kubernetes-validations': [{ rule: 'self.count > 5' }] };
+  // The presence of a value of the wrong type is an error.
+  const rules = ['self.count > 5', '!has(self.on) || self.count > 5'].map((rule) => ({ rule }));
+  const rule = { 'x-kubernetes-validations': rules };
   const crd = ruled('kinds', { ...SPEC, ...rule });
   await api.install(crd);
-  const draft = { ...object(crd, 'x', { count: 3, other: 1 }), kind: 'Other' };
+  const draft = { ...object(crd, 'x', { count: 3, on: 1 }), kind: 'Other' };
   assert.deepEqual(causesOf(await api.post(pathOf(crd), draft)), [
     `kind: Invalid value: "Other": must be ${crd.spec.names.kind}`,
     'spec: Invalid value: failed rule: self.count > 5',
+    'spec: Invalid value: "object": invalid data, expected bool, got int64 evaluating rule: !has(self.on) || self.count > 5',
   ]);
 });
 
@@ -698,6 +701,8 @@ test('ratcheting needs the keys of items and the schemas of fields', BEFORE_1_35
   const change = (name: string) => api.patch(`${path}/${name}`, { spec: { on: true } });
   assert.deepEqual(causesOf(await change('lines')), ['spec.lines[0].key: Required value']);
   assert.deepEqual(causesOf(await change('unknown')), ['spec.free.size: Required value']);
+  // A write of the status validates the status alone.
+  await api.made(api.patch(`${path}/unknown/status`, { metadata: { labels: { a: 'b' } } }));
   await api.made(change('known'));
 });
 

@@ -6,6 +6,8 @@ import { apiVersionIn } from '../negotiation.ts';
 import { cannotBeHandled, refusePatch, requireGoTypes } from '../object-decoder.ts';
 import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import { validateRules } from '../schema/cel/validate-rules.ts';
+import type { JsonSchema } from '../schema/json-schema.ts';
+import { fieldSchema } from '../schema/json-schema.ts';
 import { embeddedTypeError, validateCustom } from '../schema/embedded-resources.ts';
 import { validateScaleValues } from '../schema/scale-values.ts';
 import { validateValues } from '../schema/validate.ts';
@@ -39,15 +41,28 @@ export function validateObject(
   if (ofType.length > 0) {
     return [...ofType, ...validateRules(object, previous, schema, [...ofType, ...others])];
   }
-  const all = validateCustom(object, schema, '', previous);
-  // As upstream, which validates the status alone.
-  const errors =
-    info.subresource === 'status'
-      ? all.map((error) => ({ ...error, detail: error.detail.replace(/^status\./, '') }))
-      : all;
+  // As upstream, a write of the status validates the status alone, and the rules of the whole object.
+  const isStatus = info.subresource === 'status';
+  const errors = isStatus
+    ? validateStatus(object, schema, previous)
+    : validateCustom(object, schema, '', previous);
   const { scale } = subresources;
-  const structural = scale ? [...errors, ...validateScaleValues(object, scale)] : errors;
+  const ofScale = scale ? validateScaleValues(object, scale) : [];
+  const structural = [
+    ...errors,
+    ...ofScale.filter(({ field }) => !isStatus || field !== scale?.specReplicasPath),
+  ];
   return [...structural, ...validateRules(object, previous, schema, [...structural, ...others])];
+}
+
+function validateStatus(
+  object: StoredObject,
+  schema: JsonSchema,
+  previous: StoredObject | undefined,
+): readonly FieldError[] {
+  if (!Object.hasOwn(object, 'status')) return [];
+  const field = fieldSchema(schema, 'status') ?? {};
+  return validateCustom(object['status'], field, 'status', previous?.['status']);
 }
 
 /** A patch can change the kind and the apiVersion of a custom resource. */

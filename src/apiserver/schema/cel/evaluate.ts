@@ -128,7 +128,8 @@ class Compiler {
       if (value === undefined) return mode === 'test' ? false : Optional.none;
       if (!isDictionary(value)) return NO_OVERLOAD;
       const member = value.get(field);
-      if (mode === 'test') return member !== undefined;
+      // As upstream, the presence of a value of the wrong type is an error.
+      if (mode === 'test') return member instanceof Failure ? member : member !== undefined;
       if (isOptional || mode === 'optional') return found(member);
       return member === undefined ? noSuchKey(field) : member;
     };

@@ -43,7 +43,14 @@ export function toValue(json: unknown, schema: JsonSchema): Result {
 }
 
 function invalid(expected: string, json: unknown): Failure {
-  return new Failure(`invalid data, expected ${expected}, got ${typeof json}`);
+  return new Failure(`invalid data, expected ${expected}, got ${goTypeOf(json)}`);
+}
+
+function goTypeOf(json: unknown): string {
+  if (typeof json === 'number') return Number.isInteger(json) ? 'int64' : 'float64';
+  if (typeof json === 'object')
+    return Array.isArray(json) ? '[]interface {}' : 'map[string]interface {}';
+  return typeof json === 'boolean' ? 'bool' : typeof json;
 }
 
 function toText(text: string, { format }: JsonSchema): Result {
