@@ -149,6 +149,10 @@ test('an address of a Service is in the range, and a headless Service without se
       /spec\.clusterIPs: Forbidden: may not be set for ExternalName services$/,
     ],
     [{ clusterIP: 'None', type: 'NodePort' }, /may not be set to 'None' for NodePort services$/],
+    [
+      { ipFamilyPolicy: 'RequireDualStack' },
+      /this cluster is not configured for dual-stack services$/,
+    ],
     [{ clusterIP: 'x' }, /spec\.clusterIPs\[0\]: .*must be a valid IP address/],
     [{ ports: [{ port: 80, targetPort: 'x y' }] }, /spec\.ports\[0\]\.targetPort: .*alpha-numeric/],
     [{ externalTrafficPolicy: 'Cluster' }, /may only be set for externally-accessible services$/],

@@ -165,6 +165,12 @@ function allocate(
   const isOpen =
     spec['clusterIP'] === 'None' && Object.keys(objectIn(spec, 'selector') ?? {}).length === 0;
   setDefault(spec, 'ipFamilyPolicy', isOpen ? 'RequireDualStack' : 'SingleStack');
+  if (!isOpen && spec['ipFamilyPolicy'] === 'RequireDualStack') {
+    const why = 'this cluster is not configured for dual-stack services';
+    throw invalid({ group: '', kind: 'Service' }, service.metadata.name, [
+      fieldError.invalid('spec.ipFamilyPolicy', 'RequireDualStack', why),
+    ]);
+  }
   if (listIn(spec, 'ipFamilies').length === 0) {
     spec['ipFamilies'] =
       spec['ipFamilyPolicy'] === 'RequireDualStack' ? ['IPv4', 'IPv6'] : ['IPv4'];
