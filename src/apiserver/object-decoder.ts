@@ -11,7 +11,7 @@ import { hasFormat } from './schema/formats.ts';
 import { goJson } from '../util/go-format.ts';
 import { messageOfKind } from './protobuf/protobuf-body.ts';
 import { withoutZeroValues } from './protobuf/zero-values.ts';
-import { isRecord } from '../util/values.ts';
+import { compareText, isRecord } from '../util/values.ts';
 import { MAX_REPORTED, prune } from './schema/pruning.ts';
 import type { GoKind } from './schema/unmarshal-problem.ts';
 import { endsDecoding, timeProblem, unmarshalProblem } from './schema/unmarshal-problem.ts';
@@ -125,10 +125,18 @@ export function decodeObject(
     : definition.schema
       ? prune(object, definition.schema)
       : [];
-  const oddities = [...dropped, ...pruned]
+  const unknown = [...dropped, ...(definition.custom ? pruned.sort() : pruned)];
+  // As upstream, where the members of a built-in kind are sorted unless the client sent them.
+  if (!definition.custom) unknown.sort((a, b) => compareText(memberOf(a), memberOf(b)));
+  const oddities = unknown
     .slice(0, MAX_REPORTED)
     .map((path) => `unknown field ${JSON.stringify(path)}`);
   return { object: goObject(object, definition), oddities };
+}
+
+/** `spec` of `spec.list[0].x` */
+function memberOf(path: string): string {
+  return /^[^.[]*/.exec(path)?.[0] ?? '';
 }
 
 /** Returns an object of a built-in kind as Go encodes it: `kind` is first, and some zero values are omitted. */
@@ -197,8 +205,11 @@ export function requireGoTypes(
   refuse: (why: string) => Error = (why) =>
     info.verb === 'patch' ? refusePatch(definition, object, why) : cannotBeHandled(definition, why),
 ): void {
-  const wrong = firstMismatch(errors);
+  let wrong = firstMismatch(errors);
   if (!wrong) return;
+  if (info.verb === 'patch') {
+    wrong = firstMismatch(validateValues(sorted(object), definition.schema ?? {})) ?? wrong;
+  }
   // As upstream, an object that cannot be decoded has no unknown fields.
   warnings.length = 0;
   throw refuse(unmarshalProblem(wrong, object, goKindOf(definition)));
@@ -209,16 +220,19 @@ function firstMismatch(errors: readonly FieldError[]): FieldError | undefined {
   return errors.find(endsDecoding) ?? errors.find(isOfAnotherType);
 }
 
-/** Returns why Go does not decode an object: the first value of another type in JSON, whose keys a patch sorts. */
+/** Returns a value with sorted keys, as a patch encodes what it has changed. */
+function sorted(value: unknown): unknown {
+  return JSON.parse(goJson(value));
+}
+
+/** Returns why Go does not decode an object: the first value of another type. */
 function decodingProblem(
   body: Readonly<Record<string, unknown>>,
   definition: ResourceDefinition,
   from: 'body' | 'patch',
 ): string | undefined {
-  const entries = Object.entries(body);
-  if (from === 'patch') entries.sort(([a], [b]) => (a < b ? -1 : 1));
-  const errors = validateValues(Object.fromEntries(entries), definition.schema ?? {});
-  const wrong = firstMismatch(errors);
+  const json = from === 'patch' ? sorted(body) : body;
+  const wrong = firstMismatch(validateValues(json, definition.schema ?? {}));
   return wrong && unmarshalProblem(wrong, body, goKindOf(definition));
 }
 

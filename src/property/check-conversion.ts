@@ -301,7 +301,7 @@ function convert(object: Json, conversion: Conversion): Json | Problem {
   const { name, to } = conversion;
   const converted = call(object, conversion);
   if (converted instanceof Problem) return converted;
-  const dropped = prune(converted, to.schema);
+  const dropped = prune(converted, to.schema).sort();
   if (dropped.length > 0) {
     return new Problem(
       `${name} returns fields that ${to.name} does not have: ${dropped.join(', ')}`,

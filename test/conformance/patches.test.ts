@@ -191,3 +191,32 @@ test('a strategic merge patch does not change the kind', async () => {
   await api.made(api.post(configMaps(space), configMap('kind')));
   assert.equal((await api.made(api.patch(at, { kind: 'Other' }, STRATEGIC))).kind, 'ConfigMap');
 });
+
+test('unknown fields of a patched built-in kind are reported in the order of its JSON', async () => {
+  const at = configMaps(await api.namespace());
+  await api.made(api.post(at, configMap('order')));
+  const fields = ({ headers }: { headers: Readonly<Record<string, string>> }) =>
+    [...(headers['warning'] ?? '').matchAll(/field \\"(.*?)\\"/g)].map(([, field]) => field);
+  const members = { z: 1, metadata: { z: 1, b: 1 }, a: 1 };
+  const sorted = ['a', 'metadata.b', 'metadata.z', 'z'];
+  assert.deepEqual(fields(await api.patch(`${at}/order`, members)), sorted);
+  assert.deepEqual(fields(await api.patch(`${at}/order`, members, STRATEGIC)), sorted);
+  const metadata = { name: 'order', z: 1, b: 1 };
+  const operations = Object.entries({ ...members, metadata }).map(([name, value]) => ({
+    op: 'add',
+    path: `/${name}`,
+    value,
+  }));
+  assert.deepEqual(fields(await api.patch(`${at}/order`, operations, JSON_PATCH)), [
+    'a',
+    'metadata.z',
+    'metadata.b',
+    'z',
+  ]);
+  const wrong = [
+    { op: 'add', path: '/immutable', value: 'x' },
+    { op: 'add', path: '/data', value: 5 },
+  ];
+  const { body } = await api.patch(`${at}/order`, wrong, JSON_PATCH);
+  assert.match(body.message, /number into Go struct field ConfigMap\.data of type/);
+});

@@ -234,13 +234,16 @@ export function appliedObject(result: ApplyResult): JsonObject {
 }
 
 export function decodePatched(
-  { definition }: Call,
+  { definition, request }: Call,
   patched: unknown,
   refuse?: (why: string) => Error,
 ): { object: ApiObject; oddities: string[] } {
   if (!isRecord(patched))
     throw refusePatch(definition, patched, 'the result of the patch is not an object');
-  return decodeObject(patched, definition, 'patch', refuse);
+  const { object, oddities } = decodeObject(patched, definition, 'patch', refuse);
+  // As upstream, which sorts the keys of the result, except those of values in a JSON patch.
+  if (!definition.custom && contentType(request) !== JSON_PATCH) oddities.sort();
+  return { object, oddities };
 }
 
 /** @throws {StatusError} 400 if an applied body is no object, or has another kind or version */

@@ -194,7 +194,8 @@ function decodeScale(call: Call, patched: unknown): ApiObject {
   const isStrategic = type === STRATEGIC_PATCH && isRecord(patched);
   const scale = isStrategic ? { ...patched, apiVersion: apiVersionIn(SCALE), kind } : patched;
   const { object, oddities } = decodePatched(ofScale, scale);
-  if (type !== STRATEGIC_PATCH)
+  // The scheme of custom resources has no internal types.
+  if (type !== STRATEGIC_PATCH && !call.definition.custom)
     requireApiVersion(ofScale, patched, (why) => refusePatch(SCALE, patched, why));
   requireGoTypes(ofScale, object);
   reportOddities(call, duplicatesOf(call), oddities, (why) => refusePatch(SCALE, patched, why));

@@ -28,7 +28,7 @@ export function jsonPatch(document: unknown, patch: unknown): unknown {
   const patched = new PatchedDocument(document);
   for (const operation of parseOperations(patch)) patched.apply(operation);
   requireShallow(patched.root);
-  return patched.root;
+  return patched.encoded;
 }
 
 type Container = JsonObject | unknown[];
@@ -51,6 +51,18 @@ export class PatchedDocument {
   /** The result so far. */
   get root(): unknown {
     return this.#root;
+  }
+
+  /** The result with sorted keys in the objects that were changed, as upstream encodes it. */
+  get encoded(): unknown {
+    return this.#sorted(this.#root);
+  }
+
+  #sorted(value: unknown): unknown {
+    if (!isContainer(value) || !this.#own.has(value)) return value;
+    if (Array.isArray(value)) return value.map((item) => this.#sorted(item));
+    const keys = Object.keys(value).sort();
+    return Object.fromEntries(keys.map((key) => [key, this.#sorted(value[key])]));
   }
 
   /** Number of copied containers. */

@@ -11,7 +11,7 @@ interface PruneOptions {
 
 /**
  * Removes the fields of `object` that `schema` does not declare. `apiVersion`, `kind` and `metadata`
- * of the object need no declaration. Returns the sorted paths of the first 100 removed fields:
+ * of the object need no declaration. Returns the paths of the first 100 removed fields in the order of the object:
  * `spec.foo`, `spec.list[0].x`.
  *
  * Modifies only `object` itself. Values below it may be shared or frozen; pruned ones are replaced.
@@ -31,7 +31,7 @@ export function prune(
       else delete object[key];
     }
   }
-  return pruning.dropped.sort();
+  return pruning.dropped;
 }
 
 /** Returns the paths of the fields that pruning would remove from `value`, which is not modified. */
