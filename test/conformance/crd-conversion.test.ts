@@ -365,8 +365,10 @@ test('without a webhook, a write keeps the fields that the storage version has',
   await api.made(api.patch(`${at('v1')}/a`, { metadata: { finalizers: ['example.com/a'] } }));
   await api.made(api.delete(`${at('v1')}/a`));
   const removal = { metadata: { finalizers: null }, spec: { width: 5 } };
-  const removed = await api.made(api.patch(`${at('v2')}/a`, removal));
-  assert.deepEqual(removed.spec, { width: 5, depth: 1 });
+  for (const query of ['?dryRun=All', '']) {
+    const removed = await api.made(api.patch(`${at('v2')}/a${query}`, removal));
+    assert.deepEqual(removed.spec, { width: 5, depth: 1 });
+  }
 });
 
 test('without a webhook, an apply needs a stored object that fits its version', async () => {

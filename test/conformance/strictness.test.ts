@@ -551,6 +551,10 @@ test('the first value of the wrong type is named by its Go type', async () => {
     /: cannot convert int64 to v1\.SecretType$/,
   );
   assert.match(
+    (await patch({ metadata: 'x' }, STRATEGIC)).body.message,
+    /: cannot restore struct from: string$/,
+  );
+  assert.match(
     (await patch({ metadata: { labels: 5 }, data: { a: 5 } })).body.message,
     /number into Go struct field Secret\.data of type \[\]uint8$/,
   );

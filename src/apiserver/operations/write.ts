@@ -196,7 +196,7 @@ function warn(
 }
 
 /**
- * Returns the stored object, or `requested`, the same object in the requested version, if it was removed.
+ * Returns the stored object, or `requested`, the same object in the requested version, if the write removes it.
  *
  * @throws {StaleObject} if the object has changed since `previous` was read
  */
@@ -208,8 +208,9 @@ function replaceStored(
   const { backend, definition } = call;
   requireUnchanged(call, previous);
   if (isUnchanged(next, previous)) return previous;
-  if (isDryRun(call)) return next;
-  if (isReadyToGo(next, definition)) {
+  const isLast = isReadyToGo(next, definition);
+  if (isDryRun(call)) return isLast ? requested : next;
+  if (isLast) {
     // The DELETED event has the stored state: the change that removes the object is never stored.
     removeObject(backend, definition, previous);
     return requested;

@@ -115,18 +115,18 @@ export function convertedProblem(problem: string): string {
 
 /** Returns the message of Go's converter from maps, which strategic merge patches use, for such a value. */
 export function conversionProblem(error: FieldError, object: unknown, kind: GoKind): string {
-  const { type, value } = mismatchOf(error, object, kind);
+  const { type, plainType, value } = mismatchOf(error, object, kind);
   const problem = textProblem(error, value);
   if (problem !== undefined) return convertedProblem(problem);
   const from = goKindOf(value);
-  if (type.startsWith('map[')) return `cannot restore map from ${from}`;
-  if (type.startsWith('[]')) return `cannot restore slice from ${from}`;
-  if (type === 'struct') return `cannot restore struct from: ${from}`;
-  const isText = type === 'string' || type.includes('.');
+  if (plainType.startsWith('map[')) return `cannot restore map from ${from}`;
+  if (plainType.startsWith('[]')) return `cannot restore slice from ${from}`;
+  if (plainType === 'struct') return `cannot restore struct from: ${from}`;
+  const isText = plainType === 'string';
   // Go converts numbers to other types of numbers, and integers to text.
   const isConvertible = isText ? from === 'int64' : typeof value === 'number' && /\d$/.test(type);
   if (isConvertible) return `cannot convert ${from} to ${type}`;
-  return `unrecognized type: ${isText ? 'string' : type}`;
+  return `unrecognized type: ${plainType}`;
 }
 
 /** Returns the kind of a JSON value in a map of Go. */
@@ -142,6 +142,8 @@ interface Mismatch {
   readonly struct: string;
   /** Go type of the field. */
   readonly type: string;
+  /** The type without its name: `struct`. */
+  readonly plainType: string;
   readonly value: unknown;
 }
 
@@ -179,7 +181,7 @@ function mismatchOf(
     path.push(name);
     enter(indices, property, isRecord(value) ? own(value, name) : undefined);
   }
-  return { path, struct: struct.name, type: goTypeIn(field, at), value };
+  return { path, struct: struct.name, type: goTypeIn(field, at), plainType: goType(at), value };
 }
 
 /** Returns the Go type of a value in a field, which may be in a list or map of the field. */
