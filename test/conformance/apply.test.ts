@@ -346,7 +346,7 @@ test('a field that another manager applied in another version of a built-in kind
   );
 });
 
-test('an applied item without its key is refused for the value', async () => {
+test('an applied item without its key is refused for the value', skipBefore(37), async () => {
   const space = await api.namespace();
   const ownerReferences = [{ apiVersion: 'v1', kind: 'Pod', name: 'p' }];
   const causesOf = async (path: string, object: Json) => {

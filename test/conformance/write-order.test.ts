@@ -34,15 +34,19 @@ function assertNotFound({ status, text }: Reply): void {
   assert.equal(status, 404, text);
 }
 
-test('a body is parsed before its object is looked up, and its kind is compared after that', async () => {
-  const config = `${configMaps(space)}/absent`;
-  assert.equal((await api.patch(config, '{')).body.message, 'invalid JSON patch');
-  assertNotFound(await api.patch(config, [], JSON_PATCH));
-  const other = { ...configMap('absent'), kind: 'Secret' };
-  assertNotFound(await api.apply(`${pods(space)}/absent/status`, 'one', other));
-  const gadget = { ...widget('absent'), kind: 'Gadget', metadata: { name: 'absent' } };
-  assertNotFound(await api.put(`${widgets(space)}/absent`, gadget));
-});
+test(
+  'a body is parsed before its object is looked up, and its kind is compared after that',
+  skipBefore(37),
+  async () => {
+    const config = `${configMaps(space)}/absent`;
+    assert.equal((await api.patch(config, '{')).body.message, 'invalid JSON patch');
+    assertNotFound(await api.patch(config, [], JSON_PATCH));
+    const other = { ...configMap('absent'), kind: 'Secret' };
+    assertNotFound(await api.apply(`${pods(space)}/absent/status`, 'one', other));
+    const gadget = { ...widget('absent'), kind: 'Gadget', metadata: { name: 'absent' } };
+    assertNotFound(await api.put(`${widgets(space)}/absent`, gadget));
+  },
+);
 
 test('the namespace of a body is compared before its name', async () => {
   const path = `${configMaps(space)}/placed`;
@@ -292,16 +296,20 @@ test('an apply of an object as an integer or string is refused by validation', a
   assert.equal(status, 422, text);
 });
 
-test('a container that loses its image gets the pull policy of an image with a tag', async () => {
-  const pod = { metadata: { name: 'image' }, spec: { containers: [{ name: 'c', image: 'i' }] } };
-  await api.made(api.post(pods(space), pod));
-  const containers = [{ name: 'c' }];
-  const { body } = await api.put(`${pods(space)}/image`, { ...pod, spec: { containers } });
-  assert.deepEqual(
-    body.details.causes.map(({ field }: Json) => field),
-    ['spec.containers[0].image', 'spec'],
-  );
-});
+test(
+  'a container that loses its image gets the pull policy of an image with a tag',
+  skipBefore(37),
+  async () => {
+    const pod = { metadata: { name: 'image' }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+    await api.made(api.post(pods(space), pod));
+    const containers = [{ name: 'c' }];
+    const { body } = await api.put(`${pods(space)}/image`, { ...pod, spec: { containers } });
+    assert.deepEqual(
+      body.details.causes.map(({ field }: Json) => field),
+      ['spec.containers[0].image', 'spec'],
+    );
+  },
+);
 
 test('a strategic merge patch of a Scale does not change its kind', async () => {
   await api.made(api.post(deployments(space), deployment('scaled')));
