@@ -20,7 +20,7 @@ import { applyObjects } from '../support/roles.ts';
 import type { Manifest } from '../support/roles.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { ServedWebhooks } from '../support/served-webhooks.ts';
-import { needsReal } from '../support/skip.ts';
+import { needsReal, skipBefore } from '../support/skip.ts';
 import { until } from '../support/until.ts';
 
 /**
@@ -201,18 +201,23 @@ describe('Replicas of a webhook under load', { skip, timeout: 90_000 }, () => {
     assert.deepEqual(failures.slice(before), []);
   });
 
-  it('fail only requests that one has received when it hangs, at their timeouts', async () => {
-    const before = failures.length;
-    const [, hung] = replicas;
-    assert.ok(hung);
-    hung.program.child.kill('SIGSTOP');
-    await until('its endpoint is removed', async () => hung.ready === false || undefined);
-    // One that converts objects waits for 30 s.
-    await admit(20);
-    const failed = failures.slice(before).map(({ message }) => message);
-    assert.ok(failed.length <= CONCURRENCY, failed.join('\n'));
-    for (const message of failed) assert.match(message, /context deadline exceeded|within 30 s/);
-  });
+  // Older servers send further requests to the replica that hangs.
+  it(
+    'fail only requests that one has received when it hangs, at their timeouts',
+    skipBefore(37),
+    async () => {
+      const before = failures.length;
+      const [, hung] = replicas;
+      assert.ok(hung);
+      hung.program.child.kill('SIGSTOP');
+      await until('its endpoint is removed', async () => hung.ready === false || undefined);
+      // One that converts objects waits for 30 s.
+      await admit(20);
+      const failed = failures.slice(before).map(({ message }) => message);
+      assert.ok(failed.length <= CONCURRENCY, failed.join('\n'));
+      for (const message of failed) assert.match(message, /context deadline exceeded|within 30 s/);
+    },
+  );
 
   it('time out before the API server does, and delay no other request', async (context) => {
     stop.abort();
