@@ -118,7 +118,7 @@ export function conversionProblem(error: FieldError, object: unknown, kind: GoKi
   const { type, plainType, value } = mismatchOf(error, object, kind);
   const problem = textProblem(error, value);
   if (problem !== undefined) return convertedProblem(problem);
-  const from = goKindOf(value);
+  const from = converterKindOf(value);
   if (plainType.startsWith('map[')) return `cannot restore map from ${from}`;
   if (plainType.startsWith('[]')) return `cannot restore slice from ${from}`;
   if (plainType === 'struct') return `cannot restore struct from: ${from}`;
@@ -130,7 +130,7 @@ export function conversionProblem(error: FieldError, object: unknown, kind: GoKi
 }
 
 /** Returns the kind of a JSON value in a map of Go. */
-function goKindOf(value: unknown): string {
+function converterKindOf(value: unknown): string {
   if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64';
   if (typeof value === 'object') return Array.isArray(value) ? 'slice' : 'map';
   return goTypeOf(value);
