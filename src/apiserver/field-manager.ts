@@ -2,7 +2,7 @@ import type { MaybePromise } from '../util/maybe-promise.ts';
 import { convertedTo } from './admission/conversion.ts';
 import { equivalentsOf } from './admission/matching.ts';
 import type { Call } from './call.ts';
-import { apiVersionIn } from './negotiation.ts';
+import { apiVersionIn, isOfType } from './negotiation.ts';
 import { PatchError } from './patch/json-patch.ts';
 import { Managers, withManagers } from './patch/managed-fields.ts';
 import { requireTyped } from './patch/typed-value.ts';
@@ -46,8 +46,7 @@ export function withTrackedFields(
   const context = writeContext(call);
   const update = { ...context, before: previous, blank: blankObject(call), after: object };
   const track = (versions: FieldVersions) => {
-    const isOfKind = object.kind === call.definition.kind;
-    if (!isOfKind || object.apiVersion !== context.apiVersion) return keepManagers();
+    if (!isOfType(object, call.definition)) return keepManagers();
     if (call.definition.custom) requireDroppedTyped(object, context);
     return trackUpdate(previous ? { ...update, versions } : update) as ApiObject;
   };

@@ -313,6 +313,14 @@ export function apiVersionIn({ group, version }: ResourceDefinition): string {
   return group ? `${group}/${version}` : version;
 }
 
+/** Whether an object has the kind and version of a definition. A patch can change those of a custom resource. */
+export function isOfType(
+  { apiVersion, kind }: Pick<StoredObject, 'apiVersion' | 'kind'>,
+  definition: ResourceDefinition,
+): boolean {
+  return kind === definition.kind && apiVersion === apiVersionIn(definition);
+}
+
 /** Items of built-in kinds have no apiVersion and kind in lists. */
 function listItem(
   object: StoredObject,

@@ -8,7 +8,7 @@ import { duplicateFields, readObject, strictDuplicates, unrecognized } from './r
 import type { FieldError } from '../api/field-error.ts';
 import { fieldError } from '../api/field-error.ts';
 import { hasFormat } from './schema/formats.ts';
-import { goJson } from '../util/go-format.ts';
+import { goJson, withSortedKeys } from '../util/go-format.ts';
 import { messageOfKind } from './protobuf/protobuf-body.ts';
 import { withoutZeroValues } from './protobuf/zero-values.ts';
 import { compareText, isRecord } from '../util/values.ts';
@@ -94,21 +94,8 @@ export function decodeObject(
     from === 'patch' ? refusePatch(definition, body, why) : cannotBeHandled(definition, why, body),
 ): { object: ApiObject; oddities: string[] } {
   requireTexts(body, definition, from);
-  if (!definition.custom) requireBuiltinKind(body, definition, from);
-  else if (!body['kind']) {
-    const text = from === 'patch' ? goJson(body) : JSON.stringify(body);
-    const why = `Object 'Kind' is missing in '${text}'`;
-    throw from === 'patch'
-      ? refusePatch(definition, body, why)
-      : unrecognized(definition, why, text);
-  } else if (body['apiVersion'] === null) {
-    throw refuse('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
-  } else if (shown(body['apiVersion'] ?? '').split('/').length > 2) {
-    const why = `unexpected GroupVersion string: ${shown(body['apiVersion'])}`;
-    throw from === 'patch'
-      ? refusePatch(definition, body, why)
-      : unrecognized(definition, why, JSON.stringify(body));
-  }
+  if (definition.custom) requireCustomKind(body, definition, from, refuse);
+  else requireBuiltinKind(body, definition, from);
   const dropped: string[] = [];
   const metadata = decodeMetadata(body['metadata'], definition, dropped, (why) =>
     refuse(definition.custom ? why : (decodingProblem(body, definition, from) ?? why)),
@@ -207,8 +194,9 @@ export function requireGoTypes(
 ): void {
   let wrong = firstMismatch(errors);
   if (!wrong) return;
+  // A patch encodes what it has changed with sorted keys.
   if (info.verb === 'patch') {
-    wrong = firstMismatch(validateValues(sorted(object), definition.schema ?? {})) ?? wrong;
+    wrong = firstMismatch(validateValues(withSortedKeys(object), definition.schema ?? {})) ?? wrong;
   }
   // As upstream, an object that cannot be decoded has no unknown fields.
   warnings.length = 0;
@@ -220,18 +208,13 @@ function firstMismatch(errors: readonly FieldError[]): FieldError | undefined {
   return errors.find(endsDecoding) ?? errors.find(isOfAnotherType);
 }
 
-/** Returns a value with sorted keys, as a patch encodes what it has changed. */
-function sorted(value: unknown): unknown {
-  return JSON.parse(goJson(value));
-}
-
 /** Returns why Go does not decode an object: the first value of another type. */
 function decodingProblem(
   body: Readonly<Record<string, unknown>>,
   definition: ResourceDefinition,
   from: 'body' | 'patch',
 ): string | undefined {
-  const json = from === 'patch' ? sorted(body) : body;
+  const json = from === 'patch' ? withSortedKeys(body) : body;
   const wrong = firstMismatch(validateValues(json, definition.schema ?? {}));
   return wrong && unmarshalProblem(wrong, body, goKindOf(definition));
 }
@@ -294,8 +277,40 @@ function requireTexts(
     const value = body[field] ?? '';
     if (typeof value === 'string') continue;
     const why = `couldn't get version/kind; json parse error: json: cannot unmarshal ${goTypeOf(value)} into Go struct field .${field} of type string`;
-    if (from === 'patch') throw refusePatch(definition, body, why);
-    throw unrecognized(definition, why, JSON.stringify(body));
+    throw unidentified(body, definition, from, why);
+  }
+}
+
+/** Returns the error for a body whose kind or apiVersion cannot be read. */
+function unidentified(
+  body: Record<string, unknown>,
+  definition: ResourceDefinition,
+  from: 'body' | 'patch',
+  why: string,
+): Error {
+  return from === 'patch'
+    ? refusePatch(definition, body, why)
+    : unrecognized(definition, why, JSON.stringify(body));
+}
+
+/** Checks that a custom resource has a kind and a readable apiVersion, which validation compares. */
+function requireCustomKind(
+  body: Record<string, unknown>,
+  definition: ResourceDefinition,
+  from: 'body' | 'patch',
+  refuse: (why: string) => Error,
+): void {
+  const { apiVersion, kind } = body;
+  if (!kind) {
+    const text = from === 'patch' ? goJson(body) : JSON.stringify(body);
+    throw unidentified(body, definition, from, `Object 'Kind' is missing in '${text}'`);
+  }
+  if (apiVersion === null) {
+    throw refuse('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
+  }
+  const version = shown(apiVersion ?? '');
+  if (version.split('/').length > 2) {
+    throw unidentified(body, definition, from, `unexpected GroupVersion string: ${version}`);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { YAMLException } from 'js-yaml';
 import type { HttpRequest } from '../util/http.ts';
-import { goJson } from '../util/go-format.ts';
+import { withSortedKeys } from '../util/go-format.ts';
 import { inspectJson, goTypeOf } from './go-json.ts';
 import type { ExpectedKind } from './protobuf/protobuf-body.ts';
 import { PROTOBUF_TYPE, decodeBody, messageOfKind } from './protobuf/protobuf-body.ts';
@@ -89,7 +89,8 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
   const value = shallow(() =>
     type === 'application/json'
       ? jsonOf(text, (why) => refuse(`couldn't get version/kind; json parse error: ${why}`))
-      : sortedYaml(text, (why) => refuse(`yaml: ${why}`)),
+      : // As upstream, whose decoder reports the first problem of the JSON that it has converted.
+        withSortedKeys(yamlOf(text, (why) => refuse(`yaml: ${why}`))),
   );
   // As upstream, where null is an object without fields.
   if (value === null) return {};
@@ -193,11 +194,6 @@ function jsonOf(text: string, refuse: (why: string) => Error): unknown {
 /** Parses JSON, or the first document of YAML. Tries JSON first, which is faster. */
 function yamlOf(text: string, refuse: (why: string) => Error): unknown {
   return jsonIn(text) ?? yamlText(text, refuse).documents[0] ?? null;
-}
-
-/** Parses YAML as upstream, which converts it to JSON with sorted keys. The decoder reports its first problem. */
-function sortedYaml(text: string, refuse: (why: string) => Error): unknown {
-  return JSON.parse(goJson(yamlOf(text, refuse))) as unknown;
 }
 
 function yamlText(text: string, refuse: (why: string) => Error): YamlText {

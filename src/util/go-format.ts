@@ -17,6 +17,11 @@ export function goJson(value: unknown): string {
   return `{${members.join(',')}}`;
 }
 
+/** Returns a JSON value with sorted keys, as if Go had encoded and decoded it. */
+export function withSortedKeys(value: unknown): unknown {
+  return JSON.parse(goJson(value));
+}
+
 /** Formats a JSON value like Go's `%v`: `map[a:1 b:[x y]]`. */
 export function goValue(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(goValue).join(' ')}]`;

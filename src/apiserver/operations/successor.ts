@@ -1,6 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import { objectIn, objectsIn, textIn } from '../builtin/fields.ts';
 import { copyJson } from '../copy-json.ts';
+import { isOfType } from '../negotiation.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import { applyDefaults } from '../schema/defaulting.ts';
 import type { JsonObject } from '../schema/json-value.ts';
@@ -35,8 +36,7 @@ export function isolated(
     const object: ApiObject = { ...own(rest), metadata };
     keep(object, draft, 'status');
     // The decoder prunes only objects of the kind and version.
-    const isOfType = draft.kind === object.kind && draft.apiVersion === object.apiVersion;
-    if (custom && schema && !isOfType) prune(object, schema);
+    if (custom && schema && !isOfType(draft, definition)) prune(object, schema);
     return object;
   }
   if (subresource === 'ephemeralcontainers' || subresource === 'resize') {

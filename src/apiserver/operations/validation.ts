@@ -65,8 +65,7 @@ function validateStatus(
   return validateCustom(object['status'], field, 'status', previous?.['status']);
 }
 
-/** A patch can change the kind and the apiVersion of a custom resource. */
-export function validateType(object: StoredObject, definition: ResourceDefinition): FieldError[] {
+function validateType(object: StoredObject, definition: ResourceDefinition): FieldError[] {
   const expected = { kind: definition.kind, apiVersion: apiVersionIn(definition) };
   return (['kind', 'apiVersion'] as const)
     .filter((field) => object[field] !== expected[field])

@@ -4,7 +4,7 @@ import { timestamp } from '../../api/conditions.ts';
 import type { Backend, Call } from '../call.ts';
 import { hookContext, isDryRun } from '../call.ts';
 import { withTrackedFields } from '../field-manager.ts';
-import { inVersion } from '../negotiation.ts';
+import { inVersion, isOfType } from '../negotiation.ts';
 import {
   hasFinalizers,
   validateKubeFinalizers,
@@ -31,7 +31,7 @@ import {
   withDefaults,
   withoutStatus,
 } from './successor.ts';
-import { requireValid, validateObject, validateType, withSchemaErrors } from './validation.ts';
+import { requireValid, validateObject, withSchemaErrors } from './validation.ts';
 
 /** An object that can be stored: complete and valid, but not admitted yet. */
 interface PreparedObject {
@@ -178,7 +178,7 @@ function prepareChange(call: Call, previous: StoredObject, draft: ApiObject): Pr
       ...(hooks?.validate?.(object, previous) ?? []),
       ...(hooks?.validateUpdate?.(object, previous, info.subresource) ?? []),
       ...ofMetadata.errors,
-      ...(validateType(object, definition).length > 0 ? [] : ofMetadata.ofRules),
+      ...(isOfType(object, definition) ? ofMetadata.ofRules : []),
       ...validateKubeFinalizers(object.metadata, definition),
     ]),
   );
