@@ -144,6 +144,15 @@ function box(version: string, name: string, spec: Json, labels: Json = {}): Json
   return { apiVersion: `${GROUP}/${version}`, kind: 'Box', metadata: { name, labels }, spec };
 }
 
+/** A CRD whose objects are converted by a change of their apiVersion. */
+function withoutWebhook(plural: string, kind: string): Json {
+  const plain = crd({});
+  plain.metadata.name = `${plural}.${GROUP}`;
+  plain.spec.names = { plural, kind };
+  plain.spec.conversion = { strategy: 'None' };
+  return plain;
+}
+
 test('objects are read in every version, without unknown fields and without further defaults', async () => {
   await api.made(api.post(boxes('v1'), box('v1', 'read', { size: '2x3' })));
   const { apiVersion, spec, metadata } = await api.made(api.get(`${boxes('v2')}/read`));
@@ -322,10 +331,7 @@ test('webhooks and policies see and change objects in the version that their rul
 });
 
 test('without a webhook, an object is read without the fields that the requested version lacks', async () => {
-  const plain = crd({});
-  plain.metadata.name = `cases.${GROUP}`;
-  plain.spec.names = { plural: 'cases', kind: 'Case' };
-  plain.spec.conversion = { strategy: 'None' };
+  const plain = withoutWebhook('cases', 'Case');
   plain.spec.versions[1].schema.openAPIV3Schema.properties.status.properties.phase.default = 'New';
   await api.install(plain);
   const at = (version: string) => `/apis/${GROUP}/${version}/namespaces/${namespace}/cases`;
@@ -345,10 +351,7 @@ test('without a webhook, an object is read without the fields that the requested
 });
 
 test('without a webhook, a write keeps the fields that the storage version has', async () => {
-  const plain = crd({});
-  plain.metadata.name = `crates.${GROUP}`;
-  plain.spec.names = { plural: 'crates', kind: 'Crate' };
-  plain.spec.conversion = { strategy: 'None' };
+  const plain = withoutWebhook('crates', 'Crate');
   await api.install(plain);
   const at = (version: string) => `/apis/${GROUP}/${version}/namespaces/${namespace}/crates`;
   const crate = (version: string, spec: Json): Json => ({
@@ -373,10 +376,7 @@ test('without a webhook, a write keeps the fields that the storage version has',
 });
 
 test('without a webhook, an apply needs a stored object that fits its version', async () => {
-  const plain = crd({});
-  plain.metadata.name = `cans.${GROUP}`;
-  plain.spec.names = { plural: 'cans', kind: 'Can' };
-  plain.spec.conversion = { strategy: 'None' };
+  const plain = withoutWebhook('cans', 'Can');
   const { properties } = plain.spec.versions[1].schema.openAPIV3Schema.properties.spec;
   properties.size = { type: 'integer' };
   await api.install(plain);
@@ -397,10 +397,7 @@ test('without a webhook, an apply needs a stored object that fits its version', 
 });
 
 test('a body of another version is decoded by its own schema, and refused', async () => {
-  const plain = crd({});
-  plain.metadata.name = `bags.${GROUP}`;
-  plain.spec.names = { plural: 'bags', kind: 'Bag' };
-  plain.spec.conversion = { strategy: 'None' };
+  const plain = withoutWebhook('bags', 'Bag');
   await api.install(plain);
   const path = `/apis/${GROUP}/v1/namespaces/${namespace}/bags`;
   const bag = (apiVersion: string | undefined): Json => ({
@@ -437,10 +434,7 @@ test(
   'a patch can change the apiVersion of an object only in a write of the status',
   skipBefore(37),
   async () => {
-    const plain = crd({});
-    plain.metadata.name = `tins.${GROUP}`;
-    plain.spec.names = { plural: 'tins', kind: 'Tin' };
-    plain.spec.conversion = { strategy: 'None' };
+    const plain = withoutWebhook('tins', 'Tin');
     await api.install(plain);
     const path = `/apis/${GROUP}/v1/namespaces/${namespace}/tins`;
     const tin = { apiVersion: `${GROUP}/v1`, kind: 'Tin', metadata: { name: 'a' }, spec: {} };
