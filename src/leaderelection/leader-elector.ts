@@ -13,8 +13,10 @@ import { LeaseCandidate } from './lease-candidate.ts';
 import { electionTerms } from './leader-elector-options.ts';
 import type { ElectionTerms, LeaderElectorOptions } from './leader-elector-options.ts';
 import { LeaseLock } from './lease-lock.ts';
-import type { LeaseClient } from './lease-lock.ts';
+import type { LeaseChange, LeaseClient } from './lease-lock.ts';
 import { LeaseSession } from './lease-session.ts';
+import { holderOf } from './lease-state.ts';
+import { watchLease } from './lease-watch.ts';
 
 export type { LeaderElectorOptions } from './leader-elector-options.ts';
 
@@ -75,16 +77,22 @@ const SHORTEST_ATTEMPT_MS = 1;
  * **The leader's deadline** counts from when the last successful renewal was sent. After `renewDeadlineMs` it
  * has lost the lease, whether or not another process acquired it. From that moment `mayWrite`
  * is false, also in a process that was frozen meanwhile, and `run` rejects with a
- * `LeadershipLostError`. The same happens as soon as it reads that another process holds the lease. Requests
- * in flight are protected by preconditions.
+ * `LeadershipLostError`. The same happens as soon as it reads or watches that another process, or none, holds the
+ * lease. Requests in flight are protected by preconditions.
+ *
+ * **A lease that another client deletes, empties or overwrites** was not released: a candidate that has seen the claim
+ * waits for the claim's duration, counted from when it observed the change. The leader's deadline has passed by then,
+ * whether or not the leader observed anything. A leader that watches the deletion may not write until it has created
+ * the lease again. A process that has never seen the claim, because it started after the lease was deleted, cannot
+ * wait: it may lead until the former leader's watch, its next renewal, or its deadline stops that one.
  *
  * **When stopped**, it renews until its events are flushed. Then it releases the lease, if the server says
  * that it is still the holder. A lost lease expires without an event; so does the lease
  * if `run` was ended by an `AbruptStop`.
  *
- * It differs from client-go in three points: there the deadline counts from the first attempt to renew,
- * the release relies on the last observed state, and a leader that reads of another leader continues until the
- * deadline.
+ * It differs from client-go in four points: there the deadline counts from the first attempt to renew,
+ * the release relies on the last observed state, a leader that reads of another leader continues until the
+ * deadline, and a candidate acquires a deleted or emptied lease at once.
  */
 export class LeaderElector implements Runnable {
   readonly name = 'leader-election';
@@ -95,21 +103,25 @@ export class LeaderElector implements Runnable {
   readonly #lockKey: string;
   readonly #session: LeaseSession;
   readonly #candidate: LeaseCandidate;
+  readonly #lock: LeaseLock;
   readonly #acquired = new Deferred();
+  /** Aborts when the lease should be renewed now; replaced at each attempt. */
+  #renewNow = new AbortController();
   #role: 'candidate' | 'leader' | 'lost' | 'retired' = 'candidate';
 
   /** @throws {RangeError} with the option, the expected value and the actual value */
   constructor(deps: LeaderElectorDeps, options: LeaderElectorOptions) {
     this.#terms = electionTerms(options);
     const lock = new LeaseLock(deps.client, options);
+    this.#lock = lock;
     this.#lockName = options.name;
     this.#lockKey = lock.key;
     this.#deps = deps;
     this.#log = deps.log.with({ lock: lock.key });
     const { clock, random, onLease } = deps;
     const onSlowPath = () => deps.metrics?.slowPath(options.name);
-    const common = { lock, clock, random, log: this.#log };
-    this.#session = new LeaseSession({ ...common, onSlowPath, onLease }, this.#terms);
+    const common = { clock, random, log: this.#log };
+    this.#session = new LeaseSession({ ...common, lock, onSlowPath, onLease }, this.#terms);
     this.#candidate = new LeaseCandidate({ ...common, session: this.#session }, this.#terms);
   }
 
@@ -132,7 +144,8 @@ export class LeaderElector implements Runnable {
    * margin is the time between the renew deadline and the expiry of the lease.
    */
   mayWrite(): boolean {
-    return this.#role === 'leader' && this.#deps.clock.monotonic() < this.#session.deadlineMs;
+    const { isHeld, deadlineMs } = this.#session;
+    return this.#role === 'leader' && isHeld && this.#deps.clock.monotonic() < deadlineMs;
   }
 
   /** Resolves to true when this process leads, or to false if `signal` aborts first. */
@@ -157,7 +170,9 @@ export class LeaderElector implements Runnable {
     this.#deps.metrics?.leading(this.#lockName, false);
     this.#log.info('Attempting to acquire leader lease...', { identity: this.#terms.identity });
     try {
-      if (await this.#candidate.run(signal)) await this.#lead(signal);
+      await this.#runWatched(async () => {
+        if (await this.#candidate.run(signal)) await this.#lead(signal);
+      });
       this.#role = 'retired';
     } finally {
       this.#deps.metrics?.leading(this.#lockName, false);
@@ -167,6 +182,26 @@ export class LeaderElector implements Runnable {
       await this.#session.release();
     }
   }
+
+  /** Watches the lease until `work` has ended. */
+  async #runWatched(work: () => Promise<void>): Promise<void> {
+    const { clock, random } = this.#deps;
+    const over = new AbortController();
+    await runAll(
+      [
+        () => work().finally(() => over.abort()),
+        (end) => watchLease(this.#lock, this.#observe, { clock, random, log: this.#log }, end),
+      ],
+      over.signal,
+    );
+  }
+
+  readonly #observe = (change: LeaseChange): void => {
+    this.#session.observe(change);
+    const holder = holderOf(this.#session.lease);
+    if (this.#role === 'candidate') this.#candidate.observed(holder);
+    else if (holder !== this.#terms.identity) this.#renewNow.abort();
+  };
 
   /** @throws {LeadershipLostError} */
   async #lead(signal: AbortSignal): Promise<void> {
@@ -198,8 +233,10 @@ export class LeaderElector implements Runnable {
     const { retryPeriodMs } = this.#terms;
     let lastError: unknown;
     for (;;) {
-      await clock.sleep(Math.min(retryPeriodMs, this.#session.deadlineMs - clock.monotonic()), end);
+      const pauseMs = Math.min(retryPeriodMs, this.#session.deadlineMs - clock.monotonic());
+      await clock.sleep(pauseMs, AbortSignal.any([end, this.#renewNow.signal]));
       if (end.aborted) return;
+      this.#renewNow = new AbortController();
       const leftMs = this.#session.deadlineMs - clock.monotonic();
       // A timer may fire a moment early. A shorter attempt only times out, which hides why the last one failed.
       if (leftMs < SHORTEST_ATTEMPT_MS) throw this.#lost(lastError);

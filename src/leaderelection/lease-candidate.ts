@@ -1,20 +1,14 @@
 import { isApiError } from '../api/api-error.ts';
-import type { Lease } from '../api/builtin.ts';
 import { jittered } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { messageOf } from '../util/values.ts';
-import { runAll } from '../util/runnable.ts';
-import { holderOf } from './lease-state.ts';
 import type { ElectionTerms } from './leader-elector-options.ts';
-import type { LeaseLock } from './lease-lock.ts';
 import type { LeaseSession } from './lease-session.ts';
-import { watchLease } from './lease-watch.ts';
 
 /** Dependencies of `LeaseCandidate`. */
 export interface LeaseCandidateDeps {
   readonly session: LeaseSession;
-  readonly lock: LeaseLock;
   readonly clock: Clock;
   /** Numbers in [0, 1). */
   readonly random: () => number;
@@ -26,7 +20,7 @@ const REPEAT_ERROR_MS = 60_000;
 
 /**
  * Acquires a lease. It polls the lease periodically, and at once in two cases: when the watch shows
- * that the lease has no holder, and when the lease has expired. If the watch does not work, acquisition
+ * that the lease has no holder, and when its last claim has expired. If the watch does not work, acquisition
  * takes longer; it is still correct, because every attempt reads the lease first.
  */
 export class LeaseCandidate {
@@ -43,34 +37,18 @@ export class LeaseCandidate {
 
   /** Resolves to true once the lease is held, to false if `signal` aborted first. */
   async run(signal: AbortSignal): Promise<boolean> {
-    if (signal.aborted) return false;
-    let pauseMs = await this.#poll(signal);
-    if (pauseMs === undefined) return true;
-    const { lock, clock, random, log } = this.#deps;
-    const over = new AbortController();
-    const wakeUp = () => this.#pollNow.abort();
-    signal.addEventListener('abort', wakeUp, { once: true });
-    try {
-      await runAll(
-        [
-          async (end) => {
-            while (pauseMs !== undefined && !end.aborted) {
-              await clock.sleep(pauseMs, this.#pollNow.signal);
-              if (!end.aborted) pauseMs = await this.#poll(end);
-            }
-            over.abort();
-          },
-          (end) => {
-            const until = AbortSignal.any([end, over.signal]);
-            return watchLease(lock, this.#observe, { clock, random, log }, until);
-          },
-        ],
-        signal,
-      );
-    } finally {
-      signal.removeEventListener('abort', wakeUp);
+    while (!signal.aborted) {
+      const pauseMs = await this.#poll(signal);
+      if (pauseMs === undefined) return true;
+      await this.#deps.clock.sleep(pauseMs, AbortSignal.any([signal, this.#pollNow.signal]));
     }
-    return pauseMs === undefined;
+    return false;
+  }
+
+  /** Polls at once if the watch shows no holder. */
+  observed(holder: string): void {
+    // We hold it if the response to our acquisition was lost.
+    if (holder === '' || holder === this.#terms.identity) this.#pollNow.abort();
   }
 
   /** @returns the delay until the next poll in milliseconds, or undefined if the lease was acquired */
@@ -90,13 +68,6 @@ export class LeaseCandidate {
     log.v(4).info('Lease is held and has not expired', { leader: attempt.holder });
     return Math.min(pauseMs, attempt.untilMs - clock.monotonic());
   }
-
-  readonly #observe = (lease: Lease | undefined): void => {
-    if (lease) this.#deps.session.observe(lease);
-    const holder = lease ? holderOf(lease) : '';
-    // We hold it if the response to our acquisition was lost.
-    if (holder === '' || holder === this.#terms.identity) this.#pollNow.abort();
-  };
 
   /** Logs why the lease could not be read, at most once a minute for the same error. */
   #logFailure(error: unknown): void {

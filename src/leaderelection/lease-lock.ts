@@ -27,6 +27,12 @@ export interface LeaseWatchOptions {
   readonly signal: AbortSignal;
 }
 
+/** A state of the lease, or its last state before it was deleted. */
+export interface LeaseChange {
+  readonly lease: Lease;
+  readonly isDeleted: boolean;
+}
+
 /** The longest name of a field manager that a server accepts. */
 const LONGEST_MANAGER = 128;
 
@@ -61,17 +67,17 @@ export class LeaseLock {
   }
 
   /**
-   * Yields the lease, and its state after each change; undefined if it was deleted. Ends when the server ends
-   * the watch or when `signal` aborts.
+   * Yields the lease, its state after each change, and its deletion. Ends when the server ends the watch or when
+   * `signal` aborts.
    */
-  async *watch({ timeoutSeconds, signal }: LeaseWatchOptions): AsyncGenerator<Lease | undefined> {
+  async *watch({ timeoutSeconds, signal }: LeaseWatchOptions): AsyncGenerator<LeaseChange> {
     const { namespace, name } = this.#at;
     const fieldSelector = `metadata.name=${name}`;
     const options = { namespace, fieldSelector, timeoutSeconds, signal };
     for await (const event of await this.#client.watch(LEASES, options)) {
       if (event.type === 'error') throw event.error;
       if (event.type === 'bookmark' || event.object.metadata.name !== name) continue;
-      yield event.type === 'deleted' ? undefined : event.object;
+      yield { lease: event.object, isDeleted: event.type === 'deleted' };
     }
   }
 

@@ -4,17 +4,18 @@ import { retryOnConflict } from '../client/retry-on-conflict.ts';
 import { withinTimeout } from '../util/within-timeout.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
+import { formatDuration } from '../util/duration.ts';
 import {
   claimedSpec,
-  expiresAtMs,
   holderOf,
+  isReleased,
   leaseState,
   observe,
   releasedSpec,
 } from './lease-state.ts';
 import type { LeaseSpec, ObservedLease } from './lease-state.ts';
 import type { ElectionTerms } from './leader-elector-options.ts';
-import type { LeaseLock } from './lease-lock.ts';
+import type { LeaseChange, LeaseLock } from './lease-lock.ts';
 
 /** Dependencies of `LeaseSession`. */
 export interface LeaseSessionDeps {
@@ -50,6 +51,9 @@ export class LeaseSession {
   readonly #deps: LeaseSessionDeps;
   readonly #terms: ElectionTerms;
   #seen: ObservedLease | undefined;
+  /** The resourceVersion of the last observed state, or deletion; undefined if unknown. */
+  #version: string | undefined;
+  #isHeld = false;
   #leader = '';
   #renewedMs = 0;
   #hasClaimed = false;
@@ -59,9 +63,14 @@ export class LeaseSession {
     this.#terms = terms;
   }
 
-  /** The lease as it was last read, watched or written. */
+  /** The lease as it was last read, watched or written; undefined if it does not exist. */
   get lease(): Lease | undefined {
     return this.#seen?.lease;
+  }
+
+  /** The last acquisition or renewal succeeded, and no other state of the lease was observed since. */
+  get isHeld(): boolean {
+    return this.#isHeld;
   }
 
   /** The last observed holder; empty if none was observed. */
@@ -85,15 +94,18 @@ export class LeaseSession {
   }
 
   /**
-   * Records a state of the lease from the watch. The holder renewed it earlier, so counting from now
+   * Records a change of the lease from the watch. The holder renewed it earlier, so counting from now
    * makes the lease expire too late rather than too early. States that are not newer are ignored.
    */
-  observe(lease: Lease): void {
-    const seen = this.#seen?.lease.metadata.resourceVersion;
+  observe({ lease, isDeleted }: LeaseChange): void {
     const { resourceVersion } = lease.metadata;
-    if (seen !== undefined && compareResourceVersions(resourceVersion, seen) <= 0) return;
-    this.#seen = observe(this.#seen, lease, this.#deps.clock.monotonic());
-    this.#observed(lease);
+    if (this.#version !== undefined && compareResourceVersions(resourceVersion, this.#version) <= 0)
+      return;
+    this.#version = resourceVersion;
+    const before = this.#seen;
+    const seen = observe(before, lease, this.#deps.clock.monotonic());
+    // The last state shows the last renewal.
+    this.#see(before, isDeleted ? { ...seen, lease: undefined } : seen);
   }
 
   /** Tries once to acquire or renew the lease. Never rejects, also not after the timeout. */
@@ -112,8 +124,8 @@ export class LeaseSession {
   async #renewAtOnce(signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#deps;
     const seen = this.#seen;
-    if (!seen || holderOf(seen.lease) !== this.#terms.identity) return false;
-    if (expiresAtMs(seen) <= clock.monotonic()) return false;
+    if (!seen?.lease || holderOf(seen.lease) !== this.#terms.identity) return false;
+    if (seen.untilMs <= clock.monotonic()) return false;
     try {
       await this.#claim(seen.lease, signal);
       return true;
@@ -128,13 +140,13 @@ export class LeaseSession {
   }
 
   async #readAndClaim(isLeading: boolean, signal: AbortSignal): Promise<Attempt> {
-    const { clock } = this.#deps;
-    const lease = await this.#deps.lock.get(signal);
-    if (lease) {
-      const nowMs = clock.monotonic();
-      this.#seen = observe(this.#seen, lease, nowMs);
-      this.#observed(lease);
-      const verdict = leaseState(this.#seen, this.#terms, nowMs);
+    const lease = await this.#read(signal);
+    const nowMs = this.#deps.clock.monotonic();
+    const seen = observe(this.#seen, lease, nowMs);
+    this.#see(this.#seen, seen);
+    // The leader creates a deleted lease again at once: all other processes that have seen its claim wait.
+    if (lease || !isLeading) {
+      const verdict = leaseState(seen, this.#terms, nowMs);
       if (verdict.kind === 'taken') return verdict;
       if (verdict.kind === 'free' && isLeading) {
         // Another process may have led meanwhile, so this term has ended.
@@ -145,6 +157,27 @@ export class LeaseSession {
     return { kind: 'held' };
   }
 
+  /** Reads the lease. Reads again if the watch was faster: the response may be older than what it showed. */
+  async #read(signal: AbortSignal): Promise<Lease | undefined> {
+    for (;;) {
+      const before = this.#version;
+      const lease = await this.#deps.lock.get(signal);
+      const version = lease?.metadata.resourceVersion;
+      if (this.#isSuperseded(version, before)) continue;
+      this.#version = version;
+      return lease;
+    }
+  }
+
+  /**
+   * Returns whether the watch has shown a newer state than a response with `version` (undefined: not found), since
+   * the request was sent at `before`. A response alone counts also with a lower version: etcd may have been restored.
+   */
+  #isSuperseded(version: string | undefined, before: string | undefined): boolean {
+    if (this.#version === undefined || this.#version === before) return false;
+    return version === undefined || compareResourceVersions(version, this.#version) < 0;
+  }
+
   /** Updates `lease`, or creates it, with this process as the holder. */
   async #claim(lease: Lease | undefined, signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
@@ -152,13 +185,19 @@ export class LeaseSession {
     const durationSeconds = Math.ceil(leaseDurationMs / 1000);
     const claim = { identity, durationSeconds, nowMs: clock.now() };
     const sentMs = clock.monotonic();
+    const before = this.#version;
     this.#hasClaimed = true;
     const stored = lease
       ? await this.#deps.lock.update(lease, claimedSpec(lease.spec ?? {}, claim), signal)
       : await this.#deps.lock.create(claimedSpec(undefined, claim), signal);
-    this.#seen = { lease: stored, sinceMs: sentMs };
+    const { resourceVersion } = stored.metadata;
+    if (this.#isSuperseded(resourceVersion, before)) {
+      throw new Error('the lease was changed again before the response arrived');
+    }
+    this.#version = resourceVersion;
     this.#renewedMs = sentMs;
-    this.#observed(stored);
+    this.#isHeld = true;
+    this.#see(this.#seen, { lease: stored, untilMs: sentMs + durationSeconds * 1000 });
   }
 
   /**
@@ -186,13 +225,23 @@ export class LeaseSession {
     }
   }
 
-  /** Reports the lease and logs a new holder. Our own acquisition is logged by the elector. */
-  #observed(lease: Lease): void {
-    this.#deps.onLease?.(lease);
+  /** Records and reports a state, and logs a new holder. Our own acquisition is logged by the elector. */
+  #see(before: ObservedLease | undefined, seen: ObservedLease): void {
+    const { clock, log, onLease } = this.#deps;
+    const { lease, untilMs } = seen;
     const holder = holderOf(lease);
-    if (holder === '' || holder === this.#leader) return;
-    this.#leader = holder;
-    if (holder !== this.#terms.identity)
-      this.#deps.log.info('New leader elected', { leader: holder });
+    this.#seen = seen;
+    if (holder !== this.#terms.identity) this.#isHeld = false;
+    if (lease) onLease?.(lease);
+    if (holder !== '') {
+      if (holder === this.#leader) return;
+      this.#leader = holder;
+      if (holder !== this.#terms.identity) log.info('New leader elected', { leader: holder });
+    } else if (holderOf(before?.lease) !== '' && !isReleased(lease)) {
+      log.info(lease ? 'Lease was emptied, not released' : 'Lease was deleted', {
+        leader: this.#leader,
+        expiresIn: formatDuration(Math.max(0, Math.round(untilMs - clock.monotonic()))),
+      });
+    }
   }
 }

@@ -4,23 +4,36 @@ import { equalJson } from '../api/equal.ts';
 
 export type LeaseSpec = NonNullable<Lease['spec']>;
 
-/** A state of the lease, and when this process first observed it, in monotonic milliseconds. */
+/** Duration in a released lease: the server rejects 0. */
+const RELEASED_SECONDS = 1;
+
+/** A state of the lease, and how long a process may rely on a claim to it. */
 export interface ObservedLease {
-  readonly lease: Lease;
-  readonly sinceMs: number;
+  /** Undefined if the lease does not exist. */
+  readonly lease: Lease | undefined;
+  /** When the last claim was released or expires, in monotonic milliseconds. */
+  readonly untilMs: number;
 }
 
 /**
- * Returns the observation after `lease` was read. Only a changed spec counts as a renewal: a change of
- * the metadata does not.
+ * Returns the observation after `lease` was read; undefined if it does not exist. Only a changed spec counts as a
+ * renewal: a change of the metadata does not.
+ *
+ * **Only its holder ends a claim early**, by a release. If another client deletes, empties or overwrites the lease, its
+ * holder may not have noticed, and may have renewed until this moment: the claim expires after its duration, counted
+ * from now. A lease that was never held is free.
  */
 export function observe(
   before: ObservedLease | undefined,
-  lease: Lease,
+  lease: Lease | undefined,
   nowMs: number,
 ): ObservedLease {
-  const isKnown = before !== undefined && equalJson(before.lease.spec, lease.spec);
-  return { lease, sinceMs: isKnown ? before.sinceMs : nowMs };
+  if (before && !before.lease === !lease && equalJson(before.lease?.spec, lease?.spec)) {
+    return { lease, untilMs: before.untilMs };
+  }
+  if (isReleased(lease)) return { lease, untilMs: nowMs };
+  const claimMs = Math.max(claimDurationMs(before?.lease), claimDurationMs(lease));
+  return { lease, untilMs: Math.max(before?.untilMs ?? nowMs, nowMs + claimMs) };
 }
 
 /** The state of a lease from the view of one candidate. */
@@ -28,7 +41,7 @@ export type LeaseState =
   | { readonly kind: 'mine' }
   /** Released, never held, or not renewed in time. */
   | { readonly kind: 'free' }
-  /** Another process holds it, and may do so until `untilMs`. */
+  /** Another process holds it, and may do so until `untilMs`. Without a holder: it did not release the lease. */
   | { readonly kind: 'taken'; readonly holder: string; readonly untilMs: number };
 
 /**
@@ -40,10 +53,10 @@ export function leaseState(
   { identity, deferMs }: CandidateTerms,
   nowMs: number,
 ): LeaseState {
-  const { lease, sinceMs } = observed;
+  const { lease } = observed;
   const holder = holderOf(lease);
   if (holder === identity) return { kind: 'mine' };
-  const untilMs = (holder === '' ? sinceMs : expiresAtMs(observed)) + deferMs(lease);
+  const untilMs = observed.untilMs + (lease ? deferMs(lease) : 0);
   return untilMs <= nowMs ? { kind: 'free' } : { kind: 'taken', holder, untilMs };
 }
 
@@ -53,14 +66,26 @@ export interface CandidateTerms {
   readonly deferMs: (lease: Lease) => number;
 }
 
-/** Returns when the lease expires unless it is renewed, in monotonic milliseconds. */
-export function expiresAtMs({ lease, sinceMs }: ObservedLease): number {
-  return sinceMs + (lease.spec?.leaseDurationSeconds ?? 0) * 1000;
+/** Returns the identity of the holder; empty if the lease is not held or does not exist. */
+export function holderOf(lease: Lease | undefined): string {
+  return lease?.spec?.holderIdentity ?? '';
 }
 
-/** Returns the identity of the holder; empty if the lease is not held. */
-export function holderOf(lease: Lease): string {
-  return lease.spec?.holderIdentity ?? '';
+/** Returns how long the last holder may rely on the lease, in milliseconds; 0 if there was none. */
+function claimDurationMs(lease: Lease | undefined): number {
+  const { holderIdentity, renewTime, leaseDurationSeconds = 0 } = lease?.spec ?? {};
+  return holderIdentity || renewTime ? leaseDurationSeconds * 1000 : 0;
+}
+
+/** Returns whether the holder released the lease, in the form of `releasedSpec`, which client-go writes, too. */
+export function isReleased(lease: Lease | undefined): boolean {
+  const { holderIdentity, leaseDurationSeconds, acquireTime, renewTime } = lease?.spec ?? {};
+  return (
+    !holderIdentity &&
+    leaseDurationSeconds === RELEASED_SECONDS &&
+    renewTime !== undefined &&
+    acquireTime === renewTime
+  );
 }
 
 /** Arguments of `claimedSpec`, besides the current spec. */
@@ -92,8 +117,7 @@ export function releasedSpec(spec: LeaseSpec, nowMs: number): LeaseSpec {
   return {
     ...spec,
     holderIdentity: '',
-    // The server rejects 0. Without a holder, candidates do not wait for it.
-    leaseDurationSeconds: 1,
+    leaseDurationSeconds: RELEASED_SECONDS,
     acquireTime: now,
     renewTime: now,
   };

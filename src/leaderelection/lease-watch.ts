@@ -1,12 +1,11 @@
 import { isApiError } from '../api/api-error.ts';
-import type { Lease } from '../api/builtin.ts';
 import { canICommand, missingRule, parseForbidden } from '../api/permission.ts';
 import { Backoff } from '../util/backoff.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { messageOf } from '../util/values.ts';
-import type { LeaseLock } from './lease-lock.ts';
+import type { LeaseChange, LeaseLock } from './lease-lock.ts';
 
 /** Dependencies of `watchLease`. */
 export interface WatchLeaseDeps {
@@ -16,7 +15,7 @@ export interface WatchLeaseDeps {
   readonly log: Logger;
 }
 
-/** Backoff between watches. The watch only speeds up acquisition; candidates also poll. */
+/** Backoff between watches. Candidates and leaders also read the lease periodically. */
 const REWATCH_BACKOFF: BackoffPolicy = { initialMs: 200, maxMs: 60_000, jitter: 0.5 };
 
 /** A watch that lasted this long resets the backoff. */
@@ -26,13 +25,13 @@ const HEALTHY_WATCH_MS = 10_000;
 const WATCH_SECONDS = { min: 300, max: 600 };
 
 /**
- * Watches the lease until `signal` aborts, and re-establishes the watch with backoff. Calls `onLease` with
- * its current state and every change; undefined if it was deleted. A state may be outdated when it
- * arrives, and the watch may stall, so callers must not rely on it.
+ * Watches the lease until `signal` aborts, and re-establishes the watch with backoff. Calls `onChange` with its
+ * current state and every change. A state may be outdated when it arrives, changes between two watches are not
+ * reported, and the watch may stall, so callers must not rely on it.
  */
 export async function watchLease(
   lock: LeaseLock,
-  onLease: (lease: Lease | undefined) => void,
+  onChange: (change: LeaseChange) => void,
   { clock, random, log }: WatchLeaseDeps,
   signal: AbortSignal,
 ): Promise<void> {
@@ -43,7 +42,7 @@ export async function watchLease(
     const startedMs = clock.monotonic();
     try {
       const timeoutSeconds = Math.floor(min + random() * (max - min));
-      for await (const lease of lock.watch({ timeoutSeconds, signal })) onLease(lease);
+      for await (const change of lock.watch({ timeoutSeconds, signal })) onChange(change);
     } catch (error) {
       if (signal.aborted) return;
       log.v(2).info('Could not watch the lease; polling it instead', {

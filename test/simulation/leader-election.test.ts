@@ -303,11 +303,11 @@ describe('Replicas that step down when they lose the lease', () => {
     await simulation.applyCount({ count: 1 });
     await simulation.untilReady(1);
     const slow = (ms: number, times: number) =>
-      simulation.server.faults.delayNext({ resource: 'leases' }, ms, { times });
+      simulation.server.faults.delayNext({ verb: 'update', resource: 'leases' }, ms, { times });
     slow(2500, 8);
     await simulation.pass(40_000);
     assert.ok(!a.hasLogged('Stopped the controllers; standing by'));
-    slow(6000, 6);
+    slow(6000, 3);
     await standsBy(a);
     await leads(a);
     await simulation.patchCount({ count: 2 });

@@ -85,7 +85,7 @@ export interface CandidateOptions {
 /** A leader elector with its requests, events and log. */
 export class Candidate {
   readonly elector: LeaderElector;
-  /** The verbs of its requests. */
+  /** The verbs of its requests, without the watch. */
   readonly trace: string[] = [];
   /** The events that it recorded. */
   readonly events: string[] = [];
@@ -102,7 +102,8 @@ export class Candidate {
   ) {
     this.around = around;
     const handler: HttpHandler = (request) => {
-      this.trace.push(verbOf(request));
+      const verb = verbOf(request);
+      if (verb !== 'watch') this.trace.push(verb);
       return this.around(candidates.server.handler)(request);
     };
     this.elector = new LeaderElector(

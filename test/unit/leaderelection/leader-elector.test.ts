@@ -38,6 +38,12 @@ describe('LeaderElector', () => {
     throw signal.reason;
   };
 
+  function withoutWatches(): void {
+    candidates.server.faults.beforeRequest(({ info }) =>
+      info?.verb === 'watch' ? 403 : undefined,
+    );
+  }
+
   /** Delays the events of watches until `until` resolves. */
   function delayingWatches(handler: HttpHandler, until: Promise<void>): HttpHandler {
     return async (request) => {
@@ -110,20 +116,17 @@ describe('LeaderElector', () => {
     });
 
     // upstream: 87a
-    it('acquires a released, deleted or empty lease at once', async () => {
+    it('acquires a released, never created or never held lease at once', async () => {
       await candidates.create(heldSpec);
       const a = await candidates.start('a');
       await candidates.clock.advance(1000);
       await candidates.write({ ...heldSpec, holderIdentity: '', leaseDurationSeconds: 1 });
       await settle();
       assert.ok(a.leads);
-      assert.deepEqual(a.trace, ['get', 'watch', 'get', 'update']);
+      assert.deepEqual(a.trace, ['get', 'get', 'update']);
 
       candidates = new Candidates();
-      await candidates.create(heldSpec);
       const b = await candidates.start('b');
-      await candidates.client.delete(LEASES, AT);
-      await settle();
       assert.ok(b.leads);
 
       candidates = new Candidates();
@@ -132,6 +135,50 @@ describe('LeaderElector', () => {
       assert.ok(c.leads);
       assert.equal((await candidates.spec()).leaseTransitions, 1);
       assert.deepEqual(c.trace, ['get', 'update'], 'no holder to watch');
+    });
+
+    const changes: readonly (readonly [string, (all: Candidates) => Promise<unknown>])[] = [
+      ['deleted', ({ client }) => client.delete(LEASES, AT)],
+      ['emptied', (all) => all.write({ ...heldSpec, holderIdentity: '' })],
+      ['wiped', (all) => all.write(undefined)],
+      ['overwritten', (all) => all.write({ holderIdentity: 'y', leaseDurationSeconds: 1 })],
+    ];
+    for (const [what, change] of changes) {
+      for (const mayWatch of [true, false]) {
+        it(`waits for the lease duration after a lease was ${what}, ${mayWatch ? 'with' : 'without'} a watch`, async () => {
+          if (!mayWatch) withoutWatches();
+          await candidates.create(heldSpec);
+          const a = await candidates.start('a');
+          await candidates.clock.advance(14_000);
+          await candidates.write({ ...heldSpec, leaseTransitions: 4 });
+          await change(candidates);
+          await candidates.clock.advance(14_999);
+          assert.ok(!a.leads);
+          await candidates.clock.advance(mayWatch ? 1 : 2001);
+          assert.ok(a.leads);
+        });
+      }
+    }
+
+    it('waits for an emptied lease that it has never seen held', async () => {
+      await candidates.create({ ...heldSpec, holderIdentity: '' });
+      const a = await candidates.start('a');
+      await candidates.clock.advance(14_999);
+      assert.ok(!a.leads);
+      await candidates.clock.advance(1);
+      assert.ok(a.leads);
+    });
+
+    it('counts from the last renewal if the watch shows the deletion', async () => {
+      await candidates.create(heldSpec);
+      const a = await candidates.start('a');
+      await candidates.clock.advance(10_000);
+      await candidates.client.delete(LEASES, AT);
+      await candidates.clock.advance(4999);
+      assert.ok(!a.leads);
+      await candidates.clock.advance(1);
+      assert.ok(a.leads);
+      assert.ok(a.lines().includes('Lease was deleted'));
     });
 
     it('counts from the watch event of a renewal, not from the last poll', async () => {
@@ -163,9 +210,7 @@ describe('LeaderElector', () => {
     });
 
     it('acquires a released lease at its next poll if it may not watch', async () => {
-      candidates.server.faults.beforeRequest(({ info }) =>
-        info?.verb === 'watch' ? 403 : undefined,
-      );
+      withoutWatches();
       await candidates.create(heldSpec);
       const a = await candidates.start('a');
       await candidates.write({ ...heldSpec, holderIdentity: '', leaseDurationSeconds: 1 });
@@ -205,7 +250,7 @@ describe('LeaderElector', () => {
       await candidates.client.patch(LEASES, AT, { type: 'merge', body });
       await settle(20);
       assert.ok(a.leads);
-      assert.equal(a.trace.join(' '), 'get watch get update update');
+      assert.equal(a.trace.join(' '), 'get get update update');
     });
 
     it('polls every 2 to 4.4 seconds', async () => {
@@ -223,9 +268,9 @@ describe('LeaderElector', () => {
       assert.notEqual(a.leads, b.leads);
       const [leader, other] = a.leads ? [a, b] : [b, a];
       assert.deepEqual(leader.trace, ['get', 'create']);
-      assert.deepEqual(other.trace, ['get', 'create', 'watch']);
+      assert.deepEqual(other.trace, ['get', 'create']);
       await candidates.clock.advance(2000);
-      assert.deepEqual(other.trace, ['get', 'create', 'watch', 'get']);
+      assert.deepEqual(other.trace, ['get', 'create', 'get']);
       assert.ok(!other.leads);
     });
 
@@ -260,7 +305,7 @@ describe('LeaderElector', () => {
       const a = await candidates.start('a');
       a.stop();
       assert.equal(await a.ending(), 'ended');
-      assert.deepEqual(a.trace, ['get', 'watch']);
+      assert.deepEqual(a.trace, ['get']);
       assert.deepEqual(a.events, []);
       assert.equal(candidates.clock.pending, 0);
     });
@@ -295,6 +340,7 @@ describe('LeaderElector', () => {
 
     // upstream: 88, 90b
     it('reads the lease after a failed update, and continues to lead', async () => {
+      withoutWatches();
       const a = await candidates.start('a');
       await candidates.clock.advance(2000);
       await candidates.client.patch(LEASES, AT, {
@@ -321,9 +367,44 @@ describe('LeaderElector', () => {
     it('creates its lease again after a deletion', async () => {
       const a = await candidates.start('a');
       await candidates.client.delete(LEASES, AT);
+      await settle();
+      assert.equal(a.trace.join(' '), 'get create get create');
+      assert.ok(a.leads);
+    });
+
+    it('creates its lease again at its next renewal if it may not watch', async () => {
+      withoutWatches();
+      const a = await candidates.start('a');
+      await candidates.client.delete(LEASES, AT);
       await candidates.clock.advance(2000);
       assert.equal(a.trace.join(' '), 'get create update get create');
       assert.ok(a.leads);
+    });
+
+    it('may not write from the deletion of its lease until it has created it again', async () => {
+      const a = await candidates.start('a');
+      const allow = candidates.server.faults.beforeRequest(({ method }) =>
+        method === 'POST' ? 500 : undefined,
+      );
+      await candidates.client.delete(LEASES, AT);
+      await settle();
+      assert.deepEqual([a.elector.isLeading, a.elector.mayWrite()], [true, false]);
+      allow();
+      await candidates.clock.advance(2000);
+      assert.ok(a.leads);
+    });
+
+    it('may not write if the watch shows a change before the response to the renewal before it', async () => {
+      const a = await candidates.start('a');
+      candidates.server.faults.afterRequest(async ({ method }) => {
+        if (method !== 'PUT') return undefined;
+        await candidates.client.delete(LEASES, AT);
+        await settle();
+        a.around = () => hangs;
+        return undefined;
+      });
+      await candidates.clock.advance(2000);
+      assert.ok(!a.leads);
     });
 
     it('is not affected by jumps of the wall clock', async () => {
@@ -397,14 +478,14 @@ describe('LeaderElector', () => {
     it('stops at once when another process holds the lease or it was released', async () => {
       const a = await candidates.start('a');
       await candidates.write(heldSpec);
-      await candidates.clock.advance(2000);
+      await settle();
       assert.match(String(await a.ending()), /lost: lease default\/lock: "x" holds it$/);
       assert.equal(await candidates.holder(), 'x');
 
       candidates = new Candidates();
       const b = await candidates.start('b');
       await candidates.write({ ...heldSpec, holderIdentity: '' });
-      await candidates.clock.advance(2000);
+      await settle();
       assert.match(
         String(await b.ending()),
         /lost: lease default\/lock: it was released by another process$/,
@@ -412,6 +493,7 @@ describe('LeaderElector', () => {
     });
 
     it('may not write after it has read of another leader, before its own deadline', async () => {
+      withoutWatches();
       const a = await candidates.start('a');
       await candidates.write(heldSpec);
       assert.ok(a.leads, 'it has not looked yet');

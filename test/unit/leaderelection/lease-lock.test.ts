@@ -5,6 +5,7 @@ import type { Client } from '../../../src/client/client.ts';
 import { ApiError } from '../../../src/api/api-error.ts';
 import type { WatchEvent } from '../../../src/api/object.ts';
 import { LeaseLock } from '../../../src/leaderelection/lease-lock.ts';
+import type { LeaseChange } from '../../../src/leaderelection/lease-lock.ts';
 
 const { signal } = new AbortController();
 
@@ -72,7 +73,7 @@ test('update replaces the spec only, in the state that was read', async () => {
   assert.deepEqual(sent, [{ ...read, spec: { holderIdentity: 'b' } }]);
 });
 
-test('watch yields each state of the named lease, and undefined after its deletion', async () => {
+test('watch yields each state of the named lease, and its deletion', async () => {
   const error = new ApiError({ kind: 'expired', message: 'gone', code: 410 });
   const other = { ...lease(), metadata: { ...lease().metadata, name: 'other' } };
   const events: WatchEvent<Lease>[] = [
@@ -97,12 +98,16 @@ test('watch yields each state of the named lease, and undefined after its deleti
     namespace: 'default',
     name: 'count',
   });
-  const observed: (Lease | undefined)[] = [];
+  const observed: LeaseChange[] = [];
   const watching = async () => {
     for await (const state of lock.watch({ timeoutSeconds: 300, signal })) observed.push(state);
   };
   await assert.rejects(watching(), { kind: 'expired' });
-  assert.deepEqual(observed, [lease(), lease({ app: 'count' }), undefined]);
+  assert.deepEqual(observed, [
+    { lease: lease(), isDeleted: false },
+    { lease: lease({ app: 'count' }), isDeleted: false },
+    { lease: lease(), isDeleted: true },
+  ]);
   assert.deepEqual(asked, [
     { namespace: 'default', fieldSelector: 'metadata.name=count', timeoutSeconds: 300 },
   ]);

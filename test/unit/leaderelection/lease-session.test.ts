@@ -25,7 +25,7 @@ test('compares resourceVersions of different length as numbers', () => {
     electionTerms(options),
   );
   const observe = (resourceVersion: string, holderIdentity: string) => {
-    session.observe(leaseOf(resourceVersion, holderIdentity));
+    session.observe({ lease: leaseOf(resourceVersion, holderIdentity), isDeleted: false });
     return session.leader;
   };
   assert.equal(observe('9', 'x'), 'x');

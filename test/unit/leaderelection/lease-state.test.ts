@@ -3,7 +3,6 @@ import { describe, it } from 'node:test';
 import type { Lease } from '../../../src/api/builtin.ts';
 import {
   claimedSpec,
-  expiresAtMs,
   leaseState,
   releasedSpec,
   observe,
@@ -39,7 +38,7 @@ const held: LeaseSpec = {
 describe('leaseState', () => {
   const candidate = { identity: 'b', deferMs: () => 0 };
   const verdict = (spec: LeaseSpec | undefined, nowMs: number) =>
-    leaseState({ lease: lease(spec), sinceMs: 1000 }, candidate, nowMs);
+    leaseState(observe(undefined, lease(spec), 1000), candidate, nowMs);
 
   // upstream: 87b
   it('is taken for the duration in the lease, counted from the first observation', () => {
@@ -60,7 +59,7 @@ describe('leaseState', () => {
   // upstream: 87a
   it('is free at once if released, never held, without duration or without spec', () => {
     const { leaseDurationSeconds: _, ...endless } = held;
-    for (const spec of [{ ...held, holderIdentity: '' }, {}, endless, undefined]) {
+    for (const spec of [releasedSpec(held, 0), {}, endless, undefined]) {
       assert.deepEqual(verdict(spec, 1000), { kind: 'free' });
     }
   });
@@ -68,8 +67,8 @@ describe('leaseState', () => {
   it('is taken while a free lease is deferred', () => {
     const modest = { identity: 'b', deferMs: () => 4000 };
     const at = (spec: LeaseSpec, nowMs: number) =>
-      leaseState({ lease: lease(spec), sinceMs: 1000 }, modest, nowMs);
-    const free = { ...held, holderIdentity: '' };
+      leaseState(observe(undefined, lease(spec), 1000), modest, nowMs);
+    const free = releasedSpec(held, 0);
     assert.deepEqual(at(free, 4999), { kind: 'taken', holder: '', untilMs: 5000 });
     assert.deepEqual(at(free, 5000), { kind: 'free' });
     assert.deepEqual(at(held, 19_999), { kind: 'taken', holder: 'a', untilMs: 20_000 });
@@ -78,27 +77,44 @@ describe('leaseState', () => {
 
   // upstream: 87d
   it('is mine also after expiry', () => {
-    const mine = { lease: lease(held), sinceMs: 0 };
+    const mine = observe(undefined, lease(held), 0);
     assert.deepEqual(leaseState(mine, { ...candidate, identity: 'a' }, 1_000_000), {
       kind: 'mine',
     });
-    assert.equal(expiresAtMs(mine), 15_000);
+    assert.equal(mine.untilMs, 15_000);
   });
 });
 
 describe('observe', () => {
-  const before = { lease: lease(held), sinceMs: 1000 };
+  const before = observe(undefined, lease(held), 1000);
+  const { leaseDurationSeconds: _, ...endless } = held;
 
-  it('keeps the time of the observation if only metadata changed', () => {
+  it('keeps the expiry if only metadata changed', () => {
     const edited = lease({ ...held }, { edited: 'yes' });
-    assert.deepEqual(observe(before, edited, 9000), { lease: edited, sinceMs: 1000 });
+    assert.deepEqual(observe(before, edited, 9000), { lease: edited, untilMs: 16_000 });
   });
 
-  it('restarts the time with the first state and with each change of the spec', () => {
-    const renewed = lease({ ...held, renewTime: '2026-01-01T12:00:00.000000Z' });
-    assert.equal(observe(before, renewed, 9000).sinceMs, 9000);
-    assert.equal(observe(before, lease(undefined), 9000).sinceMs, 9000);
-    assert.equal(observe(undefined, lease(held), 9000).sinceMs, 9000);
+  it('ends a claim only by its expiry or its release', () => {
+    const table: readonly (readonly [string, Lease | undefined, number])[] = [
+      ['renewed', lease({ ...held, renewTime: '2026-01-01T12:00:00.000000Z' }), 24_000],
+      ['released', lease(releasedSpec(held, NOON_MS)), 9000],
+      ['deleted', undefined, 24_000],
+      ['wiped', lease(undefined), 24_000],
+      ['emptied', lease({ ...held, holderIdentity: '' }), 24_000],
+      ['overwritten with a short duration', lease({ ...held, leaseDurationSeconds: 1 }), 24_000],
+      ['overwritten without a duration', lease(endless), 24_000],
+      ['acquired for longer', lease({ ...held, leaseDurationSeconds: 60 }), 69_000],
+    ];
+    for (const [what, after, untilMs] of table) {
+      assert.equal(observe(before, after, 9000).untilMs, untilMs, what);
+    }
+  });
+
+  it('does not extend a claim that has disappeared', () => {
+    const gone = observe(before, undefined, 9000);
+    assert.deepEqual(observe(gone, undefined, 12_000), { lease: undefined, untilMs: 24_000 });
+    assert.equal(observe(gone, lease(undefined), 12_000).untilMs, 24_000);
+    assert.equal(observe(undefined, undefined, 9000).untilMs, 9000);
   });
 });
 

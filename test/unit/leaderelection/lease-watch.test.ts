@@ -17,7 +17,7 @@ describe('watchLease', () => {
 
   /** Watches the lease until it is stopped, and records the observed holders. */
   function follow(
-    onLease: (lease: Lease | undefined) => void = () => undefined,
+    onLease: (lease: Lease) => void = () => undefined,
     client: LeaseClient = candidates.client,
   ) {
     const observed: string[] = [];
@@ -25,8 +25,8 @@ describe('watchLease', () => {
     const stop = new AbortController();
     const running = watchLease(
       new LeaseLock(client, AT),
-      (lease) => {
-        observed.push(lease?.spec?.holderIdentity ?? 'none');
+      ({ lease }) => {
+        observed.push(lease.spec?.holderIdentity ?? 'none');
         onLease(lease);
       },
       { clock: candidates.clock, random: () => 0, log },
@@ -123,7 +123,7 @@ describe('watchLease', () => {
   test('continues after an error of the callback', async () => {
     await candidates.create({ holderIdentity: 'x' });
     const { observed, stop, running } = follow((lease) => {
-      if (lease?.spec?.holderIdentity === 'x') throw new SyntaxError('Malformed');
+      if (lease.spec?.holderIdentity === 'x') throw new SyntaxError('Malformed');
     });
     await settle();
     await candidates.write({ holderIdentity: 'y' });

@@ -49,6 +49,24 @@ describe('Shards', () => {
     assert.deepEqual(replicas.shardCounts, [1, 1]);
   });
 
+  it('has no second holder of a shard whose Lease another client deletes or empties', async () => {
+    const replicas = new ShardReplicas();
+    const client = replicas.clientOver(replicas.clock);
+    replicas.start('a');
+    await replicas.advance(1000);
+    replicas.start('b');
+    await replicas.advance(20_000);
+    const { owners } = replicas;
+    const at = { namespace: 'default', name: 'shard-0' };
+    await client.delete(LEASES, at);
+    assert.deepEqual(await replicas.advance(20_000), []);
+    assert.equal(replicas.owners, owners, 'created again by its holder');
+    replicas.replicas.forEach((replica) => replica.network(!replica.served.includes(0)));
+    await client.patch(LEASES, at, { type: 'merge', body: { spec: { holderIdentity: '' } } });
+    assert.deepEqual(await replicas.advance(2 * TAKEOVER_MS), []);
+    assert.deepEqual(replicas.shardCounts, [3, 0]);
+  });
+
   it('holds a shard without a handler until it is stopped', async () => {
     const replicas = new ShardReplicas();
     const options = { namespace: 'default', name: 'shard', identity: 'a', count: 1 };
