@@ -9,8 +9,10 @@ import type {
   RoleRef,
 } from './policy-rule.ts';
 import { covers } from './policy-rule.ts';
+import { ObservedRbac } from './observed-rbac.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { Rbac } from './rbac.ts';
+import { selectedName } from './selection.ts';
 import type { ServiceAccountTokens } from './service-account-tokens.ts';
 import type { Authentication, Authenticator, User } from './user.ts';
 import { ADMIN, API_AUDIENCE, AUTHENTICATED, MASTERS } from './user.ts';
@@ -39,6 +41,8 @@ const ALLOWED: Decision = { allowed: true, reason: '' };
 
 /** Authenticates bearer tokens and authorizes actions. Stores tokens as hashes. */
 export class Access implements Authenticator, Authorizer {
+  /** The permissions that requests needed. */
+  readonly observed: ObservedRbac = new ObservedRbac(this);
   readonly #rbac: Rbac;
   readonly #users: ReadonlyMap<string, User>;
   readonly #rules: ReadonlyMap<string, readonly PolicyRule[]>;
@@ -77,6 +81,11 @@ export class Access implements Authenticator, Authorizer {
     return this.#rbac.decide(user, action);
   }
 
+  authorize(user: User, action: Action): Decision {
+    this.observed.add(user, action);
+    return this.decide(user, action);
+  }
+
   allows(user: User, action: Action): boolean {
     return this.decide(user, action).allowed;
   }
@@ -97,20 +106,25 @@ export class Access implements Authenticator, Authorizer {
 
 /** Returns the attributes of a request that authorization depends on. */
 export function actionOf({ method, path }: HttpRequest, info: RequestInfo | undefined): Action {
-  if (!info) {
-    return { kind: 'path', verb: method.toLowerCase(), path: path.split('?', 1)[0] ?? '' };
-  }
-  const { verb, group, resource, subresource = '', name = selectedName(info) } = info;
-  const isNamespace = group === '' && resource === 'namespaces';
-  const namespace = info.namespace ?? (isNamespace ? name : '');
+  if (!info) return { kind: 'path', verb: method.toLowerCase(), path: decodedPath(path) };
+  const { verb, group, resource, subresource = '', legacyWatch } = info;
+  const named = (legacyWatch ?? info).name ?? '';
+  // As upstream, the path of a Namespace is in that namespace, and the name in a selector is not part of the path.
+  const namespace = info.namespace ?? (resource === 'namespaces' ? named : '');
+  const isSelected = named === '' && !legacyWatch && (verb === 'list' || verb === 'watch');
+  const name = isSelected ? selectedName(info.query) : named;
   return { kind: 'resource', verb, group, resource, subresource, namespace, name };
 }
 
-/** Returns the only name that the field selector of a list, watch or delete collection matches, or ''. */
-function selectedName({ query }: RequestInfo): string {
-  const terms = query.get('fieldSelector')?.split(',') ?? [];
-  const names = terms.map((term) => /^metadata\.name==?([^=!]+)$/.exec(term)?.[1]);
-  return names.find((name) => name !== undefined) ?? '';
+/** Returns the path without its query. One with a malformed escape, which is rejected, stays as it is. */
+function decodedPath(path: string): string {
+  const [pathname = ''] = path.split('?', 1);
+  try {
+    return decodeURIComponent(pathname);
+  } catch (error) {
+    if (error instanceof URIError) return pathname;
+    throw error;
+  }
 }
 
 /** Hashes a token, because the lookup of a hash leaks no timing of a partial match. */

@@ -27,8 +27,7 @@ import { listenHttps } from './https-listener.ts';
 import { kubeconfigOf } from './kubeconfig.ts';
 import { LineCache } from './line-cache.ts';
 import { ObjectStore } from './object-store.ts';
-import type { ObservedRole } from './observed-rbac.ts';
-import { ObservedRbac } from './observed-rbac.ts';
+import type { ObservedRbac, ObservedRole } from './observed-rbac.ts';
 import { OpenStreams } from './open-streams.ts';
 import { StoreLog } from './store-log.ts';
 import { Rbac } from './rbac.ts';
@@ -152,7 +151,7 @@ export class ApiServer {
     const tokens = new ServiceAccountTokens(this.#store, now, authority?.privateKeyPem);
     for (const kind of kinds) registry.add(withCrdRules(kind, () => clock.now()));
     const access = new Access(this.token, users, rbac, tokens);
-    this.#observed = new ObservedRbac(access);
+    this.#observed = access.observed;
     const converter = new CrdConverter(this.#webhooks, uid);
     metrics?.countObjects(() => this.#store.counts());
     const parts = {

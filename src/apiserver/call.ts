@@ -110,9 +110,12 @@ export function hookContext({
   user,
   info,
 }: Pick<Call, 'backend' | 'user' | 'info'>): HookContext {
-  const { clock, uid, access, store } = backend;
+  const { clock, uid, access, store, registry } = backend;
+  const { verb, subresource } = info;
   const list: HookContext['list'] = (resource) => store.collection(resource).list();
-  return { now: clock.now(), uid, user, subresource: info.subresource, access, list };
+  const pluralOf: HookContext['pluralOf'] = (apiVersion, kind) =>
+    registry.findKind(apiVersion, kind)?.plural;
+  return { now: clock.now(), uid, user, verb, subresource, access, list, pluralOf };
 }
 
 export function isDryRun({ info }: Call): boolean {

@@ -51,6 +51,8 @@ export interface RoleRef {
 /** Decides what users may do. */
 export interface Authorizer {
   decide(user: User, action: Action): Decision;
+  /** Decides on an action of a request, and records that the user needs the permission. */
+  authorize(user: User, action: Action): Decision;
   allows(user: User, action: Action): boolean;
   rulesOf(user: User, namespace: string): ResolvedRules;
   /** Returns the rules of a role, or the error if it does not exist. */
@@ -74,7 +76,7 @@ export function covers(rule: PolicyRule, action: Action): boolean {
 function coversPath(patterns: readonly string[], path: string): boolean {
   return patterns.some(
     (pattern) =>
-      pattern === path || (pattern.endsWith('*') && path.startsWith(pattern.slice(0, -1))),
+      pattern === path || (pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, ''))),
   );
 }
 

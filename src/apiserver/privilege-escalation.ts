@@ -18,6 +18,8 @@ const FULL_AUTHORITY: readonly PolicyRule[] = [
 export interface Granting {
   readonly user: User;
   readonly access: Authorizer;
+  /** Verb of the request. */
+  readonly verb: string;
 }
 
 /** A Role or ClusterRole to write. */
@@ -38,7 +40,7 @@ interface WrittenBinding extends StoredObject {
  */
 export function requireRoleRights(
   plural: 'roles' | 'clusterroles',
-  { user, access }: Granting,
+  { user, access, verb }: Granting,
   object: StoredObject,
   previous?: StoredObject,
 ): void {
@@ -53,7 +55,7 @@ export function requireRoleRights(
     subresource: '',
     namespace,
     // The path of a creation has no name.
-    name: previous ? name : '',
+    name: verb === 'create' ? '' : name,
   } as const;
   if (access.allows(user, escalate) || changesReferencesOnly(object, previous)) return;
   const resource = { group: GROUP, plural };
@@ -105,7 +107,7 @@ export function missingRules(
 }
 
 function requireRules(
-  { user, access }: Granting,
+  { user, access }: Omit<Granting, 'verb'>,
   resource: Pick<ResourceNames, 'plural'> & { readonly group: string },
   { metadata: { namespace = '', name } }: StoredObject,
   wanted: readonly PolicyRule[],

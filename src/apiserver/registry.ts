@@ -35,6 +35,12 @@ export class Registry {
     return this.#definitions.get(keyOf({ group, version, plural }));
   }
 
+  /** Returns the resource whose objects have the kind. */
+  findKind(apiVersion: string, kind: string): ResourceDefinition | undefined {
+    const [version = '', group = ''] = apiVersion.split('/').reverse();
+    return this.groupVersion(group, version)?.definitions.find((each) => each.kind === kind);
+  }
+
   /** Returns all groups in the order of discovery, those of CRDs by name. The same value until a change. */
   groups(): readonly ApiGroup[] {
     this.#groups ??= groupsOf([...this.#definitions.values()]);

@@ -185,8 +185,7 @@ export class RequestHandler {
     const { user } = impersonation ?? { user: sender };
     record.user = user;
     if (impersonation) audit?.impersonated(impersonation);
-    this.#deps.observed.add(user, action);
-    const { allowed, reason } = access.decide(user, action);
+    const { allowed, reason } = access.authorize(user, action);
     audit?.authorized(allowed, reason);
     if (allowed) return user;
     throw accessDenied(user, action, reason);
@@ -302,7 +301,8 @@ export class RequestHandler {
     audit?.requested(request);
     const answered = info ? measureRequest(backend, request, info) : () => undefined;
     try {
-      const rendered = info && (await answerCall(backend, request, user, info, notes));
+      const isServed = info && target.segments[0] !== '';
+      const rendered = isServed && (await answerCall(backend, request, user, info, notes));
       if (!rendered) {
         if (isOfTheServer(backend.registry, target)) {
           throw isWatchPath(target) && request.method !== 'GET' ? methodNotAllowed() : noSuchPath();

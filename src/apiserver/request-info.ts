@@ -1,8 +1,17 @@
 import type { HttpRequest } from '../util/http.ts';
 import { badRequest } from './status-error.ts';
 
+/** The verb `proxy` is that of `/api/v1/proxy/…`, which no longer exists. */
 export type Verb =
-  'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
+  | 'get'
+  | 'list'
+  | 'watch'
+  | 'create'
+  | 'update'
+  | 'patch'
+  | 'delete'
+  | 'deletecollection'
+  | 'proxy';
 
 /** The resource attributes of a request. */
 export interface RequestInfo {
@@ -15,6 +24,8 @@ export interface RequestInfo {
   readonly namespace: string | undefined;
   readonly name: string | undefined;
   readonly subresource: string | undefined;
+  /** Segments of the path from the resource: its name, the object, the subresource and what follows. */
+  readonly parts: readonly string[];
   readonly query: URLSearchParams;
   /** The legacy form of `?watch=true`. The name is that of the watched object; undefined for all. */
   readonly legacyWatch?: { readonly name: string | undefined };
@@ -38,7 +49,7 @@ export function parseTarget(path: string): Target {
   const pathname = at < 0 ? path : path.slice(0, at);
   try {
     return {
-      segments: segmentsOf(pathname).map(decoded),
+      segments: segmentsOf(decoded(pathname)),
       query: new URLSearchParams(at < 0 ? '' : path.slice(at + 1)),
       endsWithSlash: pathname.endsWith('/'),
     };
@@ -48,18 +59,20 @@ export function parseTarget(path: string): Target {
   }
 }
 
-function decoded(segment: string): string {
-  return segment.includes('%') ? decodeURIComponent(segment) : segment;
+/** As in Go, an escaped slash separates segments like any other. */
+function decoded(pathname: string): string {
+  return pathname.includes('%') ? decodeURIComponent(pathname) : pathname;
 }
 
-/** A slash at the end does not matter. An empty segment elsewhere is kept: it is part of no path. */
+/** Slashes at the end of a path do not matter. An empty segment elsewhere is kept: it is part of no path. */
 function segmentsOf(pathname: string): string[] {
   const segments = pathname.split('/').slice(1);
-  return segments.at(-1) === '' ? segments.slice(0, -1) : segments;
+  const last = segments.findLastIndex((segment) => segment !== '');
+  return last < 0 ? segments.slice(1) : segments.slice(0, last + 1);
 }
 
 /**
- * Reads a resource's path; undefined if it is none.
+ * Reads a resource's path as a kube-apiserver does, whether or not it is served; undefined if it is none.
  *
  * | path                                                      | is                   |
  * | --------------------------------------------------------- | -------------------- |
@@ -74,28 +87,29 @@ export function requestInfo(
   method: HttpRequest['method'],
   { segments, query }: Target,
 ): RequestInfo | undefined {
-  const [root, ...rest] = segments;
+  const [root, ...rest] = segments.slice(segments.findIndex((segment) => segment !== ''));
   if (root !== 'api' && root !== 'apis') return undefined;
   const [group, version, ...served] = root === 'api' ? ['', ...rest] : rest;
-  const isWatch = served[0] === 'watch' && method === 'GET';
-  const path = isWatch ? served.slice(1) : served;
+  const [first] = served;
+  const verb = first === 'watch' || first === 'proxy' ? first : undefined;
+  const path = verb ? served.slice(1) : served;
   if (group === undefined || version === undefined || path.length === 0) return undefined;
 
-  const [first, second, third] = path;
+  const [, second, third] = path;
   const inNamespace =
-    first === 'namespaces' &&
-    second !== undefined &&
-    third !== undefined &&
-    !(path.length === 3 && NAMESPACE_SUBRESOURCES.has(third));
-  const [resource, name, subresource, ...excess] = inNamespace ? path.slice(2) : path;
-  if (resource === undefined || (excess.length > 0 && subresource !== 'proxy')) return undefined;
-  const place = { group, version, resource, namespace: (inNamespace && second) || undefined };
-  if (isWatch) {
-    if (subresource !== undefined) return undefined;
-    const legacyWatch = { name };
-    return { ...place, verb: 'watch', name: undefined, subresource, query, legacyWatch };
+    path[0] === 'namespaces' && third !== undefined && !NAMESPACE_SUBRESOURCES.has(third);
+  const parts = inNamespace ? path.slice(2) : path;
+  const [resource = '', name, subresource] = parts;
+  const namespace = (inNamespace && second) || undefined;
+  const place = { group, version, resource, namespace, parts, query };
+  switch (verb) {
+    case undefined:
+      return { ...place, verb: verbOf(method, name, query), name, subresource };
+    case 'watch':
+      return { ...place, verb, name: undefined, subresource, legacyWatch: { name } };
+    case 'proxy':
+      return { ...place, verb, name, subresource: undefined };
   }
-  return { ...place, verb: verbOf(method, name, query), name, subresource, query };
 }
 
 function verbOf(
@@ -105,7 +119,7 @@ function verbOf(
 ): Verb {
   switch (method) {
     case 'GET':
-      if (name !== undefined) return 'get';
+      if (name) return 'get';
       return isTrue(query.get('watch')) ? 'watch' : 'list';
     case 'POST':
       return 'create';
@@ -114,7 +128,7 @@ function verbOf(
     case 'PATCH':
       return 'patch';
     case 'DELETE':
-      return name === undefined ? 'deletecollection' : 'delete';
+      return name ? 'delete' : 'deletecollection';
   }
 }
 

@@ -244,8 +244,12 @@ export interface HookContext {
   uid(): string;
   /** User that sends the request. */
   readonly user: User;
+  /** Verb of the request. */
+  readonly verb: string;
   readonly subresource: string | undefined;
   readonly access: Authorizer;
+  /** Returns the plural name of a served kind; undefined if it is not served. */
+  readonly pluralOf: (apiVersion: string, kind: string) => string | undefined;
   /** Returns the stored objects of another resource. */
   readonly list: (resource: {
     readonly group: string;
@@ -278,6 +282,12 @@ export interface ResourceHooks {
     object: StoredObject,
     previous: StoredObject,
     subresource?: string,
+  ) => readonly FieldError[];
+  /** Returns an error for each permission that the user needs for the content of a valid object and does not have. */
+  readonly authorize?: (
+    object: StoredObject,
+    previous: StoredObject | undefined,
+    context: HookContext,
   ) => readonly FieldError[];
   /**
    * Returns the grace period of a deletion in seconds; 0 deletes at once. If absent, the kind has no

@@ -47,7 +47,7 @@ export async function answerCall(
   notes: Notes,
 ): Promise<RenderedAnswer | undefined> {
   const definition = backend.registry.find(info.group, info.version, info.resource);
-  if (!definition || !hasPath(info, definition)) return undefined;
+  if (!definition || !hasPath(request, info, definition)) return undefined;
   if (definition.deprecationWarning) notes.warnings.push(definition.deprecationWarning);
   const operation = operationOf(info, definition);
   if (!operation) throw refuseVerb(info, definition);
@@ -103,11 +103,14 @@ function preparation({ backend, definition, info }: Call): MaybePromise<void> {
 }
 
 function hasPath(
-  { verb, namespace, name, subresource, legacyWatch }: RequestInfo,
+  { method }: HttpRequest,
+  { verb, namespace, name, subresource, parts, legacyWatch }: RequestInfo,
   definition: ResourceDefinition,
 ): boolean {
   const { namespaced, custom, review } = definition;
+  if (verb === 'proxy' || (parts.length > 3 && subresource !== 'proxy')) return false;
   if (legacyWatch) {
+    if (method !== 'GET' || subresource !== undefined) return false;
     if (review || definition.verbs?.includes('watch') === false) return false;
     if (legacyWatch.name !== undefined && namespaced && namespace === undefined) return false;
   }
@@ -152,7 +155,7 @@ function operationOf(
   if (review) return verb === 'create' ? (call) => answerReview(call, review) : undefined;
   switch (subresource) {
     case undefined:
-      if (verbs && !verbs.includes(verb)) return undefined;
+      if (verb === 'proxy' || (verbs && !verbs.includes(verb))) return undefined;
       if (group === '' && plural === 'bindings') return namespace ? bindNamed : undefined;
       if (verb === 'create' && name !== undefined) return undefined;
       if ((verb === 'update' || verb === 'patch') && name === undefined) return undefined;
@@ -186,7 +189,7 @@ function operationOf(
   }
 }
 
-const OPERATIONS: Readonly<Record<Verb, Operation>> = {
+const OPERATIONS: Readonly<Record<Exclude<Verb, 'proxy'>, Operation>> = {
   get,
   list,
   watch,

@@ -45,12 +45,7 @@ export interface Selection {
 export function listOptions(info: RequestInfo, definition: ResourceDefinition): ListOptions {
   const { query } = info;
   // In the order of upstream: what can be parsed, then what fits together.
-  const limit = Math.max(0, integer(query.get('limit')) ?? 0);
-  const timeoutSeconds = integer(query.get('timeoutSeconds')) || undefined;
-  const selectors = {
-    labels: parsed(parseLabelSelector, query.get('labelSelector') ?? ''),
-    fields: parsed(parseFieldSelector, query.get('fieldSelector') ?? ''),
-  };
+  const { limit, timeoutSeconds, ...selectors } = parsedOptions(query);
   requireConsistent(info);
   for (const { field } of selectors.fields) requireSelectable(field, definition);
   const fields = fieldsOf(info, selectors.fields);
@@ -68,6 +63,40 @@ export function listOptions(info: RequestInfo, definition: ResourceDefinition): 
     allowBookmarks,
     marksInitialEvents: allowBookmarks && isTrue(query.get('watch')),
     timeoutSeconds,
+  };
+}
+
+/**
+ * Returns the only name that a list or watch can select, for authorization, or ''. As upstream, it is '' if an option is
+ * malformed, or if no object can have the name.
+ */
+export function selectedName(query: URLSearchParams): string {
+  if (!query.get('fieldSelector')?.includes('metadata.name')) return '';
+  try {
+    const { fields } = parsedOptions(query);
+    const term = fields.find(
+      ({ field, operator }) => field === 'metadata.name' && operator === '=',
+    );
+    const name = term?.value ?? '';
+    return name === '.' || name === '..' || /[/%]/.test(name) ? '' : name;
+  } catch (error) {
+    if (error instanceof StatusError) return '';
+    throw error;
+  }
+}
+
+/** @throws {StatusError} 400 if an option is malformed */
+function parsedOptions(query: URLSearchParams): {
+  readonly limit: number;
+  readonly timeoutSeconds: number | undefined;
+  readonly labels: readonly Requirement[];
+  readonly fields: readonly FieldRequirement[];
+} {
+  return {
+    limit: Math.max(0, integer(query.get('limit')) ?? 0),
+    timeoutSeconds: integer(query.get('timeoutSeconds')) || undefined,
+    labels: parsed(parseLabelSelector, query.get('labelSelector') ?? ''),
+    fields: parsed(parseFieldSelector, query.get('fieldSelector') ?? ''),
   };
 }
 

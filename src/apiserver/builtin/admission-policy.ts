@@ -5,6 +5,7 @@ import type { StoredObject } from '../resource-definition.ts';
 import { checked } from './checked-object.ts';
 import type { CheckedObject } from './checked-object.ts';
 import type { KindTraits } from './definition.ts';
+import { authorizeParamKind, authorizeParamRef } from './policy-authorization.ts';
 
 /** Defaults of the `MatchResources` at a path. */
 function matchDefaults(path: string): Readonly<Record<string, unknown>> {
@@ -21,12 +22,13 @@ const TRAITS = { tracksGeneration: true, unconditionalUpdate: false } satisfies 
 
 export const ADMISSION_POLICY: KindTraits = {
   ...TRAITS,
-  hooks: { validate: checked(validate) },
+  hooks: { validate: checked(validate), authorize: authorizeParamKind },
   defaults: { 'spec.failurePolicy': 'Fail', ...matchDefaults('spec.matchConstraints') },
 };
 
 export const POLICY_BINDING: KindTraits = {
   ...TRAITS,
+  hooks: { authorize: authorizeParamRef },
   defaults: matchDefaults('spec.matchResources'),
 };
 

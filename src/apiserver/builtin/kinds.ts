@@ -17,6 +17,7 @@ import { CONFIG_MAP, SECRET, SERVICE_ACCOUNT } from './config.ts';
 import { CUSTOM_RESOURCE_DEFINITION } from './custom-resource-definition.ts';
 import type { KindTraits } from './definition.ts';
 import { builtinKinds } from './definition.ts';
+import { authorizeAdminAccess, authorizeClaimStatus } from './device-claims.ts';
 import { DEPLOYMENT } from './deployment.ts';
 import { POD_DISRUPTION_BUDGET } from './disruption-budget.ts';
 import { ENDPOINTS, ENDPOINT_SLICE } from './endpoints.ts';
@@ -187,11 +188,18 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
     returnsDeleted: true,
     immutable: ['spec'],
     defaults: deviceRequests('spec.devices.requests[]'),
+    hooks: {
+      authorize: (claim, previous, context) =>
+        previous && context.subresource === 'status'
+          ? authorizeClaimStatus(claim, previous, context)
+          : authorizeAdminAccess(claim, previous, context),
+    },
   },
   'resource.k8s.io/resourceclaimtemplates': {
     returnsDeleted: true,
     immutable: ['spec'],
     defaults: deviceRequests('spec.spec.devices.requests[]'),
+    hooks: { authorize: authorizeAdminAccess },
   },
   'resource.k8s.io/resourceslices': {
     tracksGeneration: true,

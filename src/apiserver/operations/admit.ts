@@ -1,9 +1,11 @@
 import type { MaybePromise } from '../../util/maybe-promise.ts';
+import { actionOf } from '../access.ts';
 import type { AdmissionOperation, Attributes } from '../admission/attributes.ts';
 import type { Call } from '../call.ts';
 import { isDryRun } from '../call.ts';
 import { inVersion } from '../negotiation.ts';
 import type { StoredObject } from '../resource-definition.ts';
+import { accessDenied } from '../status-error.ts';
 
 export interface AdmittedObjects {
   readonly object?: StoredObject | undefined;
@@ -58,14 +60,15 @@ function optionsOf({ info }: Call, operation: AdmissionOperation): object {
   };
 }
 
-/** @throws {StatusError} if validating admission rejects the write */
+/** @throws {StatusError} 403 if the user may not create the object, or validating admission rejects the write */
 export function requireAdmitted(
   call: Call,
   operation: 'CREATE' | 'UPDATE',
   object: StoredObject,
   previous: StoredObject | undefined,
 ): MaybePromise<void> {
-  const { backend, definition, admitted } = call;
+  const { backend, definition, info, admitted } = call;
+  if (operation === 'CREATE' && info.verb !== 'create') requireMayCreate(call);
   if (!backend.admission.validates || admitted) return;
   return backend.admission.validate(
     attributesOf(call, operation, {
@@ -73,4 +76,11 @@ export function requireAdmitted(
       oldObject: previous && inVersion(previous, definition),
     }),
   );
+}
+
+/** @throws {StatusError} 403 if an update or a patch would create the object, and the user may not create it */
+function requireMayCreate({ backend, request, info, user }: Call): void {
+  const action = { ...actionOf(request, info), verb: 'create' };
+  const { allowed, reason } = backend.access.authorize(user, action);
+  if (!allowed) throw accessDenied(user, action, reason);
 }

@@ -2,9 +2,10 @@ import { goQuote } from '../../util/go-quote.ts';
 import type { EndpointSlice, Service } from '../../api/builtin.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { objectIn, textIn } from '../builtin/fields.ts';
+import { actionOf } from '../access.ts';
 import type { Call } from '../call.ts';
 import type { StoredObject } from '../resource-definition.ts';
-import { StatusError, badRequest } from '../status-error.ts';
+import { StatusError, badRequest, forbidden } from '../status-error.ts';
 import { containerOf } from './pod-log.ts';
 import { existing } from './read.ts';
 
@@ -25,10 +26,23 @@ export function rejectConnection(call: Call): never {
 /** Looks up the Pod and the container of an exec, attach or portforward as a kube-apiserver does. */
 function requireContainer(call: Call): void {
   const { subresource, query } = call.info;
+  requireCreate(call);
   const pod = existing(call);
   if (subresource !== 'portforward') containerOf(pod, query.get('container'));
   if (textIn(objectIn(pod, 'spec'), 'nodeName') !== '') return;
   throw badRequest(`pod ${pod.metadata.name} does not have a host assigned`);
+}
+
+/**
+ * Requires the permission `create` also for a GET, which opens a WebSocket.
+ *
+ * @throws {StatusError} 403
+ */
+function requireCreate({ backend, user, request, info, definition }: Call): void {
+  if (info.verb === 'create') return;
+  const action = { ...actionOf(request, info), verb: 'create' };
+  const { allowed, reason } = backend.access.authorize(user, action);
+  if (!allowed) throw forbidden(definition, info.name ?? '', reason);
 }
 
 /**

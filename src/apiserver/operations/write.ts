@@ -73,6 +73,7 @@ function prepareNew(call: Call, draft: ApiObject): PreparedObject {
       ...(hooks?.validate?.(object, undefined) ?? []),
     ]),
   );
+  requireValid(definition, object, hooks?.authorize?.(object, undefined, hookContext(call)) ?? []);
   warn(call, object, undefined);
   return { call, object };
 }
@@ -182,6 +183,7 @@ function prepareChange(call: Call, previous: StoredObject, draft: ApiObject): Pr
       ...validateKubeFinalizers(object.metadata, definition),
     ]),
   );
+  requireValid(definition, object, hooks?.authorize?.(object, previous, hookContext(call)) ?? []);
   // As upstream, a write of the status has no warnings of built-in kinds.
   if (definition.custom || info.subresource !== 'status') warn(call, object, previous);
   return { call, object };

@@ -34,7 +34,8 @@ test('a resource path has group, version, resource, namespace, name and subresou
       'patch apps v1 deployments a b scale',
     ],
     ['GET', '/apis/demo.io/v1/namespaces/status/widgets', 'list demo.io v1 widgets status - -'],
-    ['GET', '/api/v1/namespaces/a/pods/b/log/c', undefined],
+    ['GET', '/api/v1/namespaces/a/pods/b/log/c', 'get  v1 pods a b log'],
+    ['DELETE', '/api/v1/proxy/namespaces/a/pods/b/c', 'proxy  v1 pods a b -'],
     ['GET', '/apis/apps/v1', undefined],
     ['GET', '/version', undefined],
     ['GET', '/', undefined],
@@ -43,6 +44,6 @@ test('a resource path has group, version, resource, namespace, name and subresou
 });
 
 test('segments are decoded, and a malformed escape is a bad request', () => {
-  assert.equal(read('GET', '/api/v1/namespaces/a/pods/b%2Fc'), 'get  v1 pods a b/c -');
+  assert.equal(read('GET', '/api/v1/namespaces/a/pods/b%20c'), 'get  v1 pods a b c -');
   assert.throws(() => parseTarget('/api/v1/pods/%zz'), /invalid URL escape/);
 });

@@ -14,7 +14,9 @@ export const context: HookContext = {
   now: Date.UTC(2026, 0, 1),
   uid: () => 'uid',
   user: { name: 'jane', groups: ['ops'] },
+  verb: 'create',
   subresource: undefined,
+  pluralOf: () => undefined,
   access: new Access('', [], new Rbac(new ObjectStore()), { authenticate: () => undefined }),
   list: () => [],
 };
