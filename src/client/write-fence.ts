@@ -6,6 +6,9 @@ export class WriteFencedError extends Error {
   override readonly name = 'WriteFencedError';
 }
 
+/** Paths of Events. */
+const EVENTS = /^\/(?:api\/v1|apis\/events\.k8s\.io\/v1)\/namespaces\/[^/]+\/events(?:[/?]|$)/;
+
 /**
  * Rejects writes while this process must not write, for example after it lost its lease. Reads always pass.
  * Until `guardedBy` is called, all writes are rejected.
@@ -17,19 +20,26 @@ export class WriteFencedError extends Error {
  */
 export class WriteFence {
   #mayWrite: () => boolean = () => false;
+  #mayWriteEvents: () => boolean = () => false;
 
-  /** Sets the check of every write. It must be fast and must not throw. */
-  guardedBy(mayWrite: () => boolean): void {
+  /**
+   * Sets the check of every write. It must be fast and must not throw.
+   *
+   * @param mayWriteEvents the check of writes of Events, in which a former leader may report its work
+   */
+  guardedBy(mayWrite: () => boolean, mayWriteEvents: () => boolean = mayWrite): void {
     this.#mayWrite = mayWrite;
+    this.#mayWriteEvents = mayWriteEvents;
   }
 
   /** Returns a handler that passes requests to `handler`, except writes that the fence rejects. */
   wrap(handler: HttpHandler): HttpHandler {
     return async (request) => {
       if (request.method === 'GET') return handler(request);
+      const isEvent = EVENTS.test(request.path);
       const beforeSend = () => {
         request.beforeSend?.();
-        if (!this.#mayWrite()) throw notSent(request);
+        if (!(isEvent ? this.#mayWriteEvents() : this.#mayWrite())) throw notSent(request);
       };
       beforeSend();
       return handler({ ...request, beforeSend });

@@ -8,7 +8,7 @@ import { Deferred } from '../util/deferred.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { settledBeforeAbort, untilAborted } from '../util/abort.ts';
+import { settledBeforeAbort } from '../util/abort.ts';
 import { LeaseCandidate } from './lease-candidate.ts';
 import { electionTerms } from './leader-elector-options.ts';
 import type { ElectionTerms, LeaderElectorOptions } from './leader-elector-options.ts';
@@ -43,12 +43,6 @@ export interface LeaderElectorDeps {
   readonly log: Logger;
   /** @default none */
   readonly recorder?: LeadershipRecorder | undefined;
-  /**
-   * Flushes recorded events, with its own timeout. The lease is released after that, because only the
-   * leader writes, also events.
-   * @default none
-   */
-  readonly flushEvents?: (() => Promise<unknown>) | undefined;
   /** @default none */
   readonly metrics?: LeaderElectionMetrics | undefined;
   /**
@@ -86,8 +80,8 @@ const SHORTEST_ATTEMPT_MS = 1;
  * the lease again. A process that has never seen the claim, because it started after the lease was deleted, cannot
  * wait: it may lead until the former leader's watch, its next renewal, or its deadline stops that one.
  *
- * **When stopped**, it renews until its events are flushed. Then it releases the lease, if the server says
- * that it is still the holder. A lost lease expires without an event; so does the lease
+ * **When stopped**, it completes the renewal in flight and releases the lease at once, unless another process
+ * has changed it. Its events may be written later. A lost lease expires without an event; so does the lease
  * if `run` was ended by an `AbruptStop`.
  *
  * It differs from client-go in four points: there the deadline counts from the first attempt to renew,
@@ -146,6 +140,11 @@ export class LeaderElector implements Runnable {
   mayWrite(): boolean {
     const { isHeld, deadlineMs } = this.#session;
     return this.#role === 'leader' && isHeld && this.#deps.clock.monotonic() < deadlineMs;
+  }
+
+  /** Returns true while this process leads, and after it has stopped leading without a loss of the lease. */
+  mayWriteEvents(): boolean {
+    return this.#role === 'retired' || this.mayWrite();
   }
 
   /** Resolves to true when this process leads, or to false if `signal` aborts first. */
@@ -210,25 +209,21 @@ export class LeaderElector implements Runnable {
     this.#log.info('Successfully acquired lease');
     this.#record('became leader');
     this.#acquired.resolve();
-    const stopped = new AbortController();
-    await runAll(
-      [
-        (end) => this.#keepRenewing(end),
-        async (end) => {
-          await untilAborted(AbortSignal.any([signal, end]));
-          if (end.aborted) return;
-          if (!(signal.reason instanceof AbruptStop)) {
-            this.#record('stopped leading');
-            await this.#deps.flushEvents?.();
-          }
-          stopped.abort();
-        },
-      ],
-      stopped.signal,
-    );
+    // The release relies on the result of the renewal before it, so only an abrupt stop aborts that.
+    const abrupt = new AbortController();
+    const onStop = () => {
+      if (signal.reason instanceof AbruptStop) abrupt.abort(signal.reason);
+    };
+    signal.addEventListener('abort', onStop, { once: true });
+    try {
+      await this.#keepRenewing(signal, abrupt.signal);
+    } finally {
+      signal.removeEventListener('abort', onStop);
+    }
+    if (!(signal.reason instanceof AbruptStop)) this.#record('stopped leading');
   }
 
-  async #keepRenewing(end: AbortSignal): Promise<void> {
+  async #keepRenewing(end: AbortSignal, abrupt: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const { retryPeriodMs } = this.#terms;
     let lastError: unknown;
@@ -240,7 +235,7 @@ export class LeaderElector implements Runnable {
       const leftMs = this.#session.deadlineMs - clock.monotonic();
       // A timer may fire a moment early. A shorter attempt only times out, which hides why the last one failed.
       if (leftMs < SHORTEST_ATTEMPT_MS) throw this.#lost(lastError);
-      const attempt = await this.#session.attempt({ timeoutMs: leftMs, isLeading: true }, end);
+      const attempt = await this.#session.attempt({ timeoutMs: leftMs, isLeading: true }, abrupt);
       if (end.aborted) return;
       switch (attempt.kind) {
         case 'held':

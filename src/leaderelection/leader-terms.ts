@@ -45,6 +45,11 @@ export class LeaderTerms implements Runnable {
     return this.#elector.mayWrite();
   }
 
+  /** Returns true while this process leads, and after it has stopped leading without a loss of the lease. */
+  mayWriteEvents(): boolean {
+    return this.#elector.mayWriteEvents();
+  }
+
   /** Resolves to true when this process leads, or to false if `signal` aborts first. */
   acquired(signal: AbortSignal): Promise<boolean> {
     return settledBeforeAbort(this.#started.promise, signal);

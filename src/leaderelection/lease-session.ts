@@ -201,28 +201,43 @@ export class LeaseSession {
   }
 
   /**
-   * Releases the lease if the server says that it is ours. Never rejects: a lease that cannot be
-   * released expires.
+   * Releases the lease if it is ours: at once if its last state is known, otherwise after a read. Never rejects: a
+   * lease that cannot be released expires.
    */
   async release(): Promise<void> {
-    const { clock, random } = this.#deps;
-    const { identity, renewDeadlineMs } = this.#terms;
+    const { clock, random, lock, log } = this.#deps;
     try {
-      await withinTimeout({ clock, timeoutMs: renewDeadlineMs }, (signal) =>
-        retryOnConflict(
-          async () => {
-            const lease = await this.#deps.lock.get(signal);
-            if (!lease || holderOf(lease) !== identity) return;
-            const spec: LeaseSpec = releasedSpec(lease.spec ?? {}, clock.now());
-            await this.#deps.lock.update(lease, spec, signal);
-            this.#deps.log.info('Released lease');
-          },
-          { signal, clock, random },
-        ),
-      );
+      await withinTimeout({ clock, timeoutMs: this.#terms.renewDeadlineMs }, async (signal) => {
+        if (await this.#releaseAtOnce(signal)) return;
+        const readAndUpdate = async () => this.#releaseFrom(await lock.get(signal), signal);
+        await retryOnConflict(readAndUpdate, { signal, clock, random });
+      });
     } catch (error) {
-      this.#deps.log.error(error, 'Could not release the lease; it will expire');
+      log.error(error, 'Could not release the lease; it will expire');
     }
+  }
+
+  /** Releases the lease from its last observed state, without a read. */
+  async #releaseAtOnce(signal: AbortSignal): Promise<boolean> {
+    if (!this.#isHeld) return false;
+    try {
+      await this.#releaseFrom(this.lease, signal);
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#deps.log
+        .v(2)
+        .info('Could not release the lease by one update; reading it', { err: error });
+      return false;
+    }
+  }
+
+  /** Updates `lease`, if it is ours, to be free. */
+  async #releaseFrom(lease: Lease | undefined, signal: AbortSignal): Promise<void> {
+    if (!lease || holderOf(lease) !== this.#terms.identity) return;
+    const spec: LeaseSpec = releasedSpec(lease.spec ?? {}, this.#deps.clock.now());
+    await this.#deps.lock.update(lease, spec, signal);
+    this.#deps.log.info('Released lease');
   }
 
   /** Records and reports a state, and logs a new holder. Our own acquisition is logged by the elector. */

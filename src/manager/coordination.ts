@@ -49,8 +49,6 @@ export interface CoordinationDeps extends Pick<
   'clock' | 'random' | 'log' | 'metrics' | 'onLease'
 > {
   readonly events: EventBroadcaster;
-  /** Time to flush events before a Lease is released, in milliseconds. */
-  readonly flushTimeoutMs: number;
   /** Time for the controllers to stop after a lost lease, in milliseconds. */
   readonly stepDownTimeoutMs: number;
 }
@@ -75,7 +73,7 @@ export function newCoordination(
 ): Coordination {
   checkOptions(options, OPTIONS, 'leaderElection');
   const { client, fence, shards = 1, stepDown = false, ...election } = options;
-  const { events, flushTimeoutMs, stepDownTimeoutMs, log, ...rest } = deps;
+  const { events, stepDownTimeoutMs, log, ...rest } = deps;
   if (stepDown && shards > 1) {
     throw new RangeError('stepDown must be false with shards: a replica that lost a shard ends');
   }
@@ -84,11 +82,13 @@ export function newCoordination(
     client,
     log: log.named('leaderelection'),
     recorder: events.recorder(election.name),
-    flushEvents: () => events.flush(flushTimeoutMs),
   };
   const sharding = shards > 1 ? new Shards(electorDeps, { ...election, count: shards }) : undefined;
   const terms = stepDown ? new LeaderTerms(electorDeps, election, stepDownTimeoutMs) : undefined;
   const leadership = sharding ?? terms ?? new LeaderElector(electorDeps, election);
-  fence.guardedBy(() => leadership.mayWrite());
+  fence.guardedBy(
+    () => leadership.mayWrite(),
+    () => leadership.mayWriteEvents(),
+  );
   return { leadership, sharding, terms };
 }

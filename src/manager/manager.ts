@@ -13,7 +13,8 @@ const OPTIONS: OptionNames<ManagerOptions> = {
 
 /**
  * The stages of a manager in start order. They stop in reverse order: servers answer probes until the end, caches
- * are available while syncs finish, and the events of these syncs are written before the lease is released.
+ * are available while syncs finish, and the lease is released as soon as these have ended. The remaining time is
+ * for their events.
  */
 export const STAGES = ['servers', 'caches', 'events', 'leadership', 'controllers'] as const;
 
@@ -66,6 +67,7 @@ export class Manager implements Runnable {
   readonly #leadership: Leadership | undefined;
   readonly #runnables = new Map<Stage, Runnable[]>(STAGES.map((stage) => [stage, []]));
   readonly #stopping = new AbortController();
+  #deadline: Deadline | undefined;
 
   constructor(deps: { clock: Clock; log: Logger }, options: ManagerOptions = {}) {
     checkOptions(options, OPTIONS, 'Manager');
@@ -79,6 +81,11 @@ export class Manager implements Runnable {
   /** Aborts when the manager starts to stop, for any reason. */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
+  }
+
+  /** Time that is left to stop, in milliseconds; before the stop, all of it. */
+  get timeToStopMs(): number {
+    return this.#deadline?.leftMs ?? this.#timeoutMs;
   }
 
   /** Stops `run` in order, as its signal does. */
@@ -147,7 +154,7 @@ export class Manager implements Runnable {
    */
   async #stop(stages: readonly RunningStage[], abrupt: AbortSignal): Promise<string[]> {
     const left: string[] = [];
-    const deadline = new Deadline(this.#clock, this.#timeoutMs);
+    const deadline = (this.#deadline = new Deadline(this.#clock, this.#timeoutMs));
     const shorten = () => deadline.within(ABRUPT_STOP_MS);
     if (abrupt.aborted) shorten();
     abrupt.addEventListener('abort', shorten, { once: true });
@@ -187,6 +194,10 @@ class Deadline {
     this.#atMs = clock.monotonic() + ms;
   }
 
+  get leftMs(): number {
+    return Math.max(0, this.#atMs - this.#clock.monotonic());
+  }
+
   /** Moves the deadline to `ms` milliseconds from now, if that is earlier. */
   within(ms: number): void {
     this.#atMs = Math.min(this.#atMs, this.#clock.monotonic() + ms);
@@ -199,8 +210,7 @@ class Deadline {
       let cancel = () => {};
       const arm = () => {
         cancel();
-        const leftMs = Math.max(MIN_STOP_MS, this.#atMs - this.#clock.monotonic());
-        cancel = this.#clock.after(leftMs, leave);
+        cancel = this.#clock.after(Math.max(MIN_STOP_MS, this.leftMs), leave);
       };
       const leave = () => {
         cancel();

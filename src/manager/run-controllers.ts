@@ -103,7 +103,7 @@ export interface ControllerManagerOptions {
    */
   readonly resyncPeriodMs?: number | undefined;
   /**
-   * Time to stop, in milliseconds. Running syncs have three quarters of it to finish.
+   * Time to stop, in milliseconds. Running syncs have three quarters of it to finish, and events what is left.
    * @default 30_000
    */
   readonly gracefulShutdownTimeoutMs?: number | undefined;
@@ -161,10 +161,9 @@ export interface ControllerManagerOptions {
   readonly freeze?: boolean;
 }
 
-/** Shares of the time to stop: for running syncs, and for their events. */
+/** Shares of the time to stop: for running syncs, and for caches and servers. Lease and events have the rest. */
 const DRAIN_SHARE = 3 / 4;
-const FLUSH_SHARE = 1 / 6;
-const MAX_FLUSH_MS = 5000;
+const LAST_STAGES_SHARE = 1 / 30;
 
 /** Number of events kept for the debug pages. */
 const RECENT_EVENTS = 500;
@@ -181,7 +180,8 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
   const { host, leaderElection, freeze = false, resyncPeriodMs = 0, singlePass } = options;
   const { gracefulShutdownTimeoutMs = 30_000, eventApiVersion: apiVersion } = options;
   const { metrics, history, serveDebug } = debugging(options, clock, log);
-  const flushTimeoutMs = Math.min(MAX_FLUSH_MS, FLUSH_SHARE * gracefulShutdownTimeoutMs);
+  const flushTimeoutMs = () =>
+    Math.max(0, manager.timeToStopMs - LAST_STAGES_SHARE * gracefulShutdownTimeoutMs);
   const open = (client: Client, cluster?: string): ClusterParts => ({
     client,
     informers: new InformerSet(client, {
@@ -217,7 +217,6 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
         metrics: metrics?.leaderElection,
         onLease: leases.observe,
         events,
-        flushTimeoutMs,
         stepDownTimeoutMs: gracefulShutdownTimeoutMs,
       },
       leaderElection,

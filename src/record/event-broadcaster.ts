@@ -63,10 +63,11 @@ export interface EventBroadcasterOptions {
    */
   readonly concurrency?: number | undefined;
   /**
-   * Time that `run` may use after the abort to write buffered events, in milliseconds.
+   * Time that `run` may use after the abort to write buffered events, in milliseconds. A function is called at the
+   * abort.
    * @default 5000
    */
-  readonly flushTimeoutMs?: number | undefined;
+  readonly flushTimeoutMs?: number | (() => number) | undefined;
   /** @default client-go's values */
   readonly correlation?: EventCorrelatorOptions | undefined;
   /** @default none */
@@ -96,6 +97,8 @@ const MAX_ATTEMPTS = 12;
 const RETRY_MS = 10_000;
 /** Upper bound of a Retry-After of the server. */
 const LONGEST_RETRY_MS = 60_000;
+/** Factor of the concurrency after the abort, when events delay no other request. */
+const STOP_FACTOR = 4;
 /** Minimum time between two log lines with the same message. */
 const LOG_PERIOD_MS = 60_000;
 
@@ -109,7 +112,7 @@ const LOG_PERIOD_MS = 60_000;
  * - **Order** is preserved for each object. A retried event delays only events of the same object.
  * - **Retries**: 12 attempts, 10 s apart, while the server is unreachable or overloaded. An event that the
  *   server rejects is dropped at once.
- * - **On abort** it accepts no further events, writes the buffered ones within `flushTimeoutMs` with at most one more
+ * - **On abort** it accepts no further events, writes the buffered ones within `flushTimeoutMs` with four times as many writers and at most one more
  *   attempt each, and logs how many were lost.
  *
  * Each event is also logged at V(3).
@@ -122,7 +125,7 @@ export class EventBroadcaster implements Runnable {
   readonly #errors: RateLimitedLog;
   readonly #host: string | undefined;
   readonly #concurrency: number;
-  readonly #flushTimeoutMs: number;
+  readonly #flushTimeoutMs: () => number;
   readonly #metrics: EventMetrics | undefined;
   readonly #random: () => number;
   readonly #correlator: EventCorrelator;
@@ -160,7 +163,8 @@ export class EventBroadcaster implements Runnable {
     this.#errors = new RateLimitedLog(clock, { windowMs: LOG_PERIOD_MS });
     this.#host = host;
     this.#concurrency = concurrency;
-    this.#flushTimeoutMs = flushTimeoutMs;
+    this.#flushTimeoutMs =
+      typeof flushTimeoutMs === 'number' ? () => flushTimeoutMs : flushTimeoutMs;
     this.#metrics = metrics;
     this.#random = random;
     this.#correlator = new EventCorrelator({ clock }, correlation);
@@ -198,9 +202,13 @@ export class EventBroadcaster implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const writers = Array.from({ length: this.#concurrency }, () => () => this.#write());
+    const lateWriters = Array.from(
+      { length: (STOP_FACTOR - 1) * this.#concurrency },
+      () => (end: AbortSignal) => untilAborted(end).then(() => this.#write()),
+    );
     const series = this.#series;
     const refresh = series ? [(end: AbortSignal) => series.run(end)] : [];
-    await runAll([...writers, ...refresh, (end) => this.#stop(end)], signal);
+    await runAll([...writers, ...lateWriters, ...refresh, (end) => this.#stop(end)], signal);
   }
 
   /**
@@ -319,7 +327,7 @@ export class EventBroadcaster implements Runnable {
     this.#buffer.endRetryDelays();
     this.#series?.flush();
     const waiting = this.#buffer.size;
-    await this.flush(this.#flushTimeoutMs);
+    await this.flush(this.#flushTimeoutMs());
     const lost = this.#lostAtStop + this.#buffer.close();
     this.#errors.flush();
     this.#flushDeadline.abort(new Error('The flush timeout of events has expired'));

@@ -46,6 +46,7 @@ export class Shards implements Runnable {
   /** Resolves when the Lease of shard 0 has the same number of shards as this process. */
   readonly #agreed = new Deferred();
   #disagreement: number | undefined;
+  #hasServed = false;
 
   /** @throws {RangeError} with the option, the expected value and the actual value */
   constructor(deps: LeaderElectorDeps, options: ShardOptions) {
@@ -93,6 +94,11 @@ export class Shards implements Runnable {
     );
   }
 
+  /** Returns true from the first shard that this process holds, unless it has lost one. */
+  mayWriteEvents(): boolean {
+    return this.mayWrite() || (this.#hasServed && !this.#shards.some(({ isUnsafe }) => isUnsafe));
+  }
+
   /** Resolves to true when a shard is held, or to false if `signal` aborts first. */
   acquired(signal: AbortSignal): Promise<boolean> {
     return settledBeforeAbort(this.#first.promise, signal);
@@ -128,6 +134,7 @@ export class Shards implements Runnable {
   }
 
   #serve(shard: number, signal: AbortSignal): Promise<void> {
+    this.#hasServed = true;
     this.#first.resolve();
     // A shard is held until the signal aborts, also without a handler.
     return runAll(

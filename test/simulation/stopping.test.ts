@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { LEASES } from '../../src/api/builtin.ts';
 import { parseTarget, requestInfo } from '../../src/apiserver/request-info.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import type { HttpRequest } from '../../src/util/http.ts';
@@ -49,6 +50,8 @@ describe('A daemon that is stopped while a request hangs', () => {
     assert.deepEqual(await simulation.events(), events);
   });
 });
+
+const AT = { namespace: 'default', name: 'crd-controller' };
 
 /** A write of each controller that can hang, and the change that causes it. */
 const WRITES: readonly (readonly [
@@ -177,7 +180,7 @@ describe('A leader in the middle of a sync', () => {
     }
   };
 
-  it('becomes unready at once, completes the running sync and starts no other, flushes events, releases the lease, and ends its watches last', async () => {
+  it('becomes unready at once, completes the running sync and starts no other, releases the lease, flushes events, and ends its watches last', async () => {
     assert.equal(await probe('/readyz'), 200);
     leader.stop();
     await simulation.pass(100);
@@ -195,13 +198,71 @@ describe('A leader in the middle of a sync', () => {
     assert.equal(leader.ending, 'ended');
     assert.deepEqual(seen, [
       'patch counts status',
+      'update leases holder=',
       'create events SuccessfulCreate',
       'create events LeaderElection',
-      'update leases holder=',
       'a watch ends',
       'a watch ends',
     ]);
     assert.equal(await probe('/livez'), 'closed');
     assert.equal((await simulation.pods()).length, 3, 'the other Count was not synced');
   });
+});
+
+describe('A leader that is stopped behind a connection with 1 s of latency each way', () => {
+  /** Starts the leader with 40 Counts to sync, stops it after `ms`, and returns the result. */
+  async function stopAfter(ms: number, { hangs }: { readonly hangs: boolean }) {
+    const simulation = new Replicas();
+    simulation.startCluster();
+    await simulation.installCrd();
+    let isStopping = false;
+    const leader = simulation.startReplica('leader', {
+      config: { gracefulShutdownTimeoutMs: 20_000 },
+      around: (handler) => async (request) => {
+        if (request.longRunning) return handler(request);
+        await simulation.sleep(1000);
+        if (isStopping && hangs && request.path.includes('/pods')) {
+          await untilAborted(request.signal ?? AbortSignal.abort());
+          throw request.signal?.reason;
+        }
+        const response = await handler(request);
+        await simulation.sleep(1000);
+        return response;
+      },
+    });
+    await simulation.until('it leads', async () => leader.mayWrite);
+    for (let i = 0; i < 40; i++) await simulation.applyCount({ count: 1 }, `count-${i}`);
+    await simulation.pass(ms);
+    isStopping = true;
+    const fromMs = simulation.elapsedMs();
+    leader.stop();
+    await simulation.until('it has ended', async () => leader.ending !== undefined);
+    const { spec } = await simulation.client.get(LEASES, AT);
+    const result = {
+      ending: leader.ending,
+      holder: spec?.holderIdentity,
+      pods: (await simulation.pods()).length,
+      events: (await simulation.events('count-controller')).length,
+      lost: leader.hasLogged('Events were lost during shutdown'),
+    };
+    assert.ok(simulation.elapsedMs() - fromMs <= 20_000);
+    await simulation.end();
+    return result;
+  }
+
+  const stopped = { ending: 'ended', holder: '', lost: false };
+
+  for (const ms of [14_000, 15_100]) {
+    it(`releases its lease and writes all events (after ${ms} ms)`, async () => {
+      const { pods, events, ...rest } = await stopAfter(ms, { hangs: false });
+      assert.deepEqual(rest, stopped);
+      assert.ok(events > 20 && events >= pods, `${events} events of ${pods} Pods`);
+    });
+
+    it(`releases its lease if syncs take all their time (after ${ms} ms)`, async () => {
+      const { pods, events, ...rest } = await stopAfter(ms, { hangs: true });
+      assert.deepEqual(rest, stopped);
+      assert.ok(events > 20 && events >= pods, `${events} events of ${pods} Pods`);
+    });
+  }
 });

@@ -65,9 +65,9 @@ interface Machine {
 class InspectableFence extends WriteFence {
   mayWrite: () => boolean = () => false;
 
-  override guardedBy(mayWrite: () => boolean): void {
+  override guardedBy(mayWrite: () => boolean, mayWriteEvents: () => boolean): void {
     this.mayWrite = mayWrite;
-    super.guardedBy(mayWrite);
+    super.guardedBy(mayWrite, mayWriteEvents);
   }
 }
 

@@ -35,7 +35,7 @@ const RUN_OPTIONS = {
       help: 'Sync every object once and exit: 0 if nothing is left to do, 1 if something failed or, with --dry-run, would be written',
     }),
     'graceful-shutdown-timeout': durationOption({
-      help: 'Maximum time to stop after SIGTERM or SIGINT; running syncs have three quarters of it to finish',
+      help: 'Maximum time to stop after SIGTERM or SIGINT; running syncs have three quarters of it to finish, the last events what is left',
       default: '30s',
     }),
   }),

@@ -78,3 +78,27 @@ test('checks a write that waits for a connection when it is sent', async () => {
   await assert.rejects(client.create(CONFIG_MAPS, configMap('settings')), isWriteFenced);
   assert.equal(sent.length, 0);
 });
+
+test('checks writes of events apart', async () => {
+  const { sent, handler } = server();
+  const fence = new WriteFence();
+  fence.guardedBy(
+    () => false,
+    () => true,
+  );
+  const guarded = fence.wrap(handler);
+  const paths = {
+    '/api/v1/namespaces/default/events?fieldManager=x': true,
+    '/api/v1/namespaces/default/events/web.1': true,
+    '/apis/events.k8s.io/v1/namespaces/default/events': true,
+    '/api/v1/namespaces/events/pods': false,
+    '/api/v1/namespaces/default/configmaps/events': false,
+    '/apis/example.com/v1/namespaces/default/events': false,
+  };
+  for (const [path, mayPass] of Object.entries(paths)) {
+    const before = sent.length;
+    const write = guarded({ method: 'POST', path, headers: {} });
+    await (mayPass ? write : assert.rejects(write, isWriteFenced));
+    assert.equal(sent.length - before, mayPass ? 1 : 0, path);
+  }
+});

@@ -499,7 +499,11 @@ describe('LeaderElector', () => {
       assert.ok(a.leads, 'it has not looked yet');
       await candidates.clock.advance(2000);
       assert.match(String(await a.ending()), /"x" holds it$/);
-      assert.deepEqual([a.elector.isLeading, a.elector.mayWrite()], [false, false]);
+      const { elector } = a;
+      assert.deepEqual(
+        [elector.isLeading, elector.mayWrite(), elector.mayWriteEvents()],
+        [false, false, false],
+      );
     });
 
     it('may not write after its deadline, before any response', async () => {
@@ -525,17 +529,15 @@ describe('LeaderElector', () => {
 
   describe('a leader that is stopped', () => {
     // upstream: 89
-    it('records an event, flushes it while it leads, and releases the lease', async () => {
-      const flushing = new Deferred();
-      const a = await candidates.start('a', { deps: { flushEvents: () => flushing.promise } });
-      a.stop();
+    it('records an event, and releases the lease by one update', async () => {
+      const a = await candidates.start('a');
       await candidates.clock.advance(12_000);
-      assert.deepEqual(a.events.slice(1), ['Lease lock LeaderElection: a stopped leading']);
-      assert.ok(a.leads, 'it renews until its events are written');
-      flushing.resolve();
+      assert.deepEqual([a.elector.mayWrite(), a.elector.mayWriteEvents()], [true, true]);
+      a.stop();
       await settle();
       assert.equal(await a.ending(), 'ended');
-      assert.ok(!a.elector.mayWrite());
+      assert.deepEqual(a.events.slice(1), ['Lease lock LeaderElection: a stopped leading']);
+      assert.deepEqual([a.elector.mayWrite(), a.elector.mayWriteEvents()], [false, true]);
       assert.deepEqual(await candidates.spec(), {
         holderIdentity: '',
         leaseDurationSeconds: 1,
@@ -543,8 +545,28 @@ describe('LeaderElector', () => {
         renewTime: '2026-01-01T00:00:12.000000Z',
         leaseTransitions: 0,
       });
-      assert.deepEqual(a.trace.slice(-2), ['get', 'update'], 'it looks first');
+      assert.deepEqual(a.trace, ['get', 'create', ...Array.from({ length: 7 }, () => 'update')]);
       assert.equal(candidates.clock.pending, 0);
+    });
+
+    it('releases the lease after the renewal in flight', async () => {
+      const a = await candidates.start('a');
+      candidates.server.faults.delayNext({ verb: 'update', resource: 'leases' }, 1000);
+      await candidates.clock.advance(2500);
+      a.stop();
+      await candidates.clock.advance(500);
+      assert.equal(await a.ending(), 'ended');
+      assert.equal(await candidates.holder(), '');
+      assert.deepEqual(a.trace, ['get', 'create', 'update', 'update']);
+    });
+
+    it('aborts the renewal in flight at an abrupt stop', async () => {
+      const a = await candidates.start('a');
+      a.around = () => hangs;
+      await candidates.clock.advance(2500);
+      a.stop(new AbruptStop('a sync did not end'));
+      assert.equal(await a.ending(), 'ended');
+      assert.equal(await candidates.holder(), 'a');
     });
 
     // upstream: 89a
@@ -568,7 +590,16 @@ describe('LeaderElector', () => {
       await candidates.clock.advance(20);
       assert.equal(await a.ending(), 'ended');
       assert.deepEqual(await candidates.spec(), heldSpec);
-      assert.equal(a.trace.join(' '), 'get create get update get');
+      assert.equal(a.trace.join(' '), 'get create update get');
+    });
+
+    it('reads the lease and releases it if the first attempt failed', async () => {
+      const a = await candidates.start('a');
+      candidates.server.faults.failNext({ verb: 'update', resource: 'leases' }, 'reset');
+      a.stop();
+      await settle();
+      assert.equal(await a.ending(), 'ended');
+      assert.equal(await candidates.holder(), '');
     });
 
     // upstream: 89b
@@ -579,7 +610,7 @@ describe('LeaderElector', () => {
       await candidates.clock.advance(20);
       assert.equal(await a.ending(), 'ended');
       assert.equal(await candidates.holder(), '');
-      assert.equal(a.trace.join(' '), 'get create get update get update');
+      assert.equal(a.trace.join(' '), 'get create update get update');
     });
 
     // upstream: 89b
@@ -596,15 +627,15 @@ describe('LeaderElector', () => {
       let isStopping = false;
       const { client } = candidates;
       const patient: LeaseClient = {
-        get: async (resource, at, options = {}) => {
-          if (!isStopping) return client.get(resource, at, options);
+        get: client.get.bind(client),
+        watch: client.watch.bind(client),
+        create: client.create.bind(client),
+        update: async (resource, object, options = {}) => {
+          if (!isStopping) return client.update(resource, object, options);
           assert.ok(options.signal);
           await untilAborted(options.signal);
           throw options.signal.reason;
         },
-        watch: client.watch.bind(client),
-        create: client.create.bind(client),
-        update: client.update.bind(client),
       };
       const a = await candidates.start('a', { deps: { client: patient } });
       isStopping = true;
