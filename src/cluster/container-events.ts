@@ -25,16 +25,17 @@ export class ContainerEvents {
     const { uid } = pod.metadata;
     const before = this.#states.get(uid);
     this.#states.set(uid, states);
+    const reported = new Map([...reportedStates(pod), ...(before ?? [])]);
     const { initContainers = [], containers = [] } = pod.spec ?? {};
-    for (const container of [...initContainers, ...containers]) {
+    for (const [index, container] of [...initContainers, ...containers].entries()) {
       const { name, image = '', imagePullPolicy } = container;
       const state = states.get(name);
       if (!state) continue;
-      const list = containers.includes(container) ? 'containers' : 'initContainers';
+      const list = index < initContainers.length ? 'initContainers' : 'containers';
       const options = { fieldPath: `spec.${list}{${name}}` };
       const normal = (reason: string, message: string) =>
         this.#recorder.normal(pod, reason, message, options);
-      const known = before?.get(name) ?? knownState(pod, name);
+      const known = reported.get(name);
       if (known?.restarts !== state.restarts) {
         const isPresent = this.#images.get(image) && imagePullPolicy !== 'Always';
         this.#images.set(image, true);
@@ -81,15 +82,18 @@ export class ContainerEvents {
   }
 }
 
-/** Returns the state that an earlier kubelet has reported. */
-function knownState(
-  { status }: DeepReadonly<Pod>,
-  name: string,
-): { readonly kind: string; readonly restarts: number } | undefined {
+/** Returns the states that an earlier kubelet has reported. */
+function reportedStates({
+  status,
+}: DeepReadonly<Pod>): ReadonlyMap<string, Pick<ContainerState, 'kind' | 'restarts'>> {
   const { initContainerStatuses = [], containerStatuses = [] } = status ?? {};
-  const statuses = [...initContainerStatuses, ...containerStatuses];
-  const reported = statuses.find((container) => container.name === name);
-  if (!reported?.containerID) return undefined;
-  const kind = reported.state?.waiting ? 'backingOff' : 'running';
-  return { kind, restarts: reported.restartCount };
+  const reported = [...initContainerStatuses, ...containerStatuses].filter(
+    ({ containerID }) => containerID,
+  );
+  return new Map(
+    reported.map(({ name, state, restartCount }) => [
+      name,
+      { kind: state?.waiting ? 'backingOff' : 'running', restarts: restartCount },
+    ]),
+  );
 }

@@ -2,6 +2,7 @@ import type { Pod } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { interpret } from './shell.ts';
 import type { Step } from './shell.ts';
+import { OverBudget, WorkBudget } from './work-budget.ts';
 
 /** Annotation of a Pod with the exit code of its containers, regardless of their commands. */
 export const EXIT_CODE = 'kubelet.crd-controller/exit-code';
@@ -15,8 +16,8 @@ export const LIVE = 'kubelet.crd-controller/live';
 /** Number of steps that are interpreted ahead of time to find the end of a program. */
 const LOOKAHEAD_STEPS = 10_000;
 
-/** Number of outputs that are kept. Older ones are dropped, as by log rotation. */
-const MAX_OUTPUTS = 20_000;
+const OVER_BUDGET =
+  'The simulated kubelet stopped interpreting this command, because it needs too much work. The container runs until it is stopped.\n';
 
 type Container = NonNullable<DeepReadonly<Pod>['spec']>['containers'][number];
 
@@ -54,6 +55,8 @@ export class Program {
   readonly #outputs: Output[] = [];
   readonly #override: ProgramOverride;
   #reachedMs = 0;
+  /** Number of steps that were interpreted ahead of the last time that was asked for. */
+  #ahead = 0;
   #message: string | undefined;
   #end: ProgramEnd | 'never' | undefined;
 
@@ -87,24 +90,35 @@ export class Program {
   /** Returns the outputs after `fromMs` until `toMs`, which are kept. */
   outputs(fromMs: number, toMs: number): readonly Output[] {
     this.#interpret(toMs);
-    return this.#outputs.filter(({ atMs }) => atMs > fromMs && atMs <= toMs);
+    return this.#outputs.slice(this.#outputsUntil(fromMs), this.#outputsUntil(toMs));
   }
 
   /** Returns when the program writes next after `ms`, as far as it is known, or undefined. */
   nextOutput(ms: number): number | undefined {
     this.#interpret(ms);
-    return this.#outputs.find(({ atMs }) => atMs > ms)?.atMs;
+    return this.#outputs[this.#outputsUntil(ms)]?.atMs;
+  }
+
+  /** Returns the number of outputs until `ms`. */
+  #outputsUntil(ms: number): number {
+    let [low, high] = [0, this.#outputs.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#outputs[middle]?.atMs ?? Infinity) <= ms) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   /** Interprets the program until `ms`, and further to find its end. */
   #interpret(ms: number): void {
-    for (let ahead = 0; this.#end === undefined && ahead < LOOKAHEAD_STEPS;) {
-      if (this.#reachedMs > ms) ahead++;
+    if (this.#reachedMs <= ms) this.#ahead = 0;
+    while (this.#end === undefined && this.#ahead < LOOKAHEAD_STEPS) {
+      if (this.#reachedMs > ms) this.#ahead++;
       const { value: step } = this.#steps.next();
       switch (step?.kind) {
         case 'output':
           this.#outputs.push({ atMs: this.#reachedMs, text: step.text });
-          if (this.#outputs.length > 2 * MAX_OUTPUTS) this.#outputs.splice(0, MAX_OUTPUTS);
           break;
         case 'message':
           this.#message = step.text.slice(0, 4096);
@@ -131,6 +145,8 @@ export interface ProgramContext {
   readonly annotations?: Annotations | undefined;
   /** @default no variables */
   readonly environment?: ReadonlyMap<string, string> | undefined;
+  /** @default one for this container alone */
+  readonly budget?: WorkBudget | undefined;
   /** Milliseconds since the epoch. */
   readonly startedMs?: number | undefined;
   /**
@@ -149,26 +165,50 @@ type Annotations = Readonly<Record<string, string>>;
  */
 export function programOf(container: Container, context: ProgramContext = {}): Program {
   const { annotations = {}, environment = new Map<string, string>() } = context;
-  const { startedMs = 0, isInit = false } = context;
-  const argv = [...(container.command ?? []), ...(container.args ?? [])];
-  const words = argv.map((word) => expandReferences(word, environment));
+  const { startedMs = 0, isInit = false, budget = new WorkBudget() } = context;
   const exitCode = numberIn(annotations, EXIT_CODE);
   const seconds = numberIn(annotations, DURATION);
-  return new Program(
-    interpret(words, environment, () => startedMs),
-    {
-      ...(exitCode !== undefined && { exitCode }),
-      ...(seconds !== undefined && { runsMs: seconds * 1000 }),
-      servesNothing: isInit,
-    },
-  );
+  return new Program(stepsOf(container, environment, budget, startedMs), {
+    ...(exitCode !== undefined && { exitCode }),
+    ...(seconds !== undefined && { runsMs: seconds * 1000 }),
+    servesNothing: isInit,
+  });
 }
 
-/** Replaces `$(NAME)` of known variables, and `$$` by `$`, as kubelets do in commands and values. */
-export function expandReferences(text: string, environment: ReadonlyMap<string, string>): string {
-  return text.replace(/\$(\$|\(([^()\s]+)\))/g, (whole, rest: string, name: string) =>
-    rest === '$' ? '$' : (environment.get(name) ?? whole),
-  );
+/** Interprets the command of a container. One that needs too much work reports it in its log, and runs on. */
+function* stepsOf(
+  { command = [], args = [] }: Container,
+  environment: ReadonlyMap<string, string>,
+  budget: WorkBudget,
+  startedMs: number,
+): Generator<Step, void, undefined> {
+  try {
+    const argv = [...command, ...args].map((word) => expandReferences(word, environment, budget));
+    yield* interpret(argv, environment, budget, () => startedMs);
+  } catch (error) {
+    if (!(error instanceof OverBudget)) throw error;
+    yield { kind: 'output', text: OVER_BUDGET };
+    yield { kind: 'serve' };
+  }
+}
+
+/**
+ * Replaces `$(NAME)` of known variables, and `$$` by `$`, as kubelets do in commands and values.
+ *
+ * @throws {OverBudget} if the result is too long
+ */
+export function expandReferences(
+  text: string,
+  environment: ReadonlyMap<string, string>,
+  budget: WorkBudget,
+): string {
+  budget.spend(text.length);
+  return text.replace(/\$(\$|\(([^()\s]+)\))/g, (whole, rest: string, name: string) => {
+    if (rest === '$') return '$';
+    const value = environment.get(name) ?? whole;
+    budget.spend(value.length);
+    return value;
+  });
 }
 
 function numberIn(annotations: Annotations, name: string): number | undefined {

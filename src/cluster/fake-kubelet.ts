@@ -21,7 +21,9 @@ import type { LogRequest, LogResponse } from './kubelet-api.ts';
 import { podEnvironment } from './pod-environment.ts';
 import type { PodEnvironment } from './pod-environment.ts';
 import { containersAt, hasContainerStates, podStatus, waitingStatus } from './pod-status.ts';
+import type { PodContainer } from './pod-status.ts';
 import type { HttpHandler } from '../util/http.ts';
+import { OverBudget, WorkBudget } from './work-budget.ts';
 
 /** Options of `FakeKubelet`. */
 export interface FakeKubeletOptions {
@@ -105,6 +107,7 @@ interface KnownPod {
   address: string | undefined;
   /** Undefined until the ConfigMaps and Secrets of the Pod were found. */
   environment: PodEnvironment['variables'] | undefined;
+  budget: WorkBudget;
   /** Programs by the name of their container. */
   readonly programs: Map<string, Program>;
   /** Times at which the Pod was not live, in milliseconds since its start. */
@@ -168,7 +171,9 @@ class FakeKubelet {
 
   /** Reads the environment of the containers. Reports in the status why the Pod cannot start. */
   async #prepare(known: KnownPod, pod: DeepReadonly<Pod>, context: SyncContext): Promise<boolean> {
-    const { variables, problems } = await podEnvironment(pod, context);
+    // Each attempt has its own budget, because a Pod can wait for its data for any time.
+    const budget = new WorkBudget();
+    const { variables, problems } = await podEnvironment(pod, context, budget).catch(withoutData);
     if (problems.length > 0 && (pod.status?.phase ?? 'Pending') === 'Pending') {
       this.#events.cannotStart(pod, problems);
       const status = waitingStatus(pod, problems, this.#clock.now());
@@ -176,25 +181,27 @@ class FakeKubelet {
       return false;
     }
     known.environment = variables;
+    known.budget = budget;
     return true;
   }
 
-  #program(known: KnownPod, pod: DeepReadonly<Pod>, container: Container): Program {
+  #program(
+    known: KnownPod,
+    pod: DeepReadonly<Pod>,
+    { container, kind }: Pick<PodContainer, 'container' | 'kind'>,
+  ): Program {
     const { name } = container;
+    const present = known.programs.get(name);
+    if (present) return present;
     // The annotations describe the containers that the test is about.
-    const isApp = pod.spec?.containers.some((each) => each.name === name);
-    const annotations = isApp ? pod.metadata.annotations : undefined;
-    const isInit =
-      container.restartPolicy !== 'Always' &&
-      pod.spec?.initContainers?.some((each) => each.name === name);
-    const program =
-      known.programs.get(name) ??
-      programOf(container, {
-        annotations,
-        environment: known.environment?.get(name),
-        isInit,
-        startedMs: this.#clock.now() - (this.#elapsed(known, pod) ?? 0),
-      });
+    const annotations = kind === 'app' ? pod.metadata.annotations : undefined;
+    const program = programOf(container, {
+      annotations,
+      environment: known.environment?.get(name),
+      budget: known.budget,
+      isInit: kind === 'init',
+      startedMs: this.#clock.now() - (this.#elapsed(known, pod) ?? 0),
+    });
     if (known.environment) known.programs.set(name, program);
     return program;
   }
@@ -226,8 +233,8 @@ class FakeKubelet {
       const reason = current?.state?.waiting?.reason ?? 'ContainerCreating';
       return logError(400, `${description} is waiting to start: ${reason}`);
     }
-    const { container, state, offsetMs } = logged;
-    const program = this.#program(known, pod, container);
+    const { state, offsetMs } = logged;
+    const program = this.#program(known, pod, logged);
     const run = loggedRun(state, options.previous);
     if (!run) return logError(400, `previous terminated ${description} not found`);
     const isFollowed = follow && !options.previous && state.kind === 'running';
@@ -284,6 +291,7 @@ class FakeKubelet {
       stage: undefined,
       address: undefined,
       environment: undefined,
+      budget: new WorkBudget(),
       programs: new Map<string, Program>(),
       failures: [],
       added: new Map<string, number>(),
@@ -294,12 +302,15 @@ class FakeKubelet {
   }
 
   /** Returns how long the Pod has run, in milliseconds, or undefined if it was not started. */
-  #elapsed({ stage }: KnownPod, { status }: DeepReadonly<Pod>): number | undefined {
+  #elapsed({ stage }: KnownPod, { status, metadata }: DeepReadonly<Pod>): number | undefined {
     if (stage?.name === 'running') return this.#clock.monotonic() - stage.sinceMs;
     // Another process started the Pod, or it is terminating: use its start time.
     const startedMs =
       (status?.phase ?? 'Pending') === 'Pending' ? Number.NaN : Date.parse(status?.startTime ?? '');
-    return Number.isNaN(startedMs) ? undefined : Math.max(0, this.#clock.now() - startedMs);
+    if (Number.isNaN(startedMs)) return undefined;
+    // Clients can write any start time, which must not lead to restarts without number.
+    const sinceMs = Math.max(startedMs, Date.parse(metadata.creationTimestamp ?? '') || 0);
+    return Math.max(0, this.#clock.now() - sinceMs);
   }
 
   /** Resolves after `ms`, when the Pod is removed, or when `signal` aborts. */
@@ -369,7 +380,8 @@ class FakeKubelet {
       elapsedMs,
       failures,
       addedMs: (name: string) => added.get(name) ?? elapsedMs,
-      programOf: (container: Container) => this.#program(known, pod, container),
+      programOf: (container: Pick<PodContainer, 'container' | 'kind'>) =>
+        this.#program(known, pod, container),
     };
   }
 
@@ -406,8 +418,6 @@ class FakeKubelet {
   }
 }
 
-type Container = NonNullable<DeepReadonly<Pod>['spec']>['containers'][number];
-
 /** State of a response to a log request. */
 interface LogState {
   readonly known: KnownPod;
@@ -415,6 +425,12 @@ interface LogState {
   readonly isFollowed: boolean;
   readonly options: LogOptions;
   readonly signal: AbortSignal | undefined;
+}
+
+/** Returns no variables for a Pod that needs too much work: its containers report it. */
+function withoutData(error: unknown): PodEnvironment {
+  if (!(error instanceof OverBudget)) throw error;
+  return { variables: new Map(), problems: [] };
 }
 
 function untilOf(forecast: Forecast): number {

@@ -137,6 +137,9 @@ function matchesRequirement(
   }
 }
 
+/** Address of a host port on all addresses of its node. */
+const ANY = '0.0.0.0';
+
 interface HostPort {
   readonly ip: string;
   readonly protocol: string;
@@ -145,7 +148,7 @@ interface HostPort {
 
 function hostPortsOf({ spec }: DeepReadonly<Pod>): readonly HostPort[] {
   return (spec?.containers ?? []).flatMap(({ ports = [] }) =>
-    ports.flatMap(({ hostPort = 0, hostIP = '0.0.0.0', protocol = 'TCP' }) =>
+    ports.flatMap(({ hostPort = 0, hostIP = ANY, protocol = 'TCP' }) =>
       hostPort > 0 ? { ip: hostIP, protocol, port: hostPort } : [],
     ),
   );
@@ -158,15 +161,19 @@ function hasPorts(
 ): Misfit | undefined {
   const wanted = hostPortsOf(pod);
   if (wanted.length === 0) return undefined;
-  const used = [...usage.podsOn(metadata.name)].flatMap(hostPortsOf);
-  const isTaken = wanted.some((a) =>
-    used.some(
-      (b) =>
-        a.port === b.port &&
-        a.protocol === b.protocol &&
-        (a.ip === b.ip || [a.ip, b.ip].includes('0.0.0.0')),
-    ),
-  );
+  const used = new Map<string, Set<string>>();
+  for (const pod of usage.podsOn(metadata.name)) {
+    for (const { ip, protocol, port } of hostPortsOf(pod)) {
+      const key = `${protocol}/${port}`;
+      const addresses = used.get(key);
+      if (addresses) addresses.add(ip);
+      else used.set(key, new Set([ip]));
+    }
+  }
+  const isTaken = wanted.some(({ ip, protocol, port }) => {
+    const addresses = used.get(`${protocol}/${port}`);
+    return addresses && (ip === ANY || addresses.has(ip) || addresses.has(ANY));
+  });
   if (!isTaken) return undefined;
   const reasons = ["node(s) didn't have free ports for the requested pod ports"];
   return { reasons, isResolvable: true };

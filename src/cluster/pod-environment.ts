@@ -5,6 +5,7 @@ import type { DeepReadonly } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import type { ChildContext } from '../manager/child.ts';
 import { expandReferences } from './fake-container.ts';
+import type { WorkBudget } from './work-budget.ts';
 
 type DataObject = ConfigMap | Secret;
 
@@ -27,12 +28,14 @@ export interface PodEnvironment {
  * Reads the ConfigMaps and Secrets of a Pod. Error messages are those of kubelets.
  *
  * @throws {ApiError} if an object cannot be read
+ * @throws {OverBudget} if the Pod needs too much work
  */
 export async function podEnvironment(
   pod: DeepReadonly<Pod>,
   context: ChildContext,
+  budget: WorkBudget,
 ): Promise<PodEnvironment> {
-  const reader = new Reader(pod, context);
+  const reader = new Reader(pod, context, budget);
   const problems: StartProblem[] = [];
   for (const volume of pod.spec?.volumes ?? []) {
     const sources = [
@@ -66,14 +69,19 @@ export async function podEnvironment(
 
 class MissingData extends Error {}
 
+/** Number of operations for the request of an object. */
+const READ = 1000;
+
 class Reader {
   readonly #pod: DeepReadonly<Pod>;
   readonly #context: ChildContext;
+  readonly #budget: WorkBudget;
   readonly #read = new Map<string, Promise<DataObject | undefined>>();
 
-  constructor(pod: DeepReadonly<Pod>, context: ChildContext) {
+  constructor(pod: DeepReadonly<Pod>, context: ChildContext, budget: WorkBudget) {
     this.#pod = pod;
     this.#context = context;
+    this.#budget = budget;
   }
 
   /** Returns the message for a missing object. */
@@ -95,19 +103,26 @@ class Reader {
         [SECRETS, secretRef],
       ] as const) {
         const data = await this.#dataOf(resource, reference);
-        for (const [key, value] of Object.entries(data ?? {})) variables.set(prefix + key, value);
+        for (const [key, value] of Object.entries(data ?? {})) {
+          this.#budget.spend(prefix.length + key.length);
+          variables.set(prefix + key, this.#textOf(resource, value));
+        }
       }
     }
     for (const { name, value, valueFrom } of env) {
-      if (value !== undefined) variables.set(name, expandReferences(value, variables));
+      this.#budget.spend(name.length);
+      if (value !== undefined) {
+        variables.set(name, expandReferences(value, variables, this.#budget));
+      }
       const { configMapKeyRef, secretKeyRef, fieldRef } = valueFrom ?? {};
       for (const [resource, reference] of [
         [CONFIG_MAPS, configMapKeyRef],
         [SECRETS, secretKeyRef],
       ] as const) {
         if (!reference) continue;
-        const found = (await this.#dataOf(resource, reference))?.[reference.key];
-        if (found !== undefined) variables.set(name, found);
+        const data = (await this.#dataOf(resource, reference)) ?? {};
+        const found = Object.hasOwn(data, reference.key) ? data[reference.key] : undefined;
+        if (found !== undefined) variables.set(name, this.#textOf(resource, found));
         else if (!reference.optional) {
           const object = `${resource.kind} ${this.#pod.metadata.namespace}/${reference.name}`;
           throw new MissingData(`couldn't find key ${reference.key} in ${object}`);
@@ -125,14 +140,16 @@ class Reader {
     if (!reference?.name) return undefined;
     const missing = await this.missing(resource, reference.name, reference.optional);
     if (missing) throw new MissingData(missing);
-    const data = (await this.#get(resource, reference.name))?.data;
-    if (resource !== SECRETS || !data) return data;
-    return Object.fromEntries(
-      Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]),
-    );
+    return (await this.#get(resource, reference.name))?.data;
+  }
+
+  #textOf(resource: Resource<DataObject>, value: string): string {
+    this.#budget.spend(value.length);
+    return resource === SECRETS ? Buffer.from(value, 'base64').toString() : value;
   }
 
   #get(resource: Resource<DataObject>, name: string): Promise<DataObject | undefined> {
+    this.#budget.spend(0);
     const id = `${resource.plural}/${name}`;
     const read = this.#read.get(id) ?? this.#fetch(resource, name);
     this.#read.set(id, read);
@@ -140,6 +157,7 @@ class Reader {
   }
 
   async #fetch(resource: Resource<DataObject>, name: string): Promise<DataObject | undefined> {
+    this.#budget.spend(0, READ);
     const { client, signal } = this.#context;
     const { namespace } = this.#pod.metadata;
     try {
@@ -154,8 +172,10 @@ class Reader {
 /** Returns a field of the downward API, or an empty text. */
 function fieldOf({ metadata, spec, status }: DeepReadonly<Pod>, path: string): string {
   const [, map, key = ''] = /^metadata\.(labels|annotations)\['(.+)'\]$/.exec(path) ?? [];
-  if (map === 'labels') return metadata.labels?.[key] ?? '';
-  if (map === 'annotations') return metadata.annotations?.[key] ?? '';
+  if (map === 'labels' || map === 'annotations') {
+    const values = metadata[map] ?? {};
+    return (Object.hasOwn(values, key) && values[key]) || '';
+  }
   switch (path) {
     case 'metadata.name':
       return metadata.name;

@@ -17,7 +17,7 @@ export interface PodRun {
   readonly startedMs: number;
   readonly elapsedMs: number;
   readonly address: string;
-  readonly programOf: (container: Container) => Program;
+  readonly programOf: (container: Pick<PodContainer, 'container' | 'kind'>) => Program;
   /** Times at which the Pod was not live, in milliseconds since its start. */
   readonly failures: readonly { readonly fromMs: number; readonly toMs: number }[];
   /** Milliseconds from the start of the Pod until an ephemeral container was added. */
@@ -61,7 +61,7 @@ export function containersAt(
       const failure = failures.find((each) => killMs(each.fromMs) <= each.toMs);
       return failure ? killMs(failure.fromMs) - startMs : Infinity;
     };
-    const program = programOf(container);
+    const program = programOf({ container, kind });
     const at = containerStateAt(program, restart, elapsedMs - startMs, killedAt);
     const changesAtMs = startMs + (at.changesAtMs ?? Infinity);
     return { container, kind, offsetMs: startMs, state: at.state, changesAtMs };
@@ -277,6 +277,9 @@ export function waitingStatus(
 ): Status {
   const startedAt = timestamp(nowMs);
   const containers = spec?.containers ?? [];
+  const messages = new Map(
+    problems.map((problem) => [problem.kind === 'container' && problem.container, problem.message]),
+  );
   const conditions = conditionsOf({
     phase: 'Pending',
     isServing: false,
@@ -294,7 +297,7 @@ export function waitingStatus(
         : Object.assign(condition, { reason: 'ContainersNotReady', message }),
     ),
     containerStatuses: containers.map(({ name, image = '' }) => {
-      const problem = problems.find((each) => each.kind === 'container' && each.container === name);
+      const problem = messages.get(name);
       return {
         name,
         image,
@@ -303,9 +306,10 @@ export function waitingStatus(
         started: false,
         restartCount: 0,
         state: {
-          waiting: problem
-            ? { reason: 'CreateContainerConfigError', message: problem.message }
-            : { reason: 'ContainerCreating' },
+          waiting:
+            problem === undefined
+              ? { reason: 'ContainerCreating' }
+              : { reason: 'CreateContainerConfigError', message: problem },
         },
       };
     }),
@@ -352,9 +356,10 @@ export function hasContainerStates(pod: DeepReadonly<Pod>, status: Status): bool
     'containerStatuses',
     'ephemeralContainerStatuses',
   ] as const;
-  return lists.every((list) =>
-    (status[list] ?? []).every(({ name, ready, restartCount, resources, state = {} }) => {
-      const before = pod.status?.[list]?.find((container) => container.name === name);
+  return lists.every((list) => {
+    const present = new Map((pod.status?.[list] ?? []).map((each) => [each.name, each]));
+    return (status[list] ?? []).every(({ name, ready, restartCount, resources, state = {} }) => {
+      const before = present.get(name);
       const [kind] = Object.keys(state);
       return (
         before?.restartCount === restartCount &&
@@ -365,6 +370,6 @@ export function hasContainerStates(pod: DeepReadonly<Pod>, status: Status): bool
         before.state?.waiting?.reason === state.waiting?.reason &&
         before.state?.waiting?.message === state.waiting?.message
       );
-    }),
-  );
+    });
+  });
 }

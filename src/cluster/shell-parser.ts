@@ -133,7 +133,12 @@ class Parser {
   }
 
   #command(): Command {
-    if (this.#takeKeyword('!')) return { kind: 'not', command: this.#command() };
+    if (this.#takeKeyword('!')) {
+      if (++this.#depth > MAX_DEPTH) throw new Unsupported();
+      const command = this.#command();
+      this.#depth--;
+      return { kind: 'not', command };
+    }
     if (this.#take('(')) return this.#group(')');
     if (this.#takeKeyword('{')) return this.#group('}');
     const keyword = this.#peekKeyword();
@@ -229,21 +234,21 @@ class Parser {
       if (char === "'") {
         const end = this.#text.indexOf("'", this.#at);
         if (end < 0) throw new Unsupported();
-        parts.push({ kind: 'text', text: this.#text.slice(this.#at, end) });
+        addText(parts, this.#text.slice(this.#at, end));
         this.#at = end + 1;
       } else if (char === '"') this.#doubleQuoted(parts);
       else if (char === '\\') {
         const next = this.#text[this.#at++] ?? '';
-        if (next !== '\n') parts.push({ kind: 'text', text: next });
+        if (next !== '\n') addText(parts, next);
       } else if (char === '$') parts.push(this.#expansion(false));
-      else parts.push({ kind: 'text', text: char });
+      else addText(parts, char);
     }
     if (this.#at === start && !mayBeEmpty) throw new Unsupported();
     return parts;
   }
 
   #doubleQuoted(parts: WordPart[]): void {
-    parts.push({ kind: 'text', text: '' });
+    addText(parts, '');
     for (;;) {
       const char = this.#text[this.#at++];
       if (char === undefined || char === '`') throw new Unsupported();
@@ -251,8 +256,8 @@ class Parser {
       if (char === '$') parts.push(this.#expansion(true));
       else if (char === '\\' && /[$`"\\\n]/.test(this.#peek())) {
         const next = this.#text[this.#at++] ?? '';
-        if (next !== '\n') parts.push({ kind: 'text', text: next });
-      } else parts.push({ kind: 'text', text: char });
+        if (next !== '\n') addText(parts, next);
+      } else addText(parts, char);
     }
   }
 
@@ -359,4 +364,11 @@ class Parser {
     if (found !== undefined) this.#at += found.length;
     return found;
   }
+}
+
+/** Adds a text to the end of a word. */
+function addText(parts: WordPart[], text: string): void {
+  const last = parts.at(-1);
+  if (last?.kind === 'text') parts[parts.length - 1] = { kind: 'text', text: last.text + text };
+  else parts.push({ kind: 'text', text });
 }

@@ -1,5 +1,6 @@
 import { parseScript } from './shell-parser.ts';
-import type { Command, Script, Word } from './shell-parser.ts';
+import type { Command, Script, Word, WordPart } from './shell-parser.ts';
+import { OverBudget, WorkBudget } from './work-budget.ts';
 
 export type Step =
   | { readonly kind: 'output'; readonly text: string }
@@ -19,6 +20,21 @@ const PASS_MS = 1;
 const MAX_WORDS = 10_000;
 const MAX_VALUE = 65_536;
 
+/** Maximum depth of commands in commands, and of an arithmetic expression. */
+const MAX_DEPTH = 100;
+
+/** Longer sleeps have no end, so that dates can be computed. */
+const MAX_SLEEP_MS = 100 * 365 * 86_400_000;
+
+/** Number of operations for an exception. */
+const THROWN = 30;
+
+/** Units of the budget for each line of the log. */
+const LINE = 60;
+
+/** Units of the budget for each character of a script that is parsed. */
+const PARSING = 40;
+
 type Steps = Generator<Step, number, undefined>;
 
 /**
@@ -26,14 +42,17 @@ type Steps = Generator<Step, number, undefined>;
  * `exit`, `true`, `false`, `:`, `test`, `[`, `seq`, `expr`, `export`, `set` and `date` are known. Any other command, and a
  * script with other syntax, runs until the container is stopped, as a server does.
  *
- * @param now returns the time of `date`, in milliseconds since the start of the container
+ * @param startedMs returns the start of the container, in milliseconds since the epoch
+ * @throws {OverBudget}
  */
 export function* interpret(
   argv: readonly string[],
   environment: ReadonlyMap<string, string>,
+  budget: WorkBudget = new WorkBudget(),
   startedMs: () => number = () => 0,
 ): Generator<Step, void, undefined> {
-  const shell = new Shell(new Map(environment), startedMs);
+  budget.spend(0, environment.size);
+  const shell = new Shell(new Map(environment), budget, startedMs);
   try {
     const status = yield* shell.call(argv);
     yield { kind: 'exit', code: status };
@@ -68,23 +87,29 @@ class LoopControl extends Error {
 
 class Shell {
   #variables: Map<string, string>;
+  readonly #budget: WorkBudget;
   readonly #startedMs: () => number;
   #positional: readonly string[] = [];
   #status = 0;
   #elapsedMs = 0;
+  /** Depth of scripts in scripts. */
+  #depth = 0;
   /** `set -e`. */
   #exitsOnError = false;
   /** Depth of conditions, in which a failure is not an error. */
   #conditions = 0;
 
-  constructor(variables: Map<string, string>, startedMs: () => number) {
+  constructor(variables: Map<string, string>, budget: WorkBudget, startedMs: () => number) {
     this.#variables = variables;
+    this.#budget = budget;
     this.#startedMs = startedMs;
   }
 
   /** Runs a command with its arguments. */
   *call(argv: readonly string[]): Steps {
-    const [path = '', ...args] = argv;
+    this.#work(argv.length);
+    const path = argv[0] ?? '';
+    const args = argv.slice(1);
     const name = path.split('/').at(-1) ?? '';
     switch (name) {
       case ':':
@@ -95,30 +120,32 @@ class Shell {
       case 'false':
         return 1;
       case 'echo':
-        yield { kind: 'output', text: echoed(args) };
+        yield this.#output(this.#echoed(args));
         return 0;
       case 'printf':
-        yield { kind: 'output', text: printed(args) };
+        yield this.#output(this.#printed(args));
         return 0;
       case 'date':
-        yield { kind: 'output', text: `${this.#date(args)}\n` };
+        yield this.#output(`${this.#date(args)}\n`);
         return 0;
       case 'seq':
-        yield { kind: 'output', text: sequence(args) };
+        yield this.#output(sequence(args));
         return 0;
       case 'expr':
-        yield { kind: 'output', text: `${this.#evaluate(args.join(' '))}\n` };
+        yield this.#output(`${this.#evaluate(args.join(' '))}\n`);
         return 0;
       case 'sleep': {
         const ms = args.reduce((sum, text) => sum + durationMs(text), 0);
-        if (args.length === 0 || Number.isNaN(ms)) throw new Serve();
+        if (args.length === 0 || !(this.#elapsedMs + ms < MAX_SLEEP_MS)) throw new Serve();
         if (ms > 0) yield this.#sleep(ms);
         return 0;
       }
       case 'exit':
+        this.#budget.spend(0, THROWN);
         throw new Exit(args[0] === undefined ? this.#status : Number.parseInt(args[0], 10) || 0);
       case 'break':
       case 'continue':
+        this.#budget.spend(0, THROWN);
         throw new LoopControl(name);
       case 'set':
         if (args.some((arg) => /^-\w*e/.test(arg))) this.#exitsOnError = true;
@@ -128,7 +155,7 @@ class Shell {
       case '[':
         return this.#test(args.slice(0, -1)) ? 0 : 1;
       case 'exec':
-        throw new Exit(yield* this.call(args));
+        throw new Exit(yield* this.#nested(this.call(args)));
       case 'sh':
       case 'bash':
       case 'ash':
@@ -145,19 +172,44 @@ class Shell {
     const script = args[flags];
     if (script === undefined || !options.some((flag) => /^-\w*c$/.test(flag))) throw new Serve();
     if (options.some((flag) => /^-\w*e/.test(flag))) this.#exitsOnError = true;
+    this.#work(PARSING * script.length);
     const parsed = parseScript(script);
     if (!parsed) throw new Serve();
     this.#positional = args.slice(flags + 1);
     return yield* this.#run(parsed);
   }
 
-  *#run(script: Script): Steps {
-    for (const { operator, command } of script) {
+  #run(script: Script): Steps {
+    return this.#nested(this.#runAll(script));
+  }
+
+  /** @throws {OverBudget} if there are too many commands in commands */
+  *#nested(steps: Steps): Steps {
+    if (++this.#depth > MAX_DEPTH) throw new OverBudget();
+    try {
+      return yield* steps;
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  /** Spends the work of an operation. Each step passes all scripts around it. */
+  #work(characters: number): void {
+    this.#budget.spend(characters, 1 + this.#depth / 10);
+  }
+
+  #output(text: string): Step {
+    this.#work(text.length + LINE * (text.split('\n').length - 1));
+    return { kind: 'output', text };
+  }
+
+  *#runAll(script: Script): Steps {
+    for (const [index, { operator, command }] of script.entries()) {
       if (operator === '&&' && this.#status !== 0) continue;
       if (operator === '||' && this.#status === 0) continue;
       this.#status = yield* this.#execute(command);
-      const isLast = script.findIndex((each) => each.command === command) + 1;
-      const isTested = script[isLast] !== undefined && script[isLast].operator !== ';';
+      const next = script[index + 1];
+      const isTested = next !== undefined && next.operator !== ';';
       if (this.#status !== 0 && this.#exitsOnError && this.#conditions === 0 && !isTested) {
         if (command.kind !== 'not') throw new Exit(this.#status);
       }
@@ -191,6 +243,7 @@ class Shell {
 
   /** Runs steps as a process of their own: `exit` ends only it, and the caller keeps its variables. */
   *#isolated(steps: Steps): Steps {
+    this.#budget.spend(0, this.#variables.size);
     const variables = new Map(this.#variables);
     const positional = this.#positional;
     const exitsOnError = this.#exitsOnError;
@@ -222,6 +275,7 @@ class Shell {
     let status = 0;
     const passes = values?.length ?? Infinity;
     for (let pass = 0; pass < passes; pass++) {
+      this.#work(0);
       if (command.kind === 'for') this.#assign(command.variable, values?.[pass] ?? '');
       else if (((yield* this.#condition(command.condition)) !== 0) !== command.isUntil) break;
       try {
@@ -255,11 +309,19 @@ class Shell {
   *#expand(words: readonly Word[]): Generator<Step, string[], undefined> {
     const expanded: string[] = [];
     for (const word of words) {
+      const [first] = word;
+      if (word.length === 1 && first?.kind === 'text') {
+        this.#budget.spend(first.text.length);
+        expanded.push(first.text);
+        continue;
+      }
       let current: string | undefined;
       for (const part of word) {
-        const text = yield* this.#join([part]);
+        const text = yield* this.#partOf(part);
+        this.#work(text.length);
         const isSplit = (part.kind === 'variable' || part.kind === 'command') && !part.quoted;
         const pieces = isSplit ? text.split(/\s+/) : [text];
+        this.#budget.spend(0, pieces.length);
         if (isSplit && text.trim() === '') continue;
         for (const [index, piece] of pieces.entries()) {
           if (index > 0) {
@@ -278,24 +340,26 @@ class Shell {
   *#join(word: Word): Generator<Step, string, undefined> {
     let text = '';
     for (const part of word) {
-      switch (part.kind) {
-        case 'text':
-          text += part.text;
-          break;
-        case 'arithmetic':
-          text += String(this.#evaluate(part.expression));
-          break;
-        case 'variable': {
-          const value = this.#valueOf(part.name);
-          text += value === '' && part.fallback ? yield* this.#join(part.fallback) : value;
-          break;
-        }
-        case 'command':
-          text += yield* this.#capture(part.script);
-          break;
-      }
+      const value = yield* this.#partOf(part);
+      this.#work(value.length);
+      text += value;
     }
     return text;
+  }
+
+  *#partOf(part: WordPart): Generator<Step, string, undefined> {
+    switch (part.kind) {
+      case 'text':
+        return part.text;
+      case 'arithmetic':
+        return String(this.#evaluate(part.expression));
+      case 'variable': {
+        const value = this.#valueOf(part.name);
+        return value === '' && part.fallback ? yield* this.#join(part.fallback) : value;
+      }
+      case 'command':
+        return yield* this.#capture(part.script);
+    }
   }
 
   /** Returns the output of a command substitution. */
@@ -303,7 +367,7 @@ class Shell {
     const steps = this.#isolated(this.#run(script));
     for (let output = ''; ;) {
       const { done, value } = steps.next();
-      if (done) return output.replace(/\n+$/, '');
+      if (done) return withoutEnd(output);
       if (value.kind === 'output') output += value.text;
       else yield value;
       if (output.length > MAX_VALUE) throw new Serve();
@@ -314,7 +378,10 @@ class Shell {
     if (name === '?') return String(this.#status);
     if (name === '$') return '1';
     if (name === '#') return String(Math.max(0, this.#positional.length - 1));
-    if (name === '@' || name === '*') return this.#positional.slice(1).join(' ');
+    if (name === '@' || name === '*') {
+      this.#work(this.#positional.length);
+      return this.#positional.slice(1).join(' ');
+    }
     if (/^\d$/.test(name)) return this.#positional[Number(name)] ?? '';
     return this.#variables.get(name) ?? '';
   }
@@ -326,17 +393,25 @@ class Shell {
 
   #export(args: readonly string[]): number {
     for (const arg of args) {
-      const [name = '', ...value] = arg.split('=');
-      if (arg.includes('=')) this.#assign(name, value.join('='));
+      const end = arg.indexOf('=');
+      if (end >= 0) this.#assign(arg.slice(0, end), arg.slice(end + 1));
     }
     return 0;
   }
 
   /** Evaluates integers, variables, `+ - * / %`, comparisons and parentheses. */
   #evaluate(expression: string): number {
+    this.#work(PARSING * expression.length);
     const tokens = expression.match(/\d+|[A-Za-z_]\w*|[<>=!]=|[-+*/%()<>]|\S/g) ?? [];
     let at = 0;
+    let depth = 0;
     const primary = (): number => {
+      if (++depth > MAX_DEPTH) throw new Serve();
+      const value = operand();
+      depth--;
+      return value;
+    };
+    const operand = (): number => {
       const token = tokens[at++] ?? '';
       if (token === '(') {
         const value = binary(0);
@@ -365,7 +440,12 @@ class Shell {
   }
 
   #test(args: readonly string[]): boolean {
-    if (args[0] === '!') return !this.#test(args.slice(1));
+    let negations = 0;
+    while (args[negations] === '!') negations++;
+    return this.#holds(args.slice(negations)) === (negations % 2 === 0);
+  }
+
+  #holds(args: readonly string[]): boolean {
     const [a = '', operator = '', b = ''] = args;
     if (args.length <= 1) return a !== '';
     if (args.length === 2 && a === '-n') return operator !== '';
@@ -373,6 +453,38 @@ class Shell {
     const compare = COMPARISONS.get(operator);
     if (args.length !== 3 || !compare) throw new Serve();
     return compare(a, b);
+  }
+
+  #echoed(args: readonly string[]): string {
+    const [first] = args;
+    if (first === '-n') return args.slice(1).join(' ');
+    if (first === '-e') return `${this.#unescaped(args.slice(1).join(' '))}\n`;
+    return `${args.join(' ')}\n`;
+  }
+
+  /** Supports `%s`, `%d` and `%%`. The format is repeated while there are arguments. */
+  #printed([format = '', ...args]: readonly string[]): string {
+    const pieces = this.#unescaped(format).split(/(%[sd%])/);
+    const end = pieces.some((piece) => piece === '%s' || piece === '%d') ? args.length : 0;
+    let text = '';
+    let used = 0;
+    do {
+      for (const piece of pieces) {
+        this.#budget.spend(piece.length);
+        if (piece === '%s' || piece === '%d') {
+          const value = args[used++] ?? '';
+          this.#budget.spend(value.length);
+          text += piece === '%s' ? value : String(Number.parseInt(value, 10) || 0);
+        } else text += piece === '%%' ? '%' : piece;
+      }
+    } while (used < end);
+    return text;
+  }
+
+  #unescaped(text: string): string {
+    this.#work(PARSING * text.length);
+    const characters: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\\': '\\' };
+    return text.replace(/\\([ntr\\])/g, (_, name: string) => characters[name] ?? '');
   }
 
   #sleep(ms: number): Step {
@@ -429,30 +541,11 @@ const COMPARISONS: ReadonlyMap<string, (a: string, b: string) => boolean> = new 
   ['-ge', number((a, b) => a >= b)],
 ]);
 
-function echoed(args: readonly string[]): string {
-  const [first, ...rest] = args;
-  if (first === '-n') return rest.join(' ');
-  if (first === '-e') return `${unescaped(rest.join(' '))}\n`;
-  return `${args.join(' ')}\n`;
-}
-
-/** Supports `%s`, `%d` and `%%`. The format is repeated while there are arguments. */
-function printed([format = '', ...args]: readonly string[]): string {
-  const rest = [...args];
-  let text = '';
-  do {
-    text += unescaped(format).replace(/%([sd%])/g, (_, kind: string) => {
-      if (kind === '%') return '%';
-      const value = rest.shift() ?? '';
-      return kind === 'd' ? String(Number.parseInt(value, 10) || 0) : value;
-    });
-  } while (rest.length > 0 && /%[sd]/.test(format));
-  return text;
-}
-
-function unescaped(text: string): string {
-  const characters: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\\': '\\' };
-  return text.replace(/\\([ntr\\])/g, (_, name: string) => characters[name] ?? '');
+/** Returns a text without its last newlines. */
+function withoutEnd(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === '\n') end--;
+  return text.slice(0, end);
 }
 
 function sequence(args: readonly string[]): string {
@@ -471,7 +564,7 @@ function sequence(args: readonly string[]): string {
 
 /** Returns NaN for `infinity` and malformed durations. */
 function durationMs(text: string): number {
-  const [, amount, unit = 's'] = /^(\d*\.?\d+)([smhd]?)$/.exec(text) ?? [];
+  const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?|\.\d+)([smhd]?)$/.exec(text) ?? [];
   if (amount === undefined) return Number.NaN;
   const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
   return Math.round(Number(amount) * (seconds[unit || 's'] ?? 1) * 1000);

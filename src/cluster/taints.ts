@@ -36,10 +36,13 @@ export function untolerated(
   tolerations: readonly Toleration[],
   effects: readonly string[],
 ): readonly Taint[] {
+  const byKey = Map.groupBy(tolerations, ({ key = '' }) => key);
   return taints.filter(
     (taint) =>
       effects.includes(taint.effect) &&
-      !tolerations.some((toleration) => tolerates(toleration, taint)),
+      !['', taint.key].some((key) =>
+        byKey.get(key)?.some((toleration) => tolerates(toleration, taint)),
+      ),
   );
 }
 

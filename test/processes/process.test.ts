@@ -71,6 +71,12 @@ describe('The program', { concurrency: 3 }, () => {
       const missing = await serve(`--load=${folder}/missing.yaml`).ended();
       assert.equal(missing.code, 2);
       assert.match(missing.stderr, /missing\.yaml/);
+      // Clients can connect while manifests are applied and controllers start.
+      const kubeconfig = join(folderFor(context), 'kubeconfig');
+      writeFileSync(join(folder, 'crd.json'), JSON.stringify({ ...countCrd(), spec: {} }));
+      const rejected = await serve(`--load=${folder}`, `--write-kubeconfig=${kubeconfig}`).ended();
+      assert.notEqual(rejected.code, 0);
+      assert.ok(existsSync(kubeconfig));
     });
 
     test('an unknown flag and an invalid value print one line and a hint, with exit code 2', async () => {

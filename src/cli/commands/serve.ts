@@ -79,35 +79,49 @@ export async function serve(
     },
     log,
   );
-  const stop = new AbortController();
-  const ended = AbortSignal.any([signal, stop.signal]);
-  // Controllers run while manifests are loaded, because Pods need ServiceAccounts.
-  const running = runAll(
-    [
-      (end) =>
+  try {
+    // Written before the controllers run, so that clients can connect whatever the stored objects cost the controllers.
+    const file = await writeFiles(targets, cluster.kubeconfig(await issuing), identity);
+    const runnables = [
+      (end: AbortSignal) =>
         withoutControllers ? untilAborted(end) : cluster.runControllers(end, { controllers }),
       ...(flags.web ? [(end: AbortSignal) => runPage(cluster, flags, { log, print }, end)] : []),
-    ],
-    ended,
-  );
-  running.catch(() => stop.abort());
-  try {
-    const code = manifests.length === 0 ? EXIT_OK : await load(manifests, cluster, context);
-    if (code !== EXIT_OK) return code;
-    const file = await writeFiles(targets, cluster.kubeconfig(await issuing), identity);
-    try {
+    ];
+    // Controllers run while manifests are loaded, because Pods need ServiceAccounts.
+    const start = async () => {
+      const code = manifests.length === 0 ? EXIT_OK : await load(manifests, cluster, context);
+      if (code !== EXIT_OK) return code;
       print(`Serving a Kubernetes API at ${cluster.url}. Press Ctrl-C to stop. For kubectl:\n`);
       print(exportLine(file.path));
-      await running;
+      return EXIT_OK;
+    };
+    try {
+      return await startWhileRunning(start, runnables, signal);
     } finally {
       await file.remove();
     }
   } finally {
-    stop.abort();
-    await running;
     await cluster.close();
   }
-  return EXIT_OK;
+}
+
+/** Runs until `signal` aborts, or until `start` returns the exit code of an error. */
+async function startWhileRunning(
+  start: () => Promise<number>,
+  runnables: readonly ((signal: AbortSignal) => Promise<void>)[],
+  signal: AbortSignal,
+): Promise<number> {
+  const stop = new AbortController();
+  const running = runAll(runnables, AbortSignal.any([signal, stop.signal]));
+  running.catch(() => stop.abort());
+  try {
+    const code = await start();
+    if (code === EXIT_OK) await running;
+    return code;
+  } finally {
+    stop.abort();
+    await running;
+  }
 }
 
 /** Serves the page about the cluster, and prints its address. */
