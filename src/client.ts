@@ -33,6 +33,7 @@ export { NoMatchError, RestMapper } from './client/rest-mapper.ts';
 export type { RestMapperOptions, RestMapping } from './client/rest-mapper.ts';
 export type { RetryOnConflictOptions } from './client/retry-on-conflict.ts';
 export { isConnectionRefused } from './client/transport/connection-error.ts';
+export { ServerReachability } from './client/server-reachability.ts';
 export { isWriteFenced, WriteFence } from './client/write-fence.ts';
 export type { BackoffPolicy } from './util/backoff.ts';
 export type { HttpHandler, HttpRequest, HttpResponse } from './util/http.ts';

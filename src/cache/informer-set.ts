@@ -102,7 +102,7 @@ const REQUEST_OPTIONS: OptionNames<InformerRequest<KubernetesObject>> = {
  */
 export class InformerSet implements Runnable {
   readonly name = 'informers';
-  readonly #client: Pick<Client, 'list' | 'watch'>;
+  readonly #client: Pick<Client, 'list' | 'watch' | 'reachability'>;
   readonly #clock: Clock;
   readonly #syncLog: CacheSyncLog;
   readonly #failureLog: FailureLog;
@@ -114,7 +114,10 @@ export class InformerSet implements Runnable {
   #historyLostMs = -Infinity;
   #state: 'new' | { start(informer: Informer): void } | 'stopped' = 'new';
 
-  constructor(client: Pick<Client, 'list' | 'watch'>, options: InformerSetOptions = {}) {
+  constructor(
+    client: Pick<Client, 'list' | 'watch' | 'reachability'>,
+    options: InformerSetOptions = {},
+  ) {
     checkOptions(options, SET_OPTIONS, 'InformerSet');
     const { clock = systemClock, log = silentLogger } = options;
     this.#client = client;

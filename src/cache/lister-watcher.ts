@@ -2,6 +2,7 @@ import type { KubernetesObject, ObjectList, WatchEvent } from '../api/object.ts'
 import type { Resource } from '../api/resource.ts';
 import { formatShardRange, isInShard } from '../api/shard-range.ts';
 import type { ShardRange } from '../api/shard-range.ts';
+import type { ServerReachability } from '../client/server-reachability.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import type {
@@ -30,6 +31,8 @@ export interface ListerWatcher<T extends KubernetesObject> {
   list(request: ListRequest): Promise<ObjectList<T>>;
   /** Opens a watch. */
   watch(request: WatchRequest): Promise<WatchStream<T>>;
+  /** @default a wait for the server ends only after its whole delay */
+  readonly reachability?: ServerReachability | undefined;
 }
 
 /**
@@ -37,7 +40,7 @@ export interface ListerWatcher<T extends KubernetesObject> {
  * selection, so the watch never sends an object that the list did not contain.
  */
 export function listerWatcher<T extends KubernetesObject>(
-  client: Pick<Client, 'list' | 'watch'>,
+  client: Pick<Client, 'list' | 'watch' | 'reachability'>,
   resource: Resource<T>,
   selection: Selection = {},
   form: Pick<ListOptions, 'metadataOnly'> = {},
@@ -54,6 +57,7 @@ export function listerWatcher<T extends KubernetesObject>(
         metadataOnly: request.metadataOnly ?? metadataOnly,
       }),
     watch: (request) => client.watch(resource, { ...request, ...bound }),
+    reachability: client.reachability,
   };
 }
 
@@ -68,6 +72,7 @@ export function withinShard<T extends KubernetesObject>(
 ): ListerWatcher<T> {
   const shardSelector = formatShardRange(range);
   return {
+    reachability: source.reachability,
     list: async (request) => {
       const list = await source.list({ ...request, shardSelector });
       return { ...list, items: list.items.filter(({ metadata }) => isInShard(range, metadata)) };

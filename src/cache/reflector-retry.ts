@@ -1,6 +1,7 @@
 import { isApiError, isExpired } from '../api/api-error.ts';
 import type { KubernetesObject } from '../api/object.ts';
-import { Backoff } from '../util/backoff.ts';
+import type { ServerReachability } from '../client/server-reachability.ts';
+import { Backoff, backoffMs, jittered } from '../util/backoff.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/values.ts';
@@ -20,6 +21,9 @@ const NOT_FOUND_MAX_MS = 5000;
 
 /** Upper bound for `Retry-After`, in milliseconds. */
 const RETRY_AFTER_MAX_MS = 2 * 60_000;
+
+/** Reflectors that wait for one server attempt to reach it within this time after its first answer, at random. */
+const SPREAD_MS = 1000;
 
 /** Duration after which a watch shows that the server has recovered, in milliseconds. */
 const RECOVERED_AFTER_MS = 1000;
@@ -68,18 +72,36 @@ export class FailureBackoff {
 export interface RetryPolicyDeps extends FailureReporterDeps {
   readonly random: () => number;
   readonly progress: ProgressClock;
+  /** @default a wait ends only after its whole delay */
+  readonly reachability?: ServerReachability | undefined;
 }
 
-/** Handles the failures of one reflector: the delay before the next attempt, the log and the progress. */
+/**
+ * Handles the failures of one reflector: the delay before the next attempt, the log and the progress.
+ *
+ * **A wait for an absent server ends early** when any other request to the server succeeds, so that the backoff of a long
+ * outage does not outlast it. The reflectors that wait make their attempts at random within one second.
+ * If an early attempt fails, as behind a load balancer with one broken server, the next one comes later: early attempts
+ * have a backoff of their own, which a watch resets that lasts for a second. Thus they at most double the number
+ * of requests.
+ */
 export class RetryPolicy {
   readonly #clock: Clock;
   readonly #progress: ProgressClock;
   readonly #backoff: FailureBackoff;
   readonly #reporter: FailureReporter;
+  readonly #reachability: ServerReachability | undefined;
+  readonly #random: () => number;
+  /** The current attempt was made before the end of its delay. */
+  #isEarly = false;
+  /** Early attempts that failed since the last watch that lasted. */
+  #earlyFailures = 0;
 
   constructor(deps: RetryPolicyDeps) {
     this.#clock = deps.clock;
     this.#progress = deps.progress;
+    this.#reachability = deps.reachability;
+    this.#random = deps.random;
     this.#backoff = new FailureBackoff(deps.clock, deps.random);
     this.#reporter = new FailureReporter(deps);
   }
@@ -99,7 +121,31 @@ export class RetryPolicy {
   /** Returns the delay before `next` after an event that is not logged as a failure. */
   wait<T extends KubernetesObject>(error: unknown, next: Working<T>): Waiting<T> {
     const reason = error === undefined ? 'The watch was closed' : messageOf(error);
-    return { phase: 'waiting', delayMs: this.#backoff.next(error), reason, next };
+    if (this.#isEarly) this.#earlyFailures++;
+    this.#isEarly = false;
+    const delayMs = this.#backoff.next(error);
+    if (!isServerFailure(error)) return { phase: 'waiting', delayMs, reason, next };
+    const earliestMs = jittered(backoffMs(BACKOFF_POLICY, this.#earlyFailures), 1, this.#random);
+    return { phase: 'waiting', delayMs, earliestMs, reason, next };
+  }
+
+  /** Waits for the delay, or until the server has answered another request. */
+  async pause<T extends KubernetesObject>(
+    { delayMs, earliestMs }: Waiting<T>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const reachability = this.#reachability;
+    if (!reachability || earliestMs === undefined) return this.#clock.sleep(delayMs, signal);
+    const startMs = this.#clock.monotonic();
+    const answered = new AbortController();
+    const unsubscribe = reachability.onAnswer(() => answered.abort());
+    await this.#clock.sleep(delayMs, AbortSignal.any([signal, answered.signal]));
+    unsubscribe();
+    if (!answered.signal.aborted || signal.aborted) return;
+    const passedMs = this.#clock.monotonic() - startMs;
+    const earlyMs = Math.max(earliestMs, passedMs) + this.#random() * SPREAD_MS;
+    this.#isEarly = earlyMs < delayMs;
+    await this.#clock.sleep(Math.min(earlyMs, delayMs) - passedMs, signal);
   }
 
   /** Records a successful list. */
@@ -116,8 +162,13 @@ export class RetryPolicy {
   watchStarted(): () => void {
     this.#backoff.succeeded();
     this.#progress.recovered();
-    if (!this.#reporter.isFailing) return () => undefined;
-    return this.#clock.after(RECOVERED_AFTER_MS, () => this.recovered());
+    const wasEarly = this.#isEarly || this.#earlyFailures > 0;
+    if (!this.#reporter.isFailing && !wasEarly) return () => undefined;
+    return this.#clock.after(RECOVERED_AFTER_MS, () => {
+      this.#isEarly = false;
+      this.#earlyFailures = 0;
+      this.recovered();
+    });
   }
 
   /** Logs the end of the failures, if there were any. */
@@ -129,4 +180,12 @@ export class RetryPolicy {
   stop(): void {
     this.#reporter.stop();
   }
+}
+
+/** The server is unreachable or overloaded, whatever the resource, and does not say for how long. */
+function isServerFailure(error: unknown): boolean {
+  return (
+    isApiError(error, 'unreachable', 'timeout', 'unavailable', 'internal') &&
+    error.retryAfterMs === undefined
+  );
 }

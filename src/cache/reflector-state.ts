@@ -34,6 +34,11 @@ export interface Watching<T extends KubernetesObject> {
 export interface Waiting<T extends KubernetesObject> {
   readonly phase: 'waiting';
   readonly delayMs: number;
+  /**
+   * Shortest delay, if the server answers another request meanwhile.
+   * @default the delay does not depend on other requests
+   */
+  readonly earliestMs?: number;
   readonly reason: string;
   readonly next: Working<T>;
 }

@@ -117,8 +117,9 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     this.#progress = progress;
     this.#guard = new ObjectGuard(clock, log, metrics);
     const { log: sharedLog, failureLog } = deps;
+    const { reachability } = source;
     const retryDeps = { clock, log: sharedLog, random, progress, resource: name, failureLog };
-    this.#retries = new RetryPolicy(retryDeps);
+    this.#retries = new RetryPolicy({ ...retryDeps, reachability });
     this.#reader = new WatchReader({
       sink,
       guard: this.#guard,
@@ -159,7 +160,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
       case 'watching':
         return this.#watch(state, signal);
       case 'waiting':
-        await this.#clock.sleep(state.delayMs, signal);
+        await this.#retries.pause(state, signal);
         return state.next;
     }
   }

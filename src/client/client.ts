@@ -11,6 +11,7 @@ import type {
 import type { LabelSelector } from '../api/label-selector.ts';
 import type { ObjectName } from '../api/object-key.ts';
 import type { Resource } from '../api/resource.ts';
+import type { ServerReachability } from './server-reachability.ts';
 import type { CallTrace, ConnectionActivity } from '../util/http.ts';
 
 /**
@@ -26,6 +27,12 @@ export interface Client {
    * @default false
    */
   readonly isDryRun?: boolean;
+
+  /**
+   * Reports successful requests to the server, so that informers that wait for its return list at once.
+   * @default informers wait for the whole backoff
+   */
+  readonly reachability?: ServerReachability | undefined;
 
   /** Reads an object. @throws {ApiError} of kind notFound if it does not exist */
   get<T extends KubernetesObject>(

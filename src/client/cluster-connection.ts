@@ -55,6 +55,7 @@ const OPTIONS: OptionNames<ClusterConnectionOptions> = {
   lookup: true,
   wrapTransport: true,
   reload: true,
+  reachability: true,
 };
 
 /** Options of `connectCluster`. */
@@ -119,6 +120,7 @@ export function connectCluster(
     clock: options.clock,
     log: options.log,
     metrics: options.metrics,
+    reachability: options.reachability,
     handler,
     server,
     credentials,

@@ -28,6 +28,7 @@ export function dryRunClient(client: Client, log: Logger): Client {
   };
   return {
     isDryRun: true,
+    reachability: client.reachability,
     get: (resource, at, options) => client.get(resource, at, options),
     list: (resource, options) => client.list(resource, options),
     watch: (resource, options) => client.watch(resource, options),

@@ -22,6 +22,7 @@ import type {
 import { Decoder } from './decoder.ts';
 import type { DecoderOptions, Expected } from './decoder.ts';
 import type { Call, RequestExecutorOptions } from './request-executor.ts';
+import type { ServerReachability } from './server-reachability.ts';
 import { RequestExecutor } from './request-executor.ts';
 import { malformed, parseJson } from './json.ts';
 import { isRecord } from '../util/values.ts';
@@ -42,6 +43,7 @@ const HTTP_CLIENT_OPTIONS: OptionNames<HttpClientOptions> = {
   clock: true,
   log: true,
   metrics: true,
+  reachability: true,
   keepManagedFields: true,
   maxLineBytes: true,
   namespace: true,
@@ -173,6 +175,7 @@ type UpdateOptions = WriteOptions & { readonly subresource?: string };
 export class HttpClient implements Client {
   /** Namespace of the program; undefined if it is unknown. */
   readonly namespace: string | undefined;
+  readonly reachability: ServerReachability;
   readonly #options: HttpClientOptions;
   readonly #executor: RequestExecutor;
   readonly #decoder: Decoder;
@@ -186,6 +189,7 @@ export class HttpClient implements Client {
     this.namespace = options.namespace;
     this.#options = options;
     this.#executor = new RequestExecutor(options);
+    this.reachability = this.#executor.reachability;
     this.#decoder = new Decoder(options);
     this.#clock = options.clock ?? systemClock;
     this.#maxLineBytes = options.maxLineBytes;
@@ -210,6 +214,7 @@ export class HttpClient implements Client {
     return new HttpClient({
       ...rest,
       ...changes,
+      reachability: this.reachability,
       handler: wrap(handler),
       replaceTarget:
         replaceTarget &&

@@ -17,6 +17,7 @@ import {
 } from './transport/connection-error.ts';
 import { logMissingPermissions } from './missing-permissions.ts';
 import { rejectOnAbort } from '../util/abort.ts';
+import { ServerReachability } from './server-reachability.ts';
 import { startWithinTimeout, TimeoutError, withinTimeout } from '../util/within-timeout.ts';
 import { TokenBucket } from '../util/token-bucket.ts';
 
@@ -77,6 +78,11 @@ export interface RequestExecutorOptions extends RequestTarget {
   readonly log?: Logger | undefined;
   /** @default none */
   readonly metrics?: RestClientMetrics | undefined;
+  /**
+   * Reports each successful response. Pass the same one to all clients of a server.
+   * @default a new one
+   */
+  readonly reachability?: ServerReachability | undefined;
 }
 
 export type Call = Omit<HttpRequest, 'body'> & {
@@ -125,6 +131,7 @@ type Attempt =
  * The rate limit and the timeout apply to every attempt.
  */
 export class RequestExecutor {
+  readonly reachability: ServerReachability;
   #target: RequestTarget;
   #host: string;
   readonly #replaceTarget: () => Promise<RequestTarget | undefined>;
@@ -161,6 +168,7 @@ export class RequestExecutor {
     this.#log = log;
     this.#requestLog = new RequestLog(log);
     this.#metrics = options.metrics ?? noRestClientMetrics;
+    this.reachability = options.reachability ?? new ServerReachability();
   }
 
   /** Resolves with the complete response; rejects if the response is not successful. */
@@ -279,11 +287,13 @@ export class RequestExecutor {
       if (isSuccess(response)) {
         if (!isComplete) {
           this.#record(call, startedMs, String(response.status));
+          this.reachability.answered();
           return { kind: 'done', response, body: NO_BODY };
         }
         const body = await readBody(response);
         requestLog?.responseBody(this.#logged(call), body);
         this.#record(call, startedMs, String(response.status), body.length);
+        this.reachability.answered();
         return { kind: 'done', response, body };
       }
       const received = await readBody(response);

@@ -49,13 +49,14 @@ export function observedClient(
       throw error;
     }
   };
-  const { isDryRun = false } = client;
+  const { isDryRun = false, reachability } = client;
   const write = <T extends KubernetesObject>(call: Call, pending: Promise<T>): Promise<T> =>
     observed(withDryRun(call), pending, (answer) => ({ answer }));
   const withDryRun = (call: Call): Call =>
     isDryRun ? { ...call, options: { ...call.options, dryRun: true } } : call;
   return {
     isDryRun,
+    reachability,
     get: (resource, at, options) =>
       observed({ verb: 'get', resource, at: keyAt(at) }, client.get(resource, at, options)),
     list: (resource, options) =>
@@ -108,9 +109,10 @@ export function withCallOptions(
   client: Client,
   rewrite: <O extends CallOptions>(options: O, call: RewrittenCall) => O,
 ): Client {
-  const { isDryRun = false } = client;
+  const { isDryRun = false, reachability } = client;
   return {
     isDryRun,
+    reachability,
     get: (resource, at, options = {}) =>
       client.get(resource, at, rewrite(options, { resource, isWrite: false })),
     list: (resource, options = {}) =>

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { connectCluster } from '../../client/cluster-connection.ts';
+import { ServerReachability } from '../../client/server-reachability.ts';
 import { dryRunClient } from '../../client/dry-run.ts';
 import { WriteFence } from '../../client/write-fence.ts';
 import { metricsOf } from '../../metrics/metrics.ts';
@@ -89,7 +90,8 @@ export async function runController(
   const { qps, burst, timeoutMs } = config.requests;
   const { leaderElection } = config;
   const fence = new WriteFence();
-  const common = { clock, log: log.named('client'), metrics: metrics.restClient };
+  const reachability = new ServerReachability();
+  const common = { clock, log: log.named('client'), metrics: metrics.restClient, reachability };
   const agent = userAgent(program);
   const connection = connectCluster(cluster, {
     ...common,
