@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Api, assertRejected } from './api.ts';
-import { configMap, configMaps, GROUP, pod, widget, widgetCrd, widgets } from './objects.ts';
+import { configMap, configMaps, GROUP, pod, pods, widget, widgetCrd, widgets } from './objects.ts';
 
 let api: Api;
 
@@ -147,6 +147,33 @@ test('the size of a body is limited', async () => {
     reason: 'RequestEntityTooLarge',
     message: 'Request entity too large: limit is 3145728',
   });
+});
+
+test('the size of a stored object is limited, unless it is not stored', async () => {
+  const large = (bytes: number) =>
+    Object.assign(pod('large'), {
+      spec: { containers: [{ name: 'web', image: 'nginx', args: ['x'.repeat(bytes)] }] },
+    });
+  const collection = pods(space);
+  const tooLarge = { code: 500, message: 'etcdserver: request is too large', details: undefined };
+  assertRejected(await api.post(collection, large(1_574_000)), tooLarge);
+  assertRejected(await api.post(collection, large(2_200_000)), {
+    code: 500,
+    message:
+      /^rpc error: code = ResourceExhausted desc = trying to send message larger than max \(2200\d{3} vs\. 2097152\)$/,
+    details: undefined,
+  });
+  assert.equal((await api.post(`${collection}?dryRun=All`, large(2_200_000))).status, 201);
+
+  const keys = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`key-${at}`, 1]));
+  const custom = (bytes: number) =>
+    widget('large', { color: 'red', free: { ...keys, text: 'x'.repeat(bytes) } });
+  assertRejected(await api.post(widgets(space), custom(1_573_000)), tooLarge);
+  // Such an object is stored without managedFields if it is too large with them.
+  const { status, body } = await api.post(widgets(space), custom(1_569_000));
+  assert.deepEqual([status, body.metadata.managedFields], [201, undefined]);
+  const change = { spec: { free: { more: 'x'.repeat(10_000) } } };
+  assertRejected(await api.patch(`${widgets(space)}/large`, change), tooLarge);
 });
 
 test('an unsupported method is rejected', async () => {

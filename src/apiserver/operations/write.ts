@@ -31,6 +31,7 @@ import {
   withDefaults,
   withoutStatus,
 } from './successor.ts';
+import { storable } from './storage-limit.ts';
 import { requireValid, validateObject, withSchemaErrors } from './validation.ts';
 
 /** An object that can be stored: complete and valid, but not admitted yet. */
@@ -98,13 +99,14 @@ function insertNew({ call, object }: PreparedObject): StoredObject {
       message: 'resourceVersion should not be set on objects to be created',
     });
   }
+  const own = isDryRun(call) ? object : storable(call, object);
   const present = collection.get(namespace, name);
   if (present) {
     const isDeleted = present.metadata.deletionTimestamp !== undefined;
     throw alreadyExists(definition, name, isDeleted ? 'object is being deleted: ' : '');
   }
   if (isDryRun(call)) return object;
-  const stored = collection.put(object);
+  const stored = collection.put(own);
   backend.observer.written(definition, stored);
   return stored;
 }
@@ -217,7 +219,7 @@ function replaceStored(
     removeObject(backend, definition, previous);
     return requested;
   }
-  const stored = backend.store.collection(definition).put(next);
+  const stored = backend.store.collection(definition).put(storable(call, next, previous));
   backend.observer.written(definition, stored);
   return stored;
 }
