@@ -1,3 +1,5 @@
+import { truncate } from '../util/truncate.ts';
+
 /** `meta/v1` Condition, with fields in the order of the API conventions. */
 export interface Condition {
   /** PascalCase adjective or past participle that describes a state, not a transition. */
@@ -30,8 +32,7 @@ export function setCondition(
   const lastTransitionTime =
     current?.status === next.status ? current.lastTransitionTime : timestamp(now);
   const { type, status, observedGeneration, reason } = next;
-  // The server would replace half of a surrogate pair at the end by another character.
-  const message = next.message.slice(0, LONGEST_MESSAGE).replace(/[\uD800-\uDBFF]$/, '');
+  const message = truncate(next.message, LONGEST_MESSAGE);
   const condition: Condition = {
     type,
     status,

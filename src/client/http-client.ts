@@ -24,7 +24,7 @@ import type { DecoderOptions, Expected } from './decoder.ts';
 import type { Call, RequestExecutorOptions } from './request-executor.ts';
 import type { ServerReachability } from './server-reachability.ts';
 import { RequestExecutor } from './request-executor.ts';
-import { malformed, parseJson } from './json.ts';
+import { encodeJson, malformed, parseJson } from './json.ts';
 import { isRecord } from '../util/values.ts';
 import { watchStream } from './watch-stream.ts';
 import { checkOptions } from '../util/check-options.ts';
@@ -441,7 +441,7 @@ function httpCall(json: JsonCall): Call {
     method,
     path,
     headers: accept === JSON_TYPE ? shared : { ...shared, accept },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(body !== undefined && { body: encodeJson(body) }),
     ...(signal && { signal }),
     ...(trace && { trace }),
   };

@@ -32,6 +32,19 @@ export function parseJson(bytes: Buffer, what: string): unknown {
   }
 }
 
+/**
+ * Writes JSON for a server. A lone surrogate, which UTF-8 cannot represent, becomes U+FFFD, as which a Kubernetes API
+ * server stores it; other servers reject the request.
+ */
+export function encodeJson(value: unknown): string {
+  const text = JSON.stringify(value);
+  // JSON.stringify escapes lone surrogates only.
+  if (!text.includes('\\ud')) return text;
+  return text.replaceAll(/\\(?:u(d[0-9a-f]{3})|.)/g, (escape, surrogate?: string) =>
+    surrogate ? '\ufffd' : escape,
+  );
+}
+
 export function malformed(message: string): ApiError {
   return new ApiError({ kind: 'malformed', message });
 }

@@ -3,6 +3,7 @@ import type { Event, EventsV1Event } from '../api/builtin.ts';
 import { microTimestamp, timestamp } from '../api/conditions.ts';
 import type { Draft, KubernetesObject, StrategicMergePatch } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
+import { truncateBytes } from '../util/truncate.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
 /** API in which events are written. The server stores and serves the same objects in both. */
@@ -56,9 +57,13 @@ export const CORE_EVENTS: EventApi<Event> = {
   subjectVersionOf: ({ involvedObject }) => involvedObject.resourceVersion,
 };
 
-/** Limit of the server, in bytes. */
+/** Limits of the server, in bytes, and for a name in characters. */
 const MAX_NOTE_BYTES = 1024;
-const MAX_FIELD_BYTES = 128;
+const MAX_INSTANCE_BYTES = 128;
+const MAX_NAME_LENGTH = 63;
+
+/** Value of a required field that is empty. */
+const UNKNOWN = 'Unknown';
 
 /**
  * Events of events.k8s.io, whose repetitions are a series. The server rejects changes of all fields but the series and
@@ -71,20 +76,24 @@ export const SERIES_EVENTS: EventApi<EventsV1Event> = {
   draft: (event) => {
     const { metadata, type, reason, involvedObject, related, firstTimestamp, source } = event;
     const { component, host } = source;
+    const controller = qualifiedName(component);
     return {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
       metadata,
       eventTime: firstTimestamp,
       type,
-      reason,
-      action: truncateBytes(event.action ?? reason, MAX_FIELD_BYTES),
+      reason: reason || UNKNOWN,
+      action: event.action || reason || UNKNOWN,
       note: truncateBytes(event.message, MAX_NOTE_BYTES),
       regarding: involvedObject,
       ...(related && { related }),
-      reportingController: component,
+      reportingController: controller,
       // As client-go: unique among the replicas.
-      reportingInstance: truncateBytes(host ? `${component}-${host}` : component, MAX_FIELD_BYTES),
+      reportingInstance: truncateBytes(
+        host ? `${component}-${host}` : component || controller,
+        MAX_INSTANCE_BYTES,
+      ),
       ...series(event, event.count),
     };
   },
@@ -101,9 +110,17 @@ function series({ lastTimestamp }: RecordedEvent, count: number): Pick<EventsV1E
   return count < 2 ? {} : { series: { count, lastObservedTime: lastTimestamp } };
 }
 
-/** Truncates a text to a number of bytes in UTF-8. Does not cut a character. */
-function truncateBytes(text: string, bytes: number): string {
-  if (Buffer.byteLength(text) <= bytes) return text;
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytes - 3));
-  return `${text.slice(0, read)}…`;
+const SUBDOMAIN = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const NAME = /^[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/;
+
+/**
+ * Returns `component` if it is a qualified name: a name, optionally with a DNS subdomain and a slash before it. Otherwise
+ * returns a name with hyphens for other characters.
+ */
+function qualifiedName(component: string): string {
+  const slash = component.indexOf('/');
+  const isPrefixed = slash < 0 || SUBDOMAIN.test(component.slice(0, slash));
+  if (isPrefixed && NAME.test(component.slice(slash + 1))) return component;
+  const name = component.replaceAll(/[^-\w.]+/g, '-').replace(/^[-_.]+/, '');
+  return name.slice(0, MAX_NAME_LENGTH).replace(/[-_.]+$/, '') || UNKNOWN;
 }

@@ -1,6 +1,7 @@
 import { timestamp } from '../api/conditions.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
+import { truncate, truncateBytes } from '../util/truncate.ts';
 import { eventName } from './event-name.ts';
 import type { EventSource, InvolvedObject, RecordedEvent } from './recorded-event.ts';
 import { checkOptions } from '../util/check-options.ts';
@@ -51,7 +52,7 @@ export interface EventRecorder {
   /**
    * Records an event of type Normal.
    *
-   * @param reason CamelCase and stable, because programs match it
+   * @param reason CamelCase and stable, because programs match it; truncated to 128 bytes, as `action` is
    * @param message human-readable; truncated to 1,024 characters
    */
   normal(
@@ -102,8 +103,9 @@ export const NOT_SENT: RecordResult = { attempted: () => Promise.resolve() };
 /** Namespace of events about cluster-scoped objects. */
 const DEFAULT_NAMESPACE = 'default';
 
-/** The limit of events.k8s.io. It also limits how much a hostile object can write to etcd. */
+/** The limits of events.k8s.io. They also limit how much a hostile object can write to etcd. */
 const LONGEST_MESSAGE = 1024;
+const LONGEST_FIELD_BYTES = 128;
 
 /** Returns a recorder for `source`. */
 export function eventRecorder(deps: EventRecorderDeps): EventRecorder {
@@ -138,9 +140,9 @@ function eventOf(
     kind: 'Event',
     involvedObject,
     type,
-    reason,
-    message: truncate(message),
-    ...(action && { action }),
+    reason: truncateBytes(reason, LONGEST_FIELD_BYTES),
+    message: truncate(message, LONGEST_MESSAGE),
+    ...(action && { action: truncateBytes(action, LONGEST_FIELD_BYTES) }),
     ...(related && { related: referenceTo(related, undefined) }),
     count: 1,
     firstTimestamp: now,
@@ -154,9 +156,15 @@ function eventOf(
     metadata: {
       name: eventName(content),
       namespace: involvedObject.namespace ?? DEFAULT_NAMESPACE,
-      ...(annotations && { annotations: { ...annotations } }),
+      ...(annotations && { annotations: wellFormed(annotations) }),
     },
   };
+}
+
+function wellFormed(annotations: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(annotations).map(([key, value]) => [key, value.toWellFormed()]),
+  );
 }
 
 /** @throws {TypeError} if `subject` has no apiVersion, kind or name */
@@ -175,10 +183,4 @@ function referenceTo(subject: EventSubject, fieldPath: string | undefined): Invo
     ...(resourceVersion && { resourceVersion }),
     ...(fieldPath && { fieldPath }),
   };
-}
-
-function truncate(message: string): string {
-  if (message.length <= LONGEST_MESSAGE) return message;
-  // Do not cut a surrogate pair.
-  return `${message.slice(0, LONGEST_MESSAGE - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }

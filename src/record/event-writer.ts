@@ -3,14 +3,17 @@ import { objectKey } from '../api/object-key.ts';
 import type { KubernetesObject, StrategicMergePatch } from '../api/object.ts';
 import type { Client } from '../client/client.ts';
 import { LruMap } from '../util/lru-map.ts';
+import { truncateBytes } from '../util/truncate.ts';
 import type { EventApi } from './event-api.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
 /** Maximum number of events that the writer remembers. */
 const REMEMBERED = 4096;
 
-/** Maximum length of a field manager's name. */
-const LONGEST_MANAGER = 128;
+/** Maximum length of a field manager's name, in bytes. */
+const MAX_MANAGER_BYTES = 128;
+/** Characters that the server rejects in the name of a field manager, as Go's `unicode.IsPrint`. */
+const NOT_PRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 
 /** The known state of an event on the server. */
 interface StoredEvent {
@@ -113,7 +116,7 @@ function keyOf({ metadata }: RecordedEvent): string {
 }
 
 function fieldManagerOf({ source }: RecordedEvent): string {
-  return source.component.slice(0, LONGEST_MANAGER);
+  return truncateBytes(source.component.replaceAll(NOT_PRINTABLE, '?'), MAX_MANAGER_BYTES);
 }
 
 /** Classification of a failed attempt to write an event. */

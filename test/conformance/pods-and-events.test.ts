@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { connectCluster } from '../../src/client/cluster-connection.ts';
+import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
+import { EventBroadcaster } from '../../src/record/event-broadcaster.ts';
+import { systemClock } from '../../src/util/clock.ts';
 import { Api, assertRejected, namesIn, STRATEGIC } from './api.ts';
 import type { Json } from './api.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
 import { skipBefore } from '../support/skip.ts';
 import { pod, pods } from './objects.ts';
 
@@ -283,3 +288,43 @@ test('events.k8s.io accepts a series and rejects other changes of an event', asy
     [{ count: 2, lastObservedTime: eventTime }, 'p', 'It was tested.', 'tester', undefined],
   );
 });
+
+for (const apiVersion of ['v1', 'events.k8s.io/v1'] as const) {
+  test(`events of ${apiVersion} that a recorder cut to the limits are accepted`, async () => {
+    const namespace = await api.namespace();
+    const config = await loadClusterConfig({ kubeconfig: api.kubeconfigPath });
+    const connection = connectCluster(config);
+    const { log, lines } = recordingLogger();
+    const texts = ['', 'x', 'é', '字', '😀', '\ud800', '\udc00a', '\u0007'].map((text) =>
+      text.repeat(600),
+    );
+    const components = ['web', 'example.com/web', 'My Controller!', 'a/b/c', '_', '字', ...texts];
+    for (const [at, component] of components.entries()) {
+      const text = texts[at % texts.length] ?? '';
+      const broadcaster = new EventBroadcaster(
+        { client: connection.client, clock: systemClock, log },
+        { apiVersion, host: text },
+      );
+      const stop = new AbortController();
+      const running = broadcaster.run(stop.signal);
+      const metadata = { name: `pod-${at}`, namespace, uid: `uid-${at}` };
+      broadcaster
+        .recorder(component)
+        .normal({ apiVersion: 'v1', kind: 'Pod', metadata }, text, text, {
+          action: text,
+          annotations: { 'example.com/text': text },
+        });
+      stop.abort();
+      await running;
+    }
+    await connection.close();
+    const errors = lines.filter(({ level }) => level === 'error');
+    assert.deepEqual(
+      errors.map(({ message, error }) => `${message}: ${String(error)}`),
+      [],
+    );
+    const { items } = (await api.get(`/api/v1/namespaces/${namespace}/events`)).body;
+    assert.equal(items.length, components.length);
+    assert.ok(!JSON.stringify(items).includes('\\ud'), 'lone surrogates');
+  });
+}

@@ -130,6 +130,13 @@ describe('a condition', () => {
     assert.equal(second[0]?.message, 'n');
   });
 
+  it('has the message as a server stores it', () => {
+    const messageOf = (message: string) =>
+      setCondition([], { ...ready, status: 'True', message }, 0)[0]?.message;
+    assert.equal(messageOf('\ud83d\ude00 \ud83d.'), '😀 \ufffd.');
+    assert.equal(messageOf('😀'.repeat(20_000)), `${'😀'.repeat(16_383)}…`);
+  });
+
   it('is replaced in place', () => {
     const others = setCondition(
       setCondition([], { ...ready, status: 'True' }, 0),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MAX_DEPTH, parseJson } from '../../../src/client/json.ts';
+import * as fc from 'fast-check';
+import { encodeJson, MAX_DEPTH, parseJson } from '../../../src/client/json.ts';
 
 function parsed(text: string): unknown {
   return parseJson(Buffer.from(text), 'A text');
@@ -22,4 +23,16 @@ test('rejects JSON that is nested too deeply', () => {
   assert.throws(() => parsed(nested(MAX_DEPTH + 1)), /deeper than 100 levels/);
   assert.throws(() => parsed(`{"items":${nested(MAX_DEPTH)}}`), /deeper than 100 levels/);
   parsed(JSON.stringify({ items: ['{"['.repeat(MAX_DEPTH), '\\"'.repeat(MAX_DEPTH)] }));
+});
+
+test('encodes lone surrogates as U+FFFD, and all other text unchanged', () => {
+  const texts = fc
+    .array(fc.constantFrom('a', '\\', '"', '\\ud800', '\n', '😀', '\ud800', '\udc00'))
+    .map((parts) => parts.join(''));
+  fc.assert(
+    fc.property(texts, texts, (key, value) => {
+      const encoded = encodeJson({ [key]: [value] });
+      assert.deepEqual(JSON.parse(encoded), { [key.toWellFormed()]: [value.toWellFormed()] });
+    }),
+  );
 });
