@@ -80,8 +80,8 @@ const SHORTEST_ATTEMPT_MS = 1;
  * the lease again. A process that has never seen the claim, because it started after the lease was deleted, cannot
  * wait: it may lead until the former leader's watch, its next renewal, or its deadline stops that one.
  *
- * **When stopped**, it completes the renewal in flight and releases the lease at once, unless another process
- * has changed it. Its events may be written later. A lost lease expires without an event; so does the lease
+ * **When stopped**, it completes the acquisition or renewal in flight and releases the lease at once, unless another
+ * process has changed it. Its events may be written later. A lost lease expires without an event; so does the lease
  * if `run` was ended by an `AbruptStop`.
  *
  * It differs from client-go in four points: there the deadline counts from the first attempt to renew,
@@ -168,12 +168,20 @@ export class LeaderElector implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     this.#deps.metrics?.leading(this.#lockName, false);
     this.#log.info('Attempting to acquire leader lease...', { identity: this.#terms.identity });
+    const abrupt = new AbortController();
+    const onStop = () => {
+      if (signal.reason instanceof AbruptStop) abrupt.abort(signal.reason);
+    };
+    signal.addEventListener('abort', onStop, { once: true });
     try {
       await this.#runWatched(async () => {
-        if (await this.#candidate.run(signal)) await this.#lead(signal);
+        if (await this.#candidate.run(signal, abrupt.signal)) {
+          await this.#lead(signal, abrupt.signal);
+        }
       });
       this.#role = 'retired';
     } finally {
+      signal.removeEventListener('abort', onStop);
       this.#deps.metrics?.leading(this.#lockName, false);
     }
     const { releaseOnCancel } = this.#terms;
@@ -203,23 +211,13 @@ export class LeaderElector implements Runnable {
   };
 
   /** @throws {LeadershipLostError} */
-  async #lead(signal: AbortSignal): Promise<void> {
+  async #lead(signal: AbortSignal, abrupt: AbortSignal): Promise<void> {
     this.#role = 'leader';
     this.#deps.metrics?.leading(this.#lockName, true);
     this.#log.info('Successfully acquired lease');
     this.#record('became leader');
     this.#acquired.resolve();
-    // The release relies on the result of the renewal before it, so only an abrupt stop aborts that.
-    const abrupt = new AbortController();
-    const onStop = () => {
-      if (signal.reason instanceof AbruptStop) abrupt.abort(signal.reason);
-    };
-    signal.addEventListener('abort', onStop, { once: true });
-    try {
-      await this.#keepRenewing(signal, abrupt.signal);
-    } finally {
-      signal.removeEventListener('abort', onStop);
-    }
+    await this.#keepRenewing(signal, abrupt);
     if (!(signal.reason instanceof AbruptStop)) this.#record('stopped leading');
   }
 
@@ -235,7 +233,12 @@ export class LeaderElector implements Runnable {
       const leftMs = this.#session.deadlineMs - clock.monotonic();
       // A timer may fire a moment early. A shorter attempt only times out, which hides why the last one failed.
       if (leftMs < SHORTEST_ATTEMPT_MS) throw this.#lost(lastError);
-      const attempt = await this.#session.attempt({ timeoutMs: leftMs, isLeading: true }, abrupt);
+      const attempt = await this.#session.attempt({
+        timeoutMs: leftMs,
+        signal: end,
+        abrupt,
+        isLeading: true,
+      });
       if (end.aborted) return;
       switch (attempt.kind) {
         case 'held':

@@ -35,10 +35,13 @@ export class LeaseCandidate {
     this.#terms = terms;
   }
 
-  /** Resolves to true once the lease is held, to false if `signal` aborted first. */
-  async run(signal: AbortSignal): Promise<boolean> {
+  /**
+   * Resolves to true once the lease is held, to false if `signal` aborted first. An acquisition in flight completes,
+   * unless `abrupt` aborts.
+   */
+  async run(signal: AbortSignal, abrupt: AbortSignal): Promise<boolean> {
     while (!signal.aborted) {
-      const pauseMs = await this.#poll(signal);
+      const pauseMs = await this.#poll(signal, abrupt);
       if (pauseMs === undefined) return true;
       await this.#deps.clock.sleep(pauseMs, AbortSignal.any([signal, this.#pollNow.signal]));
     }
@@ -52,12 +55,12 @@ export class LeaseCandidate {
   }
 
   /** @returns the delay until the next poll in milliseconds, or undefined if the lease was acquired */
-  async #poll(signal: AbortSignal): Promise<number | undefined> {
+  async #poll(signal: AbortSignal, abrupt: AbortSignal): Promise<number | undefined> {
     const { session, clock, random, log } = this.#deps;
-    const { retryPeriodMs, renewDeadlineMs, jitter } = this.#terms;
+    const { retryPeriodMs, renewDeadlineMs: timeoutMs, jitter } = this.#terms;
     // Later watch events may be newer than what this poll reads.
     this.#pollNow = new AbortController();
-    const attempt = await session.attempt({ timeoutMs: renewDeadlineMs, isLeading: false }, signal);
+    const attempt = await session.attempt({ timeoutMs, signal, abrupt, isLeading: false });
     if (attempt.kind === 'held') return undefined;
     const pauseMs = jittered(retryPeriodMs, jitter, random);
     if (signal.aborted) return pauseMs;

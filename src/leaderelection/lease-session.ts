@@ -33,6 +33,10 @@ export interface LeaseSessionDeps {
 /** Options of `Attempt`. */
 export interface AttemptOptions {
   readonly timeoutMs: number;
+  /** Aborts reads. A write in flight completes, because a release relies on its result. */
+  readonly signal: AbortSignal;
+  /** Aborts also writes. */
+  readonly abrupt: AbortSignal;
   /** Whether this process leads. A leader does not acquire a free lease again: another process may have led meanwhile. */
   readonly isLeading: boolean;
 }
@@ -109,12 +113,15 @@ export class LeaseSession {
   }
 
   /** Tries once to acquire or renew the lease. Never rejects, also not after the timeout. */
-  async attempt({ timeoutMs, isLeading }: AttemptOptions, signal: AbortSignal): Promise<Attempt> {
+  async attempt({ timeoutMs, signal, abrupt, isLeading }: AttemptOptions): Promise<Attempt> {
     const { clock } = this.#deps;
     try {
-      return await withinTimeout({ clock, timeoutMs, signal }, async (limit) =>
-        (await this.#renewAtOnce(limit)) ? { kind: 'held' } : this.#readAndClaim(isLeading, limit),
-      );
+      return await withinTimeout({ clock, timeoutMs, signal: abrupt }, async (limit) => {
+        if (await this.#renewAtOnce(limit)) return { kind: 'held' };
+        const read = await this.#read(AbortSignal.any([limit, signal]));
+        signal.throwIfAborted();
+        return this.#claimFrom(read, isLeading, limit);
+      });
     } catch (error) {
       return { kind: 'failed', error };
     }
@@ -139,8 +146,11 @@ export class LeaseSession {
     }
   }
 
-  async #readAndClaim(isLeading: boolean, signal: AbortSignal): Promise<Attempt> {
-    const lease = await this.#read(signal);
+  async #claimFrom(
+    lease: Lease | undefined,
+    isLeading: boolean,
+    signal: AbortSignal,
+  ): Promise<Attempt> {
     const nowMs = this.#deps.clock.monotonic();
     const seen = observe(this.#seen, lease, nowMs);
     this.#see(this.#seen, seen);

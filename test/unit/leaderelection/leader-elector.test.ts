@@ -310,6 +310,21 @@ describe('LeaderElector', () => {
       assert.equal(candidates.clock.pending, 0);
     });
 
+    it('releases the lease if it is stopped before the server has its acquisition', async () => {
+      candidates.server.faults.delayNext({ verb: 'create', resource: 'leases' }, 1000);
+      const a = await candidates.start('a');
+      a.stop();
+      await candidates.clock.advance(1000);
+      assert.equal(await a.ending(), 'ended');
+      assert.equal(await candidates.holder(), '');
+    });
+
+    it('ends at once if it is stopped while it reads the lease', async () => {
+      const a = await candidates.start('a', { around: () => hangs });
+      a.stop();
+      assert.equal(await a.ending(), 'ended');
+    });
+
     // upstream: 89
     it('releases the lease if it is stopped during its acquisition', async () => {
       const arrived = new Deferred();
