@@ -1,5 +1,5 @@
 import type { Status, StatusCause } from './status.ts';
-import { andMore, goJson, goNumber, listed } from '../util/go-format.ts';
+import { goJson, goNumber, listed } from '../util/go-format.ts';
 import { goQuote } from '../util/go-quote.ts';
 
 /** Reason of a field error, `Status.details.causes[].reason`. */
@@ -77,6 +77,9 @@ export const fieldError: {
   }),
 };
 
+/** Maximum number of errors of one object. Its validation ends there. */
+export const MAX_FIELD_ERRORS = 1000;
+
 /** Formats an error: `spec.count: Invalid value: -1: spec.count in body should be …`. */
 export function formatFieldError(error: FieldError): string {
   return `${displayField(error)}: ${body(error)}`;
@@ -102,8 +105,9 @@ interface InvalidObject {
 export function invalidMessage(object: InvalidObject, errors: readonly FieldError[]): string {
   const kind = object.group ? `${object.kind}.${object.group}` : object.kind;
   const subject = `${kind} ${goQuote(object.name)} is invalid`;
-  const { texts, omitted } = listed(errors, formatFieldError);
-  const messages = [...new Set(texts), ...andMore(omitted)];
+  const { texts } = shown(errors);
+  const isComplete = texts.length === errors.length && errors.length < MAX_FIELD_ERRORS;
+  const messages = [...new Set(texts), ...(isComplete ? [] : ['and more'])];
   if (messages.length === 0) return subject;
   return `${subject}: ${messages.length === 1 ? messages[0] : `[${messages.join(', ')}]`}`;
 }
@@ -121,10 +125,14 @@ export function invalidStatus(object: InvalidObject, errors: readonly FieldError
       ...(object.name ? { name: object.name } : {}),
       ...(object.group ? { group: object.group } : {}),
       ...(object.kind ? { kind: object.kind } : {}),
-      causes: toCauses(listed(errors, formatFieldError).items),
+      causes: toCauses(shown(errors).items),
     },
     code: 422,
   };
+}
+
+function shown(errors: readonly FieldError[]) {
+  return listed(errors.slice(0, MAX_FIELD_ERRORS), formatFieldError);
 }
 
 /** Returns the path as upstream prints it: `<nil>` for an error in the whole object. */

@@ -11,8 +11,6 @@ interface Frame {
   readonly keys?: Set<string>;
   /** Duplicate keys of the object. */
   duplicates?: Set<string>;
-  /** Path of the container: `spec`, `spec.tags[0]`. */
-  readonly path: string;
   /** Key or index of the current member. */
   key: string;
   index: number;
@@ -47,7 +45,7 @@ class Inspection {
   readonly #text: string;
   readonly #frames: Frame[] = [];
   readonly #oddities: string[] = [];
-  readonly #unknown: ReadonlySet<string>;
+  readonly #unknown: Set<string>;
   #at = 0;
 
   constructor(text: string, unknown: readonly string[]) {
@@ -100,17 +98,30 @@ class Inspection {
     if (this.#peek() !== '"') throw this.#unexpected('looking for beginning of object key string');
     const start = this.#at;
     this.#string();
-    frame.key = JSON.parse(this.#text.slice(start, this.#at)) as string;
+    const text = this.#text.slice(start + 1, this.#at - 1);
+    frame.key = text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
     if (keys.has(frame.key)) this.#duplicate(frame);
     else {
       keys.add(frame.key);
-      const unknown =
-        this.#unknown.size > 0 ? `unknown field ${JSON.stringify(pathOf(frame))}` : '';
-      if (this.#unknown.has(unknown)) this.#oddities.push(unknown);
+      if (this.#unknown.size > 0) this.#lookFor(`unknown field ${JSON.stringify(this.#path())}`);
     }
     this.#space();
     if (this.#peek() !== ':') throw this.#unexpected('after object key');
     this.#at++;
+  }
+
+  #lookFor(unknown: string): void {
+    if (this.#unknown.delete(unknown)) this.#oddities.push(unknown);
+  }
+
+  /** Path of the current member: `spec`, `spec.tags[0]`. */
+  #path(): string {
+    let path = '';
+    for (const { keys, key, index } of this.#frames) {
+      if (!keys) path += `[${index - 1}]`;
+      else path += path === '' ? key : `.${key}`;
+    }
+    return path;
   }
 
   /** Records a duplicate. Builds its path, which may be long, only once for each key. */
@@ -118,7 +129,7 @@ class Inspection {
     frame.duplicates ??= new Set();
     if (frame.duplicates.has(frame.key) || this.#oddities.length >= MAX_DUPLICATES) return;
     frame.duplicates.add(frame.key);
-    this.#oddities.push(`duplicate field ${JSON.stringify(pathOf(frame))}`);
+    this.#oddities.push(`duplicate field ${JSON.stringify(this.#path())}`);
   }
 
   #value(): void {
@@ -128,10 +139,8 @@ class Inspection {
       case '{':
       case '[': {
         this.#at++;
-        const parent = this.#frames.at(-1);
-        const path = parent ? pathOf(parent) : '';
         const keys = character === '{' ? { keys: new Set<string>() } : {};
-        this.#frames.push({ ...keys, path, key: '', index: 0 });
+        this.#frames.push({ ...keys, key: '', index: 0 });
         return;
       }
       case '"':
@@ -220,12 +229,6 @@ class Inspection {
     if (code === undefined) return new SyntaxProblem('unexpected end of JSON input');
     return new SyntaxProblem(`invalid character ${quoted(String.fromCodePoint(code))} ${where}`);
   }
-}
-
-/** Path of the current member. */
-function pathOf({ keys, path, key, index }: Frame): string {
-  if (!keys) return `${path}[${index - 1}]`;
-  return path === '' ? key : `${path}.${key}`;
 }
 
 function isDigit(character: string): boolean {

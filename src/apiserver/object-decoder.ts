@@ -1,6 +1,9 @@
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../api/object.ts';
 import { objectMetaSchema } from './builtin/schemas.ts';
 import type { Call } from './call.ts';
+import type { MaybePromise } from '../util/maybe-promise.ts';
+import { whenReady } from '../util/maybe-promise.ts';
+import { pause } from './pause.ts';
 import { goTypeOf } from './go-json.ts';
 import { apiVersionIn } from './negotiation.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from './resource-definition.ts';
@@ -12,7 +15,7 @@ import { goJson, withSortedKeys } from '../util/go-format.ts';
 import { messageOfKind } from './protobuf/protobuf-body.ts';
 import { withoutZeroValues } from './protobuf/zero-values.ts';
 import { compareText, isRecord } from '../util/values.ts';
-import { MAX_REPORTED, prune } from './schema/pruning.ts';
+import { MAX_REPORTED, pruned } from './schema/pruning.ts';
 import type { GoKind } from './schema/unmarshal-problem.ts';
 import { endsDecoding, timeProblem, unmarshalProblem } from './schema/unmarshal-problem.ts';
 import { validateValues } from './schema/validate.ts';
@@ -54,10 +57,21 @@ export function fieldValidationOf({ info }: Call): FieldValidation {
  *
  * @throws {StatusError} 400 or 422 if the body is not such an object
  */
-export function decodeBody(call: Call): ApiObject {
+export function decodeBody(call: Call): MaybePromise<ApiObject> {
   const { request, definition } = call;
   const body = readObject(request, definition);
-  const { object, oddities } = decodeObject(body, definition);
+  const decoded = whenReady(pause(call), () => decodeObject(body, definition));
+  return whenReady(decoded, (decoded) =>
+    whenReady(pause(call), () => withoutOddities(call, body, decoded)),
+  );
+}
+
+function withoutOddities(
+  call: Call,
+  body: object,
+  { object, oddities }: ReturnType<typeof decodeObject>,
+): ApiObject {
+  const { definition } = call;
   // Upstream, only the decoder of built-in kinds finds both in one pass.
   const found = duplicatesOf(call, definition.custom ? [] : oddities, body);
   const others = oddities.filter((oddity) => !found.includes(oddity));
@@ -100,19 +114,15 @@ export function decodeObject(
   const metadata = decodeMetadata(body['metadata'], definition, dropped, (why) =>
     refuse(definition.custom ? why : (decodingProblem(body, definition, from) ?? why)),
   );
-  const { apiVersion, kind, metadata: _metadata, ...rest } = body;
-  const object: ApiObject = {
-    apiVersion: definition.custom ? shown(apiVersion ?? '') : apiVersionIn(definition),
-    kind: definition.custom ? shown(kind) : definition.kind,
-    metadata,
-    ...rest,
+  const identity = {
+    apiVersion: definition.custom ? shown(body['apiVersion'] ?? '') : apiVersionIn(definition),
+    kind: definition.custom ? shown(body['kind']) : definition.kind,
   };
-  const pruned = definition.custom
-    ? pruneCustom(object, definition)
-    : definition.schema
-      ? prune(object, definition.schema)
-      : [];
-  const unknown = [...dropped, ...(definition.custom ? pruned.sort() : pruned)];
+  // Before the members are copied, because most of a wide object may be unknown.
+  const known = prunedBody(body, identity, definition);
+  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...rest } = known.value;
+  const object: ApiObject = { ...identity, metadata, ...rest };
+  const unknown = [...dropped, ...(definition.custom ? known.dropped.sort() : known.dropped)];
   // As upstream, where the members of a built-in kind are sorted unless the client sent them.
   if (!definition.custom) unknown.sort((a, b) => compareText(memberOf(a), memberOf(b)));
   const oddities = unknown
@@ -315,17 +325,19 @@ function requireCustomKind(
 }
 
 /**
- * Prunes a custom resource by the schema of its own version. As upstream, validation compares its kind, and its
+ * Returns a body without unknown fields: a custom resource by the schema of its own version. As upstream, validation compares its kind, and its
  * version in a patch.
  */
-function pruneCustom(
-  object: ApiObject,
-  { group, kind, versionSchemas = {} }: ResourceDefinition,
-): string[] {
-  const [own, version = ''] = object.apiVersion.split('/');
-  if (own !== group || object.kind !== kind) return [];
-  const schema = Object.hasOwn(versionSchemas, version) ? versionSchemas[version] : undefined;
-  return prune(object, schema ?? {}, { metadata: objectMetaSchema() });
+function prunedBody(
+  body: Record<string, unknown>,
+  identity: Pick<ApiObject, 'apiVersion' | 'kind'>,
+  { custom, schema, group, kind, versionSchemas = {} }: ResourceDefinition,
+): ReturnType<typeof pruned> {
+  if (!custom) return schema ? pruned(body, schema) : { value: body, dropped: [] };
+  const [own, version = ''] = identity.apiVersion.split('/');
+  if (own !== group || identity.kind !== kind) return { value: body, dropped: [] };
+  const ofVersion = Object.hasOwn(versionSchemas, version) ? versionSchemas[version] : undefined;
+  return pruned(body, ofVersion ?? {}, { metadata: objectMetaSchema() });
 }
 
 /** Checks the apiVersion and kind of a built-in kind, if they are present. */

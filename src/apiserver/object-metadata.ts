@@ -1,9 +1,9 @@
 import type { DeepReadonly, ObjectMeta } from '../api/object.ts';
-import { CheckedObject } from './builtin/checked-object.ts';
+import { CheckedObject, untilTooMany } from './builtin/checked-object.ts';
 import { labelValueProblems, nameProblems, qualifiedNameProblems } from './object-names.ts';
 import type { NameFormat, ResourceDefinition, StoredObject } from './resource-definition.ts';
 import type { FieldError } from '../api/field-error.ts';
-import { fieldError } from '../api/field-error.ts';
+import { fieldError, MAX_FIELD_ERRORS } from '../api/field-error.ts';
 
 /** Maximum total size of the keys and values of all annotations. */
 const MAX_ANNOTATIONS_BYTES = 256 * 1024;
@@ -23,17 +23,19 @@ export function validateMetadata(
 ): FieldError[] {
   const { name, generateName, namespace } = metadata;
   const checked = new CheckedObject({ ...metadata }, 'metadata');
-  if (generateName) {
-    // A generateName may end with a dash.
-    const complete = generateName.replace(/(?<=.)-$/s, 'a');
-    checked.problems('generateName', nameProblems(complete, nameFormat));
-  }
-  if (name) checked.problems('name', nameProblems(name, nameFormat));
-  else checked.required('name', 'name or generateName is required');
-  if (namespaced && !namespace) checked.required('namespace');
-  if (!namespaced && namespace) checked.forbidden('namespace', 'not allowed on this type');
-  checkAttached(checked, metadata);
-  checkFinalizers(checked, metadata.finalizers);
+  untilTooMany(() => {
+    if (generateName) {
+      // A generateName may end with a dash.
+      const complete = generateName.replace(/(?<=.)-$/s, 'a');
+      checked.problems('generateName', nameProblems(complete, nameFormat));
+    }
+    if (name) checked.problems('name', nameProblems(name, nameFormat));
+    else checked.required('name', 'name or generateName is required');
+    if (namespaced && !namespace) checked.required('namespace');
+    if (!namespaced && namespace) checked.forbidden('namespace', 'not allowed on this type');
+    checkAttached(checked, metadata);
+    checkFinalizers(checked, metadata.finalizers);
+  });
   return checked.errors;
 }
 
@@ -60,7 +62,7 @@ export function validateMetadataUpdate(
   if (!custom && group !== EXTENSIONS) {
     return { errors: [...errors, ...checked.errors], ofRules: [] };
   }
-  checkAttached(checked, next);
+  untilTooMany(() => checkAttached(checked, next));
   const repeated = checked.errors;
   return { errors: [...errors, ...repeated], ofRules: repeated };
 }
@@ -167,11 +169,13 @@ export function validateKubeFinalizers(
 ): FieldError[] {
   if (custom || group === 'coordination.k8s.io' || group === EXTENSIONS) return [];
   const detail = 'name is neither a standard finalizer name nor is it fully qualified';
-  return finalizers.flatMap((finalizer, index) =>
-    finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer)
-      ? []
-      : [fieldError.invalid(`metadata.finalizers[${index}]`, finalizer, detail)],
-  );
+  const errors: FieldError[] = [];
+  for (const [index, finalizer] of finalizers.entries()) {
+    if (finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer)) continue;
+    errors.push(fieldError.invalid(`metadata.finalizers[${index}]`, finalizer, detail));
+    if (errors.length === MAX_FIELD_ERRORS) break;
+  }
+  return errors;
 }
 
 /** Warnings of new finalizers of a custom resource, which need no domain. */

@@ -5,7 +5,7 @@ import { withSortedKeys } from '../util/go-format.ts';
 import { inspectJson, goTypeOf } from './go-json.ts';
 import type { ExpectedKind } from './protobuf/protobuf-body.ts';
 import { PROTOBUF_TYPE, decodeBody, messageOfKind } from './protobuf/protobuf-body.ts';
-import { NestingError, requireShallow } from './schema/json-value.ts';
+import { NestingError, requireShallow, WidthError } from './schema/json-value.ts';
 import { isRecord } from '../util/values.ts';
 import type { StatusError } from './status-error.ts';
 import { badRequest, tooLarge, unsupportedMediaType } from './status-error.ts';
@@ -14,6 +14,12 @@ import { parseYaml } from './yaml-text.ts';
 
 /** Maximum body size of a request, in bytes. */
 export const MAX_BODY_BYTES: number = 3 * 1024 * 1024;
+
+/**
+ * Maximum number of objects and lists in a body. An object that fits into etcd has more only if most of them are
+ * empty.
+ */
+export const MAX_CONTAINERS: number = 250_000;
 
 export function bodyTooLarge(): StatusError {
   return tooLarge(`limit is ${MAX_BODY_BYTES}`);
@@ -48,6 +54,15 @@ export async function withBody({
   return body.byteLength > 0 ? { ...request, body } : request;
 }
 
+/** Returns the first of apiVersion and kind, in the order of the object, that is neither a text nor null. */
+function wrongIdentity(object: Readonly<Record<string, unknown>>): string | undefined {
+  const wrong = ['apiVersion', 'kind'].filter((field) => {
+    const value = object[field] ?? null;
+    return value !== null && typeof value !== 'string';
+  });
+  return wrong.length > 1 ? Object.keys(object).find((key) => wrong.includes(key)) : wrong[0];
+}
+
 export const APPLY_PATCH = 'application/apply-patch+yaml';
 
 const YAML_TYPE = 'application/yaml';
@@ -79,7 +94,7 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
   const type = contentType(request);
   const message = messageOfKind(expected);
   if (message && type === PROTOBUF_TYPE) {
-    return shallow(() => decodeBody(bodyBytes(request), expected, message));
+    return shallow(() => decodeBody(bodyBytes(request), expected, message, MAX_CONTAINERS));
   }
   if (type !== 'application/json' && type !== YAML_TYPE) {
     throw unsupportedMediaType([...BODY_TYPES, PROTOBUF_TYPE]);
@@ -95,9 +110,9 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
   // As upstream, where null is an object without fields.
   if (value === null) return {};
   if (isRecord(value)) {
-    for (const [field, wrong] of Object.entries(value)) {
-      const type = goTypeOf(wrong);
-      if (!['apiVersion', 'kind'].includes(field) || type === 'string' || type === 'null') continue;
+    const field = wrongIdentity(value);
+    if (field !== undefined) {
+      const type = goTypeOf(value[field]);
       throw refuse(
         `couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go struct field .${field} of type string`,
       );
@@ -198,7 +213,7 @@ function yamlOf(text: string, refuse: (why: string) => Error): unknown {
 
 function yamlText(text: string, refuse: (why: string) => Error): YamlText {
   try {
-    return parseYaml(text);
+    return parseYaml(text, MAX_CONTAINERS);
   } catch (cause) {
     if (!(cause instanceof YAMLException)) throw cause;
     const { reason, mark } = cause;
@@ -219,14 +234,15 @@ function jsonIn(text: string): unknown {
 }
 
 function shallow<T>(read: () => T): T {
-  const value = read();
   try {
-    requireShallow(value);
+    const value = read();
+    requireShallow(value, MAX_CONTAINERS);
+    return value;
   } catch (cause) {
-    if (!(cause instanceof NestingError)) throw cause;
-    throw badRequest(cause.message);
+    if (cause instanceof WidthError) throw tooLarge(cause.message);
+    if (cause instanceof NestingError) throw badRequest(cause.message);
+    throw cause;
   }
-  return value;
 }
 
 function bodyText({ body = '' }: HttpRequest): string {

@@ -28,6 +28,7 @@ import {
   notFound,
   verbNotSupported,
 } from './status-error.ts';
+import { pause } from './pause.ts';
 import { requireWriteOptions } from './write-options.ts';
 
 /** An answer with its object in the requested representation. */
@@ -70,6 +71,7 @@ export async function answerCall(
   if (answer.kind !== 'object') return { answer, encoding };
   if (answer.definition === undefined) await backend.converter.prepare([answer.object], definition);
   const { code, object, definition: shown = definition } = answer;
+  await pause(call, object);
   const value = represent(object, shown, representation, backend.clock.now());
   return { answer: { kind: 'json', code, value }, encoding };
 }

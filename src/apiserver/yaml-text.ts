@@ -10,7 +10,7 @@ import {
 } from 'js-yaml';
 import type { Event, Schema } from 'js-yaml';
 import { MAX_DUPLICATES } from './go-json.ts';
-import { MAX_DEPTH } from './schema/json-value.ts';
+import { MAX_DEPTH, WidthError } from './schema/json-value.ts';
 
 /**
  * Reads YAML like the parser of a kube-apiserver, which keeps the booleans and the octal numbers of YAML 1.1, and
@@ -60,10 +60,16 @@ const SCHEMA: Schema = CORE_SCHEMA.withTags(
  * Parses YAML in time linear in its length. Rejects aliases, because a few lines can expand to gigabytes.
  *
  * @throws {YAMLException} if it is malformed
+ * @throws {WidthError} if it has more than `maxContainers` mappings and sequences
  */
-export function parseYaml(source: string): YamlText {
+export function parseYaml(source: string, maxContainers: number = Infinity): YamlText {
   // One more level, so that deep YAML gets the same error as deep JSON.
   const events = parseEvents(source, { maxDepth: MAX_DEPTH + 1 });
+  let containers = 0;
+  for (const { type } of events) {
+    if (type !== EVENT_ID.MAPPING && type !== EVENT_ID.SEQUENCE) continue;
+    if (++containers > maxContainers) throw new WidthError(maxContainers);
+  }
   return {
     documents: constructFromEvents(events, { source, schema: SCHEMA, json: true, maxAliases: 0 }),
     duplicates: duplicatesIn(source, events),
@@ -80,6 +86,8 @@ interface Frame {
 function duplicatesIn(source: string, events: readonly Event[]): string[] {
   const duplicates: string[] = [];
   const frames: Frame[] = [];
+  let line = 1;
+  let lineAt = 0;
   for (const event of events) {
     if (event.type === EVENT_ID.POP) {
       frames.pop();
@@ -91,7 +99,8 @@ function duplicatesIn(source: string, events: readonly Event[]): string[] {
       const boolean = event.style === SCALAR_STYLE.PLAIN ? booleanOf(text) : undefined;
       const key = boolean === undefined ? JSON.stringify(text) : String(boolean);
       if (frame.keys.has(key) && duplicates.length < MAX_DUPLICATES) {
-        const line = source.slice(0, event.valueStart).split('\n').length;
+        line += source.slice(lineAt, event.valueStart).split('\n').length - 1;
+        lineAt = event.valueStart;
         duplicates.push(`line ${line}: key ${key} already set in map`);
       }
       frame.keys.add(key);

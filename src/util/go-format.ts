@@ -9,13 +9,16 @@ export function goNumber(value: number): string {
 
 /** Encodes a value like Go's `json.Marshal`: sorted keys, `<`, `>` and `&` escaped. */
 export function goJson(value: unknown): string {
+  if (typeof value === 'string') return goText(value);
   if (Array.isArray(value)) return `[${value.map(goJson).join(',')}]`;
   if (!isRecord(value)) return escapeHtml(JSON.stringify(value) ?? 'null');
   const members = Object.keys(value)
     .sort()
-    .map((key) => `${escapeHtml(JSON.stringify(key))}:${goJson(value[key])}`);
+    .map((key) => `${goText(key)}:${goJson(value[key])}`);
   return `{${members.join(',')}}`;
 }
+
+const ESCAPED = /[<>&\u2028\u2029]/;
 
 /** Returns a JSON value with sorted keys, as if Go had encoded and decoded it. */
 export function withSortedKeys(value: unknown): unknown {
@@ -34,7 +37,12 @@ export function goValue(value: unknown): string {
   return typeof value === 'number' ? goNumber(value) : JSON.stringify(value);
 }
 
+function goText(text: string): string {
+  return escapeHtml(JSON.stringify(text));
+}
+
 function escapeHtml(json: string): string {
+  if (!ESCAPED.test(json)) return json;
   return json.replace(
     /[<>&\u2028\u2029]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -1,5 +1,5 @@
 import type { FieldError } from '../../api/field-error.ts';
-import { fieldError } from '../../api/field-error.ts';
+import { fieldError, MAX_FIELD_ERRORS } from '../../api/field-error.ts';
 import { nameProblems } from '../object-names.ts';
 import type { NameFormat, StoredObject } from '../resource-definition.ts';
 import { own } from '../schema/json-value.ts';
@@ -64,25 +64,25 @@ export class CheckedObject<T extends Fields = Fields> {
   }
 
   required(field: string, detail?: string): void {
-    this.errors.push(fieldError.required(this.at(field), detail));
+    this.#report(fieldError.required(this.at(field), detail));
   }
 
   /** @param value the value in the message */
   invalid(field: string, detail: string, value: unknown = this.#shown(field)): void {
-    this.errors.push(fieldError.invalid(this.at(field), value, detail));
+    this.#report(fieldError.invalid(this.at(field), value, detail));
   }
 
   forbidden(field: string, detail: string): void {
-    this.errors.push(fieldError.forbidden(this.at(field), detail));
+    this.#report(fieldError.forbidden(this.at(field), detail));
   }
 
   duplicate(field: string, value: unknown = this.#shown(field)): void {
-    this.errors.push(fieldError.duplicate(this.at(field), value));
+    this.#report(fieldError.duplicate(this.at(field), value));
   }
 
   notFound(field: string, value: unknown): void {
     const reason = 'FieldValueNotFound';
-    this.errors.push({ reason, field: this.at(field), badValue: value, detail: '' });
+    this.#report({ reason, field: this.at(field), badValue: value, detail: '' });
   }
 
   /** @param value the value in the message */
@@ -91,11 +91,11 @@ export class CheckedObject<T extends Fields = Fields> {
     supported: readonly string[],
     value: unknown = this.#shown(field),
   ): void {
-    this.errors.push(fieldError.notSupported(this.at(field), value, supported));
+    this.#report(fieldError.notSupported(this.at(field), value, supported));
   }
 
   tooLong(field: string, max: number): void {
-    this.errors.push(fieldError.tooLong(this.at(field), max));
+    this.#report(fieldError.tooLong(this.at(field), max));
   }
 
   /** Reports the problems of a value, each as an error. */
@@ -151,8 +151,25 @@ export class CheckedObject<T extends Fields = Fields> {
     }
   }
 
+  /** @throws {TooManyErrors} so that the rest of a wide object is not checked */
+  #report(error: FieldError): void {
+    this.errors.push(error);
+    if (this.errors.length >= MAX_FIELD_ERRORS) throw new TooManyErrors();
+  }
+
   #shown(field: string): unknown {
     return own(this.value, field) ?? null;
+  }
+}
+
+class TooManyErrors extends Error {}
+
+/** Runs a check until it ends or has reported the maximum number of errors. */
+export function untilTooMany(check: () => void): void {
+  try {
+    check();
+  } catch (error) {
+    if (!(error instanceof TooManyErrors)) throw error;
   }
 }
 
@@ -162,7 +179,7 @@ export function checked<Rest extends readonly unknown[]>(
 ): (object: StoredObject, ...rest: Rest) => readonly FieldError[] {
   return (object, ...rest) => {
     const whole = new CheckedObject(object);
-    check(whole, ...rest);
+    untilTooMany(() => check(whole, ...rest));
     return whole.errors;
   };
 }

@@ -1,4 +1,5 @@
 import { equalJson } from '../../api/equal.ts';
+import { goJson } from '../../util/go-format.ts';
 import { copyJson } from '../copy-json.ts';
 import type { ApiObject, HookContext } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
@@ -94,8 +95,9 @@ function admitRuntime(spec: JsonObject, { list }: HookContext, refuse: Refuse): 
   }
   if (Object.keys(added).length > 0) spec['nodeSelector'] = selector;
   const tolerations = objectsIn(spec, 'tolerations');
+  const present = new Set(tolerations.map(goJson));
   const more = objectsIn(scheduling, 'tolerations').filter(
-    (toleration) => !tolerations.some((own) => equalJson(own, toleration)),
+    (toleration) => !present.has(goJson(toleration)),
   );
   if (more.length > 0)
     spec['tolerations'] = [...tolerations, ...more.map((each) => copyJson(each))];

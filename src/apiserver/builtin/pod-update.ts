@@ -1,4 +1,5 @@
 import { equalJson } from '../../api/equal.ts';
+import { goJson } from '../../util/go-format.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import type { CheckedObject } from './checked-object.ts';
@@ -60,10 +61,9 @@ function validateDeadline(next: CheckedObject, before: JsonObject): boolean {
 }
 
 function validateTolerations(next: CheckedObject, before: JsonObject): void {
-  const kept = objectsIn(next.value, 'tolerations');
-  const isKept = (was: JsonObject) =>
-    kept.some((is) => equalJson({ ...was, tolerationSeconds: 0 }, { ...is, tolerationSeconds: 0 }));
-  if (objectsIn(before, 'tolerations').every(isKept)) return;
+  const fixed = (toleration: JsonObject) => goJson({ ...toleration, tolerationSeconds: 0 });
+  const kept = new Set(objectsIn(next.value, 'tolerations').map(fixed));
+  if (objectsIn(before, 'tolerations').every((was) => kept.has(fixed(was)))) return;
   const why = 'existing toleration can not be modified except its tolerationSeconds';
   next.forbidden('tolerations', why);
 }

@@ -4,10 +4,10 @@ import { equalJson } from '../../api/equal.ts';
 import { nameProblems } from '../object-names.ts';
 import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
 import { fieldError } from '../../api/field-error.ts';
-import { invalid } from '../status-error.ts';
+import { internalError, invalid } from '../status-error.ts';
 import { fieldsAt } from '../field-path.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { CheckedObject, checked } from './checked-object.ts';
+import { CheckedObject, checked, untilTooMany } from './checked-object.ts';
 import { validatePortNumberOrName } from './container-validation.ts';
 import type { KindTraits } from './definition.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
@@ -92,9 +92,13 @@ function prepareForUpdate(service: ApiObject, previous: StoredObject, context: H
   if (hasHealthCheckPort(before) && hasHealthCheckPort(spec)) {
     setDefault(spec, 'healthCheckNodePort', before['healthCheckNodePort']);
   }
-  const known = objectsIn(before, 'ports');
+  const known = new Map(
+    objectsIn(before, 'ports')
+      .toReversed()
+      .map((port) => [textIn(port, 'name'), port]),
+  );
   for (const port of objectsIn(spec, 'ports')) {
-    const same = known.find((other) => textIn(other, 'name') === textIn(port, 'name'));
+    const same = known.get(textIn(port, 'name'));
     if (same && isSet(same, 'nodePort') && takesNodePorts(spec)) {
       setDefault(port, 'nodePort', same['nodePort']);
     }
@@ -186,7 +190,7 @@ function assignAddress({ namespace, name }: ApiObject['metadata'], spec: JsonObj
   }
   if (listIn(spec, 'clusterIPs').length === 0) spec['clusterIPs'] = [spec['clusterIP']];
   const checked = new CheckedObject(spec, 'spec');
-  validateAddresses(checked);
+  untilTooMany(() => validateAddresses(checked));
   if (checked.errors.length > 0) {
     throw invalid({ group: '', kind: 'Service' }, name, checked.errors);
   }
@@ -207,14 +211,22 @@ function allocateNodePorts(service: ApiObject, spec: JsonObject, { list }: HookC
   const { first, last } = NODE_PORTS;
   const count = last - first + 1;
   const claim = (use: string): number => {
-    let offset = hash(`${namespace}/${name}:${use}`) % count;
-    while (taken.has(first + offset)) offset = (offset + 1) % count;
-    taken.add(first + offset);
-    return first + offset;
+    const start = hash(`${namespace}/${name}:${use}`) % count;
+    for (let offset = 0; offset < count; offset++) {
+      const port = first + ((start + offset) % count);
+      if (taken.has(port)) continue;
+      taken.add(port);
+      return port;
+    }
+    throw internalError('failed to allocate a nodePort: range is full');
   };
   const isAutomatic =
     textIn(spec, 'type') === 'NodePort' || spec['allocateLoadBalancerNodePorts'] !== false;
   const ports = objectsIn(spec, 'ports');
+  const assigned = new Map<unknown, unknown>();
+  for (const port of ports.toReversed()) {
+    if (numberIn(port, 'nodePort')) assigned.set(port['port'], port['nodePort']);
+  }
   for (const [index, port] of ports.entries()) {
     const wanted = numberIn(port, 'nodePort');
     if (wanted) {
@@ -228,12 +240,10 @@ function allocateNodePorts(service: ApiObject, spec: JsonObject, { list }: HookC
       ]);
     }
     // The protocols of one port of a Service share its node port.
-    const same = ports.find((each) => each['port'] === port['port'] && numberIn(each, 'nodePort'));
-    if (same) {
-      port['nodePort'] = same['nodePort'];
-      continue;
-    }
-    if (isAutomatic) port['nodePort'] = claim(String(port['port']));
+    const same = assigned.get(port['port']);
+    if (same === undefined && !isAutomatic) continue;
+    port['nodePort'] = same ?? claim(String(port['port']));
+    assigned.set(port['port'], port['nodePort']);
   }
   if (hasHealthCheckPort(spec) && !numberIn(spec, 'healthCheckNodePort')) {
     spec['healthCheckNodePort'] = claim('healthCheck');

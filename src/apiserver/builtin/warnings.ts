@@ -234,21 +234,22 @@ function selectorWarnings(items: readonly CheckedObject[]): string[] {
 }
 
 function repeated(items: readonly CheckedObject[], field: string): string[] {
-  const values = items.map((item) => item.text(field));
+  const values = new Set<string>();
   return items
-    .filter((item, index) => values.indexOf(item.text(field)) < index)
+    .filter((item) => values.size === values.add(item.text(field)).size)
     .map((item) => `${item.at(field)}: duplicate ${field} ${JSON.stringify(item.text(field))}`);
 }
 
 function containerWarnings(container: CheckedObject): string[] {
   const resources = container.in('resources');
   const env = container.items('env');
-  const names = env.map((each) => each.text('name'));
-  const hidden = env.filter((each, index) => {
-    const name = names[index] ?? '';
+  const names = new Set<string>();
+  const hidden = env.filter((each) => {
+    const name = each.text('name');
+    const isNew = names.size < names.add(name).size;
     const value = each.text('value');
     const extendsPrevious = value !== `$(${name})` && value.includes(`$(${name})`);
-    return names.indexOf(name) < index && (!extendsPrevious || each.has('valueFrom'));
+    return !isNew && (!extendsPrevious || each.has('valueFrom'));
   });
   return [
     ...['memory', 'ephemeral-storage'].flatMap((resource) =>
@@ -269,16 +270,20 @@ function byteWarnings(resources: CheckedObject, list: string, name: string): str
   ];
 }
 
+/** Maximum number of pairs of ports that are compared; a response has few warnings. */
+const MAX_COMPARISONS = 10_000;
+
 /** Warnings of ports that several containers have. */
 function portWarnings(ports: readonly CheckedObject[]): string[] {
   const warnings: string[] = [];
   const hostPort = (port: CheckedObject) => port.number('hostPort') ?? 0;
-  for (const [index, port] of ports.entries()) {
-    for (const other of ports.slice(0, index)) {
-      const isSame = ['containerPort', 'protocol'].every(
-        (field) => port.value[field] === other.value[field],
-      );
-      if (!isSame) continue;
+  const byNumber = new Map<string, CheckedObject[]>();
+  let comparisons = 0;
+  for (const port of ports) {
+    const key = `${port.text('protocol')}/${port.number('containerPort')}`;
+    const others = byNumber.get(key) ?? [];
+    for (const other of others) {
+      if (++comparisons > MAX_COMPARISONS) break;
       const [one, two] = [port.text('hostIP'), other.text('hostIP')];
       const [host, otherHost] = [hostPort(port), hostPort(other)];
       const problem =
@@ -291,13 +296,16 @@ function portWarnings(ports: readonly CheckedObject[]): string[] {
               : undefined;
       if (problem) warnings.push(`${port.path}: ${problem} port definition with ${other.path}`);
     }
+    others.push(port);
+    byNumber.set(key, others);
   }
-  const names = ports.map((port) => port.text('name'));
-  for (const [index, { path }] of ports.entries()) {
-    const name = names[index] ?? '';
-    const first = names.indexOf(name);
-    const other = ports[first]?.path;
-    if (name === '' || first === index) continue;
+  const byName = new Map<string, string>();
+  for (const port of ports) {
+    const { path } = port;
+    const name = port.text('name');
+    const other = byName.get(name);
+    if (other === undefined) byName.set(name, path);
+    if (name === '' || other === undefined) continue;
     warnings.push(
       `${path}: duplicate port name ${JSON.stringify(name)} with ${other}, services and probes that select ports by name will use ${other}`,
     );

@@ -3,6 +3,7 @@ import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
 import { copyJson } from '../copy-json.ts';
 import { decodeBody } from '../object-decoder.ts';
+import { pause } from '../pause.ts';
 import { generatedName } from '../object-names.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import { StatusError, badRequest, forbidden, notFound } from '../status-error.ts';
@@ -13,8 +14,9 @@ import { admittedDraft, storeNew } from './write.ts';
 const NAME_ATTEMPTS = 8;
 
 export function create(call: Call): MaybePromise<Answer> {
-  const object = decodeBody(call);
-  const stored = typesFirst(call, object, () => createNamed(call, object));
+  const stored = whenReady(decodeBody(call), (object) =>
+    typesFirst(call, object, () => createNamed(call, object)),
+  );
   return whenReady(stored, created);
 }
 
@@ -33,8 +35,9 @@ export function createNamed(
   requireNamespace(call, object.metadata.name);
   return whenReady(admittedDraft(call, object, applied), (draft) => {
     const { generateName, name } = draft.metadata;
-    if (name || !generateName) return storeNew(call, draft);
-    return storeGenerated(call, draft, generateName);
+    return whenReady(pause(call), () =>
+      name || !generateName ? storeNew(call, draft) : storeGenerated(call, draft, generateName),
+    );
   });
 }
 

@@ -4,6 +4,7 @@ import type { Answer, Call } from '../call.ts';
 import { blankObject, withVersions, writeContext } from '../field-manager.ts';
 import { goTypeOf } from '../go-json.ts';
 import { apiVersionIn, inVersion } from '../negotiation.ts';
+import { pause } from '../pause.ts';
 import {
   decodeObject,
   duplicatesOf,
@@ -56,13 +57,13 @@ const MERGE_PATCH = 'application/merge-patch+json';
 export const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
 
 /**
- * Patches one object. Reading, patching and writing are one synchronous operation, so a patch
- * never has to be retried.
+ * Patches one object. Reading, patching and writing are one synchronous operation unless the object is large or
+ * webhooks are called: then the operation is repeated if the object changes meanwhile.
  */
 export function patch(call: Call): MaybePromise<Answer> {
   const type = contentType(call.request);
   if (isApplyPatch(type)) return apply(call);
-  return whenReady(change(call, type), (object) => changed(object));
+  return whenReady(change(call), (object) => changed(object));
 }
 
 /** A strategic merge patch is converted from maps to the Go type of the kind. */
@@ -95,11 +96,25 @@ function changed(object: StoredObject): Answer {
   return { kind: 'object', code: 200, object };
 }
 
-function change(call: Call, type: string): MaybePromise<StoredObject> {
+function change(call: Call): MaybePromise<StoredObject> {
   const sent = readJsonPatch(call.request);
   const live = existing(call);
-  const result = patchedBody(call, sent, inVersion(live, call.definition));
+  const result = whenReady(pause(call, live), () =>
+    patchedBody(call, sent, inVersion(live, call.definition)),
+  );
+  return whenReady(result, (result) =>
+    whenReady(pause(call, live), () => storePatched(call, live, sent, result)),
+  );
+}
+
+function storePatched(
+  call: Call,
+  live: StoredObject,
+  sent: unknown,
+  result: unknown,
+): MaybePromise<StoredObject> {
   const { definition } = call;
+  const type = contentType(call.request);
   // As upstream, a strategic merge patch does not change the kind.
   const patched =
     type === STRATEGIC_PATCH && isRecord(result)
@@ -118,10 +133,12 @@ function change(call: Call, type: string): MaybePromise<StoredObject> {
     if (!definition.custom) requireGoTypes(call, object);
     return refuse(message);
   });
-  return typesFirst(call, object, () => {
-    requireIdentity(call, object);
-    return storeChange(call, live, object);
-  });
+  return whenReady(pause(call, live), () =>
+    typesFirst(call, object, () => {
+      requireIdentity(call, object);
+      return storeChange(call, live, object);
+    }),
+  );
 }
 
 /**
@@ -157,20 +174,23 @@ function apply(call: Call): MaybePromise<Answer> {
   const creates = info.subresource === undefined || definition.createOnUpdate;
   if (!live && !creates) throw notFound(definition, info.name ?? '');
   const applied = appliedFields(sent, definition);
-  const result = withVersions(call, (versions) =>
-    patching(() =>
-      applyWithLastApplied({
-        ...writeContext(call),
-        versions,
-        live: live && inVersion(live, definition),
-        checksLive: definition.custom,
-        blank: blankObject(call),
-        applied,
-        force: isTrue(info.query.get('force')),
-      }),
-    ),
+  const merge = () =>
+    withVersions(call, (versions) =>
+      patching(() =>
+        applyWithLastApplied({
+          ...writeContext(call),
+          versions,
+          live: live && inVersion(live, definition),
+          checksLive: definition.custom,
+          blank: blankObject(call),
+          applied,
+          force: isTrue(info.query.get('force')),
+        }),
+      ),
+    );
+  return whenReady(whenReady(pause(call, live), merge), (merged) =>
+    whenReady(pause(call, live), () => storeApplied(call, live, applied, appliedObject(merged))),
   );
-  return whenReady(result, (merged) => storeApplied(call, live, applied, appliedObject(merged)));
 }
 
 function storeApplied(
@@ -187,7 +207,9 @@ function storeApplied(
   const refuse = (why: string) => notConverted(applied, why);
   const { object, oddities } = decodePatched(call, asDecoded(call, next), refuse);
   reportOddities(call, [], oddities, (message) => refusePatch(call.definition, applied, message));
-  return typesFirst(call, object, () => createOrChange(call, object, live), refuse);
+  return whenReady(pause(call, live), () =>
+    typesFirst(call, object, () => createOrChange(call, object, live), refuse),
+  );
 }
 
 /** As upstream, the time of creation of an applied custom resource is not decoded. The server sets it. */

@@ -13,7 +13,10 @@ import { placeObject } from './create.ts';
 /** `POST` of a review, such as a SubjectAccessReview: returns the object with its status, and stores nothing. */
 export function answerReview(call: Call, review: Review): MaybePromise<Answer> {
   if (call.representation.form === 'table') throw notAcceptable([JSON_TYPE]);
-  const draft = withoutNulls(decodeBody(call));
+  return whenReady(decodeBody(call), (object) => answerObject(call, review, withoutNulls(object)));
+}
+
+function answerObject(call: Call, review: Review, draft: ApiObject): MaybePromise<Answer> {
   requireGoTypes(call, draft);
   placeObject(call, draft);
   const { access, clock } = call.backend;

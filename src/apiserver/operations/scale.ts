@@ -79,7 +79,12 @@ export function getScale(call: Call): Answer {
 }
 
 export function updateScale(call: Call): MaybePromise<Answer> {
-  const scale = decodeBody({ ...call, definition: SCALE });
+  return whenReady(decodeBody({ ...call, definition: SCALE }), (scale) =>
+    replaceScale(call, scale),
+  );
+}
+
+function replaceScale(call: Call, scale: ApiObject): MaybePromise<Answer> {
   requireGoTypes({ ...call, definition: SCALE }, scale);
   requireIdentity(call, scale);
   const stored = existing(call);

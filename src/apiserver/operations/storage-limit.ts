@@ -1,4 +1,5 @@
 import type { Call } from '../call.ts';
+import { weightLeft } from '../pause.ts';
 import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
 import { contentType, isApplyPatch } from '../request-body.ts';
 import { encodeBody, messageOfKind } from '../protobuf/protobuf-body.ts';
@@ -16,9 +17,6 @@ const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
 /** Objects of less weight are smaller than any limit, because a character needs up to six bytes. */
 const SMALL_WEIGHT = MAX_REQUEST_BYTES / 8;
 
-/** Weight of a value or a member besides its text. */
-const VALUE_WEIGHT = 5;
-
 /**
  * Returns an object as it can be stored: without managedFields if it is too large with them. As upstream, an apply
  * needs them.
@@ -31,14 +29,13 @@ export function storable(
   object: ApiObject,
   previous?: StoredObject,
 ): ApiObject {
-  const problem = sizeProblem(definition, object, previous);
-  if (problem === undefined) return object;
+  if (weightLeft(object, SMALL_WEIGHT) >= 0) return object;
   const { managedFields: _managedFields, ...metadata } = object.metadata;
-  const smaller = { ...object, metadata };
   const needsFields = request.method === 'PATCH' && isApplyPatch(contentType(request));
-  const left = needsFields ? problem : sizeProblem(definition, smaller, previous);
-  if (left === undefined) return smaller;
-  throw StatusError.failure({ code: 500, message: left });
+  const smaller = needsFields ? object : { ...object, metadata };
+  const problem = sizeProblem(definition, smaller, previous);
+  if (problem !== undefined) throw StatusError.failure({ code: 500, message: problem });
+  return needsFields || sizeProblem(definition, object, previous) === undefined ? object : smaller;
 }
 
 /** Returns the error of etcd, whose limits apply to JSON of a custom resource and to protobuf of a built-in kind. */
@@ -47,7 +44,6 @@ function sizeProblem(
   object: StoredObject,
   previous: StoredObject | undefined,
 ): string | undefined {
-  if (weightLeft(object, SMALL_WEIGHT) >= 0) return undefined;
   const { namespace, name } = object.metadata;
   const path = [definition.custom && definition.group, definition.plural, namespace, name];
   const key = Buffer.byteLength(`/registry/${path.filter(Boolean).join('/')}`);
@@ -58,25 +54,6 @@ function sizeProblem(
   return bytes + REQUEST_HEADER_BYTES > MAX_REQUEST_BYTES
     ? 'etcdserver: request is too large'
     : undefined;
-}
-
-/** Returns `left` without the weight of a value; stops below 0. */
-function weightLeft(value: unknown, left: number): number {
-  if (typeof value === 'string') return left - value.length;
-  if (typeof value !== 'object' || value === null) return left;
-  let rest = left;
-  if (Array.isArray(value)) {
-    for (const item of value) {
-      rest = weightLeft(item, rest - VALUE_WEIGHT);
-      if (rest < 0) return rest;
-    }
-    return rest;
-  }
-  for (const key in value) {
-    rest = weightLeft((value as Record<string, unknown>)[key], rest - key.length - VALUE_WEIGHT);
-    if (rest < 0) return rest;
-  }
-  return rest;
 }
 
 function storedBytes(definition: ResourceDefinition, object: StoredObject): number {

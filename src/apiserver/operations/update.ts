@@ -10,8 +10,9 @@ import { typesFirst } from './validation.ts';
 import { requireParsable, storeChange } from './write.ts';
 
 export function update(call: Call): MaybePromise<Answer> {
-  const object = decodeBody(call);
-  return typesFirst(call, object, () => store(call, object));
+  return whenReady(decodeBody(call), (object) =>
+    typesFirst(call, object, () => store(call, object)),
+  );
 }
 
 function store(call: Call, object: ApiObject): MaybePromise<Answer> {

@@ -5,6 +5,7 @@ import type { Backend, Call } from '../call.ts';
 import { hookContext, isDryRun } from '../call.ts';
 import { withTrackedFields } from '../field-manager.ts';
 import { inVersion, isOfType } from '../negotiation.ts';
+import { pause } from '../pause.ts';
 import {
   hasFinalizers,
   validateKubeFinalizers,
@@ -126,16 +127,21 @@ export function storeChange(
   const { definition } = call;
   const before = inVersion(previous, definition);
   const complete = withDefaults(draft, definition, applied);
-  const tracked = applied ? complete : withTrackedFields(call, complete, before);
-  return whenReady(tracked, (tracked) =>
-    whenReady(mutated(call, tracked, before), (admitted) => {
-      const prepared = prepareChange(call, definition.storedAs ? previous : before, admitted);
-      return whenReady(requireAdmitted(call, 'UPDATE', prepared.object, previous), () =>
-        whenReady(asStorage(prepared), (stored) =>
-          replaceStored(stored, previous, prepared.object),
-        ),
-      );
-    }),
+  const tracked = applied
+    ? complete
+    : whenReady(pause(call, previous), () => withTrackedFields(call, complete, before));
+  const admitted = whenReady(tracked, (tracked) => mutated(call, tracked, before));
+  const prepared = whenReady(admitted, (admitted) =>
+    whenReady(pause(call, previous), () =>
+      prepareChange(call, definition.storedAs ? previous : before, admitted),
+    ),
+  );
+  return whenReady(prepared, (prepared) =>
+    whenReady(requireAdmitted(call, 'UPDATE', prepared.object, previous), () =>
+      whenReady(asStorage(prepared), (stored) =>
+        whenReady(pause(call, previous), () => replaceStored(stored, previous, prepared.object)),
+      ),
+    ),
   );
 }
 
@@ -269,7 +275,7 @@ export function requireUnchanged(
 export function storeNew(call: Call, draft: ApiObject): MaybePromise<StoredObject> {
   const prepared = prepareNew(call, draft);
   return whenReady(requireAdmitted(call, 'CREATE', prepared.object, undefined), () =>
-    whenReady(asStorage(prepared), insertNew),
+    whenReady(asStorage(prepared), (stored) => whenReady(pause(call), () => insertNew(stored))),
   );
 }
 
@@ -298,7 +304,9 @@ export function admittedDraft(
   const isWhole = definition.custom || info.subresource === 'status';
   const sent = isWhole ? draft : withoutStatus(draft, definition);
   const complete = withDefaults({ ...sent, metadata }, definition, applied);
-  const tracked = applied ? complete : withTrackedFields(call, complete);
+  const tracked = applied
+    ? complete
+    : whenReady(pause(call), () => withTrackedFields(call, complete));
   return whenReady(tracked, (tracked) => mutated(call, tracked));
 }
 

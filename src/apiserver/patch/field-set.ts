@@ -33,12 +33,14 @@ export class FieldSet {
     members: Iterable<PathElement>,
     children: Iterable<readonly [PathElement, FieldSet]> = [],
   ): FieldSet {
-    const below = new Map<PathElement, FieldSet>();
+    // Most sets have either members or children.
+    let below: Map<PathElement, FieldSet> | undefined;
     for (const [element, set] of children) {
-      if (!set.isEmpty) below.set(element, set);
+      if (!set.isEmpty) (below ??= new Map<PathElement, FieldSet>()).set(element, set);
     }
     const own = new Set(members);
-    return own.size === 0 && below.size === 0 ? FieldSet.EMPTY : new FieldSet(own, below);
+    if (own.size === 0 && !below) return FieldSet.EMPTY;
+    return new FieldSet(own, below ?? FieldSet.EMPTY.#children);
   }
 
   static ofPaths(paths: Iterable<FieldPath>): FieldSet {
@@ -86,11 +88,19 @@ export class FieldSet {
     const fields: JsonObject = {};
     for (const element of this.#elements()) {
       const child = this.#children.get(element);
-      if (!child) fields[element] = {};
-      else if (this.#members.has(element)) fields[element] = { '.': {}, ...child.toJson() };
+      if (!child) fields[element] = LEAF;
+      else if (this.#members.has(element)) fields[element] = { '.': LEAF, ...child.toJson() };
       else fields[element] = child.toJson();
     }
     return fields;
+  }
+
+  /** Approximate length of `fieldsV1` as JSON; not more than that. */
+  get length(): number {
+    let length = 0;
+    for (const element of this.#members) length += element.length + LEAF_LENGTH;
+    for (const [element, set] of this.#children) length += element.length + set.length;
+    return length;
   }
 
   get isEmpty(): boolean {
@@ -190,9 +200,22 @@ export class FieldSet {
   }
 
   #elements(): PathElement[] {
-    return [...new Set([...this.#members, ...this.#children.keys()])].sort(compareElements);
+    const all = [...new Set([...this.#members, ...this.#children.keys()])];
+    const texts = all.filter((element) => element.startsWith('f:')).sort();
+    const others = all
+      .filter((element) => !element.startsWith('f:'))
+      .map((element) => ({ element, value: JSON.parse(element.slice(2)) as unknown }))
+      .sort(compareElements)
+      .map(({ element }) => element);
+    return [...texts, ...others];
   }
 }
+
+/** Length of the quotes, the colon and the value of a member. */
+const LEAF_LENGTH = '"":{}'.length;
+
+/** A field without fields in `fieldsV1`. */
+const LEAF: JsonObject = {};
 
 /** Formats a path for messages: `.spec.containers[name="web"].image`. */
 export function displayPath(path: FieldPath): string {
@@ -200,14 +223,15 @@ export function displayPath(path: FieldPath): string {
 }
 
 export class FieldSetBuilder {
-  readonly #members = new Set<PathElement>();
-  readonly #children = new Map<PathElement, FieldSetBuilder>();
+  #members: Set<PathElement> | undefined;
+  #children: Map<PathElement, FieldSetBuilder> | undefined;
 
   add(element: PathElement): void {
-    this.#members.add(element);
+    (this.#members ??= new Set<PathElement>()).add(element);
   }
 
   at(element: PathElement): FieldSetBuilder {
+    this.#children ??= new Map<PathElement, FieldSetBuilder>();
     let child = this.#children.get(element);
     if (!child) {
       child = new FieldSetBuilder();
@@ -218,8 +242,10 @@ export class FieldSetBuilder {
 
   build(): FieldSet {
     const children: [PathElement, FieldSet][] = [];
-    for (const [element, builder] of this.#children) children.push([element, builder.build()]);
-    return FieldSet.of(this.#members, children);
+    for (const [element, builder] of this.#children ?? []) {
+      children.push([element, builder.build()]);
+    }
+    return FieldSet.of(this.#members ?? [], children);
   }
 }
 
@@ -297,16 +323,18 @@ export function displayElement(element: PathElement): string {
   }
 }
 
-/** Orders fields, then keys, values, indices; numbers by value. */
-function compareElements(a: PathElement, b: PathElement): number {
-  if (a === b) return 0;
-  const kind = KIND_ORDER.indexOf(a.charAt(0)) - KIND_ORDER.indexOf(b.charAt(0));
-  if (kind !== 0) return kind;
-  if (a.startsWith('f:')) return a < b ? -1 : 1;
-  return compareJson(JSON.parse(a.slice(2)), JSON.parse(b.slice(2)));
+interface ParsedElement {
+  readonly element: PathElement;
+  readonly value: unknown;
 }
 
-const KIND_ORDER = 'fkvi';
+/** Orders keys, then values, indices; numbers by value. */
+function compareElements(a: ParsedElement, b: ParsedElement): number {
+  const kind = KIND_ORDER.indexOf(a.element.charAt(0)) - KIND_ORDER.indexOf(b.element.charAt(0));
+  return kind === 0 ? compareJson(a.value, b.value) : kind;
+}
+
+const KIND_ORDER = 'kvi';
 
 function displayValue(value: unknown): string {
   if (typeof value === 'string') return goQuote(value);

@@ -141,6 +141,13 @@ export class Managers {
       .map((manager) => this.#entries.get(manager) ?? toEntry(manager));
   }
 
+  /** Whether they do not fit into a stored object, which then has no managers, as upstream. */
+  get isTooLarge(): boolean {
+    let length = 0;
+    for (const { fields } of this.#byId.values()) length += fields.length;
+    return length > MAX_STORED_LENGTH;
+  }
+
   /** Whether `metadata.managedFields` of `object` has exactly these entries, in this order. */
   equalEntriesOf(object: Readonly<JsonObject>): boolean {
     const written = managedFieldsOf(object);
@@ -151,6 +158,9 @@ export class Managers {
     );
   }
 }
+
+/** Maximum size of a request to etcd. */
+const MAX_STORED_LENGTH = 1.5 * 1024 * 1024;
 
 /** Returns `object` with these managers in its metadata. Without managers the field is absent. */
 export function withManagers(object: Readonly<JsonObject>, managers: Managers): JsonObject {

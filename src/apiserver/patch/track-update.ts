@@ -80,10 +80,15 @@ export function trackUpdate(update: Update): JsonObject {
   if (managers.isEmpty && !blank && !subresource) {
     const fields = newFields(after, schema, resetFields);
     const time = timestamp(update.now);
-    return withManagers(after, managers.with({ ...managerOf(update, 'Update'), time, fields }));
+    return withFitting(after, managers.with({ ...managerOf(update, 'Update'), time, fields }));
   }
   const changes = compareVersions(before ?? blank ?? {}, after, schema, update);
-  return withManagers(after, trackChanges(managers, changes, schema, update).capped());
+  return withFitting(after, trackChanges(managers, changes, schema, update).capped());
+}
+
+/** Omits managers that cannot be stored, before their fields are encoded. */
+function withFitting(object: Readonly<JsonObject>, managers: Managers): JsonObject {
+  return withManagers(object, managers.isTooLarge ? Managers.NONE : managers);
 }
 
 /** Returns the changes between two objects in a version of their kind. */

@@ -123,7 +123,7 @@ export function requireTyped(
   isLive: boolean = false,
 ): void {
   const found: string[] = [];
-  checkMembers(object, schema, false, '', found, 0);
+  checkMembers(object, schema, false, () => '', found, 0);
   const faults = isLive ? found.filter((fault) => !fault.includes(DUPLICATE)) : found;
   if (faults.length === 0) return;
   const { texts, omitted } = listed(faults, (fault) => fault);
@@ -134,12 +134,15 @@ export function requireTyped(
 
 const DUPLICATE = ': duplicate entries for key ';
 
+/** Returns the path of a value for messages, which few values need. */
+type PathOf = () => string;
+
 /** @param open whether this schema or one above preserves undeclared fields */
 function check(
   value: unknown,
   schema: JsonSchema,
   open: boolean,
-  path: string,
+  path: PathOf,
   faults: string[],
   depth: number,
 ): void {
@@ -147,7 +150,7 @@ function check(
   requireDepth(depth);
   const expected = mismatch(value, schema);
   if (expected !== undefined) {
-    faults.push(`${path}: ${expected}`);
+    faults.push(`${path()}: ${expected}`);
   } else if (isRecord(value)) {
     checkMembers(value, schema, open, path, faults, depth);
   } else if (Array.isArray(value)) {
@@ -159,17 +162,17 @@ function checkMembers(
   object: JsonObject,
   schema: JsonSchema,
   above: boolean,
-  path: string,
+  path: PathOf,
   faults: string[],
   depth: number,
 ): void {
   const open = above || isOpen(schema);
   for (const [name, value] of Object.entries(object)) {
-    const at = `${path}${displayElement(fieldElement(name))}`;
+    const at = () => `${path()}${displayElement(fieldElement(name))}`;
     const field = fieldSchema(schema, name) ?? (open ? UNDECLARED : undefined);
     if (!field) {
       // As upstream, which reports one such field of an object.
-      faults.push(`${at}: field not declared in schema`);
+      faults.push(`${at()}: field not declared in schema`);
       return;
     }
     check(value, field, open, at, faults, depth + 1);
@@ -180,7 +183,7 @@ function checkItems(
   list: readonly unknown[],
   schema: JsonSchema,
   above: boolean,
-  path: string,
+  path: PathOf,
   faults: string[],
   depth: number,
 ): void {
@@ -188,19 +191,16 @@ function checkItems(
   const shape = shapeOf(list, schema);
   const seen = new Set<PathElement>();
   for (const [index, item] of list.entries()) {
-    let at = `${path}[${index}]`;
-    if (shape.kind !== 'leaf') {
-      const element = itemElement(item, schema, shape);
-      if (element === undefined) {
-        faults.push(`${path}: element ${index}: ${unidentified(shape)}`);
-        continue;
-      }
-      at = `${path}${displayElement(element)}`;
-      if (seen.has(element)) {
-        faults.push(`${path}${DUPLICATE}${displayElement(element)}`);
-      }
+    const element = shape.kind === 'leaf' ? undefined : itemElement(item, schema, shape);
+    if (element === undefined && shape.kind !== 'leaf') {
+      faults.push(`${path()}: element ${index}: ${unidentified(shape)}`);
+      continue;
+    }
+    if (element !== undefined) {
+      if (seen.has(element)) faults.push(`${path()}${DUPLICATE}${displayElement(element)}`);
       seen.add(element);
     }
+    const at = () => `${path()}${element === undefined ? `[${index}]` : displayElement(element)}`;
     check(item, itemSchema(schema), open, at, faults, depth + 1);
   }
 }

@@ -10,10 +10,20 @@ import { CUSTOM_JSON } from './custom-json.ts';
  *
  * @throws {WireError} if the bytes are not such a message
  * @throws {NestingError} if the message is nested too deeply
+ * @throws {WidthError} if it has more than `maxMessages` messages in it
  */
-export function decodeMessage(type: MessageType, bytes: Uint8Array): JsonObject {
+export function decodeMessage(
+  type: MessageType,
+  bytes: Uint8Array,
+  maxMessages: number = Infinity,
+): JsonObject {
   const fields = new Map<Field, FieldValue>();
-  collect(type, new WireReader(bytes), fields, 1);
+  collect(
+    type,
+    new WireReader(bytes, 0, bytes.byteLength, { max: maxMessages, used: 0 }),
+    fields,
+    1,
+  );
   return membersOf(type, fields, 1);
 }
 

@@ -42,11 +42,13 @@ export function messageOfKind({
  * is the prefix and an envelope with the message. The envelope may lack apiVersion and kind.
  *
  * @throws {StatusError} 400 if the body is malformed or has another kind
+ * @throws {WidthError} if it has more than `maxContainers` messages
  */
 export function decodeBody(
   bytes: Uint8Array,
   expected: ExpectedKind,
   message: MessageType,
+  maxContainers: number = Infinity,
 ): JsonObject {
   const { apiVersion, kind, raw } = decoding(
     () => readEnvelope(bytes),
@@ -62,7 +64,7 @@ export function decodeBody(
       ),
     );
   }
-  const members = decoding(() => decodeMessage(message, raw), cannotBeHandled);
+  const members = decoding(() => decodeMessage(message, raw, maxContainers), cannotBeHandled);
   return { ...(kind && { kind }), ...(apiVersion && { apiVersion }), ...members };
 }
 

@@ -1,6 +1,14 @@
+import { WidthError } from '../schema/json-value.ts';
+
 /** Malformed protobuf. The message is that of Go's decoder. */
 export class WireError extends Error {
   override readonly name = 'WireError';
+}
+
+/** Number of nested messages, which all readers of a message share. */
+interface MessageLimit {
+  readonly max: number;
+  used: number;
 }
 
 /** The tag that precedes a value on the wire. */
@@ -23,13 +31,20 @@ const FIXED32 = 5;
 export class WireReader {
   readonly #bytes: Buffer;
   readonly #end: number;
+  readonly #messages: MessageLimit;
   #at: number;
 
   /** The two halves of the last number, each as an unsigned 32-bit integer. */
   #low = 0;
   #high = 0;
 
-  constructor(bytes: Uint8Array, start: number = 0, end: number = bytes.byteLength) {
+  constructor(
+    bytes: Uint8Array,
+    start: number = 0,
+    end: number = bytes.byteLength,
+    messages: MessageLimit = { max: Infinity, used: 0 },
+  ) {
+    this.#messages = messages;
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#at = start;
     this.#end = end;
@@ -88,11 +103,17 @@ export class WireReader {
     return this.#bytes.subarray(start, start + length);
   }
 
-  /** Returns a reader of a length-delimited value, such as a message. */
+  /**
+   * Returns a reader of a length-delimited value, such as a message.
+   *
+   * @throws {WidthError} if there are too many
+   */
   nested(): WireReader {
     const length = this.#length();
     const start = this.#advance(length);
-    return new WireReader(this.#bytes, start, start + length);
+    const messages = this.#messages;
+    if (++messages.used > messages.max) throw new WidthError(messages.max);
+    return new WireReader(this.#bytes, start, start + length, messages);
   }
 
   get atEnd(): boolean {

@@ -1,5 +1,5 @@
 import type { FieldError } from '../../api/field-error.ts';
-import { CheckedObject } from '../builtin/checked-object.ts';
+import { CheckedObject, untilTooMany } from '../builtin/checked-object.ts';
 import type { JsonSchema } from './json-schema.ts';
 import type { JsonObject } from './json-value.ts';
 import { own, requireDepth, textsAt } from './json-value.ts';
@@ -21,12 +21,14 @@ export function checkCrdSchema(
   statusEnabled: boolean,
 ): FieldError[] {
   const root = new CheckedObject(schema, path);
-  if (statusEnabled) checkRoot(root);
-  if (flag(schema, 'nullable')) root.forbidden('nullable', 'nullable cannot be true at the root');
-  const structural = checkStructural(schema, path);
-  for (const error of structural) root.errors.push(error);
-  if (structural.length === 0) checkDefaults(root, 0);
-  checkNode(root, { root: true, inMetadata: false, noDefaults: undefined }, 0);
+  untilTooMany(() => {
+    if (statusEnabled) checkRoot(root);
+    if (flag(schema, 'nullable')) root.forbidden('nullable', 'nullable cannot be true at the root');
+    const structural = checkStructural(schema, path);
+    for (const error of structural) root.errors.push(error);
+    if (structural.length === 0) checkDefaults(root, 0);
+    checkNode(root, { root: true, inMetadata: false, noDefaults: undefined }, 0);
+  });
   return root.errors.length === 0 ? checkRuleExpressions(schema, path) : root.errors;
 }
 

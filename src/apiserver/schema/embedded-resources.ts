@@ -1,5 +1,5 @@
 import type { FieldError } from '../../api/field-error.ts';
-import { fieldError } from '../../api/field-error.ts';
+import { fieldError, MAX_FIELD_ERRORS } from '../../api/field-error.ts';
 import type { ObjectMeta } from '../../api/object.ts';
 import { isRecord } from '../../util/values.ts';
 import { metadataProblem } from '../object-decoder.ts';
@@ -24,7 +24,9 @@ export function validateCustom(
   previous?: unknown,
 ): readonly FieldError[] {
   const errors = [...validateStructure(value, schema, path, previous)];
-  checkEmbedded(value, schema, path, (error) => errors.push(error));
+  checkEmbedded(value, schema, path, (error) => {
+    if (errors.length < MAX_FIELD_ERRORS) errors.push(error);
+  });
   return errors;
 }
 

@@ -18,26 +18,35 @@ export class NestingError extends Error {
   }
 }
 
+/** A value has too many objects and lists. The server answers with 413. */
+export class WidthError extends Error {
+  override readonly name = 'WidthError';
+
+  constructor(max: number) {
+    super(`limit is ${max} objects and lists`);
+  }
+}
+
 /** @throws {NestingError} if `depth` exceeds `MAX_DEPTH` */
 export function requireDepth(depth: number): void {
   if (depth > MAX_DEPTH) throw new NestingError();
 }
 
 /**
- * Checks the depth of a value without recursion, for values that clients send.
+ * Checks the depth of a value that a client sends, and its number of objects and lists.
  *
  * @throws {NestingError} if `value` is nested more deeply than `MAX_DEPTH`
+ * @throws {WidthError} if it has more than `maxContainers` objects and lists
  */
-export function requireShallow(value: unknown): void {
-  const pending: { readonly value: object; readonly depth: number }[] = [];
-  if (isContainer(value)) pending.push({ value, depth: 1 });
-  for (let next = pending.pop(); next; next = pending.pop()) {
-    const { depth } = next;
+export function requireShallow(value: unknown, maxContainers: number = Infinity): void {
+  let left = maxContainers;
+  const check = (container: object, depth: number) => {
     requireDepth(depth);
-    for (const member of Object.values(next.value)) {
-      if (isContainer(member)) pending.push({ value: member, depth: depth + 1 });
-    }
-  }
+    if (--left < 0) throw new WidthError(maxContainers);
+    const members = Array.isArray(container) ? (container as unknown[]) : Object.values(container);
+    for (const member of members) if (isContainer(member)) check(member, depth + 1);
+  };
+  if (isContainer(value)) check(value, 1);
 }
 
 /** Returns the own member `key`, so that `constructor` and `__proto__` are ordinary names. */

@@ -1,5 +1,5 @@
 import type { FieldError } from '../../api/field-error.ts';
-import { fieldError } from '../../api/field-error.ts';
+import { fieldError, MAX_FIELD_ERRORS } from '../../api/field-error.ts';
 import { goJson } from '../../util/go-format.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { declaredField } from './json-schema.ts';
@@ -29,12 +29,14 @@ function walk(
   depth: number,
 ): void {
   if (typeof value !== 'object' || value === null) return;
+  if (errors.length >= MAX_FIELD_ERRORS) return;
   requireDepth(depth);
   if (Array.isArray(value)) {
     checkList(value, schema, path, errors);
     const { items } = schema;
     if (!items) return;
     for (let index = 0; index < value.length; index++) {
+      if (typeof value[index] !== 'object') continue;
       walk(value[index], items, `${path}[${index}]`, errors, depth + 1);
     }
     return;
@@ -107,7 +109,7 @@ function secondPlaces(
   list.forEach((item, index) => {
     const text = goJson(key(item));
     const times = seen.get(text) ?? 0;
-    if (times === 1) places.push(index);
+    if (times === 1 && places.length < MAX_FIELD_ERRORS) places.push(index);
     seen.set(text, times + 1);
   });
   return places;

@@ -23,15 +23,25 @@ export function prune(
   schema: JsonSchema,
   options: PruneOptions = {},
 ): string[] {
-  const pruning = new Pruning(options);
-  const pruned = pruning.object(object, { ...schema, 'x-kubernetes-embedded-resource': true }, '');
-  if (pruned !== object) {
+  const { value, dropped } = pruned(object, schema, options);
+  if (value !== object) {
     for (const key of Object.keys(object)) {
-      if (Object.hasOwn(pruned, key)) setOwn(object, key, pruned[key]);
+      if (Object.hasOwn(value, key)) setOwn(object, key, value[key]);
       else delete object[key];
     }
   }
-  return pruning.dropped;
+  return dropped;
+}
+
+/** Does the same as `prune` without a change of `object`. */
+export function pruned(
+  object: JsonObject,
+  schema: JsonSchema,
+  options: PruneOptions = {},
+): { readonly value: JsonObject; readonly dropped: string[] } {
+  const pruning = new Pruning(options);
+  const root = { ...schema, 'x-kubernetes-embedded-resource': true };
+  return { value: pruning.object(object, root, ''), dropped: pruning.dropped };
 }
 
 /** Returns the paths of the fields that pruning would remove from `value`, which is not modified. */
@@ -74,6 +84,10 @@ export const MAX_REPORTED: number = 100;
 
 const TYPE_AND_OBJECT_META: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
 
+function below(path: string, key: string): string {
+  return path ? `${path}.${key}` : key;
+}
+
 class Pruning {
   readonly dropped: string[] = [];
   readonly #metadata: JsonSchema | undefined;
@@ -95,6 +109,7 @@ class Pruning {
   }
 
   #item(item: unknown, schema: JsonSchema | undefined, path: string, index: number): unknown {
+    if (typeof item !== 'object' || item === null) return item;
     const at = `${path}[${index}]`;
     const items = schema?.items;
     if (!schema?.['x-kubernetes-preserve-unknown-fields']) return this.value(item, items, at);
@@ -104,19 +119,33 @@ class Pruning {
   }
 
   object(object: JsonObject, schema: JsonSchema | undefined, path: string): JsonObject {
-    const draft = new Draft(object);
-    for (const [key, value] of Object.entries(object)) {
-      const at = path ? `${path}.${key}` : key;
+    // The first change copies the members before it.
+    let copy: JsonObject | undefined;
+    const keys = Object.keys(object);
+    const copied = (end: number) => {
+      const result: JsonObject = {};
+      for (const key of keys.slice(0, end)) setOwn(result, key, object[key]);
+      return result;
+    };
+    for (const [index, key] of keys.entries()) {
+      const value = object[key];
       const action = this.#field(schema, key);
-      if (action === 'keep') continue;
       if (action === 'drop') {
-        if (this.dropped.length < MAX_REPORTED) this.dropped.push(at);
-        draft.delete(key);
-      } else {
-        draft.set(key, this.value(value, action.schema, at));
+        this.#drop(path, key);
+        copy ??= copied(index);
+        continue;
       }
+      const isLeaf = typeof value !== 'object' || value === null;
+      const left =
+        isLeaf || action === 'keep' ? value : this.value(value, action.schema, below(path, key));
+      if (left !== value) copy ??= copied(index);
+      if (copy) setOwn(copy, key, left);
     }
-    return draft.value;
+    return copy ?? object;
+  }
+
+  #drop(path: string, key: string): void {
+    if (this.dropped.length < MAX_REPORTED) this.dropped.push(below(path, key));
   }
 
   #field(

@@ -1,7 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { formatFieldError } from '../../api/field-error.ts';
-import { CheckedObject } from '../builtin/checked-object.ts';
+import { CheckedObject, untilTooMany } from '../builtin/checked-object.ts';
 import type { JsonObject } from './json-value.ts';
 import { objectAt, objectsAt, own, requireDepth, textAt } from './json-value.ts';
 import { pattern } from './pattern.ts';
@@ -16,8 +16,10 @@ import { isRecord } from '../../util/values.ts';
  */
 export function checkStructural(schema: JsonObject, path: string): FieldError[] {
   const root = new CheckedObject(schema, path);
-  checkNode(root, 'root', 0);
-  checkComplete(root, root, 0);
+  untilTooMany(() => {
+    checkNode(root, 'root', 0);
+    checkComplete(root, root, 0);
+  });
   return root.errors.sort((a, b) => (formatFieldError(a) < formatFieldError(b) ? -1 : 1));
 }
 

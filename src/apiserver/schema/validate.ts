@@ -1,7 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import { Correlation } from './correlation.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { fieldError } from '../../api/field-error.ts';
+import { fieldError, MAX_FIELD_ERRORS } from '../../api/field-error.ts';
 import { checkedFormat } from './formats.ts';
 import { goJson } from '../../util/go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
@@ -61,12 +61,17 @@ class Result {
   readonly errors: FieldError[] = [];
   matches = 0;
 
+  /** Whether the rest of the value is not validated. */
+  get isFull(): boolean {
+    return this.errors.length >= MAX_FIELD_ERRORS;
+  }
+
   add(error: FieldError | undefined): void {
-    if (error) this.errors.push(error);
+    if (error && !this.isFull) this.errors.push(error);
   }
 
   merge(other: Result): void {
-    for (const error of other.errors) this.errors.push(error);
+    for (const error of other.errors) this.add(error);
     this.matches += other.matches;
   }
 }
@@ -241,7 +246,7 @@ function validateList(
 ): void {
   const { items, minItems, maxItems } = schema;
   if (items) {
-    for (let index = 0; index < list.length; index++) {
+    for (let index = 0; index < list.length && !result.isFull; index++) {
       validate(list[index], items, `${path}[${index}]`, result, depth + 1, history?.item(index));
     }
   }
@@ -275,6 +280,7 @@ function validateObject(
     result.add(fieldError.tooMany(path, keys.length, maxProperties));
   }
   for (const key of keys) {
+    if (result.isFull) return;
     const at = path === '' ? key : `${path}.${key}`;
     const field = declaredField(schema, key);
     if (field) {
@@ -286,6 +292,7 @@ function validateObject(
     }
   }
   for (const key of required ?? []) {
+    if (result.isFull) return;
     if (!Object.hasOwn(object, key)) {
       result.add(fieldError.required(path === '' ? key : `${path}.${key}`));
     }

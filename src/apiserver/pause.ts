@@ -1,0 +1,42 @@
+import type { Call } from './call.ts';
+import type { StoredObject } from './resource-definition.ts';
+import type { MaybePromise } from '../util/maybe-promise.ts';
+
+/** Length of a body, or weight of an object, from which its steps are separate. */
+const LARGE = 128 * 1024;
+
+/** Weight of a value besides its text. */
+const VALUE_WEIGHT = 8;
+
+/**
+ * Lets other requests proceed between two steps of a write. Each step of a large object takes some time. Returns no
+ * promise for others, so that their writes are synchronous.
+ *
+ * @param object the stored object, if the step depends on it
+ */
+export function pause(
+  { request: { body = '' } }: Pick<Call, 'request'>,
+  object?: StoredObject,
+): MaybePromise<void> {
+  if (body.length < LARGE && (!object || weightLeft(object, LARGE) >= 0)) return undefined;
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Returns `left` without the weight of a value, its number of characters and parts. Stops below 0. */
+export function weightLeft(value: unknown, left: number): number {
+  if (typeof value === 'string') return left - value.length;
+  if (typeof value !== 'object' || value === null) return left;
+  let rest = left;
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      rest = weightLeft(item, rest - VALUE_WEIGHT);
+      if (rest < 0) return rest;
+    }
+    return rest;
+  }
+  for (const key in value) {
+    rest = weightLeft((value as Record<string, unknown>)[key], rest - key.length - VALUE_WEIGHT);
+    if (rest < 0) return rest;
+  }
+  return rest;
+}

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Api, APPLY, CONFIG_MAPS, PODS, STRATEGIC } from './api-client.ts';
+import type { HttpRequest } from '../../../src/util/http.ts';
+
+/** Large enough that a step whose time is quadratic takes a hundred times as long as the parser. */
+const BYTES = 200_000;
+
+/** Maximum time of one step, as a multiple of the time to parse the body and to encode it again. */
+const MAX_RATIO = 150;
+
+const SERVICES = '/api/v1/namespaces/default/services';
+
+/** Returns as many members or items as fit. */
+function repeated(bytes: number, text: (index: number) => string): string {
+  const items: string[] = [];
+  for (let size = 0; size < bytes;) {
+    const item = text(items.length);
+    items.push(item);
+    size += item.length + 1;
+  }
+  return items.join(',');
+}
+
+interface Sent {
+  readonly method: HttpRequest['method'];
+  readonly path: string;
+  readonly body: string;
+  readonly type: string;
+}
+
+const JSON_TYPE = 'application/json';
+
+function object(kind: string, metadata: string, rest: string): string {
+  return `{"apiVersion":"v1","kind":"${kind}","metadata":{"name":"a"${metadata}}${rest}}`;
+}
+
+function post(path: string, body: string): Sent {
+  return { method: 'POST', path, body, type: JSON_TYPE };
+}
+
+function configMap(metadata: string, rest: string = ''): Sent {
+  return post(CONFIG_MAPS, object('ConfigMap', metadata, rest));
+}
+
+function pod(spec: string): Sent {
+  return post(PODS, object('Pod', '', `,"spec":{${spec}}`));
+}
+
+function service(spec: string): Sent {
+  return post(SERVICES, object('Service', '', `,"spec":{${spec}}`));
+}
+
+function apply(path: string, body: string): Sent {
+  const query = '?fieldManager=test&force=true';
+  return { method: 'PATCH', path: `${path}/a${query}`, body, type: APPLY };
+}
+
+function container(fields: string): string {
+  return `"containers":[{"name":"c","image":"i",${fields}}]`;
+}
+
+type Body = (bytes: number) => readonly Sent[];
+
+const BODIES: Readonly<Record<string, Body>> = {
+  'owner references': (bytes) => [configMap(`,"ownerReferences":[${repeated(bytes, () => '{}')}]`)],
+  finalizers: (bytes) => [configMap(`,"finalizers":[${repeated(bytes, (at) => `"a/${at}"`)}]`)],
+  'ports of a container': (bytes) => [
+    pod(
+      container(`"ports":[${repeated(bytes, (at) => `{"containerPort":${(at % 65_000) + 1}}`)}]`),
+    ),
+  ],
+  'equal ports': (bytes) => [
+    pod(container(`"ports":[${repeated(bytes, (at) => `{"containerPort":1,"hostIP":"${at}"}`)}]`)),
+  ],
+  variables: (bytes) => [pod(container(`"env":[${repeated(bytes, (at) => `{"name":"V${at}"}`)}]`))],
+  'tolerations of an update': (bytes) => {
+    const spec = `${container('"command":["a"]')},"tolerations":[${repeated(bytes, (at) => `{"operator":"Exists","key":"k${at}"}`)}]`;
+    const { body } = pod(spec);
+    return [pod(spec), { method: 'PUT', path: `${PODS}/a`, body, type: JSON_TYPE }];
+  },
+  'ports of a Service': (bytes) => [
+    service(
+      `"ports":[${repeated(bytes, (at) => `{"name":"p${at}","port":${(at % 65_000) + 1}}`)}]`,
+    ),
+  ],
+  'node ports': (bytes) => [
+    service(
+      `"type":"NodePort","ports":[${repeated(bytes, (at) => `{"name":"p${at}","port":${(at % 65_000) + 1}}`)}]`,
+    ),
+  ],
+  'an apply of keys': (bytes) => {
+    const body = (prefix: string) =>
+      object('ConfigMap', '', `,"data":{${repeated(bytes, (at) => `"${prefix}${at}":""`)}}`);
+    return [apply(CONFIG_MAPS, body('a')), apply(CONFIG_MAPS, body('b'))];
+  },
+  'an apply of items': (bytes) => {
+    const body = (from: number) =>
+      object(
+        'Service',
+        '',
+        `,"spec":{"ports":[${repeated(bytes, (at) => `{"port":${((at + from) % 65_000) + 1},"name":"p${at + from}"}`)}]}`,
+      );
+    return [apply(SERVICES, body(0)), apply(SERVICES, body(10))];
+  },
+  'a strategic merge patch': (bytes) => [
+    pod(container('"command":["a"]')),
+    {
+      method: 'PATCH',
+      path: `${PODS}/a`,
+      body: `{"metadata":{"finalizers":[${repeated(bytes, (at) => `"a/${at}"`)}]}}`,
+      type: STRATEGIC,
+    },
+  ],
+};
+
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
+/** Returns the longest time for which requests block the event loop, in milliseconds of this thread. */
+async function longestBlock(requests: readonly Sent[]): Promise<number> {
+  const api = new Api();
+  let longest = 0;
+  let last = cpuMs();
+  let isRunning = true;
+  const tick = () => {
+    longest = Math.max(longest, cpuMs() - last);
+    last = cpuMs();
+    if (isRunning) setImmediate(tick);
+  };
+  setImmediate(tick);
+  for (const { method, path, body, type } of requests) {
+    const { status } = await api.send(method, path, body, { 'content-type': type });
+    assert.ok(status >= 200, String(status));
+  }
+  isRunning = false;
+  tick();
+  return longest;
+}
+
+/** Returns the time to parse and encode a body. */
+function parserMs(requests: readonly Sent[]): number {
+  const started = cpuMs();
+  let bodies = 0;
+  // The clock of a thread is coarse.
+  while (cpuMs() - started < 30) {
+    for (const { body } of requests) JSON.stringify(JSON.parse(body));
+    bodies += requests.length;
+  }
+  return (cpuMs() - started) / bodies;
+}
+
+describe('A wide object blocks the server for a time that grows with its size alone', () => {
+  for (const [what, bodies] of Object.entries(BODIES)) {
+    it(what, async () => {
+      await longestBlock(bodies(BYTES / 20));
+      const requests = bodies(BYTES);
+      const ratio = (await longestBlock(requests)) / parserMs(requests);
+      assert.ok(ratio < MAX_RATIO, `the longest step takes ${ratio} times as long as the parser`);
+    });
+  }
+});
