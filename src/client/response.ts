@@ -1,10 +1,14 @@
 import { ApiError, kindOfCode } from '../api/api-error.ts';
 import type { HttpResponse, ResponseBody } from '../util/http.ts';
 import { malformed, parseJson } from './json.ts';
+import { shareOfHeap } from '../util/heap-limit.ts';
 import { isRecord } from '../util/values.ts';
 
-/** Maximum size of a response body. V8 strings cannot be much longer, so larger lists need pages. */
-const MAX_BODY_BYTES = 256 * 1024 * 1024;
+/**
+ * Maximum size of a response body: half of the heap limit, and 256 MiB because V8 strings cannot be much longer. Larger
+ * lists need pages.
+ */
+const MAX_BODY_BYTES = shareOfHeap(1 / 2, { min: 16 * 1024 ** 2, max: 256 * 1024 ** 2 });
 
 /**
  * Returns the body, as a promise if it has not arrived completely.

@@ -47,6 +47,10 @@ export const noWorkqueueMetrics: WorkqueueMetrics = {
 };
 
 export const noWebhookMetrics: WebhookMetrics = {
-  path: () => ({ started: () => undefined, finished: () => undefined }),
+  path: () => ({
+    started: () => undefined,
+    finished: () => undefined,
+    refused: () => undefined,
+  }),
   panic: () => undefined,
 };

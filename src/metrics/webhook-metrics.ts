@@ -7,6 +7,8 @@ export interface WebhookPathMetrics {
   started(): void;
   /** @param code HTTP status of the response */
   finished(code: number, ms: number): void;
+  /** The server refused a request before its review. */
+  refused(code: number): void;
 }
 
 /** Records the requests that webhooks get. */
@@ -68,6 +70,7 @@ export function webhookMetrics(registry: Registry): WebhookMetrics {
           took.observe(ms / 1000);
           total.series({ webhook, code: String(code) }).inc();
         },
+        refused: (code) => total.series({ webhook, code: String(code) }).inc(),
       };
     },
     panic: (type) => panics[type].series({}).inc(),

@@ -16,6 +16,11 @@ export interface RequestAttributes {
   readonly path: string;
   /** Value of the `Authorization` header. */
   readonly authorization: string | undefined;
+  /**
+   * Remote address of the client.
+   * @default unknown
+   */
+  readonly address?: string;
   /** Aborts when the server stops. */
   readonly signal: AbortSignal;
 }
@@ -52,8 +57,14 @@ const MAX_CACHED_ANSWERS = 1000;
 /** Maximum length of a token: 16 times that of a ServiceAccount token. */
 const MAX_TOKEN_LENGTH = 16 * 1024;
 
-/** Maximum number of concurrent reviews of each kind, so that random tokens cannot flood the API server. */
+/**
+ * Maximum number of concurrent reviews of each kind and `Standing`, so that random tokens cannot flood the API server,
+ * and do not keep out clients that had access before.
+ */
 const MAX_CONCURRENT_REVIEWS = 16;
+
+/** What is known of a client: nothing, that a token from its address was valid, or that this token was. */
+type Standing = 'new' | 'knownAddress' | 'known';
 
 /** Timeout of a review with all its retries, in milliseconds. */
 const REVIEW_TIMEOUT_MS = 10_000;
@@ -90,9 +101,10 @@ export class DelegatedAccess implements RequestAuthorizer {
   readonly #unknownTokens = new LruMap<string, CachedAnswer<true>>(MAX_CACHED_ANSWERS);
   readonly #allowed = new LruMap<string, CachedAnswer<true>>(MAX_CACHED_ANSWERS);
   readonly #denied = new LruMap<string, CachedAnswer<true>>(MAX_CACHED_ANSWERS);
-  /** Reviews in progress. Equal requests share one review. */
-  readonly #authenticating = new Map<string, Promise<Subject | undefined>>();
-  readonly #authorizing = new Map<string, Promise<boolean>>();
+  readonly #authenticating = new SharedReviews<Subject | undefined>();
+  readonly #authorizing = new SharedReviews<boolean>();
+  /** Addresses from which a token was valid. */
+  readonly #knownAddresses = new LruMap<string, true>(MAX_CACHED_ANSWERS);
 
   constructor(deps: DelegatedAccessDeps) {
     this.#deps = deps;
@@ -103,14 +115,16 @@ export class DelegatedAccess implements RequestAuthorizer {
     method,
     path,
     authorization = '',
+    address = '',
     signal,
   }: RequestAttributes): Promise<AccessDecision> {
     const [, token] = /^bearer +([^\s]+)$/i.exec(authorization) ?? [];
     if (token === undefined || token.length > MAX_TOKEN_LENGTH) return UNAUTHORIZED;
     const { log } = this.#deps;
     try {
-      const subject = await this.#authenticate(token, signal);
+      const subject = await this.#authenticate(token, address, signal);
       if (!subject) return UNAUTHORIZED;
+      if (address !== '') this.#knownAddresses.set(address, true);
       const verb = method.toLowerCase();
       if (await this.#isAllowed(subject, { verb, path }, signal)) return { allowed: true };
       const { username } = subject;
@@ -124,11 +138,21 @@ export class DelegatedAccess implements RequestAuthorizer {
   }
 
   /** Returns the user of the token, or undefined if the token is not valid. */
-  async #authenticate(token: string, signal: AbortSignal): Promise<Subject | undefined> {
+  async #authenticate(
+    token: string,
+    address: string,
+    signal: AbortSignal,
+  ): Promise<Subject | undefined> {
     const key = hash(token);
     const known = this.#cached(this.#knownTokens, key);
     if (known || this.#cached(this.#unknownTokens, key)) return known;
-    return once(this.#authenticating, key, async () => {
+    // A token that was valid stays in its cache after the answer has expired. A renewed token is a new one.
+    const standing: Standing = this.#knownTokens.get(key)
+      ? 'known'
+      : this.#knownAddresses.get(address)
+        ? 'knownAddress'
+        : 'new';
+    return this.#authenticating.once(key, standing, async () => {
       const review = await this.#review(signal, `/apis/${AUTHENTICATION}/tokenreviews`, {
         apiVersion: AUTHENTICATION,
         kind: 'TokenReview',
@@ -150,7 +174,8 @@ export class DelegatedAccess implements RequestAuthorizer {
     const key = hash(JSON.stringify(spec));
     if (this.#cached(this.#allowed, key)) return true;
     if (this.#cached(this.#denied, key)) return false;
-    return once(this.#authorizing, key, async () => {
+    const standing: Standing = this.#allowed.get(key) ? 'known' : 'new';
+    return this.#authorizing.once(key, standing, async () => {
       const { allowed } = await this.#review(
         signal,
         `/apis/${AUTHORIZATION}/subjectaccessreviews`,
@@ -211,18 +236,28 @@ class TooManyReviews extends Error {
   }
 }
 
-/** Calls `review`, or shares the call for the same key that is in progress. */
-async function once<R>(
-  inProgress: Map<string, Promise<R>>,
-  key: string,
-  review: () => Promise<R>,
-): Promise<R> {
-  const shared = inProgress.get(key);
-  if (shared) return shared;
-  if (inProgress.size >= MAX_CONCURRENT_REVIEWS) throw new TooManyReviews();
-  const answer = review().finally(() => inProgress.delete(key));
-  inProgress.set(key, answer);
-  return answer;
+/** Reviews in progress. Equal requests share one review. */
+class SharedReviews<R> {
+  readonly #inProgress = new Map<string, Promise<R>>();
+  readonly #counts: Record<Standing, number> = { new: 0, knownAddress: 0, known: 0 };
+
+  /**
+   * Calls `review`, or shares the call for the same key that is in progress.
+   *
+   * @throws {TooManyReviews} if there are too many for clients of this standing
+   */
+  async once(key: string, standing: Standing, review: () => Promise<R>): Promise<R> {
+    const shared = this.#inProgress.get(key);
+    if (shared) return shared;
+    if (this.#counts[standing] >= MAX_CONCURRENT_REVIEWS) throw new TooManyReviews();
+    this.#counts[standing]++;
+    const answer = review().finally(() => {
+      this.#counts[standing]--;
+      this.#inProgress.delete(key);
+    });
+    this.#inProgress.set(key, answer);
+    return answer;
+  }
 }
 
 /** Returns whether a retry can succeed. */

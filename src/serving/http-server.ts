@@ -16,6 +16,7 @@ import type { SecureContextOptions, SecureVersion } from 'node:tls';
 import { settledBeforeAbort } from '../util/abort.ts';
 import { Deferred } from '../util/deferred.ts';
 import type { Logger } from '../util/logger.ts';
+import { SlowBodyError } from '../util/body-memory.ts';
 import { OverloadedError } from '../util/memory-budget.ts';
 import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
@@ -41,6 +42,7 @@ const SERVER_OPTIONS: OptionNames<HttpServerOptions> = {
   maxConnections: true,
   requestTimeoutMs: true,
   drainTimeoutMs: true,
+  onRefused: true,
 };
 
 const ROUTES: OptionNames<HttpServerRoutes> = {
@@ -89,6 +91,17 @@ export interface HttpServerOptions {
    * @default 0
    */
   readonly drainTimeoutMs?: number;
+  /** Called when the server itself refuses a request, other than a route. */
+  readonly onRefused?: (refusal: Refusal) => void;
+}
+
+/** A request that the server refused. */
+export interface Refusal {
+  readonly path: string;
+  readonly status: number;
+  readonly reason: string;
+  /** Remote address of the client. */
+  readonly address: string;
 }
 
 /** The certificate and the TLS settings of a server. */
@@ -135,33 +148,19 @@ interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
   /** Closes the connection, because the client is not authenticated. */
   readonly close?: boolean;
-}
-
-/** Origin of a server, against which requests of browsers are checked. */
-interface ServerOrigin {
-  readonly scheme: 'http' | 'https';
-  /** The server listens on a loopback address and does not authorize requests. */
-  readonly isUnprotectedLoopback: boolean;
+  /** The reply of a call, which reports its failures itself. */
+  readonly isAnswer?: true;
 }
 
 /** Values of `Sec-Fetch-Site` of the server's own pages, and of addresses that a user typed. */
 const OWN_SITES: ReadonlySet<unknown> = new Set(['same-origin', 'none']);
 
-/**
- * Returns why a request may come from a web page of another origin, or undefined if it does not.
- *
- * A page in a browser on this machine can send requests to a server on a loopback address. It can
- * also read the responses if its own host name resolves to that address (DNS rebinding). Only the
- * Host header distinguishes such a request.
- */
+/** Returns why a request may come from a web page of another origin, or undefined if it does not. */
 function crossOriginReason(
   headers: IncomingHttpHeaders,
-  { scheme, isUnprotectedLoopback }: ServerOrigin,
+  scheme: 'http' | 'https',
 ): string | undefined {
-  const host = headers.host ?? headers[':authority'] ?? '';
-  if (isUnprotectedLoopback && !isLoopback(host)) {
-    return 'The Host header must be localhost or a loopback address such as 127.0.0.1';
-  }
+  const host = hostOf(headers);
   const { origin } = headers;
   if (origin !== undefined && origin.toLowerCase() !== `${scheme}://${host}`.toLowerCase()) {
     return 'The Origin header must be absent or name this server';
@@ -186,7 +185,8 @@ export class HttpServer implements Runnable {
   readonly #options: HttpServerOptions;
   readonly #address: { readonly host?: string; readonly port: number };
   readonly #log: Logger;
-  readonly #origin: ServerOrigin;
+  /** The server listens on a loopback address and does not authorize requests. */
+  readonly #checksHost: boolean;
   readonly #listening = new Deferred<string>();
   readonly #bodies = new RequestBodies();
 
@@ -198,10 +198,7 @@ export class HttpServer implements Runnable {
     this.#options = options;
     this.#address = parseBindAddress(options.bindAddress);
     this.#log = deps.log;
-    this.#origin = {
-      scheme: options.tls ? 'https' : 'http',
-      isUnprotectedLoopback: !options.authorizer && isLoopback(options.bindAddress),
-    };
+    this.#checksHost = !options.authorizer && isLoopback(options.bindAddress);
   }
 
   /** Resolves to `HOST:PORT` once the server listens, with the actual port if port 0 is configured. */
@@ -269,7 +266,8 @@ export class HttpServer implements Runnable {
     try {
       reply = await this.#handle(request, signal, closed.signal);
     } catch (error) {
-      if (error instanceof OverloadedError) reply = OVERLOADED;
+      if (error instanceof OverloadedError) reply = { ...OVERLOADED, close: !request.complete };
+      else if (error instanceof SlowBodyError) reply = TOO_SLOW;
       else if (!request.complete) {
         this.#log.v(2).info('Request was interrupted', { server: this.name, err: error });
         return;
@@ -278,6 +276,7 @@ export class HttpServer implements Runnable {
         reply = { status: 500, body: 'internal error\n' };
       }
     }
+    this.#reportRefusal(request, reply);
     const { status, contentType = PLAIN_TEXT, body, fileName, headers = {}, close } = reply;
     response.statusCode = status;
     response.setHeader('content-type', contentType);
@@ -289,6 +288,13 @@ export class HttpServer implements Runnable {
     if (close || signal.aborted) closeConnectionAfter(response);
     if (typeof body === 'string') response.end(body);
     else await this.#stream(body, response);
+  }
+
+  #reportRefusal({ url = '', socket }: Incoming, { status, body, isAnswer }: Reply): void {
+    if (status < 400 || isAnswer) return;
+    const [path = ''] = url.split('?', 1);
+    const reason = typeof body === 'string' ? body.trim() : '';
+    this.#options.onRefused?.({ path, status, reason, address: socket.remoteAddress ?? '' });
   }
 
   async #stream(body: Readable, response: Outgoing): Promise<void> {
@@ -309,13 +315,17 @@ export class HttpServer implements Runnable {
       const probeRequest = { probe, checks, only, query: new URLSearchParams(query) };
       return { ...probeResponse(probeRequest, this.#log), close: true };
     }
-    const crossOrigin = crossOriginReason(request.headers, this.#origin);
+    const crossOrigin = crossOriginReason(request.headers, this.#options.tls ? 'https' : 'http');
     if (crossOrigin !== undefined) return rejected(403, crossOrigin);
     const { authorization } = request.headers;
     const { authorizer, routes } = this.#options;
-    const decision = await authorizer?.authorize({ method, path, authorization, signal });
+    const address = request.socket.remoteAddress ?? '';
+    const decision = await authorizer?.authorize({ method, path, authorization, address, signal });
     if (decision && !decision.allowed) return rejected(decision.status, decision.reason);
     const { metrics, pages, downloads, settings, calls } = routes;
+    if (this.#checksHost && (pages?.has(path) || downloads?.has(path) || settings?.has(path))) {
+      if (!isLoopback(hostOf(request.headers))) return FOREIGN_HOST;
+    }
     const call = calls?.get(path);
     if (call) return this.#call(call, request, new URLSearchParams(query), closed);
     if (calls && method === 'POST') return NOT_FOUND;
@@ -323,7 +333,8 @@ export class HttpServer implements Runnable {
     if (setting && method === 'PUT') {
       const change = (body: Buffer) => changeSetting(setting, body.toString());
       const { 'content-length': contentLength } = request.headers;
-      const body = { request, contentLength, maxBytes: MAX_SETTING_BYTES, signal: closed };
+      const maxBytes = MAX_SETTING_BYTES;
+      const body = { request, contentLength, maxBytes, address, signal: closed };
       return (await this.#bodies.read(body, change)) ?? TOO_LARGE;
     }
     if (!isRead(method)) return NOT_ALLOWED;
@@ -348,8 +359,13 @@ export class HttpServer implements Runnable {
     if (method !== 'POST') return NOT_ALLOWED;
     const [type = ''] = (headers['content-type'] ?? '').split(';', 1);
     if (type.trim().toLowerCase() !== 'application/json') return NOT_JSON;
-    const body = { request, contentLength: headers['content-length'], maxBytes, signal };
-    const use = (body: Buffer) => respond({ query, headers, body, signal });
+    const { 'content-length': contentLength } = headers;
+    const address = request.socket.remoteAddress ?? '';
+    const body = { request, contentLength, maxBytes, address, signal };
+    const use = async (body: Buffer): Promise<Reply> => {
+      const page = await respond({ query, headers, body, signal });
+      return { ...page, isAnswer: true };
+    };
     return (await this.#bodies.read(body, use)) ?? TOO_LARGE;
   }
 
@@ -366,6 +382,15 @@ export class HttpServer implements Runnable {
   }
 }
 
+/**
+ * Response to a page in a browser on this machine whose host name resolves to a loopback address (DNS rebinding). Only
+ * the Host header distinguishes its requests. Metrics and webhooks are not checked: a proxy in the same Pod, a Service or
+ * an API server names other hosts.
+ */
+const FOREIGN_HOST: Reply = rejected(
+  403,
+  'The Host header must be localhost or a loopback address such as 127.0.0.1',
+);
 const NOT_FOUND: Reply = { status: 404, body: '404 not found\n' };
 const NOT_ALLOWED: Reply = { status: 405, body: '405 method not allowed\n' };
 const TOO_LARGE: Reply = { status: 413, body: '413 too large\n', close: true };
@@ -377,6 +402,13 @@ export const OVERLOADED: Page = {
   headers: { 'retry-after': '1' },
 };
 const NOT_JSON: Reply = { status: 415, body: 'The content type must be application/json\n' };
+
+/** Response to a client that sends its body too slowly. */
+const TOO_SLOW: Reply = { status: 408, body: '408 request timeout\n', close: true };
+
+function hostOf(headers: IncomingHttpHeaders): string {
+  return headers.host ?? headers[':authority'] ?? '';
+}
 
 function rejected(status: number, reason: string): Reply {
   const headers = status === 401 ? { 'www-authenticate': 'Bearer' } : {};

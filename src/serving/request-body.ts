@@ -1,9 +1,11 @@
 import type { Readable } from 'node:stream';
-import { MemoryBudget } from '../util/memory-budget.ts';
-import type { MemoryBudgetOptions } from '../util/memory-budget.ts';
+import { BodyMemory } from '../util/body-memory.ts';
+import type { BodyMemoryOptions, ReceivedBody } from '../util/body-memory.ts';
+import { shareOfHeap } from '../util/heap-limit.ts';
 
-/** Memory for the bodies of all requests in progress, in bytes. */
-const MEMORY_BYTES = 16 * 1024 ** 2;
+/** Memory for the bodies of all requests in progress: 16 MiB in a heap of 256 MiB. */
+const MEMORY_SHARE = 1 / 16;
+const MEMORY_BOUNDS = { min: 8 * 1024 ** 2, max: 64 * 1024 ** 2 };
 
 /**
  * Maximum length of a body that does not wait, in bytes. Clients with large bodies then do not block others, and the
@@ -18,16 +20,22 @@ export interface RequestBody {
   readonly contentLength: string | undefined;
   /** Maximum length, in bytes. */
   readonly maxBytes: number;
+  /** Remote address of the client. Addresses share the memory equally. */
+  readonly address: string;
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
-/** Reads the bodies of requests. Large bodies share a memory: others are not read until there is enough. */
+/**
+ * Reads the bodies of requests. Large bodies share a memory by the bytes that were received: if it is used up, others
+ * wait, and slow bodies are given up.
+ */
 export class RequestBodies {
-  readonly #memory: MemoryBudget;
+  readonly #memory: BodyMemory;
 
-  constructor(memory: Partial<MemoryBudgetOptions> = {}) {
-    this.#memory = new MemoryBudget({ bytes: MEMORY_BYTES, ...memory });
+  constructor(memory: Partial<Omit<BodyMemoryOptions, 'freeBytes'>> = {}) {
+    const bytes = shareOfHeap(MEMORY_SHARE, MEMORY_BOUNDS);
+    this.#memory = new BodyMemory({ bytes, freeBytes: SMALL_BODY_BYTES, ...memory });
   }
 
   /**
@@ -35,32 +43,45 @@ export class RequestBodies {
    *
    * @returns undefined if the body is longer than `maxBytes`
    * @throws {OverloadedError} if there was not enough memory in time
-   * @throws the reason of the signal if it aborts before there is enough memory
+   * @throws {SlowBodyError} if the client sends too slowly
+   * @throws the reason of the signal if it aborts before the body is complete
    */
   async read<R>(
-    { request, contentLength, maxBytes, signal }: RequestBody,
+    { request, contentLength, maxBytes, address, signal }: RequestBody,
     use: (body: Buffer) => R | Promise<R>,
   ): Promise<R | undefined> {
-    const expected = contentLength === undefined ? maxBytes : Number(contentLength);
-    if (!(expected <= maxBytes)) return undefined;
-    const read = async () => {
-      const body = await bodyOf(request, maxBytes);
+    if (contentLength !== undefined && !(Number(contentLength) <= maxBytes)) return undefined;
+    const received = this.#memory.open(address);
+    const abort = () => received.giveUp(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      const body = await this.#bodyOf(request, maxBytes, received);
+      received.complete();
       return body && (await use(body));
-    };
-    return expected <= SMALL_BODY_BYTES ? read() : this.#memory.use(expected, signal, read);
+    } finally {
+      signal.removeEventListener('abort', abort);
+      received.close();
+    }
   }
-}
 
-/** Returns the body, or undefined if it is longer than `maxBytes`. */
-async function bodyOf(request: Readable, maxBytes: number): Promise<Buffer | undefined> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  // The response is still sent after an early return.
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    const bytes = chunk as Uint8Array;
-    length += bytes.byteLength;
-    if (length > maxBytes) return undefined;
-    chunks.push(bytes);
+  /** Returns the body, or undefined if it is longer than `maxBytes`. */
+  async #bodyOf(
+    request: Readable,
+    maxBytes: number,
+    received: ReceivedBody,
+  ): Promise<Buffer | undefined> {
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    // The response is still sent after an early return.
+    const iterator = request.iterator({ destroyOnReturn: false });
+    for (;;) {
+      const { done, value } = await Promise.race([iterator.next(), received.givenUp]);
+      if (done) return Buffer.concat(chunks, length);
+      const bytes = value as Uint8Array;
+      length += bytes.byteLength;
+      if (length > maxBytes) return undefined;
+      chunks.push(bytes);
+      await this.#memory.received(received, bytes.byteLength);
+    }
   }
-  return Buffer.concat(chunks, length);
 }

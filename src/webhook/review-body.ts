@@ -1,6 +1,7 @@
 import { ApiError } from '../api/api-error.ts';
 import { parseJson, structureOf } from '../client/json.ts';
 import { SMALL_BODY_BYTES } from '../serving/request-body.ts';
+import { shareOfHeap } from '../util/heap-limit.ts';
 import { MemoryBudget } from '../util/memory-budget.ts';
 import type { MemoryBudgetOptions } from '../util/memory-budget.ts';
 import { isRecord } from '../util/values.ts';
@@ -17,11 +18,13 @@ export interface ReviewType {
   readonly copies: number;
 }
 
-/** Memory for the parsed bodies of all reviews in progress, in bytes. */
-const MEMORY_BYTES = 256 * 1024 ** 2;
+/** Memory for the parsed bodies of all reviews in progress: at most half of the heap and 256 MiB. */
+const MEMORY_SHARE = 1 / 2;
+const MEMORY_BOUNDS = { max: 256 * 1024 ** 2 };
 
 /** The same for small bodies, which do not wait for large ones. */
-const SMALL_MEMORY_BYTES = 64 * 1024 ** 2;
+const SMALL_SHARE = 1 / 8;
+const SMALL_BOUNDS = { max: 64 * 1024 ** 2 };
 
 /** Memory of a parsed text for each opening bracket, colon and comma, in bytes. Typical objects need a fifth of it. */
 const MARK_BYTES = 48;
@@ -33,10 +36,11 @@ export class ReviewBodies {
   readonly #small: MemoryBudget;
 
   constructor(memory: Partial<MemoryBudgetOptions> = {}) {
-    const { bytes = MEMORY_BYTES } = memory;
+    const { bytes = shareOfHeap(MEMORY_SHARE, MEMORY_BOUNDS) } = memory;
+    const smallBytes = Math.min(bytes, shareOfHeap(SMALL_SHARE, SMALL_BOUNDS));
     this.#maxBytes = bytes;
     this.#large = new MemoryBudget({ ...memory, bytes });
-    this.#small = new MemoryBudget({ ...memory, bytes: Math.min(bytes, SMALL_MEMORY_BYTES) });
+    this.#small = new MemoryBudget({ ...memory, bytes: smallBytes });
   }
 
   /**

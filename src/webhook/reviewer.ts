@@ -1,6 +1,7 @@
 import { noWebhookMetrics } from '../metrics/no-metrics.ts';
 import type { WebhookMetrics, WebhookPathMetrics } from '../metrics/webhook-metrics.ts';
 import { OVERLOADED } from '../serving/http-server.ts';
+import type { Refusal } from '../serving/http-server.ts';
 import { rejectOnAbort } from '../util/abort.ts';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
@@ -8,6 +9,7 @@ import type { Logger } from '../util/logger.ts';
 import { silentLogger } from '../util/logger.ts';
 import { OverloadedError } from '../util/memory-budget.ts';
 import type { MemoryBudgetOptions } from '../util/memory-budget.ts';
+import { occurrenceFields, RateLimitedLog } from '../util/rate-limited-log.ts';
 import { isRecord } from '../util/values.ts';
 import { TimeoutError, withinTimeout } from '../util/within-timeout.ts';
 import { failSpan, SPAN_KIND, TRACER } from '../util/open-telemetry.ts';
@@ -90,6 +92,7 @@ export class Reviewer {
   readonly #log: Logger;
   readonly #tracing: OpenTelemetryApi | undefined;
   readonly #bodies: ReviewBodies;
+  readonly #refusals: RateLimitedLog;
 
   /** @param memory memory for the reviews in progress */
   constructor(
@@ -107,6 +110,7 @@ export class Reviewer {
     this.#clock = clock;
     this.#log = log;
     this.#tracing = deps.tracing;
+    this.#refusals = new RateLimitedLog(clock);
     this.#bodies = new ReviewBodies({ ...memory, clock });
   }
 
@@ -134,6 +138,28 @@ export class Reviewer {
     if (reply.status !== 200) throw new Error(reply.body.trim());
     const { response } = JSON.parse(reply.body) as { readonly response: Unchecked };
     return response;
+  }
+
+  /** Logs and counts a request that the server refused before its review. */
+  refused({ path, status, reason, address }: Refusal): void {
+    const metrics = this.#metrics.get(path);
+    metrics?.refused(status);
+    // Others can send requests to any path.
+    const webhook = metrics ? path : 'unknown';
+    this.#refusals.report(`${webhook} ${status}`, address, (occurrences) => {
+      const fields = {
+        webhook,
+        status,
+        reason,
+        ...occurrenceFields('client', 'clients', occurrences),
+      };
+      this.#log.info('Refused a request to a webhook', fields);
+    });
+  }
+
+  /** Writes suppressed log lines, and stops their timer. */
+  flush(): void {
+    this.#refusals.flush();
   }
 
   /** Answers a request to one of the paths. Never rejects. */

@@ -45,6 +45,7 @@ export class WebhookServer implements Runnable {
   /** Check for `/readyz`: fails until the server listens. */
   readonly readiness: HealthCheck;
   readonly #server: HttpServer;
+  readonly #flush: () => void;
   #isListening = false;
 
   /** @throws {TypeError} if an option is unknown */
@@ -53,6 +54,7 @@ export class WebhookServer implements Runnable {
     const { bindAddress = ':9443', maxConnections, ...tls } = options;
     const { log = silentLogger } = deps;
     const reviewer = new Reviewer(webhooks.entries(), deps);
+    this.#flush = () => reviewer.flush();
     this.#server = new HttpServer(
       { log },
       {
@@ -61,6 +63,7 @@ export class WebhookServer implements Runnable {
         tls,
         routes: { calls: new Map(reviewer.paths.map((path) => [path, callOf(reviewer, path)])) },
         drainTimeoutMs: DRAIN_MS,
+        onRefused: (refusal) => reviewer.refused(refusal),
         ...(maxConnections !== undefined && { maxConnections }),
       },
     );
@@ -77,7 +80,11 @@ export class WebhookServer implements Runnable {
     void this.listening.then(() => {
       this.#isListening = true;
     });
-    await this.#server.run(signal);
+    try {
+      await this.#server.run(signal);
+    } finally {
+      this.#flush();
+    }
   }
 }
 

@@ -291,11 +291,13 @@ describe('HttpServer', () => {
       { host: 'localhost:1', origin: 'http://localhost:1', 'sec-fetch-site': 'same-origin' },
       { 'sec-fetch-site': 'none' },
     ];
-    const crossOrigin = [
+    const otherHosts = [
       { host: 'rebound.example' },
       { host: `rebound.example:${port}` },
       { host: '127.0.0.1.example' },
       { host: '0.0.0.0' },
+    ];
+    const crossOrigin = [
       { host: 'localhost:1', origin: 'http://localhost:2' },
       { host: 'localhost:1', origin: 'https://localhost:1' },
       { origin: 'http://page.example' },
@@ -310,6 +312,16 @@ describe('HttpServer', () => {
       for (const headers of crossOrigin) {
         assert.equal(await statusOf(server, path, headers), 403, JSON.stringify([path, headers]));
       }
+    }
+    for (const headers of otherHosts) {
+      for (const path of ['/page', '/download', '/setting']) {
+        assert.equal(await statusOf(server, path, headers), 403, JSON.stringify([path, headers]));
+      }
+      assert.equal(await statusOf(server, '/setting', headers, 'PUT'), 403);
+      // Proxies in the Pod, Services and API servers name other hosts.
+      assert.equal(await statusOf(server, '/metrics', headers), 200);
+      assert.equal(await statusOf(server, '/livez', headers), 200);
+      assert.equal(await statusOf(server, '/call', headers, 'POST'), 415);
     }
     for (const headers of crossOrigin) {
       assert.equal(await statusOf(server, '/setting', headers, 'PUT'), 403);

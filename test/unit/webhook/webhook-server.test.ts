@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { after, before, describe, test } from 'node:test';
+import { noWebhookMetrics } from '../../../src/metrics/no-metrics.ts';
+import type { WebhookMetrics } from '../../../src/metrics/webhook-metrics.ts';
 import { untilAborted } from '../../../src/util/abort.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { createCertificateAuthority } from '../../../src/util/x509.ts';
@@ -48,6 +50,11 @@ describe('WebhookServer', () => {
   const stop = new AbortController();
   const agent = new Agent({ keepAlive: true });
   const { log, lines } = recordingLogger([], 4);
+  const refused: number[] = [];
+  const metrics: WebhookMetrics = {
+    ...noWebhookMetrics,
+    path: (path) => ({ ...noWebhookMetrics.path(path), refused: (code) => refused.push(code) }),
+  };
   let server: WebhookServer;
   let running: Promise<void>;
   let address: string;
@@ -62,7 +69,11 @@ describe('WebhookServer', () => {
     });
     ca = authority.certificatePem;
     const certificate = { load: () => Promise.resolve(pair), watch: untilAborted };
-    server = new WebhookServer(webhooks, { bindAddress: '127.0.0.1:0', certificate }, { log });
+    server = new WebhookServer(
+      webhooks,
+      { bindAddress: '127.0.0.1:0', certificate },
+      { log, metrics },
+    );
     assert.notEqual(server.readiness.check(), undefined);
     running = server.run(stop.signal);
     address = await server.listening;
@@ -84,7 +95,10 @@ describe('WebhookServer', () => {
     readonly type: string | undefined;
   }> {
     const url = `https://${address}${path}`;
-    const sent = request(url, { method, headers: { ...headers }, ca, agent });
+    // Node.js compares the certificate with the Host header.
+    const checkServerIdentity = () => undefined;
+    const options = { method, headers: { ...headers }, ca, agent, checkServerIdentity };
+    const sent = request(url, options);
     // The server may close the connection before it has read the body.
     sent.on('error', () => undefined);
     const chunks = typeof body === 'string' ? [body] : body;
@@ -117,6 +131,27 @@ describe('WebhookServer', () => {
     assert.equal((await send(VALIDATE, review('a'), { headers })).status, 415);
     const { status, type } = await send(VALIDATE, '');
     assert.deepEqual([status, type], [400, 'text/plain; charset=utf-8']);
+  });
+
+  test('accepts each Host, and logs and counts what it refuses before a review', async () => {
+    for (const host of [
+      'boxes.default.svc',
+      'boxes.default.svc:443',
+      '10.0.0.1:9443',
+      '[fd00::1]',
+    ]) {
+      const headers = { ...JSON_TYPE, host };
+      assert.equal((await send(VALIDATE, review('a'), { headers })).status, 200, host);
+    }
+    refused.length = 0;
+    const before = lines.length;
+    const headers = { ...JSON_TYPE, origin: 'https://page.example' };
+    for (let times = 0; times < 3; times++) {
+      assert.equal((await send(VALIDATE, review('a'), { headers })).status, 403);
+    }
+    assert.deepEqual(refused, [403, 403, 403]);
+    const written = lines.slice(before).map(({ message, fields }) => [message, fields?.['status']]);
+    assert.deepEqual(written, [['Refused a request to a webhook', 403]]);
   });
 
   test('refuses bodies that are too long, with and without a content length', async () => {
