@@ -1,3 +1,4 @@
+import { printableText } from '../util/printable.ts';
 import { open, readFile } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import type { AuditOptions } from '../apiserver/audit.ts';
@@ -26,7 +27,7 @@ export class AuditLog {
 
   write(event: object): void {
     if (this.#sink.destroyed || this.#sink.writableLength > MAX_PENDING_BYTES) this.#dropped++;
-    else this.#sink.write(`${JSON.stringify(event)}\n`);
+    else this.#sink.write(`${printableText(JSON.stringify(event))}\n`);
   }
 }
 

@@ -28,6 +28,7 @@ import type { LoggingEnvironment, LoggingOptions } from './logs/logging.ts';
 import { sourceStack } from './logs/source-stack.ts';
 import { createLogging } from './logs/logging.ts';
 import { KLOG_FLAGS } from './flags/options.ts';
+import { printableStyledText, printableText } from '../util/printable.ts';
 import { lineWriterOf } from '../util/line-writer.ts';
 
 /**
@@ -43,12 +44,24 @@ export async function commandLine(
   terminal: Terminal = processTerminal(),
 ): Promise<number> {
   checkProgram(program);
-  const code = await runCommand(program, argv, environment, terminal);
-  const { output, warn } = terminal;
+  const printable = printableTerminal(terminal);
+  const code = await runCommand(program, argv, environment, printable);
+  const { output, warn } = printable;
   await output?.flush();
   if (!output?.failed.aborted) return code;
   warn(`Error: Cannot write to standard output: ${errorText(output.failed.reason)}`);
   return code === EXIT_OK ? EXIT_FAILURE : code;
+}
+
+/** Returns a terminal that text of servers and files cannot control. */
+function printableTerminal(terminal: Terminal): Terminal {
+  const { print, warn, colour } = terminal;
+  const printable = colour ? printableStyledText : printableText;
+  return {
+    ...terminal,
+    print: (text) => print(printable(text)),
+    warn: (text) => warn(printableText(text)),
+  };
 }
 
 async function runCommand(

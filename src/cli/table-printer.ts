@@ -1,3 +1,5 @@
+import { printableText } from '../util/printable.ts';
+
 /** `meta.k8s.io/v1` Table: the printed form of a list. */
 export interface Table {
   readonly columnDefinitions: readonly {
@@ -64,7 +66,7 @@ function cellText(cell: unknown): string {
   if (cell === null || cell === undefined) return '';
   const text = typeof cell === 'string' ? cell : JSON.stringify(cell);
   const [line = '', ...rest] = text.split(/[\f\n\r]/);
-  const visible = line.replaceAll('\u001b', '^[').replaceAll(/[^\P{Cc}\t]/gu, '');
+  const visible = printableText(line.replaceAll('\u001b', '^[').replaceAll(/[^\P{Cc}\t]/gu, ''));
   return rest.length === 0 ? visible : `${visible}...`;
 }
 

@@ -18,6 +18,7 @@ import { Deferred } from '../util/deferred.ts';
 import type { Logger } from '../util/logger.ts';
 import { SlowBodyError } from '../util/body-memory.ts';
 import { OverloadedError } from '../util/memory-budget.ts';
+import { printableLine } from '../util/printable.ts';
 import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { ServerConnections } from '../util/server-connections.ts';
@@ -412,7 +413,7 @@ function hostOf(headers: IncomingHttpHeaders): string {
 
 function rejected(status: number, reason: string): Reply {
   const headers = status === 401 ? { 'www-authenticate': 'Bearer' } : {};
-  return { status, body: `${reason}\n`, headers, close: true };
+  return { status, body: `${printableLine(reason)}\n`, headers, close: true };
 }
 
 /** Closes the connection after the response, for HTTP/2 after all responses in progress. */

@@ -1,3 +1,4 @@
+import { printableText } from '../util/printable.ts';
 import { controllerOf } from '../api/metadata.ts';
 import type { Condition } from '../api/conditions.ts';
 import { keyOf, objectKey } from '../api/object-key.ts';
@@ -102,7 +103,11 @@ export function objectPage({ informers, events }: ObjectPageDeps): Pages {
 }
 
 function json(status: number, value: unknown) {
-  return { status, contentType: 'application/json', body: `${JSON.stringify(value)}\n` };
+  return {
+    status,
+    contentType: 'application/json',
+    body: `${printableText(JSON.stringify(value))}\n`,
+  };
 }
 
 function objectReport(

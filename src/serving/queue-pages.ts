@@ -1,3 +1,4 @@
+import { printableText } from '../util/printable.ts';
 import { formatPath } from '../api/field-path.ts';
 import type { FieldPath } from '../api/field-path.ts';
 import { objectKey } from '../api/object-key.ts';
@@ -164,7 +165,7 @@ export function queuePages(deps: QueuePagesDeps): Pages {
       () => ({
         status: 200,
         contentType: 'application/json',
-        body: `${JSON.stringify(keysReport(deps))}\n`,
+        body: `${printableText(JSON.stringify(keysReport(deps)))}\n`,
       }),
     ],
     [

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Exposition } from '../metrics/registry.ts';
+import { printableText } from '../util/printable.ts';
 import type { HealthCheck } from './health-checks.ts';
 
 /** Endpoints of an `HttpServer`. */
@@ -34,7 +35,7 @@ export interface Page {
 export type Pages = ReadonlyMap<string, (query: URLSearchParams) => Page>;
 
 /**
- * Returns a function that builds JSON pages: indented, numbers rounded to three decimals, credentials
+ * Returns a function that builds JSON pages: indented, without characters that could control a terminal, numbers rounded to three decimals, credentials
  * masked.
  *
  * @param redact masks credentials in strings, as for the log
@@ -49,7 +50,7 @@ export function jsonPages(
   return (status, value) => ({
     status,
     contentType: 'application/json',
-    body: `${JSON.stringify(value, replacer, 2)}\n`,
+    body: `${printableText(JSON.stringify(value, replacer, 2))}\n`,
   });
 }
 

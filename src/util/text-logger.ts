@@ -1,6 +1,7 @@
 import { goQuote } from './go-quote.ts';
 import { lineWriterOf } from './line-writer.ts';
 import type { LogFields, Logger } from './logger.ts';
+import { printableText } from './printable.ts';
 import { messageOf } from './values.ts';
 import { checkOptions } from './check-options.ts';
 import type { OptionNames } from './check-options.ts';
@@ -110,11 +111,16 @@ function fieldText(value: unknown): string {
   if (typeof value === 'string') return goQuote(cut(value));
   if (value instanceof Error) return goQuote(cut(errorText(value, 0)));
   try {
-    return cut(JSON.stringify(value) ?? goQuote(String(value)));
+    return cut(jsonText(value) ?? goQuote(String(value)));
   } catch (error) {
     // The value has a cycle or a BigInt, or its `toJSON` throws. Logging must not fail.
     return goQuote(`not serialisable: ${messageOf(error)}`);
   }
+}
+
+function jsonText(value: unknown): string | undefined {
+  const json: string | undefined = JSON.stringify(value);
+  return json === undefined ? undefined : printableText(json);
 }
 
 /** Returns the messages of an error and its causes, with the stack of errors that programming mistakes cause. */

@@ -1,3 +1,4 @@
+import { printableLine } from '../../util/printable.ts';
 import { columnLines } from '../table-printer.ts';
 
 /** Result of one check. */
@@ -35,7 +36,7 @@ export function allPassed(results: readonly CheckResult[]): boolean {
 export function formatResults(results: readonly CheckResult[]): string[] {
   const [head = '', ...lines] = columnLines([
     ['CHECK', 'RESULT', 'DETAIL'],
-    ...results.map(({ check, result, detail }) => [check, shown(result), visible(detail)]),
+    ...results.map(({ check, result, detail }) => [visible(check), shown(result), visible(detail)]),
   ]);
   const table = lines.flatMap((line, at) => {
     const { next = [] } = results[at] ?? {};
@@ -62,7 +63,7 @@ function shown(result: CheckResult['result']): string {
   return result === 'failed' ? 'FAILED' : result;
 }
 
-/** Removes line breaks and control characters from text of servers and files. */
+/** Returns text of servers and files as one line without control characters. */
 function visible(text: string): string {
-  return text.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, '�');
+  return printableLine(text.replaceAll(/\s+/g, ' '));
 }

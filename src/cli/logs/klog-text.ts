@@ -1,4 +1,5 @@
 import type { Caller } from './caller.ts';
+import { withoutControls } from '../../util/printable.ts';
 import { escapeUnprintable, goQuote } from '../../util/go-quote.ts';
 import type { LogValue } from './log-value.ts';
 import { ObjectReference } from './log-value.ts';
@@ -81,23 +82,10 @@ function visible(line: string): string {
 
 /** Returns JSON as Go's encoder writes it, with special characters of HTML and JavaScript escaped. */
 function goJson(value: LogValue): string {
-  return visibleJson(JSON.stringify(value)).replaceAll(/[<>&]/g, escapeUnits);
-}
-
-/** Matches text that needs no escaping. */
-const PLAIN_JSON = /^[ -~\n]*$/;
-
-/** Escapes characters in JSON that could control a terminal or break a line. */
-export function visibleJson(json: string): string {
-  if (PLAIN_JSON.test(json)) return json;
-  return json.replaceAll(/[^\P{C}\n]|[\u2028\u2029]/gu, escapeUnits);
-}
-
-function escapeUnits(character: string): string {
-  return Array.from(
-    { length: character.length },
-    (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`,
-  ).join('');
+  return withoutControls(JSON.stringify(value)).replaceAll(
+    /[<>&]/g,
+    (character) => `\\u00${character.charCodeAt(0).toString(16)}`,
+  );
 }
 
 function pad(value: number, width: number): string {

@@ -6,7 +6,8 @@ import type { Logger } from '../../util/logger.ts';
 import { callerOfCaller } from './caller.ts';
 import { KlogLogger } from './klog-logger.ts';
 import type { LogRecord } from './klog-text.ts';
-import { klogText, visibleJson } from './klog-text.ts';
+import { withoutControls } from '../../util/printable.ts';
+import { klogText } from './klog-text.ts';
 import type { LogLevel, VModulePattern } from './log-level.ts';
 import { ChangeableLogLevel } from './log-level.ts';
 import type { LogValue } from './log-value.ts';
@@ -165,7 +166,7 @@ function jsonFormat(): (record: LogRecord) => string {
       timestamp: () => `"ts":${Math.floor(timeMs * 1000) / 1e6}`,
       formatters: { level: () => ({}) },
     },
-    { write: (line) => (formatted = visibleJson(line)) },
+    { write: (line) => (formatted = withoutControls(line)) },
   );
   return (record) => {
     timeMs = record.timeMs;

@@ -77,6 +77,8 @@ export class Http1Connection implements ExchangeControl {
   /** The request in progress if it can be sent again, because no part of its response has arrived. */
   #unanswered: WireRequest | undefined;
   #isReused = false;
+  /** The headers of the response have arrived. */
+  #isResponding = false;
   #keepAliveMs: number;
   #isClosed = false;
   #deadlineMs = Number.POSITIVE_INFINITY;
@@ -129,6 +131,7 @@ export class Http1Connection implements ExchangeControl {
     this.#isReused = true;
     this.#keepAliveMs = this.#options.keepAliveMs;
     this.#parser.start();
+    this.#isResponding = false;
     this.#setDeadline(this.#options.headersTimeoutMs);
     this.#socket.ref();
     this.#socket.write(text);
@@ -176,7 +179,8 @@ export class Http1Connection implements ExchangeControl {
   #received(bytes: Buffer): void {
     if (this.#isClosed) return;
     this.#unanswered = undefined;
-    if (this.#handler && this.#options.bodyTimeoutMs > 0) {
+    // Parts of a head and informational responses do not extend the timeout for the headers.
+    if (this.#isResponding && this.#options.bodyTimeoutMs > 0) {
       this.#setDeadline(this.#options.bodyTimeoutMs);
     }
     try {
@@ -188,8 +192,8 @@ export class Http1Connection implements ExchangeControl {
 
   #receivedHead(head: ResponseHead): void {
     if (head.status < 200) return;
-    const { headersTimeoutMs, bodyTimeoutMs } = this.#options;
-    if (headersTimeoutMs !== bodyTimeoutMs) this.#setDeadline(bodyTimeoutMs);
+    this.#isResponding = true;
+    this.#setDeadline(this.#options.bodyTimeoutMs);
     const [, seconds] = /\btimeout=(\d+)/.exec(head.headers['keep-alive'] ?? '') ?? [];
     if (seconds !== undefined) {
       this.#keepAliveMs = Math.min(
@@ -203,6 +207,7 @@ export class Http1Connection implements ExchangeControl {
   #completed(isReusable: boolean): void {
     const handler = this.#handler;
     this.#handler = undefined;
+    this.#isResponding = false;
     // The rest of a request whose response came early would precede the next request.
     const isWritten = this.#socket.writableLength === 0;
     handler?.onResponseEnd();

@@ -11,6 +11,7 @@ import type { HttpRequest, HttpResponse } from '../../util/http.ts';
 import { unreachable } from './connection-error.ts';
 import { HealthCheck } from './health-check.ts';
 import type { HealthCheckLimits } from './health-check.ts';
+import { MAX_INFORMATIONAL } from './response-parser.ts';
 import { Deferred } from '../../util/deferred.ts';
 
 /** Options of `Http2Connection`. */
@@ -185,6 +186,11 @@ function headersOf(
 ): Promise<IncomingHttpHeaders & { ':status'?: number }> {
   return new Promise((resolve, reject) => {
     stream.once('response', resolve);
+    let informational = 0;
+    stream.on('headers', () => {
+      if (++informational <= MAX_INFORMATIONAL) return;
+      stream.destroy(new Error('too many informational responses precede the response'));
+    });
     stream.once('error', reject);
     stream.once('close', () => reject(connectionReset(stream.rstCode)));
   });

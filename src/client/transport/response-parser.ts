@@ -23,6 +23,10 @@ export class ResponseSyntaxError extends Error {
 const MAX_HEAD_BYTES = 64 * 1024;
 const MAX_SIZE_DIGITS = 12;
 
+/** Maximum number of informational responses before a response, and maximum size of their heads in bytes. */
+export const MAX_INFORMATIONAL = 20;
+const MAX_INFORMATIONAL_BYTES = MAX_HEAD_BYTES;
+
 const HEAD_END = Buffer.from('\r\n\r\n');
 const STATUS_LINE = /HTTP\/1\.([01]) ([1-9]\d\d)(?: [^\r\n]*)?\r\n/y;
 const HEADER_LINE = /([!#$%&'*+.^_`|~\w-]+):[ \t]*([^\r\n\0]*)\r\n/y;
@@ -68,6 +72,8 @@ export class ResponseParser {
   /** Bytes of the line with the size of a chunk, or of the trailers. */
   #framingBytes = 0;
   #trailerLength = 0;
+  #informational = 0;
+  #informationalBytes = 0;
 
   constructor(sink: ResponseSink) {
     this.#sink = sink;
@@ -78,6 +84,8 @@ export class ResponseParser {
     this.#state = 'head';
     this.#framingBytes = 0;
     this.#trailerLength = 0;
+    this.#informational = 0;
+    this.#informationalBytes = 0;
   }
 
   /**
@@ -137,6 +145,7 @@ export class ResponseParser {
     const body = status < 200 || status === 204 || status === 304 ? 0 : lengthOf(headers);
     this.#isReusable = minor === '1' && !/\bclose\b/i.test(headers['connection'] ?? '');
     if (status === 101) throw new ResponseSyntaxError('the server changed the protocol');
+    if (status < 200) this.#countInformational(text.length);
     this.#sink.onHead({ status, headers });
     // The response follows an informational one.
     if (status < 200) return;
@@ -152,6 +161,16 @@ export class ResponseParser {
     } else {
       this.#state = 'until-close';
       this.#isReusable = false;
+    }
+  }
+
+  #countInformational(bytes: number): void {
+    this.#informationalBytes += bytes;
+    if (
+      ++this.#informational > MAX_INFORMATIONAL ||
+      this.#informationalBytes > MAX_INFORMATIONAL_BYTES
+    ) {
+      throw new ResponseSyntaxError('too many informational responses precede the response');
     }
   }
 

@@ -48,6 +48,15 @@ test('rejects an unknown command, with a suggestion', async () => {
   assert.match((await run('aply')).stderr, /did you mean apply\?/);
 });
 
+test('prints no character that could control a terminal', async () => {
+  const file = '/nowhere/a\u001b[2J\u009b\u202e';
+  for (const argv of [[file], ['check', `--kubeconfig=${file}`], ['apply', '-f', file]]) {
+    const { stdout, stderr } = await run(...argv);
+    assert.doesNotMatch((stdout + stderr).replaceAll('\n', ''), /[\p{Cc}\p{Cf}]/u, argv[0]);
+    assert.match(stderr, /nowhere/);
+  }
+});
+
 test('accepts leader election flags in the spelling of cert-manager and Flux', async () => {
   const times = ['--leader-elect', '--leader-election-lease-duration=5s'];
   const { code, stderr } = await run(...times, '-leader_election_renew_deadline', '6s');

@@ -70,6 +70,14 @@ describe('the status page', () => {
     });
   });
 
+  it('escapes characters that could control a terminal', () => {
+    const name = 'a\u001b[2J\u009b\u202e\u200b';
+    const deps = { clock, name, version: 'v1', informers: () => [] };
+    const { body = '' } = statusPage(deps).get('/debug/status')?.(new URLSearchParams()) ?? {};
+    assert.match(body, /^[ -~\n]*$/);
+    assert.equal(JSON.parse(body).name, name);
+  });
+
   it('reports informers that are stale, fail, or wait for a missing resource', async () => {
     const counts = new ProgressClock(clock, 60_000);
     const foos = new ProgressClock(clock, 60_000);

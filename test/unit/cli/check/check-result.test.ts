@@ -32,9 +32,9 @@ test('does not count warnings and skipped checks as failures', () => {
   assert.equal(formatResults([ok('a', 'b'), skipped('c', 'd')]).at(-1), 'All checks passed.');
 });
 
-test('removes line breaks and control characters of server messages', () => {
-  const [, line] = formatResults([ok('a', 'one\ntwo\u001b[2J')]);
-  assert.equal(line, 'a       ok       one two\uFFFD[2J');
+test('escapes line breaks and control characters of server messages', () => {
+  const [, line] = formatResults([ok('a', 'one\ntwo\u001b[2J\u009b\u202e')]);
+  assert.equal(line, 'a       ok       one two\\u001b[2J\\u009b\\u202e');
 });
 
 test('formats the results as JSON', () => {

@@ -143,6 +143,12 @@ test('rejects malformed and ambiguous responses', () => {
     'huge chunk': chunked('1000000000000'),
     'endless extension': chunked(`1;${'x'.repeat(70_000)}`),
     'endless trailer': chunked('0', 'x'.repeat(70_000)),
+    'endless informational responses': Buffer.concat(
+      Array(21).fill(textOf(['HTTP/1.1 103 Early Hints', '', ''])),
+    ),
+    'large informational responses': Buffer.concat(
+      Array(9).fill(textOf(['HTTP/1.1 102 Processing', `A: ${'x'.repeat(8000)}`, '', ''])),
+    ),
     'endless head': ok('x'.repeat(70_000)),
   };
   for (const [name, response] of Object.entries(malformed)) {

@@ -24,6 +24,7 @@ import type {
 import type { Transport, TransportOptions } from '../../../../src/client/transport/transport.ts';
 import { http1Transport } from '../../../../src/client/transport/transport.ts';
 import type { HttpRequest, HttpResponse } from '../../../../src/util/http.ts';
+import { Deferred } from '../../../../src/util/deferred.ts';
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
 import { createCertificateAuthority } from '../../../../src/util/x509.ts';
 import { bodyOf, serve, serveTls } from '../server.ts';
@@ -375,6 +376,26 @@ test('ignores informational responses before the response', async (t) => {
   const response = await get(open(t, { server: url }));
   assert.equal(response.status, 200);
   assert.equal(await textOf(response), 'ok');
+});
+
+test('bounds the informational responses, which do not change the timeout of the headers', async (t) => {
+  const hint = 'HTTP/1.1 103 Early Hints\r\n\r\n';
+  const sent = new Deferred();
+  const { port } = await serveText(t, (received, socket) => {
+    const isEndless = received.includes('/endless');
+    socket.write(hint.repeat(isEndless ? 21 : 1), () => isEndless || sent.resolve());
+  });
+  const clock = new FakeClock();
+  const pool = newPool(t, port, { bodyTimeoutMs: 300, clock });
+  await assert.rejects(call(pool, '/endless'), { name: 'ResponseSyntaxError' });
+  const waiting = assert.rejects(call(pool), { code: 'ERR_RESPONSE_TIMEOUT' });
+  await sent.promise;
+  await settle();
+  await clock.advance(998);
+  await settle();
+  assert.notEqual(clock.untilNext, undefined, 'it still waits');
+  await clock.advance(2);
+  await waiting;
 });
 
 /** A server that sends the given text for each part of a request, and counts its connections. */

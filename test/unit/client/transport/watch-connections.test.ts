@@ -71,6 +71,19 @@ async function pass(clock: FakeClock, seconds: number): Promise<void> {
   }
 }
 
+test('fails a request after too many informational responses', async (t) => {
+  const server = await serveHttp2(t, (stream, { ':path': path }) => {
+    const hints = path === '/endless' ? 21 : 20;
+    for (let sent = 0; sent < hints; sent++) stream.additionalHeaders({ ':status': 103 });
+    stream.respond({ ':status': 200 });
+    stream.end();
+  });
+  const pool = connectTo(t, server);
+  assert.equal((await watch(pool)).status, 200);
+  const { message } = await failure(watch(pool, { path: '/endless' }));
+  assert.match(message, /too many informational responses/);
+});
+
 test('passes requests unchanged, below the path of the server, on one connection', async (t) => {
   const server = await serveHttp2(t, (stream, headers) => {
     stream.respond({ ':status': 410, 'x-many': ['a', 'b'], 'x-seen': JSON.stringify(headers) });
