@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { isRecord } from '../util/values.ts';
+import { subjectNamesOf } from '../util/x509.ts';
 import type { User } from './user.ts';
 import { AUTHENTICATED } from './user.ts';
 
@@ -41,16 +41,12 @@ export class ClientCertificates {
 }
 
 function subjectOf(certificate: X509Certificate): User | undefined {
-  const { subject } = certificate.toLegacyObject();
-  const { CN: name, O: organizations = [] }: Readonly<Record<string, unknown>> = isRecord(subject)
-    ? subject
-    : {};
-  if (typeof name !== 'string' || name === '') return undefined;
-  const groups = [organizations].flat().filter((group) => typeof group === 'string');
+  const { commonName, organizations } = subjectNamesOf(certificate);
+  if (commonName === '') return undefined;
   const id = certificate.fingerprint256.replaceAll(':', '').toLowerCase();
   return {
-    name,
-    groups: [...groups, AUTHENTICATED],
+    name: commonName,
+    groups: [...organizations, AUTHENTICATED],
     extra: { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${id}`] },
   };
 }

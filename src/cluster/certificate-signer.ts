@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import type { CertificateSigningRequest } from '../api/builtin.ts';
 import { CERTIFICATE_SIGNING_REQUESTS } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
@@ -8,6 +9,7 @@ import type { CertificateSigningRequest as Pkcs10 } from '../util/certificate-re
 import { parseCertificateRequest } from '../util/certificate-request.ts';
 import { messageOf } from '../util/values.ts';
 import type { CertificateAuthority, CertificateOrder } from '../util/x509.ts';
+import { subjectNamesOf } from '../util/x509.ts';
 import { FIELD_MANAGER } from './field-manager.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
@@ -83,7 +85,10 @@ function signed(
         notBefore: now - BACKDATED_MS,
         notAfter: now + validity - (validity < LONG_MS ? 0 : BACKDATED_MS),
       });
-      return { certificate: Buffer.from(certificate).toString('base64') };
+      problem = subjectProblem(request, new X509Certificate(certificate));
+      if (problem === undefined) {
+        return { certificate: Buffer.from(certificate).toString('base64') };
+      }
     }
   } catch (error) {
     problem = messageOf(error);
@@ -98,6 +103,16 @@ function signed(
     lastTransitionTime: time,
   } as const;
   return { conditions: [...(status?.conditions ?? []), failed] };
+}
+
+/** Requires that the certificate identifies the user whom the request was checked for, and no administrator. */
+function subjectProblem(request: Pkcs10, certificate: X509Certificate): string | undefined {
+  const { commonName, organizations } = subjectNamesOf(certificate);
+  const isSame =
+    commonName === request.commonName &&
+    organizations.join('\n') === request.organizations.join('\n');
+  if (isSame && !organizations.includes('system:masters')) return undefined;
+  return 'the subject of the certificate is not that of the request';
 }
 
 const KEY_USAGES: CertificateOrder['keyUsages'] = ['digital signature', 'key encipherment'];

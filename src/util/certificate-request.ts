@@ -1,7 +1,15 @@
 import type { KeyObject } from 'node:crypto';
 import { createPublicKey, verify } from 'node:crypto';
 import type { DerElement } from './der.ts';
-import { derElements, derObjectIdentifier } from './der.ts';
+import {
+  derElement,
+  derElements,
+  derIdentifier,
+  derMembers,
+  derObjectIdentifier,
+  derSetMembers,
+  derText,
+} from './der.ts';
 
 /** A certificate signing request (PKCS #10, RFC 2986). */
 export interface CertificateSigningRequest {
@@ -49,30 +57,28 @@ export function parseCertificateRequest(pem: string): CertificateSigningRequest 
     /-----BEGIN CERTIFICATE REQUEST-----([\s\S]*?)-----END CERTIFICATE REQUEST-----/.exec(pem) ??
     [];
   if (base64 === undefined) throw new TypeError('PEM block type must be CERTIFICATE REQUEST');
-  const [request] = derElements(Buffer.from(base64, 'base64'));
-  const [info, algorithm, signature] = members(request);
-  const [, subject, key, ...rest] = members(info);
+  const [info, algorithm, signature] = derMembers(derElement(Buffer.from(base64, 'base64')));
+  const [, subject, key, ...rest] = derMembers(info);
   const publicKey = createPublicKey({ key: whole(key), format: 'der', type: 'spki' });
-  const names = members(subject).flatMap((set) => members(set).map((name) => members(name)));
+  const names = derMembers(subject)
+    .flatMap(derSetMembers)
+    .map((name) => {
+      const [type, value] = derMembers(name);
+      return { type: derIdentifier(type), text: derText(value) };
+    });
   const textsOf = (oid: string) =>
-    names.flatMap(([type, value]) =>
-      value && hasOid(type, oid) ? [value.content.toString()] : [],
-    );
+    names.filter(({ type }) => type.equals(derObjectIdentifier(oid))).map(({ text }) => text);
   const subjectAltName = extensionIn(rest.find(({ tag }) => tag === ATTRIBUTES));
-  const [altNames] = subjectAltName ? derElements(subjectAltName) : [];
+  const altNames = subjectAltName ? derMembers(derElement(subjectAltName)) : [];
   return {
     subject: whole(subject),
     commonName: textsOf(COMMON_NAME).at(-1) ?? '',
     organizations: textsOf(ORGANIZATION),
     publicKey,
     subjectAltName,
-    nameKinds: new Set(members(altNames).map(({ tag }) => NAME_KINDS.get(tag) ?? 'other')),
-    isSigned: isSigned(whole(info), members(algorithm)[0], publicKey, signature),
+    nameKinds: new Set(altNames.map(({ tag }) => NAME_KINDS.get(tag) ?? 'other')),
+    isSigned: isSigned(whole(info), derMembers(algorithm)[0], publicKey, signature),
   };
-}
-
-function members(element: DerElement | undefined): readonly DerElement[] {
-  return element ? derElements(element.content) : [];
 }
 
 /** @throws {TypeError} if the element is missing */
@@ -82,16 +88,17 @@ function whole(element: DerElement | undefined): Buffer {
 }
 
 function hasOid(element: DerElement | undefined, oid: string): boolean {
-  return element?.whole.equals(derObjectIdentifier(oid)) ?? false;
+  return derIdentifier(element).equals(derObjectIdentifier(oid));
 }
 
 /** Returns the requested subjectAltName. */
 function extensionIn(attributes: DerElement | undefined): Buffer | undefined {
-  for (const attribute of members(attributes)) {
-    const [type, values] = members(attribute);
+  if (!attributes) return undefined;
+  for (const attribute of derElements(attributes.content)) {
+    const [type, values] = derMembers(attribute);
     if (!hasOid(type, EXTENSION_REQUEST)) continue;
-    const extensions = members(values).flatMap(members);
-    for (const parts of extensions.map(members)) {
+    for (const extension of derSetMembers(values).flatMap(derMembers)) {
+      const parts = derMembers(extension);
       if (hasOid(parts[0], SUBJECT_ALT_NAME)) {
         return parts.find(({ tag }) => tag === OCTET_STRING)?.content;
       }

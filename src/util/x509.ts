@@ -13,6 +13,7 @@ import { isIP, isIPv4 } from 'node:net';
 import { promisify } from 'node:util';
 import type { Clock } from './clock.ts';
 import { systemClock } from './clock.ts';
+import { isRecord } from './values.ts';
 import {
   derBitString,
   derBoolean,
@@ -90,6 +91,22 @@ export interface CertificateOrder {
   readonly usages: 'server' | 'client';
   readonly notBefore: number;
   readonly notAfter: number;
+}
+
+/** The names in the subject of a certificate that identify a user. */
+export interface SubjectNames {
+  /** The last common name, or an empty string. */
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+}
+
+/** Returns the names in the subject of a certificate, as OpenSSL reads them. */
+export function subjectNamesOf(certificate: X509Certificate): SubjectNames {
+  const { subject } = certificate.toLegacyObject();
+  const fields: Readonly<Record<string, unknown>> = isRecord(subject) ? subject : {};
+  const textsIn = (field: string) =>
+    [fields[field] ?? []].flat().filter((text) => typeof text === 'string');
+  return { commonName: textsIn('CN').at(-1) ?? '', organizations: textsIn('O') };
 }
 
 /** Certificates are valid from 1 h before their creation, because clocks differ. */

@@ -24,9 +24,28 @@ export function certificateRequest(
   organizations: readonly string[] = [],
   dnsNames: readonly string[] = [],
 ): KeyAndRequest {
+  return requestWithSubject(certificateSubject(commonName, organizations), dnsNames);
+}
+
+/** Returns a distinguished name in DER. */
+export function certificateSubject(
+  commonName: string,
+  organizations: readonly string[] = [],
+): Uint8Array {
+  const attribute = (oid: string, name: string) =>
+    derSetOfOne(derSequence(derObjectIdentifier(oid), derUtf8String(name)));
+  return derSequence(
+    ...organizations.map((name) => attribute('2.5.4.10', name)),
+    attribute('2.5.4.3', commonName),
+  );
+}
+
+/** Creates a key and a request for a certificate with a subject in DER, well-formed or not. */
+export function requestWithSubject(
+  subject: Uint8Array,
+  dnsNames: readonly string[] = [],
+): KeyAndRequest {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const attribute = (oid: string, value: Buffer) =>
-    derSetOfOne(derSequence(derObjectIdentifier(oid), value));
   const names = dnsNames.map((name) => derImplicit(2, Buffer.from(name)));
   const altNames = derSequence(
     derSequence(derObjectIdentifier('2.5.29.17'), derOctetString(derSequence(...names))),
@@ -37,10 +56,7 @@ export function certificateRequest(
   );
   const info = derSequence(
     derInteger(Buffer.of(0)),
-    derSequence(
-      ...organizations.map((name) => attribute('2.5.4.10', derUtf8String(name))),
-      attribute('2.5.4.3', derUtf8String(commonName)),
-    ),
+    subject,
     publicKey.export({ type: 'spki', format: 'der' }),
     derExplicit(0, dnsNames.length > 0 ? extensions : Buffer.of()),
   );

@@ -8,7 +8,7 @@ import { CERTIFICATE_SIGNING_REQUESTS } from '../../../src/api/builtin.ts';
 import type { Listening } from '../../../src/apiserver/api-server-options.ts';
 import { createCertificateAuthority } from '../../../src/util/x509.ts';
 import type { KeyAndRequest } from '../../support/certificate-request.ts';
-import { certificateRequest } from '../../support/certificate-request.ts';
+import { certificateRequest, certificateSubject } from '../../support/certificate-request.ts';
 import { ClusterBench } from './cluster-bench.ts';
 
 const SIGNER = 'kubernetes.io/kube-apiserver-client';
@@ -155,5 +155,18 @@ describe('CertificateSigningRequests', () => {
     });
     const { subjectAltName } = new X509Certificate(pemOf(serving?.certificate));
     assert.equal(subjectAltName, 'DNS:a.example.com');
+  });
+
+  it('have no certificate if its subject differs from that of the request', async () => {
+    const authority = await createCertificateAuthority({ commonName: 'other' });
+    await bench.end();
+    await bench.server.close();
+    bench = new ClusterBench();
+    const sign: typeof authority.sign = (order) =>
+      authority.sign({ ...order, subject: certificateSubject('jane', ['system:masters']) });
+    await bench.start({ authority: { ...authority, sign } });
+    const status = await decided(certificateRequest('jane', ['ops']));
+    assert.equal(status?.certificate, undefined);
+    assert.equal(status?.conditions?.at(-1)?.type, 'Failed');
   });
 });
