@@ -141,11 +141,11 @@ export function planSlices(
   maxEndpoints: number = MAX_ENDPOINTS,
 ): Plan[] {
   const groups = Map.groupBy(desired, ({ ports }) => portsKey(ports));
+  const byPorts = Map.groupBy(existing, ({ ports }) => portsKey(ports));
   const plans = Array.from(groups, ([key, group]) => {
     const left = new Map(group.map(({ endpoint }) => [endpointId(endpoint), endpoint]));
     const ports = group[0]?.ports ?? [];
-    const own = existing
-      .filter((slice) => portsKey(slice.ports) === key)
+    const own = (byPorts.get(key) ?? [])
       .map((slice): Plan => {
         const ids = (slice.endpoints ?? []).map(endpointId);
         const endpoints = ids.flatMap((id) => left.get(id) ?? []);
@@ -176,7 +176,8 @@ export function planSlices(
   }).flat();
   if (plans.length === 0) plans.push({ slice: undefined, ports: [], endpoints: [] });
   // A slice that would be deleted gets the content of a new one.
-  const spare = existing.filter((slice) => !plans.some((plan) => plan.slice === slice));
+  const planned = new Set(plans.map(({ slice }) => slice));
+  const spare = existing.filter((slice) => !planned.has(slice));
   return plans.map(({ slice = spare.pop(), ports, endpoints }) => ({ slice, ports, endpoints }));
 }
 

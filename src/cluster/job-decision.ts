@@ -2,7 +2,7 @@ import type { Job, Pod } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { conditionOf } from '../api/workloads.ts';
-import { completedIndexes } from './job-index.ts';
+import { completedCount } from './job-index.ts';
 
 type Conditions = NonNullable<NonNullable<Job['status']>['conditions']>;
 
@@ -83,9 +83,7 @@ function completionsLeft(job: DeepReadonly<Job>, pods: JobPods): number {
   const { completions, completionMode, parallelism = 1 } = job.spec ?? {};
   if (completions === undefined) return pods.succeeded > 0 ? pods.active.length : parallelism;
   const succeeded =
-    completionMode === 'Indexed'
-      ? completedIndexes(job, pods.succeededPods).length
-      : pods.succeeded;
+    completionMode === 'Indexed' ? completedCount(job, pods.succeededPods) : pods.succeeded;
   return completions - succeeded;
 }
 

@@ -17,29 +17,28 @@ export function missingIndexes(
   succeeded: readonly DeepReadonly<Pod>[],
   count: number,
 ): number[] {
-  const taken = new Set([...active.map(indexOf), ...completedIndexes(job, succeeded)]);
+  const taken = new Set(active.map(indexOf));
   const missing: number[] = [];
-  for (let index = 0; index < (job.spec?.completions ?? 0) && missing.length < count; index++) {
-    if (!taken.has(index)) missing.push(index);
+  const end = job.spec?.completions ?? 0;
+  let index = 0;
+  for (const { first, last } of [...completedRanges(job, succeeded), { first: end, last: end }]) {
+    for (; index < Math.min(first, end) && missing.length < count; index++) {
+      if (!taken.has(index)) missing.push(index);
+    }
+    index = Math.max(index, last + 1);
   }
   return missing;
 }
 
-/** Returns the completed indexes of the status and of Pods that have succeeded, sorted. */
-export function completedIndexes(
-  { spec, status }: DeepReadonly<Job>,
+/** Returns the number of completed indexes of the status and of Pods that have succeeded. */
+export function completedCount(
+  job: DeepReadonly<Job>,
   succeeded: readonly DeepReadonly<Pod>[],
-): number[] {
-  const indexes = new Set<number>();
-  for (const range of (status?.completedIndexes ?? '').split(',').filter(Boolean)) {
-    const [first = 0, last = first] = range.split('-').map(Number);
-    for (let index = first; index <= last; index++) indexes.add(index);
-  }
-  for (const pod of succeeded) {
-    const index = indexOf(pod);
-    if (index !== undefined && index < (spec?.completions ?? 0)) indexes.add(index);
-  }
-  return [...indexes].toSorted((a, b) => a - b);
+): number {
+  return completedRanges(job, succeeded).reduce(
+    (sum, { first, last }) => sum + last - first + 1,
+    0,
+  );
 }
 
 /** Returns the completed indexes in the form of the status: `0-2,4`. */
@@ -47,15 +46,40 @@ export function formatIndexes(
   job: DeepReadonly<Job>,
   succeeded: readonly DeepReadonly<Pod>[],
 ): string {
-  const ranges: { readonly first: number; last: number }[] = [];
-  for (const index of completedIndexes(job, succeeded)) {
-    const range = ranges.at(-1);
-    if (range && index === range.last + 1) range.last = index;
-    else ranges.push({ first: index, last: index });
-  }
-  return ranges
+  return completedRanges(job, succeeded)
     .map(({ first, last }) =>
       first === last ? `${first}` : `${first}${last === first + 1 ? ',' : '-'}${last}`,
     )
     .join(',');
+}
+
+/** Indexes from `first` to `last`. A status of a few characters can have two billion. */
+interface IndexRange {
+  readonly first: number;
+  last: number;
+}
+
+/** Returns the completed indexes as sorted ranges with gaps between them. */
+function completedRanges(
+  { spec, status }: DeepReadonly<Job>,
+  succeeded: readonly DeepReadonly<Pod>[],
+): IndexRange[] {
+  const all: IndexRange[] = [];
+  for (const range of (status?.completedIndexes ?? '').split(',').filter(Boolean)) {
+    const [first = 0, last = first] = range.split('-').map(Number);
+    if (first <= last) all.push({ first, last });
+  }
+  for (const pod of succeeded) {
+    const index = indexOf(pod);
+    if (index !== undefined && index < (spec?.completions ?? 0)) {
+      all.push({ first: index, last: index });
+    }
+  }
+  const ranges: IndexRange[] = [];
+  for (const { first, last } of all.sort((a, b) => a.first - b.first)) {
+    const range = ranges.at(-1);
+    if (range && first <= range.last + 1) range.last = Math.max(range.last, last);
+    else ranges.push({ first, last });
+  }
+  return ranges;
 }

@@ -14,8 +14,8 @@ import { claim, claimable, mapToClaimants } from './claim.ts';
 import { FIELD_MANAGER } from './field-manager.ts';
 import { jobConditions, jobDecision } from './job-decision.ts';
 import type { JobDecision, JobPods } from './job-decision.ts';
-import { INDEX_LABEL, completedIndexes, formatIndexes, missingIndexes } from './job-index.ts';
-import { buildPod, nonZero, PodControl } from './pod-control.ts';
+import { INDEX_LABEL, completedCount, formatIndexes, missingIndexes } from './job-index.ts';
+import { BURST_REPLICAS, buildPod, nonZero, PodControl } from './pod-control.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
 /** Finalizer of Pods whose result the Job has not counted yet. */
@@ -154,10 +154,11 @@ async function apply(
   }
   if (missing === 0) return undefined;
   const isIndexed = job.spec?.completionMode === 'Indexed';
-  const indexes = isIndexed ? missingIndexes(job, active, succeededPods, missing) : [];
+  const count = Math.min(missing, BURST_REPLICAS);
+  const indexes = isIndexed ? missingIndexes(job, active, succeededPods, count) : [];
   const drafts = isIndexed
     ? indexes.map((index) => buildJobPod(job, index))
-    : Array.from({ length: missing }, () => buildJobPod(job, undefined));
+    : Array.from({ length: count }, () => buildJobPod(job, undefined));
   return control.create(context, job, drafts);
 }
 
@@ -197,9 +198,7 @@ function statusOf(
     ...(isComplete && { completionTime: timestamp(nowMs) }),
     ...nonZero({
       active: pods.active.length,
-      succeeded: isIndexed
-        ? completedIndexes(job, pods.succeededPods).length
-        : pods.settledSucceeded,
+      succeeded: isIndexed ? completedCount(job, pods.succeededPods) : pods.settledSucceeded,
       failed: pods.settledFailed,
     }),
     ready: pods.active.filter(isReady).length,

@@ -11,7 +11,7 @@ import { messageOf } from '../util/values.ts';
 import { FIELD_MANAGER } from './field-manager.ts';
 
 /** Maximum number of Pods that one sync creates or deletes, as in kube-controller-manager. */
-const BURST_REPLICAS = 500;
+export const BURST_REPLICAS = 500;
 
 export type PodTemplate = Pick<Pod, 'spec'> & { metadata?: Partial<Pod['metadata']> };
 

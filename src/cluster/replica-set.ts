@@ -12,7 +12,14 @@ import { messageOf } from '../util/values.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
 import { claim, claimable, mapToClaimants } from './claim.ts';
 import { FIELD_MANAGER } from './field-manager.ts';
-import { availability, buildPod, byDeletionPriority, nonZero, PodControl } from './pod-control.ts';
+import {
+  availability,
+  BURST_REPLICAS,
+  buildPod,
+  byDeletionPriority,
+  nonZero,
+  PodControl,
+} from './pod-control.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
 /**
@@ -73,7 +80,7 @@ function replicaController(
         failure = await control.create(
           context,
           set,
-          Array.from({ length: missing }, () => draft),
+          Array.from({ length: Math.min(missing, BURST_REPLICAS) }, () => draft),
         );
       } else if (set.metadata.deletionTimestamp === undefined && missing < 0) {
         const surplus = active.toSorted(byDeletionPriority).slice(0, -missing);

@@ -13,8 +13,6 @@ const HEADLESS = 'service.kubernetes.io/headless';
 
 export type AddressType = 'IPv4' | 'IPv6';
 
-type ServicePort = DeepReadonly<NonNullable<NonNullable<Service['spec']>['ports']>[number]>;
-
 /** Port of an endpoint, in the form that Endpoints and EndpointSlices share. */
 export interface EndpointPort {
   name?: string;
@@ -23,11 +21,23 @@ export interface EndpointPort {
   appProtocol?: string;
 }
 
+/** The selectors of Services, which are compared with each change of a Pod. */
+const selectors = new WeakMap<DeepReadonly<Service>, readonly Requirement[]>();
+
 /** Returns the selector of a Service whose endpoints are Pods; undefined for other Services. */
-export function selectorOf({ spec }: DeepReadonly<Service>): Requirement[] | undefined {
-  const labels = Object.entries(spec?.selector ?? {});
-  if (spec?.type === 'ExternalName' || labels.length === 0) return undefined;
-  return labels.map(([key, value]) => ({ operator: 'in', key, values: [value] }));
+export function selectorOf(service: DeepReadonly<Service>): readonly Requirement[] | undefined {
+  const { spec } = service;
+  if (spec?.type === 'ExternalName') return undefined;
+  let selector = selectors.get(service);
+  if (!selector) {
+    selector = Object.entries(spec?.selector ?? {}).map(([key, value]) => ({
+      operator: 'in',
+      key,
+      values: [value],
+    }));
+    selectors.set(service, selector);
+  }
+  return selector.length === 0 ? undefined : selector;
 }
 
 export function mapToServices(services: Lister<Service>): MapFunction<Pod> {
@@ -93,26 +103,29 @@ export function podFields(
 
 /** Returns the ports of a Service at a Pod, without named ports that the Pod does not have. */
 export function portsOf(service: DeepReadonly<Service>, pod: DeepReadonly<Pod>): EndpointPort[] {
+  const named = namedPorts(pod);
   return (service.spec?.ports ?? []).flatMap((servicePort) => {
-    const port = findPort(pod, servicePort);
-    const { name = '', protocol = 'TCP', appProtocol } = servicePort;
+    const { name = '', protocol = 'TCP', appProtocol, targetPort = servicePort.port } = servicePort;
+    const port =
+      typeof targetPort === 'number' ? targetPort : named.get(`${protocol}/${targetPort}`);
     if (port === undefined) return [];
     return appProtocol ? { name, port, protocol, appProtocol } : { name, port, protocol };
   });
 }
 
-function findPort(
-  { spec }: DeepReadonly<Pod>,
-  { port, targetPort = port, protocol = 'TCP' }: ServicePort,
-): number | undefined {
-  if (typeof targetPort === 'number') return targetPort;
+/** Returns the numbers of the named ports of a Pod by protocol and name: `TCP/http`. */
+function namedPorts({ spec }: DeepReadonly<Pod>): ReadonlyMap<string, number> {
   const sidecars = (spec?.initContainers ?? []).filter(
     ({ restartPolicy }) => restartPolicy === 'Always',
   );
-  return [...(spec?.containers ?? []), ...sidecars]
-    .flatMap(({ ports = [] }) => ports)
-    .find((each) => each.name === targetPort && (each.protocol ?? 'TCP') === protocol)
-    ?.containerPort;
+  const named = new Map<string, number>();
+  for (const { ports = [] } of [...(spec?.containers ?? []), ...sidecars]) {
+    for (const { name, protocol = 'TCP', containerPort } of ports) {
+      const key = `${protocol}/${name}`;
+      if (name && !named.has(key)) named.set(key, containerPort);
+    }
+  }
+  return named;
 }
 
 /** Returns the labels of a Service's endpoints: those of the Service, and the controller's own. */

@@ -25,7 +25,7 @@ import {
 } from './controller-revisions.ts';
 import type { RevisionHistory } from './controller-revisions.ts';
 import { FIELD_MANAGER } from './field-manager.ts';
-import { availability, nonZero } from './pod-control.ts';
+import { availability, BURST_REPLICAS, nonZero } from './pod-control.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import { amountOf } from './rolling-update.ts';
 import { StatefulSetClaims } from './stateful-set-claims.ts';
@@ -136,7 +136,9 @@ class StatefulRollout {
     this.#isParallel = set.spec?.podManagementPolicy === 'Parallel';
     const members = new Map(pods.map((pod) => [pod.metadata.name, pod]));
     const start = set.spec?.ordinals?.start ?? 0;
-    this.#replicas = Array.from({ length: set.spec?.replicas ?? 1 }, (_, index): Member => {
+    const wanted = set.spec?.replicas ?? 1;
+    const length = Math.min(wanted, pods.length + BURST_REPLICAS);
+    this.#replicas = Array.from({ length }, (_, index): Member => {
       const ordinal = start + index;
       const name = `${set.metadata.name}-${ordinal}`;
       const pod = members.get(name);
@@ -149,7 +151,9 @@ class StatefulRollout {
       const { name } = pod.metadata;
       const ordinal = ordinalOf(set, name) ?? 0;
       return { name, ordinal, isCondemned: true, pod, revision: revisionOf(pod) };
-    }).toSorted((a, b) => b.ordinal - a.ordinal);
+    })
+      .filter(({ ordinal }) => ordinal < start || ordinal >= start + wanted)
+      .toSorted((a, b) => b.ordinal - a.ordinal);
   }
 
   /** @throws {Error} if a Pod or claim cannot be created, changed or deleted */

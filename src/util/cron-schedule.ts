@@ -108,7 +108,8 @@ export class CronSchedule {
    * are skipped.
    */
   last(ms: number, afterMs: number): number | undefined {
-    const found = this.#search(Math.floor(ms / MINUTE_MS) * MINUTE_MS, -1, afterMs);
+    const endMs = Math.max(afterMs, ms - LONGEST_MS);
+    const found = this.#search(Math.floor(ms / MINUTE_MS) * MINUTE_MS, -1, endMs);
     return found !== undefined && found > afterMs ? found : undefined;
   }
 

@@ -38,6 +38,8 @@ describe('A cron schedule', () => {
     const never = new CronSchedule('0 0 6 9 *', 'America/Santiago');
     assert.equal(never.next(Date.parse('2026-01-01')), Date.parse('2027-09-06T03:00:00Z'));
     assert.equal(new CronSchedule('0 0 30 2 *').next(0), undefined);
+    const cron = new CronSchedule('0 0 30 2 *', 'Europe/Berlin');
+    assert.equal(cron.last(Date.parse('2026-01-01'), Date.parse('0001-01-01')), undefined);
   });
 
   it('is rejected if it is malformed', () => {
