@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2';
 import type { Server, Socket } from 'node:net';
+import { maxClientConnections } from './descriptor-limit.ts';
 
 export interface ConnectionLimits {
   /** Maximum number of open connections, including those in the TLS handshake. */
@@ -9,19 +10,54 @@ export interface ConnectionLimits {
   readonly firstRequestMs: number;
   /** Timeout of an HTTP/2 connection without requests in flight, in milliseconds. */
   readonly idleMs: number;
+  /** @default the connections of all servers of the process */
+  readonly pool?: ConnectionPool;
 }
+
+/**
+ * The connections of several servers, which share the descriptors of the process. At the limit, a new connection
+ * replaces one of the server that has most. Clients of one port therefore cannot keep out those of another.
+ */
+export class ConnectionPool {
+  readonly #maxConnections: number;
+  readonly #servers = new Set<ServerConnections>();
+
+  constructor(maxConnections: number) {
+    this.#maxConnections = maxConnections;
+  }
+
+  add(server: ServerConnections): void {
+    this.#servers.add(server);
+  }
+
+  delete(server: ServerConnections): void {
+    this.#servers.delete(server);
+  }
+
+  /** Closes a connection if there is no place for another one: an idle one if there is one. */
+  makeRoom(): void {
+    let size = 0;
+    for (const server of this.#servers) size += server.size;
+    if (size < this.#maxConnections) return;
+    const servers = [...this.#servers].toSorted((a, b) => b.size - a.size);
+    if (!servers.some((server) => server.evictIdle())) servers[0]?.evictOldest();
+  }
+}
+
+let processPool: ConnectionPool | undefined;
 
 interface Connection {
   readonly socket: Socket;
   /** Address and port of the client. */
   readonly peer: string;
+  readonly address: string;
   /** Number of requests in flight. */
   requests: number;
 }
 
 /**
  * Tracks and limits the open connections of an HTTP server. A new connection is always accepted: at the
- * limit it replaces the connection that has been idle longest. If all connections have requests in flight,
+ * limit it replaces the connection that has been idle longest, of the remote addresses with more than their share. If all connections have requests in flight,
  * it replaces the one that has been in use longest. Otherwise, clients that open connections and send
  * nothing would block all others, including health probes.
  *
@@ -31,12 +67,18 @@ export class ServerConnections {
   readonly #limits: ConnectionLimits;
   /** The connection that has been idle longest comes first. */
   readonly #open = new Set<Connection>();
+  /** Number of connections of each remote address. */
+  readonly #byAddress = new Map<string, number>();
+  readonly #pool: ConnectionPool;
   readonly #byPeer = new Map<string, Connection>();
   /** Connections by the socket of their requests: that of HTTP/1.1, or the session of HTTP/2. */
   readonly #bySocket = new WeakMap<object, Connection>();
 
   constructor(server: Server, limits: ConnectionLimits) {
     this.#limits = limits;
+    this.#pool = limits.pool ?? (processPool ??= new ConnectionPool(maxClientConnections()));
+    this.#pool.add(this);
+    server.once('close', () => this.#pool.delete(this));
     server.on('connection', (socket: Socket) => this.#add(socket));
     server.on('secureConnection', readInJavaScript);
     server.on('session', (session: ServerHttp2Session) => this.#limitSession(session));
@@ -69,29 +111,48 @@ export class ServerConnections {
   #add(socket: Socket): void {
     // Otherwise, the body of an HTTP/1.1 response waits up to 40 ms until its headers are acknowledged.
     socket.setNoDelay(true);
-    if (this.#open.size >= this.#limits.maxConnections) this.#evict();
-    const connection = { socket, peer: peerOf(socket), requests: 0 };
+    if (this.#open.size >= this.#limits.maxConnections && !this.evictIdle()) this.evictOldest();
+    this.#pool.makeRoom();
+    const { remoteAddress: address = '' } = socket;
+    const connection = { socket, peer: peerOf(socket), address, requests: 0 };
     this.#open.add(connection);
+    this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1);
     this.#byPeer.set(connection.peer, connection);
     socket.once('close', () => this.#remove(connection));
   }
 
-  #evict(): void {
+  /** Closes the connection that has been idle longest, of an address with its share or more. Returns whether there was one. */
+  evictIdle(): boolean {
+    const share = this.#open.size / this.#byAddress.size;
     let evicted: Connection | undefined;
     for (const connection of this.#open) {
-      evicted ??= connection;
       if (connection.requests > 0) continue;
+      evicted ??= connection;
+      if ((this.#byAddress.get(connection.address) ?? 0) < share) continue;
       evicted = connection;
       break;
     }
-    if (!evicted) return;
-    this.#remove(evicted);
-    evicted.socket.destroy();
+    if (evicted) this.#close(evicted);
+    return evicted !== undefined;
+  }
+
+  /** Closes the connection that has been in use longest. */
+  evictOldest(): void {
+    const [oldest] = this.#open;
+    if (oldest) this.#close(oldest);
+  }
+
+  #close(connection: Connection): void {
+    this.#remove(connection);
+    connection.socket.destroy();
   }
 
   #remove(connection: Connection): void {
-    this.#open.delete(connection);
-    const { peer } = connection;
+    if (!this.#open.delete(connection)) return;
+    const { peer, address } = connection;
+    const others = (this.#byAddress.get(address) ?? 0) - 1;
+    if (others > 0) this.#byAddress.set(address, others);
+    else this.#byAddress.delete(address);
     if (this.#byPeer.get(peer) === connection) this.#byPeer.delete(peer);
   }
 
