@@ -9,6 +9,9 @@ import { podText } from './pod-status.ts';
 /** Number of Pods and images that are remembered; events of older ones may be recorded again. */
 const MAX_REMEMBERED = 10_000;
 
+/** Number of containers of a Pod with events. The recorder drops most events of one object anyway. */
+const MAX_CONTAINERS = 250;
+
 /** Records the events of a kubelet about the containers of Pods. */
 export class ContainerEvents {
   readonly #recorder: EventRecorder;
@@ -27,7 +30,8 @@ export class ContainerEvents {
     this.#states.set(uid, states);
     const reported = new Map([...reportedStates(pod), ...(before ?? [])]);
     const { initContainers = [], containers = [] } = pod.spec ?? {};
-    for (const [index, container] of [...initContainers, ...containers].entries()) {
+    const all = [...initContainers, ...containers].slice(0, MAX_CONTAINERS);
+    for (const [index, container] of all.entries()) {
       const { name, image = '', imagePullPolicy } = container;
       const state = states.get(name);
       if (!state) continue;
@@ -63,7 +67,7 @@ export class ContainerEvents {
 
   /** Records that the containers of a deleted Pod are stopped. */
   killing(pod: DeepReadonly<Pod>): void {
-    for (const { name, state } of pod.status?.containerStatuses ?? []) {
+    for (const { name, state } of (pod.status?.containerStatuses ?? []).slice(0, MAX_CONTAINERS)) {
       if (!state?.running) continue;
       const options = { fieldPath: `spec.containers{${name}}` };
       this.#recorder.normal(pod, 'Killing', `Stopping container ${name}`, options);
@@ -71,7 +75,7 @@ export class ContainerEvents {
   }
 
   cannotStart(pod: DeepReadonly<Pod>, problems: readonly StartProblem[]): void {
-    for (const problem of problems) {
+    for (const problem of problems.slice(0, MAX_CONTAINERS)) {
       if (problem.kind === 'volume') {
         this.#recorder.warning(pod, 'FailedMount', problem.message);
       } else {
