@@ -28,7 +28,7 @@ import {
   notFound,
   verbNotSupported,
 } from './status-error.ts';
-import { pause } from './pause.ts';
+import { endTurn, pause } from './pause.ts';
 import { requireWriteOptions } from './write-options.ts';
 
 /** An answer with its object in the requested representation. */
@@ -65,13 +65,25 @@ export async function answerCall(
   const representation = negotiate(accept, info.query.get('includeObject'), definition, isStream);
   const call = { backend, request, user, info, definition, representation, ...notes };
   requireWriteOptions(call);
-  const answer = await repeated(operation, call);
+  try {
+    const turn = pause(call);
+    if (turn) await turn;
+    return await rendered(await repeated(operation, call), call);
+  } finally {
+    endTurn(call);
+  }
+}
+
+/** Returns an answer with its object in the requested representation. */
+async function rendered(answer: Answer, call: Call): Promise<RenderedAnswer> {
+  const { backend, definition, representation } = call;
   if (answer.kind === 'list') await backend.converter.prepare(answer.state.objects, definition);
   const { encoding = 'json' } = representation;
   if (answer.kind !== 'object') return { answer, encoding };
   if (answer.definition === undefined) await backend.converter.prepare([answer.object], definition);
   const { code, object, definition: shown = definition } = answer;
-  await pause(call, object);
+  const turn = pause(call);
+  if (turn) await turn;
   const value = represent(object, shown, representation, backend.clock.now());
   return { answer: { kind: 'json', code, value }, encoding };
 }
