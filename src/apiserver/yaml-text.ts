@@ -72,7 +72,10 @@ export function parseYaml(source: string, maxContainers: number = Infinity): Yam
   }
   return {
     documents: constructFromEvents(events, { source, schema: SCHEMA, json: true, maxAliases: 0 }),
-    duplicates: duplicatesIn(source, events),
+    // Most callers need the documents only.
+    get duplicates() {
+      return duplicatesIn(source, events);
+    },
   };
 }
 
