@@ -57,7 +57,10 @@ export interface DaemonDeps {
   /** Required if `config` has an endpoint with authentication. */
   readonly secure?: SecureServing | undefined;
   /** Namespace, certificate, and a client behind no fence. Required if `config.webhooks` is set. */
-  readonly webhookServer?: Pick<WebhookServingOptions, 'certificate' | 'namespace' | 'client'>;
+  readonly webhookServer?: Pick<
+    WebhookServingOptions,
+    'certificate' | 'clientCa' | 'namespace' | 'client'
+  >;
   /** Changed by `/debug/flags/v`. */
   readonly logLevel?: LogLevel | undefined;
   /**

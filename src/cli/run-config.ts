@@ -67,6 +67,8 @@ export interface WebhooksConfig {
   readonly bindAddress: string;
   /** Undefined without files. */
   readonly certificate: CertificateFilesOptions | undefined;
+  /** File with the authorities of client certificates. */
+  readonly clientCaFile: string | undefined;
 }
 
 /** Lease and timing of leader election. */
@@ -322,9 +324,14 @@ function webhooksConfig(
   const bindAddress = values['webhook-bind-address'];
   const { 'webhook-cert-path': folder = '' } = values;
   const { 'webhook-cert-name': certificate = '', 'webhook-cert-key': key = '' } = values;
+  const { 'webhook-client-ca-file': clientCaFile } = values;
   return bindAddress === undefined
     ? undefined
-    : Object.freeze({ bindAddress, certificate: certificateFiles(folder, certificate, key) });
+    : Object.freeze({
+        bindAddress,
+        certificate: certificateFiles(folder, certificate, key),
+        clientCaFile: clientCaFile || undefined,
+      });
 }
 
 /**

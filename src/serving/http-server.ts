@@ -61,6 +61,7 @@ const TLS_OPTIONS: OptionNames<ServerTls> = {
   minVersion: true,
   ciphers: true,
   http2: true,
+  clientCa: true,
 };
 
 /** Options of `HttpServer`. */
@@ -120,6 +121,12 @@ export interface ServerTls {
    * @default false
    */
   readonly http2?: boolean;
+  /**
+   * Certificates of authorities, PEM. Connections without a client certificate of one of them are closed, also those of
+   * health probes.
+   * @default every client is accepted
+   */
+  readonly clientCa?: string | undefined;
 }
 
 /** Idle timeout of a connection, in milliseconds, as in Go servers. */
@@ -462,16 +469,24 @@ function secureServer(
   certificate: Certificate,
   limits: Limits,
 ): HttpsServer | Http2SecureServer {
-  const options = { ...limits, ...contextOf(tls, certificate) };
+  const requestCert = tls.clientCa !== undefined;
+  const options = { ...limits, ...contextOf(tls, certificate), requestCert };
   return tls.http2
     ? createSecureServer({ ...options, allowHTTP1: true, settings: { maxConcurrentStreams } })
     : createHttpsServer(options);
 }
 
 function contextOf(
-  { minVersion = 'TLSv1.2', ciphers }: ServerTls,
+  { minVersion = 'TLSv1.2', ciphers, clientCa: ca }: ServerTls,
   { certificatePem, privateKeyPem }: Certificate,
 ): SecureContextOptions {
   const cert = certificatePem;
-  return { cert, key: privateKeyPem, minVersion, ...(ciphers === undefined ? {} : { ciphers }) };
+  return {
+    cert,
+    key: privateKeyPem,
+    minVersion,
+    ...(ciphers !== undefined && { ciphers }),
+    // Each given certificate is an anchor, also an intermediate, as in Go.
+    ...(ca !== undefined && { ca, allowPartialTrustChain: true }),
+  };
 }

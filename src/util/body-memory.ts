@@ -34,6 +34,15 @@ const SLOW_BYTES_PER_MS = 1024;
 /** Interval in which waiting bodies look for memory of slow ones, in milliseconds. */
 const CHECK_MS = 100;
 
+/** Memory that is used now. */
+interface Usage {
+  total: number;
+  /** Bytes by remote address. */
+  readonly held: Map<string, number>;
+  /** Number of bodies that do not wait. */
+  active: number;
+}
+
 /**
  * Memory of the bodies that are received or used, by the bytes received and not by the length announced.
  *
@@ -77,36 +86,36 @@ export class BodyMemory {
    */
   async received(body: ReceivedBody, bytes: number): Promise<void> {
     body.count(bytes);
-    if (body.heldBytes === 0 || this.#mayContinue(body)) return;
+    if (body.heldBytes === 0 || this.#mayContinue(body, this.#usage())) return;
     this.#giveUpSlow();
-    if (this.#mayContinue(body)) return;
+    if (this.#mayContinue(body, this.#usage())) return;
     const waiting = body.wait();
     this.#checkLater();
     await Promise.race([waiting, body.givenUp]);
   }
 
-  #mayContinue(body: ReceivedBody): boolean {
-    const held = new Map<string, number>();
-    let total = 0;
-    let othersContinue = false;
-    for (const each of this.#bodies) {
-      total += each.heldBytes;
-      held.set(each.address, (held.get(each.address) ?? 0) + each.heldBytes);
-      if (each !== body && each.heldBytes > 0 && !each.isWaiting) othersContinue = true;
+  #usage(): Usage {
+    const usage: Usage = { total: 0, held: new Map(), active: 0 };
+    for (const { address, heldBytes, isWaiting } of this.#bodies) {
+      usage.total += heldBytes;
+      usage.held.set(address, (usage.held.get(address) ?? 0) + heldBytes);
+      if (heldBytes > 0 && !isWaiting) usage.active++;
     }
+    return usage;
+  }
+
+  #mayContinue({ address, isWaiting }: ReceivedBody, { total, held, active }: Usage): boolean {
     if (total <= this.#bytes) return true;
     // One body continues if all wait.
-    return !othersContinue || (held.get(body.address) ?? 0) <= this.#bytes / held.size;
+    const others = isWaiting ? active : active - 1;
+    return others === 0 || (held.get(address) ?? 0) <= this.#bytes / held.size;
   }
 
   /** Gives up slow bodies until there is enough memory. */
   #giveUpSlow(): void {
-    const held = new Map<string, number>();
-    let total = 0;
-    for (const { address, heldBytes } of this.#bodies) {
-      total += heldBytes;
-      held.set(address, (held.get(address) ?? 0) + heldBytes);
-    }
+    const usage = this.#usage();
+    const { held } = usage;
+    let { total } = usage;
     const slow = [...this.#bodies]
       .filter((body) => body.heldBytes > 0 && body.isIncomplete && body.rate < SLOW_BYTES_PER_MS)
       .toSorted(
@@ -119,9 +128,15 @@ export class BodyMemory {
     }
   }
 
+  /** Resumes bodies while there is memory: first those that hold least, so that a large one cannot delay others. */
   #wake(): void {
-    for (const body of this.#bodies) {
-      if (body.isWaiting && this.#mayContinue(body)) body.resume();
+    const waiting = [...this.#bodies].filter(({ isWaiting }) => isWaiting);
+    if (waiting.length === 0) return;
+    const usage = this.#usage();
+    for (const body of waiting.toSorted((a, b) => a.heldBytes - b.heldBytes)) {
+      if (!this.#mayContinue(body, usage)) continue;
+      body.resume();
+      usage.active++;
     }
   }
 

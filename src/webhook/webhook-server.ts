@@ -27,6 +27,7 @@ export const WEBHOOK_SERVER_OPTIONS: OptionNames<WebhookServerOptions> = {
   certificate: true,
   minVersion: true,
   ciphers: true,
+  clientCa: true,
   maxConnections: true,
 };
 

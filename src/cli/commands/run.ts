@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { hostname } from 'node:os';
 import { connectCluster } from '../../client/cluster-connection.ts';
 import { ServerReachability } from '../../client/server-reachability.ts';
@@ -11,8 +12,11 @@ import { SinglePass } from '../../manager/single-pass.ts';
 import { loadCluster, userAgent } from '../cluster-access.ts';
 import { daemon } from '../daemon.ts';
 import type { DaemonDeps } from '../daemon.ts';
+import { readTextFile } from '../../client/read-file.ts';
+import type { Logger } from '../../util/logger.ts';
+import { messageOf } from '../../util/values.ts';
 import { certificateFiles, servingCertificate } from '../endpoints.ts';
-import { EXIT_FAILURE, EXIT_OK, UsageError } from '../errors.ts';
+import { EXIT_FAILURE, EXIT_OK, onPath, UsageError } from '../errors.ts';
 import { leaseTimeoutMs, newIdentity } from '../../leaderelection/leader-elector-options.ts';
 import { leaseNamespace } from '../run-config.ts';
 import { droppedLogLines } from '../logs/logging.ts';
@@ -62,6 +66,27 @@ async function webhookIdentity(
 }
 
 /**
+ * Returns the certificates of the authorities of clients, if they are configured.
+ *
+ * @throws {UsageError} if the file cannot be read or has none
+ */
+async function clientAuthorities(
+  { clientCaFile: file }: WebhooksConfig,
+  log: Logger,
+): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  const what = `--webhook-client-ca-file: unable to load the authorities in ${file}`;
+  const pem = await onPath(what, () => readTextFile(file));
+  try {
+    const { fingerprint256: fingerprint, subject } = new X509Certificate(pem);
+    log.info('Requiring client certificates for webhooks', { file, subject, fingerprint });
+    return pem;
+  } catch (cause) {
+    throw new UsageError(`${what}: ${messageOf(cause)}`, { cause });
+  }
+}
+
+/**
  * Runs the daemon until the signal of the context aborts, or until a single pass has ended. All parts of the
  * daemon are created here.
  *
@@ -108,6 +133,7 @@ export async function runController(
     config.webhooks && !config.isDryRun && !config.isOnce
       ? {
           client: reviews.client,
+          clientCa: await clientAuthorities(config.webhooks, log),
           ...(await webhookIdentity(config.webhooks, cluster, { clock, log })),
         }
       : undefined;

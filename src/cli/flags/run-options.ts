@@ -188,6 +188,10 @@ export const WEBHOOK_OPTIONS = {
       help: 'Address of the webhooks, over TLS; "0" disables them',
       default: ':9443',
     }),
+    'webhook-client-ca-file': textOption({
+      help: 'File with the authorities of client certificates. If set, only API servers with such a certificate can call the webhooks',
+      completion: 'file',
+    }),
     'webhook-cert-path': textOption({
       help: 'Directory of the serving certificate of the webhooks, reloaded when it changes. Default: a certificate of its own, in a Secret',
       completion: 'folder',

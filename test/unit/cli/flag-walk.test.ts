@@ -91,6 +91,7 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
   'tls-cipher-suites': ['TLS_NOTHING'],
   'data-dir': [at('binary'), at('binary/below')],
   'webhook-cert-path': [at('missing'), at('folder'), at('binary')],
+  'webhook-client-ca-file': [at('missing'), at('folder'), at('binary')],
   'webhook-cert-name': ['missing', '../x'],
   'webhook-cert-key': ['missing', '../x'],
   'write-kubeconfig': [at('binary'), at('folder'), at('missing/below')],
@@ -106,6 +107,7 @@ const TOGETHER: Readonly<Record<string, readonly string[]>> = {
   'metrics-cert-name': [...CLUSTER, ...SERVED],
   'metrics-cert-key': [...CLUSTER, ...SERVED],
   'webhook-cert-path': [...CLUSTER, '--webhook-bind-address=127.0.0.1:0'],
+  'webhook-client-ca-file': [...CLUSTER, ...SERVED_WEBHOOKS],
   'webhook-cert-name': [...CLUSTER, ...SERVED_WEBHOOKS],
   'webhook-cert-key': [...CLUSTER, ...SERVED_WEBHOOKS],
 };

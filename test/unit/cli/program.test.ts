@@ -122,10 +122,15 @@ describe('A program of a user', () => {
       const { flags } = normaliseArguments(argv, flagForms(options));
       return runConfig(parseFlags(options, flags, { variables: {}, prefix: '' }), withWebhooks);
     };
-    assert.deepEqual(parsed([]).webhooks, { bindAddress: ':9443', certificate: undefined });
+    assert.deepEqual(parsed([]).webhooks, {
+      bindAddress: ':9443',
+      certificate: undefined,
+      clientCaFile: undefined,
+    });
     assert.deepEqual(parsed(['--webhook-bind-address=:1', '--webhook-cert-path=/tls']).webhooks, {
       bindAddress: ':1',
       certificate: { certificatePath: '/tls/tls.crt', privateKeyPath: '/tls/tls.key' },
+      clientCaFile: undefined,
     });
     assert.equal(parsed(['--webhook-bind-address=0']).webhooks, undefined);
   });

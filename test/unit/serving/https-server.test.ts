@@ -150,6 +150,21 @@ describe('HttpServer with TLS', () => {
     }
   });
 
+  it('closes connections without a client certificate of the authority, also after a renewal', async () => {
+    const client = await authority.issue({ commonName: 'kube-apiserver', usages: 'client' });
+    const others = await createCertificateAuthority({ commonName: 'others' });
+    const unknown = await others.issue({ commonName: 'kube-apiserver', usages: 'client' });
+    const { port, renew } = await serving({ clientCa: authority.certificatePem });
+    const own = { cert: client.certificatePem, key: client.privateKeyPem };
+    for (let round = 0; round < 2; round++) {
+      assert.equal(await ask(await dial(port, own)), 'ok');
+      for (const wrong of [{}, { cert: unknown.certificatePem, key: unknown.privateKeyPem }]) {
+        await assert.rejects(async () => ask(await dial(port, wrong)));
+      }
+      renew(await issue('second'));
+    }
+  });
+
   it('supports HTTP/2 if enabled, and always HTTP/1.1', async () => {
     const protocols = { ALPNProtocols: ['h2', 'http/1.1'] };
     const plain = await serving();

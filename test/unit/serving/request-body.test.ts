@@ -91,6 +91,19 @@ test('the slowest incomplete bodies are given up when the memory is used up', as
   assert.ok(lost >= 2 && lost <= 5, `${lost} of 6 were given up`);
 });
 
+test('bodies that hold much do not delay another one by their turns', async () => {
+  const { read, stalled, clock } = fixture();
+  await stalled(50, 8 * UNIT);
+  const body = bodyOf(3 * UNIT);
+  const other = read(body, 32 * UNIT, 12 * UNIT);
+  await settle();
+  body.end(Buffer.alloc(9 * UNIT));
+  let length: number | undefined;
+  void other.then((received) => (length = received));
+  await clock.advance(1000);
+  assert.equal(length, 12 * UNIT);
+});
+
 test('one body continues if all wait for memory', async () => {
   const { read, clock } = fixture();
   const requests = Array.from({ length: 4 }, () => bodyOf(6 * UNIT));
