@@ -194,8 +194,8 @@ async function change<T extends KubernetesObject>(
   }
 }
 
-/** Returns whether the child is gone, or an object with another uid has its name. */
-function isReplaced(error: unknown): boolean {
+/** Returns whether a patch with the uid of an object failed because the object is gone, or another one has its name. */
+export function isReplaced(error: unknown): boolean {
   return (
     isApiError(error, 'notFound') ||
     (isApiError(error, 'invalid') &&

@@ -12,6 +12,8 @@ interface Call {
   readonly resource?: Resource;
   /** Key of the object, `NAMESPACE/PREFIX*` for a generated name, a namespace, or the path of `raw`. */
   readonly at: string;
+  /** The object of a create, as it was sent. */
+  readonly sent?: unknown;
   readonly options?: DeleteOptions & WriteOptions & { readonly subresource?: string };
 }
 
@@ -74,7 +76,7 @@ export function observedClient(
       const { namespace, name, generateName = '' } = object.metadata;
       const at = objectKey(namespace, name ?? `${generateName}*`);
       return write(
-        { verb: 'create', resource, at, options },
+        { verb: 'create', resource, at, options, sent: object },
         client.create(resource, object, options),
       );
     },

@@ -111,6 +111,14 @@ const STORIES: Readonly<Record<string, Story>> = {
       await cluster.untilReady(3);
       await cluster.patchCount({ count: 1 });
       await cluster.untilReady(1);
+      const labels = { 'app.kubernetes.io/instance': null };
+      const unlabelled = { type: 'merge', body: { metadata: { labels } } } as const;
+      await cluster.client.patch(PODS, cluster.podAt(0), unlabelled);
+      await cluster.untilReady(1);
+      await cluster.until('the Pod has its labels again', async () => {
+        const { metadata } = await cluster.pod(0);
+        return metadata.labels?.['app.kubernetes.io/instance'] !== undefined;
+      });
       let isFree = true;
       demand.before = async ({ verb, resource }) => {
         if (!isFree || verb !== 'create' || resource !== 'pods') return;

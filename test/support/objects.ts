@@ -1,3 +1,4 @@
+import { podLabels } from '../../src/controllers/count/pods.ts';
 import type { Pod } from '../../src/api/builtin.ts';
 import { timestamp } from '../../src/api/conditions.ts';
 import type { Count } from '../../src/api/generated/count.ts';
@@ -44,6 +45,7 @@ export function aPodOf(owner: Count, ordinal: number, traits: PodTraits = {}): P
       uid: `pod-${uids++}`,
       resourceVersion: '1',
       creationTimestamp: timestamp(0),
+      labels: podLabels(owner),
       ownerReferences: [controllerReference(owner)],
       ...(deleting ? { deletionTimestamp: timestamp(0) } : {}),
     },

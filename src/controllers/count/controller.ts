@@ -6,8 +6,15 @@ import type { Count } from '../../api/generated/count.ts';
 import { keyOf, objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { becomesReady } from '../../api/readiness.ts';
+import { isActive } from '../../api/workloads.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { deleteChild, ensureChild, nameCollision, slowStart } from '../../manager/child.ts';
+import {
+  deleteChild,
+  ensureChild,
+  isReplaced,
+  nameCollision,
+  slowStart,
+} from '../../manager/child.ts';
 import { Controller } from '../../manager/controller.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller-options.ts';
 import { OWNER_INDEX, ownerIndexers } from '../../manager/enqueue.ts';
@@ -18,7 +25,15 @@ import type { EventRecorder } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/values.ts';
 import { done, TerminalError } from '../../workqueue/outcome.ts';
-import { buildPod, COMPONENT, countKeyOf, planPods, problemOf } from './pods.ts';
+import {
+  buildPod,
+  COMPONENT,
+  countKeyOf,
+  isSelected,
+  planPods,
+  podLabels,
+  problemOf,
+} from './pods.ts';
 import { buildStatus, invalidStatus } from './status.ts';
 import type { Failure } from './status.ts';
 
@@ -94,6 +109,27 @@ export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): Syn
     }
   };
 
+  /** Restores the labels of a Pod, and replaces it in `present`. */
+  const labelPod = async (
+    { client, signal }: SyncContext,
+    count: DeepReadonly<Count>,
+    pod: DeepReadonly<Pod>,
+    present: DeepReadonly<Pod>[],
+  ): Promise<Failure | undefined> => {
+    const body = { metadata: { uid: pod.metadata.uid, labels: podLabels(count) } };
+    try {
+      const options = { fieldManager: COMPONENT, signal };
+      const labelled = client.patch(PODS, pod.metadata, { type: 'merge', body }, options);
+      present[present.indexOf(pod)] = await labelled;
+      return undefined;
+    } catch (cause) {
+      // The event of the deletion enqueues the Count.
+      if (isReplaced(cause)) return undefined;
+      if (signal.aborted) throw cause;
+      return failureOf('FailedPatch', `Error restoring labels: ${messageOf(cause)}`, cause);
+    }
+  };
+
   return async (key, context) => {
     const count = counts.get(key);
     // The garbage collector deletes the Pods of a deleted Count.
@@ -122,6 +158,10 @@ export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): Syn
       else collision ??= result;
       return undefined;
     });
+    const unlabelled = present.filter(
+      (pod) => isActive(pod) && !isSelected(count, pod) && !plan.delete.includes(pod),
+    );
+    failure ??= await slowStart(unlabelled, (pod) => labelPod(context, count, pod, present));
     failure ??= collision;
     const status = buildStatus(count, present, failure, now);
     const isNew = await statuses.report(context, {

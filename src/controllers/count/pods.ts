@@ -12,6 +12,9 @@ import type { SpecRules } from '../spec-problem.ts';
 /** Name of the controller in managedFields, labels and events. */
 export const COMPONENT = 'count-controller';
 
+/** Annotation with the image that was asked for. Admission may change the image itself. */
+export const IMAGE = 'demo.mark8s.io/image';
+
 const RULES: SpecRules<CountSpec> = {
   name: { type: 'string' },
   count: { type: 'integer', minimum: 0, maximum: 1000 },
@@ -39,6 +42,7 @@ export function buildPod(count: DeepReadonly<Count>, ordinal: number) {
       name: podName(count, ordinal),
       ...(namespace && { namespace }),
       labels: podLabels(count),
+      annotations: { [IMAGE]: count.spec.name },
       ownerReferences: [controllerReference(count)],
     },
     spec: {
@@ -72,9 +76,20 @@ function ordinalOf(count: DeepReadonly<Count>, { metadata }: DeepReadonly<Pod>):
   return metadata.name === podName(count, ordinal) ? ordinal : Infinity;
 }
 
-/** Returns whether the Pod runs another image than the spec asks for. */
-export function isOutdated(count: DeepReadonly<Count>, pod: DeepReadonly<Pod>): boolean {
-  return pod.spec?.containers[0]?.image !== count.spec.name;
+/** Returns whether the Pod was created for another image than the spec asks for. */
+export function isOutdated(
+  { spec }: DeepReadonly<Count>,
+  { metadata: { annotations }, spec: podSpec }: DeepReadonly<Pod>,
+): boolean {
+  // Pods of earlier versions have no annotation.
+  return (annotations?.[IMAGE] ?? podSpec?.containers[0]?.image) !== spec.name;
+}
+
+/** Returns whether the selector in the status matches the Pod. */
+export function isSelected(count: DeepReadonly<Count>, { metadata }: DeepReadonly<Pod>): boolean {
+  return Object.entries(podLabels(count)).every(
+    ([name, value]) => metadata.labels?.[name] === value,
+  );
 }
 
 /**

@@ -5,7 +5,7 @@ import type { DeepReadonly } from '../../api/object.ts';
 import { withReadiness } from '../../api/readiness.ts';
 import type { Readiness } from '../../api/readiness.ts';
 import { isActive, isReady } from '../../api/workloads.ts';
-import { isOutdated, podLabels } from './pods.ts';
+import { isOutdated, isSelected, podLabels } from './pods.ts';
 
 /** Why a Count does not have its Pods. */
 export interface Failure {
@@ -31,8 +31,8 @@ export function invalidStatus(
 }
 
 /**
- * Returns the status of a Count with the Pods `owned`. `healthy` counts ready Pods; `Ready` also
- * requires that they run the image of the spec.
+ * Returns the status of a Count with the Pods `owned`. It counts those that `selector` matches, because autoscalers find
+ * the Pods by it. `healthy` counts ready Pods; `Ready` also requires that they run the image of the spec.
  */
 export function buildStatus(
   count: DeepReadonly<Count>,
@@ -40,7 +40,7 @@ export function buildStatus(
   failure: Failure | undefined,
   now: number,
 ): CountStatus {
-  const active = owned.filter(isActive);
+  const active = owned.filter((pod) => isActive(pod) && isSelected(count, pod));
   const ready = active.filter(isReady);
   const desired = count.spec.count;
   const observedGeneration = count.metadata.generation ?? 0;

@@ -20,7 +20,6 @@ import { TaskError } from './task.ts';
 import type { Task, TaskContext, Wait } from './task.ts';
 import { DEPLOYMENTS, SERVICES } from '../../api/builtin.ts';
 import type { Deployment, Service } from '../../api/builtin.ts';
-import { covers } from '../../api/equal.ts';
 import { checkOptions } from '../../util/check-options.ts';
 import type { OptionNames } from '../../util/check-options.ts';
 import { rolloutOf } from '../../api/workloads.ts';
@@ -35,6 +34,11 @@ export interface ChildTaskOptions<T extends KubernetesObject> {
   readonly nameOf: (webapp: DeepReadonly<WebApp>) => string;
   /** Returns the desired child of a WebApp. */
   readonly build: (webapp: DeepReadonly<WebApp>) => Named<Draft<T>>;
+  /**
+   * Receives the child in each sync, as the server has it after the write.
+   * @default nothing reads it
+   */
+  readonly onChild?: ((webapp: DeepReadonly<WebApp>, child: DeepReadonly<T>) => void) | undefined;
 }
 
 const OPTIONS: OptionNames<ChildTaskOptions<KubernetesObject>> = {
@@ -43,12 +47,13 @@ const OPTIONS: OptionNames<ChildTaskOptions<KubernetesObject>> = {
   lister: true,
   nameOf: true,
   build: true,
+  onChild: true,
 };
 
 /** Returns a task that creates, updates and deletes one child of a WebApp. */
 export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<T>): Task {
   checkOptions(options, OPTIONS, 'childTask');
-  const { name, resource, lister, nameOf, build } = options;
+  const { name, resource, lister, nameOf, build, onChild } = options;
   const { kind } = resource;
   const cached = (webapp: DeepReadonly<WebApp>) =>
     lister.get(objectKey(webapp.metadata.namespace, nameOf(webapp)));
@@ -73,6 +78,7 @@ export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<
         if (!isApiError(cause, 'invalid')) throw cause;
         throw new TaskError(`${kind}Rejected`, cause.message, { stalled: true, cause });
       }
+      onChild?.(webapp, outcome.object);
       switch (outcome.kind) {
         case 'created':
           log.v(2).info(`Created ${kind}`, { child });
@@ -110,17 +116,20 @@ async function removeChild(
   return { message: `${resource.kind} "${name}" is being deleted` };
 }
 
-/** Returns a task that waits until all replicas of the Deployment run the desired Pods. */
-export function rolloutTask(deployments: Pick<Lister<Deployment>, 'get'>): Task {
+/**
+ * Returns a task that waits until all replicas of the Deployment run the desired Pods.
+ *
+ * @param deploymentOf returns the Deployment after its task, because the cache may not contain its last write yet.
+ *   Admission may have changed what the task wrote.
+ */
+export function rolloutTask(
+  deploymentOf: (webapp: DeepReadonly<WebApp>) => DeepReadonly<Deployment> | undefined,
+): Task {
   return {
     name: 'rollout',
     postCreate: async ({ webapp }) => {
-      const { namespace } = webapp.metadata;
-      const deployment = deployments.get(objectKey(namespace, deploymentName(webapp)));
-      // The cache may not contain the last write of the Deployment's task yet.
-      if (!deployment || !covers(deployment, buildDeployment(webapp))) {
-        return { message: 'The rollout of the Deployment has not started' };
-      }
+      const deployment = deploymentOf(webapp);
+      if (!deployment) return { message: 'The rollout of the Deployment has not started' };
       const { desired, updated, available, isComplete, isDeadlineExceeded } = rolloutOf(deployment);
       if (isComplete) return undefined;
       const message =
@@ -143,6 +152,7 @@ export interface TaskCaches {
 
 /** Returns the default tasks of a WebApp: a Deployment, a Service for it, and its rollout. */
 export function standardTasks({ deployments, services }: TaskCaches): Task[] {
+  const current = new WeakMap<DeepReadonly<WebApp>, DeepReadonly<Deployment>>();
   return [
     childTask({
       name: 'deployment',
@@ -150,6 +160,7 @@ export function standardTasks({ deployments, services }: TaskCaches): Task[] {
       lister: deployments,
       nameOf: deploymentName,
       build: buildDeployment,
+      onChild: (webapp, deployment) => current.set(webapp, deployment),
     }),
     childTask({
       name: 'service',
@@ -158,6 +169,6 @@ export function standardTasks({ deployments, services }: TaskCaches): Task[] {
       nameOf: serviceName,
       build: buildService,
     }),
-    rolloutTask(deployments),
+    rolloutTask((webapp) => current.get(webapp)),
   ];
 }

@@ -94,6 +94,14 @@ function messageOf(loop: HotLoop, owners: readonly string[], subject: EventSubje
     const as = writers.length > 0 ? ` (field manager ${quoted(writers)})` : '';
     return `Each sync changes ${fields}${as}, and only that change triggers the next sync: ${often}. ${slowed}`;
   }
+  if (kind === 'recreated') {
+    const object = `${resource.kind} ${objectKey(namespace, name)}`;
+    const changed =
+      paths.length > 0
+        ? `A mutating webhook or admission policy changes ${paths.map(formatPath).join(', ')} when the object is created.`
+        : 'The object that is created is as the deleted one was.';
+    return `Each sync deletes ${object} and creates it again: ${often}. ${changed} ${slowed}`;
+  }
   const own =
     fieldManager === undefined ? 'this controller' : `this controller ("${fieldManager}")`;
   const others = owners.filter((owner) => owner !== fieldManager);

@@ -5,6 +5,7 @@ import type { Clock } from '../../util/clock.ts';
 import { changedPaths, isWithin } from '../../api/field-path.ts';
 import { findLoop, MAX_INTERVAL_MS, WrittenObject } from './written-object.ts';
 import type { Change, HotLoop, WritingSync } from './written-object.ts';
+import { RecreatedObjects } from './recreated-objects.ts';
 import type { FinishedCall } from '../observed-client.ts';
 import { backoffMs } from '../../util/backoff.ts';
 import type { BackoffPolicy } from '../../util/backoff.ts';
@@ -45,6 +46,8 @@ const SYNC: HotLoopDecision = Object.freeze({ kind: 'sync' });
 interface TrackedKey {
   /** Objects that the key wrote recently, oldest write first. */
   readonly objects: WrittenObject[];
+  /** Objects that the key deleted and created again. */
+  readonly recreated: RecreatedObjects;
   /** Changes of these objects since the last sync started. */
   events: (Change & { readonly object: WrittenObject })[];
   /** Whether another event has enqueued the key since then. */
@@ -58,19 +61,21 @@ interface TrackedKey {
  * Detects hot loops, which are keys that their own writes enqueue again and again, and postpones them.
  *
  * Detection uses the events that enqueue a key. An event is the key's own if its resourceVersion is the
- * result of a write of the key. There are two kinds of hot loops:
+ * result of a write of the key. There are three kinds of hot loops:
  *
  * - *self-fed*: `SELF_FED_LIMIT` syncs change the same field, and only own events enqueued them. A
  *   level-triggered sync has nothing to do in this case. A sync that writes a timestamp, or alternates
  *   between two values, never settles.
  * - *disputed*: another client changes a field `OVERWRITE_LIMIT` times after the key wrote it, and the
  *   key writes it again. Two controllers manage the same field, or a webhook sets a default.
+ * - *recreated*: the key deletes an object and creates it again as before, `RECREATE_LIMIT` times. It compares the
+ *   object with the desired state, and admission changes each new one.
  *
  * Intervals longer than `MAX_INTERVAL_MS` reset the counts. The following is not counted:
  *
  * - syncs that another event enqueued, or during which another event arrived. If such a sync writes,
  *   the counts decrease;
- * - syncs that create or delete an object, because they make progress;
+ * - syncs that create or delete an object, because they make progress, unless they recreate it;
  * - syncs after `requeueAfter` or an error. Syncs that are enqueued by the events of their writes are
  *   counted;
  * - failed writes, and writes that change nothing, because no event follows;
@@ -144,11 +149,20 @@ export class HotLoopDetector {
   }
 
   /** Records a finished API call of a sync of `key`. */
-  record(key: ObjectKey, { resource, answer, verb, options, failed }: FinishedCall): void {
+  record(key: ObjectKey, call: FinishedCall): void {
+    const { resource, at, sent, answer, verb, options, failed } = call;
     if (failed || !resource || options?.dryRun) return;
-    if (verb === 'create' || verb === 'delete') {
+    if (verb === 'create' && answer) {
+      const tracked = this.#touch(key);
+      tracked.run.progressed = true;
+      const creation = { resource, at, sent, answer, fieldManager: options?.fieldManager };
+      // The syncs of a loop are far apart.
+      const maxIntervalMs = tracked.loop ? Infinity : undefined;
+      tracked.recreated.created(creation, this.#clock.monotonic(), maxIntervalMs);
+    } else if (verb === 'delete') {
       const tracked = this.#keys.get(key);
       if (tracked) tracked.run.progressed = true;
+      tracked?.recreated.deleted(resource, at);
     } else if (answer) {
       const { namespace, name, resourceVersion } = answer.metadata;
       const tracked = this.#touch(key);
@@ -166,9 +180,10 @@ export class HotLoopDetector {
   check(key: ObjectKey): HotLoopDecision {
     const tracked = this.#keys.get(key);
     if (!tracked) return SYNC;
-    const hasChanged = this.#evaluate(tracked);
+    const isRecreated = tracked.recreated.takeChange();
+    const hasChanged = this.#evaluate(tracked) || isRecreated;
     if (!tracked.loop) {
-      const found = findLoop(key, tracked.objects);
+      const found = findLoop(key, tracked.objects) ?? tracked.recreated.findLoop(key);
       if (!found) return SYNC;
       const backoff = new HotLoopBackoff(this.#clock, found.paths, () => this.#end(tracked));
       tracked.loop = { found, backoff };
@@ -231,6 +246,7 @@ export class HotLoopDetector {
     loop.backoff.stop();
     tracked.loop = undefined;
     for (const object of objects) object.reset();
+    tracked.recreated.reset();
     this.#onEnd(loop.found, loop.backoff.postponements);
   }
 
@@ -245,6 +261,7 @@ export class HotLoopDetector {
     const known = this.#keys.get(key);
     const tracked: TrackedKey = known ?? {
       objects: [],
+      recreated: new RecreatedObjects(),
       events: [],
       hasOtherEvents: false,
       run: { selfTriggered: false, progressed: false },

@@ -171,8 +171,11 @@ function isSamePath(a: FieldPath, b: FieldPath): boolean {
 
 /** Key that its own writes enqueue again and again. */
 export interface HotLoop extends HotLoopView {
-  /** `selfFed`: its own writes enqueue it. `disputed`: another client overwrites its writes. */
-  readonly kind: 'selfFed' | 'disputed';
+  /**
+   * `selfFed`: its own writes enqueue it. `disputed`: another client overwrites its writes. `recreated`: it deletes an
+   * object and creates it again as before.
+   */
+  readonly kind: 'selfFed' | 'disputed' | 'recreated';
 }
 
 /** Number of self-triggered syncs with a change of the same field that make a hot loop. */
@@ -199,7 +202,7 @@ export function findLoop(key: ObjectKey, objects: readonly WrittenObject[]): Hot
 }
 
 function summary(
-  kind: HotLoop['kind'],
+  kind: 'selfFed' | 'disputed',
   fields: readonly WrittenField[],
 ): Pick<HotLoop, 'kind' | 'paths' | 'times' | 'withinMs'> {
   const count = (field: WrittenField) => (kind === 'selfFed' ? field.selfFed : field.overwritten);

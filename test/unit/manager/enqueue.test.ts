@@ -113,10 +113,11 @@ describe('the handler that enqueues the keys of objects', () => {
         return detailed;
       },
     });
-    const { metadata } = pod;
+    const { labels: _labels, ...metadata } = pod.metadata;
+    const plain = { ...pod, metadata };
     const labels = Object.fromEntries(['a', 'b', 'c', 'd', 'e', 'f'].map((name) => [name, '1']));
     handler.onUpdate?.(pod, changed({ ...pod, status: { ...pod.status, phase: 'Failed' } }));
-    handler.onUpdate?.(pod, changed({ ...pod, metadata: { ...metadata, labels } }));
+    handler.onUpdate?.(plain, changed({ ...pod, metadata: { ...metadata, labels } }));
     handler.onUpdate?.(
       { ...pod, metadata: { ...metadata, labels: {} } },
       {

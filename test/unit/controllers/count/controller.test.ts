@@ -9,6 +9,7 @@ import { objectKey } from '../../../../src/api/object-key.ts';
 import { isApiError } from '../../../../src/api/api-error.ts';
 import { controllerReference } from '../../../../src/api/metadata.ts';
 import { COMPONENT } from '../../../../src/controllers/count/pods.ts';
+import { podLabels } from '../../../../src/controllers/count/pods.ts';
 import { countSync } from '../../../../src/controllers/count/controller.ts';
 import { TerminalError } from '../../../../src/workqueue/outcome.ts';
 import { assertEndsAtEachRequest, NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
@@ -78,7 +79,7 @@ function podDraft(name: string, owner?: Count): Draft<Pod> {
     metadata: {
       name,
       namespace: NAMESPACE,
-      ...(owner ? { ownerReferences: [controllerReference(owner)] } : {}),
+      ...(owner && { labels: podLabels(owner), ownerReferences: [controllerReference(owner)] }),
     },
     spec: { containers: [{ name: 'app', image: 'nginx' }] },
   };
@@ -236,6 +237,18 @@ describe('A sync of a Count', () => {
       assert.deepEqual(bench.events, [], String(isCached));
       assert.equal((await fixture.status()).replicas, 0);
     }
+  });
+
+  it('restores the labels of a Pod, by which autoscalers find it', async () => {
+    const { bench, count, ...fixture } = await Bench.with({ count: 1 }).then(expose);
+    const draft = podDraft('test-count-0', count);
+    const metadata = { ...draft.metadata, labels: { team: 'a' } };
+    fixture.pods.show(await bench.create(PODS, { ...draft, metadata }));
+    await fixture.run();
+    assert.deepEqual(bench.steps, ['patch pods', 'patch counts/status']);
+    assert.equal((await fixture.status()).replicas, 1);
+    const [pod] = await bench.list(PODS);
+    assert.deepEqual(pod?.metadata.labels, { team: 'a', ...podLabels(count) });
   });
 
   it('does nothing for a Count that is being deleted or not in the cache', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { planPods, problemOf } from '../../../../src/controllers/count/pods.ts';
+import { IMAGE, planPods, problemOf } from '../../../../src/controllers/count/pods.ts';
 import type { Pod } from '../../../../src/api/builtin.ts';
 import type { Count } from '../../../../src/api/generated/count.ts';
 import { aCount, aPodOf } from '../../../support/objects.ts';
@@ -11,6 +11,16 @@ function planOf(count: Count, pods: readonly Pod[]) {
 }
 
 describe('The plan for the Pods of a Count', () => {
+  it('compares the image that was asked for, and not the one that admission set', () => {
+    const count = aCount({ spec: { count: 1, name: 'nginx:2' } });
+    const rewritten = (asked: string) => {
+      const pod = aPodOf(count, 0, { image: 'registry.local/nginx' });
+      return { ...pod, metadata: { ...pod.metadata, annotations: { [IMAGE]: asked } } };
+    };
+    assert.deepEqual(planOf(count, [rewritten('nginx:2')]), { create: [], delete: [] });
+    assert.deepEqual(planOf(count, [rewritten('nginx:1')]).delete, ['test-count-0']);
+  });
+
   it('creates every ordinal when there are none', () => {
     assert.deepEqual(planOf(aCount(), []), { create: [0, 1, 2], delete: [] });
   });

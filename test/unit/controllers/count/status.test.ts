@@ -54,6 +54,14 @@ describe('The status of a Count', () => {
     assert.deepEqual([status.replicas, status.readyReplicas, status.healthy], [1, 1, true]);
   });
 
+  it('counts only Pods that its selector matches', () => {
+    const count = aCount({ spec: { count: 1 } });
+    const pod = aPodOf(count, 0);
+    const unlabelled = { ...pod, metadata: { ...pod.metadata, labels: { team: 'a' } } };
+    const status = statusOf(count, [unlabelled]);
+    assert.deepEqual([status.replicas, status.readyReplicas, status.healthy], [0, 0, false]);
+  });
+
   it('is not healthy with one ready Pod too many', () => {
     const count = aCount({ spec: { count: 1 } });
     assert.equal(statusOf(count, [aPodOf(count, 0), aPodOf(count, 1)]).healthy, false);

@@ -172,6 +172,72 @@ describe('HotLoopDetector', () => {
     assert.deepEqual([resource.kind, paths], ['Deployment', [['spec', 'replicas']]]);
   });
 
+  describe('of an object that the key deletes and creates again', () => {
+    type Sent = { readonly metadata: object; readonly spec: object };
+    const sent: Sent = { metadata: { namespace: 'default', name: 'web-0' }, spec: { image: 'a' } };
+    const recreate = (changes: object, sentNow: Sent = sent, at: string = 'default/web-0') => {
+      const name = at.endsWith('*') ? `web-${version}` : 'web-0';
+      const created = next(child, {});
+      const answer = {
+        ...created,
+        ...changes,
+        metadata: { ...created.metadata, ...sentNow.metadata, name },
+      };
+      called({ verb: 'create', at, resource: PODS, sent: sentNow, answer });
+      called({ verb: 'delete', at: `default/${name}`, resource: PODS });
+      version++;
+    };
+
+    it('detects it, and names the fields that the server changed', async () => {
+      const held = await turn(8, () => recreate({ spec: { image: 'registry/a', more: 1 } }));
+      const [found] = held;
+      assert.ok(found?.kind === 'found');
+      const { kind, paths, name, times } = found.loop;
+      assert.deepEqual(
+        { kind, paths, name, times },
+        { kind: 'recreated', paths: [['spec', 'image']], name: 'web-0', times: 5 },
+      );
+    });
+
+    it('postpones the key longer each time, until the object stays', async () => {
+      const write = () => recreate({});
+      await turn(7, write);
+      const delays: number[] = [];
+      for (let round = 0; round < 4; round++) {
+        const decision = loops.check(KEY);
+        assert.ok(decision.kind !== 'sync');
+        delays.push(decision.ms);
+        await clock.advance(decision.ms);
+        assert.equal(loops.check(KEY).kind, 'sync');
+        write();
+      }
+      assert.ok(
+        delays.every((ms, at) => at === 0 || ms > (delays[at - 1] ?? 0)),
+        String(delays),
+      );
+      await clock.advance(600_000);
+      assert.deepEqual(loops.loops, []);
+      assert.equal(loops.check(KEY).kind, 'sync');
+    });
+
+    it('counts objects with generated names if the server changes them', async () => {
+      const own = {
+        metadata: { namespace: 'default', generateName: 'web-' },
+        spec: { image: 'a' },
+      };
+      const same = () => recreate({ spec: { image: 'a' } }, own, 'default/web-*');
+      assert.deepEqual(await turn(12, same), []);
+      const changed = () => recreate({ spec: { image: 'b' } }, own, 'default/web-*');
+      assert.equal((await turn(8, changed))[0]?.kind, 'found');
+    });
+
+    it('counts neither other desired states nor slow replacements', async () => {
+      const other = (at: number) => recreate({}, { ...sent, spec: { image: `a${at}` } });
+      assert.deepEqual(await turn(12, other), []);
+      assert.deepEqual(await turn(12, () => recreate({}), 61_000), []);
+    });
+  });
+
   it('recognizes its own write if the event arrives before the response', async () => {
     const held = await turn(13, (at) => {
       const before = thing;
@@ -415,7 +481,7 @@ describe('HotLoopDetector', () => {
       });
     loops.check(KEY);
     event(thing, next(thing, {}));
-    called({ verb: 'create', answer: thing });
+    called({ verb: 'delete' });
     called({ verb: 'get' });
     assert.equal(loops.size, 0);
     for (let at = 0; at < 5; at++) writes(at);
