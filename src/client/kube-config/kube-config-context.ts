@@ -57,13 +57,14 @@ class EntryReader {
   protected readonly entry: KubeConfigEntry;
   readonly #kind: 'context' | 'cluster' | 'user';
   /** The value of `context`, `cluster` or `user`. */
-  protected readonly fields: Fields;
+  protected readonly fields: Fields = {};
 
   constructor(entry: KubeConfigEntry, kind: 'context' | 'cluster' | 'user') {
-    const fields = entry.raw[kind];
+    const fields = entry.raw[kind] ?? {};
     this.entry = entry;
     this.#kind = kind;
-    this.fields = isRecord(fields) ? fields : {};
+    if (!isRecord(fields)) throw this.wrong(`${kind} must be a map`);
+    this.fields = fields;
   }
 
   wrong(what: string): KubeConfigError {
@@ -150,6 +151,12 @@ class ClusterReader extends EntryReader {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+/** The fields of a user, as in client-go. */
+const USER_FIELDS: ReadonlySet<string> = new Set(
+  `client-certificate client-certificate-data client-key client-key-data token tokenFile username password
+auth-provider exec extensions as as-uid as-groups as-user-extra`.split(/\s+/),
+);
+
 /** Reads a user of a kubeconfig: credentials and impersonation. */
 class UserReader extends EntryReader {
   constructor(entry: KubeConfigEntry) {
@@ -175,8 +182,21 @@ class UserReader extends EntryReader {
     if (token) return { kind: 'token', token };
     const username = this.text('username');
     if (username) return { kind: 'basic', username, password: this.text('password') ?? '' };
-    const { exec } = this.fields;
-    return isRecord(exec) ? this.#exec(exec, environment, clusterSettings) : { kind: 'none' };
+    const exec = this.fields['exec'] ?? undefined;
+    if (isRecord(exec)) return this.#exec(exec, environment, clusterSettings);
+    if (exec !== undefined) throw this.wrong('exec must be a map');
+    this.#requireNone();
+    return { kind: 'none' };
+  }
+
+  /** Requires that a user without credentials has no field that could be one, so that no request is anonymous by mistake. */
+  #requireNone(): void {
+    if (this.text('password')) throw this.wrong('password needs a username');
+    if (this.pem('client-key')) throw this.wrong('client-key needs a client-certificate');
+    const unknown = Object.keys(this.fields).find((name) => !USER_FIELDS.has(name));
+    if (unknown === undefined) return;
+    const shown = JSON.stringify(unknown.slice(0, 100));
+    throw this.wrong(`there are no credentials, but the unknown field ${shown}`);
   }
 
   impersonation(): { readonly impersonation?: Impersonation } {

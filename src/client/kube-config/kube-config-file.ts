@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import type { Pair, YAMLMap } from 'yaml';
 import { hasErrorCode, isRecord, messageOf } from '../../util/values.ts';
 import { readTextFile } from '../read-file.ts';
 
@@ -84,7 +85,8 @@ export function mergeKubeConfigFiles(files: readonly KubeConfigFile[]): KubeConf
 
 /** Parses YAML. The parser is loaded on demand to save memory in Pods, which have no kubeconfig. */
 async function parseYaml(text: string, file: string): Promise<unknown> {
-  const { LineCounter, parseDocument, visit } = await import('yaml');
+  const { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } =
+    await import('yaml');
   const lineCounter = new LineCounter();
   const document = parseDocument(text, { lineCounter, prettyErrors: false });
   const [error] = document.errors;
@@ -94,7 +96,30 @@ async function parseYaml(text: string, file: string): Promise<unknown> {
       `The kubeconfig ${file} is malformed: line ${line}, column ${col}: ${error.code}. Correct it, or choose another with --kubeconfig.`,
     );
   }
+  /** Returns the maps of a merge key in the order in which they are merged: the first has precedence. */
+  const sourcesOf = (value: unknown): YAMLMap[] => {
+    const source = isAlias(value) ? value.resolve(document) : value;
+    if (isMap(source)) return [source];
+    if (!isSeq(source)) throw wrongMerge();
+    return source.items.flatMap(sourcesOf).toReversed();
+  };
+  const wrongMerge = () =>
+    new KubeConfigError(
+      `The kubeconfig ${file} is malformed: the value of a merge key << must be a map or a list of maps. Correct it.`,
+    );
   visit(document, {
+    // As in kubectl, a merge replaces the keys before it. Maps with an anchor come before their aliases.
+    Map(_key, map) {
+      const isMerge = ({ key }: Pair) =>
+        isScalar(key) && key.value === '<<' && key.type === 'PLAIN';
+      if (!map.items.some(isMerge)) return;
+      const pairs = new Map<string, Pair>();
+      for (const pair of map.items) {
+        const merged = isMerge(pair) ? sourcesOf(pair.value).flatMap(({ items }) => items) : [pair];
+        for (const each of merged) pairs.set(String(each.key), each);
+      }
+      map.items = [...pairs.values()];
+    },
     Scalar(_key, scalar) {
       // Names and tokens can look like numbers, but a kubeconfig contains no numbers.
       if (typeof scalar.value === 'number' && scalar.source) scalar.value = scalar.source;

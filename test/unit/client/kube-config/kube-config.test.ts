@@ -452,3 +452,47 @@ test('converts the current context of a KubeConfig, and the service account of a
     ['https://10.0.0.1:6443', { kind: 'tokenFile', path: '/run/token' }, true],
   );
 });
+
+test('merges YAML maps as kubectl does', async (t) => {
+  const { write, load } = await machine(t);
+  const cases: [user: string, token: string, as?: string][] = [
+    ['<<: *token', 'abc'],
+    ['<<: [*token, *other]', 'abc', 'jane'],
+    ['<<: [*other, *token]', 'def', 'jane'],
+    ['<<: *nested', 'abc'],
+    ['<<: *token, token: own', 'own'],
+    // A key before the merge is replaced.
+    ['token: own, <<: *token', 'abc'],
+  ];
+  const anchors =
+    'common: [&token {token: abc}, &other {token: def, as: jane}, &nested {<<: *token}]\n';
+  for (const [user, token, as] of cases) {
+    const path = await write('merge', anchors + kubeconfig('a', user));
+    const { credentials, impersonation } = await load({ kubeconfig: path });
+    assert.deepEqual([credentials, impersonation?.user], [{ kind: 'token', token }, as], user);
+  }
+});
+
+test('refuses a user with content that is no credential, instead of anonymous requests', async (t) => {
+  const { write, load } = await machine(t);
+  const cases: [user: string, expected: RegExp][] = [
+    ['"<<": {token: abc}', /user "a": .*unknown field "<<"/],
+    ['Token: abc', /unknown field "Token"/],
+    ['tokne: abc', /unknown field "tokne"/],
+    ['password: abc', /password needs a username/],
+    ['exec: plugin', /exec must be a map/],
+    ['<<: abc', /merge key << must be a map/],
+    ['<<: null, token: abc', /merge key << must be a map/],
+  ];
+  for (const [user, expected] of cases) {
+    const path = await write('refused', kubeconfig('a', user));
+    assert.match(await refusal(load({ kubeconfig: path })), expected, user);
+  }
+  const list = kubeconfig('a').replace('{token: abc}', '[{token: abc}]');
+  const path = await write('list', list);
+  assert.match(await refusal(load({ kubeconfig: path })), /user must be a map/);
+  for (const user of ['', 'token: null', 'token: ""', 'exec: null', 'extensions: []', 'as: jane']) {
+    const none = await write('none', kubeconfig('a', user));
+    assert.deepEqual((await load({ kubeconfig: none })).credentials, { kind: 'none' }, user);
+  }
+});
