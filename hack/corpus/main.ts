@@ -85,7 +85,11 @@ const TSCONFIG = {
     noEmit: true,
     declaration: false,
     isolatedModules: true,
-    paths: { 'crd-controller': [join(ROOT, 'src/index.ts')] },
+    // The entry points of the package, as its exports.
+    paths: {
+      'crd-controller': [join(ROOT, 'src/index.ts')],
+      'crd-controller/*': [join(ROOT, 'src/*.ts')],
+    },
   },
 };
 

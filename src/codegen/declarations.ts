@@ -6,7 +6,7 @@ import type { Declaration, Field, TypeNode } from './type-node.ts';
 import { BOOLEAN, NEVER, NULL, NUMBER, printType, STRING, UNKNOWN } from './type-node.ts';
 
 /** Types that generated modules import. Declarations cannot have these names. */
-export const LIBRARY_TYPES = ['Condition', 'KubernetesObject', 'ObjectMeta', 'Resource'] as const;
+export const LIBRARY_TYPES = ['Condition', 'KubernetesObject', 'Resource'] as const;
 export type LibraryType = (typeof LIBRARY_TYPES)[number];
 
 export interface Declarations {
@@ -35,7 +35,8 @@ export function declarationsOf(resource: CustomResource): Declarations {
 class Module {
   readonly declarations: Declaration[] = [];
   readonly imports = new Set<LibraryType>(['KubernetesObject', 'Resource']);
-  readonly #names = new Set<string>([...LIBRARY_TYPES, 'Array', 'Partial', 'Record']);
+  readonly #names = new Set<string>([...LIBRARY_TYPES, 'Partial']);
+  #map: 'map' | 'index' = 'map';
 
   /** `status` is always optional, because new objects have none. */
   declareRoot({ kind, schema }: CustomResource): string {
@@ -44,6 +45,8 @@ class Module {
     );
     const required = schema.required?.filter((name) => name !== 'status') ?? [];
     const name = kind.charAt(0).toUpperCase() + kind.slice(1);
+    // The name of any other declaration is longer.
+    if (name === 'Record') this.#map = 'index';
     return this.#declare({ ...schema, required, properties }, name, 'KubernetesObject');
   }
 
@@ -99,10 +102,10 @@ class Module {
       return { kind: 'named', name: this.#declare(schema, name) };
     }
     if (typeof additionalProperties === 'object') {
-      return { kind: 'map', of: this.#typeOf(additionalProperties, singular(name)) };
+      return { kind: this.#map, of: this.#typeOf(additionalProperties, singular(name)) };
     }
     const open = additionalProperties ?? schema['x-kubernetes-preserve-unknown-fields'];
-    return { kind: 'map', of: open ? UNKNOWN : NEVER };
+    return { kind: this.#map, of: open ? UNKNOWN : NEVER };
   }
 
   #declare(schema: Schema, preferred: string, base?: LibraryType): string {
@@ -186,13 +189,12 @@ class Module {
 
   #embeddedFields(declared: readonly Field[]): Field[] {
     const present = new Set(declared.map(({ name }) => name));
-    const partialMetadata = `Partial<${printType(this.#library('ObjectMeta'))}>`;
     return [
       { name: 'apiVersion', type: STRING, optional: false, doc: [] },
       { name: 'kind', type: STRING, optional: false, doc: [] },
       {
         name: 'metadata',
-        type: { kind: 'named', name: partialMetadata },
+        type: { kind: 'named', name: "Partial<KubernetesObject['metadata']>" },
         optional: true,
         doc: [],
       } as const,

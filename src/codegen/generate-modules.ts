@@ -74,6 +74,5 @@ const PACKAGE = 'crd-controller';
 export const LIBRARY_MODULES: GenerateTypesOptions['modules'] = {
   Condition: PACKAGE,
   KubernetesObject: PACKAGE,
-  ObjectMeta: PACKAGE,
   Resource: PACKAGE,
 };

@@ -6,6 +6,8 @@ export type TypeNode =
   | { readonly kind: 'literal'; readonly value: string | number | boolean | null }
   | { readonly kind: 'list'; readonly of: TypeNode }
   | { readonly kind: 'map'; readonly of: TypeNode }
+  /** A map in a module whose own declaration has the name `Record`. */
+  | { readonly kind: 'index'; readonly of: TypeNode }
   | { readonly kind: 'union'; readonly of: readonly TypeNode[] };
 
 /** A field of an interface. */
@@ -53,6 +55,8 @@ export function printType(type: TypeNode): string {
       return type.of.kind === 'union' ? `(${printType(type.of)})[]` : `${printType(type.of)}[]`;
     case 'map':
       return `Record<string, ${printType(type.of)}>`;
+    case 'index':
+      return `{ [name: string]: ${printType(type.of)} }`;
     case 'union':
       return type.of.map(printType).join(' | ');
     default:

@@ -1,8 +1,6 @@
 // Generated from complex-crd.yaml by hand. Do not edit.
 
-import type { Condition } from '../../../src/api/conditions.ts';
-import type { KubernetesObject, ObjectMeta } from '../../../src/api/object.ts';
-import type { Resource } from '../../../src/api/resource.ts';
+import type { Condition, KubernetesObject, Resource } from 'crd-controller';
 
 /** Ends *\/ its comment early. */
 export interface NetworkPolicy extends KubernetesObject {
@@ -65,7 +63,7 @@ export interface NetworkPolicySpecHalf {
 export interface NetworkPolicySpecTemplate {
   apiVersion: string;
   kind: string;
-  metadata?: Partial<ObjectMeta>;
+  metadata?: Partial<KubernetesObject['metadata']>;
   [field: string]: unknown;
 }
 

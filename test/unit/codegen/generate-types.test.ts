@@ -4,15 +4,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { CustomResource } from '../../../src/codegen/crd-parser.ts';
 import { parseCustomResources } from '../../../src/codegen/crd-parser.ts';
+import { LIBRARY_MODULES } from '../../../src/codegen/generate-modules.ts';
 import { generateTypes, moduleNameOf } from '../../../src/codegen/generate-types.ts';
 import type { Schema } from '../../../src/codegen/schema.ts';
-
-const modules = {
-  Condition: '../../../src/api/conditions.ts',
-  KubernetesObject: '../../../src/api/object.ts',
-  ObjectMeta: '../../../src/api/object.ts',
-  Resource: '../../../src/api/resource.ts',
-};
 
 const widget: CustomResource = {
   group: 'example.com',
@@ -25,7 +19,11 @@ const widget: CustomResource = {
 };
 
 function generate(resource: CustomResource): string {
-  return generateTypes(resource, { source: 'complex-crd.yaml', command: 'hand', modules });
+  return generateTypes(resource, {
+    source: 'complex-crd.yaml',
+    command: 'hand',
+    modules: LIBRARY_MODULES,
+  });
 }
 
 function withSpec(spec: Schema): string {
@@ -109,7 +107,7 @@ test('definitions cannot inject code through comments, names or literals', () =>
         },
       },
     },
-    { source: `a\nevil();\u2028evil();.yaml`, command: 'hand', modules },
+    { source: `a\nevil();\u2028evil();.yaml`, command: 'hand', modules: LIBRARY_MODULES },
   );
   // Without comments and strings, no injected code is left.
   const code = text
@@ -123,7 +121,9 @@ test('renames a kind with the name of a TypeScript type', () => {
   for (const [kind, name] of [
     ['string', 'String'],
     ['class', 'Class'],
-    ['Record', 'Record2'],
+    ['Record', 'Record'],
+    ['Array', 'Array'],
+    ['Promise', 'Promise'],
     ['Partial', 'Partial2'],
   ] as const) {
     assert.match(
@@ -166,7 +166,10 @@ test('an embedded resource has the metadata of objects, unless its schema has fi
       'x-kubernetes-embedded-resource': true,
       properties: { metadata, size: { type: 'integer' } },
     });
-  assert.match(embedded({ type: 'object' }), /\n {2}metadata\?: Partial<ObjectMeta>;\n/);
+  assert.match(
+    embedded({ type: 'object' }),
+    /\n {2}metadata\?: Partial<KubernetesObject\['metadata'\]>;\n/,
+  );
   const properties = { name: { type: 'string' } };
   assert.match(embedded({ type: 'object', properties }), /metadata\?: WidgetSpecMetadata;\n/);
 });
