@@ -354,6 +354,11 @@ export async function runControllers(
   options: ControllerManagerOptions,
   signal?: AbortSignal,
 ): Promise<void> {
+  if ('signal' in options) {
+    throw new TypeError(
+      'runControllers: pass the signal as the second parameter, not as an option',
+    );
+  }
   const manager = controllerManager(options);
   if (signal) {
     await manager.run(signal);

@@ -64,7 +64,12 @@ export class Http2Connection {
       ping: () => this.#ping(),
       onDead: (error) => this.destroy(error),
     });
-    session.once('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW_BYTES));
+    session.once('connect', () => {
+      // A larger window is an optimization, which some engines do not have.
+      if ('setLocalWindowSize' in session) session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+    });
+    // The session reports the errors of its socket; those after its end are of no use.
+    socket.on('error', () => undefined);
     session.on('error', (error) => {
       this.#error ??= error;
     });
@@ -152,6 +157,7 @@ export class Http2Connection {
   }
 
   #ping(): void {
+    if (this.#session.destroyed) return;
     if (this.#streams === 0) {
       this.retire();
       return;

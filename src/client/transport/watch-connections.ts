@@ -10,6 +10,7 @@ import type { TlsMaterial } from './dial.ts';
 import { dial } from './dial.ts';
 import type { HealthCheckLimits } from './health-check.ts';
 import { Http2Connection } from './http2-connection.ts';
+import type { Http2ConnectionOptions } from './http2-connection.ts';
 import type { TransportOptions } from './transport.ts';
 import { rejectOnAbort } from '../../util/abort.ts';
 
@@ -18,12 +19,20 @@ export interface WatchConnectionsOptions
   extends Omit<TransportOptions, 'headersTimeoutMs' | 'clock'>, Partial<HealthCheckLimits> {
   /** @default the machine's clock */
   readonly clock?: Pick<Clock, 'monotonic' | 'after'> | undefined;
+  /**
+   * Starts an HTTP/2 session on a socket. It throws if the engine cannot.
+   * @default a session of node:http2
+   */
+  readonly session?: ((options: Http2ConnectionOptions) => Http2Connection) | undefined;
   /** @default silent */
   readonly log?: Logger | undefined;
 }
 
 /** Time after which a server that chose HTTP/1.1 is offered HTTP/2 again, in milliseconds. */
 const HTTP2_RETRY_MS = 10 * 60_000;
+
+/** Number of HTTP/2 connections in a row that end during their setup, after which HTTP/1.1 is used. */
+const MAX_FAILED_SETUPS = 3;
 
 /**
  * A pool of HTTP/2 connections for watches. They are separate from other requests, which therefore do not fail
@@ -43,6 +52,8 @@ export class WatchConnections {
   #dialling: { readonly material: TlsMaterial; readonly connection: Dialling } | undefined;
   #http1UntilMs = Number.NEGATIVE_INFINITY;
   #hasLoggedHttp1 = false;
+  /** Number of connections since the last that was set up. */
+  #failedSetups = 0;
 
   constructor(options: WatchConnectionsOptions) {
     const { pingAfterMs = 20_000, pingTimeoutMs = 10_000, clock = systemClock } = options;
@@ -58,7 +69,10 @@ export class WatchConnections {
     return this.#connections.size;
   }
 
-  /** Sends a request. Resolves to undefined, without sending it, if the server does not support HTTP/2. */
+  /**
+   * Sends a request. Resolves to undefined, without sending it, if the server or the JavaScript engine does not support
+   * HTTP/2.
+   */
   async send(request: HttpRequest): Promise<HttpResponse | undefined> {
     const { signal } = request;
     for (;;) {
@@ -131,11 +145,40 @@ export class WatchConnections {
       this.#useHttp1();
       return undefined;
     }
-    return this.#add(socket, material);
+    const connection = this.#open(socket);
+    if (!connection) {
+      socket.destroy();
+      this.#useHttp1();
+      return undefined;
+    }
+    this.#connections.set(connection, material);
+    this.#failedSetups++;
+    try {
+      await connection.ready;
+    } catch (error) {
+      if (this.#failedSetups < MAX_FAILED_SETUPS || signal.aborted) throw error;
+      this.#failedSetups = 0;
+      this.#useHttp1();
+      return undefined;
+    }
+    this.#failedSetups = 0;
+    for (const [other, of] of this.#connections) if (of !== material) other.retire();
+    return connection;
   }
 
-  async #add(socket: Socket, material: TlsMaterial): Promise<Http2Connection> {
-    const connection: Http2Connection = new Http2Connection({
+  /** Starts a session on a socket; undefined if the engine cannot. */
+  #open(socket: Socket): Http2Connection | undefined {
+    try {
+      return this.#session(socket);
+    } catch (error) {
+      this.#log.v(2).info('The engine cannot set up an HTTP/2 session', { err: error });
+      return undefined;
+    }
+  }
+
+  #session(socket: Socket): Http2Connection {
+    const { session = (own) => new Http2Connection(own) } = this.#options;
+    const connection: Http2Connection = session({
       ...this.#limits,
       socket,
       server: this.#server,
@@ -152,9 +195,6 @@ export class WatchConnections {
         }
       },
     });
-    this.#connections.set(connection, material);
-    await connection.ready;
-    for (const [other, of] of this.#connections) if (of !== material) other.retire();
     return connection;
   }
 
@@ -162,11 +202,9 @@ export class WatchConnections {
     this.#http1UntilMs = this.#clock.monotonic() + HTTP2_RETRY_MS;
     if (this.#hasLoggedHttp1) return;
     this.#hasLoggedHttp1 = true;
-    this.#log
-      .v(2)
-      .info('The server does not support HTTP/2; stalled watches are detected by their silence', {
-        server: this.#server.host,
-      });
+    this.#log.v(2).info('HTTP/2 is not available; stalled watches are detected by their silence', {
+      server: this.#server.host,
+    });
   }
 }
 

@@ -19,3 +19,10 @@ test('collects the garbage of the start', () => {
 test('does not stop a program that has a large heap', () => {
   assert.equal(collectStartGarbage(1), false);
 });
+
+test('does nothing in an engine without a collector', () => {
+  assert.equal(
+    collectStartGarbage(Number.POSITIVE_INFINITY, () => undefined),
+    false,
+  );
+});

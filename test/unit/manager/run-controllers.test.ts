@@ -481,3 +481,10 @@ test('rejects webhooks without the name and the namespace of their Secret, and s
   assert.throws(build({ webhookServer: { adress: ':1' } as object }), TypeError);
   build({ webhooks: new Webhooks() })();
 });
+
+test('refuses a signal among the options', async () => {
+  const server = new ApiServer();
+  const client = new HttpClient({ server: 'https://simulated', handler: server.handler });
+  const options = { client, controllers: () => [], signal: new AbortController().signal };
+  await assert.rejects(runControllers(options), /second parameter/);
+});

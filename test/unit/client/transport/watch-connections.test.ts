@@ -343,6 +343,28 @@ test('opens new connections for rotated certificates; old ones close with their 
   await eventually('the old one is closed', () => server.sessions.size === 1);
 });
 
+test('uses HTTP/1.1 if the engine cannot start a session', async (t) => {
+  const server = await serveHttp2(t, () => undefined);
+  const pool = connectTo(t, server, {
+    session: () => {
+      throw new TypeError('Invalid URL');
+    },
+  });
+  assert.equal(await pool.send({ method: 'GET', path: '/', headers: {} }), undefined);
+  assert.equal(pool.connections, 0);
+});
+
+test('uses HTTP/1.1 after three sessions that end before they are set up', async (t) => {
+  const { server, url, authority } = await serveTls(t, () => undefined, { ALPNProtocols: ['h2'] });
+  server.on('secureConnection', (socket) => socket.destroy());
+  const pool = connectTo(t, { url, ca: authority.certificatePem });
+  const ask = () => pool.send({ method: 'GET', path: '/', headers: {} });
+  await failure(ask());
+  await failure(ask());
+  assert.equal(await ask(), undefined);
+  assert.equal(await ask(), undefined);
+});
+
 test('sends watches over HTTP/1.1 if the server does not support HTTP/2, and logs this once', async (t) => {
   const tls = await serveTls(t, (request, response) => {
     response.end(`HTTP/${request.httpVersion} ${request.url}`);
@@ -375,7 +397,7 @@ test('sends watches over HTTP/1.1 if the server does not support HTTP/2, and log
   await eventually('after a while it is asked again', () => connections === 2);
   assert.deepEqual(
     lines.map(({ level, message }) => [level, message]),
-    [[2, 'The server does not support HTTP/2; stalled watches are detected by their silence']],
+    [[2, 'HTTP/2 is not available; stalled watches are detected by their silence']],
   );
   assert.equal(clock.pending, 0);
 
