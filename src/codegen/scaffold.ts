@@ -191,6 +191,8 @@ export const TEMPLATE_PATHS: readonly string[] = [
   'README.md',
   ...MANIFEST_PATHS,
   KUSTOMIZATION,
+  'deploy/network-policy/kustomization.yaml',
+  'deploy/network-policy/network-policy.yaml',
   ...KIND_PATHS,
   'package.json',
   'src/dev.ts',

@@ -74,7 +74,7 @@ test('creates the example for the kind of the example', async (context) => {
     own.map((path) => [path, read(path)]),
     own.map((path) => [path, readFileSync(join(EXAMPLE, path), 'utf8')]),
   );
-  assert.equal(own.length, 27);
+  assert.equal(own.length, 29);
   assert.match(read('.gitignore'), /^node_modules\/$/m);
 });
 
@@ -85,6 +85,8 @@ test('replaces all names of the example for another kind', async (context) => {
     files().filter((path) => path.includes('polic')),
     [
       'deploy/crds/httppolicies.net.acme.org.yaml',
+      'deploy/network-policy/kustomization.yaml',
+      'deploy/network-policy/network-policy.yaml',
       'deploy/rbac/controllers/http-policy.yaml',
       'samples/http-policy.yaml',
       'src/controllers/http-policy.ts',
@@ -281,6 +283,57 @@ test('a project depends on the given version or file', () => {
   const project = scaffold(template, names, 'file:packed.tgz');
   const { dependencies } = JSON.parse(project.get('package.json') ?? '');
   assert.deepEqual(dependencies, { 'crd-controller': 'file:packed.tgz' });
+});
+
+test('the template has the protection of the image, the installation and the checks of this package', () => {
+  const root = join(EXAMPLE, '../../..');
+  const own = (path: string) => readFileSync(join(root, path), 'utf8');
+  const template = (path: string) =>
+    readFileSync(join(EXAMPLE, path), 'utf8').replaceAll(
+      'static-site-controller',
+      'crd-controller',
+    );
+  const all = (text: string, pattern: RegExp) =>
+    [...text.matchAll(pattern)].map(([found]) => found);
+
+  const flags = /"--[^"]*"/g;
+  assert.deepEqual(all(template('Dockerfile'), flags), all(own('Dockerfile'), flags));
+  const digest = /node:\S+@sha256:[0-9a-f]{64}/g;
+  const [image] = all(own('Dockerfile'), digest);
+  assert.deepEqual(all(template('Dockerfile'), digest), [image]);
+  const variables = /(?:MALLOC_ARENA_MAX|NODE_ENV|NODE_OPTIONS)=[^\n\\]*/g;
+  assert.deepEqual(
+    new Set(all(template('Dockerfile'), variables).map((text) => text.trim())),
+    new Set(all(own('Dockerfile'), variables).map((text) => text.trim())),
+  );
+  const actions = /uses: .*/g;
+  const pinned = new Set(all(own('.github/workflows/ci.yml'), actions));
+  const used = all(template('.github/workflows/ci.yaml'), actions);
+  assert.ok(used.length > 0 && used.every((action) => pinned.has(action)), used.join());
+  for (const path of ['Dockerfile', '.github/workflows/ci.yaml']) {
+    const installs = all(template(path), /npm ci.*/g);
+    assert.ok(
+      installs.every((install) => install.includes('--ignore-scripts')),
+      path,
+    );
+  }
+
+  const podOf = (text: string) => {
+    const { priorityClassName: _, ...spec } = parse(text).spec.template.spec;
+    return spec;
+  };
+  const deployment = 'manager/deployment.yaml';
+  assert.deepEqual(
+    podOf(template(`deploy/${deployment}`)),
+    podOf(own(`hack/deploy/${deployment}`)),
+  );
+  const policy = 'network-policy/network-policy.yaml';
+  const ofOwn = parse(own(`hack/deploy/${policy}`));
+  // A new program has no webhooks.
+  ofOwn.spec.ingress = ofOwn.spec.ingress.filter(
+    ({ ports }: { ports: { port: string }[] }) => ports[0]?.port !== 'webhook',
+  );
+  assert.deepEqual(parse(template(`deploy/${policy}`)), ofOwn);
 });
 
 test('rejects invalid names, with the valid form', async (context) => {
