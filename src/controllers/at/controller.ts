@@ -104,8 +104,9 @@ async function removeFinalizers(
 }
 
 /**
- * Returns whether the At of the Pod exists and does not have the Pod's uid in its status. Reads the At
- * from the server if the cache has another object or none: the cache may be stale.
+ * Returns whether the Pod must keep its finalizer: its At exists, and does not have the Pod's uid in its status. Reads the
+ * At from the server if the cache has another object or none: the cache may be stale, or it does not contain the Ats of
+ * another installation, whose Pods are not touched.
  */
 async function isUnrecorded(
   pod: DeepReadonly<Pod>,
@@ -119,8 +120,9 @@ async function isUnrecorded(
     cached?.metadata.uid === owner.uid
       ? cached
       : await unlessNotFound(client.get(ATS, { namespace, name: owner.name }, { signal }));
-  if (at?.metadata.uid !== owner.uid || at.metadata.deletionTimestamp !== undefined) return false;
-  return at.status?.podUID !== pod.metadata.uid;
+  if (at?.metadata.uid !== owner.uid) return false;
+  if (!cached) return true;
+  return at.metadata.deletionTimestamp === undefined && at.status?.podUID !== pod.metadata.uid;
 }
 
 /** One sync of an At that is not done. */

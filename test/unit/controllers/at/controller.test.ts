@@ -208,6 +208,17 @@ describe('A sync of an At', () => {
     assert.ok(bench.reads.includes('ats task'));
   });
 
+  it('does not write to the Pod of an At that its label selector does not match', async () => {
+    const { bench, at, ats, run, catchUp, pod } = await setUp();
+    await run();
+    await catchUp();
+    ats.hide(at);
+    bench.writes.length = 0;
+    await run();
+    assert.deepEqual(bench.writes, []);
+    assert.ok(hasFinalizer(await pod(), FINALIZER));
+  });
+
   it('removes the finalizer of a Pod whose At is gone, being deleted or replaced', async () => {
     const gone = await setUp({ dueInMs: 60_000 });
     gone.pods.show(await gone.bench.create(PODS, buildPod(gone.at, ['true'])));
