@@ -331,8 +331,9 @@ export class HttpServer implements Runnable {
     const decision = await authorizer?.authorize({ method, path, authorization, address, signal });
     if (decision && !decision.allowed) return rejected(decision.status, decision.reason);
     const { metrics, pages, downloads, settings, calls } = routes;
-    if (this.#checksHost && (pages?.has(path) || downloads?.has(path) || settings?.has(path))) {
-      if (!isLoopback(hostOf(request.headers))) return FOREIGN_HOST;
+    const isForProxies = calls !== undefined || (metrics && path === '/metrics');
+    if (this.#checksHost && !isForProxies && !isLoopback(hostOf(request.headers))) {
+      return FOREIGN_HOST;
     }
     const call = calls?.get(path);
     if (call) return this.#call(call, request, new URLSearchParams(query), closed);
