@@ -331,9 +331,10 @@ export class HttpServer implements Runnable {
     const decision = await authorizer?.authorize({ method, path, authorization, address, signal });
     if (decision && !decision.allowed) return rejected(decision.status, decision.reason);
     const { metrics, pages, downloads, settings, calls } = routes;
-    const isForProxies = calls !== undefined || (metrics && path === '/metrics');
-    if (this.#checksHost && !isForProxies && !isLoopback(hostOf(request.headers))) {
-      return FOREIGN_HOST;
+    const isForBrowsers = [pages, downloads, settings].some((paths) => paths && paths.size > 0);
+    const isForProxies = calls?.has(path) || (metrics && path === '/metrics');
+    if (this.#checksHost && isForBrowsers && !isForProxies) {
+      if (!isLoopback(hostOf(request.headers))) return FOREIGN_HOST;
     }
     const call = calls?.get(path);
     if (call) return this.#call(call, request, new URLSearchParams(query), closed);
