@@ -56,9 +56,7 @@ export function nameProblems(name: string, format: NameFormat): string[] {
     case 'dns1123Subdomain':
       return problems(name, SUBDOMAIN_RULE, 'characters');
     case 'dns1123Label':
-      return name.includes('.')
-        ? ['must not contain dots']
-        : problems(name, LABEL_RULE, 'characters');
+      return problems(name, LABEL_RULE, 'characters');
     case 'dns1035Label':
       return problems(name, LABEL_1035_RULE, 'characters');
     case 'pathSegment': {
@@ -79,7 +77,10 @@ function problems(name: string, rule: NameRule, unit: 'bytes' | 'characters' = '
   const found: string[] = [];
   if (Buffer.byteLength(name) > rule.maxLength) found.push(tooLong(rule, unit));
   // A very long name is not matched, because the expressions backtrack.
-  if (name.length > 10 * rule.maxLength || !rule.pattern.test(name)) found.push(mismatch(rule));
+  const isShort = name.length <= 10 * rule.maxLength;
+  if (isShort && rule.pattern.test(name)) return found;
+  const hasOnlyDots = isShort && rule === LABEL_RULE && SUBDOMAIN_RULE.pattern.test(name);
+  found.push(hasOnlyDots ? 'must not contain dots' : mismatch(rule));
   return found;
 }
 

@@ -494,3 +494,54 @@ test('fields of built-in kinds are validated', async () => {
     assert.deepEqual(found.toSorted(), causes.toSorted());
   }
 });
+
+test('names of StatefulSets, schedules and time zones are validated', async () => {
+  const labels = { app: 'x' };
+  const template = {
+    metadata: { labels },
+    spec: { restartPolicy: 'OnFailure', containers: [{ name: 'x', image: 'x' }] },
+  };
+  const set = (name: string) => {
+    const { restartPolicy: _policy, ...spec } = template.spec;
+    return {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name },
+      spec: { selector: { matchLabels: labels }, template: { ...template, spec } },
+    };
+  };
+  const cronJob = (schedule: string, timeZone?: string) => ({
+    apiVersion: 'batch/v1',
+    kind: 'CronJob',
+    metadata: { name: 'x' },
+    spec: { schedule, timeZone, jobTemplate: { spec: { template } } },
+  });
+  const cases: [draft: Json, ...causes: string[]][] = [
+    [set('a')],
+    [set('a.b'), 'metadata.name: Invalid value: "a.b": must not contain dots'],
+    [
+      set('a'.repeat(64)),
+      `metadata.name: Invalid value: "${'a'.repeat(64)}": must be no more than 63 characters`,
+    ],
+    [cronJob('1,2,,3 * * * *', 'Asia/Tokyo')],
+    [cronJob(', 5/2 +1 * *', 'EST5EDT')],
+    [cronJob(''), 'spec.schedule: Required value'],
+    [
+      cronJob('99999999999999999999 * * * *'),
+      'spec.schedule: Invalid value: "99999999999999999999 * * * *": failed to parse int from 99999999999999999999: strconv.Atoi: parsing "99999999999999999999": value out of range',
+    ],
+    [
+      cronJob('* * * * *', 'asia/tokyo'),
+      'spec.timeZone: Invalid value: "asia/tokyo": unknown time zone asia/tokyo',
+    ],
+    [cronJob('* * * * *', 'utc'), 'spec.timeZone: Invalid value: "utc": unknown time zone utc'],
+    [cronJob('* * * * *', 'PST'), 'spec.timeZone: Invalid value: "PST": unknown time zone PST'],
+  ];
+  for (const [draft, ...causes] of cases) {
+    const plural = `${draft.kind.toLowerCase()}s`;
+    const place = `/apis/${draft.apiVersion}/namespaces/default/${plural}?dryRun=All`;
+    const { body } = await api.post(place, draft);
+    const found = body.details?.causes?.map(({ field, message }: Json) => `${field}: ${message}`);
+    assert.deepEqual(found ?? [], causes, body.message);
+  }
+});

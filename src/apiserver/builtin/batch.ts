@@ -9,6 +9,7 @@ import { isSet, numberIn, objectIn, objectsIn, setDefault } from './fields.ts';
 import { validateJobStatus } from './job-status.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
 import { NO_MATCH, validatePodTemplate } from './template-validation.ts';
+import { isTimeZone } from './time-zones.ts';
 
 const MAX_INT32 = 2 ** 31 - 1;
 
@@ -202,6 +203,7 @@ export const CRON_JOB: KindTraits = {
 function validateCronJob(cronJob: CheckedObject<StoredObject>): void {
   const spec = cronJob.in('spec');
   const schedule = spec.text('schedule');
+  if (schedule === '') spec.required('schedule');
   const problem = schedule === '' ? undefined : cronProblem(schedule);
   if (problem !== undefined) spec.invalid('schedule', problem);
   if (schedule.includes('TZ')) {
@@ -227,14 +229,4 @@ function timeZoneProblem(zone: string): string | undefined {
     return 'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones';
   }
   return isTimeZone(zone) ? undefined : `unknown time zone ${zone}`;
-}
-
-function isTimeZone(zone: string): boolean {
-  try {
-    const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions();
-    return !/^[+-]/.test(timeZone);
-  } catch (error) {
-    if (error instanceof RangeError) return false;
-    throw error;
-  }
 }

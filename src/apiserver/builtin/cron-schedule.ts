@@ -39,7 +39,8 @@ export function cronProblem(schedule: string): string | undefined {
     return `expected exactly 5 fields, found ${parts.length}: [${parts.join(' ')}]`;
   }
   for (const [index, field] of FIELDS.entries()) {
-    for (const range of (parts[index] ?? '').split(',')) {
+    // As upstream, empty ranges are ignored.
+    for (const range of (parts[index] ?? '').split(',').filter((part) => part !== '')) {
       const problem = rangeProblem(range, field);
       if (problem !== undefined) return problem;
     }
@@ -47,7 +48,7 @@ export function cronProblem(schedule: string): string | undefined {
   return undefined;
 }
 
-/** Checks `*`, `?`, `5`, `1-5`, and each with a step: `0-30/15`. */
+/** Checks `*`, `?`, `5`, `1-5`, and each with a step: `0-30/15`; `5/15` has no end. */
 function rangeProblem(expression: string, field: Field): string | undefined {
   const [range = '', step, ...more] = expression.split('/');
   if (more.length > 0) return `too many slashes: ${expression}`;
@@ -55,7 +56,8 @@ function rangeProblem(expression: string, field: Field): string | undefined {
   if (others.length > 0) return `too many hyphens: ${expression}`;
   const isAny = low === '*' || low === '?';
   const start = isAny ? field.min : numberOf(low, field);
-  const end = isAny ? field.max : high === undefined ? start : numberOf(high, field);
+  const isOpen = isAny || (high === undefined && step !== undefined);
+  const end = isOpen ? field.max : high === undefined ? start : numberOf(high, field);
   const width = step === undefined ? 1 : numberOf(step, { min: 0, max: 0 });
   for (const value of [start, end, width]) if (typeof value === 'string') return value;
   if (Number(start) < field.min) {
@@ -74,8 +76,11 @@ function rangeProblem(expression: string, field: Field): string | undefined {
 function numberOf(text: string, { names, min }: Field): number | string {
   const named = names?.indexOf(text.toLowerCase()) ?? -1;
   if (named >= 0) return named + min;
-  if (/^\d+$/.test(text)) return Number(text);
-  if (/^-\d+$/.test(text)) return `negative number (${text}) not allowed: ${text}`;
-  const quoted = JSON.stringify(text);
-  return `failed to parse int from ${text}: strconv.Atoi: parsing ${quoted}: invalid syntax`;
+  const isNumber = /^[+-]?\d+$/.test(text);
+  const value = isNumber ? BigInt(text.replace('+', '')) : 0n;
+  if (!isNumber || BigInt.asIntN(64, value) !== value) {
+    const why = isNumber ? 'value out of range' : 'invalid syntax';
+    return `failed to parse int from ${text}: strconv.Atoi: parsing ${JSON.stringify(text)}: ${why}`;
+  }
+  return value < 0n ? `negative number (${value}) not allowed: ${text}` : Number(value);
 }

@@ -118,6 +118,7 @@ function validateDaemonSet(set: CheckedObject): void {
 }
 
 export const STATEFUL_SET: KindTraits = {
+  nameFormat: 'dns1123Label',
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,
   immutable: [

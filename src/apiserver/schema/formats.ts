@@ -1,4 +1,4 @@
-import { isIP, isIPv4 } from 'node:net';
+import { isIP } from 'node:net';
 import { canonicalQuantity } from '../../api/quantity.ts';
 import type { JsonSchema } from './json-schema.ts';
 
@@ -42,6 +42,9 @@ export const MICRO_TIME = 'meta.v1.MicroTime';
 
 const SHORT_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const NAME_SEGMENT = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
+/** 6, 8 or 20 bytes in the forms of Go: `00:00`, `00-00`, `0000.0000` and digits alone. */
+const MAC =
+  /^(?:[0-9a-f]{2}([:-])(?:[0-9a-f]{2}\1){4}(?:(?:[0-9a-f]{2}\1){2}(?:(?:[0-9a-f]{2}\1){12})?)?[0-9a-f]{2}|(?:[0-9a-f]{4}\.){2}(?:[0-9a-f]{4}\.(?:(?:[0-9a-f]{4}\.){6})?)?[0-9a-f]{4}|[0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{40})$/i;
 const HEX_UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
 
 /**
@@ -60,8 +63,8 @@ const STRING_FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['email', isEmail],
   ['hexcolor', (text) => /^#?(?:[0-9a-f]{3}|[0-9a-f]{6})$/i.test(text)],
   ['hostname', isHostname],
-  ['ipv4', isIPv4],
-  ['ipv6', (text) => isIP(text) === 6],
+  ['ipv4', (text) => text.includes('.') && sloppyIpVersion(text) !== 0],
+  ['ipv6', (text) => !text.includes('%') && isIP(text) === 6],
   [QUANTITY, (text) => canonicalQuantity(text) !== undefined],
   [MICRO_TIME, (text) => /\.\d{6}(?:Z|[+-]\d\d:\d\d)$/.test(text) && isDateTime(text)],
   ['isbn', (text) => isIsbn10(text) || isIsbn13(text)],
@@ -72,11 +75,7 @@ const STRING_FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map([
     (text) => text.length <= 253 && text.split('.').every((s) => NAME_SEGMENT.test(s)),
   ],
   ['k8sshortname', (text) => SHORT_NAME.test(text)],
-  [
-    'mac',
-    (text) =>
-      /^(?:[0-9a-f]{2}([:-]))(?:[0-9a-f]{2}\1){4}(?:[0-9a-f]{2}\1){0,14}[0-9a-f]{2}$/i.test(text),
-  ],
+  ['mac', (text) => MAC.test(text)],
   ['password', () => true],
   ['rgbcolor', isRgbColor],
   ['ssn', (text) => /^\d{3}[- ]?\d{2}[- ]?\d{4}$/.test(text)],
@@ -99,12 +98,18 @@ function isBase64(text: string): boolean {
   return text !== '' && text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text);
 }
 
+/** Version of an IP address whose numbers may have leading zeros, as before Go 1.17; 0 if it is none. */
+function sloppyIpVersion(text: string): number {
+  if (text.includes('%')) return 0;
+  return isIP(text.replaceAll(/(?<=^|[.:])0+(?=[\da-f])/gi, ''));
+}
+
 function isCidr(text: string): boolean {
   const slash = text.indexOf('/');
   if (slash < 0) return false;
-  const version = isIP(text.slice(0, slash));
+  const version = sloppyIpVersion(text.slice(0, slash));
   const bits = text.slice(slash + 1);
-  return version !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
+  return version !== 0 && /^0*\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
 }
 
 function isDate(text: string): boolean {
@@ -139,28 +144,28 @@ function isDuration(text: string): boolean {
 const DURATION_WORD =
   /^(?:ns|us|\u00b5s|ms|s|m|h|hr|d|w|wk|nano\w*|micro\w*|milli\w*|sec\w*|min\w*|hour\w*|day\w*|week\w*)$/i;
 
+const ATOM = String.raw`[^\s"(),.:;<>@[\\\]\0-\x1f\x7f]+`;
+const QUOTED = String.raw`"(?:[^"\\\0-\x08\n-\x1f\x7f]|\\[^\0-\x08\n-\x1f\x7f])+"`;
+const DOT_ATOM = String.raw`${ATOM}(?:\.${ATOM})*`;
+const ADDRESS = new RegExp(String.raw`^[ \t]*(?:${QUOTED}|${DOT_ATOM})@[ \t]*${DOT_ATOM}[ \t]*$`);
+const DISPLAY_NAME = new RegExp(String.raw`^(?:${QUOTED}|[^"(),:;<>@[\\\]\0-\x08\n-\x1f\x7f])*$`);
+
+/** An address as in mail, such as `Ann <ann@example.com>`, without comments and address literals. */
 function isEmail(text: string): boolean {
-  const address = /<([^<>]*)>$/.exec(text)?.[1] ?? text;
-  const at = address.lastIndexOf('@');
-  const local = address.slice(0, Math.max(at, 0));
-  const domain = address.slice(at + 1);
-  return (
-    local.length > 0 &&
-    domain.length > 0 &&
-    /^[^\s"(),:;<>@[\\\]]+$/.test(local) &&
-    !/^\.|\.$|\.\./.test(local) &&
-    /^[^\s"(),:;<>@[\\\]]+$/.test(domain) &&
-    !/^\.|\.$|\.\./.test(domain)
-  );
+  if (!text.trimEnd().endsWith('>')) return ADDRESS.test(text);
+  const start = text.lastIndexOf('<');
+  const address = text.slice(start + 1, text.lastIndexOf('>'));
+  return start >= 0 && DISPLAY_NAME.test(text.slice(0, start)) && ADDRESS.test(address);
 }
+
+/** A single label has at most one dash, its second character, as upstream's expression. */
+const HOSTNAME =
+  /^(?:[a-zA-Z0-9\p{S}\p{L}]-?[a-zA-Z0-9\p{S}\p{L}]{0,62}|(?:[a-zA-Z0-9\p{S}\p{L}](?:[-a-zA-Z0-9\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?\.)+[a-zA-Z\p{L}]{2,63})$/u;
 
 function isHostname(text: string): boolean {
-  const labels = text.split('.');
-  if (text.length > 255 || labels.some((label) => !HOST_LABEL.test(label))) return false;
-  return labels.length === 1 || /^[A-Za-z\p{L}]{2,63}$/u.test(labels.at(-1) ?? '');
+  if (Buffer.byteLength(text) > 255 || !HOSTNAME.test(text)) return false;
+  return text.split('.').every((label) => Buffer.byteLength(label) <= 63);
 }
-
-const HOST_LABEL = /^[a-zA-Z0-9\p{S}\p{L}](?:[-a-zA-Z0-9\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?$/u;
 
 function isUri(text: string): boolean {
   return text.startsWith('/') ? !/[\s\p{Cc}]/u.test(text) : URL.canParse(text) && !/\s/.test(text);
