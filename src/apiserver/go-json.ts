@@ -227,7 +227,7 @@ class Inspection {
   #unexpected(where: string): SyntaxProblem {
     const code = this.#text.codePointAt(this.#at);
     if (code === undefined) return new SyntaxProblem('unexpected end of JSON input');
-    return new SyntaxProblem(`invalid character ${quoted(String.fromCodePoint(code))} ${where}`);
+    return new SyntaxProblem(`invalid character ${quoted(firstByte(code))} ${where}`);
   }
 }
 
@@ -239,4 +239,9 @@ function isDigit(character: string): boolean {
 function quoted(character: string): string {
   if (character === "'") return "'\\''";
   return character === '"' ? "'\"'" : `'${goQuote(character).slice(1, -1)}'`;
+}
+
+/** Returns the first byte of a character in UTF-8 as a character, as in Go, whose scanner reads bytes. */
+function firstByte(code: number): string {
+  return String.fromCodePoint(Buffer.from(String.fromCodePoint(code))[0] ?? 0);
 }

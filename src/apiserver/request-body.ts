@@ -245,10 +245,13 @@ function shallow<T>(read: () => T): T {
   }
 }
 
+/** Keeps a byte order mark, which JSON does not permit. */
+const BODY_TEXT = new TextDecoder('utf-8', { ignoreBOM: true });
+
 function bodyText({ body = '' }: HttpRequest): string {
   const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
   if (bytes > MAX_BODY_BYTES) throw bodyTooLarge();
-  return typeof body === 'string' ? body : new TextDecoder().decode(body);
+  return typeof body === 'string' ? body : BODY_TEXT.decode(body);
 }
 
 function bodyBytes({ body = '' }: HttpRequest): Uint8Array {

@@ -148,12 +148,16 @@ export class ServiceAccountTokens {
     const known = this.#verified.get(token);
     if (known) return known;
     const [header = '', payload = '', signature = '', ...rest] = token.split('.');
-    if (signature === '' || rest.length > 0) return undefined;
+    const signed = Buffer.from(signature, 'base64url');
+    // The encoding has no padding, and no second form of the same bytes.
+    if (signature === '' || signed.toString('base64url') !== signature || rest.length > 0) {
+      return undefined;
+    }
     const isValid = verify(
       'sha256',
       Buffer.from(`${header}.${payload}`),
       { key: this.#keys().verifying, dsaEncoding: 'ieee-p1363' },
-      Buffer.from(signature, 'base64url'),
+      signed,
     );
     if (!isValid) return undefined;
     const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString());

@@ -32,6 +32,7 @@ test('a body with a JSON syntax error is rejected with its position', async () =
       ['{"a" 1}', 'invalid character \'1\' after object key ({"a" 1})'],
       ['{"a":x}', 'invalid character \'x\' looking for beginning of value ({"a":x})'],
       ['{"a":1 2}', 'invalid character \'2\' after object key:value pair ({"a":1 2})'],
+      ['\ufeff{}', "invalid character 'ï' looking for beginning of value (efbbbf7b7d)"],
     ];
     for (const [body, message] of syntaxErrors) {
       const reply = await api.post(path, body);

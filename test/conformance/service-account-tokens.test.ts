@@ -52,6 +52,14 @@ describe('ServiceAccount tokens', () => {
     );
   });
 
+  test('a token in another encoding does not authenticate', async () => {
+    const token = await tokenOf();
+    assert.equal((await whoami(token)).status, 201);
+    for (const other of [`${token}=`, `${token}==`, `${token}.`, token.slice(0, -1)]) {
+      assert.equal((await whoami(other)).status, 401, other.slice(-5));
+    }
+  });
+
   test('a token of a ServiceAccount authenticates it, with its groups, until it is deleted', async () => {
     const { body } = await request({ expirationSeconds: 1200 });
     assert.deepEqual([body.kind, body.apiVersion], ['TokenRequest', 'authentication.k8s.io/v1']);
