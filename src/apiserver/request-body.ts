@@ -197,9 +197,21 @@ function excerpt(text: string): string {
   return text.length > EXCERPT ? `${shown} ...` : shown;
 }
 
+/**
+ * Replaces the escape of each lone surrogate by U+FFFD, as Go's decoder does. Texts of an object are
+ * Unicode, so that other programs can decode them.
+ */
+function withoutLoneSurrogates(text: string): string {
+  if (!/\\ud/i.test(text)) return text;
+  return text.replaceAll(
+    /\\(?:u(d[89ab][\da-f]{2}\\ud[c-f][\da-f]{2}|d[89a-f][\da-f]{2})|.)/gi,
+    (escape, surrogates?: string) => (surrogates?.length === 4 ? '\\ufffd' : escape),
+  );
+}
+
 function jsonOf(text: string, refuse: (why: string) => Error): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return JSON.parse(withoutLoneSurrogates(text)) as unknown;
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
     throw refuse(inspectJson(text).problem ?? cause.message);
@@ -225,7 +237,7 @@ function yamlText(text: string, refuse: (why: string) => Error): YamlText {
 function jsonIn(text: string): unknown {
   if (!text.startsWith('{')) return undefined;
   try {
-    return JSON.parse(text) as unknown;
+    return JSON.parse(withoutLoneSurrogates(text)) as unknown;
   } catch (error) {
     // The text may be YAML in flow style.
     if (error instanceof SyntaxError) return undefined;

@@ -249,3 +249,9 @@ test('an unknown subresource of a custom resource is not found', async () => {
     details: { name: 'a', group: GROUP, kind: 'widgets' },
   });
 });
+
+test('a lone surrogate is stored as U+FFFD', async () => {
+  const text = String.raw`{"metadata":{"name":"surrogates"},"data":{"a":"\ud800\uD83D\ude00\udc00\\ud800"}}`;
+  const { body } = await api.post(`${configMaps(space)}?dryRun=All`, text);
+  assert.deepEqual(body.data, { a: '\ufffd\u{1f600}\ufffd\\ud800' });
+});

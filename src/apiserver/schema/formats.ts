@@ -78,7 +78,7 @@ const STRING_FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['mac', (text) => MAC.test(text)],
   ['password', () => true],
   ['rgbcolor', isRgbColor],
-  ['ssn', (text) => /^\d{3}[- ]?\d{2}[- ]?\d{4}$/.test(text)],
+  ['ssn', (text) => /^\d{3}[- ]\d{2}[- ]\d{4}$/.test(text)],
   ['uri', isUri],
   ['uuid', (text) => HEX_UUID.test(text)],
   ['uuid3', (text) => isUuid(text, '3')],
@@ -167,14 +167,34 @@ function isHostname(text: string): boolean {
   return text.split('.').every((label) => Buffer.byteLength(label) <= 63);
 }
 
+const ESCAPES_ONLY = /^(?:[^%]|%[\da-f]{2})*$/i;
+const AUTHORITY =
+  /^(?:(?:[\w.~!$&'()*+,;=:@-]|%[\da-f]{2})*@)?(?:\[([^\]]*)\]|[^\s%#?\\^`{|}:[\]]*)(?::\d*)?$/i;
+
+/** A URI in a request, as Go parses it: absolute or a path. */
 function isUri(text: string): boolean {
-  return text.startsWith('/') ? !/[\s\p{Cc}]/u.test(text) : URL.canParse(text) && !/\s/.test(text);
+  if (text === '*') return true;
+  if (text === '' || /[^\P{Cc}\x80-\x9f]/u.test(text)) return false;
+  const scheme = /^[a-z][a-z\d+.-]*:/i.exec(text)?.[0] ?? '';
+  const [rest = ''] = text.slice(scheme.length).split('?', 1);
+  if (!rest.startsWith('/')) return scheme !== '';
+  if (scheme === '' || !rest.startsWith('//')) return ESCAPES_ONLY.test(rest);
+  const end = rest.indexOf('/', 2);
+  const authority = end < 0 ? rest.slice(2) : rest.slice(2, end);
+  const host = AUTHORITY.exec(authority);
+  if (!host || (end >= 0 && !ESCAPES_ONLY.test(rest.slice(end)))) return false;
+  return host[1] === undefined || isIP(host[1].replace('%25', '%')) === 6;
 }
 
+const RGB_COLOR =
+  /^rgb\(\s{0,9}(\d{1,3})\s{0,9},\s{0,9}(\d{1,3})\s{0,9},\s{0,9}(\d{1,3})\s{0,9}\)$/;
+
 function isRgbColor(text: string): boolean {
-  const match =
-    /^rgb\(\s{0,9}(\d{1,3})\s{0,9},\s{0,9}(\d{1,3})\s{0,9},\s{0,9}(\d{1,3})\s{0,9}\)$/.exec(text);
-  return match !== null && match.slice(1).every((part) => Number(part) <= 255);
+  const parts = RGB_COLOR.exec(text)?.slice(1) ?? [];
+  // Numbers with leading zeros are refused.
+  return (
+    parts.length > 0 && parts.every((part) => String(Number(part)) === part && Number(part) <= 255)
+  );
 }
 
 function isIsbn10(text: string): boolean {
@@ -197,9 +217,13 @@ function isIsbn13(text: string): boolean {
   return sum % 10 === 0;
 }
 
+/** Issuers that upstream knows. */
+const CARD_NUMBER =
+  /^(?:4\d{12}(?:\d{3})?|5[1-5]\d{14}|6(?:011|5\d\d)\d{12}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:2131|1800|35\d{3})\d{11})$/;
+
 function isCreditCard(text: string): boolean {
   const digits = text.replaceAll(/\D/g, '');
-  if (!/^\d{13,19}$/.test(digits)) return false;
+  if (!CARD_NUMBER.test(digits)) return false;
   let sum = 0;
   for (let index = 0; index < digits.length; index++) {
     const digit = Number(digits[digits.length - 1 - index]);

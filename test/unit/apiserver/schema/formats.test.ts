@@ -41,12 +41,18 @@ const cases: readonly [format: string, good: readonly string[], bad: readonly st
   ['byte', ['aGk='], ['a', 'aGk', '!!!!']],
   ['email', ['a@b.c', 'Ann <ann@example.com>', '"a b"@c'], ['a', '@b', 'a@', 'a b@c']],
   ['hostname', ['a', 'www.example.com'], ['-a', 'a..b', '2024-02-29', `${'a'.repeat(64)}.com`]],
-  ['uri', ['https://example.com/x', '/path'], ['not a uri', 'https://a b']],
+  [
+    'uri',
+    ['https://example.com/x', '/path', '/a b', 'x: y', '*', 'http://[::1]:80/'],
+    ['not a uri', 'https://a b', '/%zz', 'http://[:1]/'],
+  ],
   ['hexcolor', ['#fff', 'A0b1C2'], ['#ffff', 'red']],
   ['k8s-short-name', ['a', 'my-name'], ['-a', 'A', 'a.b', 'a'.repeat(64)]],
   ['k8s-long-name', ['a.b-c'], ['a..b', 'A']],
   ['isbn', ['0321751043', '978-0321751041'], ['0321751044', 'x']],
-  ['creditcard', ['4111 1111 1111 1111'], ['4111 1111 1111 1112']],
+  ['creditcard', ['4111 1111 1111 1111'], ['4111 1111 1111 1112', '37828224630005']],
+  ['ssn', ['123-45-6789', '123 45 6789'], ['123456789', '123-456789']],
+  ['rgbcolor', ['rgb(1, 2,255)'], ['rgb(01,2,3)', 'rgb(256,1,1)']],
 ];
 
 for (const [format, good, bad] of cases) {
