@@ -241,7 +241,11 @@ function quoted(character: string): string {
   return character === '"' ? "'\"'" : `'${goQuote(character).slice(1, -1)}'`;
 }
 
-/** Returns the first byte of a character in UTF-8 as a character, as in Go, whose scanner reads bytes. */
+/**
+ * Returns the first byte of a character in UTF-8 as a character, as in Go, whose scanner reads bytes. A character below
+ * U+0100 can be a byte itself, in a text that is no UTF-8.
+ */
 function firstByte(code: number): string {
-  return String.fromCodePoint(Buffer.from(String.fromCodePoint(code))[0] ?? 0);
+  const character = String.fromCodePoint(code);
+  return code < 0x100 ? character : String.fromCodePoint(Buffer.from(character)[0] ?? 0);
 }
