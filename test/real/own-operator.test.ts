@@ -289,7 +289,8 @@ class Operator {
         `127.0.0.1:${ports[index]}`,
       ]),
     );
-    const own = args.map((arg) => {
+    // The debug pages are off by default.
+    const own = [...args, '--debug-bind-address=0'].map((arg) => {
       const [flag = ''] = arg.split('=');
       const address = addresses.get(flag);
       return address === undefined ? arg : `${flag}=${address}`;
