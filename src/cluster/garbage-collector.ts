@@ -2,9 +2,10 @@ import { isApiError } from '../api/api-error.ts';
 import { withoutFinalizer } from '../api/metadata.ts';
 import { objectKey } from '../api/object-key.ts';
 import type { DeepReadonly, KubernetesObject, OwnerReference } from '../api/object.ts';
-import { groupResourceOf } from '../api/resource.ts';
+import { apiVersionOf, groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
+import type { EventRecorder } from '../record/event-recorder.ts';
 import type { Logger } from '../util/logger.ts';
 import { LruMap } from '../util/lru-map.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
@@ -32,15 +33,17 @@ export interface GarbageCollectorDeps {
   readonly client: Client;
   readonly log: Logger;
   readonly resolve: ResolveKind;
+  readonly recorder: Pick<EventRecorder, 'warning'>;
   /** Enqueues a call of `collect` for this uid. */
   readonly enqueue: (uid: string) => void;
 }
 
 /**
  * Deletes objects without owners, with the rules of kube-controller-manager's garbage collector: an
- * object is deleted when all its owners are absent (by uid). An owner that is deleted in the foreground
- * waits for the dependents that block it. An owner that orphans its dependents removes their owner
- * references first.
+ * object is deleted when all its owners are absent: no object has the kind, namespace, name and uid of the
+ * reference. A cluster-scoped object with a reference to a namespaced owner is kept. An owner that is
+ * deleted in the foreground waits for the dependents that block it. An owner that orphans its dependents
+ * removes their owner references first.
  *
  * An owner that is missing in the caches is not treated as deleted: unless its deletion event was
  * observed, a live read confirms that it is absent. If the read finds the owner, it is repeated, because
@@ -49,7 +52,7 @@ export interface GarbageCollectorDeps {
 export class GarbageCollector {
   readonly graph: OwnerGraph = new OwnerGraph();
   readonly #deps: GarbageCollectorDeps;
-  /** Uids of owners whose deletion was observed. */
+  /** Identities of owners whose deletion was observed. */
   readonly #deletedOwners = new LruMap<string, true>(MAX_DELETED_OWNERS);
 
   constructor(deps: GarbageCollectorDeps) {
@@ -63,6 +66,7 @@ export class GarbageCollector {
     if (node.owners.length > 0 || node.deleting) this.#deps.enqueue(node.uid);
     if (node.deleting && !before?.deleting) this.#enqueueRelated(node);
     if (before) this.#enqueueUnblocked(before, node);
+    this.#reportOwnersElsewhere(node, before);
   }
 
   /**
@@ -74,7 +78,9 @@ export class GarbageCollector {
     const { uid } = object.metadata;
     const node = this.graph.get(uid);
     const dependents = this.graph.dependentsOf(uid);
-    if (dependents.length > 0 && isCertain) this.#deletedOwners.set(uid, true);
+    if (node && dependents.length > 0 && isCertain) {
+      this.#deletedOwners.set(identityOf(ownIdentity(node), node.namespace), true);
+    }
     this.graph.delete(uid);
     if (node) this.#enqueueRelated(node);
     else this.#enqueueAll(dependents);
@@ -109,22 +115,22 @@ export class GarbageCollector {
 
   /** Deletes an object if all its owners are absent or waiting for their dependents. */
   async #processOwners(node: GraphNode, signal: AbortSignal): Promise<Outcome> {
-    const absent: string[] = [];
-    const waiting: string[] = [];
-    let isUncached = false;
+    const states = new Map<DeepReadonly<OwnerReference>, OwnerState>();
     for (const reference of node.owners) {
-      const owner = this.graph.get(reference.uid);
-      if (owner && isDeletedInForeground(owner)) waiting.push(reference.uid);
-      else if (!owner) {
-        if (await this.#isAbsent(node, reference, signal)) absent.push(reference.uid);
-        else isUncached = true;
-      }
+      states.set(reference, await this.#stateOf(node, reference, signal));
     }
-    if (absent.length + waiting.length < node.owners.length) {
-      // An owner that waits for its dependents must not wait for one that another owner keeps.
-      const removed = [...absent, ...waiting];
+    const referencesIn = (...wanted: OwnerState[]) =>
+      [...states].filter(([, state]) => wanted.includes(state)).map(([{ uid }]) => uid);
+    // As upstream, one such reference keeps the object and its other references.
+    if (referencesIn('invalid').length > 0) return done();
+    const retry = requeueAfter(UNCACHED_OWNER_MS, 'an owner is not in the caches');
+    if (referencesIn('unknown').length > 0) return retry;
+    const waiting = referencesIn('waiting');
+    // An owner that waits for its dependents must not wait for one that another owner keeps.
+    const removed = [...referencesIn('absent'), ...waiting];
+    if (removed.length < node.owners.length) {
       if (removed.length > 0) await this.#removeOwners(node, removed, signal);
-      return isUncached ? requeueAfter(UNCACHED_OWNER_MS, 'an owner is not in the caches') : done();
+      return referencesIn('uncached').length > 0 ? retry : done();
     }
     const ownDependents = this.graph.dependentsOf(node.uid);
     const foreground = waiting.length > 0 && ownDependents.length > 0;
@@ -145,28 +151,65 @@ export class GarbageCollector {
     return done();
   }
 
-  /** Reads the owner from the API server, because the cache may be behind or not contain its kind. */
-  async #isAbsent(
+  /** Reads an owner that is not in the graph, because the cache may be behind or not contain its kind. */
+  async #stateOf(
     node: GraphNode,
     reference: DeepReadonly<OwnerReference>,
     signal: AbortSignal,
-  ): Promise<boolean> {
-    if (this.#deletedOwners.get(reference.uid)) return true;
+  ): Promise<OwnerState> {
+    const cached = this.graph.get(reference.uid);
+    if (cached && !isElsewhere(node, cached) && isNamedBy(reference, cached)) {
+      return isDeletedInForeground(cached) ? 'waiting' : 'present';
+    }
+    const { namespace } = node;
+    if ([undefined, namespace].some((at) => this.#deletedOwners.get(identityOf(reference, at)))) {
+      return 'absent';
+    }
     const resource = this.#deps.resolve(reference);
     // The kind may be served again later, and a deletion cannot be undone.
-    if (!resource) return false;
-    const at = {
-      name: reference.name,
-      ...(resource.namespaced ? { namespace: node.namespace } : {}),
-    };
+    if (!resource) return 'unknown';
+    if (resource.namespaced && namespace === undefined) return 'invalid';
+    const at = { name: reference.name, ...(resource.namespaced ? { namespace } : {}) };
     try {
-      const owner = await this.#deps.client.get(resource, at, { signal });
-      return owner.metadata.uid !== reference.uid;
+      const { metadata } = await this.#deps.client.get(resource, at, { signal });
+      if (metadata.uid !== reference.uid) return 'absent';
+      const { deletionTimestamp, finalizers = [] } = metadata;
+      if (deletionTimestamp && finalizers.includes(FOREGROUND)) return 'waiting';
+      return cached ? 'present' : 'uncached';
     } catch (error) {
       if (!isApiError(error, 'notFound')) throw error;
       // A 404 without the name of an object means that the resource is not served.
-      return error.details?.name !== undefined;
+      return error.details?.name === undefined ? 'unknown' : 'absent';
     }
+  }
+
+  /** Records an event for each dependent whose owner is in another namespace, when the second of both is observed. */
+  #reportOwnersElsewhere(node: GraphNode, before: GraphNode | undefined): void {
+    const known = new Set(before?.owners.map(({ uid }) => uid));
+    for (const reference of node.owners) {
+      const owner = this.graph.get(reference.uid);
+      if (!owner || known.has(reference.uid)) continue;
+      const isReported = isElsewhere(node, owner);
+      if (isReported) this.#reportElsewhere(node, reference.uid);
+      // As upstream, which reports only the first reference that does not match its owner.
+      if (isReported || !isNamedBy(reference, owner)) break;
+    }
+    if (before) return;
+    for (const dependent of this.graph.dependentsOf(node.uid)) {
+      if (isElsewhere(dependent, node)) this.#reportElsewhere(dependent, node.uid);
+    }
+  }
+
+  #reportElsewhere(dependent: GraphNode, owner: string): void {
+    const { namespace } = dependent;
+    const reference = dependent.owners.find(({ uid }) => uid === owner);
+    if (!reference) return;
+    const { apiVersion, kind, name, uid } = ownIdentity(dependent);
+    this.#deps.recorder.warning(
+      { apiVersion, kind, metadata: { name, namespace, uid } },
+      'OwnerRefInvalidNamespace',
+      `ownerRef ${identityOf(reference, namespace)} does not exist in namespace "${namespace ?? ''}"`,
+    );
   }
 
   /** Removes the references to `owners`, and keeps those that other clients added meanwhile. */
@@ -223,6 +266,31 @@ export class GarbageCollector {
   #enqueueAll(nodes: readonly GraphNode[]): void {
     for (const { uid } of nodes) this.#deps.enqueue(uid);
   }
+}
+
+/** `invalid`: the object is cluster-scoped, but the owner is namespaced. `unknown`: the kind is not served. */
+type OwnerState = 'present' | 'uncached' | 'waiting' | 'absent' | 'invalid' | 'unknown';
+
+/** Whether the owner is in a namespace, and the dependent is not in it. */
+function isElsewhere(dependent: GraphNode, owner: GraphNode): boolean {
+  return owner.namespace !== undefined && owner.namespace !== dependent.namespace;
+}
+
+/** Whether the apiVersion, kind, name and uid of a reference are those of the object. */
+function isNamedBy(reference: DeepReadonly<OwnerReference>, object: GraphNode): boolean {
+  return identityOf(reference, undefined) === identityOf(ownIdentity(object), undefined);
+}
+
+function ownIdentity({ resource, name, uid }: GraphNode): OwnerReference {
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid };
+}
+
+/** Returns the identity of an owner as kube-controller-manager prints it. */
+function identityOf(
+  { apiVersion, kind, name, uid }: DeepReadonly<OwnerReference>,
+  namespace: string | undefined,
+): string {
+  return `[${apiVersion}/${kind}, namespace: ${namespace ?? ''}, name: ${name}, uid: ${uid}]`;
 }
 
 function isDeletedInForeground(node: GraphNode): boolean {
@@ -311,6 +379,7 @@ export function garbageCollection(deps: ClusterDeps, monitors: ResourceMonitors)
     client,
     log,
     resolve: ({ apiVersion, kind }) => monitors.resolve(apiVersion, kind),
+    recorder: deps.events.recorder('garbage-collector-controller'),
     enqueue: (uid) => queue.add(uid),
   });
   monitors.addHandler((resource) => ({

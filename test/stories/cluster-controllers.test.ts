@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import {
+  CLUSTER_ROLES,
   CONFIG_MAPS,
   CONTROLLER_REVISIONS,
   DAEMON_SETS,
@@ -93,6 +94,74 @@ inTestClusters((where, createCluster) => {
       await cluster.until('both are gone', async () => {
         return (await isGone(CONFIG_MAPS, 'first')) && (await isGone(CONFIG_MAPS, 'second'));
       });
+    });
+
+    it('delete an object whose owner reference does not have the kind, namespace, name and uid of the owner', async () => {
+      const owner = await create(CONFIG_MAPS, 'owner');
+      const elsewhere = await cluster.client.create(CONFIG_MAPS, {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { namespace: 'kube-system', name: `owner-${cluster.namespace}` },
+      });
+      const replaced = await create(CONFIG_MAPS, 'replaced');
+      await cluster.pass(1000);
+      await cluster.client.delete(CONFIG_MAPS, at('replaced'));
+      await create(CONFIG_MAPS, 'replaced');
+      await cluster.pass(1000);
+      const to = ({ metadata: { name, uid } }: KubernetesObject, other: object = {}) => ({
+        ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid, ...other }],
+      });
+      const rows: Record<string, { metadata: object; isKept: boolean }> = {
+        right: { metadata: to(owner), isKept: true },
+        'other-namespace': { metadata: to(elsewhere), isKept: false },
+        'other-kind': { metadata: to(owner, { kind: 'Secret' }), isKept: false },
+        'other-name': { metadata: to(owner, { name: 'other' }), isKept: false },
+        'other-uid': { metadata: to(owner, { uid: 'none' }), isKept: false },
+        'unknown-kind': { metadata: to(owner, { kind: 'Unknown' }), isKept: true },
+        'other-version': { metadata: to(owner, { apiVersion: 'v9' }), isKept: true },
+        'replaced-owner': { metadata: to(replaced), isKept: false },
+      };
+      for (const [name, { metadata }] of Object.entries(rows)) {
+        await create(SERVICE_ACCOUNTS, name, {}, metadata);
+      }
+      const role = `owned-${cluster.namespace}`;
+      await cluster.client.create(CLUSTER_ROLES, {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRole',
+        metadata: { name: role, ...to(elsewhere) },
+        rules: [],
+      });
+      const kept = Object.keys(rows).filter((name) => rows[name]?.isKept);
+      const present = async () => {
+        const list = await cluster.client.list(SERVICE_ACCOUNTS, { namespace: cluster.namespace });
+        return list.items.map(({ metadata }) => metadata.name).filter((name) => rows[name]);
+      };
+      await cluster.until('the others are deleted', async () => {
+        return (await present()).length === kept.length;
+      });
+      await cluster.client.delete(CONFIG_MAPS, elsewhere.metadata);
+      const reported = async (namespace: string, name: string) => {
+        const { items } = await cluster.client.list(EVENTS, { namespace });
+        return items.find(({ involvedObject }) => involvedObject.name === name);
+      };
+      for (const [namespace, about, name] of [
+        [cluster.namespace, cluster.namespace, 'other-namespace'],
+        ['default', '', role],
+      ] as const) {
+        await cluster.until(
+          `an event about ${name}`,
+          async () => !!(await reported(namespace, name)),
+        );
+        const event = await reported(namespace, name);
+        const { name: owner, uid } = elsewhere.metadata;
+        const identity = `[v1/ConfigMap, namespace: ${about}, name: ${owner}, uid: ${uid}]`;
+        assert.equal(event?.message, `ownerRef ${identity} does not exist in namespace "${about}"`);
+        assert.equal(event.reason, 'OwnerRefInvalidNamespace');
+        assert.equal(event.source?.component, 'garbage-collector-controller');
+      }
+      await cluster.pass(3000);
+      assert.deepEqual((await present()).sort(), kept.sort());
+      await cluster.client.delete(CLUSTER_ROLES, { name: role });
     });
 
     it('let a ReplicaSet adopt a Pod, and release it when its labels change', async () => {

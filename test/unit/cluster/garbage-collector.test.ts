@@ -13,6 +13,7 @@ import { HttpClient } from '../../../src/client/http-client.ts';
 import { Cluster } from '../../../src/cluster/cluster.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
+import { NOT_SENT } from '../../../src/record/event-recorder.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 
 const KINDS: readonly Resource[] = [CONFIG_MAPS, NODES];
@@ -26,6 +27,7 @@ async function setUp() {
     client,
     log,
     resolve: ({ kind }) => KINDS.find((resource) => resource.kind === kind && served.has(resource)),
+    recorder: { warning: () => NOT_SENT },
     enqueue: (uid) => void enqueued.push(uid),
   });
   const create = async (
