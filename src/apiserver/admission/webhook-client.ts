@@ -118,7 +118,11 @@ export class WebhookClient {
     const options: RequestOptions = {
       ...(service ? this.#resolve(service) : { host: hostOf(url), port: url.port || HTTPS_PORT }),
       ...(!isAddress(url) && { servername: url.hostname }),
-      ...(caBundle && { ca: Buffer.from(caBundle, 'base64').toString() }),
+      // As in Go, each certificate of the bundle can be the end of the chain.
+      ...(caBundle && {
+        ca: Buffer.from(caBundle, 'base64').toString(),
+        allowPartialTrustChain: true,
+      }),
       path: pathname + search,
       method: 'POST',
       headers: { host: url.host, accept: 'application/json', 'content-type': 'application/json' },

@@ -71,6 +71,7 @@ const SOCKS_PORT = '1080';
 function tlsOptions(options: Pick<DialOptions, 'tls' | 'insecure'>): {
   readonly minVersion: SecureVersion;
   readonly rejectUnauthorized: boolean;
+  readonly allowPartialTrustChain: boolean;
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
@@ -80,6 +81,8 @@ function tlsOptions(options: Pick<DialOptions, 'tls' | 'insecure'>): {
     minVersion: 'TLSv1.2',
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off.
     rejectUnauthorized: !options.insecure,
+    // As in Go, each certificate of the authority can be the end of the chain, also an intermediate or the leaf.
+    allowPartialTrustChain: true,
     ...(ca === undefined ? {} : { ca }),
     ...(certificate === undefined ? {} : { cert: certificate }),
     ...(key === undefined ? {} : { key }),
