@@ -325,8 +325,8 @@ function requireCustomKind(
 }
 
 /**
- * Returns a body without unknown fields: a custom resource by the schema of its own version. As upstream, validation compares its kind, and its
- * version in a patch.
+ * Returns a body without unknown fields: a custom resource by the schema of its own version. As upstream, validation
+ * compares its kind, and its version in a patch.
  */
 function prunedBody(
   body: Record<string, unknown>,

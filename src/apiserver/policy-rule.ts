@@ -73,7 +73,8 @@ export function covers(rule: PolicyRule, action: Action): boolean {
   );
 }
 
-function coversPath(patterns: readonly string[], path: string): boolean {
+/** Whether one of the patterns of non-resource paths matches a path. */
+export function coversPath(patterns: readonly string[], path: string): boolean {
   return patterns.some(
     (pattern) =>
       pattern === path || (pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, ''))),

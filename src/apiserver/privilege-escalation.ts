@@ -1,6 +1,7 @@
 import { equalJson } from '../api/equal.ts';
 import { goQuote } from '../util/go-quote.ts';
 import type { Authorizer, PolicyRule, RoleRef } from './policy-rule.ts';
+import { coversPath } from './policy-rule.ts';
 import { aggregate } from './rbac.ts';
 import type { ResourceNames, StoredObject } from './resource-definition.ts';
 import { forbidden, notFound } from './status-error.ts';
@@ -158,13 +159,7 @@ function coversRule(held: PolicyRule, wanted: PolicyRule): boolean {
     ) &&
     (resourceNames.length === 0 ||
       (names.length > 0 && names.every((name) => resourceNames.includes(name)))) &&
-    (wanted.nonResourceURLs ?? []).every((path) =>
-      nonResourceURLs.some(
-        (pattern) =>
-          pattern === path ||
-          (pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, ''))),
-      ),
-    )
+    (wanted.nonResourceURLs ?? []).every((path) => coversPath(nonResourceURLs, path))
   );
 }
 

@@ -305,7 +305,7 @@ export class RequestHandler {
       const rendered = isServed && (await answerCall(backend, request, user, info, notes));
       if (!rendered) {
         if (isOfTheServer(backend.registry, target)) {
-          throw isWatchPath(target) && request.method !== 'GET' ? methodNotAllowed() : noSuchPath();
+          throw info?.legacyWatch && request.method !== 'GET' ? methodNotAllowed() : noSuchPath();
         }
         answered(404);
         audit?.completed(404, notes.annotations);
@@ -443,12 +443,6 @@ function recordOf(
 /** Ends a response without a reader. */
 async function discard({ body }: HttpResponse): Promise<void> {
   await body[Symbol.asyncIterator]().return?.();
-}
-
-/** Whether a path is that of a legacy watch, which has no other verb. */
-function isWatchPath(target: Target): boolean {
-  const [first, second] = belowVersion(target);
-  return first === 'watch' && second !== undefined;
 }
 
 /** Whether a path ends after the verb of a legacy path, which a kube-apiserver fails to interpret. */

@@ -39,8 +39,8 @@ export function authorizeClaimStatus(
   previous: StoredObject,
   context: HookContext,
 ): readonly FieldError[] {
-  const [status, before] = [claim, previous].map((each) => objectIn(each, 'status') ?? {});
-  if (!status || !before) return [];
+  const status = objectIn(claim, 'status') ?? {};
+  const before = objectIn(previous, 'status') ?? {};
   return [
     ...(isAdmin(resultsOf(before))
       ? []
@@ -157,8 +157,11 @@ function denialOf(
   actions: readonly ResourceAction[],
   { access, user }: HookContext,
 ): string | undefined {
-  const decisions = actions.map((action) => ({ action, ...access.authorize(user, action) }));
-  const [first] = decisions;
-  if (!first || decisions.some(({ allowed }) => allowed)) return undefined;
-  return accessDenied(user, first.action, first.reason).message;
+  let denial: string | undefined;
+  for (const action of actions) {
+    const { allowed, reason } = access.authorize(user, action);
+    if (allowed) return undefined;
+    denial ??= accessDenied(user, action, reason).message;
+  }
+  return denial;
 }

@@ -4,6 +4,7 @@ import type { AdmissionOperation, Attributes } from '../admission/attributes.ts'
 import type { Call } from '../call.ts';
 import { isDryRun } from '../call.ts';
 import { inVersion } from '../negotiation.ts';
+import type { Action, Decision } from '../policy-rule.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import { accessDenied } from '../status-error.ts';
 
@@ -79,8 +80,18 @@ export function requireAdmitted(
 }
 
 /** @throws {StatusError} 403 if an update or a patch would create the object, and the user may not create it */
-function requireMayCreate({ backend, request, info, user }: Call): void {
+function requireMayCreate(call: Call): void {
+  const { action, allowed, reason } = authorizeCreate(call);
+  if (!allowed) throw accessDenied(call.user, action, reason);
+}
+
+/** Decides whether the user of a request with another verb may create its object. */
+export function authorizeCreate({
+  backend,
+  request,
+  info,
+  user,
+}: Call): Decision & { readonly action: Action } {
   const action = { ...actionOf(request, info), verb: 'create' };
-  const { allowed, reason } = backend.access.authorize(user, action);
-  if (!allowed) throw accessDenied(user, action, reason);
+  return { action, ...backend.access.authorize(user, action) };
 }

@@ -2,10 +2,10 @@ import { goQuote } from '../../util/go-quote.ts';
 import type { EndpointSlice, Service } from '../../api/builtin.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { objectIn, textIn } from '../builtin/fields.ts';
-import { actionOf } from '../access.ts';
 import type { Call } from '../call.ts';
 import type { StoredObject } from '../resource-definition.ts';
 import { StatusError, badRequest, forbidden } from '../status-error.ts';
+import { authorizeCreate } from './admit.ts';
 import { containerOf } from './pod-log.ts';
 import { existing } from './read.ts';
 
@@ -38,10 +38,10 @@ function requireContainer(call: Call): void {
  *
  * @throws {StatusError} 403
  */
-function requireCreate({ backend, user, request, info, definition }: Call): void {
+function requireCreate(call: Call): void {
+  const { info, definition } = call;
   if (info.verb === 'create') return;
-  const action = { ...actionOf(request, info), verb: 'create' };
-  const { allowed, reason } = backend.access.authorize(user, action);
+  const { allowed, reason } = authorizeCreate(call);
   if (!allowed) throw forbidden(definition, info.name ?? '', reason);
 }
 

@@ -57,7 +57,7 @@ class EntryReader {
   protected readonly entry: KubeConfigEntry;
   readonly #kind: 'context' | 'cluster' | 'user';
   /** The value of `context`, `cluster` or `user`. */
-  protected readonly fields: Fields = {};
+  protected readonly fields: Fields;
 
   constructor(entry: KubeConfigEntry, kind: 'context' | 'cluster' | 'user') {
     const fields = entry.raw[kind] ?? {};

@@ -169,33 +169,29 @@ export class WatchConnections {
   /** Starts a session on a socket; undefined if the engine cannot. */
   #open(socket: Socket): Http2Connection | undefined {
     try {
-      return this.#session(socket);
+      const { session = (own) => new Http2Connection(own) } = this.#options;
+      const connection: Http2Connection = session({
+        ...this.#limits,
+        socket,
+        server: this.#server,
+        headers: this.#options.headers ?? [],
+        clock: this.#clock,
+        onClosed: (error) => {
+          this.#connections.delete(connection);
+          if (error instanceof PingTimeoutError) {
+            const { host } = this.#server;
+            this.#log.v(2).info('Connection is dead; re-establishing its watches', {
+              server: host,
+              err: error.message,
+            });
+          }
+        },
+      });
+      return connection;
     } catch (error) {
       this.#log.v(2).info('The engine cannot set up an HTTP/2 session', { err: error });
       return undefined;
     }
-  }
-
-  #session(socket: Socket): Http2Connection {
-    const { session = (own) => new Http2Connection(own) } = this.#options;
-    const connection: Http2Connection = session({
-      ...this.#limits,
-      socket,
-      server: this.#server,
-      headers: this.#options.headers ?? [],
-      clock: this.#clock,
-      onClosed: (error) => {
-        this.#connections.delete(connection);
-        if (error instanceof PingTimeoutError) {
-          const { host } = this.#server;
-          this.#log.v(2).info('Connection is dead; re-establishing its watches', {
-            server: host,
-            err: error.message,
-          });
-        }
-      },
-    });
-    return connection;
   }
 
   #useHttp1(): void {

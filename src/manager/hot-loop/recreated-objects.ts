@@ -14,6 +14,8 @@ export const RECREATE_LIMIT = 5;
 
 const MAX_OBJECTS = 256;
 const MAX_PATHS = 3;
+/** Number of different fields that are looked at, most of which are defaults of the server. */
+const MAX_COMPARED = 256;
 
 /** An object that a key creates again after it has deleted it: one name, or the names with one prefix. */
 interface RecreatedObject {
@@ -61,11 +63,12 @@ export class RecreatedObjects {
     const known = this.#objects.get(id);
     if (!known && this.#objects.size >= MAX_OBJECTS) this.#forgetOld(now);
     if (!known && this.#objects.size >= MAX_OBJECTS) return;
-    const paths = changedPaths(sent, answer, MAX_OBJECTS).filter(
-      (path) => valueAt(sent, path) !== undefined,
-    );
-    const isSame = known !== undefined && equalJson(known.sent, sent);
-    const isAgain = isSame && known.isDeleted && now - known.lastMs <= maxIntervalMs;
+    const isAgain =
+      known?.isDeleted === true &&
+      now - known.lastMs <= maxIntervalMs &&
+      equalJson(known.sent, sent);
+    // The first creation of an object, which is the usual one, compares nothing.
+    const paths = isAgain ? changedByServer(sent, answer) : [];
     const counts = isAgain && (!at.endsWith('*') || paths.length > 0);
     const object: RecreatedObject = {
       resource,
@@ -73,7 +76,7 @@ export class RecreatedObjects {
       name,
       sent,
       fieldManager,
-      paths: paths.slice(0, MAX_PATHS),
+      paths,
       isDeleted: false,
       times: counts ? known.times + 1 : 0,
       sinceMs: counts ? known.sinceMs : now,
@@ -124,6 +127,13 @@ export class RecreatedObjects {
       this.#byName.delete(idOf(resource, objectKey(namespace, name)));
     }
   }
+}
+
+/** Returns some of the fields that the server changed or dropped. */
+function changedByServer(sent: unknown, answer: KubernetesObject): FieldPath[] {
+  return changedPaths(sent, answer, MAX_COMPARED)
+    .filter((path) => valueAt(sent, path) !== undefined)
+    .slice(0, MAX_PATHS);
 }
 
 function idOf(resource: Resource, at: string): string {
