@@ -26,6 +26,7 @@ import type { Client } from '../../src/client/client.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { WriteFence } from '../../src/client/write-fence.ts';
+import { releasedSpec } from '../../src/leaderelection/lease-state.ts';
 import { LABEL } from '../../src/controllers/pod-count/controller.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
 import { Access } from '../support/access.ts';
@@ -269,6 +270,9 @@ function stages(plane: () => ControlPlane | undefined) {
       await cluster.until('the standby waits', async () =>
         demand.permissions.includes(WATCHES_LEASE),
       );
+      // A Lease that was deleted, but not released, counts as held until it expires.
+      const body = { spec: releasedSpec({}, cluster.now()) };
+      await cluster.client.patch(LEASES, lease, { type: 'merge', body });
       await cluster.client.delete(LEASES, lease);
       return stageOf(cluster, demand);
     },
