@@ -1,4 +1,5 @@
-import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../api/object.ts';
+import type { ObjectMeta } from '../api/object.ts';
+import { goMetadataSchema } from './builtin/go-schema.ts';
 import { objectMetaSchema } from './builtin/schemas.ts';
 import type { Call } from './call.ts';
 import type { MaybePromise } from '../util/maybe-promise.ts';
@@ -10,41 +11,20 @@ import type { ApiObject, ResourceDefinition, StoredObject } from './resource-def
 import { duplicateFields, readObject, strictDuplicates, unrecognized } from './request-body.ts';
 import type { FieldError } from '../api/field-error.ts';
 import { fieldError } from '../api/field-error.ts';
-import { hasFormat } from './schema/formats.ts';
 import { goJson, withSortedKeys } from '../util/go-format.ts';
+import type { MessageType } from './protobuf/decode-message.ts';
+import { typeOf } from './protobuf/decode-message.ts';
 import { messageOfKind } from './protobuf/protobuf-body.ts';
 import { withoutZeroValues } from './protobuf/zero-values.ts';
 import { compareText, isRecord } from '../util/values.ts';
-import { MAX_REPORTED, pruned } from './schema/pruning.ts';
+import type { JsonObject } from './schema/json-value.ts';
+import { MAX_REPORTED, pruned, prunedValue } from './schema/pruning.ts';
 import type { GoKind } from './schema/unmarshal-problem.ts';
-import { endsDecoding, timeProblem, unmarshalProblem } from './schema/unmarshal-problem.ts';
+import { endsDecoding, unmarshalProblem } from './schema/unmarshal-problem.ts';
 import { validateValues } from './schema/validate.ts';
 import { badRequest, invalid } from './status-error.ts';
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
-
-/** The type of a metadata field. */
-type Shape = 'string' | 'time' | 'integer' | 'strings' | 'map' | 'owners' | 'entries';
-
-const METADATA_SHAPES: ReadonlyMap<string, Shape> = new Map<keyof ObjectMeta, Shape>([
-  ['name', 'string'],
-  ['generateName', 'string'],
-  ['namespace', 'string'],
-  ['selfLink', 'string'],
-  ['uid', 'string'],
-  ['resourceVersion', 'string'],
-  ['generation', 'integer'],
-  ['creationTimestamp', 'time'],
-  ['deletionTimestamp', 'time'],
-  ['deletionGracePeriodSeconds', 'integer'],
-  ['labels', 'map'],
-  ['annotations', 'map'],
-  ['ownerReferences', 'owners'],
-  ['finalizers', 'strings'],
-  ['managedFields', 'entries'],
-]);
-
-const OWNER_FIELDS: readonly (keyof OwnerReference)[] = ['apiVersion', 'kind', 'name', 'uid'];
 
 /** Returns the `fieldValidation` of the query, which is already validated. */
 export function fieldValidationOf({ info }: Call): FieldValidation {
@@ -122,7 +102,8 @@ export function decodeObject(
   const known = prunedBody(body, identity, definition);
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...rest } = known.value;
   const object: ApiObject = { ...identity, metadata, ...rest };
-  const unknown = [...dropped, ...(definition.custom ? known.dropped.sort() : known.dropped)];
+  if (definition.custom) for (const paths of [dropped, known.dropped]) paths.sort();
+  const unknown = [...dropped, ...known.dropped];
   // As upstream, where the members of a built-in kind are sorted unless the client sent them.
   if (!definition.custom) unknown.sort((a, b) => compareText(memberOf(a), memberOf(b)));
   const oddities = unknown
@@ -265,7 +246,8 @@ export function invalidPatch(shown: string, why: string): Error {
 function patchedText(patched: unknown): string {
   if (!isRecord(patched) || !isRecord(patched['metadata'])) return goJson(patched);
   const { metadata } = patched;
-  const ordered = [...METADATA_SHAPES.keys()]
+  const ordered = [...objectMeta().fields.values()]
+    .map(({ name = '' }) => name)
     .filter((name) => metadata[name] !== undefined)
     .map((name) => `${JSON.stringify(name)}:${goJson(metadata[name])}`);
   const members = Object.keys(patched)
@@ -362,114 +344,40 @@ function shown(value: unknown): string {
 
 function decodeMetadata(
   value: unknown,
-  definition: ResourceDefinition,
+  { custom, kind }: ResourceDefinition,
   dropped: string[],
   refuse: (why: string) => Error,
 ): ObjectMeta {
-  if (value !== undefined && value !== null && !isRecord(value)) {
-    const { kind, custom } = definition;
+  const sent = value ?? {};
+  if (!isRecord(sent)) {
     throw refuse(
       custom
-        ? `json: cannot unmarshal ${goTypeOf(value)} into Go value of type v1.ObjectMeta`
-        : mismatch('metadata', value, 'v1.ObjectMeta', kind),
+        ? notMetadata(sent)
+        : `json: cannot unmarshal ${goTypeOf(sent)} into Go struct field ${kind}.metadata of type v1.ObjectMeta`,
     );
   }
-  const metadata: Record<string, unknown> = { name: '' };
-  for (const [field, member] of Object.entries(value ?? {})) {
-    const shape = METADATA_SHAPES.get(field);
-    if (!shape) dropped.push(`metadata.${field}`);
-    else if (member !== null && member !== undefined) {
-      // Only the metadata of a custom resource is a Go type.
-      const path = definition.custom ? field : `metadata.${field}`;
-      const problem = shapeProblem(path, member, shape);
-      if (problem) throw refuse(problem);
-      if (!isEmpty(member)) metadata[field] = shape === 'map' ? withoutNulls(member) : member;
-    }
-  }
-  delete metadata['selfLink'];
-  return metadata as Partial<ObjectMeta> as ObjectMeta;
+  const problem = metadataProblem(sent);
+  if (problem !== undefined) throw refuse(problem);
+  const known = prunedValue(sent, goMetadataSchema(), 'metadata');
+  for (const path of known.dropped) dropped.push(path);
+  const { selfLink: _, ...metadata } = withoutZeroValues(known.value as JsonObject, objectMeta());
+  return { name: '', ...metadata } as Partial<ObjectMeta> as ObjectMeta;
 }
 
 /** Returns why Go does not decode metadata, undefined if it does. */
 export function metadataProblem(value: unknown): string | undefined {
-  if (!isRecord(value)) {
-    return `json: cannot unmarshal ${goTypeOf(value)} into Go value of type v1.ObjectMeta`;
-  }
-  for (const [field, member] of Object.entries(value)) {
-    const shape = METADATA_SHAPES.get(field);
-    const problem = shape && member !== null ? shapeProblem(field, member, shape) : undefined;
-    if (problem !== undefined) return problem;
-  }
-  return undefined;
-}
-
-/** Null in a map of strings is Go's zero value. */
-function withoutNulls(map: object): object {
-  const entries = Object.entries(map);
-  if (!entries.some(([, value]) => value === null)) return map;
-  return Object.fromEntries(entries.map(([key, value]: [string, unknown]) => [key, value ?? '']));
-}
-
-/** Whether a member is omitted from storage, like with Go's `omitempty`. */
-function isEmpty(member: unknown): boolean {
-  if (member === '') return true;
-  return typeof member === 'object' && member !== null && Object.keys(member).length === 0;
-}
-
-function shapeProblem(path: string, value: unknown, shape: Shape): string | undefined {
-  switch (shape) {
-    case 'string':
-      return typeof value === 'string' ? undefined : mismatch(path, value, 'string');
-    case 'time':
-      if (typeof value !== 'string') return mismatch(path, value, 'string');
-      return hasFormat('date-time', value) ? undefined : timeProblem(value);
-    case 'integer':
-      return Number.isSafeInteger(value) ? undefined : mismatch(path, value, 'int64');
-    case 'strings':
-      return Array.isArray(value) && value.every((item) => typeof item === 'string')
-        ? undefined
-        : mismatch(path, value, '[]string');
-    case 'map':
-      if (!isRecord(value)) return mismatch(path, value, 'map[string]string');
-      return Object.values(value)
-        .filter((item) => typeof item !== 'string' && item !== null)
-        .map((item) => mismatch(path, item, 'string'))
-        .at(0);
-    case 'owners':
-      return Array.isArray(value) && value.every(isOwner)
-        ? undefined
-        : mismatch(path, value, '[]v1.OwnerReference');
-    case 'entries':
-      return Array.isArray(value) && value.every(isEntry)
-        ? undefined
-        : mismatch(path, value, '[]v1.ManagedFieldsEntry');
-  }
-}
-
-function isOwner(value: unknown): boolean {
+  if (!isRecord(value)) return notMetadata(value);
+  const schema = goMetadataSchema();
+  const wrong = firstMismatch(validateValues(value, schema));
   return (
-    isRecord(value) &&
-    OWNER_FIELDS.every((field) => value[field] === undefined || typeof value[field] === 'string') &&
-    ['controller', 'blockOwnerDeletion'].every((field) =>
-      ['undefined', 'boolean'].includes(value[field] === null ? 'undefined' : typeof value[field]),
-    )
+    wrong && unmarshalProblem(wrong, value, { kind: 'ObjectMeta', schema, message: objectMeta() })
   );
 }
 
-function isEntry(value: unknown): value is ManagedFieldsEntry {
-  if (!isRecord(value)) return false;
-  const { fieldsV1, ...rest } = value;
-  return (
-    (fieldsV1 === undefined || isRecord(fieldsV1)) &&
-    Object.values(rest).every((member) => typeof member === 'string')
-  );
+function notMetadata(value: unknown): string {
+  return `json: cannot unmarshal ${goTypeOf(value)} into Go value of type v1.ObjectMeta`;
 }
 
-function mismatch(
-  path: string,
-  value: unknown,
-  type: string,
-  owner: string = 'ObjectMeta',
-): string {
-  return `json: cannot unmarshal ${goTypeOf(value)} into Go struct field ${owner}.${path} of type ${type}`;
+function objectMeta(): MessageType {
+  return typeOf('meta.v1.ObjectMeta');
 }

@@ -1,7 +1,13 @@
-import type { DeepReadonly, ObjectMeta } from '../api/object.ts';
+import type { DeepReadonly, ObjectMeta, OwnerReference } from '../api/object.ts';
 import { CheckedObject, untilTooMany } from './builtin/checked-object.ts';
 import { labelValueProblems, nameProblems, qualifiedNameProblems } from './object-names.ts';
-import type { NameFormat, ResourceDefinition, StoredObject } from './resource-definition.ts';
+import type {
+  ApiObject,
+  NameFormat,
+  ResourceDefinition,
+  StoredObject,
+} from './resource-definition.ts';
+import type { Call } from './call.ts';
 import type { FieldError } from '../api/field-error.ts';
 import { fieldError, MAX_FIELD_ERRORS } from '../api/field-error.ts';
 
@@ -142,11 +148,16 @@ function checkAnnotations(
   if (bytes > MAX_ANNOTATIONS_BYTES) metadata.tooLong('annotations', MAX_ANNOTATIONS_BYTES);
 }
 
+const GROUP_VERSION = /^(?:[^/]*\/)?[^/]+$/;
+
 function checkOwners(metadata: CheckedObject): void {
   let controller: string | undefined;
   for (const owner of metadata.items('ownerReferences')) {
     for (const field of ['apiVersion', 'kind', 'name', 'uid']) {
       if (owner.text(field) === '') owner.required(field, 'must not be empty');
+      else if (field === 'apiVersion' && !GROUP_VERSION.test(owner.text(field))) {
+        owner.invalid(field, 'must be <group>/<version> or <version>');
+      }
     }
     const kind = owner.text('kind');
     if (owner.text('apiVersion') === 'v1' && kind === 'Event') {
@@ -160,6 +171,34 @@ function checkOwners(metadata: CheckedObject): void {
     }
     controller ??= current;
   }
+}
+
+/**
+ * Returns an object without the owner references that equal an earlier one, and warns of them.
+ *
+ * @param when whether mutating admission has run, which may add some
+ */
+export function withoutDuplicateOwners(
+  { warnings }: Pick<Call, 'warnings'>,
+  object: ApiObject,
+  when: 'sent' | 'admitted',
+): ApiObject {
+  const { ownerReferences = [] } = object.metadata;
+  if (ownerReferences.length < 2) return object;
+  const unique = new Map<string, OwnerReference>();
+  const duplicates: string[] = [];
+  for (const owner of ownerReferences) {
+    const { apiVersion, kind, name, uid, controller, blockOwnerDeletion } = owner;
+    const key = JSON.stringify([apiVersion, kind, name, uid, controller, blockOwnerDeletion]);
+    if (unique.has(key)) duplicates.push(uid);
+    else unique.set(key, owner);
+  }
+  if (duplicates.length === 0) return object;
+  const after = when === 'admitted' ? ' after mutating admission happens' : '';
+  warnings.push(
+    `.metadata.ownerReferences contains duplicate entries${after}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${duplicates.join(', ')}`,
+  );
+  return { ...object, metadata: { ...object.metadata, ownerReferences: [...unique.values()] } };
 }
 
 /** Validates finalizers of a built-in kind, which are standard names or have a domain. As upstream, Leases may have others. */

@@ -1,8 +1,9 @@
 import { oncePerObject } from '../../util/memo.ts';
 import type { Field, MessageType } from '../protobuf/decode-message.ts';
 import { messageType } from '../protobuf/decode-message.ts';
-import { MICRO_TIME, QUANTITY } from '../schema/formats.ts';
+import { MICRO_TIME, QUANTITY, TIME } from '../schema/formats.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
+import { objectMetaSchema } from './schemas.ts';
 
 /**
  * Returns the schema of a built-in kind with two sets of defaults:
@@ -24,8 +25,8 @@ export function goSchema(
   const { properties = {} } = schema;
   const copies = new Map<string, Map<JsonSchema, JsonSchema>>();
   const fields = Object.entries(properties).map(([name, field]) => {
-    // The server completes the metadata of the object itself.
-    const known = name === 'metadata' ? undefined : fieldOf(message, name);
+    if (name === 'metadata') return [name, goMetadataSchema()];
+    const known = fieldOf(message, name);
     const place = name === 'status' ? 'status' : 'spec';
     return [name, known ? withZero(field, known, isRequired(schema, name), place, copies) : field];
   });
@@ -36,9 +37,19 @@ export function goSchema(
   return result;
 }
 
+let metadataSchema: JsonSchema | undefined;
+
+/** Returns the schema of the metadata of an object, whose absent fields the server sets. */
+export function goMetadataSchema(): JsonSchema {
+  metadataSchema ??= copy(objectMetaSchema(), messageType('meta.v1.ObjectMeta'), 'spec', new Map());
+  return metadataSchema;
+}
+
 const QUANTITY_SCHEMA: JsonSchema = {
   oneOf: [{ type: 'string', format: QUANTITY }, { type: 'number' }],
 };
+
+const ANY_JSON: JsonSchema = { 'x-kubernetes-preserve-unknown-fields': true };
 
 type Place = 'spec' | 'status';
 type Copies = Map<string, Map<JsonSchema, JsonSchema>>;
@@ -60,8 +71,6 @@ function withZero(
   if (zero === undefined || (zero === '' && isLeftOut)) return copied;
   return { ...copied, default: zero };
 }
-
-const TIME = 'meta.v1.Time';
 
 const NULL: JsonSchema = { nullable: true, zero: null };
 
@@ -90,7 +99,11 @@ function copy(
   copies: Copies,
 ): JsonSchema {
   if (message?.name === QUANTITY) return QUANTITY_SCHEMA;
-  if (message?.name === MICRO_TIME) return { type: 'string', format: MICRO_TIME };
+  if (message?.name === 'meta.v1.FieldsV1') return ANY_JSON;
+  if (message?.name === TIME || message?.name === MICRO_TIME) {
+    // A pointer may refer to the zero time, which is null.
+    return { type: 'string', format: message.name, nullable: true };
+  }
   const { properties } = schema;
   if (!message || !properties) return schema;
   const key = `${place} ${message.name}`;

@@ -3,6 +3,7 @@ import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
 import { copyJson } from '../copy-json.ts';
 import { decodeBody } from '../object-decoder.ts';
+import { withoutDuplicateOwners } from '../object-metadata.ts';
 import { pause } from '../pause.ts';
 import { generatedName } from '../object-names.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
@@ -15,7 +16,7 @@ const NAME_ATTEMPTS = 8;
 
 export function create(call: Call): MaybePromise<Answer> {
   const stored = whenReady(decodeBody(call), (object) =>
-    typesFirst(call, object, () => createNamed(call, object)),
+    typesFirst(call, object, () => createNamed(call, withoutDuplicateOwners(call, object, 'sent'))),
   );
   return whenReady(stored, created);
 }

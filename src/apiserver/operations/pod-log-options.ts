@@ -1,6 +1,7 @@
 import { isTrue } from '../request-info.ts';
 import { fieldError } from '../../api/field-error.ts';
 import type { FieldError } from '../../api/field-error.ts';
+import { formatGoTime, parseGoTime } from '../schema/go-time.ts';
 import { badRequest, invalid } from '../status-error.ts';
 
 const KIND = { group: '', kind: 'PodLogOptions' };
@@ -57,13 +58,10 @@ function integer(text: string | null): number | undefined {
   return Number(value);
 }
 
-const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[-+]\d\d:\d\d)$/;
-
+/** Returns the time without its fraction, as upstream passes it to the kubelet. */
 function instant(text: string | null): string | undefined {
   if (!text) return undefined;
-  if (RFC_3339.test(text) && !Number.isNaN(Date.parse(text))) return text;
-  const quoted = JSON.stringify(text);
-  throw badRequest(
-    `parsing time ${quoted} as "2006-01-02T15:04:05Z07:00": cannot parse ${quoted} as "2006"`,
-  );
+  const moment = parseGoTime(text, 'seconds');
+  if (typeof moment === 'string') throw badRequest(moment);
+  return formatGoTime(moment, 'seconds') ?? undefined;
 }

@@ -2,6 +2,7 @@ import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from '../call.ts';
 import { decodeBody } from '../object-decoder.ts';
+import { withoutDuplicateOwners } from '../object-metadata.ts';
 import type { ApiObject, StoredObject } from '../resource-definition.ts';
 import { badRequest, conflict } from '../status-error.ts';
 import { createNamed, created, placeObject } from './create.ts';
@@ -11,7 +12,7 @@ import { requireParsable, storeChange } from './write.ts';
 
 export function update(call: Call): MaybePromise<Answer> {
   return whenReady(decodeBody(call), (object) =>
-    typesFirst(call, object, () => store(call, object)),
+    typesFirst(call, object, () => store(call, withoutDuplicateOwners(call, object, 'sent'))),
   );
 }
 

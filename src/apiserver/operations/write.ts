@@ -11,6 +11,7 @@ import {
   validateKubeFinalizers,
   validateMetadata,
   validateMetadataUpdate,
+  withoutDuplicateOwners,
 } from '../object-metadata.ts';
 import type {
   ApiObject,
@@ -151,6 +152,16 @@ export function storeChange(
  * @param before the present object, if there is one
  */
 function mutated(call: Call, draft: ApiObject, before?: StoredObject): MaybePromise<ApiObject> {
+  return whenReady(admissionResult(call, draft, before), (admitted) =>
+    withoutDuplicateOwners(call, admitted, 'admitted'),
+  );
+}
+
+function admissionResult(
+  call: Call,
+  draft: ApiObject,
+  before: StoredObject | undefined,
+): MaybePromise<ApiObject> {
   const { backend, definition } = call;
   if (!backend.admission.mutates(definition) || call.admitted) return draft;
   if (before) requireCurrent(definition, draft, before);

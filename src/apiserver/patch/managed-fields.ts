@@ -180,7 +180,9 @@ export function managedFieldsOf(object: Readonly<JsonObject> | undefined): unkno
 
 function parseEntry(entry: unknown): FieldManager | undefined {
   if (!isRecord(entry)) return undefined;
-  const { manager: name = '', operation, apiVersion, time, fieldsType, subresource } = entry;
+  const { manager: name = '', operation, apiVersion, fieldsType, subresource } = entry;
+  // Go's zero time is null.
+  const time = entry['time'] ?? undefined;
   if (operation !== 'Apply' && operation !== 'Update') return undefined;
   if (typeof name !== 'string' || typeof apiVersion !== 'string' || apiVersion === '') {
     return undefined;

@@ -1,3 +1,4 @@
+import { goMetadataSchema } from '../builtin/go-schema.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { JsonObject } from '../schema/json-value.ts';
@@ -196,40 +197,6 @@ function isReset(managedFields: unknown): boolean {
 }
 
 const TEXT: JsonSchema = { type: 'string' };
-const TEXTS: JsonSchema = { type: 'object', additionalProperties: TEXT };
-
-/** Schema for merging object metadata, unless the kind's schema declares complete metadata. */
-const OBJECT_META: JsonSchema = {
-  type: 'object',
-  properties: {
-    name: TEXT,
-    namespace: TEXT,
-    generateName: TEXT,
-    uid: TEXT,
-    resourceVersion: TEXT,
-    generation: { type: 'integer' },
-    creationTimestamp: TEXT,
-    deletionTimestamp: TEXT,
-    deletionGracePeriodSeconds: { type: 'integer' },
-    selfLink: TEXT,
-    labels: TEXTS,
-    annotations: TEXTS,
-    finalizers: { type: 'array', items: TEXT, 'x-kubernetes-list-type': 'set' },
-    ownerReferences: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: { uid: { ...TEXT, zero: '' } },
-        'x-kubernetes-map-type': 'atomic',
-        'x-kubernetes-preserve-unknown-fields': true,
-      },
-      'x-kubernetes-list-type': 'map',
-      'x-kubernetes-list-map-keys': ['uid'],
-    },
-    managedFields: { type: 'array', items: { type: 'object' }, 'x-kubernetes-list-type': 'atomic' },
-  },
-};
-
 /** Returns the schema of a kind with `apiVersion`, `kind` and `metadata` declared. */
 export const withObjectMeta: (schema: JsonSchema) => JsonSchema = oncePerObject((schema) => {
   const metadata = declaredField(schema, 'metadata');
@@ -241,7 +208,7 @@ export const withObjectMeta: (schema: JsonSchema) => JsonSchema = oncePerObject(
       ...schema.properties,
       apiVersion: TEXT,
       kind: TEXT,
-      metadata: declared ? metadata : OBJECT_META,
+      metadata: declared ? metadata : goMetadataSchema(),
     },
   };
 });

@@ -5,7 +5,7 @@ import { own, requireDepth, setOwn } from '../schema/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import type { PathElement } from './field-set.ts';
 import { displayElement, fieldElement, keyElement, valueElement } from './field-set.ts';
-import { andMore, goJson, listed } from '../../util/go-format.ts';
+import { andMore, goJson, goValue, listed } from '../../util/go-format.ts';
 import { PatchError } from './json-patch.ts';
 
 /** How the parts of a value are owned and merged, by its schema. */
@@ -193,7 +193,7 @@ function checkItems(
   for (const [index, item] of list.entries()) {
     const element = shape.kind === 'leaf' ? undefined : itemElement(item, schema, shape);
     if (element === undefined && shape.kind !== 'leaf') {
-      faults.push(`${path()}: element ${index}: ${unidentified(shape)}`);
+      faults.push(`${path()}: element ${index}: ${unidentified(item, shape)}`);
       continue;
     }
     if (element !== undefined) {
@@ -241,14 +241,21 @@ function isOpen(schema: JsonSchema): boolean {
   );
 }
 
-function unidentified(shape: Shape): string {
-  return shape.kind === 'keyed'
+/** Returns why an item of a list has no path element. */
+function unidentified(item: unknown, shape: Shape): string {
+  if (shape.kind !== 'keyed') {
+    if (Array.isArray(item)) return 'not supported: associative list with lists as elements';
+    const what = item === null ? 'an explicit null' : 'a map type';
+    return `associative list without keys has an element that's ${what}`;
+  }
+  if (item === null) return 'associative list with keys may not have a null element';
+  return isRecord(item)
     ? `associative list with keys has an element that omits all key fields ${goJson(shape.keys)} (and doesn't have default values for any key fields)`
-    : 'associative list without keys has an element that is no scalar';
+    : 'associative list with keys may not have non-map elements';
 }
 
 function show(value: unknown): string {
-  return `&{${typeof value === 'string' ? value : goJson(value)}}`;
+  return `&{${goValue(value)}}`;
 }
 
 /** Formats a value like `%#v` of Go. */

@@ -1,5 +1,7 @@
 import { NOT_A_QUANTITY, canonicalQuantity } from '../../api/quantity.ts';
 import { isRecord } from '../../util/values.ts';
+import type { Moment, TimeLayout } from '../schema/go-time.ts';
+import { formatGoTime, parseGoTime } from '../schema/go-time.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { WireError } from './wire-reader.ts';
 
@@ -61,17 +63,12 @@ function schemaOr(field: string): CustomJson {
   };
 }
 
-/** 1 January of year 1 (Go's zero time) and of year 10000, in seconds since the Unix epoch. */
-const ZERO_SECONDS = -62_135_596_800;
-const END_SECONDS = 253_402_300_800;
-
 const MICROS = 1_000_000;
 
 /** `2006-01-02T15:04:05Z`; null for Go's zero time. The fraction is dropped. */
 function timeJson({ seconds }: Readonly<JsonObject>): string | null {
   if (seconds === undefined) return null;
-  const text = dateTime(numberOf(seconds));
-  return text && `${text}Z`;
+  return timeText({ seconds: numberOf(seconds), nanos: 0 }, 'seconds');
 }
 
 /** `2006-01-02T15:04:05.000000Z` */
@@ -79,26 +76,21 @@ function microTimeJson({ seconds, nanos }: Readonly<JsonObject>): string | null 
   if (seconds === undefined && nanos === undefined) return null;
   const micros = Math.trunc(numberOf(nanos) / 1000);
   const carry = Math.floor(micros / MICROS);
-  const text = dateTime(numberOf(seconds) + carry);
-  return text && `${text}.${String(micros - carry * MICROS).padStart(6, '0')}Z`;
+  const whole = numberOf(seconds) + carry;
+  return timeText({ seconds: whole, nanos: (micros - carry * MICROS) * 1000 }, 'micros');
 }
 
-function dateTime(seconds: number): string | null {
-  if (seconds === ZERO_SECONDS) return null;
-  if (seconds < ZERO_SECONDS || seconds >= END_SECONDS) {
-    throw new WireError('Time.MarshalJSON: year outside of range [0,9999]');
-  }
-  return new Date(seconds * 1000).toISOString().slice(0, -'.000Z'.length);
+function timeText(moment: Moment, layout: TimeLayout): string | null {
+  const text = formatGoTime(moment, layout);
+  if (text === undefined) throw new WireError('Time.MarshalJSON: year outside of range [0,9999]');
+  return text;
 }
 
 /** Seconds since the Unix epoch and nanoseconds, which Go truncates to microseconds; none for the zero time. */
 function timeMembers(value: unknown): JsonObject {
-  if (typeof value !== 'string') return {};
-  const fraction = /\.(\d{1,6})/.exec(value)?.[1] ?? '';
-  return {
-    seconds: Math.floor(Date.parse(value) / 1000),
-    nanos: Number(fraction.padEnd(6, '0')) * 1000,
-  };
+  const moment = typeof value === 'string' ? parseGoTime(value, 'seconds') : '';
+  if (typeof moment === 'string') return {};
+  return { seconds: moment.seconds, nanos: moment.nanos - (moment.nanos % 1000) };
 }
 
 export function textOf(value: unknown): string {

@@ -1,6 +1,8 @@
 import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../schema/json-value.ts';
-import { hasFormat } from '../schema/formats.ts';
+import { MICRO_TIME, TIME, hasFormat } from '../schema/formats.ts';
+import type { TimeLayout } from '../schema/go-time.ts';
+import { formatGoTime, parseGoTime } from '../schema/go-time.ts';
 import { Draft, mapItems, own } from '../schema/json-value.ts';
 import type { Field, MessageType } from './decode-message.ts';
 import { typeOf } from './decode-message.ts';
@@ -8,7 +10,8 @@ import { CUSTOM_JSON } from './custom-json.ts';
 
 /**
  * Returns an object as Go encodes it after decoding: without the zero values that Go omits, such as empty maps and
- * lists, and with base64 on one line. Returns `object` itself if nothing changes, and shares unchanged parts with it.
+ * lists, with base64 on one line and with times in UTC. Returns `object` itself if nothing changes, and shares
+ * unchanged parts with it.
  */
 export function withoutZeroValues(object: JsonObject, type: MessageType): JsonObject {
   let draft = new Draft(object);
@@ -19,7 +22,7 @@ export function withoutZeroValues(object: JsonObject, type: MessageType): JsonOb
       continue;
     }
     const value = own(draft.value, field.name);
-    if (value === undefined || value === null) continue;
+    if (value === undefined) continue;
     if (isOmitted(field, value)) draft.delete(field.name);
     else draft.set(field.name, memberOf(field, value));
   }
@@ -30,6 +33,7 @@ export function withoutZeroValues(object: JsonObject, type: MessageType): JsonOb
 const ZEROS = { string: '', bytes: '', json: '', bool: false, int32: 0, int64: 0, double: 0 };
 
 function isOmitted({ name, optional, pointer, label, type }: Field, value: unknown): boolean {
+  if (value === null) return optional;
   if (!optional || (pointer && label === 'single')) return false;
   // The validation of a CRD rejects schemas that have it, even if it is empty.
   if (name === 'dependencies') return false;
@@ -41,18 +45,25 @@ function isOmitted({ name, optional, pointer, label, type }: Field, value: unkno
 
 function memberOf({ label, type }: Field, value: unknown): unknown {
   if (label === 'list') {
-    return Array.isArray(value) ? mapItems(value, (item) => valueOf(item, type)) : value;
+    return Array.isArray(value) ? mapItems(value, (item) => elementOf(item, type)) : value;
   }
   if (label !== 'map' || !isRecord(value)) return valueOf(value, type);
   const draft = new Draft(value);
   for (const [key, member] of Object.entries(value)) {
-    draft.set(key, member === null && type === 'string' ? '' : valueOf(member, type));
+    draft.set(key, elementOf(member, type));
   }
   return draft.value;
 }
 
+/** An element of a list or map, where null is Go's zero value. */
+function elementOf(value: unknown, type: Field['type']): unknown {
+  return value === null && type === 'string' ? '' : valueOf(value, type);
+}
+
 function valueOf(value: unknown, type: Field['type']): unknown {
   if (type === 'bytes' && typeof value === 'string') return canonicalBase64(value);
+  if (typeof value === 'string' && typeof type === 'object')
+    return canonicalTime(value, type.message);
   return isRecord(value) ? withoutZeros(value, type) : value;
 }
 
@@ -65,4 +76,18 @@ function withoutZeros(value: JsonObject, type: Field['type']): JsonObject {
 function canonicalBase64(text: string): string {
   const compact = text.replace(/[\r\n]+/g, '');
   return hasFormat('byte', compact) ? Buffer.from(compact, 'base64').toString('base64') : text;
+}
+
+const LAYOUTS: ReadonlyMap<string, TimeLayout> = new Map([
+  [TIME, 'seconds'],
+  [MICRO_TIME, 'micros'],
+]);
+
+/** Returns the text of a time as Go encodes it. Leaves other types, and a text that is no time, to validation. */
+function canonicalTime(text: string, message: string): string | null {
+  const layout = LAYOUTS.get(message);
+  const moment = layout ? parseGoTime(text, layout) : text;
+  const canonical = layout && typeof moment === 'object' ? formatGoTime(moment, layout) : text;
+  // Go writes years of other lengths but does not read them.
+  return canonical === undefined ? text : canonical;
 }

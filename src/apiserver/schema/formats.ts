@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { canonicalQuantity } from '../../api/quantity.ts';
+import { parseGoTime } from './go-time.ts';
 import type { JsonSchema } from './json-schema.ts';
 
 /**
@@ -37,7 +38,8 @@ function checkOf(format: string): ((text: string) => boolean) | undefined {
 /** Format of Go's type for quantities. It has the name of the type, which no CRD uses. */
 export const QUANTITY = 'resource.Quantity';
 
-/** Format of Go's type for times with six digits after the second. */
+/** Formats of Go's types for times, with their names. */
+export const TIME = 'meta.v1.Time';
 export const MICRO_TIME = 'meta.v1.MicroTime';
 
 const SHORT_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -66,7 +68,8 @@ const STRING_FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['ipv4', (text) => text.includes('.') && sloppyIpVersion(text) !== 0],
   ['ipv6', (text) => !text.includes('%') && isIP(text) === 6],
   [QUANTITY, (text) => canonicalQuantity(text) !== undefined],
-  [MICRO_TIME, (text) => /\.\d{6}(?:Z|[+-]\d\d:\d\d)$/.test(text) && isDateTime(text)],
+  [TIME, (text) => typeof parseGoTime(text, 'seconds') === 'object'],
+  [MICRO_TIME, (text) => typeof parseGoTime(text, 'micros') === 'object'],
   ['isbn', (text) => isIsbn10(text) || isIsbn13(text)],
   ['isbn10', isIsbn10],
   ['isbn13', isIsbn13],

@@ -44,11 +44,19 @@ export function pruned(
   return { value: pruning.object(object, root, ''), dropped: pruning.dropped };
 }
 
+/** Does the same for a value that is not the object itself. */
+export function prunedValue(
+  value: unknown,
+  schema: JsonSchema,
+  path: string,
+): { readonly value: unknown; readonly dropped: string[] } {
+  const pruning = new Pruning({});
+  return { value: pruning.value(value, schema, path), dropped: pruning.dropped };
+}
+
 /** Returns the paths of the fields that pruning would remove from `value`, which is not modified. */
 export function unknownFields(value: unknown, schema: JsonSchema): string[] {
-  const pruning = new Pruning({});
-  pruning.value(value, schema, '');
-  return pruning.dropped.sort();
+  return prunedValue(value, schema, '').dropped.sort();
 }
 
 /**

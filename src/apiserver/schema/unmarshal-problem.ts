@@ -3,10 +3,10 @@ import { typeOf } from '../protobuf/decode-message.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { NOT_A_QUANTITY } from '../../api/quantity.ts';
 import { goNumber } from '../../util/go-format.ts';
-import { goQuote } from '../../util/go-quote.ts';
 import { isRecord } from '../../util/values.ts';
 import { goTypeOf } from '../go-json.ts';
-import { MICRO_TIME, QUANTITY } from './formats.ts';
+import { MICRO_TIME, QUANTITY, TIME } from './formats.ts';
+import { parseGoTime } from './go-time.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { own } from './json-value.ts';
 
@@ -32,20 +32,27 @@ export function unmarshalProblem(error: FieldError, object: unknown, kind: GoKin
   return `json: cannot unmarshal ${found} into Go struct field ${[struct, ...path].join('.')} of type ${type}`;
 }
 
+const TIME_LAYOUTS = [
+  [TIME, 'seconds'],
+  [MICRO_TIME, 'micros'],
+] as const;
+
 /** Returns the message for a text that is not base64, a quantity or a time, and undefined for other values. */
 function textProblem({ detail }: FieldError, value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   if (detail.includes(' must be of type byte')) return base64Problem(value);
   if (detail.includes(` must be of type ${QUANTITY}`)) return NOT_A_QUANTITY;
-  if (detail.includes(` must be of type ${MICRO_TIME}`)) return timeProblem(value, ['.000000']);
-  return detail.includes(' must be of type date-time') ? timeProblem(value) : undefined;
+  for (const [type, layout] of TIME_LAYOUTS) {
+    if (!detail.includes(` must be of type ${type}`)) continue;
+    const problem = parseGoTime(value, layout);
+    if (typeof problem === 'string') return problem;
+  }
+  return undefined;
 }
 
 /** Whether Go's decoder ends at a value: types with their own decoder end it. */
 export function endsDecoding({ detail }: FieldError): boolean {
-  return ['date-time', MICRO_TIME, QUANTITY].some((type) =>
-    detail.includes(` must be of type ${type}: `),
-  );
+  return [TIME, MICRO_TIME, QUANTITY].some((type) => detail.includes(` must be of type ${type}: `));
 }
 
 interface Struct {
@@ -81,27 +88,6 @@ export function base64Problem(text: string): string {
   const wrong =
     /[^A-Za-z0-9+/\r\n]/.exec(text.slice(0, end))?.index ?? (padding < 0 ? end - (end % 4) : end);
   return `illegal base64 data at input byte ${wrong}`;
-}
-
-/** The parts of a time, in Go's layout. */
-const TIME_PARTS = ['2006', '-', '01', '-', '02', 'T', '15', ':', '04', ':', '05'];
-
-/** Returns the message of Go's decoder for text that is not a time. `fraction` is the layout of its fraction, if it needs one. */
-export function timeProblem(text: string, fraction: readonly string[] = []): string {
-  let rest = text;
-  const parts = [...TIME_PARTS, ...fraction, 'Z07:00'];
-  const failed = parts.find((part) => {
-    const form =
-      part === 'Z07:00'
-        ? /^(?:Z|[-+]\d\d:\d\d)$/
-        : new RegExp(`^${part.replace('.', '\\.').replace(/\d/g, '\\d')}`);
-    const [found] = form.exec(rest) ?? [];
-    if (found !== undefined) rest = rest.slice(found.length);
-    return found === undefined;
-  });
-  const why =
-    failed === undefined ? 'out of range' : `cannot parse ${goQuote(rest)} as ${goQuote(failed)}`;
-  return `parsing time ${goQuote(text)}${failed === undefined ? '' : ` as "${parts.join('')}"`}: ${why}`;
 }
 
 /** Returns the message of Go's converter for the message of its decoder about base64 or a fraction. */

@@ -1,4 +1,5 @@
 import { oncePerObject } from '../../../util/memo.ts';
+import { MICRO_TIME, TIME } from '../formats.ts';
 import type { JsonSchema } from '../json-schema.ts';
 import { requireDepth } from '../json-value.ts';
 import type { CelType } from './type.ts';
@@ -122,6 +123,8 @@ function declareString({ format, maxLength, enum: values }: JsonSchema): Declare
     case 'date':
       return { type: { kind: 'timestamp', max: 12 }, minSize: 12 };
     case 'date-time':
+    case TIME:
+    case MICRO_TIME:
       return { type: { kind: 'timestamp', max: 32 }, minSize: 21 };
     default:
   }
