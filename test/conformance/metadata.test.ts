@@ -180,6 +180,99 @@ test('at most one owner reference is the controller', async () => {
   });
 });
 
+test('an owner reference that equals an earlier one is dropped with a warning', async () => {
+  const space = await api.namespace();
+  const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'a', uid: 'u1' };
+  const others = [
+    { ...owner, controller: false },
+    { ...owner, uid: 'u2' },
+  ];
+  const metadata = {
+    ownerReferences: [owner, { ...owner, controller: null }, ...others, others[1], owner],
+  };
+  const path = `${configMaps(space)}/owned`;
+  for (const [send, when] of [
+    [() => api.post(configMaps(space), configMap('owned', {}, metadata)), ''],
+    [() => api.put(path, configMap('owned', { a: '1' }, metadata)), ''],
+    [() => api.patch(path, { metadata }), ' after mutating admission happens'],
+  ] as const) {
+    const { headers, body } = await send();
+    assert.equal(
+      headers['warning'],
+      `299 - ".metadata.ownerReferences contains duplicate entries${when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: u1, u2, u1"`,
+    );
+    assert.deepEqual(body.metadata.ownerReferences, [owner, ...others]);
+  }
+});
+
+test('unknown fields in lists of metadata are dropped with a warning', async () => {
+  const space = await api.namespace();
+  for (const [path, object] of [
+    [configMaps(space), configMap('unknown')],
+    [widgets(space), widget('unknown')],
+  ] as const) {
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'a', uid: 'u1' };
+    object.metadata.managedFields = [{ since: 1 }];
+    object.metadata.ownerReferences = [{ ...owner, namespace: space }];
+    const strict = await api.post(`${path}?fieldValidation=Strict`, object);
+    assert.equal(strict.status, 400);
+    assert.match(
+      strict.body.message,
+      /strict decoding error: unknown field "metadata.managedFields\[0\].since", unknown field "metadata.ownerReferences\[0\].namespace"$/,
+    );
+    const { headers, body } = await api.post(path, object);
+    assert.match(
+      headers['warning'] ?? '',
+      /managedFields\[0\].since.*ownerReferences\[0\].namespace/,
+    );
+    assert.deepEqual(body.metadata.ownerReferences, [owner]);
+  }
+  const ownerReferences = [
+    { apiVersion: 'v1', kind: 'Foo', name: 'a', uid: 'u1', namespace: space },
+  ];
+  const applied = widget('applied', {}, { ownerReferences });
+  assertRejected(await api.apply(`${widgets(space)}/applied`, 'owners', applied), {
+    code: 500,
+    message: /\.metadata\.ownerReferences\[uid="u1"\]\.namespace: field not declared in schema$/,
+  });
+});
+
+test('the apiVersion of an owner has at most one slash', async () => {
+  const path = configMaps(await api.namespace());
+  for (const [apiVersion, code] of [
+    ['a/b', 201],
+    ['/v1', 201],
+    ['a/b/c', 422],
+    ['a/', 422],
+    ['/', 422],
+  ] as const) {
+    const owner = { apiVersion, kind: 'Foo', name: 'a', uid: 'u1' };
+    const object = configMap('', {}, { generateName: 'a-', ownerReferences: [owner] });
+    const { status, body } = await api.post(path, object);
+    assert.equal(status, code, apiVersion);
+    if (code === 201) continue;
+    assert.deepEqual(body.details.causes, [
+      {
+        reason: 'FieldValueInvalid',
+        message: `Invalid value: "${apiVersion}": must be <group>/<version> or <version>`,
+        field: 'metadata.ownerReferences[0].apiVersion',
+      },
+    ]);
+  }
+});
+
+test('null in metadata is the zero value', async () => {
+  const path = configMaps(await api.namespace());
+  const { metadata } = await api.made(
+    api.post(
+      path,
+      configMap('zero', {}, { labels: { a: null }, annotations: null, ownerReferences: null }),
+    ),
+  );
+  const { labels, annotations, ownerReferences } = metadata;
+  assert.deepEqual([labels, annotations, ownerReferences], [{ a: '' }, undefined, undefined]);
+});
+
 test('the namespace of an object must equal that of the path', async () => {
   const path = configMaps(await api.namespace());
   const reply = await api.post(path, configMap('x', {}, { namespace: 'default' }));
