@@ -22,6 +22,7 @@ import { printableLine } from '../util/printable.ts';
 import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { ServerConnections } from '../util/server-connections.ts';
+import { currentAnchors } from '../util/server-trust.ts';
 import type { Certificate } from '../util/x509.ts';
 import { formatAddress, isLoopback, parseBindAddress } from './bind-address.ts';
 import type { RequestAuthorizer } from './delegated-access.ts';
@@ -489,6 +490,6 @@ function contextOf(
     minVersion,
     ...(ciphers !== undefined && { ciphers }),
     // Each given certificate is an anchor, also an intermediate, as in Go.
-    ...(ca !== undefined && { ca, allowPartialTrustChain: true }),
+    ...(ca !== undefined && { ca: currentAnchors(ca), allowPartialTrustChain: true }),
   };
 }

@@ -19,7 +19,8 @@ import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { CaBundle, ManagedCertificate, ManagedCertificateDeps } from './certificates.ts';
 import { ObjectSync } from './object-sync.ts';
-import { certificatesIn, includes } from './stored-certificates.ts';
+import { certificatesIn } from '../util/server-trust.ts';
+import { includes } from './stored-certificates.ts';
 
 const TARGETS: OptionNames<CaBundleTargets> = {
   mutatingWebhookConfigurations: true,

@@ -21,16 +21,14 @@ import type { Logger } from '../util/logger.ts';
 import { RateLimitedLog } from '../util/rate-limited-log.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { messageOf } from '../util/values.ts';
+import { endOf, isSame, pemOf } from '../util/server-trust.ts';
 import type { Certificate } from '../util/x509.ts';
 import {
-  endOf,
   fingerprintOf,
   includes,
-  isSame,
   MANAGED,
   nextRenewalMs,
   parseCertificates,
-  pemOf,
   renewCertificates,
   withCertificates,
 } from './stored-certificates.ts';

@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { Clock } from '../util/clock.ts';
+import { anchorOf, certificatesIn, endOf, isSame, namesOf, pemOf } from '../util/server-trust.ts';
 import { createCertificateAuthority, loadCertificateAuthority } from '../util/x509.ts';
 import type { Certificate } from '../util/x509.ts';
 
@@ -167,7 +168,7 @@ export async function renewCertificates(
     authorities = [...authorities, served.authority];
     keepUntil(served);
   }
-  const names = serving ? namesOf(serving.x509) : [];
+  const names = serving ? namesOf(serving.x509).dnsNames : [];
   const isNamed = dnsNames.every((name) => serving?.x509.checkHost(name) !== undefined);
   const isDue = !serving || !isNamed || endOf(serving.x509) <= nowMs + renewBeforeMs(rules);
   const canRenew = signing && (!serving || !isNamed || isLater(signing, serving, rules));
@@ -217,20 +218,6 @@ export function fingerprintOf(x509: X509Certificate): string {
   return x509.fingerprint256.replaceAll(':', '').toLowerCase();
 }
 
-/** Returns the certificates as PEM, one after the other. */
-export function pemOf(certificates: readonly X509Certificate[]): string {
-  return certificates.map((x509) => x509.toString()).join('');
-}
-
-/** Returns the end of the validity in milliseconds since the Unix epoch. */
-export function endOf(x509: X509Certificate): number {
-  return Date.parse(x509.validTo);
-}
-
-export function isSame(a: X509Certificate, b: X509Certificate): boolean {
-  return a.raw.equals(b.raw);
-}
-
 export function includes(certificates: readonly X509Certificate[], one: X509Certificate): boolean {
   return certificates.some((other) => isSame(one, other));
 }
@@ -258,20 +245,6 @@ function isLater(
   return endMs > endOf(serving.x509) + validityMs / 10;
 }
 
-/** Returns the certificates in a PEM text, without those that cannot be parsed. */
-export function certificatesIn(pem: string): readonly X509Certificate[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
-  return blocks.flatMap((block) => {
-    try {
-      const x509 = new X509Certificate(block);
-      // Throws if the type of the key is not supported.
-      return x509.publicKey.type === 'public' ? [x509] : [];
-    } catch {
-      return []; // An invalid certificate counts as absent.
-    }
-  });
-}
-
 /** Returns the authority of a private key, if it can sign certificates. */
 function signerOf(
   privateKeyPem: string,
@@ -292,21 +265,12 @@ function servingOf(
   authorities: readonly X509Certificate[],
   nowMs: number,
 ): ServingCertificate | undefined {
-  const [x509, ...intermediates] = certificatesIn(pair.certificatePem);
+  const chain = certificatesIn(pair.certificatePem);
+  const [x509] = chain;
   const key = privateKeyOf(pair.privateKeyPem);
   if (!x509 || !key || !x509.checkPrivateKey(key)) return undefined;
-  const isCurrent = (one: X509Certificate) => isStarted(one, nowMs) && endOf(one) > nowMs;
-  let last = x509;
-  for (let rest: readonly X509Certificate[] = intermediates; isCurrent(last);) {
-    const isIssuer = (one: X509Certificate) => last.checkIssued(one) && last.verify(one.publicKey);
-    const authority = authorities.find(isIssuer);
-    if (authority) return isCurrent(authority) ? { pair, x509, authority } : undefined;
-    const parent = rest.find(isIssuer);
-    if (!parent) return undefined;
-    rest = rest.filter((one) => one !== parent);
-    last = parent;
-  }
-  return undefined;
+  const authority = anchorOf(chain, authorities, nowMs);
+  return authority && { pair, x509, authority };
 }
 
 function privateKeyOf(pem: string) {
@@ -315,10 +279,6 @@ function privateKeyOf(pem: string) {
   } catch {
     return undefined; // An invalid key counts as absent.
   }
-}
-
-function namesOf({ subjectAltName = '' }: X509Certificate): readonly string[] {
-  return Array.from(subjectAltName.matchAll(/DNS:([\w.*-]+)/g), ([, name = '']) => name);
 }
 
 async function newAuthority({ clock, authorityValidityMs }: RenewalRules): Promise<Signer> {

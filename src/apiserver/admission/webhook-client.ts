@@ -2,10 +2,12 @@ import { Agent, request as httpsRequest } from 'node:https';
 import type { RequestOptions } from 'node:https';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
+import { isIPv6 } from 'node:net';
 import { rejectOnAbort } from '../../util/abort.ts';
 import type { Clock } from '../../util/clock.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import { hasErrorCode, isRecord, messageOf } from '../../util/values.ts';
+import { REJECTED_CERTIFICATES, serverTrust } from '../../util/server-trust.ts';
+import { isRecord, messageOf } from '../../util/values.ts';
 import { TimeoutError, withinTimeout } from '../../util/within-timeout.ts';
 import { numberIn, objectIn, textIn } from '../builtin/fields.ts';
 import type { ObjectStore } from '../object-store.ts';
@@ -118,11 +120,7 @@ export class WebhookClient {
     const options: RequestOptions = {
       ...(service ? this.#resolve(service) : { host: hostOf(url), port: url.port || HTTPS_PORT }),
       ...(!isAddress(url) && { servername: url.hostname }),
-      // As in Go, each certificate of the bundle can be the end of the chain.
-      ...(caBundle && {
-        ca: Buffer.from(caBundle, 'base64').toString(),
-        allowPartialTrustChain: true,
-      }),
+      ...serverTrust(caBundle ? Buffer.from(caBundle, 'base64').toString() : undefined),
       path: pathname + search,
       method: 'POST',
       headers: { host: url.host, accept: 'application/json', 'content-type': 'application/json' },
@@ -219,22 +217,42 @@ function goReason(error: unknown, url: URL): string {
   if (error instanceof TimeoutError || (error instanceof Error && error.name === 'AbortError')) {
     return 'context deadline exceeded';
   }
-  if (hasErrorCode(error, 'ECONNREFUSED')) {
-    const address = `${hostOf(url)}:${url.port || HTTPS_PORT}`;
-    return `dial tcp ${address}: connect: connection refused`;
+  // One error for each address of a name.
+  const failure: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const { code, address = hostOf(url), port = url.port || HTTPS_PORT } = detailsOf(failure);
+  const connect = CONNECT_FAILURES.get(code);
+  if (connect !== undefined) {
+    return `dial tcp ${isIPv6(address) ? `[${address}]` : address}:${port}: connect: ${connect}`;
   }
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (UNKNOWN_AUTHORITY.has(code)) {
-    return 'tls: failed to verify certificate: x509: certificate signed by unknown authority';
+  const rejected = REJECTED_CERTIFICATES.get(code);
+  if (rejected !== undefined) return `tls: failed to verify certificate: ${rejected}`;
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    return `tls: failed to verify certificate: ${messageOf(error)}`;
   }
-  return messageOf(error);
+  if (code === 'ENOTFOUND') return `dial tcp: lookup ${hostOf(url)}: no such host`;
+  return OTHER_FAILURES.get(code) ?? messageOf(error);
 }
 
-const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set([
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+function detailsOf(error: unknown): { code: string; address?: string; port?: number } {
+  const { code, address, port } = isRecord(error) ? error : {};
+  return {
+    code: String(code),
+    ...(typeof address === 'string' && { address }),
+    ...(typeof port === 'number' && { port }),
+  };
+}
+
+const CONNECT_FAILURES: ReadonlyMap<string, string> = new Map([
+  ['ECONNREFUSED', 'connection refused'],
+  ['EHOSTUNREACH', 'no route to host'],
+  ['ENETUNREACH', 'network is unreachable'],
+  ['ETIMEDOUT', 'connection timed out'],
+]);
+
+const OTHER_FAILURES: ReadonlyMap<string, string> = new Map([
+  ['ECONNRESET', 'EOF'],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', 'http: server gave HTTP response to HTTPS client'],
+  ['ERR_SSL_PACKET_LENGTH_TOO_LONG', 'http: server gave HTTP response to HTTPS client'],
 ]);
 
 /** The response of a function, with its patch as in JSON. */

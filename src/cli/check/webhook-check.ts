@@ -26,7 +26,7 @@ import {
 } from '../../webhook/manifests.ts';
 import type { WebhookNames } from '../../webhook/manifests.ts';
 import { admissionPolicies } from '../../webhook/policies.ts';
-import { certificatesIn, endOf } from '../../webhook/stored-certificates.ts';
+import { anchorOf, certificatesIn, endOf } from '../../util/server-trust.ts';
 import { errorText } from '../errors.ts';
 import { failed, ok, skipped, warning } from './check-result.ts';
 import type { CheckResult } from './check-result.ts';
@@ -222,18 +222,18 @@ function lockOut(
   ];
 }
 
-/** The certificate that the replicas serve. */
+/** The certificates that the replicas send, their own first. */
 interface Served {
-  /** Undefined if it cannot be read. */
-  readonly certificate: X509Certificate | undefined;
+  /** Empty if they cannot be read. */
+  readonly chain: readonly X509Certificate[];
 }
 
-/** Reads the certificate in the Secret. Its private key is not used. */
+/** Reads the certificates in the Secret. Its private key is not used. */
 async function servingCertificate(
   { client, signal }: WebhookCheckDeps,
   { names: { namespace, secret }, managesCertificate }: WebhookPlan,
 ): Promise<Served> {
-  if (!managesCertificate) return { certificate: undefined };
+  if (!managesCertificate) return { chain: [] };
   try {
     // The program may list exactly this Secret.
     const { items } = await client.list(SECRETS, {
@@ -242,11 +242,11 @@ async function servingCertificate(
       signal,
     });
     const pem = Buffer.from(items[0]?.data?.['tls.crt'] ?? '', 'base64').toString();
-    return { certificate: certificatesIn(pem)[0] };
+    return { chain: certificatesIn(pem) };
   } catch (error) {
     signal.throwIfAborted();
     if (!isApiError(error)) throw error;
-    return { certificate: undefined };
+    return { chain: [] };
   }
 }
 
@@ -269,16 +269,12 @@ function bundleProblem(
   if (valid.length === 0) {
     return (check, what) => failed(check, `the CA bundle of ${what} has no valid certificate`);
   }
-  const certificate = served?.certificate;
-  if (!certificate || valid.some((one) => isIssuedBy(certificate, one))) return undefined;
+  const chain = served?.chain ?? [];
+  if (chain.length === 0 || anchorOf(chain, valid, nowMs)) return undefined;
   return (check, what) =>
     failed(
       check,
       `the CA bundle of ${what} does not match the certificate that the program serves`,
       'The leader of the program updates it. See its log for "Unable to update the CA bundle"',
     );
-}
-
-function isIssuedBy(certificate: X509Certificate, authority: X509Certificate): boolean {
-  return certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
 }

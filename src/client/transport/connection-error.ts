@@ -1,4 +1,5 @@
 import { ApiError } from '../../api/api-error.ts';
+import { REJECTED_CERTIFICATES } from '../../util/server-trust.ts';
 
 /** A connection could not be opened, so the request was not sent. */
 export class DialError extends Error {
@@ -66,7 +67,7 @@ export function isDeadConnection(error: unknown): boolean {
 export function isCertificateRejected(error: unknown): boolean {
   return codesOf(error).some(
     (code) =>
-      UNTRUSTED_CODES.has(code) || INVALID_CERTIFICATE.has(code) || REJECTED_BY_SERVER.has(code),
+      REJECTED_CERTIFICATES.has(code) || code === WRONG_NAME || REJECTED_BY_SERVER.has(code),
   );
 }
 
@@ -90,24 +91,8 @@ const RESET_CODES: ReadonlySet<string> = new Set([
   'ERR_HTTP2_INVALID_SESSION',
 ]);
 
-const UNTRUSTED_CODES: ReadonlySet<string> = new Set([
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  // The certificate was signed by another CA of the same name.
-  'CERT_SIGNATURE_FAILURE',
-  'CERT_UNTRUSTED',
-  'INVALID_CA',
-]);
-
-/** Codes of a certificate, of the server or the CA, that is not valid at this time or for this name. */
-const INVALID_CERTIFICATE: ReadonlySet<string> = new Set([
-  'CERT_HAS_EXPIRED',
-  'CERT_NOT_YET_VALID',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-]);
+/** Code of a certificate that is not valid for the name of the server. */
+const WRONG_NAME = 'ERR_TLS_CERT_ALTNAME_INVALID';
 
 /** Codes of a client certificate that the server rejected. */
 const REJECTED_BY_SERVER: ReadonlySet<string> = new Set([
@@ -148,10 +133,14 @@ function explain(error: unknown): Explanation {
       nextStep: 'Check that the server runs, and check its address and port.',
     };
   }
-  if (codes.some((each) => UNTRUSTED_CODES.has(each))) {
+  const [rejected] = codes.flatMap((each) => REJECTED_CERTIFICATES.get(each) ?? []);
+  if (rejected !== undefined) {
+    const isUntrusted = rejected.endsWith('unknown authority');
     return known(
-      'x509: certificate signed by unknown authority',
-      'Set certificate-authority in the kubeconfig to the CA of this server.',
+      rejected,
+      isUntrusted
+        ? 'Set certificate-authority in the kubeconfig to the CA of this server.'
+        : "Check the server's certificate and the clocks of both machines.",
     );
   }
   if (codes.some((each) => REJECTED_BY_SERVER.has(each))) {
@@ -189,13 +178,7 @@ function explain(error: unknown): Explanation {
         ),
         summary: `the connection is dead: ${rootMessageOf(error)} (${code})`,
       };
-    case 'CERT_HAS_EXPIRED':
-    case 'CERT_NOT_YET_VALID':
-      return known(
-        'x509: certificate has expired or is not yet valid',
-        "Check the server's certificate and the clocks of both machines.",
-      );
-    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+    case WRONG_NAME:
       return known(
         'x509: certificate is not valid for this host name',
         'Use a name that the certificate contains, or set tls-server-name in the kubeconfig.',

@@ -4,6 +4,8 @@ import type { ConnectionOptions, SecureVersion } from 'node:tls';
 import { connect as connectTls, getCACertificates } from 'node:tls';
 import type { Clock } from '../../util/clock.ts';
 import { systemClock } from '../../util/clock.ts';
+import { serverTrust } from '../../util/server-trust.ts';
+import type { ServerTrust } from '../../util/server-trust.ts';
 import { DialError, ProxyError } from './connection-error.ts';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:http';
@@ -68,11 +70,9 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 const SOCKS_PORT = '1080';
 
 /** Returns the TLS options that all connections share. */
-function tlsOptions(options: Pick<DialOptions, 'tls' | 'insecure'>): {
+function tlsOptions(options: Pick<DialOptions, 'tls' | 'insecure'>): ServerTrust & {
   readonly minVersion: SecureVersion;
   readonly rejectUnauthorized: boolean;
-  readonly allowPartialTrustChain: boolean;
-  readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
 } {
@@ -81,9 +81,7 @@ function tlsOptions(options: Pick<DialOptions, 'tls' | 'insecure'>): {
     minVersion: 'TLSv1.2',
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off.
     rejectUnauthorized: !options.insecure,
-    // As in Go, each certificate of the authority can be the end of the chain, also an intermediate or the leaf.
-    allowPartialTrustChain: true,
-    ...(ca === undefined ? {} : { ca }),
+    ...serverTrust(ca),
     ...(certificate === undefined ? {} : { cert: certificate }),
     ...(key === undefined ? {} : { key }),
   };

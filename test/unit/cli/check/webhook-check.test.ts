@@ -22,6 +22,7 @@ import { completeDefinition, webhookObjects } from '../../../../src/webhook/inst
 import { webhookNames } from '../../../../src/webhook/manifests.ts';
 import { RestMapper } from '../../../../src/client/rest-mapper.ts';
 import { Webhooks } from '../../../../src/webhook/webhooks.ts';
+import { certificateChains } from '../../../support/certificate-chains.ts';
 import { crdOf } from '../../../support/test-cluster.ts';
 
 const NAMES = webhookNames('prog', 'prog-system');
@@ -63,7 +64,7 @@ describe('the check of webhooks', () => {
     results.map(({ check, result, detail }) => `${check}: ${result}: ${detail}`);
 
   /** Installs the manifests as the program does, with a certificate and a ready replica. */
-  async function install(webhooks = declared(), caPem?: string) {
+  async function install(webhooks = declared(), caPem?: string, servedPem?: string) {
     const entries = webhooks.entries();
     const mapper = new RestMapper(client);
     const crd = completeDefinition(crdOf(COUNTS), entries, NAMES);
@@ -81,7 +82,7 @@ describe('the check of webhooks', () => {
       dnsNames: [NAMES.dnsName],
       usages: 'server',
     });
-    const data = { 'tls.crt': Buffer.from(certificatePem).toString('base64') };
+    const data = { 'tls.crt': Buffer.from(servedPem ?? certificatePem).toString('base64') };
     const metadata = { namespace: NAMES.namespace, name: NAMES.secret };
     await client.create(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata, data });
     await client.create(ENDPOINT_SLICES, {
@@ -170,6 +171,14 @@ describe('the check of webhooks', () => {
     );
     assert.match(rowsOf(await check())[2] ?? '', /failed: .* has no valid certificate/);
   });
+
+  for (const wanted of ['intermediate', 'root that is sent, too', 'self-signed certificate']) {
+    test(`accepts a CA bundle with the end of the served chain: ${wanted}`, async () => {
+      const chain = certificateChains().find(({ title }) => title === wanted);
+      await install(declared(), chain?.anchors, chain?.sent);
+      assert.ok((await check()).every(({ result }) => result === 'ok'));
+    });
+  }
 
   test('compares CA bundles with the served certificate', async () => {
     const other = await createCertificateAuthority({ commonName: 'other' });
