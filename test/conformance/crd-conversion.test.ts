@@ -18,7 +18,8 @@ before(async () => {
   api = await Api.start();
   webhooks = await WebhookServer.start();
   namespace = await api.namespace();
-  await api.install(crd(webhooks.serve('/convert', convert)));
+  const client = webhooks.serve('/convert', convert);
+  await api.install(crd({ ...client, url: client.url.replace('/convert', '//convert/') }));
 });
 
 after(async () => {

@@ -275,3 +275,109 @@ test('a webhook for the scale of a kind gets the Scale', async () => {
   assert.match(scaled?.body.message, /denied the request: Scale$/);
   assert.equal((await api.patch(`${path}/scale`, { spec: { replicas: 3 } })).status, 200);
 });
+
+/** Paths in the URL of a webhook, with the path that is called. */
+const PATHS: ReadonlyMap<string, string> = new Map([
+  ['', '/'],
+  ['//a//b/', '/a/b'],
+  ['/a/./b/../c', '/a/c'],
+  ['/..', '/'],
+  ['/a%2Fb', '/a/b'],
+  ['/a%2F..%2Fc', '/c'],
+  ["/a'b(c)!*", '/a%27b%28c%29%21%2A'],
+  ['/a[b]', '/a%5Bb%5D'],
+  ['/a|b', '/a%7Cb'],
+  ['/a\\b', '/a%5Cb'],
+  ['/a b%20c', '/a%20b%20c'],
+  ['/a;,=&+$@:b', '/a;,=&+$@:b'],
+  ['/a%3Fb%23', '/a%3Fb%23'],
+  ['/ü%c3%bc%ff', '/%C3%BC%C3%BC%FF'],
+]);
+
+test('the path of the URL of a webhook is cleaned and escaped', async () => {
+  const namespace = await api.namespace();
+  const urls = Array.from(PATHS, ([path, called]) => {
+    const { url, caBundle } = webhooks.serve(called, () => ({ allowed: true }));
+    return { url: url.slice(0, -called.length), path, called, caBundle };
+  });
+  const hooks = urls.flatMap(({ url, path, caBundle }, index) =>
+    [{ caBundle }, {}].map((trust, trusts) =>
+      webhook(
+        namespace,
+        { url: url + path, ...trust },
+        {
+          name: `path-${index}-${trusts}.example.com`,
+          objectSelector: { matchLabels: { hook: `${index}-${trusts}` } },
+        },
+      ),
+    ),
+  );
+  await api.made(
+    api.post(`${GROUP}/validatingwebhookconfigurations`, {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingWebhookConfiguration',
+      metadata: { name: `${namespace}-paths` },
+      webhooks: hooks,
+    }),
+  );
+  const create = (hook: string) => {
+    const object = configMap('x');
+    object.metadata.labels = { hook };
+    return api.post(`${configMaps(namespace)}?dryRun=All`, object);
+  };
+  await api.until('the webhooks are active', async () => (await create('0-1')).status === 500);
+  for (const [index, { url, path, called }] of urls.entries()) {
+    assert.equal((await create(`${index}-0`)).status, 201, path);
+    const { body } = await create(`${index}-1`);
+    assert.ok(body.message.includes(`Post "${url}${called}?timeout=10s": tls:`), body.message);
+  }
+});
+
+/** Client configurations with a part of the error. */
+const INVALID_CLIENTS: readonly (readonly [client: Json, message: string])[] = [
+  [
+    { url: 'https://a/b%ZZ' },
+    'url: Required value: url must be a valid URL: parse "https://a/b%ZZ": invalid URL escape "%ZZ"; desired format: https://host[/path]',
+  ],
+  [{ url: 'https://a:b/' }, 'parse "https://a:b/": invalid port ":b" after host'],
+  [{ url: 'https://a b/' }, 'invalid character " " in host name'],
+  [{ url: 'https://a%41/' }, 'invalid URL escape "%41"'],
+  [{ url: 'https://[::1/' }, "missing ']' in host"],
+  [{ url: 'https://a/\u007F' }, 'net/url: invalid control character in URL'],
+  [{ url: '://a/' }, 'missing protocol scheme'],
+  [{ url: 'a:b' }, 'url: Invalid value: "": host must be specified; desired'],
+  [{ url: 'http://a/' }, `url: Invalid value: "http": 'https' is the only allowed URL scheme`],
+  [{ url: 'https:///a' }, 'url: Invalid value: "": host must be specified; desired'],
+  [{ url: 'https://u@a/' }, 'Invalid value: "u": user information is not permitted in the URL'],
+  [{ url: 'https://a/?b=c' }, 'Invalid value: "b=c": query parameters are not permitted'],
+  [{ url: 'https://a/#b' }, 'Invalid value: "b": fragments are not permitted in the URL'],
+  [
+    { service: { namespace: 'a', name: 'b', port: 65_536 } },
+    'service.port: Invalid value: 65536: port is not valid: must be between 1 and 65535, inclusive',
+  ],
+  [
+    { service: { namespace: 'a', name: 'b', path: 'c' } },
+    `service.path: Invalid value: "c": must start with a '/'`,
+  ],
+  [
+    { service: { namespace: 'a', name: 'b', path: '/c//d/' } },
+    'service.path: Invalid value: "/c//d/": segment[1] may not be empty',
+  ],
+  [
+    { service: { namespace: 'a', name: 'b', path: '/c_' } },
+    'service.path: Invalid value: "/c_": segment[0]: a lowercase RFC 1123 subdomain',
+  ],
+];
+
+test('the URL or Service of a webhook is validated', async () => {
+  for (const [client, message] of INVALID_CLIENTS) {
+    const reply = await api.post(`${GROUP}/validatingwebhookconfigurations?dryRun=All`, {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingWebhookConfiguration',
+      metadata: { name: 'invalid' },
+      webhooks: [webhook('default', client)],
+    });
+    assert.equal(reply.status, 422, JSON.stringify(client));
+    assert.ok(reply.body.message.includes(message), reply.body.message);
+  }
+});

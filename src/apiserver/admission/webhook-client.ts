@@ -2,7 +2,7 @@ import { Agent, request as httpsRequest } from 'node:https';
 import type { RequestOptions } from 'node:https';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import { rejectOnAbort } from '../../util/abort.ts';
 import type { Clock } from '../../util/clock.ts';
 import { goQuote } from '../../util/go-quote.ts';
@@ -13,6 +13,8 @@ import { numberIn, objectIn, textIn } from '../builtin/fields.ts';
 import type { ObjectStore } from '../object-store.ts';
 import type { JsonObject } from '../schema/json-value.ts';
 import { requireShallow } from '../schema/json-value.ts';
+import { HTTPS_PORT, targetOfUrl, webhookTarget } from './webhook-target.ts';
+import type { WebhookTarget } from './webhook-target.ts';
 
 /** The `request` of an AdmissionReview or ConversionReview. */
 export interface WebhookRequest extends Readonly<JsonObject> {
@@ -54,7 +56,6 @@ export class WebhookCallError extends Error {
 
 /** Maximum size of a response in bytes. */
 const MAX_RESPONSE_BYTES = 32 * 1024 ** 2;
-const HTTPS_PORT = 443;
 
 /** Calls webhooks over HTTPS or in this process. */
 export class WebhookClient {
@@ -71,7 +72,7 @@ export class WebhookClient {
   /** Adds functions by URL, or replaces them. */
   register(functions: WebhookClientDeps['functions']): void {
     for (const [url, run] of Object.entries(functions)) {
-      this.#functions.set(new URL(url).href, run);
+      this.#functions.set(keyOf(targetOfUrl(url)), run);
     }
   }
 
@@ -83,22 +84,19 @@ export class WebhookClient {
   async call(call: WebhookCall): Promise<JsonObject> {
     const { clock } = this.#deps;
     const { client, review, request, timeoutMs, signal } = call;
-    const url = urlOf(client);
-    const run = this.#functions.get(url.href);
-    // As upstream, the URL of a Service has its port, and a default port of a URL is left out.
-    const origin = objectIn(client, 'service')
-      ? `https://${url.hostname}:${url.port || HTTPS_PORT}`
-      : url.origin;
-    const target = `${origin}${url.pathname}?timeout=${Math.ceil(timeoutMs / 1000)}s`;
+    const at = targetOf(client);
+    const run = this.#functions.get(keyOf(at));
+    const path = `${at.path}?timeout=${Math.ceil(timeoutMs / 1000)}s`;
     try {
       return await withinTimeout({ clock, timeoutMs, signal }, async (limit) => {
-        if (!run) return this.#post(client, url, target, { ...review, request }, limit);
+        if (!run) return this.#post(client, at, path, { ...review, request }, limit);
         const response = await rejectOnAbort(Promise.resolve(run(request)), limit);
         return { ...review, response: { uid: request.uid, ...encoded(response) } };
       });
     } catch (error) {
       if (error instanceof WebhookCallError || signal?.aborted) throw error;
-      throw new WebhookCallError(`Post ${goQuote(target)}: ${goReason(error, url)}`);
+      const url = `https://${at.host}${path}`;
+      throw new WebhookCallError(`Post ${goQuote(url)}: ${goReason(error, at)}`);
     }
   }
 
@@ -109,21 +107,21 @@ export class WebhookClient {
 
   async #post(
     client: JsonObject,
-    url: URL,
-    target: string,
+    { host, hostname, port }: WebhookTarget,
+    path: string,
     body: object,
     signal: AbortSignal,
   ): Promise<JsonObject> {
     const service = objectIn(client, 'service');
     const caBundle = textIn(client, 'caBundle');
-    const { search, pathname } = new URL(target);
     const options: RequestOptions = {
-      ...(service ? this.#resolve(service) : { host: hostOf(url), port: url.port || HTTPS_PORT }),
-      ...(!isAddress(url) && { servername: url.hostname }),
+      ...(service ? this.#resolve(service) : { host: hostname, port }),
+      // TLS names no server if the URL has an address.
+      ...(isIP(hostname) === 0 && { servername: hostname }),
       ...serverTrust(caBundle ? Buffer.from(caBundle, 'base64').toString() : undefined),
-      path: pathname + search,
+      path,
       method: 'POST',
-      headers: { host: url.host, accept: 'application/json', 'content-type': 'application/json' },
+      headers: { host, accept: 'application/json', 'content-type': 'application/json' },
       agent: this.#agent,
       signal,
     };
@@ -149,21 +147,17 @@ export class WebhookClient {
   }
 }
 
-function urlOf(client: JsonObject): URL {
-  const service = objectIn(client, 'service');
-  if (!service) return new URL(textIn(client, 'url'));
-  const port = numberIn(service, 'port') ?? HTTPS_PORT;
-  const host = `${textIn(service, 'name')}.${textIn(service, 'namespace')}.svc`;
-  return new URL(`https://${host}:${port}/${textIn(service, 'path').replace(/^\//, '')}`);
+function targetOf(client: JsonObject): WebhookTarget {
+  try {
+    return webhookTarget(client);
+  } catch (error) {
+    throw new WebhookCallError(`Unparsable URL: ${messageOf(error)}`);
+  }
 }
 
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, '');
-}
-
-/** TLS names no server if the URL has an address. */
-function isAddress(url: URL): boolean {
-  return /^[\d.]+$|:/.test(hostOf(url));
+/** Names of hosts are compared without case. */
+function keyOf({ hostname, port, path }: WebhookTarget): string {
+  return `${hostname.toLowerCase()} ${port} ${path}`;
 }
 
 async function textOf(incoming: IncomingMessage): Promise<string> {
@@ -213,13 +207,13 @@ const GENERIC: ReadonlyMap<number, string> = new Map([
 ]);
 
 /** Returns the text of a Go client for an error of a connection. */
-function goReason(error: unknown, url: URL): string {
+function goReason(error: unknown, { hostname, port: wanted }: WebhookTarget): string {
   if (error instanceof TimeoutError || (error instanceof Error && error.name === 'AbortError')) {
     return 'context deadline exceeded';
   }
   // One error for each address of a name.
   const failure: unknown = error instanceof AggregateError ? error.errors[0] : error;
-  const { code, address = hostOf(url), port = url.port || HTTPS_PORT } = detailsOf(failure);
+  const { code, address = hostname, port = wanted } = detailsOf(failure);
   const connect = CONNECT_FAILURES.get(code);
   if (connect !== undefined) {
     return `dial tcp ${isIPv6(address) ? `[${address}]` : address}:${port}: connect: ${connect}`;
@@ -229,7 +223,7 @@ function goReason(error: unknown, url: URL): string {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     return `tls: failed to verify certificate: ${messageOf(error)}`;
   }
-  if (code === 'ENOTFOUND') return `dial tcp: lookup ${hostOf(url)}: no such host`;
+  if (code === 'ENOTFOUND') return `dial tcp: lookup ${hostname}: no such host`;
   return OTHER_FAILURES.get(code) ?? messageOf(error);
 }
 

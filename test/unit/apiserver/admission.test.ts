@@ -5,7 +5,8 @@ import type { Json } from './api-client.ts';
 import { Api, CONFIG_MAPS, configMap, PODS } from './api-client.ts';
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1';
-const URL = 'https://hook.system.svc/path';
+/** Another spelling of the URL of the Service. */
+const URL = 'https://HOOK.system.svc:443//path/';
 
 /** Starts a server with one webhook for ConfigMaps, which a Service identifies. */
 async function apiWith(

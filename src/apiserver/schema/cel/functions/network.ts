@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { goQuote } from '../../../../util/go-quote.ts';
+import { escapedPath, parseGoUrl } from '../../../../util/go-url.ts';
 import type { Overload } from '../overload.ts';
 import { costs, global, instanceOf, member, string } from '../overload.ts';
 import type { CelType } from '../type.ts';
@@ -250,20 +251,12 @@ export function urls(): Overload[] {
   ];
 }
 
-const PARTS = /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?$/s;
-
 function parseUrl(text: string): UrlValue | Failure {
-  const fail = (why: string) =>
-    new Failure(`URL parse error during conversion from string: parse ${goQuote(text)}: ${why}`);
-  if (text === '') return fail('empty url');
-  if (/[\p{Cc}]/u.test(text)) return fail('net/url: invalid control character in URL');
-  const [, scheme = '', authority = '', path = '', query = ''] = PARTS.exec(text) ?? [];
-  if (scheme === '' && !text.startsWith('/')) return fail('invalid URI for request');
-  if (/%(?![0-9a-fA-F]{2})/.test(path))
-    return fail(`invalid URL escape ${goQuote(/%.{0,2}/.exec(path)?.[0] ?? '')}`);
-  const host = authority.slice(authority.lastIndexOf('@') + 1);
-  if (/[\s<>"\\^`{|}]/.test(host)) return fail('invalid character in host name');
-  if (!/^(?:\[[^\]]*\]|[^:[\]]*)(?::\d*)?$/.test(host)) return fail(`invalid port after host`);
-  const escaped = path.replace(/[^\w\-.~!$&'()*+,;=:@/%[\]]/gu, encodeURIComponent);
-  return new UrlValue(text, scheme.toLowerCase(), host, escaped, query);
+  try {
+    const url = parseGoUrl(text, { isRequest: true });
+    return new UrlValue(text, url.scheme, url.host, escapedPath(url), url.query);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return new Failure(`URL parse error during conversion from string: ${error.message}`);
+  }
 }
