@@ -8,9 +8,9 @@ import { basename, join } from 'node:path';
 import { stringify } from 'yaml';
 import { configSample } from '../src/cli/flags/config-file.ts';
 import { crdController } from '../src/cli/crd-controller.ts';
-import { runOptions } from '../src/cli/flags/run-options.ts';
-import { installation } from '../src/cli/installation.ts';
-import { declaredWebhooks } from '../src/cli/declared-webhooks.ts';
+import { runOptions } from '../src/cli/program/run-options.ts';
+import { installation } from '../src/cli/program/installation.ts';
+import { declaredWebhooks } from '../src/cli/program/declared-webhooks.ts';
 import { webhookObjects } from '../src/webhook/install.ts';
 import { webhookNames, webhookRoles, webhookRules } from '../src/webhook/manifests.ts';
 

@@ -5,7 +5,7 @@
  * @module
  */
 export { runDaemon } from './cli/run-daemon.ts';
-export { programCommand } from './cli/program.ts';
+export { programCommand } from './cli/program/program.ts';
 export type {
   CommandContext,
   ControllerBuilder,
@@ -15,7 +15,7 @@ export type {
   ProgramController,
   ProgramOptions,
   WebhooksBuilder,
-} from './cli/program.ts';
+} from './cli/program/program.ts';
 export {
   bindAddressOption,
   booleanOption,
@@ -29,4 +29,4 @@ export {
   textOption,
 } from './cli/flags/option.ts';
 export type { Completion, UngroupedOption } from './cli/flags/option.ts';
-export { UsageError } from './cli/errors.ts';
+export { UsageError } from './cli/common/errors.ts';

@@ -4,20 +4,20 @@
  *
  * @module
  */
-export type { ApiUser } from './apiserver/access.ts';
-export type { WebhookFunction, WebhookRequest } from './apiserver/admission/webhook-client.ts';
-export type { PolicyRule } from './apiserver/policy-rule.ts';
+export type { ApiUser } from './apiserver/auth/access.ts';
+export type { WebhookFunction, WebhookRequest } from './apiserver/objects/webhook-call.ts';
+export type { PolicyRule } from './api/policy-rule.ts';
 export { ApiServer, createServerAuthority } from './apiserver/api-server.ts';
 export type { ApiServerOptions, Listening, ListenOptions } from './apiserver/api-server-options.ts';
 export { BUILTIN_KINDS } from './apiserver/builtin/kinds.ts';
-export type { Kubelets } from './apiserver/call.ts';
-export type { ResourceDefinition } from './apiserver/resource-definition.ts';
-export type { RequestInfo } from './apiserver/request-info.ts';
-export { ConnectionReset, Faults } from './apiserver/faults.ts';
-export type { Failure, FaultOptions, RequestMatcher } from './apiserver/faults.ts';
-export type { ObservedRole } from './apiserver/observed-rbac.ts';
-export type { StoreSnapshot } from './apiserver/store-log.ts';
-export type { RequestLog, RequestRecord } from './apiserver/request-log.ts';
+export type { Kubelets } from './apiserver/operations/call.ts';
+export type { ResourceDefinition } from './apiserver/objects/resource-definition.ts';
+export type { RequestInfo } from './apiserver/request/request-info.ts';
+export { ConnectionReset, Faults } from './apiserver/http/faults.ts';
+export type { Failure, FaultOptions, RequestMatcher } from './apiserver/http/faults.ts';
+export type { ObservedRole } from './apiserver/auth/observed-rbac.ts';
+export type { StoreSnapshot } from './apiserver/storage/store-log.ts';
+export type { RequestLog, RequestRecord } from './apiserver/audit/request-log.ts';
 export type { ExpressionWarning } from './apiserver/admission/type-check.ts';
 export type { PolicyTypeCheck } from './cluster/admission-policy-status.ts';
 export { Cluster } from './cluster/cluster.ts';

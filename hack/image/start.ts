@@ -3,7 +3,7 @@
  * accept a code cache for modules, and the import of a built-in module such as `node:http` reads all its
  * exports, which loads fetch, WebSocket and web streams.
  */
-import { unsupportedNodeMessage } from '../../src/cli/node-version.ts';
+import { unsupportedNodeMessage } from '../../src/cli/common/node-version.ts';
 import { loadProgram } from './program.ts';
 
 const message = unsupportedNodeMessage(process.versions.node, process.execPath);

@@ -1,14 +1,14 @@
+import type { WebhookFunction } from './objects/webhook-call.ts';
 import type { ApiServerMetrics } from '../metrics/api-server-metrics.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Certificate } from '../util/x509.ts';
-import type { ApiUser } from './access.ts';
-import type { WebhookFunction } from './admission/webhook-client.ts';
-import type { AuditOptions } from './audit.ts';
-import type { Kubelets, WatchLimits } from './call.ts';
-import type { ResourceDefinition } from './resource-definition.ts';
-import type { KubernetesVersion } from './version.ts';
+import type { ApiUser } from './auth/access.ts';
+import type { AuditOptions } from './audit/audit.ts';
+import type { Kubelets, WatchLimits } from './operations/call.ts';
+import type { ResourceDefinition } from './objects/resource-definition.ts';
+import type { KubernetesVersion } from './objects/kubernetes-version.ts';
 
 /** Options of `ApiServer`. */
 export interface ApiServerOptions extends Partial<WatchLimits> {

@@ -5,11 +5,11 @@ import type { Logger } from '../util/logger.ts';
 import { exitProcess } from '../util/process-exit.ts';
 import type { Arguments } from './flags/arguments.ts';
 import { normaliseArguments } from './flags/arguments.ts';
-import type { Command, ReadyCommand } from './command.ts';
+import type { Command, ReadyCommand } from './program/command.ts';
 import { commandsOf } from './commands.ts';
-import { versionLine } from './package.ts';
-import { checkProgram, environmentPrefix } from './program.ts';
-import type { ProgramOptions } from './program.ts';
+import { versionLine } from './program/package.ts';
+import { checkProgram, environmentPrefix } from './program/program.ts';
+import type { ProgramOptions } from './program/program.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import {
   errorText,
@@ -18,10 +18,10 @@ import {
   EXIT_USAGE,
   isProgrammerError,
   UsageError,
-} from './errors.ts';
+} from './common/errors.ts';
 import { flagForms } from './flags/flag-parser.ts';
 import { goQuote } from '../util/go-quote.ts';
-import { helpText } from './flags/help.ts';
+import { helpText } from './help.ts';
 import { cycleVerbosityOnSignal } from './logs/log-level.ts';
 import { logText } from './logs/log-value.ts';
 import type { LoggingEnvironment, LoggingOptions } from './logs/logging.ts';

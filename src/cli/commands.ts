@@ -1,17 +1,17 @@
-import type { Command } from './command.ts';
-import { command } from './command.ts';
-import { versionLine } from './package.ts';
-import { EXIT_OK } from './errors.ts';
+import type { Command } from './program/command.ts';
+import { command } from './program/command.ts';
+import { versionLine } from './program/package.ts';
+import { EXIT_OK } from './common/errors.ts';
 import {
   COMMON_OPTIONS,
   MANIFESTS_OPTIONS,
   MIGRATE_OPTIONS,
   TOP_OPTIONS,
 } from './flags/options.ts';
-import { checkFlags, runOptions } from './flags/run-options.ts';
+import { checkFlags, runOptions } from './program/run-options.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import { optionGroup } from './flags/option.ts';
-import type { ProgramCommand, ProgramOptions } from './program.ts';
+import type { ProgramCommand, ProgramOptions } from './program/program.ts';
 
 /**
  * Returns all commands of a program, in the order of the help. The first one is the default command. The
@@ -37,7 +37,7 @@ export function commandsOf(program: ProgramOptions): readonly [Command, ...Comma
         ['--dry-run --once', 'Log what the controllers would write, and exit'],
       ],
       run: async (flags, context) => {
-        const { runConfig } = await import('./run-config.ts');
+        const { runConfig } = await import('./program/run-config.ts');
         const { runController } = await import('./commands/run.ts');
         return runController(program, runConfig(flags, program), context);
       },

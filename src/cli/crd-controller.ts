@@ -12,10 +12,10 @@ import {
   INIT_OPTIONS,
   SERVE_OPTIONS,
 } from './flags/options.ts';
-import { UsageError } from './errors.ts';
-import { manifest, packageRoot } from './package.ts';
-import { programCommand } from './program.ts';
-import type { ProgramCommand, ProgramController, ProgramOptions } from './program.ts';
+import { UsageError } from './common/errors.ts';
+import { manifest, packageRoot } from './program/package.ts';
+import { programCommand } from './program/program.ts';
+import type { ProgramCommand, ProgramController, ProgramOptions } from './program/program.ts';
 import { runDaemon } from './run-daemon.ts';
 
 const FLAGS = {

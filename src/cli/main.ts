@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { unsupportedNodeMessage } from './node-version.ts';
+import { unsupportedNodeMessage } from './common/node-version.ts';
 
 // Everything else is imported after the version check, because an old Node.js fails on the syntax of the
 // dependencies.

@@ -1,6 +1,6 @@
 import { exitProcess } from '../util/process-exit.ts';
 import { commandLine } from './command-line.ts';
-import type { Flags, ProgramOptions } from './program.ts';
+import type { Flags, ProgramOptions } from './program/program.ts';
 
 /**
  * Runs a program with the command line of this process, and exits with its code. The program has the flags

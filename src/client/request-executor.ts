@@ -1,3 +1,4 @@
+import type { RequestCredentials } from './kube-config/credentials.ts';
 import { ApiError, isApiError } from '../api/api-error.ts';
 import type { RestClientMetrics } from '../metrics/rest-client-metrics.ts';
 import { noRestClientMetrics } from '../metrics/no-metrics.ts';
@@ -20,16 +21,6 @@ import { rejectOnAbort } from '../util/abort.ts';
 import { ServerReachability } from './server-reachability.ts';
 import { startWithinTimeout, TimeoutError, withinTimeout } from '../util/within-timeout.ts';
 import { TokenBucket } from '../util/token-bucket.ts';
-
-/** Authenticates requests by a header. `Credentials` implements it. */
-export interface RequestCredentials {
-  /** Returns the headers that authenticate the next request; no promise if they are known. */
-  headers(): Headers | Promise<Headers>;
-  /**
-   * Discards headers that the server rejected. Returns whether the next call of `headers` can return others.
-   */
-  invalidate(rejected: Headers): boolean;
-}
 
 type Headers = Readonly<Record<string, string>>;
 

@@ -15,7 +15,7 @@ import type { WorkQueue } from '../workqueue/work-queue.ts';
 import type { ServiceContext } from './call-service.ts';
 import type { KeySink, MapFunction } from './enqueue.ts';
 import type { HotLoop } from './hot-loop/written-object.ts';
-import type { FinishedCall } from './observed-client.ts';
+import type { FinishedCall } from '../client/observed-client.ts';
 import type { Predicate } from './predicate.ts';
 import type { OpenTelemetryApi } from '../util/open-telemetry.ts';
 import type { SyncHistory } from './sync-history.ts';

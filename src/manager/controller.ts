@@ -40,7 +40,7 @@ import { CATCH_UP_BACKOFF, RunGate } from './run-gate.ts';
 import { KeyOwnership, serveShards } from './key-ownership.ts';
 import { predicates } from './predicate.ts';
 import type { HotLoop } from './hot-loop/written-object.ts';
-import { observedClient } from './observed-client.ts';
+import { observedClient } from '../client/observed-client.ts';
 import { SyncLog } from './sync-log.ts';
 import { SyncTracer } from './tracing.ts';
 import type { Sharding } from './key-ownership.ts';

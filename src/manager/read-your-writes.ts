@@ -3,7 +3,7 @@ import type { ObjectKey } from '../api/object-key.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { InformerView, SharedInformer } from '../cache/shared-informer.ts';
 import type { Clock } from '../util/clock.ts';
-import type { FinishedCall } from './observed-client.ts';
+import type { FinishedCall } from '../client/observed-client.ts';
 
 /** Informer of a written resource. */
 export interface WrittenInformer extends Pick<SharedInformer, 'resource'> {

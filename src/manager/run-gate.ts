@@ -14,7 +14,7 @@ import type { RateLimiter } from '../workqueue/rate-limiter.ts';
 import { HotLoopDetector } from './hot-loop/hot-loop.ts';
 import { reportHotLoopEnd, reportHotLoop } from './hot-loop/hot-loop-report.ts';
 import type { HotLoop } from './hot-loop/written-object.ts';
-import type { FinishedCall } from './observed-client.ts';
+import type { FinishedCall } from '../client/observed-client.ts';
 import { PendingWrites } from './read-your-writes.ts';
 import type { WrittenInformer } from './read-your-writes.ts';
 

@@ -7,7 +7,7 @@ import type { Runnable } from '../util/runnable.ts';
 import { SLOW_KEY_BACKOFF } from '../workqueue/rate-limiter.ts';
 import type { SyncReport } from '../workqueue/sync-report.ts';
 import type { ControllerObserver, ObservedController } from './controller-options.ts';
-import type { FinishedCall } from './observed-client.ts';
+import type { FinishedCall } from '../client/observed-client.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 

@@ -8,7 +8,7 @@ import type { Cause } from '../workqueue/queue-item.ts';
 import type { SyncRun, SyncResult } from '../workqueue/sync-report.ts';
 import { ServiceError } from './call-service.ts';
 import type { ServiceCall } from './call-service.ts';
-import type { FinishedCall } from './observed-client.ts';
+import type { FinishedCall } from '../client/observed-client.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 

@@ -1,5 +1,5 @@
 import type { Client } from '../client/client.ts';
-import { withCallOptions } from './observed-client.ts';
+import { withCallOptions } from '../client/observed-client.ts';
 
 /**
  * Returns a client whose writes end with the term in which they were called. A write that is retried, or waits for the

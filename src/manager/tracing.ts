@@ -10,7 +10,7 @@ import type {
 } from '../util/open-telemetry.ts';
 import type { CallTrace, HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
 import { formatCause } from '../workqueue/queue-item.ts';
-import { withCallOptions } from './observed-client.ts';
+import { withCallOptions } from '../client/observed-client.ts';
 import type { SyncReport, SyncRun } from '../workqueue/sync-report.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { goJson } from '../util/go-format.ts';
-import { hasFormat } from '../apiserver/schema/formats.ts';
-import type { JsonSchema } from '../apiserver/schema/json-schema.ts';
-import { own } from '../apiserver/schema/json-value.ts';
+import { hasFormat } from '../api/formats.ts';
+import type { JsonSchema } from '../api/json-schema.ts';
+import { own } from '../util/json-value.ts';
 import { validateString } from '../apiserver/schema/validate-scalar.ts';
 import { isRecord } from '../util/values.ts';
 import type { FastCheck, FastCheckArbitrary } from './fast-check.ts';

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import type { ReadFile } from '../client/read-file.ts';
-import { readTextFile } from '../client/read-file.ts';
+import type { ReadFile } from '../client/kube-config/read-file.ts';
+import { readTextFile } from '../client/kube-config/read-file.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { messageOf } from '../util/values.ts';

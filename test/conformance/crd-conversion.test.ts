@@ -18,8 +18,7 @@ before(async () => {
   api = await Api.start();
   webhooks = await WebhookServer.start();
   namespace = await api.namespace();
-  const client = webhooks.serve('/convert', convert);
-  await api.install(crd({ ...client, url: client.url.replace('/convert', '//convert/') }));
+  await api.install(crd(webhooks.serve('/convert', convert)));
 });
 
 after(async () => {

@@ -10,7 +10,7 @@ import { CUSTOM_RESOURCE_DEFINITIONS, SELF_SUBJECT_REVIEWS } from '../../src/api
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
-import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
+import { temporaryKubeconfig } from '../../src/cli/embedded/kubeconfig-file.ts';
 import { Kubectl, findKubectl } from '../support/kubectl.ts';
 import { crdController, killAll } from '../support/program.ts';
 import type { Program } from '../support/program.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { parseTarget, requestInfo } from '../../src/apiserver/request-info.ts';
+import { parseTarget, requestInfo } from '../../src/apiserver/request/request-info.ts';
 import { DEPLOYMENTS, PODS, SERVICES } from '../../src/api/builtin.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { parseTarget, requestInfo } from '../../src/apiserver/request-info.ts';
+import { parseTarget, requestInfo } from '../../src/apiserver/request/request-info.ts';
 import { PODS } from '../../src/api/builtin.ts';
 import type { Condition } from '../../src/api/conditions.ts';
 import { ATS } from '../../src/api/generated/at.ts';

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { CONFIG_MAPS, PODS } from '../../src/api/builtin.ts';
 import { Deferred } from '../../src/util/deferred.ts';
-import type { RequestRecord } from '../../src/apiserver/request-log.ts';
+import type { RequestRecord } from '../../src/apiserver/audit/request-log.ts';
 import { Replicas } from '../support/replicas.ts';
 import { Simulation } from '../support/simulation.ts';
 

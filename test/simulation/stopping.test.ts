@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { LEASES } from '../../src/api/builtin.ts';
-import { parseTarget, requestInfo } from '../../src/apiserver/request-info.ts';
+import { parseTarget, requestInfo } from '../../src/apiserver/request/request-info.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import type { HttpRequest } from '../../src/util/http.ts';
 import { untilAborted } from '../../src/util/abort.ts';

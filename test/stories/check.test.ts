@@ -11,10 +11,10 @@ import {
 import { COUNTS } from '../../src/api/generated/count.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { ApiServer } from '../../src/apiserver/api-server.ts';
-import type { ApiUser } from '../../src/apiserver/access.ts';
+import type { ApiUser } from '../../src/apiserver/auth/access.ts';
 import { check } from '../../src/cli/commands/check.ts';
 import { parseFlags } from '../../src/cli/flags/flag-parser.ts';
-import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
+import { temporaryKubeconfig } from '../../src/cli/embedded/kubeconfig-file.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
 import type { Client } from '../../src/client/client.ts';

@@ -6,7 +6,7 @@ import { DEPLOYMENTS, PODS } from '../../src/api/builtin.ts';
 import type { Deployment } from '../../src/api/builtin.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { commandLine } from '../../src/cli/command-line.ts';
-import { manifest as ourPackage } from '../../src/cli/package.ts';
+import { manifest as ourPackage } from '../../src/cli/program/package.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import { findKubectl, Kubectl } from '../support/kubectl.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { commandLine } from '../../src/cli/command-line.ts';
-import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
+import { temporaryKubeconfig } from '../../src/cli/embedded/kubeconfig-file.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import type { ControlPlane } from '../support/control-plane.ts';
 import { ForwardProxy } from '../support/forward-proxy.ts';

@@ -21,7 +21,7 @@ import {
 } from '../../src/api/builtin.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import type { RequestInfo } from '../../src/apiserver/request-info.ts';
+import type { RequestInfo } from '../../src/apiserver/request/request-info.ts';
 import type { Client } from '../../src/client/client.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';
 import { HttpClient } from '../../src/client/http-client.ts';

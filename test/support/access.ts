@@ -1,5 +1,5 @@
-import { parseTarget, requestInfo } from '../../src/apiserver/request-info.ts';
-import type { RequestInfo } from '../../src/apiserver/request-info.ts';
+import { parseTarget, requestInfo } from '../../src/apiserver/request/request-info.ts';
+import type { RequestInfo } from '../../src/apiserver/request/request-info.ts';
 import type { HttpHandler, HttpResponse } from '../../src/util/http.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { ApiServer } from '../../src/apiserver/api-server.ts';
 import type { ApiServerOptions } from '../../src/apiserver/api-server-options.ts';
-import { temporaryKubeconfig } from '../../src/cli/kubeconfig-file.ts';
+import { temporaryKubeconfig } from '../../src/cli/embedded/kubeconfig-file.ts';
 import type { Client } from '../../src/client/client.ts';
 import type { ClusterConfig } from '../../src/client/kube-config/cluster-config.ts';
 import { connectCluster } from '../../src/client/cluster-connection.ts';

@@ -1,8 +1,12 @@
 import { commandsOf } from '../../src/cli/commands.ts';
 import { crdController } from '../../src/cli/crd-controller.ts';
 import type { Environment } from '../../src/cli/flags/flag-parser.ts';
-import { checkFlags, runOptions } from '../../src/cli/flags/run-options.ts';
-import { defaultControllers, environmentPrefix, loadBuilders } from '../../src/cli/program.ts';
+import { checkFlags, runOptions } from '../../src/cli/program/run-options.ts';
+import {
+  defaultControllers,
+  environmentPrefix,
+  loadBuilders,
+} from '../../src/cli/program/program.ts';
 
 /** The program of this package, with its commands and flags. */
 export const PROGRAM = crdController();

@@ -1,6 +1,6 @@
 import { ApiError } from '../../src/api/api-error.ts';
-import { daemon } from '../../src/cli/daemon.ts';
-import type { DaemonConfig } from '../../src/cli/daemon.ts';
+import { daemon } from '../../src/cli/program/daemon.ts';
+import type { DaemonConfig } from '../../src/cli/program/daemon.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { WriteFence } from '../../src/client/write-fence.ts';
 import type { HttpHandler } from '../../src/util/http.ts';

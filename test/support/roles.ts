@@ -5,8 +5,8 @@ import { parseAllDocuments } from 'yaml';
 import type { Client } from '../../src/client/client.ts';
 import { applyManifests } from '../../src/client/apply/apply.ts';
 import type { ManifestObject } from '../../src/client/apply/manifest.ts';
-import { parseTarget, requestInfo } from '../../src/apiserver/request-info.ts';
-import type { RequestInfo } from '../../src/apiserver/request-info.ts';
+import { parseTarget, requestInfo } from '../../src/apiserver/request/request-info.ts';
+import type { RequestInfo } from '../../src/apiserver/request/request-info.ts';
 import type { HttpHandler, HttpResponse } from '../../src/util/http.ts';
 
 export interface PolicyRule {

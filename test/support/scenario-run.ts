@@ -4,7 +4,7 @@ import { ATS } from '../../src/api/generated/at.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import { controllerOf } from '../../src/api/metadata.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import { ConnectionReset } from '../../src/apiserver/faults.ts';
+import { ConnectionReset } from '../../src/apiserver/http/faults.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
 import { CompetingClient, CrashingProcess, delayWatches } from './disruptions.ts';
 import type { CrashPoint } from './disruptions.ts';

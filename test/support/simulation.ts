@@ -1,7 +1,7 @@
 import { ApiServer } from '../../src/apiserver/api-server.ts';
 import type { ApiServerOptions } from '../../src/apiserver/api-server-options.ts';
-import { daemon } from '../../src/cli/daemon.ts';
-import type { DaemonConfig } from '../../src/cli/daemon.ts';
+import { daemon } from '../../src/cli/program/daemon.ts';
+import type { DaemonConfig } from '../../src/cli/program/daemon.ts';
 import type { Client } from '../../src/client/client.ts';
 import { dryRunClient } from '../../src/client/dry-run.ts';
 import { HttpClient } from '../../src/client/http-client.ts';

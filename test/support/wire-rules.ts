@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { parseTarget, requestInfo } from '../../src/apiserver/request-info.ts';
+import { parseTarget, requestInfo } from '../../src/apiserver/request/request-info.ts';
 import type { Client } from '../../src/client/client.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import type { HttpHandler, HttpRequest } from '../../src/util/http.ts';

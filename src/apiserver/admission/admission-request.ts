@@ -1,7 +1,7 @@
-import type { ResourceDefinition } from '../resource-definition.ts';
+import type { ResourceDefinition } from '../objects/resource-definition.ts';
 import type { Attributes } from './attributes.ts';
 import type { Match } from './matching.ts';
-import { userInfo } from '../user.ts';
+import { userInfo } from '../../api/user.ts';
 
 /** Returns the fields of an AdmissionRequest, without its uid and its objects. */
 export function admissionRequest(attributes: Attributes, match: Match): Record<string, unknown> {

@@ -1,15 +1,20 @@
+import { objectIn, objectsIn, textIn } from '../../util/json-value.ts';
+import type { WebhookCaller } from '../objects/webhook-call.ts';
 import { oncePerObject } from '../../util/memo.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { foldInOrder, whenReady } from '../../util/maybe-promise.ts';
-import { objectIn, objectsIn, textIn } from '../builtin/fields.ts';
 import type { Clock } from '../../util/clock.ts';
-import type { Collection } from '../object-store.ts';
-import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { forbidden } from '../status-error.ts';
+import type { Collection } from '../storage/object-store.ts';
+import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { forbidden } from '../objects/status-error.ts';
 import type { AdmissionChain, Attributes } from './attributes.ts';
 import { prepareVersions } from './conversion.ts';
-import { Environment, compileConditions, evaluateConditions } from './expressions.ts';
+import {
+  Environment,
+  compileConditions,
+  evaluateConditions,
+} from '../../cel/policy-environment.ts';
 import { chargeQuotas } from './resource-quotas.ts';
 import { requireWithinLimits, withDefaultLimits } from './limit-ranges.ts';
 import type { AdmissionContext, Match } from './matching.ts';
@@ -23,14 +28,13 @@ import type { ServiceAccountDeps } from './service-accounts.ts';
 import { isOfServiceAccounts, withServiceAccount } from './service-accounts.ts';
 import { protectionOf, withProtection } from './storage-protection.ts';
 import { validatePolicies } from './validating-policies.ts';
-import type { WebhookClient } from './webhook-client.ts';
 import type { Invocation } from './webhooks.ts';
 import { callMutating, callValidating, webhooksOf } from './webhooks.ts';
 
 const GROUP = 'admissionregistration.k8s.io';
 
 export interface AdmissionDeps extends AdmissionContext {
-  readonly client: WebhookClient;
+  readonly client: WebhookCaller;
   readonly clock: Clock;
   /** Numbers in [0, 1). */
   readonly random: () => number;

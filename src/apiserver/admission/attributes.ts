@@ -1,19 +1,12 @@
+import type { RequestNotes } from '../request/received-request.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
-import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
-import type { User } from '../user.ts';
+import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
+import type { User } from '../../api/user.ts';
 
 export type AdmissionOperation = 'CONNECT' | 'CREATE' | 'DELETE' | 'UPDATE';
 
-/** What the operation of a request reports besides its answer. */
-export interface Notes {
-  /** Texts of `Warning` headers. */
-  readonly warnings: string[];
-  /** Annotations of the audit event. */
-  readonly annotations: Map<string, string>;
-}
-
 /** A write, as admission sees it. Upstream: `admission.Attributes`. */
-export interface Attributes extends Notes {
+export interface Attributes extends RequestNotes {
   readonly operation: AdmissionOperation;
   /** Definition of the resource in the path. */
   readonly definition: ResourceDefinition;

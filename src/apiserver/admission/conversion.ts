@@ -1,8 +1,9 @@
+import { shallowCopy } from '../objects/resource-definition.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
-import type { CrdConverter } from '../crd-conversion.ts';
-import { apiVersionIn, inVersion } from '../negotiation.ts';
-import { mutable } from '../operations/successor.ts';
-import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { CrdConverter } from '../crd/crd-conversion.ts';
+import { apiVersionIn, inVersion } from '../request/negotiation.ts';
+
+import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 
 /**
  * Returns an object in another version or representation of its kind. An object of a CRD with a webhook must have
@@ -15,7 +16,7 @@ export function convertedTo(
 ): StoredObject {
   if (from === to || object.apiVersion !== apiVersionIn(from)) return object;
   if (to.conversion) return inVersion(object, to);
-  const stored = from.storedAs ? from.storedAs.toStored(mutable(object)) : object;
+  const stored = from.storedAs ? from.storedAs.toStored(shallowCopy(object)) : object;
   return to.storedAs?.fromStored(stored) ?? { ...stored, apiVersion: apiVersionIn(to) };
 }
 

@@ -1,10 +1,9 @@
 import { compareQuantities, quantityNanos } from '../../api/quantity.ts';
-import { objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import { copyJson } from '../copy-json.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { setOwn } from '../schema/json-value.ts';
-import { forbidden } from '../status-error.ts';
+import { copyJson } from '../json/copy-json.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { objectIn, objectsIn, setOwn, textIn } from '../../util/json-value.ts';
+import { forbidden } from '../objects/status-error.ts';
 import type { Attributes } from './attributes.ts';
 import { shownName } from './policies.ts';
 

@@ -1,18 +1,18 @@
+import { listIn, objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import {
   formatLabelSelector,
   matchesLabels,
   parseLabelSelector,
 } from '../../api/label-selector.ts';
 import type { Requirement } from '../../api/label-selector.ts';
-import { listIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import type { CrdConverter } from '../crd-conversion.ts';
-import type { ObjectStore } from '../object-store.ts';
-import type { Authorizer } from '../policy-rule.ts';
-import type { Registry } from '../registry.ts';
-import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { CrdConverter } from '../crd/crd-conversion.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
+import type { Authorizer } from '../../api/policy-rule.ts';
+import type { Registry } from '../objects/registry.ts';
+import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 import { oncePerObject } from '../../util/memo.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { internalError, notFound } from '../status-error.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { internalError, notFound } from '../objects/status-error.ts';
 import type { Attributes } from './attributes.ts';
 
 const NAMESPACES = { group: '', plural: 'namespaces' } as const;

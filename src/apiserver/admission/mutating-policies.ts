@@ -1,26 +1,26 @@
+import { objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import { oncePerObject } from '../../util/memo.ts';
 import { equalJson } from '../../api/equal.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
 import { isRecord, messageOf } from '../../util/values.ts';
-import { objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import { decodeObject } from '../object-decoder.ts';
+import { decodeObject } from '../request/object-decoder.ts';
 import { PatchError, jsonPatch } from '../patch/json-patch.ts';
 import { mergeFields } from '../patch/merge-fields.ts';
 import { withObjectMeta } from '../patch/track-update.ts';
 import { requireTyped, shapeOf } from '../patch/typed-value.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import { jsonOf } from '../schema/cel/json-value.ts';
-import type { Result, Value } from '../schema/cel/value.ts';
-import { Constructed, Failure, List, isDictionary } from '../schema/cel/value.ts';
-import type { JsonSchema } from '../schema/json-schema.ts';
-import { declaredField } from '../schema/json-schema.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { StatusError, forbidden, internalError } from '../status-error.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
+import { jsonOf } from '../../cel/json-value.ts';
+import type { Result, Value } from '../../cel/values/value.ts';
+import { Constructed, Failure, List, isDictionary } from '../../cel/values/value.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
+import { declaredField } from '../../api/json-schema.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { StatusError, forbidden, internalError } from '../objects/status-error.ts';
 import { kindOf } from './admission-request.ts';
 import type { Attributes } from './attributes.ts';
 import { convertedTo, prepareVersions } from './conversion.ts';
-import type { Conditions, Expression } from './expressions.ts';
+import type { Conditions, Expression } from '../../cel/policy-environment.ts';
 import {
   Budget,
   Environment,
@@ -28,7 +28,7 @@ import {
   POLICY_LIMIT,
   compileConditions,
   evaluateConditions,
-} from './expressions.ts';
+} from '../../cel/policy-environment.ts';
 import type { Match, AdmissionContext } from './matching.ts';
 import type { PolicyFailure, PolicyInvocation } from './policies.ts';
 import { bindingsOf, ignoresFailures, shownName } from './policies.ts';

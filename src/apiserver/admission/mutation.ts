@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { foldInOrder, whenReady } from '../../util/maybe-promise.ts';
-import type { StoredObject } from '../resource-definition.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
 
 /** A mutating policy or webhook. */
 export interface MutationStep {

@@ -1,17 +1,17 @@
+import { objectIn, textIn } from '../../util/json-value.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
 import { matchesLabels } from '../../api/label-selector.ts';
-import { objectIn, textIn } from '../builtin/fields.ts';
-import { inVersion } from '../negotiation.ts';
-import type { Registry } from '../registry.ts';
-import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
-import { AuthorizerValue } from '../schema/cel/functions/authorization.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { StatusError } from '../status-error.ts';
+import { inVersion } from '../request/negotiation.ts';
+import type { Registry } from '../objects/registry.ts';
+import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
+import { AuthorizerValue } from '../../cel/functions/authorization.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { StatusError } from '../objects/status-error.ts';
 import { admissionRequest } from './admission-request.ts';
 import type { Attributes } from './attributes.ts';
 import { convertedTo, prepareVersions } from './conversion.ts';
-import type { Bindings } from './expressions.ts';
+import type { Bindings } from '../../cel/policy-environment.ts';
 import type { Match, AdmissionContext } from './matching.ts';
 import { matchOf, policyCriteria, requirementsOf } from './matching.ts';
 

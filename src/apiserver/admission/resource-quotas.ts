@@ -1,13 +1,14 @@
+import { shallowCopy } from '../objects/resource-definition.ts';
 import type { ResourceQuota } from '../../api/builtin.ts';
 import { compareQuantities, subtractQuantities } from '../../api/quantity.ts';
 import type { QuotaEvaluator } from '../../api/quota.ts';
 import { hasDeadline, isWithinScopes, missingAmounts, quotaEvaluator } from '../../api/quota.ts';
 import type { ResourceList } from '../../api/resource-list.ts';
 import { addLists, selectResources } from '../../api/resource-list.ts';
-import type { Collection } from '../object-store.ts';
-import { mutable } from '../operations/successor.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import { forbidden } from '../status-error.ts';
+import type { Collection } from '../storage/object-store.ts';
+
+import type { StoredObject } from '../objects/resource-definition.ts';
+import { forbidden } from '../objects/status-error.ts';
 import type { Attributes } from './attributes.ts';
 import { shownName } from './policies.ts';
 
@@ -33,7 +34,7 @@ export function chargeQuotas(attributes: Attributes, quotas: Collection, nowMs: 
   if (dryRun) return;
   for (const { quota, used } of charges) {
     const status = { ...(quota as StoredObject & ResourceQuota).status, used };
-    quotas.put({ ...mutable(quota), status });
+    quotas.put({ ...shallowCopy(quota), status });
   }
 }
 

@@ -1,14 +1,18 @@
+import { isSet, listIn, objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import type { Clock } from '../../util/clock.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
-import { isSet, listIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import { copyJson } from '../copy-json.ts';
-import { generatedName } from '../object-names.ts';
-import type { Collection } from '../object-store.ts';
-import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { forbidden } from '../status-error.ts';
+import { copyJson } from '../json/copy-json.ts';
+import { generatedName } from '../../api/object-names.ts';
+import type { Collection } from '../storage/object-store.ts';
+import type {
+  ApiObject,
+  ResourceDefinition,
+  StoredObject,
+} from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { forbidden } from '../objects/status-error.ts';
 import type { Attributes } from './attributes.ts';
 import { shownName } from './policies.ts';
 

@@ -1,5 +1,5 @@
 import { hasFinalizer, withFinalizer } from '../../api/metadata.ts';
-import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 import type { Attributes } from './attributes.ts';
 
 const FINALIZERS: ReadonlyMap<string, string> = new Map([

@@ -1,13 +1,12 @@
-import { objectIn, objectsIn, textIn, listIn } from '../builtin/fields.ts';
-import { objectMetaSchema } from '../builtin/schemas.ts';
-import type { Registry } from '../registry.ts';
-import type { ResourceDefinition } from '../resource-definition.ts';
-import { declare } from '../schema/cel/schema-type.ts';
-import type { CelType } from '../schema/cel/type.ts';
-import { DYN } from '../schema/cel/type.ts';
-import { NestingError } from '../schema/json-value.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { Environment } from './expressions.ts';
+import { objectMetaSchema } from '../schema/builtin-schemas.ts';
+import type { Registry } from '../objects/registry.ts';
+import type { ResourceDefinition } from '../objects/resource-definition.ts';
+import { declare } from '../../cel/schema-type.ts';
+import type { CelType } from '../../cel/values/type.ts';
+import { DYN } from '../../cel/values/type.ts';
+import { NestingError, listIn, objectIn, objectsIn, textIn } from '../../util/json-value.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { Environment } from '../../cel/policy-environment.ts';
 
 /** A warning about an expression of a ValidatingAdmissionPolicy, in `status.typeChecking`. */
 export interface ExpressionWarning {

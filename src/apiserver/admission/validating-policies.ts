@@ -1,11 +1,11 @@
+import { listIn, objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import { oncePerObject } from '../../util/memo.ts';
-import { listIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import { Failure } from '../schema/cel/value.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { StatusError, forbidden } from '../status-error.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
+import { Failure } from '../../cel/values/value.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { StatusError, forbidden } from '../objects/status-error.ts';
 import type { Attributes } from './attributes.ts';
-import type { Activation, Conditions, Expression } from './expressions.ts';
+import type { Activation, Conditions, Expression } from '../../cel/policy-environment.ts';
 import {
   Budget,
   Environment,
@@ -13,7 +13,7 @@ import {
   POLICY_LIMIT,
   compileConditions,
   evaluateConditions,
-} from './expressions.ts';
+} from '../../cel/policy-environment.ts';
 import type { AdmissionContext } from './matching.ts';
 import type { PolicyFailure, PolicyInvocation } from './policies.ts';
 import { bindingsOf, ignoresFailures, shownName } from './policies.ts';

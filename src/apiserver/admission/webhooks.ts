@@ -1,19 +1,19 @@
+import { listIn, numberIn, objectIn, objectsIn, textIn } from '../../util/json-value.ts';
+import { WebhookCallError } from '../objects/webhook-call.ts';
+import type { WebhookCaller, WebhookRequest } from '../objects/webhook-call.ts';
 import { equalJson } from '../../api/equal.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { isRecord, messageOf } from '../../util/values.ts';
-import { listIn, numberIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import type { CrdConverter } from '../crd-conversion.ts';
-import { decodeObject } from '../object-decoder.ts';
+import type { CrdConverter } from '../crd/crd-conversion.ts';
+import { decodeObject } from '../request/object-decoder.ts';
 import { jsonPatch } from '../patch/json-patch.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { StatusError, badRequest, internalError } from '../status-error.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { StatusError, badRequest, internalError } from '../objects/status-error.ts';
 import { admissionRequest, kindOf } from './admission-request.ts';
 import type { Attributes } from './attributes.ts';
 import { convertedTo, prepareVersions } from './conversion.ts';
 import type { Match } from './matching.ts';
-import type { WebhookClient, WebhookRequest } from './webhook-client.ts';
-import { WebhookCallError } from './webhook-client.ts';
 
 /** A webhook that applies to a write. */
 export interface Invocation {
@@ -24,7 +24,7 @@ export interface Invocation {
 }
 
 export interface WebhookDeps {
-  readonly client: WebhookClient;
+  readonly client: WebhookCaller;
   readonly converter: CrdConverter;
   /** Returns a new random UUID. */
   readonly uid: () => string;

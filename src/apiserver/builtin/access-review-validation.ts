@@ -1,8 +1,8 @@
-import { qualifiedNameProblems } from '../object-names.ts';
-import type { StoredObject } from '../resource-definition.ts';
+import { qualifiedNameProblems } from '../../api/object-names.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
 import { Verbatim } from '../../api/field-error.ts';
 import { goJson } from '../../util/go-format.ts';
-import type { CheckedObject } from './checked-object.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 
 /** A review asks either about a resource or about a path, and not about both. */
 export function validateAttributes(spec: CheckedObject): void {

@@ -1,9 +1,9 @@
 import { equalJson } from '../../api/equal.ts';
-import type { Expression } from '../admission/expressions.ts';
-import { Environment } from '../admission/expressions.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import { checked } from './checked-object.ts';
-import type { CheckedObject } from './checked-object.ts';
+import type { Expression } from '../../cel/policy-environment.ts';
+import { Environment } from '../../cel/policy-environment.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
+import { checked } from '../objects/checked-object.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
 import { authorizeParamKind, authorizeParamRef } from './policy-authorization.ts';
 

@@ -1,9 +1,9 @@
+import { listIn, objectIn, textIn } from '../../util/json-value.ts';
 import { timestamp } from '../../api/conditions.ts';
-import { API_AUDIENCE, userInfo } from '../user.ts';
-import type { ReviewContext, StoredObject } from '../resource-definition.ts';
-import { badRequest } from '../status-error.ts';
+import { API_AUDIENCE, userInfo } from '../../api/user.ts';
+import type { ReviewContext, StoredObject } from '../objects/resource-definition.ts';
+import { badRequest } from '../objects/status-error.ts';
 import type { KindTraits } from './definition.ts';
-import { listIn, objectIn, textIn } from './fields.ts';
 
 export const TOKEN_REVIEW: KindTraits = {
   review: reviewToken,

@@ -1,18 +1,18 @@
-import type { Action, PolicyRule } from '../policy-rule.ts';
-import { aggregate } from '../rbac.ts';
-import type { User } from '../user.ts';
-import type { ReviewContext, StoredObject } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { badRequest, invalid } from '../status-error.ts';
+import { listIn, objectIn, textIn } from '../../util/json-value.ts';
+import type { Action, PolicyRule } from '../../api/policy-rule.ts';
+import { aggregate } from '../auth/rbac.ts';
+import type { User } from '../../api/user.ts';
+import type { ReviewContext, StoredObject } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { badRequest, invalid } from '../objects/status-error.ts';
 import {
   requireNoPath,
   validateAttributes,
   validateMetadataOf,
   validateSubject,
 } from './access-review-validation.ts';
-import { CheckedObject, untilTooMany } from './checked-object.ts';
+import { CheckedObject, untilTooMany } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { listIn, objectIn, textIn } from './fields.ts';
 
 const GROUP = 'authorization.k8s.io';
 

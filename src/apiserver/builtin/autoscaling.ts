@@ -1,10 +1,10 @@
-import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
+import { numberIn, objectIn, objectsIn, textIn } from '../../util/json-value.ts';
+import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
-import { checked } from './checked-object.ts';
-import type { CheckedObject } from './checked-object.ts';
+import { checked } from '../objects/checked-object.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { numberIn, objectIn, objectsIn, textIn } from './fields.ts';
 
 /** Stored as autoscaling/v2. */
 export const AUTOSCALER: KindTraits = {

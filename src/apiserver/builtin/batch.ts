@@ -1,11 +1,11 @@
+import { isSet, numberIn, objectIn, objectsIn, setDefault } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
-import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { checked } from './checked-object.ts';
-import type { CheckedObject } from './checked-object.ts';
+import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { checked } from '../objects/checked-object.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 import { cronProblem } from './cron-schedule.ts';
 import type { KindTraits } from './definition.ts';
-import { isSet, numberIn, objectIn, objectsIn, setDefault } from './fields.ts';
 import { validateJobStatus } from './job-status.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
 import { NO_MATCH, validatePodTemplate } from './template-validation.ts';

@@ -1,18 +1,18 @@
+import { objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import { X509Certificate } from 'node:crypto';
 import { timestamp } from '../../api/conditions.ts';
 import type { CertificateSigningRequest } from '../../util/certificate-request.ts';
 import { parseCertificateRequest } from '../../util/certificate-request.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { messageOf } from '../../util/values.ts';
-import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { fieldsAt } from '../field-path.ts';
-import { forbidden } from '../status-error.ts';
-import { MASTERS } from '../user.ts';
-import { checked } from './checked-object.ts';
-import type { CheckedObject } from './checked-object.ts';
+import type { ApiObject, HookContext, StoredObject } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { fieldsAt } from '../objects/field-path.ts';
+import { forbidden } from '../objects/status-error.ts';
+import { MASTERS } from '../../api/user.ts';
+import { checked } from '../objects/checked-object.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { objectIn, objectsIn, textIn } from './fields.ts';
 
 export const CERTIFICATE_SIGNING_REQUEST: KindTraits = {
   nameFormat: 'pathSegment',

@@ -1,12 +1,12 @@
+import { objectIn, setDefault, textIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
-import { fieldsAt } from '../field-path.ts';
-import { goTypeOf, inspectJson } from '../go-json.ts';
-import type { ApiObject, StoredObject } from '../resource-definition.ts';
+import { fieldsAt } from '../objects/field-path.ts';
+import { goTypeOf, inspectJson } from '../json/go-json.ts';
+import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
 import { isRecord } from '../../util/values.ts';
-import { checked } from './checked-object.ts';
-import type { CheckedObject } from './checked-object.ts';
+import { checked } from '../objects/checked-object.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { objectIn, setDefault, textIn } from './fields.ts';
 
 const MAX_BYTES = 1024 * 1024;
 

@@ -1,5 +1,5 @@
-import type { CheckedObject } from './checked-object.ts';
-import { textIn } from './fields.ts';
+import { textIn } from '../../util/json-value.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 import { compareQuantities } from '../../api/quantity.ts';
 
 const PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'] as const;

@@ -1,6 +1,6 @@
-import type { ApiObject } from '../resource-definition.ts';
+import { objectIn, objectsIn, setDefault, textIn } from '../../util/json-value.ts';
+import type { ApiObject } from '../objects/resource-definition.ts';
 import type { KindTraits } from './definition.ts';
-import { objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 
 /** The kind that defines kinds. What it validates and establishes is added by who serves them. */
 export const CUSTOM_RESOURCE_DEFINITION: KindTraits = {

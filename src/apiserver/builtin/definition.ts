@@ -1,20 +1,20 @@
 import { KINDS } from '../generated/kinds.ts';
 import { messageOfKind } from '../protobuf/protobuf-body.ts';
 import { equalJson } from '../../api/equal.ts';
-import { fieldPath, valueAt } from '../field-path.ts';
+import { fieldPath, valueAt } from '../objects/field-path.ts';
 import type {
   ResourceDefinition,
   ResourceHooks,
   ScalePaths,
   StoredAs,
   Subresources,
-} from '../resource-definition.ts';
+} from '../objects/resource-definition.ts';
 import { fieldError } from '../../api/field-error.ts';
-import type { JsonSchema } from '../schema/json-schema.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
 import { BUILTIN_COLUMNS } from '../table/builtin-columns.ts';
 import { DEFAULT_COLUMNS, columnsOfStored } from '../table/column.ts';
-import { goSchema } from './go-schema.ts';
-import { linkedSchema, schemaName } from './schemas.ts';
+import { goSchema } from '../protobuf/go-schema.ts';
+import { linkedSchema, schemaName } from '../schema/builtin-schemas.ts';
 import { WARNINGS } from './warnings.ts';
 
 /**

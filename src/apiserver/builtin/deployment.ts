@@ -1,9 +1,9 @@
+import { objectIn, setDefault } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
-import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
-import { checked } from './checked-object.ts';
-import type { CheckedObject } from './checked-object.ts';
+import type { ApiObject, HookContext, StoredObject } from '../objects/resource-definition.ts';
+import { checked } from '../objects/checked-object.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { objectIn, setDefault } from './fields.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
 import { validateTemplate } from './template-validation.ts';
 import {

@@ -1,11 +1,11 @@
+import { objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
-import type { Action } from '../policy-rule.ts';
-import type { HookContext, StoredObject } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { accessDenied } from '../status-error.ts';
-import { objectIn, objectsIn, textIn } from './fields.ts';
+import type { Action } from '../../api/policy-rule.ts';
+import type { HookContext, StoredObject } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { accessDenied } from '../objects/status-error.ts';
 
 const GROUP = 'resource.k8s.io';
 const ADMIN_LABEL = 'resource.kubernetes.io/admin-access';

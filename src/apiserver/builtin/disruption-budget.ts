@@ -1,5 +1,5 @@
 import { Verbatim } from '../../api/field-error.ts';
-import { checked } from './checked-object.ts';
+import { checked } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
 import { requireOperators } from './template-validation.ts';
 import { amountIn, requireAmount } from './workload.ts';

@@ -1,10 +1,10 @@
+import { listIn } from '../../util/json-value.ts';
 import { isIP } from 'node:net';
 import { equalJson } from '../../api/equal.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import { checked } from './checked-object.ts';
-import type { CheckedObject } from './checked-object.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
+import { checked } from '../objects/checked-object.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { listIn } from './fields.ts';
 
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 

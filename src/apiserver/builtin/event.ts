@@ -1,11 +1,11 @@
+import { objectIn, textIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
-import { fieldsAt } from '../field-path.ts';
-import { qualifiedNameProblems } from '../object-names.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import { checked } from './checked-object.ts';
-import type { CheckedObject } from './checked-object.ts';
+import { fieldsAt } from '../objects/field-path.ts';
+import { qualifiedNameProblems } from '../../api/object-names.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
+import { checked } from '../objects/checked-object.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { objectIn, textIn } from './fields.ts';
 
 /** Fields of the reference to the object of an event. */
 const REFERENCE = 'kind namespace name uid apiVersion resourceVersion fieldPath'.split(' ');

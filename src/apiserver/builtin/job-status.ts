@@ -1,9 +1,9 @@
+import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
 import { OMITTED } from '../../api/field-error.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
-import type { CheckedObject } from './checked-object.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 
 /** The parts of a Job that its status depends on. */
 class JobState {

@@ -1,5 +1,6 @@
-import type { ResourceDefinition } from '../resource-definition.ts';
-import { fieldsAt } from '../field-path.ts';
+import { isSet, objectIn } from '../../util/json-value.ts';
+import type { ResourceDefinition } from '../objects/resource-definition.ts';
+import { fieldsAt } from '../objects/field-path.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { ADMISSION_POLICY, POLICY_BINDING } from './admission-policy.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './admission-registration.ts';
@@ -22,7 +23,6 @@ import { DEPLOYMENT } from './deployment.ts';
 import { POD_DISRUPTION_BUDGET } from './disruption-budget.ts';
 import { ENDPOINTS, ENDPOINT_SLICE } from './endpoints.ts';
 import { EVENT, EVENTS_EVENT } from './event.ts';
-import { isSet, objectIn } from './fields.ts';
 import { LEASE } from './lease.ts';
 import { LIMIT_RANGE, quantitiesAt } from './limits.ts';
 import { NAMESPACE } from './namespace.ts';

@@ -1,4 +1,4 @@
-import { checked } from './checked-object.ts';
+import { checked } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
 
 export const LEASE: KindTraits = {

@@ -1,11 +1,11 @@
-import { fieldPath, valueAt, withValueAt } from '../field-path.ts';
-import type { ApiObject, ResourceHooks } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
+import { objectIn, objectsIn } from '../../util/json-value.ts';
+import { fieldPath, valueAt, withValueAt } from '../objects/field-path.ts';
+import type { ApiObject, ResourceHooks } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
-import { checked } from './checked-object.ts';
-import type { CheckedObject } from './checked-object.ts';
+import { checked } from '../objects/checked-object.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { objectIn, objectsIn } from './fields.ts';
 import { canonicalizeQuantities } from './pod-defaults.ts';
 import { canonicalQuantity, compareQuantities } from '../../api/quantity.ts';
 

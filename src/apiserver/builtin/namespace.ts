@@ -1,8 +1,8 @@
-import { fieldsAt } from '../field-path.ts';
-import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
-import { checked } from './checked-object.ts';
+import { listIn, objectIn, setDefault } from '../../util/json-value.ts';
+import { fieldsAt } from '../objects/field-path.ts';
+import type { ApiObject, HookContext, StoredObject } from '../objects/resource-definition.ts';
+import { checked } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { listIn, objectIn, setDefault } from './fields.ts';
 
 /** While it is there, the contents of the namespace have not been removed. */
 const FINALIZER = 'kubernetes';

@@ -1,10 +1,10 @@
+import { listIn, objectIn } from '../../util/json-value.ts';
 import { BlockList, isIPv4 } from 'node:net';
-import { nameProblems } from '../object-names.ts';
-import { hasFormat } from '../schema/formats.ts';
-import { checked } from './checked-object.ts';
-import type { CheckedObject } from './checked-object.ts';
+import { nameProblems } from '../../api/object-names.ts';
+import { hasFormat } from '../../api/formats.ts';
+import { checked } from '../objects/checked-object.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { listIn, objectIn } from './fields.ts';
 
 const PATH_TYPES = ['Exact', 'ImplementationSpecific', 'Prefix'];
 

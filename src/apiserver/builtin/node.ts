@@ -1,9 +1,9 @@
+import { isSet, listIn, objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
-import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import { hasFormat } from '../schema/formats.ts';
-import { CheckedObject, checked } from './checked-object.ts';
+import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
+import { hasFormat } from '../../api/formats.ts';
+import { CheckedObject, checked } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { isSet, listIn, objectIn, objectsIn, textIn } from './fields.ts';
 import { canonicalizeQuantities } from './pod-defaults.ts';
 
 export const NODE: KindTraits = {

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../schema/json-value.ts';
-import { objectsIn, setDefault, textIn } from './fields.ts';
+import { objectsIn, setDefault, textIn } from '../../util/json-value.ts';
+import type { JsonObject } from '../../util/json-value.ts';
 
 /**
  * What the admission plugins that a kube-apiserver enables by itself add to a new Pod: priority 0,

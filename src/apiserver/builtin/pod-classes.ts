@@ -1,11 +1,10 @@
 import { equalJson } from '../../api/equal.ts';
 import { goJson } from '../../util/go-format.ts';
-import { copyJson } from '../copy-json.ts';
-import type { ApiObject, HookContext } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { setOwn } from '../schema/json-value.ts';
-import { forbidden } from '../status-error.ts';
-import { isSet, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
+import { copyJson } from '../json/copy-json.ts';
+import type { ApiObject, HookContext } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { isSet, numberIn, objectIn, objectsIn, setOwn, textIn } from '../../util/json-value.ts';
+import { forbidden } from '../objects/status-error.ts';
 
 const PODS = { group: '', plural: 'pods' };
 

@@ -1,7 +1,14 @@
-import type { JsonObject } from '../schema/json-value.ts';
-import { setOwn } from '../schema/json-value.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import {
+  isSet,
+  numberIn,
+  objectIn,
+  objectsIn,
+  setDefault,
+  setOwn,
+  textIn,
+} from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
-import { isSet, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { canonicalQuantity } from '../../api/quantity.ts';
 
 /** Defaults of a Pod that a template does not have. */

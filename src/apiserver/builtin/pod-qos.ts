@@ -1,5 +1,5 @@
-import type { JsonObject } from '../schema/json-value.ts';
-import { objectIn, objectsIn } from './fields.ts';
+import { objectIn, objectsIn } from '../../util/json-value.ts';
+import type { JsonObject } from '../../util/json-value.ts';
 import { compareQuantities } from '../../api/quantity.ts';
 
 export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';

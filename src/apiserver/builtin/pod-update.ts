@@ -1,9 +1,9 @@
+import { isSet, numberIn, objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
 import { goJson } from '../../util/go-format.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import type { CheckedObject } from './checked-object.ts';
-import { isSet, numberIn, objectIn, objectsIn, textIn } from './fields.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 
 const MAX_INT32 = 2 ** 31 - 1;
 

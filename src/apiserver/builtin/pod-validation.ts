@@ -1,5 +1,5 @@
-import { labelValueProblems, nameProblems } from '../object-names.ts';
-import type { CheckedObject } from './checked-object.ts';
+import { labelValueProblems, nameProblems } from '../../api/object-names.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 import { validateContainer } from './container-validation.ts';
 
 const MAX_INT32 = 2 ** 31 - 1;

@@ -1,10 +1,18 @@
+import {
+  isSet,
+  listIn,
+  numberIn,
+  objectIn,
+  objectsIn,
+  setDefault,
+  textIn,
+} from '../../util/json-value.ts';
 import { timestamp } from '../../api/conditions.ts';
-import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
-import { fieldsAt } from '../field-path.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { checked } from './checked-object.ts';
+import type { ApiObject, HookContext, StoredObject } from '../objects/resource-definition.ts';
+import { fieldsAt } from '../objects/field-path.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { checked } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { admitClasses } from './pod-classes.ts';
 import { admitPod } from './pod-admission.ts';
 import { applyPodDefaults } from './pod-defaults.ts';

@@ -1,11 +1,11 @@
+import { objectIn, textIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
-import type { HookContext, StoredObject } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import type { User } from '../user.ts';
-import { MASTERS } from '../user.ts';
-import { objectIn, textIn } from './fields.ts';
+import type { HookContext, StoredObject } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import type { User } from '../../api/user.ts';
+import { MASTERS } from '../../api/user.ts';
 
 const GROUP = 'admissionregistration.k8s.io';
 

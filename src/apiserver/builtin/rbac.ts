@@ -1,10 +1,10 @@
+import { objectIn, objectsIn, setDefault, textIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
-import { requireBindingRights, requireRoleRights } from '../privilege-escalation.ts';
-import type { ApiObject, ResourceHooks } from '../resource-definition.ts';
-import { checked } from './checked-object.ts';
-import type { CheckedObject } from './checked-object.ts';
+import { requireBindingRights, requireRoleRights } from '../auth/privilege-escalation.ts';
+import type { ApiObject, ResourceHooks } from '../objects/resource-definition.ts';
+import { checked } from '../objects/checked-object.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { requireOperators, requirementsOf, textsIn } from './template-validation.ts';
 
 const GROUP = 'rbac.authorization.k8s.io';

@@ -1,6 +1,6 @@
-import { checked } from './checked-object.ts';
+import { objectIn, setDefault } from '../../util/json-value.ts';
+import { checked } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { objectIn, setDefault } from './fields.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
 import { validateTemplate } from './template-validation.ts';
 import { WORKLOAD_SCALE, validateReplicaStatus, validateSameSelector } from './workload.ts';

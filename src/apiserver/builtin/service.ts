@@ -1,16 +1,24 @@
+import {
+  isSet,
+  listIn,
+  numberIn,
+  objectIn,
+  objectsIn,
+  setDefault,
+  textIn,
+} from '../../util/json-value.ts';
 import { createHash } from 'node:crypto';
 import { isIP, isIPv4 } from 'node:net';
 import { equalJson } from '../../api/equal.ts';
-import { nameProblems } from '../object-names.ts';
-import type { ApiObject, HookContext, StoredObject } from '../resource-definition.ts';
+import { nameProblems } from '../../api/object-names.ts';
+import type { ApiObject, HookContext, StoredObject } from '../objects/resource-definition.ts';
 import { fieldError } from '../../api/field-error.ts';
-import { internalError, invalid } from '../status-error.ts';
-import { fieldsAt } from '../field-path.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { CheckedObject, checked, untilTooMany } from './checked-object.ts';
+import { internalError, invalid } from '../objects/status-error.ts';
+import { fieldsAt } from '../objects/field-path.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { CheckedObject, checked, untilTooMany } from '../objects/checked-object.ts';
 import { validatePortNumberOrName } from './container-validation.ts';
 import type { KindTraits } from './definition.ts';
-import { isSet, listIn, numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 
 const NO_ADDRESS = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
 

@@ -1,11 +1,11 @@
+import { isSet, objectIn, textIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
 import { timestamp } from '../../api/conditions.ts';
-import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { checked } from './checked-object.ts';
-import type { CheckedObject } from './checked-object.ts';
+import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { checked } from '../objects/checked-object.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { isSet, objectIn, textIn } from './fields.ts';
 import { canonicalizeQuantities } from './pod-defaults.ts';
 import { compareQuantities } from '../../api/quantity.ts';
 

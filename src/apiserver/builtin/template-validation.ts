@@ -1,3 +1,4 @@
+import { listIn, objectIn, textIn } from '../../util/json-value.ts';
 import type { LabelSelector, Requirement } from '../../api/label-selector.ts';
 import {
   formatLabelSelector,
@@ -5,9 +6,8 @@ import {
   parseLabelSelector,
 } from '../../api/label-selector.ts';
 import type { ObjectMeta } from '../../api/object.ts';
-import { validateMetadata } from '../object-metadata.ts';
-import type { CheckedObject } from './checked-object.ts';
-import { listIn, objectIn, textIn } from './fields.ts';
+import { validateMetadata } from '../objects/object-metadata.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 import { validatePodSpec } from './pod-validation.ts';
 
 /** Reports what is wrong with the selector and the template of a workload whose Pods are restarted. */

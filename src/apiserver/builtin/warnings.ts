@@ -1,9 +1,9 @@
+import { isSet, objectIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
 import { quantityNanos } from '../../api/quantity.ts';
-import { labelValueProblems, nameProblems } from '../object-names.ts';
-import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
-import { CheckedObject } from './checked-object.ts';
-import { isSet, objectIn } from './fields.ts';
+import { labelValueProblems, nameProblems } from '../../api/object-names.ts';
+import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
+import { CheckedObject } from '../objects/checked-object.ts';
 
 type Warnings = NonNullable<ResourceDefinition['warnings']>;
 type Texts = Readonly<Record<string, string>>;

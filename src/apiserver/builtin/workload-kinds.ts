@@ -1,9 +1,9 @@
+import { numberIn, objectIn, objectsIn, setDefault, textIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
-import type { ApiObject, StoredObject } from '../resource-definition.ts';
+import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
 import { inheritLabels } from './batch.ts';
-import { CheckedObject, checked } from './checked-object.ts';
+import { CheckedObject, checked } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { numberIn, objectIn, objectsIn, setDefault, textIn } from './fields.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
 import { applyClaimSpecDefaults, validateClaimSpec } from './storage.ts';
 import { NO_MATCH, validatePodTemplate, validateTemplate } from './template-validation.ts';

@@ -1,7 +1,7 @@
+import { objectIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
-import type { ScalePaths, StoredObject } from '../resource-definition.ts';
-import type { CheckedObject } from './checked-object.ts';
-import { objectIn } from './fields.ts';
+import type { ScalePaths, StoredObject } from '../objects/resource-definition.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 
 /** Where Deployment and ReplicaSet have what `/scale` shows. */
 export const WORKLOAD_SCALE: ScalePaths = {

@@ -1,12 +1,12 @@
+import { isDryRun } from '../request/request-info.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { actionOf } from '../access.ts';
+import { actionOf } from '../auth/access.ts';
 import type { AdmissionOperation, Attributes } from '../admission/attributes.ts';
-import type { Call } from '../call.ts';
-import { isDryRun } from '../call.ts';
-import { inVersion } from '../negotiation.ts';
-import type { Action, Decision } from '../policy-rule.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import { accessDenied } from '../status-error.ts';
+import type { Call } from './call.ts';
+import { inVersion } from '../request/negotiation.ts';
+import type { Action, Decision } from '../../api/policy-rule.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
+import { accessDenied } from '../objects/status-error.ts';
 
 export interface AdmittedObjects {
   readonly object?: StoredObject | undefined;

@@ -1,10 +1,10 @@
+import { objectIn, textIn } from '../../util/json-value.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { EndpointSlice, Service } from '../../api/builtin.ts';
 import type { DeepReadonly } from '../../api/object.ts';
-import { objectIn, textIn } from '../builtin/fields.ts';
-import type { Call } from '../call.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import { StatusError, badRequest, forbidden } from '../status-error.ts';
+import type { Call } from './call.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
+import { StatusError, badRequest, forbidden } from '../objects/status-error.ts';
 import { authorizeCreate } from './admit.ts';
 import { containerOf } from './pod-log.ts';
 import { existing } from './read.ts';

@@ -1,19 +1,24 @@
+import { shallowCopy } from '../objects/resource-definition.ts';
 import { equalJson } from '../../api/equal.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
-import type { Answer, Backend, Call } from '../call.ts';
-import { copyJson } from '../copy-json.ts';
-import type { DeleteOptions } from '../delete-options.ts';
-import { deleteOptions } from '../delete-options.ts';
-import { inVersion, renderList } from '../negotiation.ts';
-import { deletionFinalizers } from '../object-metadata.ts';
-import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
-import { listOptions } from '../selection.ts';
-import { conflict, forbidden } from '../status-error.ts';
+import type { Answer, Backend, Call } from './call.ts';
+import { copyJson } from '../json/copy-json.ts';
+import type { DeleteOptions } from '../request/delete-options.ts';
+import { deleteOptions } from '../request/delete-options.ts';
+import { inVersion, renderList } from '../request/negotiation.ts';
+import { deletionFinalizers } from '../objects/object-metadata.ts';
+import type {
+  ApiObject,
+  ResourceDefinition,
+  StoredObject,
+} from '../objects/resource-definition.ts';
+import { listOptions } from '../request/list-options.ts';
+import { conflict, forbidden } from '../objects/status-error.ts';
 import { attributesOf } from './admit.ts';
 import { existing, pageOf } from './read.ts';
-import { mutable } from './successor.ts';
+
 import { removeObject, requireUnchanged } from './write.ts';
 
 /** The namespaces that cannot be deleted. */
@@ -188,7 +193,7 @@ function mark(
   { seconds, until }: Grace,
   finalizers: readonly string[],
 ): ApiObject {
-  const object = hooks ? (copyJson(stored) as ApiObject) : mutable(stored);
+  const object = hooks ? (copyJson(stored) as ApiObject) : shallowCopy(stored);
   const { metadata } = object;
   if (finalizers.length > 0) metadata.finalizers = [...finalizers];
   else delete metadata.finalizers;

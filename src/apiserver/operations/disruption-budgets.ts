@@ -1,11 +1,11 @@
+import { numberIn, objectIn, objectsIn, textIn } from '../../util/json-value.ts';
+import { shallowCopy } from '../objects/resource-definition.ts';
 import { timestamp } from '../../api/conditions.ts';
 import { selects } from '../../api/label-selector.ts';
-import { numberIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import type { Backend } from '../call.ts';
-import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { StatusError, forbidden } from '../status-error.ts';
-import { mutable } from './successor.ts';
+import type { Backend } from './call.ts';
+import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { StatusError, forbidden } from '../objects/status-error.ts';
 
 /** Number of evictions that the disruption controller has not yet observed, as in kube-apiserver. */
 const MAX_DISRUPTED_PODS = 2000;
@@ -119,7 +119,7 @@ function charge(
       return Object.assign({}, condition, NO_DISRUPTION, { lastTransitionTime });
     }),
   };
-  const charged = store.collection(definition).put({ ...mutable(budget), status });
+  const charged = store.collection(definition).put({ ...shallowCopy(budget), status });
   observer.written(definition, charged);
 }
 

@@ -1,10 +1,10 @@
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
-import type { Answer, Call } from '../call.ts';
-import { blankObject, withVersions, writeContext } from '../field-manager.ts';
-import { goTypeOf } from '../go-json.ts';
-import { apiVersionIn, inVersion } from '../negotiation.ts';
-import { pause } from '../pause.ts';
+import type { Answer, Call } from './call.ts';
+import { blankObject, withVersions, writeContext } from './field-manager.ts';
+import { goTypeOf } from '../json/go-json.ts';
+import { apiVersionIn, inVersion } from '../request/negotiation.ts';
+import { pause } from '../request/pause.ts';
 import {
   decodeObject,
   duplicatesOf,
@@ -14,26 +14,30 @@ import {
   refusePatch,
   reportOddities,
   requireGoTypes,
-} from '../object-decoder.ts';
+} from '../request/object-decoder.ts';
 import type { ApplyResult } from '../patch/apply.ts';
 import { describeConflicts } from '../patch/apply.ts';
 import { jsonPatch, mergePatch, PatchError } from '../patch/json-patch.ts';
 import { describe } from '../patch/typed-value.ts';
 import { applyWithLastApplied } from '../patch/last-applied.ts';
 import { strategicMergePatch } from '../patch/strategic-merge-patch.ts';
-import { isTrue } from '../request-info.ts';
+import { isTrue } from '../request/request-info.ts';
 import {
   APPLY_PATCH,
   contentType,
   isApplyPatch,
   readApplyPatch,
   readJsonPatch,
-} from '../request-body.ts';
-import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+} from '../request/request-body.ts';
+import type {
+  ApiObject,
+  ResourceDefinition,
+  StoredObject,
+} from '../objects/resource-definition.ts';
 import { goValue } from '../../util/go-format.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { NestingError, objectAt, textAt } from '../schema/json-value.ts';
-import { conversionProblem, convertedProblem } from '../schema/unmarshal-problem.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { NestingError, objectIn, textIn } from '../../util/json-value.ts';
+import { conversionProblem, convertedProblem } from '../request/unmarshal-problem.ts';
 import { validateValues } from '../schema/validate.ts';
 import { isRecord } from '../../util/values.ts';
 import {
@@ -45,7 +49,7 @@ import {
   tooLarge,
   unprocessable,
   unsupportedMediaType,
-} from '../status-error.ts';
+} from '../objects/status-error.ts';
 import { createNamed, created } from './create.ts';
 import { existing } from './read.ts';
 import { requireIdentity, requireName } from './update.ts';
@@ -215,7 +219,7 @@ function storeApplied(
 /** As upstream, the time of creation of an applied custom resource is not decoded. The server sets it. */
 function asDecoded({ definition }: Call, next: JsonObject): JsonObject {
   if (!definition.custom) return next;
-  const { creationTimestamp: _, ...metadata } = objectAt(next, 'metadata');
+  const { creationTimestamp: _, ...metadata } = objectIn(next, 'metadata') ?? {};
   return { ...next, metadata };
 }
 
@@ -282,8 +286,8 @@ export function appliedFields(
 }
 
 function requireSameKind(applied: Record<string, unknown>, definition: ResourceDefinition): void {
-  const apiVersion = textAt(applied, 'apiVersion');
-  const kind = textAt(applied, 'kind');
+  const apiVersion = textIn(applied, 'apiVersion');
+  const kind = textIn(applied, 'kind');
   if (apiVersion === apiVersionIn(definition) && kind === definition.kind) return;
   const groupVersion = apiVersion.includes('/') ? apiVersion : `/${apiVersion}`;
   throw badRequest(`invalid object type: ${groupVersion}, Kind=${kind}`);

@@ -1,17 +1,17 @@
+import { isDryRun } from '../request/request-info.ts';
+import { shallowCopy } from '../objects/resource-definition.ts';
 import { timestamp } from '../../api/conditions.ts';
-import type { Answer, Call } from '../call.ts';
-import { isDryRun } from '../call.ts';
-import { deleteOptionsOf } from '../delete-options.ts';
-import { valueAt, withValueAt } from '../field-path.ts';
-import { readObject } from '../request-body.ts';
+import type { Answer, Call } from './call.ts';
+import { deleteOptionsOf } from '../request/delete-options.ts';
+import { valueAt, withValueAt } from '../objects/field-path.ts';
+import { readObject } from '../request/request-body.ts';
 import { fieldError, formatFieldError } from '../../api/field-error.ts';
 import { isRecord } from '../../util/values.ts';
-import { StatusError, badRequest, conflict } from '../status-error.ts';
-import type { StoredObject } from '../resource-definition.ts';
+import { StatusError, badRequest, conflict } from '../objects/status-error.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
 import { deleteObject, requirePreconditions } from './delete.ts';
 import { chargeBudget } from './disruption-budgets.ts';
 import { existing } from './read.ts';
-import { mutable } from './successor.ts';
 
 const DONE: Answer = {
   kind: 'json',
@@ -53,7 +53,7 @@ export function bind(call: Call): Answer {
     lastTransitionTime: timestamp(backend.clock.now()),
   });
   const bound = withValueAt(
-    withValueAt(mutable(pod), ['spec', 'nodeName'], node),
+    withValueAt(shallowCopy(pod), ['spec', 'nodeName'], node),
     ['status', 'conditions'],
     conditions,
   );
@@ -105,7 +105,7 @@ function markEvicted({ backend, definition }: Call, pod: StoredObject): StoredOb
     message: 'Eviction API: evicting',
   };
   const conditions = withCondition(pod, condition);
-  const marked = withValueAt(mutable(pod), ['status', 'conditions'], conditions);
+  const marked = withValueAt(shallowCopy(pod), ['status', 'conditions'], conditions);
   const written = backend.store.collection(definition).put(marked);
   backend.observer.written(definition, written);
   return written;

@@ -1,8 +1,8 @@
-import { isTrue } from '../request-info.ts';
+import { isTrue } from '../request/request-info.ts';
 import { fieldError } from '../../api/field-error.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { formatGoTime, parseGoTime } from '../schema/go-time.ts';
-import { badRequest, invalid } from '../status-error.ts';
+import { formatGoTime, parseGoTime } from '../../api/go-time.ts';
+import { badRequest, invalid } from '../objects/status-error.ts';
 
 const KIND = { group: '', kind: 'PodLogOptions' };
 

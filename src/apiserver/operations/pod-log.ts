@@ -1,8 +1,8 @@
+import { objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import type { HttpHandler, HttpResponse } from '../../util/http.ts';
-import { objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import type { Answer, Call } from '../call.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import { StatusError, badRequest, internalError, notFound } from '../status-error.ts';
+import type { Answer, Call } from './call.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
+import { StatusError, badRequest, internalError, notFound } from '../objects/status-error.ts';
 import { kubeletQuery } from './pod-log-options.ts';
 import { existing } from './read.ts';
 

@@ -1,15 +1,20 @@
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
-import type { Answer, Call } from '../call.ts';
-import { continueAt, continueToken } from '../continue-token.ts';
-import type { ListMeta } from '../negotiation.ts';
-import { renderList } from '../negotiation.ts';
-import { storageKey } from '../object-store.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import type { ListOptions } from '../selection.ts';
-import { listOptions, revisionOf } from '../selection.ts';
-import { StatusError, expired, notFound, tooLargeResourceVersion } from '../status-error.ts';
-import { Watcher } from '../watcher.ts';
+import type { Answer, Call } from './call.ts';
+import { continueAt, continueToken } from '../request/continue-token.ts';
+import type { ListMeta } from '../request/negotiation.ts';
+import { renderList } from '../request/negotiation.ts';
+import { storageKey } from '../storage/object-store.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
+import type { ListOptions } from '../request/list-options.ts';
+import { listOptions, revisionOf } from '../request/list-options.ts';
+import {
+  StatusError,
+  expired,
+  notFound,
+  tooLargeResourceVersion,
+} from '../objects/status-error.ts';
+import { Watcher } from './watcher.ts';
 
 /** Maximum wait of a read for a future revision, in milliseconds. */
 const FRESHNESS_WAIT_MS = 3000;

@@ -1,13 +1,13 @@
 import type { ObjectMeta } from '../../api/object.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
-import type { Answer, Call } from '../call.ts';
-import { withTrackedFields } from '../field-manager.ts';
-import { JSON_TYPE } from '../negotiation.ts';
-import { decodeBody, requireGoTypes } from '../object-decoder.ts';
-import type { ApiObject, Review, StoredObject } from '../resource-definition.ts';
+import type { Answer, Call } from './call.ts';
+import { withTrackedFields } from './field-manager.ts';
+import { JSON_TYPE } from '../request/negotiation.ts';
+import { decodeBody, requireGoTypes } from '../request/object-decoder.ts';
+import type { ApiObject, Review, StoredObject } from '../objects/resource-definition.ts';
 import { isRecord } from '../../util/values.ts';
-import { notAcceptable } from '../status-error.ts';
+import { notAcceptable } from '../objects/status-error.ts';
 import { placeObject } from './create.ts';
 
 /** `POST` of a review, such as a SubjectAccessReview: returns the object with its status, and stores nothing. */

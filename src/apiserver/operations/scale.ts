@@ -1,37 +1,49 @@
+import { shallowCopy } from '../objects/resource-definition.ts';
 import { formatLabelSelector } from '../../api/label-selector.ts';
 import type { ManagedFieldsEntry } from '../../api/object.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
-import type { Answer, Call } from '../call.ts';
-import { fieldPath, valueAt, withValueAt } from '../field-path.ts';
-import { apiVersionIn, inVersion } from '../negotiation.ts';
+import type { Answer, Call } from './call.ts';
+import { fieldPath, valueAt, withValueAt } from '../objects/field-path.ts';
+import { apiVersionIn, inVersion } from '../request/negotiation.ts';
 import {
   decodeBody,
   duplicatesOf,
   refusePatch,
   reportOddities,
   requireGoTypes,
-} from '../object-decoder.ts';
-import { contentType, isApplyPatch, readApplyPatch, readJsonPatch } from '../request-body.ts';
-import { isTrue } from '../request-info.ts';
+} from '../request/object-decoder.ts';
+import {
+  contentType,
+  isApplyPatch,
+  readApplyPatch,
+  readJsonPatch,
+} from '../request/request-body.ts';
+import { isTrue } from '../request/request-info.ts';
 import { applyPatch } from '../patch/apply.ts';
 import type { FieldPath } from '../patch/field-set.ts';
 import { FieldSet, fieldElement } from '../patch/field-set.ts';
 import type { FieldManager } from '../patch/managed-fields.ts';
 import { Managers, withManagers } from '../patch/managed-fields.ts';
 import { trackUpdate } from '../patch/track-update.ts';
-import { linkedSchema } from '../builtin/schemas.ts';
-import { writeContext } from '../field-manager.ts';
-import type { JsonObject } from '../schema/json-value.ts';
+import { linkedSchema } from '../schema/builtin-schemas.ts';
+import { writeContext } from './field-manager.ts';
+import type { JsonObject } from '../../util/json-value.ts';
 import type {
   ApiObject,
   ResourceDefinition,
   ScalePaths,
   StoredObject,
-} from '../resource-definition.ts';
+} from '../objects/resource-definition.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { isRecord } from '../../util/values.ts';
-import { badRequest, conflict, internalError, invalid, methodNotAllowed } from '../status-error.ts';
+import {
+  badRequest,
+  conflict,
+  internalError,
+  invalid,
+  methodNotAllowed,
+} from '../objects/status-error.ts';
 import { SCALE_COLUMNS } from '../table/workload-columns.ts';
 import {
   STRATEGIC_PATCH,
@@ -44,7 +56,7 @@ import {
 } from './patch.ts';
 import { attributesOf } from './admit.ts';
 import { existing } from './read.ts';
-import { mutable } from './successor.ts';
+
 import { requireIdentity, requireSameObject } from './update.ts';
 import { storeChange } from './write.ts';
 
@@ -253,7 +265,7 @@ function writeScale(
     throw badRequest(`the spec replicas field ${JSON.stringify(specReplicasPath)} cannot be empty`);
   }
   const live = inVersion(stored, definition);
-  const next = withValueAt(mutable(live), fieldPath(specReplicasPath), replicas);
+  const next = withValueAt(shallowCopy(live), fieldPath(specReplicasPath), replicas);
   if (resourceVersion) next.metadata.resourceVersion = resourceVersion;
   const managedFields = managedFieldsAfter(call, live, scale);
   if (managedFields.length > 0) next.metadata.managedFields = managedFields;

@@ -1,14 +1,14 @@
+import { listIn, numberIn, objectIn, textIn } from '../../util/json-value.ts';
 import { timestamp } from '../../api/conditions.ts';
-import { listIn, numberIn, objectIn, textIn } from '../builtin/fields.ts';
-import type { Answer, Call } from '../call.ts';
-import { readObject } from '../request-body.ts';
-import type { StoredObject } from '../resource-definition.ts';
+import type { Answer, Call } from './call.ts';
+import { readObject } from '../request/request-body.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import type { BoundKind, TokenOrder } from '../service-account-tokens.ts';
-import { DEFAULT_AUDIENCES } from '../service-account-tokens.ts';
-import { badRequest, conflict, invalid, notFound } from '../status-error.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import type { BoundKind, TokenOrder } from '../auth/service-account-tokens.ts';
+import { DEFAULT_AUDIENCES } from '../auth/service-account-tokens.ts';
+import { badRequest, conflict, invalid, notFound } from '../objects/status-error.ts';
 import { existing } from './read.ts';
 
 const TOKEN_REQUEST = {

@@ -1,9 +1,13 @@
-import type { Call } from '../call.ts';
-import { weightLeft } from '../pause.ts';
-import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
-import { contentType, isApplyPatch } from '../request-body.ts';
+import type { Call } from './call.ts';
+import { weightLeft } from '../request/pause.ts';
+import type {
+  ApiObject,
+  ResourceDefinition,
+  StoredObject,
+} from '../objects/resource-definition.ts';
+import { contentType, isApplyPatch } from '../request/request-body.ts';
 import { encodeBody, messageOfKind } from '../protobuf/protobuf-body.ts';
-import { StatusError } from '../status-error.ts';
+import { StatusError } from '../objects/status-error.ts';
 
 /** Default of etcd's `--max-request-bytes`. */
 const MAX_REQUEST_BYTES = 1.5 * 1024 * 1024;

@@ -1,19 +1,19 @@
+import { objectIn, objectsIn, textIn } from '../../util/json-value.ts';
+import { shallowCopy } from '../objects/resource-definition.ts';
 import { equalJson } from '../../api/equal.ts';
-import { objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import { copyJson } from '../copy-json.ts';
-import { isOfType } from '../negotiation.ts';
-import type { ApiObject, ResourceDefinition, StoredObject } from '../resource-definition.ts';
+import { copyJson } from '../json/copy-json.ts';
+import { isOfType } from '../request/negotiation.ts';
+import type {
+  ApiObject,
+  ResourceDefinition,
+  StoredObject,
+} from '../objects/resource-definition.ts';
 import { applyDefaults } from '../schema/defaulting.ts';
-import type { JsonObject } from '../schema/json-value.ts';
+import type { JsonObject } from '../../util/json-value.ts';
 import { prune } from '../schema/pruning.ts';
 
 /** Marks a write whose managedFields were computed by an apply. */
 export type AppliedFields = 'applied';
-
-/** Copies the top two levels of a stored object; deeper levels must not be changed. */
-export function mutable(object: StoredObject): ApiObject {
-  return { ...object, metadata: { ...object.metadata } } as ApiObject;
-}
 
 /** Takes all fields that the path cannot write from `previous`. Hooks may change the result. */
 export function isolated(
@@ -26,7 +26,7 @@ export function isolated(
   const own = <T>(value: T) => (hooks ? copyJson(value) : value);
   const kept = () => {
     const { managedFields, resourceVersion } = draft.metadata;
-    const { managedFields: _, ...metadata } = mutable(previous).metadata;
+    const { managedFields: _, ...metadata } = shallowCopy(previous).metadata;
     return { ...metadata, resourceVersion, ...(managedFields && { managedFields }) };
   };
   if (subresource === 'status' || subresource === 'approval') {

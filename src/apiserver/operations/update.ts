@@ -1,10 +1,10 @@
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
-import type { Answer, Call } from '../call.ts';
-import { decodeBody } from '../object-decoder.ts';
-import { withoutDuplicateOwners } from '../object-metadata.ts';
-import type { ApiObject, StoredObject } from '../resource-definition.ts';
-import { badRequest, conflict } from '../status-error.ts';
+import type { Answer, Call } from './call.ts';
+import { decodeBody } from '../request/object-decoder.ts';
+import { withoutDuplicateOwners } from '../objects/object-metadata.ts';
+import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
+import { badRequest, conflict } from '../objects/status-error.ts';
 import { createNamed, created, placeObject } from './create.ts';
 import { existing } from './read.ts';
 import { typesFirst } from './validation.ts';

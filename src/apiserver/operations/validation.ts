@@ -1,17 +1,17 @@
 import { fieldError, formatFieldError } from '../../api/field-error.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
-import type { Call } from '../call.ts';
-import { apiVersionIn } from '../negotiation.ts';
-import { cannotBeHandled, refusePatch, requireGoTypes } from '../object-decoder.ts';
-import type { ResourceDefinition, StoredObject } from '../resource-definition.ts';
-import { validateRules } from '../schema/cel/validate-rules.ts';
-import type { JsonSchema } from '../schema/json-schema.ts';
-import { fieldSchema } from '../schema/json-schema.ts';
-import { embeddedTypeError, validateCustom } from '../schema/embedded-resources.ts';
-import { validateScaleValues } from '../schema/scale-values.ts';
+import type { Call } from './call.ts';
+import { apiVersionIn } from '../request/negotiation.ts';
+import { cannotBeHandled, refusePatch, requireGoTypes } from '../request/object-decoder.ts';
+import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
+import { validateRules } from '../../cel/validate-rules.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
+import { fieldSchema } from '../../api/json-schema.ts';
+import { embeddedTypeError, validateCustom } from '../request/embedded-resources.ts';
+import { validateScaleValues } from '../objects/scale-values.ts';
 import { validateValues } from '../schema/validate.ts';
-import { StatusError, invalid } from '../status-error.ts';
+import { StatusError, invalid } from '../objects/status-error.ts';
 
 /**
  * Validates an object by its schema.

@@ -1,33 +1,40 @@
+import { isDryRun } from '../request/request-info.ts';
+import { shallowCopy } from '../objects/resource-definition.ts';
 import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { whenReady } from '../../util/maybe-promise.ts';
 import { timestamp } from '../../api/conditions.ts';
-import type { Backend, Call } from '../call.ts';
-import { hookContext, isDryRun } from '../call.ts';
-import { withTrackedFields } from '../field-manager.ts';
-import { inVersion, isOfType } from '../negotiation.ts';
-import { pause } from '../pause.ts';
+import type { Backend, Call } from './call.ts';
+import { hookContext } from './call.ts';
+import { withTrackedFields } from './field-manager.ts';
+import { inVersion, isOfType } from '../request/negotiation.ts';
+import { pause } from '../request/pause.ts';
 import {
   hasFinalizers,
   validateKubeFinalizers,
   validateMetadata,
   validateMetadataUpdate,
   withoutDuplicateOwners,
-} from '../object-metadata.ts';
+} from '../objects/object-metadata.ts';
 import type {
   ApiObject,
   ResourceDefinition,
   StoredAs,
   StoredObject,
-} from '../resource-definition.ts';
+} from '../objects/resource-definition.ts';
 import { fieldError } from '../../api/field-error.ts';
-import { StatusError, alreadyExists, conflict, internalError, invalid } from '../status-error.ts';
+import {
+  StatusError,
+  alreadyExists,
+  conflict,
+  internalError,
+  invalid,
+} from '../objects/status-error.ts';
 import { attributesOf, requireAdmitted } from './admit.ts';
 import type { AppliedFields } from './successor.ts';
 import {
   differsInSubstance,
   isUnchanged,
   isolated,
-  mutable,
   settledMetadata,
   shareUnchanged,
   withDefaults,
@@ -168,7 +175,7 @@ function admissionResult(
   const objects = { object: draft, oldObject: before };
   const attributes = attributesOf(call, before ? 'UPDATE' : 'CREATE', objects);
   return whenReady(backend.admission.mutate(attributes), (object = draft) =>
-    object === draft ? draft : withDefaults(mutable(object), definition, 'applied'),
+    object === draft ? draft : withDefaults(shallowCopy(object), definition, 'applied'),
   );
 }
 

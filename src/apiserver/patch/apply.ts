@@ -1,7 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import { timestamp } from '../../api/conditions.ts';
-import type { JsonSchema } from '../schema/json-schema.ts';
-import type { JsonObject } from '../schema/json-value.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
+import type { JsonObject } from '../../util/json-value.ts';
 import { displayPath, FieldSet } from './field-set.ts';
 import { fieldsOf, mergeFields, removeFields, withDeclaredParents } from './merge-fields.ts';
 import type { FieldManager } from './managed-fields.ts';

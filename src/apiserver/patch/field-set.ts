@@ -1,5 +1,5 @@
-import type { JsonObject } from '../schema/json-value.ts';
-import { requireDepth } from '../schema/json-value.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { requireDepth } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import { goJson, goNumber } from '../../util/go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';

@@ -1,7 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
-import { goTypeOf } from '../go-json.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { Draft, requireDepth, requireShallow, setOwn } from '../schema/json-value.ts';
+import { goTypeOf } from '../json/go-json.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { Draft, requireDepth, requireShallow, setOwn } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 
 /** One operation of RFC 6902. */

@@ -1,7 +1,7 @@
 import { goJson } from '../../util/go-format.ts';
 import { isRecord } from '../../util/values.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { NestingError, objectAt, textAt } from '../schema/json-value.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { NestingError, objectIn, textIn } from '../../util/json-value.ts';
 import type { ApplyPatch, ApplyResult } from './apply.ts';
 import { applyPatch } from './apply.ts';
 import { compareFields } from './compare-fields.ts';
@@ -80,15 +80,15 @@ function withoutAnnotation(applied: Readonly<JsonObject>): JsonObject {
 
 /** Returns the object with these annotations; without any, the field is absent. */
 function withAnnotations(object: Readonly<JsonObject>, annotations: JsonObject): JsonObject {
-  const { annotations: _, ...rest } = objectAt(object, 'metadata');
+  const { annotations: _, ...rest } = objectIn(object, 'metadata') ?? {};
   const isEmpty = Object.keys(annotations).length === 0;
   return { ...object, metadata: isEmpty ? rest : { ...rest, annotations } };
 }
 
 function annotationsOf(object: Readonly<JsonObject>): JsonObject {
-  return objectAt(objectAt(object, 'metadata'), 'annotations');
+  return objectIn(objectIn(object, 'metadata'), 'annotations') ?? {};
 }
 
 function annotationOf(object: Readonly<JsonObject>): string {
-  return textAt(annotationsOf(object), LAST_APPLIED);
+  return textIn(annotationsOf(object), LAST_APPLIED);
 }

@@ -1,6 +1,6 @@
 import type { ManagedFieldsEntry } from '../../api/object.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { NestingError, own } from '../schema/json-value.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { NestingError, own } from '../../util/json-value.ts';
 import { compareText, isRecord } from '../../util/values.ts';
 import type { FieldPath } from './field-set.ts';
 import { FieldSet } from './field-set.ts';

@@ -1,7 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
-import type { JsonSchema } from '../schema/json-schema.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { Draft, requireDepth } from '../schema/json-value.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { Draft, requireDepth } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import type { PathElement } from './field-set.ts';
 import type { Shape } from './typed-value.ts';

@@ -1,8 +1,8 @@
 import { Memo, oncePerObject } from '../../util/memo.ts';
 import { isRecord } from '../../util/values.ts';
-import type { JsonSchema } from '../schema/json-schema.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { requireDepth } from '../schema/json-value.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { requireDepth } from '../../util/json-value.ts';
 import { compareFields, isEmptyOf } from './compare-fields.ts';
 import { fieldElement, FieldSet } from './field-set.ts';
 import { UNMANAGED } from './managed-fields.ts';

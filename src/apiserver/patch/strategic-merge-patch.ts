@@ -1,9 +1,9 @@
-import { goTypeOf } from '../go-json.ts';
+import { goTypeOf } from '../json/go-json.ts';
 import { goJson, goValue } from '../../util/go-format.ts';
-import { fieldSchema } from '../schema/json-schema.ts';
-import type { JsonSchema } from '../schema/json-schema.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { Draft, mapItems, own, requireDepth } from '../schema/json-value.ts';
+import { fieldSchema } from '../../api/json-schema.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { Draft, mapItems, own, requireDepth } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import { PatchError } from './json-patch.ts';
 import { UNDECLARED, itemSchema } from './typed-value.ts';

@@ -1,7 +1,7 @@
-import { goMetadataSchema } from '../builtin/go-schema.ts';
+import { goMetadataSchema } from '../protobuf/go-schema.ts';
 import { timestamp } from '../../api/conditions.ts';
-import type { JsonSchema } from '../schema/json-schema.ts';
-import type { JsonObject } from '../schema/json-value.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
+import type { JsonObject } from '../../util/json-value.ts';
 import { Memo, oncePerObject } from '../../util/memo.ts';
 import { isRecord } from '../../util/values.ts';
 import type { Comparison } from './compare-fields.ts';
@@ -11,7 +11,7 @@ import { reconciled } from './merge-fields.ts';
 import { newFields } from './new-fields.ts';
 import type { FieldManager } from './managed-fields.ts';
 import { Managers, managedFieldsOf, UNMANAGED, withManagers } from './managed-fields.ts';
-import { declaredField } from '../schema/json-schema.ts';
+import { declaredField } from '../../api/json-schema.ts';
 
 /** Properties of a write request that its field manager is tracked by. */
 export interface WriteContext {

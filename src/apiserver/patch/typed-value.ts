@@ -1,7 +1,7 @@
-import { declaredField, fieldSchema } from '../schema/json-schema.ts';
-import type { JsonSchema } from '../schema/json-schema.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { own, requireDepth, setOwn } from '../schema/json-value.ts';
+import { declaredField, fieldSchema } from '../../api/json-schema.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { own, requireDepth, setOwn } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import type { PathElement } from './field-set.ts';
 import { displayElement, fieldElement, keyElement, valueElement } from './field-set.ts';

@@ -1,8 +1,8 @@
 import { NOT_A_QUANTITY, canonicalQuantity } from '../../api/quantity.ts';
 import { isRecord } from '../../util/values.ts';
-import type { Moment, TimeLayout } from '../schema/go-time.ts';
-import { formatGoTime, parseGoTime } from '../schema/go-time.ts';
-import type { JsonObject } from '../schema/json-value.ts';
+import type { Moment, TimeLayout } from '../../api/go-time.ts';
+import { formatGoTime, parseGoTime } from '../../api/go-time.ts';
+import type { JsonObject } from '../../util/json-value.ts';
 import { WireError } from './wire-reader.ts';
 
 /** The JSON of a Go type that is not an object of its fields. */

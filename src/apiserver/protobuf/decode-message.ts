@@ -1,5 +1,5 @@
-import type { JsonObject } from '../schema/json-value.ts';
-import { requireDepth, setOwn } from '../schema/json-value.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { requireDepth, setOwn } from '../../util/json-value.ts';
 import { BYTES, FIXED64, VARINT, WireError, WireReader } from './wire-reader.ts';
 import { PROTOBUF } from '../generated/protobuf.ts';
 import { CUSTOM_JSON } from './custom-json.ts';

@@ -1,5 +1,5 @@
 import { isRecord } from '../../util/values.ts';
-import type { JsonObject } from '../schema/json-value.ts';
+import type { JsonObject } from '../../util/json-value.ts';
 import { CUSTOM_JSON, numberOf, textOf } from './custom-json.ts';
 import type { Field, MessageType, Scalar } from './decode-message.ts';
 import { typeOf } from './decode-message.ts';

@@ -1,7 +1,7 @@
 import { goQuote } from '../../util/go-quote.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { NestingError, objectAt, textAt } from '../schema/json-value.ts';
-import { badRequest } from '../status-error.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { NestingError, objectIn, textIn } from '../../util/json-value.ts';
+import { badRequest } from '../objects/status-error.ts';
 import { decodeMessage, messageType, typeOf } from './decode-message.ts';
 import { encodeMessage } from './encode-message.ts';
 import type { MessageType } from './decode-message.ts';
@@ -93,7 +93,7 @@ export function encodeList(
       writer.delimit(2, length);
     }
     const { length } = writer;
-    encodeMessage(typeOf('meta.v1.ListMeta'), objectAt(head, 'metadata'), writer);
+    encodeMessage(typeOf('meta.v1.ListMeta'), objectIn(head, 'metadata') ?? {}, writer);
     writer.delimit(1, length);
   });
 }
@@ -121,8 +121,8 @@ function enveloped(typeMeta: JsonObject, write: (writer: WireWriter) => void): U
   write(writer);
   writer.delimit(2, length);
   ({ length } = writer);
-  writer.text(2, textAt(typeMeta, 'kind'));
-  writer.text(1, textAt(typeMeta, 'apiVersion'));
+  writer.text(2, textIn(typeMeta, 'kind'));
+  writer.text(1, textIn(typeMeta, 'apiVersion'));
   writer.delimit(1, length);
   writer.raw(PREFIX);
   return writer.finish();
@@ -130,8 +130,8 @@ function enveloped(typeMeta: JsonObject, write: (writer: WireWriter) => void): U
 
 /** Returns the message of an object's kind; kinds that are no resources are in the package `meta.v1`. */
 export function messageOf(object: JsonObject): MessageType {
-  const [version = '', group = ''] = textAt(object, 'apiVersion').split('/').reverse();
-  const kind = textAt(object, 'kind');
+  const [version = '', group = ''] = textIn(object, 'apiVersion').split('/').reverse();
+  const kind = textIn(object, 'kind');
   return messageOfKind({ group, version, kind }) ?? typeOf(`meta.v1.${kind}`);
 }
 

@@ -1,4 +1,4 @@
-import { WidthError } from '../schema/json-value.ts';
+import { WidthError } from '../../util/json-value.ts';
 
 /** Malformed protobuf. The message is that of Go's decoder. */
 export class WireError extends Error {

@@ -1,9 +1,9 @@
 import { isRecord } from '../../util/values.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { MICRO_TIME, TIME, hasFormat } from '../schema/formats.ts';
-import type { TimeLayout } from '../schema/go-time.ts';
-import { formatGoTime, parseGoTime } from '../schema/go-time.ts';
-import { Draft, mapItems, own } from '../schema/json-value.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { MICRO_TIME, TIME, hasFormat } from '../../api/formats.ts';
+import type { TimeLayout } from '../../api/go-time.ts';
+import { formatGoTime, parseGoTime } from '../../api/go-time.ts';
+import { Draft, mapItems, own } from '../../util/json-value.ts';
 import type { Field, MessageType } from './decode-message.ts';
 import { typeOf } from './decode-message.ts';
 import { CUSTOM_JSON } from './custom-json.ts';

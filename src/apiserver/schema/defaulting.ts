@@ -1,9 +1,9 @@
 import { oncePerObject } from '../../util/memo.ts';
-import type { JsonSchema } from './json-schema.ts';
-import { declaredField, fieldSchema } from './json-schema.ts';
-import { Draft, mapItems, requireDepth } from './json-value.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
+import { declaredField, fieldSchema } from '../../api/json-schema.ts';
+import { Draft, mapItems, requireDepth } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
-import type { JsonObject } from './json-value.ts';
+import type { JsonObject } from '../../util/json-value.ts';
 
 /**
  * Returns `value` with the defaults of `schema`: for absent fields, and for `null` in fields that are

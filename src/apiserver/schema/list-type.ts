@@ -1,10 +1,10 @@
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError, MAX_FIELD_ERRORS } from '../../api/field-error.ts';
 import { goJson } from '../../util/go-format.ts';
-import type { JsonSchema } from './json-schema.ts';
-import { declaredField } from './json-schema.ts';
-import type { JsonObject } from './json-value.ts';
-import { own, requireDepth, setOwn } from './json-value.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
+import { declaredField } from '../../api/json-schema.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { own, requireDepth, setOwn } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 
 /**

@@ -1,8 +1,8 @@
-import type { JsonSchema } from './json-schema.ts';
-import { declaredField } from './json-schema.ts';
-import { Draft, mapItems, requireDepth, setOwn } from './json-value.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
+import { declaredField } from '../../api/json-schema.ts';
+import { Draft, mapItems, requireDepth, setOwn } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
-import type { JsonObject } from './json-value.ts';
+import type { JsonObject } from '../../util/json-value.ts';
 
 interface PruneOptions {
   /** Schema of the `metadata` of embedded resources. Without it, their `metadata` is not pruned. */

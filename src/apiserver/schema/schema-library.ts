@@ -1,4 +1,4 @@
-import type { JsonSchema } from './json-schema.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
 import { isRecord } from '../../util/values.ts';
 
 const PREFIX = '#/components/schemas/';

@@ -1,10 +1,10 @@
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
-import { checkedFormat, hasFormat } from './formats.ts';
+import { checkedFormat, hasFormat } from '../../api/formats.ts';
 import { goNumber } from '../../util/go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import type { JsonSchema } from './json-schema.ts';
-import { pattern } from './pattern.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
+import { pattern } from '../../cel/values/pattern.ts';
 
 /** Returns the JSON type of a non-null value, and the format that Go's decoder gives numbers. */
 export function jsonTypeOf(value: unknown): { readonly type: string; readonly format: string } {

@@ -1,17 +1,17 @@
 import { equalJson } from '../../api/equal.ts';
-import { Correlation } from './correlation.ts';
+import { Correlation } from '../../cel/correlation.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError, MAX_FIELD_ERRORS } from '../../api/field-error.ts';
-import { checkedFormat } from './formats.ts';
+import { checkedFormat } from '../../api/formats.ts';
 import { goJson } from '../../util/go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import type { JsonSchema } from './json-schema.ts';
-import { declaredField } from './json-schema.ts';
-import type { JsonObject } from './json-value.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
+import { declaredField } from '../../api/json-schema.ts';
+import type { JsonObject } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import { validateListTypes } from './list-type.ts';
 import { jsonTypeOf, validateNumber, validateString } from './validate-scalar.ts';
-import { requireDepth } from './json-value.ts';
+import { requireDepth } from '../../util/json-value.ts';
 
 /**
  * Validates `value` by `schema`. Returns the errors with upstream's texts; empty if it is valid.

@@ -5,10 +5,9 @@ import type {
   Secret,
 } from '../../api/builtin.ts';
 import type { DeepReadonly } from '../../api/object.ts';
-import { listIn, objectIn, textIn } from '../builtin/fields.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import { objectAt } from '../schema/json-value.ts';
-import { textOf } from '../field-path.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
+import { listIn, objectIn, textIn } from '../../util/json-value.ts';
+import { textOf } from '../objects/field-path.ts';
 import type { KindColumns } from './column.ts';
 import {
   AGE_COLUMN,
@@ -210,8 +209,8 @@ function eventSource({ source, reportingComponent, reportingInstance }: Event): 
 }
 
 function quotaText(quota: StoredObject, isShown: (resource: string) => boolean): string {
-  const hard = objectIn(objectAt(quota, 'status'), 'hard') ?? {};
-  const used = objectIn(objectAt(quota, 'status'), 'used') ?? {};
+  const hard = objectIn(objectIn(quota, 'status') ?? {}, 'hard') ?? {};
+  const used = objectIn(objectIn(quota, 'status') ?? {}, 'used') ?? {};
   return Object.keys(hard)
     .sort()
     .filter(isShown)

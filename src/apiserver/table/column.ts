@@ -1,13 +1,13 @@
+import { objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
-import { objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import { fieldPath, textOf, valueAt } from '../field-path.ts';
+import { fieldPath, textOf, valueAt } from '../objects/field-path.ts';
 import type {
   ApiObject,
   StoredAs,
   StoredObject,
   TableCell,
   TableColumn,
-} from '../resource-definition.ts';
+} from '../objects/resource-definition.ts';
 
 /** A condition of a table row. kubectl hides the rows of completed Pods on request. */
 export interface TableRowCondition {

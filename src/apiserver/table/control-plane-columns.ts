@@ -1,7 +1,7 @@
+import { numberIn, objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import type { CustomResourceDefinition } from '../../api/builtin.ts';
-import { numberIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import type { StoredObject, TableColumn } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
+import type { StoredObject, TableColumn } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
 import type { KindColumns } from './column.ts';
 import {
   AGE_COLUMN,

@@ -1,5 +1,5 @@
 import { Memo } from '../../util/memo.ts';
-import type { StoredObject, TableCell, TableColumn } from '../resource-definition.ts';
+import type { StoredObject, TableCell, TableColumn } from '../objects/resource-definition.ts';
 import { AGE_COLUMN, ageOf, NAME_COLUMN } from './column.ts';
 import type { JsonPath } from './json-path.ts';
 import { evaluateJsonPath, parseJsonPath } from './json-path.ts';

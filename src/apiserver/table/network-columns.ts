@@ -1,8 +1,7 @@
 import type { Service as MutableService } from '../../api/builtin.ts';
 import type { DeepReadonly } from '../../api/object.ts';
-import { listIn, numberIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import { objectAt, textsAt } from '../schema/json-value.ts';
-import { textOf } from '../field-path.ts';
+import { listIn, numberIn, objectIn, objectsIn, textIn, textsIn } from '../../util/json-value.ts';
+import { textOf } from '../objects/field-path.ts';
 import type { KindColumns } from './column.ts';
 import { AGE_COLUMN, NAME_COLUMN, column, columns, field, qualified, wide } from './column.ts';
 import { labelsText, selectorCell } from './workload-columns.ts';
@@ -65,7 +64,7 @@ export const NETWORK_COLUMNS: KindColumns = {
     }),
     column('Endpoints', 'Addresses of the endpoints.', (slice) =>
       limited(
-        objectsIn(slice, 'endpoints').flatMap((one) => textsAt(one, 'addresses')),
+        objectsIn(slice, 'endpoints').flatMap((one) => textsIn(one, 'addresses')),
         '<unset>',
       ),
     ),
@@ -110,7 +109,7 @@ export const NETWORK_COLUMNS: KindColumns = {
   ),
   'networking.k8s.io/servicecidrs': columns(
     column('CIDRs', 'Address ranges.', (object) =>
-      textsAt(objectAt(object, 'spec'), 'cidrs').join(','),
+      textsIn(objectIn(object, 'spec') ?? {}, 'cidrs').join(','),
     ),
   ),
   // Upstream prints an age without a column.

@@ -1,6 +1,6 @@
 import type { Pod as MutablePod } from '../../api/builtin.ts';
 import type { DeepReadonly } from '../../api/object.ts';
-import type { StoredObject, TableColumn } from '../resource-definition.ts';
+import type { StoredObject, TableColumn } from '../objects/resource-definition.ts';
 import { AGE_COLUMN, NAME_COLUMN, ageOf, column, wide } from './column.ts';
 import type { TableRowCondition } from './column.ts';
 

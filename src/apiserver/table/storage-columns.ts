@@ -1,8 +1,7 @@
-import { listIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import { textOf, valueAt } from '../field-path.ts';
-import type { StoredObject } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { objectAt, textsAt } from '../schema/json-value.ts';
+import { textOf, valueAt } from '../objects/field-path.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { listIn, objectIn, objectsIn, textIn, textsIn } from '../../util/json-value.ts';
 import type { KindColumns } from './column.ts';
 import { AGE_COLUMN, NAME_COLUMN, WIDE, column, columns, count, field, flag } from './column.ts';
 
@@ -23,7 +22,7 @@ function accessModes(parent: JsonObject): string {
 function volumePhase(object: StoredObject): string {
   return object.metadata.deletionTimestamp
     ? 'Terminating'
-    : textIn(objectAt(object, 'status'), 'phase');
+    : textIn(objectIn(object, 'status') ?? {}, 'phase');
 }
 
 const STORAGE_CLASS = column(
@@ -31,7 +30,7 @@ const STORAGE_CLASS = column(
   'Name of the StorageClass.',
   (object) =>
     object.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ??
-    textIn(objectAt(object, 'spec'), 'storageClassName'),
+    textIn(objectIn(object, 'spec') ?? {}, 'storageClassName'),
 );
 const ATTRIBUTES_CLASS = field(
   'VolumeAttributesClass',
@@ -45,12 +44,12 @@ export const STORAGE_COLUMNS: KindColumns = {
     NAME_COLUMN,
     field('Capacity', 'spec.capacity.storage', '0'),
     column('Access Modes', 'Ways to mount the volume.', (volume) =>
-      accessModes(objectAt(volume, 'spec')),
+      accessModes(objectIn(volume, 'spec') ?? {}),
     ),
     field('Reclaim Policy', 'spec.persistentVolumeReclaimPolicy'),
     column('Status', 'Phase of the volume.', volumePhase),
     column('Claim', 'Namespace and name of the claim.', (volume) => {
-      const claim = objectIn(objectAt(volume, 'spec'), 'claimRef');
+      const claim = objectIn(objectIn(volume, 'spec') ?? {}, 'claimRef');
       return claim ? `${textIn(claim, 'namespace')}/${textIn(claim, 'name')}` : '';
     }),
     STORAGE_CLASS,
@@ -64,13 +63,13 @@ export const STORAGE_COLUMNS: KindColumns = {
     column('Status', 'Phase of the claim.', volumePhase),
     field('Volume', 'spec.volumeName'),
     column('Capacity', 'Size of the bound volume.', (claim) => {
-      if (textIn(objectAt(claim, 'spec'), 'volumeName') === '') return '';
+      if (textIn(objectIn(claim, 'spec') ?? {}, 'volumeName') === '') return '';
       return textOf(valueAt(claim, ['status', 'capacity', 'storage']), '0');
     }),
     column('Access Modes', 'Ways to mount the bound volume.', (claim) =>
-      textIn(objectAt(claim, 'spec'), 'volumeName') === ''
+      textIn(objectIn(claim, 'spec') ?? {}, 'volumeName') === ''
         ? ''
-        : accessModes(objectAt(claim, 'status')),
+        : accessModes(objectIn(claim, 'status') ?? {}),
     ),
     STORAGE_CLASS,
     ATTRIBUTES_CLASS,
@@ -95,9 +94,9 @@ export const STORAGE_COLUMNS: KindColumns = {
     flag('PodInfoOnMount', 'spec.podInfoOnMount'),
     flag('StorageCapacity', 'spec.storageCapacity'),
     column('TokenRequests', 'Audiences of the tokens that the driver needs.', (driver) => {
-      const { tokenRequests } = objectAt(driver, 'spec');
+      const { tokenRequests } = objectIn(driver, 'spec') ?? {};
       if (!Array.isArray(tokenRequests)) return '<unset>';
-      return objectsIn(objectAt(driver, 'spec'), 'tokenRequests')
+      return objectsIn(objectIn(driver, 'spec') ?? {}, 'tokenRequests')
         .map((request) => textIn(request, 'audience'))
         .join(',');
     }),
@@ -105,7 +104,8 @@ export const STORAGE_COLUMNS: KindColumns = {
     column(
       'Modes',
       'Volume modes of the driver.',
-      (driver) => textsAt(objectAt(driver, 'spec'), 'volumeLifecycleModes').join(',') || '<none>',
+      (driver) =>
+        textsIn(objectIn(driver, 'spec') ?? {}, 'volumeLifecycleModes').join(',') || '<none>',
     ),
   ),
   'storage.k8s.io/csinodes': columns(count('Drivers', 'spec.drivers')),

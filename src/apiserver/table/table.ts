@@ -3,7 +3,7 @@ import type {
   StoredObject,
   TableCell,
   TableColumn,
-} from '../resource-definition.ts';
+} from '../objects/resource-definition.ts';
 import { customCell } from './custom-columns.ts';
 import { podRowConditions } from './pod-columns.ts';
 import type { TableRowCondition } from './column.ts';

@@ -1,9 +1,8 @@
 import type { Deployment } from '../../api/builtin.ts';
-import { numberIn, objectIn, objectsIn, textIn } from '../builtin/fields.ts';
-import { textOf, valueAt } from '../field-path.ts';
-import type { StoredObject, TableColumn } from '../resource-definition.ts';
-import type { JsonObject } from '../schema/json-value.ts';
-import { objectAt, textsAt } from '../schema/json-value.ts';
+import { textOf, valueAt } from '../objects/field-path.ts';
+import type { StoredObject, TableColumn } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { numberIn, objectIn, objectsIn, textIn, textsIn } from '../../util/json-value.ts';
 import { compareText, isRecord } from '../../util/values.ts';
 import type { KindColumns } from './column.ts';
 import {
@@ -158,7 +157,7 @@ export const WORKLOAD_COLUMNS: KindColumns = {
         'Suspend',
         'Whether no new job is started.',
         (job) => {
-          const { suspend } = objectAt(job, 'spec');
+          const { suspend } = objectIn(job, 'spec') ?? {};
           return typeof suspend === 'boolean' ? (suspend ? 'True' : 'False') : '<unset>';
         },
         { type: 'boolean' },
@@ -200,7 +199,7 @@ function metricText(metric: JsonObject, current: JsonObject | undefined): string
   const key = type.charAt(0).toLowerCase() + type.slice(1);
   const source = objectIn(metric, key);
   if (!source) return '<unknown type>';
-  const target = objectAt(source, 'target');
+  const target = objectIn(source, 'target') ?? {};
   const value = objectIn(objectIn(current, key), 'current') ?? {};
   const amount = (name: string) =>
     `${textOf(value[name], '<unknown>')}/${textOf(target[name], '<auto>')}`;
@@ -232,7 +231,7 @@ export function selectorCell(selector: JsonObject | undefined): string {
   );
   const expressions = objectsIn(selector, 'matchExpressions').map((requirement) => {
     const key = textIn(requirement, 'key');
-    const values = textsAt(requirement, 'values').sort().join(',');
+    const values = textsIn(requirement, 'values').sort().join(',');
     return { key, text: expressionText(key, textIn(requirement, 'operator'), values) };
   });
   const all = [...equalities, ...expressions].sort((a, b) => compareText(a.key, b.key));

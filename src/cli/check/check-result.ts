@@ -1,5 +1,5 @@
 import { printableLine } from '../../util/printable.ts';
-import { columnLines } from '../table-printer.ts';
+import { columnLines } from '../common/table-printer.ts';
 
 /** Result of one check. */
 export interface CheckResult {

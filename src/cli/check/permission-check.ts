@@ -5,11 +5,11 @@ import type { Permission } from '../../api/permission.ts';
 import type { Client } from '../../client/client.ts';
 import { isRecord } from '../../util/values.ts';
 import type { WebhookRules } from '../../webhook/manifests.ts';
-import { errorText } from '../errors.ts';
+import { errorText } from '../common/errors.ts';
 import { failed, ok, skipped, warning } from './check-result.ts';
 import type { CheckResult } from './check-result.ts';
 import { parseAllDocuments } from 'yaml';
-import type { ReadFile } from '../installation.ts';
+import type { ReadFile } from '../program/installation.ts';
 
 /**
  * No request is made for the finalizers subresource. The admission plugin checks the permission when an

@@ -4,7 +4,7 @@ import type { Client } from '../../client/client.ts';
 import { serverVersion } from '../../client/discovery.ts';
 import { isRecord } from '../../util/values.ts';
 import type { Clock } from '../../util/clock.ts';
-import { errorText } from '../errors.ts';
+import { errorText } from '../common/errors.ts';
 import { failed, ok, skipped, warning } from './check-result.ts';
 import type { CheckResult } from './check-result.ts';
 import type { HttpHandler } from '../../util/http.ts';

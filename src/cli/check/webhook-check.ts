@@ -27,7 +27,7 @@ import {
 import type { WebhookNames } from '../../webhook/manifests.ts';
 import { admissionPolicies } from '../../webhook/policies.ts';
 import { anchorOf, certificatesIn, endOf } from '../../util/server-trust.ts';
-import { errorText } from '../errors.ts';
+import { errorText } from '../common/errors.ts';
 import { failed, ok, skipped, warning } from './check-result.ts';
 import type { CheckResult } from './check-result.ts';
 

@@ -10,9 +10,9 @@ import {
   parseManifests,
 } from '../../client/apply/manifest.ts';
 import { readManifests } from '../../client/apply/manifest-files.ts';
-import { clusterAccess, loadCluster, namespaceName, userAgent } from '../cluster-access.ts';
-import type { CommandContext } from '../program.ts';
-import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from '../errors.ts';
+import { clusterAccess, loadCluster, namespaceName, userAgent } from '../program/cluster-access.ts';
+import type { CommandContext } from '../program/program.ts';
+import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from '../common/errors.ts';
 import { logText } from '../logs/log-value.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { APPLY_OPTIONS } from '../flags/options.ts';

@@ -11,25 +11,25 @@ import {
   warning,
 } from '../check/check-result.ts';
 import { checkServer, ServerClock } from '../check/server-check.ts';
-import { loadCluster, userAgent } from '../cluster-access.ts';
-import { errorText, EXIT_FAILURE, EXIT_OK } from '../errors.ts';
+import { loadCluster, userAgent } from '../program/cluster-access.ts';
+import { errorText, EXIT_FAILURE, EXIT_OK } from '../common/errors.ts';
 import type { ParsedFlags } from '../flags/flag-parser.ts';
-import { leaseNamespace, runConfig } from '../run-config.ts';
+import { leaseNamespace, runConfig } from '../program/run-config.ts';
 import { isNonLoopback } from '../../serving/bind-address.ts';
-import { readerOf } from '../installation.ts';
+import { readerOf } from '../program/installation.ts';
 import type { ManifestPart } from '../flags/options.ts';
-import type { CheckOptions } from '../flags/run-options.ts';
-import { declaredWebhooks } from '../declared-webhooks.ts';
+import type { CheckOptions } from '../program/run-options.ts';
+import { declaredWebhooks } from '../program/declared-webhooks.ts';
 import { checkWebhooks } from '../check/webhook-check.ts';
 import type { WebhookPlan } from '../check/webhook-check.ts';
 import { needsServer } from '../../webhook/install.ts';
 import { webhookNames, webhookRules } from '../../webhook/manifests.ts';
-import type { CommandContext, ProgramOptions } from '../program.ts';
-import type { RunConfig } from '../run-config.ts';
+import type { CommandContext, ProgramOptions } from '../program/program.ts';
+import type { RunConfig } from '../program/run-config.ts';
 import type { Resource } from '../../api/resource.ts';
 import type { Client } from '../../client/client.ts';
 import type { Clock } from '../../util/clock.ts';
-import type { ReadFile } from '../installation.ts';
+import type { ReadFile } from '../program/installation.ts';
 import {
   checkPermissions,
   requiredPermissions,

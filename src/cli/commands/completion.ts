@@ -1,12 +1,12 @@
 import { goQuote } from '../../util/go-quote.ts';
-import type { Command } from '../command.ts';
-import type { CommandContext, ProgramOptions } from '../program.ts';
+import type { Command } from '../program/command.ts';
+import type { CommandContext, ProgramOptions } from '../program/program.ts';
 import { bashCompletion } from '../completion/bash.ts';
 import { fishCompletion } from '../completion/fish.ts';
 import { completionModel } from '../completion/model.ts';
 import type { CompletionModel } from '../completion/model.ts';
 import { zshCompletion } from '../completion/zsh.ts';
-import { EXIT_OK, UsageError } from '../errors.ts';
+import { EXIT_OK, UsageError } from '../common/errors.ts';
 
 const SHELLS: ReadonlyMap<string, (model: CompletionModel) => string> = new Map([
   ['bash', bashCompletion],

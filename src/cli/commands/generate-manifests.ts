@@ -13,11 +13,11 @@ import type { Definition } from '../../codegen/scaffold.ts';
 import type { WebhookEntries } from '../../webhook/declaration.ts';
 import { Webhooks } from '../../webhook/webhooks.ts';
 import { messageOf } from '../../util/values.ts';
-import { EXIT_OK, onPath, UsageError } from '../errors.ts';
-import { installation } from '../installation.ts';
+import { EXIT_OK, onPath, UsageError } from '../common/errors.ts';
+import { installation } from '../program/installation.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { GENERATE_OPTIONS } from '../flags/options.ts';
-import type { CommandContext } from '../program.ts';
+import type { CommandContext } from '../program/program.ts';
 import { definitionsIn, importModule, MODULE } from './generate.ts';
 import { readTemplate } from './init.ts';
 

@@ -7,10 +7,10 @@ import { OBSERVED_ROLES } from '../../codegen/tested-role.ts';
 import type { ObservedPermissions } from '../../codegen/tested-role.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { messageOf } from '../../util/values.ts';
-import { EXIT_FAILURE, EXIT_OK, onPath, UsageError } from '../errors.ts';
+import { EXIT_FAILURE, EXIT_OK, onPath, UsageError } from '../common/errors.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { GENERATE_OPTIONS } from '../flags/options.ts';
-import type { CommandContext } from '../program.ts';
+import type { CommandContext } from '../program/program.ts';
 
 /** Command that runs the tests of a project, and its arguments. */
 export type TestCommand = readonly [file: string, ...args: string[]];

@@ -8,10 +8,10 @@ import { isGenerated } from '../../codegen/generate-types.ts';
 import { isCustomResource } from '../../crd/custom-resource.ts';
 import type { CustomResource } from '../../crd/custom-resource.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import { readTextFile } from '../../client/read-file.ts';
+import { readTextFile } from '../../client/kube-config/read-file.ts';
 import { hasErrorCode, messageOf } from '../../util/values.ts';
-import type { CommandContext } from '../program.ts';
-import { EXIT_FAILURE, EXIT_OK, onPath, pathError, UsageError } from '../errors.ts';
+import type { CommandContext } from '../program/program.ts';
+import { EXIT_FAILURE, EXIT_OK, onPath, pathError, UsageError } from '../common/errors.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { GENERATE_OPTIONS } from '../flags/options.ts';
 

@@ -23,11 +23,11 @@ import {
   withWebhooks,
 } from '../../codegen/scaffold.ts';
 import type { ProgramNames, ProjectFiles } from '../../codegen/scaffold.ts';
-import type { CommandContext } from '../program.ts';
-import { EXIT_OK, onPath, UsageError } from '../errors.ts';
+import type { CommandContext } from '../program/program.ts';
+import { EXIT_OK, onPath, UsageError } from '../common/errors.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { INIT_OPTIONS } from '../flags/options.ts';
-import { manifest, packageRoot } from '../package.ts';
+import { manifest, packageRoot } from '../program/package.ts';
 
 const PACKAGE = 'package.json';
 

@@ -1,14 +1,14 @@
 import { goQuote } from '../../util/go-quote.ts';
-import { namespaceName } from '../cluster-access.ts';
-import { selectControllers } from '../run-config.ts';
-import { EXIT_OK, UsageError } from '../errors.ts';
-import { declaredWebhooks } from '../declared-webhooks.ts';
-import { installation, readerOf } from '../installation.ts';
-import type { InstalledController } from '../installation.ts';
+import { namespaceName } from '../program/cluster-access.ts';
+import { selectControllers } from '../program/run-config.ts';
+import { EXIT_OK, UsageError } from '../common/errors.ts';
+import { declaredWebhooks } from '../program/declared-webhooks.ts';
+import { installation, readerOf } from '../program/installation.ts';
+import type { InstalledController } from '../program/installation.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { MANIFESTS_OPTIONS } from '../flags/options.ts';
-import { defaultControllers } from '../program.ts';
-import type { CommandContext, ProgramOptions } from '../program.ts';
+import { defaultControllers } from '../program/program.ts';
+import type { CommandContext, ProgramOptions } from '../program/program.ts';
 
 /**
  * Prints the installation manifests of this version, modified by the flags.

@@ -16,12 +16,12 @@ import { retryOnConflict } from '../../client/retry-on-conflict.ts';
 import { systemClock } from '../../util/clock.ts';
 import type { Clock } from '../../util/clock.ts';
 import { isRecord } from '../../util/values.ts';
-import { clusterAccess, loadCluster, userAgent } from '../cluster-access.ts';
-import { EXIT_FAILURE, EXIT_OK, UsageError } from '../errors.ts';
+import { clusterAccess, loadCluster, userAgent } from '../program/cluster-access.ts';
+import { EXIT_FAILURE, EXIT_OK, UsageError } from '../common/errors.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { MIGRATE_OPTIONS } from '../flags/options.ts';
 import { logText } from '../logs/log-value.ts';
-import type { CommandContext } from '../program.ts';
+import type { CommandContext } from '../program/program.ts';
 
 /** Objects of one page of the list, and between two lines of progress. */
 const PAGE_SIZE = 500;

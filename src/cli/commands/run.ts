@@ -9,23 +9,23 @@ import { buildMetrics, createRegistry, expose, logMetrics } from '../../metrics/
 import { systemClock } from '../../util/clock.ts';
 import type { OpenTelemetryApi } from '../../util/open-telemetry.ts';
 import { SinglePass } from '../../manager/single-pass.ts';
-import { loadCluster, userAgent } from '../cluster-access.ts';
-import { daemon } from '../daemon.ts';
-import type { DaemonDeps } from '../daemon.ts';
-import { readTextFile } from '../../client/read-file.ts';
+import { loadCluster, userAgent } from '../program/cluster-access.ts';
+import { daemon } from '../program/daemon.ts';
+import type { DaemonDeps } from '../program/daemon.ts';
+import { readTextFile } from '../../client/kube-config/read-file.ts';
 import type { Logger } from '../../util/logger.ts';
 import { messageOf } from '../../util/values.ts';
-import { certificateFiles, servingCertificate } from '../endpoints.ts';
-import { EXIT_FAILURE, EXIT_OK, onPath, UsageError } from '../errors.ts';
+import { certificateFiles, servingCertificate } from '../program/endpoints.ts';
+import { EXIT_FAILURE, EXIT_OK, onPath, UsageError } from '../common/errors.ts';
 import { leaseTimeoutMs, newIdentity } from '../../leaderelection/leader-elector-options.ts';
-import { leaseNamespace } from '../run-config.ts';
+import { leaseNamespace } from '../program/run-config.ts';
 import { droppedLogLines } from '../logs/logging.ts';
-import { loadBuilders } from '../program.ts';
-import type { CommandContext, ProgramOptions } from '../program.ts';
-import type { RunConfig, WebhooksConfig } from '../run-config.ts';
+import { loadBuilders } from '../program/program.ts';
+import type { CommandContext, ProgramOptions } from '../program/program.ts';
+import type { RunConfig, WebhooksConfig } from '../program/run-config.ts';
 import type { ClusterConfig } from '../../client/kube-config/cluster-config.ts';
 import type { WebhookServingOptions } from '../../manager/webhook-serving.ts';
-import { collectStartGarbage } from '../start-garbage.ts';
+import { collectStartGarbage } from '../program/start-garbage.ts';
 
 /** Time after which the start is over, in milliseconds. */
 const START_MS = 10_000;

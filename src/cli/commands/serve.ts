@@ -1,21 +1,21 @@
 import { join } from 'node:path';
-import type { CommandContext } from '../program.ts';
+import type { CommandContext } from '../program/program.ts';
 import type { Manifest } from '../../client/apply/manifest.ts';
-import type { EmbeddedCluster } from '../embedded-cluster.ts';
-import { startEmbeddedCluster } from '../embedded-cluster.ts';
+import type { EmbeddedCluster } from '../embedded/embedded-cluster.ts';
+import { startEmbeddedCluster } from '../embedded/embedded-cluster.ts';
 import { applyTo, manifestsOf } from './apply.ts';
 import { issueAdminCertificate } from '../../apiserver/api-server.ts';
 import { CLUSTER_CONTROLLERS, STORAGE_PROTECTION } from '../../cluster/cluster.ts';
-import { selectControllers } from '../run-config.ts';
-import { auditOptions } from '../audit-log.ts';
-import { EXIT_OK, EXIT_USAGE } from '../errors.ts';
+import { selectControllers } from '../program/run-config.ts';
+import { auditOptions } from '../embedded/audit-log.ts';
+import { EXIT_OK, EXIT_USAGE } from '../common/errors.ts';
 import {
   newIdentity,
   readOwnKubeconfig,
   temporaryKubeconfig,
   writeKubeconfig,
-} from '../kubeconfig-file.ts';
-import type { ServerIdentity } from '../kubeconfig-file.ts';
+} from '../embedded/kubeconfig-file.ts';
+import type { ServerIdentity } from '../embedded/kubeconfig-file.ts';
 import { createLogger } from '../logs/logging.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { SERVE_OPTIONS } from '../flags/options.ts';
@@ -26,7 +26,7 @@ import { debugPage } from '../../serving/page/debug-page.ts';
 import { untilAborted } from '../../util/abort.ts';
 import type { Logger } from '../../util/logger.ts';
 import { runAll } from '../../util/runnable.ts';
-import { withUsageErrors } from '../endpoints.ts';
+import { withUsageErrors } from '../program/endpoints.ts';
 
 /**
  * Serves until the process is stopped. Listens only after the kubeconfig files were validated. If a

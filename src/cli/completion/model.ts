@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Command } from '../program/command.ts';
 import { flagNamed, sortedOptions } from '../flags/flag-parser.ts';
 import type { Completion, Option } from '../flags/option.ts';
 

@@ -10,8 +10,8 @@ import { parseManifests } from '../../client/apply/manifest.ts';
 import type { ManifestText } from '../../client/apply/manifest.ts';
 import { readManifests } from '../../client/apply/manifest-files.ts';
 import type { Clock } from '../../util/clock.ts';
-import type { Table, TablePrinterOptions } from '../table-printer.ts';
-import { TABLE_TYPE, tableLines } from '../table-printer.ts';
+import type { Table, TablePrinterOptions } from '../common/table-printer.ts';
+import { TABLE_TYPE, tableLines } from '../common/table-printer.ts';
 import type { DemoPrinter } from './demo-printer.ts';
 
 /** Options of `Kubectl`. */

@@ -8,7 +8,7 @@ import { ScenarioContext, DemoCheckError } from './scenario.ts';
 import type { ScenarioDeps, Scenario } from './scenario.ts';
 import { holds } from './observer.ts';
 import { didYouMean } from '../../util/did-you-mean.ts';
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../common/errors.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { atScenario } from './scenarios/at.ts';
 import { countScenario } from './scenarios/count.ts';

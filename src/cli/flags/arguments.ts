@@ -1,5 +1,5 @@
 import { goQuote } from '../../util/go-quote.ts';
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../common/errors.ts';
 import { parseGoBoolean } from './option.ts';
 
 /** Syntax of a flag. */

@@ -5,7 +5,7 @@ import { goQuote } from '../../util/go-quote.ts';
 import { isRecord } from '../../util/values.ts';
 import { wrapWords } from '../../util/wrap-words.ts';
 import { didYouMean } from '../../util/did-you-mean.ts';
-import { pathError, UsageError } from '../errors.ts';
+import { pathError, UsageError } from '../common/errors.ts';
 import { CONFIG_FLAG, flagNamed, sortedOptions } from './flag-parser.ts';
 import type { FileSettings, Setting } from './flag-parser.ts';
 import type { Option, Options } from './option.ts';

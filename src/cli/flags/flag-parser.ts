@@ -2,7 +2,7 @@ import yargs from 'yargs';
 import type { Argv } from 'yargs';
 import type { FlagForm } from './arguments.ts';
 import { didYouMean } from '../../util/did-you-mean.ts';
-import { UsageError } from '../errors.ts';
+import { UsageError } from '../common/errors.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { Option, Options, OptionValues } from './option.ts';
 import { GROUPS } from './option.ts';

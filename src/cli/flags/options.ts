@@ -1,4 +1,4 @@
-import { KUBERNETES_VERSIONS } from '../../apiserver/version.ts';
+import { KUBERNETES_VERSIONS } from '../../apiserver/objects/kubernetes-version.ts';
 import type { FlagForm } from './arguments.ts';
 import {
   apiVersionOption,

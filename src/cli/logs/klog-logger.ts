@@ -1,7 +1,7 @@
 import type { LogFields, Logger } from '../../util/logger.ts';
 import type { Caller } from './caller.ts';
 import { callerOfCaller } from './caller.ts';
-import { errorText, isProgrammerError } from '../errors.ts';
+import { errorText, isProgrammerError } from '../common/errors.ts';
 import { sourceStack } from './source-stack.ts';
 import type { LogRecord } from './klog-text.ts';
 import { valueText } from './klog-text.ts';

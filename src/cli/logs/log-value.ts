@@ -1,4 +1,4 @@
-import { errorText } from '../errors.ts';
+import { errorText } from '../common/errors.ts';
 import { isSecretName, MASK, redactText } from '../../util/redact.ts';
 
 /** Limits of a line: characters of a string, members of a value in total, and levels of nesting. */

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../../util/clock.ts';
 import { systemClock } from '../../util/clock.ts';
 import { hasErrorCode, messageOf } from '../../util/values.ts';
-import { openInput } from '../read-file.ts';
+import { openInput } from '../kube-config/read-file.ts';
 import type { ManifestProblem, ManifestText } from './manifest.ts';
 import { ManifestError } from './manifest.ts';
 import { checkOptions } from '../../util/check-options.ts';

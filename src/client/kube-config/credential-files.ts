@@ -3,7 +3,7 @@ import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
 import type { PemSource } from './cluster-config.ts';
 import type { TlsMaterial } from '../transport/dial.ts';
-import type { ReadFile } from '../read-file.ts';
+import type { ReadFile } from './read-file.ts';
 import { ApiError } from '../../api/api-error.ts';
 
 export type PemSources = { readonly [K in keyof TlsMaterial]?: PemSource | undefined };

@@ -8,10 +8,21 @@ import { noRestClientMetrics } from '../../metrics/no-metrics.ts';
 import type { ClusterConfig } from './cluster-config.ts';
 import type { TlsMaterial } from '../transport/dial.ts';
 import { ExecPlugin } from './exec-plugin.ts';
-import type { RequestCredentials } from '../request-executor.ts';
 import { PemFiles, TokenFile } from './credential-files.ts';
-import type { ReadFile } from '../read-file.ts';
-import { readTextFile } from '../read-file.ts';
+import type { ReadFile } from './read-file.ts';
+import { readTextFile } from './read-file.ts';
+
+type Headers = Readonly<Record<string, string>>;
+
+/** Authenticates requests by a header. */
+export interface RequestCredentials {
+  /** Returns the headers that authenticate the next request; no promise if they are known. */
+  headers(): Headers | Promise<Headers>;
+  /**
+   * Discards headers that the server rejected. Returns whether the next call of `headers` can return others.
+   */
+  invalidate(rejected: Headers): boolean;
+}
 
 /** The credentials of the client and the trusted CAs, renewed when they change. */
 export interface Credentials extends RequestCredentials {

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import type { Pair, YAMLMap } from 'yaml';
 import { hasErrorCode, isRecord, messageOf } from '../../util/values.ts';
-import { readTextFile } from '../read-file.ts';
+import { readTextFile } from './read-file.ts';
 
 /** An entry of a list in a kubeconfig, with its file. */
 export interface KubeConfigEntry {

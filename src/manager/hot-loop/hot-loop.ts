@@ -6,7 +6,7 @@ import { changedPaths, isWithin } from '../../api/field-path.ts';
 import { findLoop, MAX_INTERVAL_MS, WrittenObject } from './written-object.ts';
 import type { Change, HotLoop, WritingSync } from './written-object.ts';
 import { RecreatedObjects } from './recreated-objects.ts';
-import type { FinishedCall } from '../observed-client.ts';
+import type { FinishedCall } from '../../client/observed-client.ts';
 import { backoffMs } from '../../util/backoff.ts';
 import type { BackoffPolicy } from '../../util/backoff.ts';
 import type { FieldPath } from '../../api/field-path.ts';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
-import { temporaryKubeconfig } from '../../../src/cli/kubeconfig-file.ts';
+import { temporaryKubeconfig } from '../../../src/cli/embedded/kubeconfig-file.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { CONFIG_MAPS } from '../../../src/api/builtin.ts';
 import { TcpProxy } from '../../support/chaos/tcp-proxy.ts';

@@ -7,7 +7,7 @@ import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { Informer } from '../../../src/cache/informer.ts';
 import { listerWatcher } from '../../../src/cache/lister-watcher.ts';
 import type { ReflectorOptions } from '../../../src/cache/reflector-options.ts';
-import { temporaryKubeconfig } from '../../../src/cli/kubeconfig-file.ts';
+import { temporaryKubeconfig } from '../../../src/cli/embedded/kubeconfig-file.ts';
 import type { Client } from '../../../src/client/client.ts';
 import { connectCluster } from '../../../src/client/cluster-connection.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';

@@ -1,12 +1,11 @@
+import type { WebhookFunction } from '../../../src/apiserver/objects/webhook-call.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { WebhookFunction } from '../../../src/apiserver/admission/webhook-client.ts';
 import type { Json } from './api-client.ts';
 import { Api, CONFIG_MAPS, configMap, PODS } from './api-client.ts';
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1';
-/** Another spelling of the URL of the Service. */
-const URL = 'https://HOOK.system.svc:443//path/';
+const URL = 'https://hook.system.svc/path';
 
 /** Starts a server with one webhook for ConfigMaps, which a Service identifies. */
 async function apiWith(

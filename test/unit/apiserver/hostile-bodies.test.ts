@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Reply } from './api-client.ts';
 import { Api, CONFIG_MAPS } from './api-client.ts';
-import { checkCrdSchema } from '../../../src/apiserver/schema/crd-schema.ts';
+import { checkCrdSchema } from '../../../src/apiserver/crd/crd-schema.ts';
 import { fieldError, invalidStatus } from '../../../src/api/field-error.ts';
 import { prune } from '../../../src/apiserver/schema/pruning.ts';
 import { validateStructure } from '../../../src/apiserver/schema/validate.ts';
-import type { JsonSchema } from '../../../src/apiserver/schema/json-schema.ts';
-import type { JsonObject } from '../../../src/apiserver/schema/json-value.ts';
+import type { JsonSchema } from '../../../src/api/json-schema.ts';
+import type { JsonObject } from '../../../src/util/json-value.ts';
 
 /** More than the arguments that a call may have. */
 const MANY = 140_000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ConnectionReset } from '../../../src/apiserver/faults.ts';
+import { ConnectionReset } from '../../../src/apiserver/http/faults.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import type { Json, Reply } from './api-client.ts';
 import {

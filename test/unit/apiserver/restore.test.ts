@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ConnectionReset } from '../../../src/apiserver/faults.ts';
+import { ConnectionReset } from '../../../src/apiserver/http/faults.ts';
 import { Api, CONFIG_MAPS, COUNTS, CRDS, apiWithCounts, configMap, count } from './api-client.ts';
 
 /** etcd restored from a snapshot, or replaced by an empty one, while the API server was stopped. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ConnectionReset } from '../../../src/apiserver/faults.ts';
+import { ConnectionReset } from '../../../src/apiserver/http/faults.ts';
 import { settle } from '../../../src/util/fake-clock.ts';
 import { Api, CONFIG_MAPS, CRDS, COUNTS, apiWithCounts, configMap, count } from './api-client.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { leaseNamespace, runConfig } from '../../../src/cli/run-config.ts';
+import { leaseNamespace, runConfig } from '../../../src/cli/program/run-config.ts';
 import { parseFlags } from '../../../src/cli/flags/flag-parser.ts';
 import { leaseTimeoutMs } from '../../../src/leaderelection/leader-elector-options.ts';
 import { PROGRAM, RUN_OPTIONS, environmentOf } from '../../support/own-program.ts';

@@ -6,7 +6,7 @@ import { objectKey } from '../../../src/api/object-key.ts';
 import type { ObjectKey } from '../../../src/api/object-key.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import type { Client } from '../../../src/client/client.ts';
-import { observedClient } from '../../../src/manager/observed-client.ts';
+import { observedClient } from '../../../src/client/observed-client.ts';
 import { PendingWrites } from '../../../src/manager/read-your-writes.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { aCount, aPodOf } from '../../support/objects.ts';

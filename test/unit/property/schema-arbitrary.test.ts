@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
-import type { JsonSchema } from '../../../src/apiserver/schema/json-schema.ts';
+import type { JsonSchema } from '../../../src/api/json-schema.ts';
 import { validateStructure } from '../../../src/apiserver/schema/validate.ts';
 import { schemaArbitrary } from '../../../src/property/schema-arbitrary.ts';
 import type { SchemaArbitraryOptions } from '../../../src/property/schema-arbitrary.ts';

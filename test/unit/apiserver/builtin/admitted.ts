@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
-import { Access } from '../../../../src/apiserver/access.ts';
+import { Access } from '../../../../src/apiserver/auth/access.ts';
 import { BUILTIN_KINDS } from '../../../../src/apiserver/builtin/kinds.ts';
-import { ObjectStore } from '../../../../src/apiserver/object-store.ts';
-import { Rbac } from '../../../../src/apiserver/rbac.ts';
+import { ObjectStore } from '../../../../src/apiserver/storage/object-store.ts';
+import { Rbac } from '../../../../src/apiserver/auth/rbac.ts';
 import type {
   ApiObject,
   HookContext,
   ResourceDefinition,
-} from '../../../../src/apiserver/resource-definition.ts';
+} from '../../../../src/apiserver/objects/resource-definition.ts';
 import { formatFieldError } from '../../../../src/api/field-error.ts';
 
 export const context: HookContext = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BUILTIN_KINDS } from '../../../../src/apiserver/builtin/kinds.ts';
-import { publishedSchema } from '../../../../src/apiserver/builtin/schemas.ts';
+import { publishedSchema } from '../../../../src/apiserver/schema/builtin-schemas.ts';
 import { SCHEMAS } from '../../../../src/apiserver/generated/schemas.ts';
 import { messageOfKind } from '../../../../src/apiserver/protobuf/protobuf-body.ts';
 import { applyDefaults } from '../../../../src/apiserver/schema/defaulting.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ApiObject } from '../../../../src/apiserver/resource-definition.ts';
+import type { ApiObject } from '../../../../src/apiserver/objects/resource-definition.ts';
 import { context, created, draft, kind, problems, updateProblems, updated } from './admitted.ts';
 
 const container = { name: 'web', image: 'nginx' };

@@ -4,8 +4,8 @@ import * as fc from 'fast-check';
 import { applyPatch, describeConflicts } from '../../../../src/apiserver/patch/apply.ts';
 import { displayPath } from '../../../../src/apiserver/patch/field-set.ts';
 import { PatchError } from '../../../../src/apiserver/patch/json-patch.ts';
-import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';
-import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
+import type { JsonObject } from '../../../../src/util/json-value.ts';
+import { NestingError } from '../../../../src/util/json-value.ts';
 import { deepFreeze, nested } from '../schema/arbitraries.ts';
 import {
   API_VERSION,

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import type { FieldPath, PathElement } from '../../../../src/apiserver/patch/field-set.ts';
 import { FieldSet, displayPath } from '../../../../src/apiserver/patch/field-set.ts';
-import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
+import { NestingError } from '../../../../src/util/json-value.ts';
 import { nested } from '../schema/arbitraries.ts';
 
 const element: fc.Arbitrary<PathElement> = fc.constantFrom<PathElement>(

@@ -5,8 +5,8 @@ import { FieldSet, displayPath } from '../../../../src/apiserver/patch/field-set
 import { managedFieldsOf } from '../../../../src/apiserver/patch/managed-fields.ts';
 import type { Update } from '../../../../src/apiserver/patch/track-update.ts';
 import { trackUpdate } from '../../../../src/apiserver/patch/track-update.ts';
-import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
-import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';
+import type { JsonSchema } from '../../../../src/api/json-schema.ts';
+import type { JsonObject } from '../../../../src/util/json-value.ts';
 import { deepFreeze } from '../schema/arbitraries.ts';
 
 export const API_VERSION = 'demo.mark8s.io/v1';

@@ -8,7 +8,7 @@ import {
   PatchError,
 } from '../../../../src/apiserver/patch/json-patch.ts';
 import type { JsonPatchOperation } from '../../../../src/apiserver/patch/json-patch.ts';
-import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
+import { NestingError } from '../../../../src/util/json-value.ts';
 import { deepFreeze, json, object } from '../schema/arbitraries.ts';
 
 function refuses(document: unknown, patch: unknown, code: number, message: RegExp): void {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { mergePatch } from '../../../../src/apiserver/patch/json-patch.ts';
-import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
+import { NestingError } from '../../../../src/util/json-value.ts';
 import { deepFreeze, json, nested, object } from '../schema/arbitraries.ts';
 
 test('applies the examples of RFC 7386', () => {

@@ -5,8 +5,8 @@ import { compareFields } from '../../../../src/apiserver/patch/compare-fields.ts
 import { FieldSet, fieldElement } from '../../../../src/apiserver/patch/field-set.ts';
 import { UNMANAGED } from '../../../../src/apiserver/patch/managed-fields.ts';
 import { MAX_NODES, newFields } from '../../../../src/apiserver/patch/new-fields.ts';
-import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
-import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';
+import type { JsonSchema } from '../../../../src/api/json-schema.ts';
+import type { JsonObject } from '../../../../src/util/json-value.ts';
 
 const ATOMIC = { 'x-kubernetes-map-type': 'atomic' } as const;
 

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { PatchError } from '../../../../src/apiserver/patch/json-patch.ts';
 import { strategicMergePatch } from '../../../../src/apiserver/patch/strategic-merge-patch.ts';
-import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
-import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';
-import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
+import type { JsonSchema } from '../../../../src/api/json-schema.ts';
+import type { JsonObject } from '../../../../src/util/json-value.ts';
+import { NestingError } from '../../../../src/util/json-value.ts';
 import { deepFreeze, nested, object } from '../schema/arbitraries.ts';
 
 const port: JsonSchema = { type: 'object', properties: { port: { type: 'integer' } } };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';
+import type { JsonObject } from '../../../../src/util/json-value.ts';
 import { count, owners, times, updated } from './harness.ts';
 
 const SECOND = 1000;

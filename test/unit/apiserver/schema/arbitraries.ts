@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
-import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';
+import type { JsonSchema } from '../../../../src/api/json-schema.ts';
+import type { JsonObject } from '../../../../src/util/json-value.ts';
 
 /** Few names, so that schema and value often match. Includes names with a meaning in JavaScript. */
 export const name: fc.Arbitrary<string> = fc.constantFrom(

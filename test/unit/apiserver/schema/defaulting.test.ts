@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { applyDefaults } from '../../../../src/apiserver/schema/defaulting.ts';
-import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
-import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
+import type { JsonSchema } from '../../../../src/api/json-schema.ts';
+import { NestingError } from '../../../../src/util/json-value.ts';
 import { deepFreeze, nested, object, objectSchema } from './arbitraries.ts';
 
 const port: JsonSchema = {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
-import type { JsonObject } from '../../../../src/apiserver/schema/json-value.ts';
-import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
+import type { JsonSchema } from '../../../../src/api/json-schema.ts';
+import type { JsonObject } from '../../../../src/util/json-value.ts';
+import { NestingError } from '../../../../src/util/json-value.ts';
 import { prune, unknownFields } from '../../../../src/apiserver/schema/pruning.ts';
 import { deepFreeze, nested, object, objectSchema } from './arbitraries.ts';
 

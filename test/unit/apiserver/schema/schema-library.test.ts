@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
+import type { JsonSchema } from '../../../../src/api/json-schema.ts';
 import { SchemaLibrary } from '../../../../src/apiserver/schema/schema-library.ts';
 import { validateStructure } from '../../../../src/apiserver/schema/validate.ts';
 

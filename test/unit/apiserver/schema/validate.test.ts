@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatFieldError, toCauses } from '../../../../src/api/field-error.ts';
-import type { JsonSchema } from '../../../../src/apiserver/schema/json-schema.ts';
-import { validateCustom } from '../../../../src/apiserver/schema/embedded-resources.ts';
-import { NestingError } from '../../../../src/apiserver/schema/json-value.ts';
+import type { JsonSchema } from '../../../../src/api/json-schema.ts';
+import { validateCustom } from '../../../../src/apiserver/request/embedded-resources.ts';
+import { NestingError } from '../../../../src/util/json-value.ts';
 import { validateStructure } from '../../../../src/apiserver/schema/validate.ts';
 import { nested } from './arbitraries.ts';
 

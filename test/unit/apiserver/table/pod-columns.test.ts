@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { POD_COLUMNS } from '../../../../src/apiserver/table/pod-columns.ts';
-import type { StoredObject } from '../../../../src/apiserver/resource-definition.ts';
+import type { StoredObject } from '../../../../src/apiserver/objects/resource-definition.ts';
 import { renderTable } from '../../../../src/apiserver/table/table.ts';
 
 const now = Date.UTC(2026, 0, 1, 1);

@@ -4,7 +4,7 @@ import { BUILTIN_KINDS } from '../../../../src/apiserver/builtin/kinds.ts';
 import type {
   ResourceDefinition,
   StoredObject,
-} from '../../../../src/apiserver/resource-definition.ts';
+} from '../../../../src/apiserver/objects/resource-definition.ts';
 import { customColumns } from '../../../../src/apiserver/table/custom-columns.ts';
 import { SCALE_COLUMNS } from '../../../../src/apiserver/table/workload-columns.ts';
 import { renderTable } from '../../../../src/apiserver/table/table.ts';

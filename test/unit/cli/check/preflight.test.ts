@@ -9,7 +9,7 @@ import type { PreflightPlan } from '../../../../src/cli/commands/check.ts';
 import { allPassed } from '../../../../src/cli/check/check-result.ts';
 import type { CheckResult } from '../../../../src/cli/check/check-result.ts';
 import { ServerClock } from '../../../../src/cli/check/server-check.ts';
-import { readerOf } from '../../../../src/cli/installation.ts';
+import { readerOf } from '../../../../src/cli/program/installation.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import type { HttpHandler, HttpResponse } from '../../../../src/util/http.ts';

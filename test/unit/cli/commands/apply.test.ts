@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
 import { apply, applyTo } from '../../../../src/cli/commands/apply.ts';
-import { UsageError } from '../../../../src/cli/errors.ts';
+import { UsageError } from '../../../../src/cli/common/errors.ts';
 import { parseFlags } from '../../../../src/cli/flags/flag-parser.ts';
 import { createLogging } from '../../../../src/cli/logs/logging.ts';
 import { APPLY_OPTIONS } from '../../../../src/cli/flags/options.ts';

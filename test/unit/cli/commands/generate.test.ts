@@ -8,7 +8,7 @@ import { parse } from 'yaml';
 import { generate } from '../../../../src/cli/commands/generate.ts';
 import { generateManifests } from '../../../../src/cli/commands/generate-manifests.ts';
 import { generateRbac } from '../../../../src/cli/commands/generate-rbac.ts';
-import { UsageError } from '../../../../src/cli/errors.ts';
+import { UsageError } from '../../../../src/cli/common/errors.ts';
 
 function crd(kind: string, versions: readonly string[] = ['v1'], group = 'example.com'): string {
   const plural = `${kind.toLowerCase()}s`;

@@ -16,8 +16,8 @@ import type { TestContext } from 'node:test';
 import { parse } from 'yaml';
 import { generate } from '../../../../src/cli/commands/generate.ts';
 import { dependency, init } from '../../../../src/cli/commands/init.ts';
-import { UsageError } from '../../../../src/cli/errors.ts';
-import { manifest } from '../../../../src/cli/package.ts';
+import { UsageError } from '../../../../src/cli/common/errors.ts';
+import { manifest } from '../../../../src/cli/program/package.ts';
 import { kindNames } from '../../../../src/codegen/kind-names.ts';
 import { programNames, scaffold, TEMPLATE_PATHS } from '../../../../src/codegen/scaffold.ts';
 

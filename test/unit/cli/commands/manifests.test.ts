@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { ROLES } from '../../../../src/api/builtin.ts';
 import { COUNTS } from '../../../../src/api/generated/count.ts';
-import type { ProgramOptions } from '../../../../src/cli/program.ts';
+import type { ProgramOptions } from '../../../../src/cli/program/program.ts';
 import { Webhooks } from '../../../../src/webhook/webhooks.ts';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
 import { normaliseArguments } from '../../../../src/cli/flags/arguments.ts';

@@ -18,7 +18,7 @@ import { done } from '../../../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
 import { until } from '../../../support/until.ts';
 import { top } from '../../../../src/cli/commands/top.ts';
-import { UsageError } from '../../../../src/cli/errors.ts';
+import { UsageError } from '../../../../src/cli/common/errors.ts';
 
 /** Sequence that shows the screen from before the program. */
 const LEAVE = '\u001b[?7h\u001b[?25h\u001b[?1049l';

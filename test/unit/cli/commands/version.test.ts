@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { manifest, packageRoot, versionLine } from '../../../../src/cli/package.ts';
+import { manifest, packageRoot, versionLine } from '../../../../src/cli/program/package.ts';
 
 const LINUX = { versions: { node: '24.21.0' }, platform: 'linux', arch: 'x64' };
 

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { NODES, PODS } from '../../../../src/api/builtin.ts';
 import { COUNTS } from '../../../../src/api/generated/count.ts';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
-import { daemon } from '../../../../src/cli/daemon.ts';
+import { daemon } from '../../../../src/cli/program/daemon.ts';
 import { Kubectl } from '../../../../src/cli/demo/kubectl.ts';
 import { DemoPrinter } from '../../../../src/cli/demo/demo-printer.ts';
 import type { Scenario } from '../../../../src/cli/demo/scenario.ts';
@@ -13,7 +13,7 @@ import {
   ScenarioRunner,
 } from '../../../../src/cli/demo/scenario-runner.ts';
 import { observedKinds, Observer } from '../../../../src/cli/demo/observer.ts';
-import { packageRoot } from '../../../../src/cli/package.ts';
+import { packageRoot } from '../../../../src/cli/program/package.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
 import { Cluster } from '../../../../src/cluster/cluster.ts';
 import type { ClusterOptions } from '../../../../src/cluster/cluster.ts';

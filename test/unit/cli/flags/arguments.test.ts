@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { normaliseArguments } from '../../../../src/cli/flags/arguments.ts';
-import { UsageError } from '../../../../src/cli/errors.ts';
+import { UsageError } from '../../../../src/cli/common/errors.ts';
 
 const FORMS = [
   { name: 'kubeconfig', isBoolean: false, isList: false },

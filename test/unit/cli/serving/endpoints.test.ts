@@ -2,10 +2,14 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
-import { debugFlags, endpoints, servingCertificate } from '../../../../src/cli/endpoints.ts';
-import type { EndpointsConfig, EndpointsDeps } from '../../../../src/cli/endpoints.ts';
+import {
+  debugFlags,
+  endpoints,
+  servingCertificate,
+} from '../../../../src/cli/program/endpoints.ts';
+import type { EndpointsConfig, EndpointsDeps } from '../../../../src/cli/program/endpoints.ts';
 import { ChangeableLogLevel } from '../../../../src/cli/logs/log-level.ts';
-import type { ServingConfig } from '../../../../src/cli/run-config.ts';
+import type { ServingConfig } from '../../../../src/cli/program/run-config.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import { runAll } from '../../../../src/util/runnable.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';

@@ -6,7 +6,7 @@ import { request } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { daemon } from '../../../../src/cli/daemon.ts';
+import { daemon } from '../../../../src/cli/program/daemon.ts';
 import { ChangeableLogLevel } from '../../../../src/cli/logs/log-level.ts';
 import { metricsOf } from '../../../../src/metrics/metrics.ts';
 import { createRegistry, expose } from '../../../../src/metrics/registry.ts';

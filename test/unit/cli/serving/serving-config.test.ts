@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { getCiphers } from 'node:tls';
 import { test } from 'node:test';
-import { cipherList } from '../../../../src/cli/run-config.ts';
+import { cipherList } from '../../../../src/cli/program/run-config.ts';
 
 const OLDER = [
   'TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA',

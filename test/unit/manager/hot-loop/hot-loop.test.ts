@@ -8,7 +8,7 @@ import type { Resource } from '../../../../src/api/resource.ts';
 import { formatPath } from '../../../../src/api/field-path.ts';
 import { HotLoopDetector } from '../../../../src/manager/hot-loop/hot-loop.ts';
 import type { HotLoopDecision } from '../../../../src/manager/hot-loop/hot-loop.ts';
-import type { FinishedCall } from '../../../../src/manager/observed-client.ts';
+import type { FinishedCall } from '../../../../src/client/observed-client.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import { aCount } from '../../../support/objects.ts';
 

@@ -1,0 +1,440 @@
+import type { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { ServerResponse } from 'node:http';
+import { constants, createSecureServer } from 'node:http2';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Writable } from 'node:stream';
+import type { HttpRequest, HttpResponse } from '../../util/http.ts';
+import { ServerConnections } from '../../util/server-connections.ts';
+import { ConnectionReset } from './faults.ts';
+import { messageOf } from '../../util/values.ts';
+import type { IncomingRequest } from '../request/request-body.ts';
+import { MAX_BODY_BYTES, bodyTooLarge } from '../request/request-body.ts';
+import type { ServedResponse } from './response.ts';
+import { CompleteBody } from './response.ts';
+import { errorResponse } from './response-encoding.ts';
+import { methodNotAllowed } from '../objects/status-error.ts';
+import { acceptHandshake, isWebSocketRequest, sendMessages } from './websocket.ts';
+
+export interface HttpsListenerOptions {
+  readonly host: string;
+  /** Port; 0 selects a free port. */
+  readonly port: number;
+  readonly certificatePem: string;
+  readonly privateKeyPem: string;
+  /** Certificate of the authority of client certificates, which clients select by it. */
+  readonly authorityPem: string;
+  /**
+   * Maximum number of open connections. At the limit, a new connection replaces an idle one.
+   * @default 1000
+   */
+  readonly maxConnections?: number;
+  /**
+   * Time in which an HTTP/2 client may continue to send a body after the response, in milliseconds.
+   * @default 1000
+   */
+  readonly discardMs?: number;
+  /**
+   * Maximum size of all bodies that are being received, in bytes. At the limit, the oldest is given up.
+   * @default 256 MiB
+   */
+  readonly maxReceivedBytes?: number;
+}
+
+export interface HttpsListener {
+  readonly port: number;
+  /** Closes all connections and releases the port. */
+  close(): Promise<void>;
+}
+
+const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
+
+type Incoming = IncomingMessage | Http2ServerRequest;
+type Outgoing = ServerResponse | Http2ServerResponse;
+
+/** Limits of kube-apiserver: streams of a connection, and unacknowledged bytes of a body. */
+const HTTP2_SETTINGS = { maxConcurrentStreams: 100, initialWindowSize: 256 * 1024 };
+
+/** Session memory for large lists. With Node's default of 10 MB, one large list blocks other streams. */
+const HTTP2_SESSION_MB = 1024;
+
+/** Like `HttpHandler`, for requests before their body is received. */
+type IncomingHandler = (request: IncomingRequest) => Promise<ServedResponse>;
+
+/** Timeouts of kube-apiserver, in milliseconds. */
+const IDLE_TIMEOUT_MS = 90_000;
+const TIMEOUTS = {
+  handshakeTimeout: 10_000,
+  headersTimeout: 32_000,
+  requestTimeout: 60_000,
+  keepAliveTimeout: IDLE_TIMEOUT_MS,
+} as const;
+
+/** Maximum size of a body after the response, in bytes. Beyond it, the connection is closed. */
+const MAX_UNREAD_BYTES = 4 * MAX_BODY_BYTES;
+
+/** Serves the handler over TLS: HTTP/2 or HTTP/1.1, whichever the client prefers. */
+export async function listenHttps(
+  handler: IncomingHandler,
+  options: HttpsListenerOptions,
+): Promise<HttpsListener> {
+  const { host, port, certificatePem, privateKeyPem, authorityPem } = options;
+  const { maxConnections = 1000, discardMs = 1000, maxReceivedBytes = 256 * 1024 ** 2 } = options;
+  const bodies = new IncompleteBodies(maxReceivedBytes);
+  const server = createSecureServer({
+    cert: certificatePem,
+    key: privateKeyPem,
+    allowHTTP1: true,
+    ca: authorityPem,
+    requestCert: true,
+    // A client without a valid certificate can have a token, and gets a response in any case.
+    rejectUnauthorized: false,
+    settings: HTTP2_SETTINGS,
+    maxSessionMemory: HTTP2_SESSION_MB,
+    ...TIMEOUTS,
+  });
+  const connections = new ServerConnections(server, {
+    maxConnections,
+    firstRequestMs: TIMEOUTS.headersTimeout,
+    idleMs: IDLE_TIMEOUT_MS,
+  });
+  const exchanges = new Set<Promise<void>>();
+  const track = (exchange: Promise<void>) => {
+    exchanges.add(exchange);
+    void exchange.then(() => exchanges.delete(exchange));
+  };
+  const accept = (incoming: Incoming, outgoing: Outgoing, isExpecting: boolean) =>
+    track(serve(handler, incoming, outgoing, { isExpecting, discardMs, bodies }));
+  server.on('request', (incoming, outgoing) => accept(incoming, outgoing, false));
+  server.on('checkContinue', (incoming, outgoing) => accept(incoming, outgoing, true));
+  server.on('upgrade', (incoming: IncomingMessage, socket: Socket, head: Uint8Array) => {
+    if (incoming.method !== 'GET' || !isWebSocketRequest(incoming.headers)) {
+      replay(incoming, socket, head);
+      server.emit('secureConnection', socket);
+      return;
+    }
+    connections.hold(socket);
+    track(serveUpgrade(handler, incoming, socket, head, bodies));
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      const closed = once(server, 'close');
+      server.close();
+      connections.destroy();
+      await closed;
+      await Promise.all(exchanges);
+    },
+  };
+}
+
+interface ExchangeOptions {
+  /** Whether the client waits for `100 Continue` before it sends the body. */
+  readonly isExpecting: boolean;
+  readonly discardMs: number;
+  readonly bodies: IncompleteBodies;
+}
+
+/** Handles one request and its response. Never rejects: an error breaks the connection. */
+async function serve(
+  handler: IncomingHandler,
+  incoming: Incoming,
+  outgoing: Outgoing,
+  { isExpecting, discardMs, bodies }: ExchangeOptions,
+): Promise<void> {
+  const gone = new AbortController();
+  let isSent = false;
+  outgoing.on('close', () => {
+    if (!isSent) gone.abort(new Error('The client closed the connection'));
+  });
+  let isAwaited = isExpecting;
+  const receiveBody = () => {
+    if (isAwaited) outgoing.writeContinue();
+    isAwaited = false;
+    return readBody(incoming, bodies);
+  };
+  try {
+    const response = await answer(handler, incoming, receiveBody, gone.signal);
+    if ('stream' in outgoing) discardStream(incoming, outgoing, discardMs);
+    else if (isAwaited) outgoing.shouldKeepAlive = false;
+    else if (!incoming.complete) discardRest(incoming, outgoing);
+    await send(response, outgoing, gone.signal);
+    isSent = true;
+    // kube-apiserver closes HTTP/2 connections of unauthenticated clients.
+    const isLast = response.status === 401 || response.headers['connection'] === 'close';
+    if (isLast && 'stream' in outgoing) outgoing.stream.session?.close();
+  } catch {
+    // The handler responds to all other failures. If it or a socket throws, the connection is broken.
+    abandon(outgoing);
+  }
+}
+
+const UPGRADE_HEADERS: ReadonlySet<string> = new Set(['upgrade', 'connection']);
+
+/**
+ * Puts a request back in front of the HTTP parser, without its `Upgrade` header: a kube-apiserver ignores
+ * other upgrades, such as to cleartext HTTP/2, but Node.js ends the request before its body. The
+ * connection closes after the response, because each replay adds listeners to it.
+ */
+function replay({ method, url, rawHeaders }: IncomingMessage, socket: Socket, head: Uint8Array) {
+  const lines = [`${method} ${url} HTTP/1.1`, 'connection: close'];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    if (!UPGRADE_HEADERS.has(name.toLowerCase())) lines.push(`${name}: ${rawHeaders[at + 1]}`);
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
+}
+
+/**
+ * Like `serve`, for a client that asks for a WebSocket. Only watches and logs are sent as messages: other
+ * responses are plain ones, after which the connection is closed.
+ */
+async function serveUpgrade(
+  handler: IncomingHandler,
+  incoming: IncomingMessage,
+  socket: Socket,
+  head: Uint8Array,
+  bodies: IncompleteBodies,
+): Promise<void> {
+  const gone = new AbortController();
+  const onClose = () => gone.abort(new Error('The client closed the connection'));
+  socket.on('close', onClose);
+  socket.on('error', onClose);
+  // Frames wait in the socket until the handshake is accepted.
+  socket.pause();
+  const outgoing = new ServerResponse(incoming);
+  outgoing.shouldKeepAlive = false;
+  outgoing.assignSocket(socket);
+  outgoing.once('finish', () => socket.destroySoon());
+  try {
+    const response = await answer(handler, incoming, () => readBody(incoming, bodies), gone.signal);
+    const { body, messages: format } = response;
+    if (!format) {
+      await send(response, outgoing, gone.signal);
+      return;
+    }
+    const handshake = acceptHandshake(plainHeaders(incoming.headers), format);
+    if ('status' in handshake) {
+      await body[Symbol.asyncIterator]().return?.();
+      outgoing.writeHead(handshake.status, handshake.headers).end(handshake.text);
+      return;
+    }
+    outgoing.detachSocket(socket);
+    const { signal } = gone;
+    await sendMessages(socket, head, handshake, { body, format, signal, onClose });
+  } catch {
+    socket.destroy();
+  }
+}
+
+/** Breaks a response with an error. A stream closed without an error looks complete to the client. */
+function abandon(outgoing: Outgoing): void {
+  if ('stream' in outgoing) outgoing.stream.destroy(new Error('The answer is not complete'));
+  else outgoing.destroy();
+}
+
+async function answer(
+  handler: IncomingHandler,
+  incoming: Incoming,
+  receiveBody: () => Promise<Uint8Array>,
+  signal: AbortSignal,
+): Promise<ServedResponse> {
+  const { url = '/' } = incoming;
+  const isHead = incoming.method === 'HEAD';
+  const method = isHead ? 'GET' : (incoming.method ?? '');
+  if (!isMethod(method)) return errorResponse(methodNotAllowed(), undefined);
+  const response = await handler({
+    method,
+    isHead,
+    path: url,
+    headers: plainHeaders(incoming.headers),
+    clientCertificate: certificateOf(incoming),
+    receiveBody,
+    signal,
+  });
+  if (!isHead) return response;
+  await response.body[Symbol.asyncIterator]().return?.();
+  return { ...response, body: emptyBody() };
+}
+
+/** Certificates of connections: each call would create another object. */
+const certificates = new WeakMap<object, X509Certificate | undefined>();
+
+/** Returns the certificate with which the client connected. */
+function certificateOf(incoming: Incoming): X509Certificate | undefined {
+  // The socket of an HTTP/2 request is a new proxy of its connection.
+  const connection = ('stream' in incoming && incoming.stream.session) || incoming.socket;
+  if (!certificates.has(connection)) {
+    const { socket } = incoming;
+    const isTls = 'getPeerX509Certificate' in socket;
+    certificates.set(connection, isTls ? socket.getPeerX509Certificate() : undefined);
+  }
+  return certificates.get(connection);
+}
+
+async function* emptyBody(): AsyncGenerator<Uint8Array, void, undefined> {}
+
+async function send(
+  { status, headers: { connection: _connection, ...headers }, body }: HttpResponse,
+  outgoing: Outgoing,
+  signal: AbortSignal,
+): Promise<void> {
+  const sink: Writable = outgoing;
+  const writeHead = (all: Readonly<Record<string, string>>) => {
+    if ('stream' in outgoing) outgoing.writeHead(status, all);
+    else outgoing.writeHead(status, all);
+  };
+  const finish = (content: string | Uint8Array | undefined) => {
+    const length = content && { 'content-length': String(Buffer.byteLength(content)) };
+    writeHead({ ...headers, ...length });
+    sink.end(content);
+  };
+  if (body instanceof CompleteBody) {
+    finish(body.content);
+    return;
+  }
+  let first: Uint8Array | undefined;
+  const start = () => {
+    writeHead(headers);
+    if (first) sink.write(first);
+    else if (!('stream' in outgoing)) outgoing.flushHeaders();
+  };
+  // The headers of a watch are sent before its first event. A body that is complete before is sent with its
+  // headers in one write, which costs a third less CPU for a small object.
+  const starting = setImmediate(start);
+  try {
+    for await (const chunk of body) {
+      if (!outgoing.headersSent) {
+        if (!first) {
+          first = chunk;
+          continue;
+        }
+        clearImmediate(starting);
+        start();
+      }
+      if (!sink.write(chunk)) await once(sink, 'drain', { signal });
+    }
+    if (outgoing.headersSent) sink.end();
+    else finish(first);
+  } finally {
+    clearImmediate(starting);
+  }
+}
+
+/** The bodies that are being received. Without a common limit, a client could fill the memory with their beginnings. */
+class IncompleteBodies {
+  readonly #limit: number;
+  /** Bytes received, the oldest body first. */
+  readonly #bytes = new Map<Incoming, number>();
+  #total = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Counts bytes of a body. Beyond the limit, the oldest bodies are given up, because those of normal clients are short. */
+  add(incoming: Incoming, bytes: number): void {
+    this.#bytes.set(incoming, (this.#bytes.get(incoming) ?? 0) + bytes);
+    this.#total += bytes;
+    for (const oldest of this.#bytes.keys()) {
+      if (this.#total <= this.#limit) return;
+      this.delete(oldest);
+      if ('stream' in oldest) oldest.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      else oldest.destroy();
+    }
+  }
+
+  delete(incoming: Incoming): void {
+    this.#total -= this.#bytes.get(incoming) ?? 0;
+    this.#bytes.delete(incoming);
+  }
+}
+
+/**
+ * Receives a complete body.
+ *
+ * @throws {StatusError} 413 as soon as the body is known to be too large
+ * @throws {ConnectionReset} if the client stops sending
+ */
+async function readBody(incoming: Incoming, bodies: IncompleteBodies): Promise<Uint8Array> {
+  if (Number(incoming.headers['content-length']) > MAX_BODY_BYTES) throw bodyTooLarge();
+  // Most bodies arrive with their headers.
+  if (!('stream' in incoming) && incoming.complete && incoming.readableLength <= MAX_BODY_BYTES) {
+    return (incoming.read() as Buffer | null) ?? new Uint8Array();
+  }
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  // Node.js limits the time of HTTP/1.1 requests itself.
+  if ('stream' in incoming) {
+    incoming.stream.setTimeout(TIMEOUTS.requestTimeout, () => incoming.stream.destroy());
+  }
+  try {
+    // The response uses the same connection, which must not close at the end of the loop.
+    for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {
+      bytes += chunk.byteLength;
+      if (bytes > MAX_BODY_BYTES) break;
+      chunks.push(chunk);
+      bodies.add(incoming, chunk.byteLength);
+    }
+  } catch (cause) {
+    throw new ConnectionReset(messageOf(cause));
+  } finally {
+    bodies.delete(incoming);
+  }
+  if ('stream' in incoming) incoming.stream.setTimeout(0);
+  if (bytes > MAX_BODY_BYTES) throw bodyTooLarge();
+  return Buffer.concat(chunks);
+}
+
+/**
+ * Reads and discards the rest of a body. If the server closed the connection at once, the client would
+ * get an error instead of the response.
+ */
+function discardRest(incoming: Incoming, outgoing: ServerResponse): void {
+  const isLast = !outgoing.shouldKeepAlive;
+  outgoing.shouldKeepAlive = true;
+  // Not earlier: when the response is sent, Node.js removes all listeners.
+  outgoing.once('finish', () => {
+    discard(incoming, outgoing);
+    if (isLast) incoming.once('end', () => incoming.socket.end());
+  });
+}
+
+/** Does the same for an HTTP/2 stream, which is closed if its client continues to send. */
+function discardStream(incoming: Incoming, outgoing: Http2ServerResponse, discardMs: number): void {
+  const { stream } = outgoing;
+  if (incoming.complete) return;
+  discard(incoming, outgoing);
+  if (stream.endAfterHeaders) return;
+  stream.once('finish', () => {
+    const timer = setTimeout(() => stream.close(constants.NGHTTP2_NO_ERROR), discardMs);
+    stream.once('close', () => clearTimeout(timer));
+  });
+}
+
+function discard(incoming: Incoming, outgoing: Outgoing): void {
+  let bytes = 0;
+  incoming.on('data', (chunk: Uint8Array) => {
+    bytes += chunk.byteLength;
+    if (bytes > MAX_UNREAD_BYTES) abandon(outgoing);
+  });
+}
+
+function isMethod(method: string): method is HttpRequest['method'] {
+  return METHODS.has(method);
+}
+
+function plainHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const plain: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    // Other pseudo headers of HTTP/2 repeat the method and the path.
+    const isHost = name === ':authority';
+    if (value === undefined || (name.startsWith(':') && !isHost)) continue;
+    plain[isHost ? 'host' : name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return plain;
+}

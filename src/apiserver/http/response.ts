@@ -1,0 +1,113 @@
+import type { HttpResponse, ResponseBody } from '../../util/http.ts';
+import { jsonText } from '../json/json-text.ts';
+import { JSON_TYPE } from '../request/negotiation.ts';
+import type { MessageFormat } from './websocket.ts';
+
+/** A response of the server to any transport. */
+export interface ServedResponse extends HttpResponse {
+  /** How a WebSocket client gets the body. Absent if there is no other form than the plain response. */
+  readonly messages?: MessageFormat;
+}
+
+const NOT_CACHED = { 'cache-control': 'no-cache, private' } as const;
+
+export function jsonResponse(
+  status: number,
+  value: object,
+  warnings: readonly string[] = [],
+  contentType: string = JSON_TYPE,
+): HttpResponse {
+  return completeResponse(status, `${jsonText(value)}\n`, contentType, warnings);
+}
+
+export function completeResponse(
+  status: number,
+  content: string | Uint8Array,
+  contentType: string,
+  warnings: readonly string[] = [],
+): HttpResponse {
+  return { status, headers: headersOf(contentType, warnings), body: new CompleteBody(content) };
+}
+
+export function textResponse(status: number, text: string): HttpResponse {
+  return {
+    status,
+    headers: { ...NOT_CACHED, 'content-type': 'text/plain; charset=utf-8' },
+    body: new CompleteBody(text),
+  };
+}
+
+export function streamResponse(
+  body: AsyncIterable<Uint8Array>,
+  contentType: string,
+  warnings: readonly string[] = [],
+): HttpResponse {
+  return { status: 200, headers: headersOf(contentType, warnings), body };
+}
+
+export function emptyResponse(): HttpResponse {
+  return { status: 204, headers: NOT_CACHED, body: nothing() };
+}
+
+function headersOf(contentType: string, warnings: readonly string[]): Record<string, string> {
+  return {
+    ...NOT_CACHED,
+    'content-type': contentType,
+    ...(warnings.length > 0 && {
+      warning: shownWarnings(warnings).map(warningHeader).join(', '),
+    }),
+  };
+}
+
+/** A body that exists completely before the response. */
+export class CompleteBody implements ResponseBody {
+  readonly content: string | Uint8Array;
+  #isRead = false;
+
+  /** @param content text is sent in UTF-8, which Node.js encodes faster together with the headers */
+  constructor(content: string | Uint8Array) {
+    this.content = content;
+  }
+
+  get byteLength(): number {
+    return Buffer.byteLength(this.content);
+  }
+
+  received(): Uint8Array | undefined {
+    if (this.#isRead) return undefined;
+    this.#isRead = true;
+    return typeof this.content === 'string' ? Buffer.from(this.content) : this.content;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    const bytes = this.received();
+    if (bytes) yield bytes;
+  }
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array, void, undefined> {}
+
+/** Maximum characters of all warnings in a response; longer ones are truncated, as upstream. */
+const MAX_WARNINGS = 4 * 1024;
+const MAX_WARNING = 256;
+
+/** Removes duplicate warnings; truncates or omits warnings that are too long for a header. */
+function shownWarnings(warnings: readonly string[]): readonly string[] {
+  const texts = [...new Set(warnings)];
+  if (texts.reduce((total, { length }) => total + length, 0) <= MAX_WARNINGS) return texts;
+  const shown: string[] = [];
+  let characters = 0;
+  for (const text of texts) {
+    if (characters >= MAX_WARNINGS) break;
+    const short = text.slice(0, MAX_WARNING);
+    shown.push(short);
+    characters += short.length;
+  }
+  return shown;
+}
+
+/** Formats a warning by RFC 7234: `299 - "text"`, with valid header characters only. */
+function warningHeader(text: string): string {
+  const printable = text.replaceAll(/[^\u0020-\u007e]/g, '?');
+  return `299 - "${printable.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+}

@@ -1,0 +1,118 @@
+import {
+  CORE_SCHEMA,
+  EVENT_ID,
+  NOT_RESOLVED,
+  SCALAR_STYLE,
+  constructFromEvents,
+  defineScalarTag,
+  getScalarValue,
+  parseEvents,
+} from 'js-yaml';
+import type { Event, Schema } from 'js-yaml';
+import { MAX_DUPLICATES } from './go-json.ts';
+import { MAX_DEPTH, WidthError } from '../../util/json-value.ts';
+
+/**
+ * Reads YAML like the parser of a kube-apiserver, which keeps the booleans and the octal numbers of YAML 1.1, and
+ * lets the last of duplicate keys win.
+ */
+
+export interface YamlText {
+  readonly documents: readonly unknown[];
+  /** Duplicate keys, such as `line 7: key "a" already set in map`. */
+  readonly duplicates: readonly string[];
+}
+
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ...['y', 'yes', 'on', 'true'].map((word): [string, boolean] => [word, true]),
+  ...['n', 'no', 'off', 'false'].map((word): [string, boolean] => [word, false]),
+]);
+
+/** A word in lower case, in upper case, or with an upper-case initial. */
+function booleanOf(text: string): boolean | undefined {
+  return /^(?:[a-z]+|[A-Z]+|[A-Z][a-z]+)$/.test(text)
+    ? BOOLEANS.get(text.toLowerCase())
+    : undefined;
+}
+
+const SCHEMA: Schema = CORE_SCHEMA.withTags(
+  defineScalarTag<boolean>('tag:yaml.org,2002:bool', {
+    implicit: true,
+    implicitFirstChars: 'yYnNoOtTfF'.split(''),
+    resolve: (text) => booleanOf(text) ?? NOT_RESOLVED,
+    identify: (value) => typeof value === 'boolean',
+  }),
+  defineScalarTag<number>('tag:yaml.org,2002:int', {
+    implicit: true,
+    implicitFirstChars: '+-0123456789'.split(''),
+    resolve: (text) => {
+      const [, sign, digits = ''] =
+        /^([-+]?)(0x[\da-fA-F_]+|0b[01_]+|0o?[0-7_]*|[1-9][\d_]*)$/.exec(text) ?? [];
+      if (digits === '') return NOT_RESOLVED;
+      const value = Number(digits.replaceAll('_', '').replace(/^0(?=\d)/, '0o'));
+      return sign === '-' ? -value : value;
+    },
+    identify: (value) => Number.isInteger(value),
+  }),
+);
+
+/**
+ * Parses YAML in time linear in its length. Rejects aliases, because a few lines can expand to gigabytes.
+ *
+ * @throws {YAMLException} if it is malformed
+ * @throws {WidthError} if it has more than `maxContainers` mappings and sequences
+ */
+export function parseYaml(source: string, maxContainers: number = Infinity): YamlText {
+  // One more level, so that deep YAML gets the same error as deep JSON.
+  const events = parseEvents(source, { maxDepth: MAX_DEPTH + 1 });
+  let containers = 0;
+  for (const { type } of events) {
+    if (type !== EVENT_ID.MAPPING && type !== EVENT_ID.SEQUENCE) continue;
+    if (++containers > maxContainers) throw new WidthError(maxContainers);
+  }
+  return {
+    documents: constructFromEvents(events, { source, schema: SCHEMA, json: true, maxAliases: 0 }),
+    // Most callers need the documents only.
+    get duplicates() {
+      return duplicatesIn(source, events);
+    },
+  };
+}
+
+/** An open collection: a mapping has its keys so far. */
+interface Frame {
+  readonly keys?: Set<string>;
+  /** Whether the next node of the mapping is a key. */
+  atKey: boolean;
+}
+
+function duplicatesIn(source: string, events: readonly Event[]): string[] {
+  const duplicates: string[] = [];
+  const frames: Frame[] = [];
+  let line = 1;
+  let lineAt = 0;
+  for (const event of events) {
+    if (event.type === EVENT_ID.POP) {
+      frames.pop();
+      continue;
+    }
+    const frame = frames.at(-1);
+    if (frame?.keys && frame.atKey && event.type === EVENT_ID.SCALAR) {
+      const text = getScalarValue(source, event);
+      const boolean = event.style === SCALAR_STYLE.PLAIN ? booleanOf(text) : undefined;
+      const key = boolean === undefined ? JSON.stringify(text) : String(boolean);
+      if (frame.keys.has(key) && duplicates.length < MAX_DUPLICATES) {
+        line += source.slice(lineAt, event.valueStart).split('\n').length - 1;
+        lineAt = event.valueStart;
+        duplicates.push(`line ${line}: key ${key} already set in map`);
+      }
+      frame.keys.add(key);
+    }
+    if (frame) frame.atKey = !frame.atKey;
+    if (event.type === EVENT_ID.MAPPING) frames.push({ keys: new Set(), atKey: true });
+    else if (event.type !== EVENT_ID.SCALAR && event.type !== EVENT_ID.ALIAS) {
+      frames.push({ atKey: false });
+    }
+  }
+  return duplicates;
+}

@@ -1,0 +1,235 @@
+import type { NameFormat } from '../../api/object-names.ts';
+import type { DeepReadonly, ObjectMeta, OwnerReference } from '../../api/object.ts';
+import { CheckedObject, untilTooMany } from './checked-object.ts';
+import { labelValueProblems, nameProblems, qualifiedNameProblems } from '../../api/object-names.ts';
+import type { ApiObject, ResourceDefinition, StoredObject } from './resource-definition.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError, MAX_FIELD_ERRORS } from '../../api/field-error.ts';
+
+/** Maximum total size of the keys and values of all annotations. */
+const MAX_ANNOTATIONS_BYTES = 256 * 1024;
+
+/** The group of CRDs. */
+const EXTENSIONS = 'apiextensions.k8s.io';
+
+const ORPHAN = 'orphan';
+const FOREGROUND = 'foregroundDeletion';
+const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([ORPHAN, FOREGROUND, 'kubernetes']);
+
+/** Validates the metadata of an object. The decoder has checked the types. */
+export function validateMetadata(
+  metadata: DeepReadonly<ObjectMeta>,
+  namespaced: boolean,
+  nameFormat: NameFormat,
+): FieldError[] {
+  const { name, generateName, namespace } = metadata;
+  const checked = new CheckedObject({ ...metadata }, 'metadata');
+  untilTooMany(() => {
+    if (generateName) {
+      // A generateName may end with a dash.
+      const complete = generateName.replace(/(?<=.)-$/s, 'a');
+      checked.problems('generateName', nameProblems(complete, nameFormat));
+    }
+    if (name) checked.problems('name', nameProblems(name, nameFormat));
+    else checked.required('name', 'name or generateName is required');
+    if (namespaced && !namespace) checked.required('namespace');
+    if (!namespaced && namespace) checked.forbidden('namespace', 'not allowed on this type');
+    checkAttached(checked, metadata);
+    checkFinalizers(checked, metadata.finalizers);
+  });
+  return checked.errors;
+}
+
+function checkAttached(checked: CheckedObject, metadata: DeepReadonly<ObjectMeta>): void {
+  checkLabels(checked, metadata.labels);
+  checkAnnotations(checked, metadata.annotations);
+  checkOwners(checked);
+}
+
+/**
+ * Validates the metadata of an update. As upstream, most errors of custom resources and CRDs are repeated.
+ *
+ * @returns the errors, and those that a custom resource of the right type repeats and that its rules depend on
+ */
+export function validateMetadataUpdate(
+  next: DeepReadonly<ObjectMeta>,
+  previous: DeepReadonly<ObjectMeta>,
+  { namespaced, custom, group }: Pick<ResourceDefinition, 'namespaced' | 'custom' | 'group'>,
+): { readonly errors: FieldError[]; readonly ofRules: FieldError[] } {
+  // The name was validated by the create.
+  const errors = validateMetadata(next, namespaced, 'pathSegment');
+  const checked = new CheckedObject({ ...next }, 'metadata');
+  checkChange(checked, next, previous);
+  if (!custom && group !== EXTENSIONS) {
+    return { errors: [...errors, ...checked.errors], ofRules: [] };
+  }
+  untilTooMany(() => checkAttached(checked, next));
+  const repeated = checked.errors;
+  return { errors: [...errors, ...repeated], ofRules: repeated };
+}
+
+function checkChange(
+  checked: CheckedObject,
+  next: DeepReadonly<ObjectMeta>,
+  previous: DeepReadonly<ObjectMeta>,
+): void {
+  if (previous.deletionTimestamp) {
+    const present = new Set(previous.finalizers);
+    const added = (next.finalizers ?? []).filter((finalizer) => !present.has(finalizer)).sort();
+    if (added.length > 0) {
+      const list = `[]string{${added.map((finalizer) => JSON.stringify(finalizer)).join(', ')}}`;
+      checked.forbidden(
+        'finalizers',
+        `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`,
+      );
+    }
+  }
+  for (const field of IMMUTABLE) {
+    if (next[field] !== previous[field]) checked.invalid(field, 'field is immutable');
+  }
+}
+
+const IMMUTABLE = [
+  'name',
+  'namespace',
+  'uid',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+] as const;
+
+/** Whether finalizers keep a deleted object. */
+export function hasFinalizers({ metadata }: StoredObject): boolean {
+  return (metadata.finalizers?.length ?? 0) > 0;
+}
+
+/** Returns the finalizers of an object after a deletion with this policy. */
+export function deletionFinalizers(
+  finalizers: readonly string[] = [],
+  policy: string | undefined,
+  orphansByDefault: boolean = false,
+): string[] {
+  const own = finalizers.filter((each) => each !== ORPHAN && each !== FOREGROUND);
+  switch (policy) {
+    case 'Orphan':
+      return [...own, ORPHAN];
+    case 'Foreground':
+      return [...own, FOREGROUND];
+    case 'Background':
+      return own;
+    default:
+      // The policy of an earlier deletion remains.
+      return orphansByDefault && own.length === finalizers.length
+        ? [...own, ORPHAN]
+        : [...finalizers];
+  }
+}
+
+function checkLabels(metadata: CheckedObject, labels: ObjectMeta['labels'] = {}): void {
+  for (const [key, value] of Object.entries(labels)) {
+    metadata.problems('labels', qualifiedNameProblems(key), key);
+    metadata.problems('labels', labelValueProblems(value), value);
+  }
+}
+
+function checkAnnotations(
+  metadata: CheckedObject,
+  annotations: ObjectMeta['annotations'] = {},
+): void {
+  let bytes = 0;
+  for (const [key, value] of Object.entries(annotations)) {
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+    metadata.problems('annotations', qualifiedNameProblems(key.toLowerCase()), key);
+  }
+  if (bytes > MAX_ANNOTATIONS_BYTES) metadata.tooLong('annotations', MAX_ANNOTATIONS_BYTES);
+}
+
+const GROUP_VERSION = /^(?:[^/]*\/)?[^/]+$/;
+
+function checkOwners(metadata: CheckedObject): void {
+  let controller: string | undefined;
+  for (const owner of metadata.items('ownerReferences')) {
+    for (const field of ['apiVersion', 'kind', 'name', 'uid']) {
+      if (owner.text(field) === '') owner.required(field, 'must not be empty');
+      else if (field === 'apiVersion' && !GROUP_VERSION.test(owner.text(field))) {
+        owner.invalid(field, 'must be <group>/<version> or <version>');
+      }
+    }
+    const kind = owner.text('kind');
+    if (owner.text('apiVersion') === 'v1' && kind === 'Event') {
+      owner.invalid('', '/v1, Kind=Event is disallowed from being an owner', owner.value);
+    }
+    if (owner.value['controller'] !== true) continue;
+    const current = `${kind}/${owner.text('name')}`;
+    if (controller !== undefined) {
+      const detail = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${current}`;
+      metadata.invalid('ownerReferences', detail);
+    }
+    controller ??= current;
+  }
+}
+
+/**
+ * Returns an object without the owner references that equal an earlier one, and warns of them.
+ *
+ * @param when whether mutating admission has run, which may add some
+ */
+export function withoutDuplicateOwners(
+  { warnings }: { readonly warnings: string[] },
+  object: ApiObject,
+  when: 'sent' | 'admitted',
+): ApiObject {
+  const { ownerReferences = [] } = object.metadata;
+  if (ownerReferences.length < 2) return object;
+  const unique = new Map<string, OwnerReference>();
+  const duplicates: string[] = [];
+  for (const owner of ownerReferences) {
+    const { apiVersion, kind, name, uid, controller, blockOwnerDeletion } = owner;
+    const key = JSON.stringify([apiVersion, kind, name, uid, controller, blockOwnerDeletion]);
+    if (unique.has(key)) duplicates.push(uid);
+    else unique.set(key, owner);
+  }
+  if (duplicates.length === 0) return object;
+  const after = when === 'admitted' ? ' after mutating admission happens' : '';
+  warnings.push(
+    `.metadata.ownerReferences contains duplicate entries${after}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${duplicates.join(', ')}`,
+  );
+  return { ...object, metadata: { ...object.metadata, ownerReferences: [...unique.values()] } };
+}
+
+/** Validates finalizers of a built-in kind, which are standard names or have a domain. As upstream, Leases may have others. */
+export function validateKubeFinalizers(
+  { finalizers = [] }: DeepReadonly<ObjectMeta>,
+  { custom, group }: Pick<ResourceDefinition, 'custom' | 'group'>,
+): FieldError[] {
+  if (custom || group === 'coordination.k8s.io' || group === EXTENSIONS) return [];
+  const detail = 'name is neither a standard finalizer name nor is it fully qualified';
+  const errors: FieldError[] = [];
+  for (const [index, finalizer] of finalizers.entries()) {
+    if (finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer)) continue;
+    errors.push(fieldError.invalid(`metadata.finalizers[${index}]`, finalizer, detail));
+    if (errors.length === MAX_FIELD_ERRORS) break;
+  }
+  return errors;
+}
+
+/** Warnings of new finalizers of a custom resource, which need no domain. */
+export function finalizerWarnings(object: StoredObject, previous?: StoredObject): string[] {
+  const known = new Set([...STANDARD_FINALIZERS, ...(previous?.metadata.finalizers ?? [])]);
+  return [...new Set(object.metadata.finalizers)]
+    .filter((finalizer) => !known.has(finalizer) && !finalizer.includes('/'))
+    .sort()
+    .map((finalizer) => {
+      const form = finalizer.includes('.') ? ' including a path (/)' : '';
+      return `metadata.finalizers: ${JSON.stringify(finalizer)}: prefer a domain-qualified finalizer name${form} to avoid accidental conflicts with other finalizer writers`;
+    });
+}
+
+function checkFinalizers(metadata: CheckedObject, finalizers: readonly string[] = []): void {
+  for (const finalizer of finalizers) {
+    metadata.problems('finalizers', qualifiedNameProblems(finalizer), finalizer);
+  }
+  if (finalizers.includes(ORPHAN) && finalizers.includes(FOREGROUND)) {
+    const detail = `finalizer ${ORPHAN} and ${FOREGROUND} cannot be both set`;
+    metadata.invalid('finalizers', detail);
+  }
+}

@@ -1,0 +1,223 @@
+import type { RequestNotes } from '../request/received-request.ts';
+import type { HttpRequest } from '../../util/http.ts';
+import type { MaybePromise } from '../../util/maybe-promise.ts';
+import type { User } from '../../api/user.ts';
+import type { Answer, Backend, Call } from './call.ts';
+import type { Encoding } from '../request/negotiation.ts';
+import { OBJECT_TYPES, negotiate, represent, requireMediaType } from '../request/negotiation.ts';
+import { rejectConnection } from './connect.ts';
+import { create } from './create.ts';
+import { remove, removeCollection } from './delete.ts';
+import { patch, patchTypes } from './patch.ts';
+import { get, list, watch } from './read.ts';
+import { bind, bindNamed, evict } from './pod-actions.ts';
+import { readLog } from './pod-log.ts';
+import { answerReview } from './review.ts';
+import { createToken } from './service-account-token.ts';
+import { getScale, patchScale, updateScale } from './scale.ts';
+import { update } from './update.ts';
+import { StaleObject } from './write.ts';
+import { contentType } from '../request/request-body.ts';
+import type { RequestInfo, Verb } from '../request/request-info.ts';
+import type { ResourceDefinition } from '../objects/resource-definition.ts';
+import {
+  badRequest,
+  methodNotAllowed,
+  noConsumer,
+  unsupportedMediaType,
+  notFound,
+  verbNotSupported,
+} from '../objects/status-error.ts';
+import { endTurn, pause } from '../request/pause.ts';
+import { requireWriteOptions } from '../request/write-options.ts';
+
+/** An answer with its object in the requested representation. */
+export interface RenderedAnswer {
+  readonly answer: Exclude<Answer, { readonly kind: 'object' }>;
+  readonly encoding: Encoding;
+}
+
+type Operation = (call: Call) => Answer | Promise<Answer>;
+
+/** Runs the operation of a request. Returns undefined if the path does not exist. */
+export async function answerCall(
+  backend: Backend,
+  request: HttpRequest,
+  user: User,
+  info: RequestInfo,
+  notes: RequestNotes,
+): Promise<RenderedAnswer | undefined> {
+  const definition = backend.registry.find(info.group, info.version, info.resource);
+  if (!definition || !hasPath(request, info, definition)) return undefined;
+  if (definition.deprecationWarning) notes.warnings.push(definition.deprecationWarning);
+  const operation = operationOf(info, definition);
+  if (!operation) throw refuseVerb(info, definition);
+  const { accept } = request.headers;
+  const types = patchTypes(definition);
+  if (info.verb === 'patch' && !types.includes(contentType(request))) {
+    throw definition.custom ? unsupportedMediaType(types) : noConsumer();
+  }
+  const isStream = info.verb === 'watch';
+  if (!definition.custom) {
+    const texts = info.subresource === 'log' ? ['text/plain'] : [];
+    requireMediaType(accept, [...texts, ...OBJECT_TYPES], isStream || info.verb === 'list');
+  }
+  const representation = negotiate(accept, info.query.get('includeObject'), definition, isStream);
+  const call = { backend, request, user, info, definition, representation, ...notes };
+  requireWriteOptions(call);
+  try {
+    const turn = pause(call);
+    if (turn) await turn;
+    return await rendered(await repeated(operation, call), call);
+  } finally {
+    endTurn(call);
+  }
+}
+
+/** Returns an answer with its object in the requested representation. */
+async function rendered(answer: Answer, call: Call): Promise<RenderedAnswer> {
+  const { backend, definition, representation } = call;
+  if (answer.kind === 'list') await backend.converter.prepare(answer.state.objects, definition);
+  const { encoding = 'json' } = representation;
+  if (answer.kind !== 'object') return { answer, encoding };
+  if (answer.definition === undefined) await backend.converter.prepare([answer.object], definition);
+  const { code, object, definition: shown = definition } = answer;
+  const turn = pause(call);
+  if (turn) await turn;
+  const value = represent(object, shown, representation, backend.clock.now());
+  return { answer: { kind: 'json', code, value }, encoding };
+}
+
+/** Attempts of an operation whose object changes while webhooks are called. */
+const MAX_ATTEMPTS = 5;
+
+async function repeated(operation: Operation, call: Call): Promise<Answer> {
+  const { length } = call.warnings;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      // Nothing happens between the last look and the operation, which reads the same state.
+      let preparing = preparation(call);
+      for (; preparing instanceof Promise; preparing = preparation(call)) await preparing;
+      return await operation(call);
+    } catch (error) {
+      if (!(error instanceof StaleObject) || attempt === MAX_ATTEMPTS) throw error;
+      call.warnings.length = length;
+    }
+  }
+}
+
+/** Converts the objects that the operation reads. Returns no promise if they are converted. */
+function preparation({ backend, definition, info }: Call): MaybePromise<void> {
+  const { namespace, name, verb } = info;
+  if (!definition.conversion || (name === undefined && verb !== 'deletecollection')) return;
+  const collection = backend.store.collection(definition);
+  const object = name === undefined ? undefined : collection.get(namespace, name);
+  const objects = name === undefined ? collection.list(namespace) : object ? [object] : [];
+  return backend.converter.prepare(objects, definition);
+}
+
+function hasPath(
+  { method }: HttpRequest,
+  { verb, namespace, name, subresource, parts, legacyWatch }: RequestInfo,
+  definition: ResourceDefinition,
+): boolean {
+  const { namespaced, custom, review } = definition;
+  if (verb === 'proxy' || (parts.length > 3 && subresource !== 'proxy')) return false;
+  if (legacyWatch) {
+    if (method !== 'GET' || subresource !== undefined) return false;
+    if (review || definition.verbs?.includes('watch') === false) return false;
+    if (legacyWatch.name !== undefined && namespaced && namespace === undefined) return false;
+  }
+  // Reviews are not stored, so that they have neither names nor lists.
+  if (review && (name !== undefined || namespaced !== (namespace !== undefined))) return false;
+  if (namespace !== undefined && !namespaced) return false;
+  if (namespaced && namespace === undefined) {
+    // A list may span all namespaces; a single object is in one namespace.
+    if (name !== undefined || definition.verbs?.includes('list') === false) return false;
+    if (custom && verb !== 'list' && verb !== 'watch') return false;
+  }
+  // As upstream, an unknown subresource of a custom resource is a 404.
+  if (custom && subresource !== undefined && !hasSubresource(subresource, definition)) {
+    throw notFound(definition, name ?? '');
+  }
+  return subresource === undefined || hasSubresource(subresource, definition);
+}
+
+export function hasSubresource(subresource: string, { subresources }: ResourceDefinition): boolean {
+  return (
+    Object.hasOwn(subresources, subresource) &&
+    Boolean(subresources[subresource as keyof typeof subresources])
+  );
+}
+
+/** Subresources that need a real node. */
+const NOT_SERVED: ReadonlySet<string> = new Set(['attach', 'exec', 'portforward', 'proxy']);
+
+/** Returns the error for a verb that a path does not support. */
+function refuseVerb({ verb, name }: RequestInfo, definition: ResourceDefinition): Error {
+  // Of the built-in kinds, only ComponentStatuses are listed and not watched.
+  const isList = verb === 'watch' && definition.verbs?.includes('list');
+  if (!definition.custom && !isList) return methodNotAllowed();
+  if (name === undefined && !isList) return badRequest('name must be provided');
+  return verbNotSupported(definition, verb);
+}
+
+function operationOf(
+  { verb, namespace, name, subresource }: RequestInfo,
+  { group, plural, namespaced, verbs, review }: ResourceDefinition,
+): Operation | undefined {
+  if (review) return verb === 'create' ? (call) => answerReview(call, review) : undefined;
+  switch (subresource) {
+    case undefined:
+      if (verb === 'proxy' || (verbs && !verbs.includes(verb))) return undefined;
+      if (group === '' && plural === 'bindings') return namespace ? bindNamed : undefined;
+      if (verb === 'create' && name !== undefined) return undefined;
+      if ((verb === 'update' || verb === 'patch') && name === undefined) return undefined;
+      if (verb === 'create' && namespaced && namespace === undefined) return undefined;
+      if (verb === 'deletecollection') {
+        if (namespaced && namespace === undefined) return undefined;
+      }
+      return OPERATIONS[verb];
+    case 'approval':
+    case 'ephemeralcontainers':
+    case 'resize':
+    case 'status':
+      return STATUS_OPERATIONS[verb];
+    case 'scale':
+      return SCALE_OPERATIONS[verb];
+    case 'finalize':
+      return verb === 'update' ? update : undefined;
+    case 'binding':
+      return verb === 'create' ? bind : undefined;
+    case 'eviction':
+      return verb === 'create' ? evict : undefined;
+    case 'token':
+      return verb === 'create' ? createToken : undefined;
+    case 'log':
+      return verb === 'get' ? readLog : undefined;
+    default:
+      if (!NOT_SERVED.has(subresource)) return undefined;
+      // Only a proxy has all verbs.
+      if (subresource !== 'proxy' && verb !== 'get' && verb !== 'create') return undefined;
+      return rejectConnection;
+  }
+}
+
+const OPERATIONS: Readonly<Record<Exclude<Verb, 'proxy'>, Operation>> = {
+  get,
+  list,
+  watch,
+  create,
+  update,
+  patch,
+  delete: remove,
+  deletecollection: removeCollection,
+};
+
+const STATUS_OPERATIONS: Readonly<Partial<Record<Verb, Operation>>> = { get, update, patch };
+
+const SCALE_OPERATIONS: Readonly<Partial<Record<Verb, Operation>>> = {
+  get: getScale,
+  update: updateScale,
+  patch: patchScale,
+};

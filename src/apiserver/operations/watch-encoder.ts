@@ -1,0 +1,127 @@
+import type { Clock } from '../../util/clock.ts';
+import { jsonText } from '../json/json-text.ts';
+import type { LineCache } from './line-cache.ts';
+import type { Representation } from '../request/negotiation.ts';
+import { apiVersionIn, inVersion, represent } from '../request/negotiation.ts';
+import { encodeEvent } from '../protobuf/protobuf-body.ts';
+import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
+import { renderTable } from '../table/table.ts';
+
+export type ObjectEventType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+/** Marks the bookmark that ends the initial state. */
+const INITIAL_EVENTS_END = { 'k8s.io/initial-events-end': 'true' };
+
+const encoder = new TextEncoder();
+
+/** Encodes the events of one watch, each a line of JSON or a protobuf message, in the representation that its client accepts. */
+export class WatchEncoder {
+  readonly #definition: ResourceDefinition;
+  readonly #representation: Representation;
+  readonly #clock: Pick<Clock, 'now'>;
+  #headersSent = false;
+
+  constructor(
+    definition: ResourceDefinition,
+    representation: Representation,
+    clock: Pick<Clock, 'now'>,
+  ) {
+    this.#definition = definition;
+    this.#representation = representation;
+    this.#clock = clock;
+  }
+
+  /** Encodes the event of an object. `lines` caches the lines of watches with the same representation. */
+  object(type: ObjectEventType, object: StoredObject, lines?: LineCache): Uint8Array {
+    const representation = this.#representation;
+    if (representation.form === 'table') return this.#event(type, this.#table(object));
+    const make = () =>
+      this.#event(type, represent(object, this.#definition, representation, this.#clock.now()));
+    if (!lines) return make();
+    const { form, drop = false, encoding } = representation;
+    const version = form === 'metadata' ? representation.version : apiVersionIn(this.#definition);
+    return lines.line(object, `${type} ${form} ${version} ${drop} ${encoding}`, make);
+  }
+
+  /** Encodes a bookmark: all changes up to `revision` have been sent. */
+  bookmark(revision: number, initialEventsEnd: boolean): Uint8Array {
+    const { kind } = this.#definition;
+    const representation = this.#representation;
+    const metadata = {
+      resourceVersion: String(revision),
+      ...(initialEventsEnd && { annotations: INITIAL_EVENTS_END }),
+    };
+    switch (representation.form) {
+      case 'object':
+        return this.#event('BOOKMARK', {
+          kind,
+          apiVersion: apiVersionIn(this.#definition),
+          metadata,
+        });
+      case 'metadata': {
+        const apiVersion = `meta.k8s.io/${representation.version}`;
+        return this.#event('BOOKMARK', { kind: 'PartialObjectMetadata', apiVersion, metadata });
+      }
+      case 'table':
+        return this.#event('BOOKMARK', this.#tableBookmark(metadata, representation));
+    }
+  }
+
+  error(status: object): Uint8Array {
+    return this.#event('ERROR', status);
+  }
+
+  /** A row with metadata only. */
+  #tableBookmark(
+    metadata: { readonly resourceVersion: string },
+    { includeObject, version }: Extract<Representation, { form: 'table' }>,
+  ): object {
+    const { resourceVersion } = metadata;
+    const { columns } = this.#definition;
+    const { columnDefinitions } = renderTable(this.#definition, [], {
+      listMeta: metadata,
+      now: 0,
+      noHeaders: this.#headersSent,
+    });
+    this.#headersSent = true;
+    const bookmark = {
+      kind: 'PartialObjectMetadata',
+      apiVersion: `meta.k8s.io/${version}`,
+      metadata,
+    };
+    return {
+      kind: 'Table',
+      apiVersion: `meta.k8s.io/${version}`,
+      metadata: { resourceVersion },
+      columnDefinitions,
+      rows: [
+        {
+          cells: columns.map((_, index) => (index === 0 ? '' : null)),
+          object: includeObject === 'None' ? null : bookmark,
+        },
+      ],
+    };
+  }
+
+  /** Only the first event of a watch has column definitions. */
+  #table(object: StoredObject): object {
+    const representation = this.#representation;
+    const table = renderTable(this.#definition, [inVersion(object, this.#definition)], {
+      listMeta: { resourceVersion: object.metadata.resourceVersion },
+      now: this.#clock.now(),
+      noHeaders: this.#headersSent,
+      ...(representation.form === 'table' && {
+        version: representation.version,
+        includeObject: representation.includeObject,
+      }),
+    });
+    this.#headersSent = true;
+    return table;
+  }
+
+  #event(type: string, object: object): Uint8Array {
+    return this.#representation.encoding === 'protobuf'
+      ? encodeEvent(type, { ...object })
+      : encoder.encode(`{"type":"${type}","object":${jsonText(object)}}\n`);
+  }
+}

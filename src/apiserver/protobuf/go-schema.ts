@@ -1,0 +1,184 @@
+import { oncePerObject } from '../../util/memo.ts';
+import type { Field, MessageType } from './decode-message.ts';
+import { messageType } from './decode-message.ts';
+import { MICRO_TIME, QUANTITY, TIME } from '../../api/formats.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
+import { objectMetaSchema } from '../schema/builtin-schemas.ts';
+
+/**
+ * Returns the schema of a built-in kind with two sets of defaults:
+ *
+ * - Fields that Go's encoder always writes have their zero value: nested structs, numbers, booleans, texts, and null
+ *   for times, lists and maps. A text, list or map that the schema requires has it in a status only: in a spec it
+ *   would be rejected as empty, and is rejected as missing.
+ * - The given ones, by path.
+ *
+ * @param message the kind's protobuf message, which has Go's encoding of each field
+ * @param defaults values by path: `spec.replicas`, `webhooks[].failurePolicy`
+ * @throws {Error} if a path leads to no field
+ */
+export function goSchema(
+  schema: JsonSchema,
+  message: MessageType | undefined,
+  defaults: Readonly<Record<string, unknown>>,
+): JsonSchema {
+  const { properties = {} } = schema;
+  const copies = new Map<string, Map<JsonSchema, JsonSchema>>();
+  const fields = Object.entries(properties).map(([name, field]) => {
+    if (name === 'metadata') return [name, goMetadataSchema()];
+    const known = fieldOf(message, name);
+    const place = name === 'status' ? 'status' : 'spec';
+    return [name, known ? withZero(field, known, isRequired(schema, name), place, copies) : field];
+  });
+  let result: JsonSchema = { ...schema, properties: Object.fromEntries(fields) };
+  for (const [path, value] of Object.entries(defaults)) {
+    result = withDefault(result, path.replaceAll('[]', '.[]').split('.'), value);
+  }
+  return result;
+}
+
+let metadataSchema: JsonSchema | undefined;
+
+/** Returns the schema of the metadata of an object, whose absent fields the server sets. */
+export function goMetadataSchema(): JsonSchema {
+  metadataSchema ??= copy(objectMetaSchema(), messageType('meta.v1.ObjectMeta'), 'spec', new Map());
+  return metadataSchema;
+}
+
+const QUANTITY_SCHEMA: JsonSchema = {
+  oneOf: [{ type: 'string', format: QUANTITY }, { type: 'number' }],
+};
+
+const ANY_JSON: JsonSchema = { 'x-kubernetes-preserve-unknown-fields': true };
+
+type Place = 'spec' | 'status';
+type Copies = Map<string, Map<JsonSchema, JsonSchema>>;
+
+/** The schema of a field, with its zero value if Go always writes it. */
+function withZero(
+  schema: JsonSchema,
+  field: Field,
+  required: boolean,
+  place: Place,
+  copies: Copies,
+): JsonSchema {
+  const copied = typeof field.type === 'string' ? schema : inside(schema, field, place, copies);
+  if (field.optional || field.pointer || copied.default !== undefined) return copied;
+  const isLeftOut = required && place === 'spec';
+  if (field.label !== 'single') return isLeftOut ? copied : { ...copied, ...NULL };
+  if (isTime(field.type)) return { ...copied, ...NULL };
+  const zero = zeroOf(copied, field);
+  if (zero === undefined || (zero === '' && isLeftOut)) return copied;
+  return { ...copied, default: zero };
+}
+
+const NULL: JsonSchema = { nullable: true, zero: null };
+
+function isTime(type: Field['type']): boolean {
+  return typeof type === 'object' && (type.message === TIME || type.message === MICRO_TIME);
+}
+
+/** The schema of a message, a list or a map of messages. */
+function inside(schema: JsonSchema, field: Field, place: Place, copies: Copies): JsonSchema {
+  const { type, label } = field;
+  const message = typeof type === 'string' ? undefined : messageType(type.message);
+  const { items, additionalProperties } = schema;
+  if (label === 'list' && items) return { ...schema, items: copy(items, message, place, copies) };
+  if (label === 'map' && typeof additionalProperties === 'object') {
+    const values = copy(additionalProperties, message, place, copies);
+    return { ...schema, additionalProperties: values };
+  }
+  return label === 'single' ? copy(schema, message, place, copies) : schema;
+}
+
+/** Schemas are shared and may contain themselves: each is copied once for each message. */
+function copy(
+  schema: JsonSchema,
+  message: MessageType | undefined,
+  place: Place,
+  copies: Copies,
+): JsonSchema {
+  if (message?.name === QUANTITY) return QUANTITY_SCHEMA;
+  if (message?.name === 'meta.v1.FieldsV1') return ANY_JSON;
+  if (message?.name === TIME || message?.name === MICRO_TIME) {
+    // A pointer may refer to the zero time, which is null.
+    return { type: 'string', format: message.name, nullable: true };
+  }
+  const { properties } = schema;
+  if (!message || !properties) return schema;
+  const key = `${place} ${message.name}`;
+  const ofMessage = copies.get(key) ?? new Map<JsonSchema, JsonSchema>();
+  copies.set(key, ofMessage);
+  const known = ofMessage.get(schema);
+  if (known) return known;
+  const node = {};
+  ofMessage.set(schema, node);
+  const fields = Object.entries(properties).map(([name, property]) => {
+    const field = fieldOf(message, name);
+    return [
+      name,
+      field ? withZero(property, field, isRequired(schema, name), place, copies) : property,
+    ];
+  });
+  return Object.assign(node, schema, { properties: Object.fromEntries(fields) });
+}
+
+/** Schemas also require the values of headers and sysctls, which can be empty. */
+function isRequired({ required = [] }: JsonSchema, name: string): boolean {
+  return required.includes(name) && name !== 'value';
+}
+
+/** Undefined for types with their own JSON, and for bytes, whose zero value is null. */
+function zeroOf({ type, properties, format }: JsonSchema, field: Field): unknown {
+  switch (field.type) {
+    case 'string':
+      return format === undefined && type === 'string' ? '' : undefined;
+    case 'bool':
+      return false;
+    case 'int32':
+    case 'int64':
+    case 'double':
+      return 0;
+    case 'bytes':
+    case 'json':
+      return undefined;
+    default:
+      return type === 'object' && properties ? {} : undefined;
+  }
+}
+
+/** The fields of a message by their names in JSON, also those that embedded messages declare. */
+const fieldsByName = oncePerObject(
+  (message: MessageType): ReadonlyMap<string, Field> =>
+    new Map(fieldsOf(message).map((field) => [field.name ?? '', field])),
+);
+
+function fieldOf(message: MessageType | undefined, name: string): Field | undefined {
+  return message && fieldsByName(message).get(name);
+}
+
+function fieldsOf({ fields }: MessageType): readonly Field[] {
+  return [...fields.values()].flatMap((field) => {
+    const { name, type } = field;
+    if (name !== undefined || typeof type === 'string') return [field];
+    const embedded = messageType(type.message);
+    return embedded ? fieldsOf(embedded) : [];
+  });
+}
+
+/** A copy of the schema with a default at the end of the path. */
+function withDefault(
+  schema: JsonSchema,
+  [name = '', ...rest]: readonly string[],
+  value: unknown,
+): JsonSchema {
+  const { items, properties } = schema;
+  if (name === '[]') {
+    if (!items) throw new Error(`No list before ${rest.join('.')}`);
+    return { ...schema, items: withDefault(items, rest, value) };
+  }
+  const field = properties?.[name];
+  if (!field) throw new Error(`No field ${name}`);
+  const changed = rest.length > 0 ? withDefault(field, rest, value) : { ...field, default: value };
+  return { ...schema, properties: { ...properties, [name]: changed } };
+}

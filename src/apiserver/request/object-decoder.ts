@@ -1,0 +1,387 @@
+import type { ReceivedRequest } from './received-request.ts';
+import type { ObjectMeta } from '../../api/object.ts';
+import { goMetadataSchema } from '../protobuf/go-schema.ts';
+import { objectMetaSchema } from '../schema/builtin-schemas.ts';
+import type { MaybePromise } from '../../util/maybe-promise.ts';
+import { whenReady } from '../../util/maybe-promise.ts';
+import { pause } from './pause.ts';
+import { goTypeOf } from '../json/go-json.ts';
+import { apiVersionIn } from './negotiation.ts';
+import type {
+  ApiObject,
+  ResourceDefinition,
+  StoredObject,
+} from '../objects/resource-definition.ts';
+import { duplicateFields, readObject, strictDuplicates, unrecognized } from './request-body.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { fieldError } from '../../api/field-error.ts';
+import { goJson, withSortedKeys } from '../../util/go-format.ts';
+import type { MessageType } from '../protobuf/decode-message.ts';
+import { typeOf } from '../protobuf/decode-message.ts';
+import { messageOfKind } from '../protobuf/protobuf-body.ts';
+import { withoutZeroValues } from '../protobuf/zero-values.ts';
+import { compareText, isRecord } from '../../util/values.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { MAX_REPORTED, pruned, prunedValue } from '../schema/pruning.ts';
+import type { GoKind } from './unmarshal-problem.ts';
+import { endsDecoding, unmarshalProblem } from './unmarshal-problem.ts';
+import { validateValues } from '../schema/validate.ts';
+import { badRequest, invalid } from '../objects/status-error.ts';
+
+export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
+
+/** Returns the `fieldValidation` of the query, which is already validated. */
+export function fieldValidationOf({ info }: ReceivedRequest): FieldValidation {
+  const value = info.query.get('fieldValidation');
+  return value === 'Ignore' || value === 'Strict' ? value : 'Warn';
+}
+
+/**
+ * Decodes the body of a request to an object of the kind in its path.
+ *
+ * @throws {StatusError} 400 or 422 if the body is not such an object
+ */
+export function decodeBody(call: ReceivedRequest): MaybePromise<ApiObject> {
+  const { request, definition } = call;
+  const body = readObject(request, definition);
+  const decoded = whenReady(pause(call), () => decodeObject(body, definition));
+  return whenReady(decoded, (decoded) =>
+    whenReady(pause(call), () => withoutOddities(call, body, decoded)),
+  );
+}
+
+function withoutOddities(
+  call: ReceivedRequest,
+  body: object,
+  { object, oddities }: ReturnType<typeof decodeObject>,
+): ApiObject {
+  const { definition } = call;
+  // Upstream, only the decoder of built-in kinds finds both in one pass.
+  const found = duplicatesOf(call, definition.custom ? [] : oddities, body);
+  const others = oddities.filter((oddity) => !found.includes(oddity));
+  reportOddities(call, found, others, (message) => {
+    if (!definition.custom) requireGoTypes(call, object);
+    return cannotBeHandled(definition, message, object);
+  });
+  if (definition.custom) requireVersion(object, definition);
+  return object;
+}
+
+/** @throws {StatusError} 400 if a custom resource has another apiVersion than the path */
+function requireVersion({ apiVersion }: ApiObject, definition: ResourceDefinition): void {
+  const expected = apiVersionIn(definition);
+  if (apiVersion === expected) return;
+  throw badRequest(
+    `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
+  );
+}
+
+/**
+ * Decodes a JSON object to an object of a kind. Checks identity and metadata, and prunes unknown fields.
+ *
+ * @param from origin of the JSON object: a body or the result of a patch
+ * @param refuse returns the error for metadata that Go does not decode
+ * @returns the object, and warnings such as `unknown field "spec.x"`
+ * @throws {StatusError} 400 or 422 if it has another kind or is not an API object
+ */
+export function decodeObject(
+  body: Record<string, unknown>,
+  definition: ResourceDefinition,
+  from: 'body' | 'patch' = 'body',
+  refuse: (why: string) => Error = (why) =>
+    from === 'patch' ? refusePatch(definition, body, why) : cannotBeHandled(definition, why, body),
+): { object: ApiObject; oddities: string[] } {
+  requireTexts(body, definition, from);
+  if (definition.custom) requireCustomKind(body, definition, from, refuse);
+  else requireBuiltinKind(body, definition, from);
+  const dropped: string[] = [];
+  const metadata = decodeMetadata(body['metadata'], definition, dropped, (why) =>
+    refuse(definition.custom ? why : (decodingProblem(body, definition, from) ?? why)),
+  );
+  const identity = {
+    apiVersion: definition.custom ? shown(body['apiVersion'] ?? '') : apiVersionIn(definition),
+    kind: definition.custom ? shown(body['kind']) : definition.kind,
+  };
+  // Before the members are copied, because most of a wide object may be unknown.
+  const known = prunedBody(body, identity, definition);
+  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...rest } = known.value;
+  const object: ApiObject = { ...identity, metadata, ...rest };
+  if (definition.custom) for (const paths of [dropped, known.dropped]) paths.sort();
+  const unknown = [...dropped, ...known.dropped];
+  // As upstream, where the members of a built-in kind are sorted unless the client sent them.
+  if (!definition.custom) unknown.sort((a, b) => compareText(memberOf(a), memberOf(b)));
+  const oddities = unknown
+    .slice(0, MAX_REPORTED)
+    .map((path) => `unknown field ${JSON.stringify(path)}`);
+  return { object: goObject(object, definition), oddities };
+}
+
+/** `spec` of `spec.list[0].x` */
+function memberOf(path: string): string {
+  return /^[^.[]*/.exec(path)?.[0] ?? '';
+}
+
+/** Returns an object of a built-in kind as Go encodes it: `kind` is first, and some zero values are omitted. */
+function goObject(decoded: ApiObject, definition: ResourceDefinition): ApiObject {
+  const message = messageOfKind(definition);
+  if (!message) return decoded;
+  const { metadata, ...object } = decoded;
+  const { apiVersion, kind } = object;
+  return { kind, apiVersion, metadata, ...withoutZeroValues(object, message) };
+}
+
+/** Returns the duplicate fields in the body, and those of `unknown` in JSON, unless the client ignores them. */
+export function duplicatesOf(
+  call: ReceivedRequest,
+  unknown?: readonly string[],
+  decoded?: object,
+): readonly string[] {
+  return fieldValidationOf(call) === 'Ignore'
+    ? []
+    : duplicateFields(call.request, unknown, decoded);
+}
+
+/**
+ * Handles duplicate and unknown fields by the requested `fieldValidation`.
+ *
+ * @throws {StatusError} the result of `refuse` for Strict
+ */
+export function reportOddities(
+  call: ReceivedRequest,
+  duplicates: readonly string[],
+  oddities: readonly string[],
+  refuse: (message: string) => Error,
+): void {
+  if (duplicates.length + oddities.length === 0) return;
+  switch (fieldValidationOf(call)) {
+    case 'Ignore':
+      return;
+    case 'Warn':
+      for (const oddity of [...duplicates, ...oddities]) call.warnings.push(oddity);
+      return;
+    case 'Strict': {
+      const problems = [...strictDuplicates(call.request, duplicates), ...oddities];
+      throw refuse(`strict decoding error: ${problems.join(', ')}`);
+    }
+  }
+}
+
+/** Whether Go does not decode a value. It decodes null, and an empty text to no bytes. */
+export function isOfAnotherType({ reason, badValue, detail }: FieldError): boolean {
+  return (
+    reason === 'FieldValueTypeInvalid' &&
+    badValue !== 'null' &&
+    !(badValue === '' && detail.includes('must be of type byte'))
+  );
+}
+
+/**
+ * Built-in kinds are Go types, which do not decode values of other types.
+ *
+ * @throws {StatusError} 400, or 422 of a patch
+ */
+export function requireGoTypes(
+  { definition, info, warnings }: Pick<ReceivedRequest, 'definition' | 'info' | 'warnings'>,
+  object: StoredObject,
+  errors: readonly FieldError[] = validateValues(object, definition.schema ?? {}),
+  refuse: (why: string) => Error = (why) =>
+    info.verb === 'patch' ? refusePatch(definition, object, why) : cannotBeHandled(definition, why),
+): void {
+  let wrong = firstMismatch(errors);
+  if (!wrong) return;
+  // A patch encodes what it has changed with sorted keys.
+  if (info.verb === 'patch') {
+    wrong = firstMismatch(validateValues(withSortedKeys(object), definition.schema ?? {})) ?? wrong;
+  }
+  // As upstream, an object that cannot be decoded has no unknown fields.
+  warnings.length = 0;
+  throw refuse(unmarshalProblem(wrong, object, goKindOf(definition)));
+}
+
+/** As upstream, the decoder stops at a value that is no time or quantity, and continues after other values. */
+function firstMismatch(errors: readonly FieldError[]): FieldError | undefined {
+  return errors.find(endsDecoding) ?? errors.find(isOfAnotherType);
+}
+
+/** Returns why Go does not decode an object: the first value of another type. */
+function decodingProblem(
+  body: Readonly<Record<string, unknown>>,
+  definition: ResourceDefinition,
+  from: 'body' | 'patch',
+): string | undefined {
+  const json = from === 'patch' ? withSortedKeys(body) : body;
+  const wrong = firstMismatch(validateValues(json, definition.schema ?? {}));
+  return wrong && unmarshalProblem(wrong, body, goKindOf(definition));
+}
+
+export function goKindOf(definition: ResourceDefinition): GoKind {
+  const { kind, schema = {} } = definition;
+  return { kind, schema, message: messageOfKind(definition) };
+}
+
+/** Returns the 400 for a body that is no object of a kind, with the kind and version that it has. */
+export function cannotBeHandled(
+  definition: ResourceDefinition,
+  why: string,
+  sent: Readonly<Record<string, unknown>> = {},
+): Error {
+  const { kind } = definition;
+  const apiVersion =
+    sent['apiVersion'] === null ? '' : shown(sent['apiVersion'] || apiVersionIn(definition));
+  const version = JSON.stringify(apiVersion.split('/').at(-1));
+  const sentKind = shown(sent['kind'] || kind);
+  return badRequest(`${sentKind} in version ${version} cannot be handled as a ${kind}: ${why}`);
+}
+
+/** Returns the 422 for a patch whose result is not an object of its kind. */
+export function refusePatch(
+  { custom }: Pick<ResourceDefinition, 'custom'>,
+  patched: unknown,
+  why: string,
+): Error {
+  return invalidPatch(custom ? goJson(patched) : patchedText(patched), why);
+}
+
+export function invalidPatch(shown: string, why: string): Error {
+  return invalid({ group: '', kind: '' }, '', [fieldError.invalid('patch', shown, why)]);
+}
+
+/** Encodes the result of a patch of a built-in kind: sorted, but metadata has the order of Go's struct. */
+function patchedText(patched: unknown): string {
+  if (!isRecord(patched) || !isRecord(patched['metadata'])) return goJson(patched);
+  const { metadata } = patched;
+  const ordered = [...objectMeta().fields.values()]
+    .map(({ name = '' }) => name)
+    .filter((name) => metadata[name] !== undefined)
+    .map((name) => `${JSON.stringify(name)}:${goJson(metadata[name])}`);
+  const members = Object.keys(patched)
+    .sort()
+    .map((name) => {
+      const text = name === 'metadata' ? `{${ordered.join(',')}}` : goJson(patched[name]);
+      return `${JSON.stringify(name)}:${text}`;
+    });
+  return `{${members.join(',')}}`;
+}
+
+/** Checks the types of kind and apiVersion, which Go decodes before the others. */
+function requireTexts(
+  body: Record<string, unknown>,
+  definition: ResourceDefinition,
+  from: 'body' | 'patch',
+): void {
+  for (const field of ['kind', 'apiVersion']) {
+    const value = body[field] ?? '';
+    if (typeof value === 'string') continue;
+    const why = `couldn't get version/kind; json parse error: json: cannot unmarshal ${goTypeOf(value)} into Go struct field .${field} of type string`;
+    throw unidentified(body, definition, from, why);
+  }
+}
+
+/** Returns the error for a body whose kind or apiVersion cannot be read. */
+function unidentified(
+  body: Record<string, unknown>,
+  definition: ResourceDefinition,
+  from: 'body' | 'patch',
+  why: string,
+): Error {
+  return from === 'patch'
+    ? refusePatch(definition, body, why)
+    : unrecognized(definition, why, JSON.stringify(body));
+}
+
+/** Checks that a custom resource has a kind and a readable apiVersion, which validation compares. */
+function requireCustomKind(
+  body: Record<string, unknown>,
+  definition: ResourceDefinition,
+  from: 'body' | 'patch',
+  refuse: (why: string) => Error,
+): void {
+  const { apiVersion, kind } = body;
+  if (!kind) {
+    const text = from === 'patch' ? goJson(body) : JSON.stringify(body);
+    throw unidentified(body, definition, from, `Object 'Kind' is missing in '${text}'`);
+  }
+  if (apiVersion === null) {
+    throw refuse('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
+  }
+  const version = shown(apiVersion ?? '');
+  if (version.split('/').length > 2) {
+    throw unidentified(body, definition, from, `unexpected GroupVersion string: ${version}`);
+  }
+}
+
+/**
+ * Returns a body without unknown fields: a custom resource by the schema of its own version. As upstream, validation
+ * compares its kind, and its version in a patch.
+ */
+function prunedBody(
+  body: Record<string, unknown>,
+  identity: Pick<ApiObject, 'apiVersion' | 'kind'>,
+  { custom, schema, group, kind, versionSchemas = {} }: ResourceDefinition,
+): ReturnType<typeof pruned> {
+  if (!custom) return schema ? pruned(body, schema) : { value: body, dropped: [] };
+  const [own, version = ''] = identity.apiVersion.split('/');
+  if (own !== group || identity.kind !== kind) return { value: body, dropped: [] };
+  const ofVersion = Object.hasOwn(versionSchemas, version) ? versionSchemas[version] : undefined;
+  return pruned(body, ofVersion ?? {}, { metadata: objectMetaSchema() });
+}
+
+/** Checks the apiVersion and kind of a built-in kind, if they are present. */
+function requireBuiltinKind(
+  body: Record<string, unknown>,
+  definition: ResourceDefinition,
+  from: 'body' | 'patch',
+): void {
+  const expected = apiVersionIn(definition);
+  const apiVersion = shown(body['apiVersion'] || expected);
+  const kind = shown(body['kind'] || definition.kind);
+  if (kind === definition.kind && apiVersion === expected) return;
+  const why = `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+  throw from === 'patch'
+    ? refusePatch(definition, body, why)
+    : cannotBeHandled(definition, why, body);
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function decodeMetadata(
+  value: unknown,
+  { custom, kind }: ResourceDefinition,
+  dropped: string[],
+  refuse: (why: string) => Error,
+): ObjectMeta {
+  const sent = value ?? {};
+  if (!isRecord(sent)) {
+    throw refuse(
+      custom
+        ? notMetadata(sent)
+        : `json: cannot unmarshal ${goTypeOf(sent)} into Go struct field ${kind}.metadata of type v1.ObjectMeta`,
+    );
+  }
+  const problem = metadataProblem(sent);
+  if (problem !== undefined) throw refuse(problem);
+  const known = prunedValue(sent, goMetadataSchema(), 'metadata');
+  for (const path of known.dropped) dropped.push(path);
+  const { selfLink: _, ...metadata } = withoutZeroValues(known.value as JsonObject, objectMeta());
+  return { name: '', ...metadata } as Partial<ObjectMeta> as ObjectMeta;
+}
+
+/** Returns why Go does not decode metadata, undefined if it does. */
+export function metadataProblem(value: unknown): string | undefined {
+  if (!isRecord(value)) return notMetadata(value);
+  const schema = goMetadataSchema();
+  const wrong = firstMismatch(validateValues(value, schema));
+  return (
+    wrong && unmarshalProblem(wrong, value, { kind: 'ObjectMeta', schema, message: objectMeta() })
+  );
+}
+
+function notMetadata(value: unknown): string {
+  return `json: cannot unmarshal ${goTypeOf(value)} into Go value of type v1.ObjectMeta`;
+}
+
+function objectMeta(): MessageType {
+  return typeOf('meta.v1.ObjectMeta');
+}

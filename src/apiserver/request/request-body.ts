@@ -1,0 +1,273 @@
+import type { X509Certificate } from 'node:crypto';
+import { YAMLException } from 'js-yaml';
+import type { HttpRequest } from '../../util/http.ts';
+import { withSortedKeys } from '../../util/go-format.ts';
+import { inspectJson, goTypeOf } from '../json/go-json.ts';
+import type { ExpectedKind } from '../protobuf/protobuf-body.ts';
+import { PROTOBUF_TYPE, decodeBody, messageOfKind } from '../protobuf/protobuf-body.ts';
+import { NestingError, requireShallow, WidthError } from '../../util/json-value.ts';
+import { isRecord } from '../../util/values.ts';
+import type { StatusError } from '../objects/status-error.ts';
+import { badRequest, tooLarge, unsupportedMediaType } from '../objects/status-error.ts';
+import type { YamlText } from '../json/yaml-text.ts';
+import { parseYaml } from '../json/yaml-text.ts';
+
+/** Maximum body size of a request, in bytes. */
+export const MAX_BODY_BYTES: number = 3 * 1024 * 1024;
+
+/**
+ * Maximum number of objects and lists in a body. An object that fits into etcd has more only if most of them are
+ * empty.
+ */
+export const MAX_CONTAINERS: number = 250_000;
+
+export function bodyTooLarge(): StatusError {
+  return tooLarge(`limit is ${MAX_BODY_BYTES}`);
+}
+
+/** A request whose body may not be received yet. */
+export interface IncomingRequest extends HttpRequest {
+  /** The client sent HEAD: it gets the headers of the response to GET. */
+  readonly isHead?: boolean;
+  /** The certificate with which the client connected. */
+  readonly clientCertificate?: X509Certificate | undefined;
+  /**
+   * Receives the body. The handler calls it once, after authorization, so that bodies of rejected
+   * requests need no memory.
+   */
+  readonly receiveBody?: () => Promise<Uint8Array>;
+}
+
+/**
+ * Returns the request with its body.
+ *
+ * @throws {StatusError} 413 if the body is too large
+ */
+export async function withBody({
+  receiveBody,
+  isHead: _isHead,
+  clientCertificate: _certificate,
+  ...request
+}: IncomingRequest): Promise<HttpRequest> {
+  if (!receiveBody || request.method === 'GET') return request;
+  const body = await receiveBody();
+  return body.byteLength > 0 ? { ...request, body } : request;
+}
+
+/** Returns the first of apiVersion and kind, in the order of the object, that is neither a text nor null. */
+function wrongIdentity(object: Readonly<Record<string, unknown>>): string | undefined {
+  const wrong = ['apiVersion', 'kind'].filter((field) => {
+    const value = object[field] ?? null;
+    return value !== null && typeof value !== 'string';
+  });
+  return wrong.length > 1 ? Object.keys(object).find((key) => wrong.includes(key)) : wrong[0];
+}
+
+export const APPLY_PATCH = 'application/apply-patch+yaml';
+
+const YAML_TYPE = 'application/yaml';
+const BODY_TYPES = ['application/json', YAML_TYPE] as const;
+
+/** Length of the excerpt of a malformed body in messages, in characters. */
+const EXCERPT = 30;
+
+/** The Go type that upstream decodes an object's identity to, which its messages contain. */
+const IDENTITY =
+  'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
+
+/** Returns the media type of the body without parameters; JSON by default. */
+export function contentType({ headers }: HttpRequest): string {
+  return headers['content-type']?.split(';')[0]?.trim().toLowerCase() || 'application/json';
+}
+
+/** Whether a media type is an apply patch, in any encoding. */
+export function isApplyPatch(type: string): boolean {
+  return type === APPLY_PATCH || type === 'application/apply-patch+cbor';
+}
+
+/**
+ * Parses the body to a JSON object, from JSON or YAML, for built-in kinds also from protobuf.
+ *
+ * @throws {StatusError} 400 if it is malformed, 413 if it is too large, 415 for other media types
+ */
+export function readObject(request: HttpRequest, expected: ExpectedKind): Record<string, unknown> {
+  const type = contentType(request);
+  const message = messageOfKind(expected);
+  if (message && type === PROTOBUF_TYPE) {
+    return shallow(() => decodeBody(bodyBytes(request), expected, message, MAX_CONTAINERS));
+  }
+  if (type !== 'application/json' && type !== YAML_TYPE) {
+    throw unsupportedMediaType([...BODY_TYPES, PROTOBUF_TYPE]);
+  }
+  const text = bodyText(request);
+  const refuse = (why: string) => unrecognized(expected, why, text);
+  const value = shallow(() =>
+    type === 'application/json'
+      ? jsonOf(text, (why) => refuse(`couldn't get version/kind; json parse error: ${why}`))
+      : // As upstream, whose decoder reports the first problem of the JSON that it has converted.
+        withSortedKeys(yamlOf(text, (why) => refuse(`yaml: ${why}`))),
+  );
+  // As upstream, where null is an object without fields.
+  if (value === null) return {};
+  if (isRecord(value)) {
+    const field = wrongIdentity(value);
+    if (field !== undefined) {
+      const type = goTypeOf(value[field]);
+      throw refuse(
+        `couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go struct field .${field} of type string`,
+      );
+    }
+    return value;
+  }
+  throw refuse(
+    `couldn't get version/kind; json parse error: json: cannot unmarshal ${goTypeOf(value)} into Go value of type ${IDENTITY}`,
+  );
+}
+
+/**
+ * Parses the body of a JSON patch or a merge patch.
+ *
+ * @throws {StatusError} 400 if it is malformed, 413 if it is too large
+ */
+export function readJsonPatch(request: HttpRequest): unknown {
+  const refuse = () => badRequest('invalid JSON patch');
+  return shallow(() => jsonOf(bodyText(request), refuse));
+}
+
+/** Parses the body of an apply patch: YAML, of which JSON is a subset. */
+export function readApplyPatch(request: HttpRequest): unknown {
+  const text = bodyText(request);
+  // As upstream, which reads a body that may be JSON in another way.
+  const what = text.startsWith('{')
+    ? 'error decoding patch: error converting YAML to JSON'
+    : 'error encoding patch';
+  return shallow(() => yamlOf(text, (why) => badRequest(`${what}: yaml: ${why}`)));
+}
+
+/**
+ * Returns the duplicate fields in a JSON or YAML body, such as `duplicate field "a.b"`. The last value counts.
+ *
+ * @param unknown fields, which are returned too at their places in a JSON body: `unknown field "a.c"`
+ * @param decoded the value of the body: if it has the same text, the body has no duplicates
+ */
+export function duplicateFields(
+  request: HttpRequest,
+  unknown: readonly string[] = [],
+  decoded?: object,
+): readonly string[] {
+  const type = contentType(request);
+  if (type === PROTOBUF_TYPE) return [];
+  const text = bodyText(request);
+  if (type === YAML_TYPE || isApplyPatch(type)) {
+    // Most YAML is JSON, which is faster to inspect.
+    const isUnique = jsonIn(text) !== undefined && inspectJson(text).oddities.length === 0;
+    return isUnique ? [] : parseYaml(text).duplicates;
+  }
+  if (unknown.length === 0 && decoded && JSON.stringify(decoded) === text.trimEnd()) return [];
+  return inspectJson(text, unknown).oddities;
+}
+
+/** Returns the text for duplicate fields in a strict decoding error. */
+export function strictDuplicates(request: HttpRequest, duplicates: readonly string[]): string[] {
+  const type = contentType(request);
+  if (duplicates.length === 0 || !(type === YAML_TYPE || isApplyPatch(type))) {
+    return [...duplicates];
+  }
+  return [['yaml: unmarshal errors:', ...duplicates].join('\n  ')];
+}
+
+export function hasBody({ body }: HttpRequest): boolean {
+  return body !== undefined && body.length > 0;
+}
+
+/** Returns the 400 for a body of unknown kind, with an excerpt. */
+export function unrecognized({ kind }: ExpectedKind, why: string, text: string): Error {
+  // As upstream, the message for DeleteOptions has no prefix.
+  if (kind === 'DeleteOptions') return badRequest(why);
+  return badRequest(
+    `the object provided is unrecognized (must be of type ${kind}): ${why} (${excerpt(text)})`,
+  );
+}
+
+function excerpt(text: string): string {
+  if (text === '') return '<empty>';
+  const shown = text.startsWith('{')
+    ? text.slice(0, EXCERPT)
+    : Buffer.from(text.slice(0, EXCERPT)).subarray(0, EXCERPT).toString('hex');
+  return text.length > EXCERPT ? `${shown} ...` : shown;
+}
+
+/**
+ * Replaces the escape of each lone surrogate by U+FFFD, as Go's decoder does. Texts of an object are
+ * Unicode, so that other programs can decode them.
+ */
+function withoutLoneSurrogates(text: string): string {
+  if (!/\\ud/i.test(text)) return text;
+  return text.replaceAll(
+    /\\(?:u(d[89ab][\da-f]{2}\\ud[c-f][\da-f]{2}|d[89a-f][\da-f]{2})|.)/gi,
+    (escape, surrogates?: string) => (surrogates?.length === 4 ? '\\ufffd' : escape),
+  );
+}
+
+function jsonOf(text: string, refuse: (why: string) => Error): unknown {
+  try {
+    return JSON.parse(withoutLoneSurrogates(text)) as unknown;
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause;
+    throw refuse(inspectJson(text).problem ?? cause.message);
+  }
+}
+
+/** Parses JSON, or the first document of YAML. Tries JSON first, which is faster. */
+function yamlOf(text: string, refuse: (why: string) => Error): unknown {
+  return jsonIn(text) ?? yamlText(text, refuse).documents[0] ?? null;
+}
+
+function yamlText(text: string, refuse: (why: string) => Error): YamlText {
+  try {
+    return parseYaml(text, MAX_CONTAINERS);
+  } catch (cause) {
+    if (!(cause instanceof YAMLException)) throw cause;
+    const { reason, mark } = cause;
+    throw refuse(mark ? `line ${mark.line + 1}: ${reason}` : reason);
+  }
+}
+
+/** Parses JSON, which most clients send as YAML. Returns undefined if the text is not JSON. */
+function jsonIn(text: string): unknown {
+  if (!text.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(withoutLoneSurrogates(text)) as unknown;
+  } catch (error) {
+    // The text may be YAML in flow style.
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function shallow<T>(read: () => T): T {
+  try {
+    const value = read();
+    requireShallow(value, MAX_CONTAINERS);
+    return value;
+  } catch (cause) {
+    if (cause instanceof WidthError) throw tooLarge(cause.message);
+    if (cause instanceof NestingError) throw badRequest(cause.message);
+    throw cause;
+  }
+}
+
+/** Keeps a byte order mark, which JSON does not permit. */
+const BODY_TEXT = new TextDecoder('utf-8', { ignoreBOM: true });
+
+function bodyText({ body = '' }: HttpRequest): string {
+  const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
+  if (bytes > MAX_BODY_BYTES) throw bodyTooLarge();
+  return typeof body === 'string' ? body : BODY_TEXT.decode(body);
+}
+
+function bodyBytes({ body = '' }: HttpRequest): Uint8Array {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  if (bytes.byteLength > MAX_BODY_BYTES) throw bodyTooLarge();
+  return bytes;
+}

@@ -1,0 +1,206 @@
+import type { Field, MessageType } from '../protobuf/decode-message.ts';
+import { typeOf } from '../protobuf/decode-message.ts';
+import type { FieldError } from '../../api/field-error.ts';
+import { NOT_A_QUANTITY } from '../../api/quantity.ts';
+import { goNumber } from '../../util/go-format.ts';
+import { isRecord } from '../../util/values.ts';
+import { goTypeOf } from '../json/go-json.ts';
+import { MICRO_TIME, QUANTITY, TIME } from '../../api/formats.ts';
+import { parseGoTime } from '../../api/go-time.ts';
+import type { JsonSchema } from '../../api/json-schema.ts';
+import { own } from '../../util/json-value.ts';
+
+/** A kind with its schema and its message, which has the names of Go's types. */
+export interface GoKind {
+  readonly kind: string;
+  readonly schema: JsonSchema;
+  readonly message: MessageType | undefined;
+}
+
+/**
+ * Returns the message of Go's decoder for a value of the wrong type in a built-in kind. The path in
+ * it has field names, but neither map keys nor list indices.
+ *
+ * @param error the schema error of the value
+ */
+export function unmarshalProblem(error: FieldError, object: unknown, kind: GoKind): string {
+  const { path, struct, type, value } = mismatchOf(error, object, kind);
+  const problem = textProblem(error, value);
+  if (problem !== undefined) return problem;
+  const isFraction = typeof value === 'number' && /^int\d/.test(type);
+  const found = isFraction ? `number ${goNumber(value)}` : goTypeOf(value);
+  return `json: cannot unmarshal ${found} into Go struct field ${[struct, ...path].join('.')} of type ${type}`;
+}
+
+const TIME_LAYOUTS = [
+  [TIME, 'seconds'],
+  [MICRO_TIME, 'micros'],
+] as const;
+
+/** Returns the message for a text that is not base64, a quantity or a time, and undefined for other values. */
+function textProblem({ detail }: FieldError, value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  if (detail.includes(' must be of type byte')) return base64Problem(value);
+  if (detail.includes(` must be of type ${QUANTITY}`)) return NOT_A_QUANTITY;
+  for (const [type, layout] of TIME_LAYOUTS) {
+    if (!detail.includes(` must be of type ${type}`)) continue;
+    const problem = parseGoTime(value, layout);
+    if (typeof problem === 'string') return problem;
+  }
+  return undefined;
+}
+
+/** Whether Go's decoder ends at a value: types with their own decoder end it. */
+export function endsDecoding({ detail }: FieldError): boolean {
+  return [TIME, MICRO_TIME, QUANTITY].some((type) => detail.includes(` must be of type ${type}: `));
+}
+
+interface Struct {
+  readonly name: string;
+  readonly type: MessageType | undefined;
+}
+
+function structOf({ type }: Field): Struct | undefined {
+  if (typeof type === 'string') return undefined;
+  return { name: type.message.split('.').at(-1) ?? '', type: typeOf(type.message) };
+}
+
+/** Returns the field of a message, or of a message whose members are inlined. */
+function fieldOf({ fields }: MessageType, name: string): Field | undefined {
+  for (const field of fields.values()) {
+    if (field.name === name) return field;
+    const inlined = field.name === undefined ? structOf(field)?.type : undefined;
+    const found = inlined && fieldOf(inlined, name);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** `core.v1.PodSpec` as `v1.PodSpec`. */
+function packaged(name: string): string {
+  return name.split('.').slice(-2).join('.');
+}
+
+/** Returns the message of Go's decoder for text that is not base64. */
+export function base64Problem(text: string): string {
+  const padding = text.indexOf('=');
+  const end = padding < 0 ? text.length : padding;
+  const wrong =
+    /[^A-Za-z0-9+/\r\n]/.exec(text.slice(0, end))?.index ?? (padding < 0 ? end - (end % 4) : end);
+  return `illegal base64 data at input byte ${wrong}`;
+}
+
+/** Returns the message of Go's converter for the message of its decoder about base64 or a fraction. */
+export function convertedProblem(problem: string): string {
+  if (problem.startsWith('illegal base64')) return `error decoding from json: ${problem}`;
+  return problem.replace(
+    /^json: cannot unmarshal number .* of type (?=int\d+$)/,
+    'cannot convert float64 to ',
+  );
+}
+
+/** Returns the message of Go's converter from maps, which strategic merge patches use, for such a value. */
+export function conversionProblem(error: FieldError, object: unknown, kind: GoKind): string {
+  const { type, plainType, value } = mismatchOf(error, object, kind);
+  const problem = textProblem(error, value);
+  if (problem !== undefined) return convertedProblem(problem);
+  const from = converterKindOf(value);
+  if (plainType.startsWith('map[')) return `cannot restore map from ${from}`;
+  if (plainType.startsWith('[]')) return `cannot restore slice from ${from}`;
+  if (plainType === 'struct') return `cannot restore struct from: ${from}`;
+  const isText = plainType === 'string';
+  // Go converts numbers to other types of numbers, and integers to text.
+  const isConvertible = isText ? from === 'int64' : typeof value === 'number' && /\d$/.test(type);
+  if (isConvertible) return `cannot convert ${from} to ${type}`;
+  return `unrecognized type: ${plainType}`;
+}
+
+/** Returns the kind of a JSON value in a map of Go. */
+function converterKindOf(value: unknown): string {
+  if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64';
+  if (typeof value === 'object') return Array.isArray(value) ? 'slice' : 'map';
+  return goTypeOf(value);
+}
+
+interface Mismatch {
+  readonly path: readonly string[];
+  /** Name of the struct with the last field of the path. */
+  readonly struct: string;
+  /** Go type of the field. */
+  readonly type: string;
+  /** The type without its name: `struct`. */
+  readonly plainType: string;
+  readonly value: unknown;
+}
+
+function mismatchOf(
+  error: FieldError,
+  object: unknown,
+  { kind, schema, message }: GoKind,
+): Mismatch {
+  const path: string[] = [];
+  let struct: Struct = { name: kind, type: message };
+  let field: Field | undefined;
+  let at = schema;
+  let value = object;
+  const enter = (indices: readonly string[], member: JsonSchema, from: unknown) => {
+    at = indices.reduce((list: JsonSchema) => list.items ?? {}, member);
+    value = indices.reduce(
+      (list: unknown, index) =>
+        Array.isArray(list) ? (list[Number.parseInt(index)] as unknown) : {},
+      from,
+    );
+  };
+  const steps = error.field.split('.');
+  for (const [index, step] of steps.entries()) {
+    const [name = '', ...indices] = step.split('[');
+    const property = Object.hasOwn(at.properties ?? {}, name) ? at.properties?.[name] : undefined;
+    if (!property) {
+      // A map key may contain dots.
+      const [key = '', ...within] = steps.slice(index).join('.').split('[');
+      const values = valuesOf(at);
+      if (values) enter(within, values, isRecord(value) ? own(value, key) : undefined);
+      break;
+    }
+    if (field) struct = structOf(field) ?? struct;
+    field = struct.type && fieldOf(struct.type, name);
+    path.push(name);
+    enter(indices, property, isRecord(value) ? own(value, name) : undefined);
+  }
+  return { path, struct: struct.name, type: goTypeIn(field, at), plainType: goType(at), value };
+}
+
+/** Returns the Go type of a value in a field, which may be in a list or map of the field. */
+function goTypeIn(field: Field | undefined, schema: JsonSchema): string {
+  const type = goType(schema);
+  if (field?.goType !== undefined && field.label === 'map') {
+    return type.startsWith('map[') ? field.goType : type;
+  }
+  const member = field && structOf(field);
+  // As in Go, where a struct has the package of its version: `v1.PodSpec`.
+  if (member?.type) return type.replace('struct', packaged(member.type.name));
+  return field?.goType === undefined ? type : type.replace(/string$/, field.goType);
+}
+
+function valuesOf({ additionalProperties }: JsonSchema): JsonSchema | undefined {
+  return typeof additionalProperties === 'object' ? additionalProperties : undefined;
+}
+
+function goType(schema: JsonSchema): string {
+  switch (schema.type) {
+    case 'boolean':
+      return 'bool';
+    case 'integer':
+      return schema.format ?? 'int64';
+    case 'number':
+      return 'float64';
+    case 'array':
+      return `[]${goType(schema.items ?? {})}`;
+    case 'object': {
+      const values = valuesOf(schema);
+      return values ? `map[string]${goType(values)}` : 'struct';
+    }
+    default:
+      return schema.format === 'byte' ? '[]uint8' : (schema.type ?? 'interface {}');
+  }
+}

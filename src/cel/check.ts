@@ -1,0 +1,395 @@
+import type {
+  Call,
+  Construction,
+  Entry,
+  Expression,
+  Fold,
+  ListExpression,
+  MapExpression,
+  Select,
+} from './expression.ts';
+import { overloadsOf } from './functions.ts';
+import type { TypeProblem } from './literal-problems.ts';
+import { literalProblems } from './literal-problems.ts';
+import type { Overload } from './values/overload.ts';
+import { fieldOf } from './schema-type.ts';
+import { typeNameOf, Uint } from './values/value.ts';
+import type { CelType } from './values/type.ts';
+import {
+  BOOL,
+  BYTES,
+  Bindings,
+  DOUBLE,
+  DYN,
+  ERROR,
+  INT,
+  NULL,
+  STRING,
+  TYPE,
+  UINT,
+  formatType,
+  isAny,
+  isAssignable,
+  listOf,
+  mapOf,
+  optionalOf,
+  param,
+  substitute,
+} from './values/type.ts';
+
+/** A type-checked expression. */
+export interface Checked {
+  readonly expression: Expression;
+  readonly type: CelType;
+  readonly typeOf: ReadonlyMap<Expression, CelType>;
+  /** Possible overloads of each call; several if argument types are known only at run time. */
+  readonly overloadsOf: ReadonlyMap<Call, readonly Overload[]>;
+  /** Variables that the expression reads. */
+  readonly variables: ReadonlySet<string>;
+}
+
+/**
+ * Type-checks an expression with declared `variables`. Returns its type, or all its errors.
+ *
+ * @param constructs whether it may construct objects (`Object.spec{}`) and patches (`JSONPatch{}`)
+ */
+export function check(
+  expression: Expression,
+  variables: ReadonlyMap<string, CelType>,
+  constructs: boolean,
+): Checked | readonly TypeProblem[] {
+  const checker = new Checker(variables, constructs);
+  const type = checker.check(expression);
+  const problems = checker.problems.length > 0 ? checker.problems : checker.literalErrors;
+  if (problems.length > 0) return problems.toSorted((a, b) => a.at - b.at);
+  return {
+    expression,
+    type,
+    typeOf: checker.types,
+    overloadsOf: checker.overloads,
+    variables: checker.read,
+  };
+}
+
+type Scope = ReadonlyMap<string, CelType>;
+
+class Checker {
+  readonly problems: TypeProblem[] = [];
+  /** Errors of expressions with correct types; reported only if there are no type errors. */
+  readonly literalErrors: TypeProblem[] = [];
+  readonly types = new Map<Expression, CelType>();
+  readonly overloads = new Map<Call, readonly Overload[]>();
+  readonly read = new Set<string>();
+  #scope: Scope;
+  readonly #bindings = new Bindings();
+  #params = 0;
+  /** Number of enclosing `format` calls, whose arguments may have any types. */
+  #formats = 0;
+
+  readonly #constructs: boolean;
+
+  constructor(variables: Scope, constructs: boolean) {
+    this.#scope = variables;
+    this.#constructs = constructs;
+  }
+
+  check(expression: Expression): CelType {
+    const type = substitute(this.#typeOf(expression), this.#bindings);
+    this.types.set(expression, type);
+    return type;
+  }
+
+  #typeOf(expression: Expression): CelType {
+    switch (expression.kind) {
+      case 'literal':
+        return literalType(expression.value);
+      case 'identifier': {
+        const type = this.#scope.get(expression.name);
+        if (!type) return this.#undeclared(expression.at, expression.name);
+        this.read.add(expression.name);
+        return type;
+      }
+      case 'select':
+        return this.#select(expression);
+      case 'call':
+        return this.#call(expression);
+      case 'and':
+      case 'or':
+        for (const term of expression.terms) {
+          this.#expect(term, BOOL);
+        }
+        return BOOL;
+      case 'conditional': {
+        this.#expect(expression.condition, BOOL);
+        const yes = this.check(expression.yes);
+        const no = this.check(expression.no);
+        const [condition] = [this.types.get(expression.condition) ?? DYN];
+        if (!this.#assign(yes, no))
+          return this.#noOverload(expression.at, '_?_:_', [condition, yes, no], false);
+        return isAny(no) ? no : yes;
+      }
+      case 'list':
+        return this.#list(expression);
+      case 'map':
+        return this.#map(expression);
+      case 'construction':
+        return this.#construction(expression);
+      case 'fold':
+        return this.#fold(expression);
+    }
+  }
+
+  #select({ at, operand, field, mode }: Select): CelType {
+    const whole = this.check(operand);
+    const target = whole.kind === 'optional' ? whole.item : whole;
+    const found = this.#field(target, field, at);
+    if (mode === 'test') return BOOL;
+    return whole.kind === 'optional' || mode === 'optional' ? optionalOf(found) : found;
+  }
+
+  #field(target: CelType, field: string, at: number): CelType {
+    switch (target.kind) {
+      case 'map':
+        return target.value;
+      case 'object':
+        return fieldOf(target.fields, field) ?? this.#fail(at, `undefined field '${field}'`);
+      case 'param':
+        this.#assign(DYN, target);
+        return DYN;
+      default:
+        return isAny(target) || (target.kind === 'opaque' && CONSTRUCTED.test(target.name))
+          ? DYN
+          : this.#fail(at, `type '${formatType(target)}' does not support field selection`);
+    }
+  }
+
+  #call(call: Call): CelType {
+    const { at, name, target, args } = call;
+    if (name === 'format') this.#formats++;
+    const types = [...(target ? [target] : []), ...args].map((argument) => this.check(argument));
+    if (name === 'format') this.#formats--;
+    const known = overloadsOf(name);
+    if (known.length === 0) return this.#undeclared(at, name);
+    const fitting: Overload[] = [];
+    let result: CelType | undefined;
+    for (const overload of known) {
+      if (overload.member !== (target !== undefined)) continue;
+      const found = this.#resolve(overload, types);
+      if (!found) continue;
+      fitting.push(overload);
+      if (!result) result = found;
+      else if (formatType(result) !== formatType(found)) result = DYN;
+    }
+    if (!result) return this.#noOverload(at, name, types, target !== undefined);
+    this.overloads.set(call, fitting);
+    for (const problem of literalProblems(call, this.types)) this.literalErrors.push(problem);
+    return result;
+  }
+
+  #resolve(overload: Overload, types: readonly CelType[]): CelType | undefined {
+    if (types.length !== overload.params.length) return undefined;
+    const fresh = new Bindings();
+    for (const name of ['A', 'B']) fresh.set(name, this.#param());
+    const fits = this.#bindings.try(() =>
+      overload.params.every((parameter, index) =>
+        isAssignable(substitute(parameter, fresh), types[index] ?? ERROR, this.#bindings),
+      ),
+    );
+    if (!fits) return undefined;
+    return substitute(substitute(overload.result, fresh), this.#bindings);
+  }
+
+  #list({ items }: ListExpression): CelType {
+    let type: CelType | undefined;
+    for (const item of items) type = this.#commonType(item, type);
+    return listOf(type ?? this.#param());
+  }
+
+  #map({ entries }: MapExpression): CelType {
+    let [key, value]: (CelType | undefined)[] = [];
+    for (const entry of entries) {
+      key = this.#commonType(entry.key, key);
+      value = this.#commonType(entry.value, value, this.#valueType(entry));
+    }
+    return mapOf(key ?? this.#param(), value ?? this.#param());
+  }
+
+  /** Returns the common type of the members of a literal, `dyn` if they differ. */
+  #commonType(
+    member: Expression,
+    previous: CelType | undefined,
+    type: CelType = this.check(member),
+  ): CelType {
+    if (!previous) return type;
+    if (this.#assign(previous, type)) return isAny(type) ? type : previous;
+    if (this.#formats === 0) {
+      const message = `expected type '${formatType(previous)}' but found '${formatType(type)}'`;
+      this.literalErrors.push({ at: member.at, message });
+    }
+    return DYN;
+  }
+
+  /** Returns the type of the value of an entry. The value of an optional entry is an optional. */
+  #valueType({ value, isOptional }: Entry): CelType {
+    const type = this.check(value);
+    if (!isOptional || isAny(type)) return type;
+    return type.kind === 'optional' ? type.item : this.#mismatch(value.at, optionalOf(DYN), type);
+  }
+
+  /** The fields of objects have any type. */
+  #construction({ at, name, fields }: Construction): CelType {
+    const isPatch = name === 'JSONPatch';
+    if (!this.#constructs || !(isPatch || CONSTRUCTED.test(name))) {
+      return this.#undeclared(at, name);
+    }
+    for (const entry of fields) {
+      const type = this.#valueType(entry);
+      if (!isPatch || entry.key.kind !== 'literal') continue;
+      const field = typeof entry.key.value === 'string' ? entry.key.value : '';
+      if (!PATCH_FIELDS.has(field)) this.#fail(entry.key.at, `undefined field '${field}'`);
+      else if (field !== 'value' && !this.#assign(STRING, type)) {
+        this.#mismatch(entry.value.at, STRING, type);
+      }
+    }
+    return { kind: 'opaque', name };
+  }
+
+  #fold(fold: Fold): CelType {
+    const { range, variables, filter, step } = fold;
+    const rangeType = this.check(range);
+    if (fold.name === 'optMap' || fold.name === 'optFlatMap')
+      return this.#optional(fold, rangeType);
+    const [first = ERROR, second = ERROR] = this.#members(fold, rangeType);
+    const [key = '', value = ''] = variables;
+    const outer = this.#scope;
+    this.#scope = new Map([
+      ...outer,
+      [key, first],
+      ...(variables.length > 1 ? [[value, second] as const] : []),
+    ]);
+    if (filter) this.#expect(filter, BOOL);
+    const type = this.check(step);
+    this.#scope = outer;
+    switch (fold.name) {
+      case 'all':
+      case 'exists':
+      case 'existsOne':
+        return this.#isBool(step, type) ? BOOL : ERROR;
+      case 'filter':
+        return this.#isBool(step, type) ? listOf(first) : ERROR;
+      case 'map':
+      case 'transformList':
+        return listOf(type);
+      case 'transformMap':
+        return mapOf(rangeType.kind === 'list' ? INT : first, type);
+      case 'transformMapEntry':
+        if (type.kind === 'map' || isAny(type)) return type;
+        return this.#noOverload(fold.at, 'cel.@mapInsert', [type], false);
+      case 'sortBy':
+        return rangeType;
+    }
+  }
+
+  /** Returns the types of the variables of a macro. */
+  #members({ range, variables }: Fold, type: CelType): readonly CelType[] {
+    const pairs = variables.length > 1;
+    switch (type.kind) {
+      case 'list':
+        return pairs ? [INT, type.item] : [type.item];
+      case 'map':
+        return [type.key, type.value];
+      case 'param':
+        this.#assign(DYN, type);
+        return [DYN, DYN];
+      default:
+        if (isAny(type)) return [DYN, DYN];
+        this.#fail(
+          range.at,
+          `expression of type '${formatType(type)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
+        );
+        return [ERROR, ERROR];
+    }
+  }
+
+  #optional({ name, at, range, variables, step }: Fold, type: CelType): CelType {
+    if (type.kind !== 'optional' && !isAny(type)) {
+      return this.#noOverload(range.at, 'hasValue', [type], true);
+    }
+    const outer = this.#scope;
+    this.#scope = new Map([
+      ...outer,
+      [variables[0] ?? '', type.kind === 'optional' ? type.item : DYN],
+    ]);
+    const mapped = this.check(step);
+    this.#scope = outer;
+    if (name === 'optMap') return optionalOf(mapped);
+    return mapped.kind === 'optional' || isAny(mapped)
+      ? mapped
+      : this.#noOverload(at, '_?_:_', [BOOL, mapped], false);
+  }
+
+  #expect(expression: Expression, type: CelType): void {
+    const actual = this.check(expression);
+    if (!this.#assign(type, actual)) this.#mismatch(expression.at, type, actual);
+  }
+
+  #isBool(step: Expression, type: CelType): boolean {
+    if (this.#assign(BOOL, type)) return true;
+    this.#mismatch(step.at, BOOL, type);
+    return false;
+  }
+
+  #assign(to: CelType, from: CelType): boolean {
+    return this.#bindings.try(() => isAssignable(to, from, this.#bindings));
+  }
+
+  #param(): CelType {
+    return param(`_var${this.#params++}`);
+  }
+
+  #mismatch(at: number, expected: CelType, actual: CelType): CelType {
+    return this.#fail(
+      at,
+      `expected type '${formatType(expected)}' but found '${formatType(actual)}'`,
+    );
+  }
+
+  #undeclared(at: number, name: string): CelType {
+    return this.#fail(at, `undeclared reference to '${name}' (in container '')`);
+  }
+
+  #noOverload(at: number, name: string, types: readonly CelType[], isMember: boolean): CelType {
+    const names = types.map((type) => formatType(substitute(type, this.#bindings)));
+    const [target = '', ...rest] = names;
+    const signature = isMember ? `${target}.(${rest.join(', ')})` : `(${names.join(', ')})`;
+    return this.#fail(at, `found no matching overload for '${name}' applied to '${signature}'`);
+  }
+
+  #fail(at: number, message: string): CelType {
+    this.problems.push({ at, message });
+    return ERROR;
+  }
+}
+
+/** Types of constructed objects: `Object`, `Object.spec`. */
+const CONSTRUCTED = /^Object(?:\.|$)/;
+
+const PATCH_FIELDS: ReadonlySet<string> = new Set(['op', 'path', 'from', 'value']);
+
+function literalType(value: Extract<Expression, { kind: 'literal' }>['value']): CelType {
+  if (value === null) return NULL;
+  if (value instanceof Uint) return UINT;
+  if (value instanceof Uint8Array) return BYTES;
+  switch (typeNameOf(value)) {
+    case 'bool':
+      return BOOL;
+    case 'int':
+      return INT;
+    case 'double':
+      return DOUBLE;
+    case 'string':
+      return STRING;
+    default:
+      return TYPE;
+  }
+}

@@ -1,0 +1,390 @@
+import type { Checked } from './check.ts';
+import type {
+  Call,
+  Conditional,
+  Entry,
+  Expression,
+  Fold,
+  FoldName,
+  Logical,
+  Select,
+} from './expression.ts';
+import { found } from './functions/optionals.ts';
+import { noSuchKey } from './functions/operators.ts';
+import type { CostMeter } from './values/overload.ts';
+import { counted } from './values/overload.ts';
+import type { Dictionary, Result, Value } from './values/value.ts';
+import {
+  Failure,
+  isDictionary,
+  List,
+  Constructed,
+  LiteralMap,
+  NO_OVERLOAD,
+  Optional,
+  sizeOf,
+  Uint,
+} from './values/value.ts';
+import { sortBy } from './functions/lists.ts';
+
+/**
+ * A compiled expression.
+ *
+ * @param variables values of the variables by name
+ * @throws {CostExceeded} when the meter reaches its limit
+ */
+export type Program = (variables: ReadonlyMap<string, Value>, meter: CostMeter) => Result;
+
+export function compile({ expression, overloadsOf }: Checked): Program {
+  const run = new Compiler(overloadsOf).step(expression);
+  return (variables, meter) => run({ variables, parent: undefined }, meter);
+}
+
+/** Variables in scope, innermost first. */
+interface Frame {
+  readonly variables: ReadonlyMap<string, Value>;
+  readonly parent: Frame | undefined;
+}
+
+type Step = (frame: Frame, meter: CostMeter) => Result;
+
+class Compiler {
+  readonly #overloads: Checked['overloadsOf'];
+
+  constructor(overloads: Checked['overloadsOf']) {
+    this.#overloads = overloads;
+  }
+
+  step(expression: Expression): Step {
+    switch (expression.kind) {
+      case 'literal': {
+        const { value } = expression;
+        return () => value;
+      }
+      case 'identifier': {
+        const { name } = expression;
+        return (frame, meter) => {
+          meter.spend(1);
+          return lookUp(frame, name);
+        };
+      }
+      case 'select':
+        return this.#select(expression);
+      case 'call':
+        return this.#call(expression);
+      case 'and':
+      case 'or':
+        return this.#logical(expression);
+      case 'conditional':
+        return this.#conditional(expression);
+      case 'list': {
+        const items = expression.items.map((item) => this.step(item));
+        return (frame, meter) => {
+          const values = evaluateAll(items, frame, meter);
+          meter.spend(LIST_COST);
+          return values instanceof Failure ? values : List.of(values);
+        };
+      }
+      case 'map':
+        return this.#entries(expression.entries, () => new LiteralMap(), MAP_COST);
+      case 'construction': {
+        const { name, fields } = expression;
+        return this.#entries(fields, () => new Constructed(name), OBJECT_COST);
+      }
+      case 'fold':
+        return this.#fold(expression);
+    }
+  }
+
+  #entries(entries: readonly Entry[], create: () => LiteralMap, cost: number): Step {
+    const steps = entries.map(({ key, value, isOptional }) => ({
+      parts: [this.step(key), this.step(value)],
+      isOptional,
+    }));
+    return (frame, meter) => {
+      const map = create();
+      for (const { parts, isOptional } of steps) {
+        const values = evaluateAll(parts, frame, meter);
+        if (values instanceof Failure) return values;
+        const [key = null, given = null] = values;
+        if (isOptional && !(given instanceof Optional)) return NO_OVERLOAD;
+        const value = isOptional && given instanceof Optional ? given.value : given;
+        const failure = value === undefined ? undefined : insert(map, key, value);
+        if (failure) return failure;
+      }
+      meter.spend(cost);
+      return map;
+    };
+  }
+
+  #select({ operand, field, mode }: Select): Step {
+    const step = this.step(operand);
+    return (frame, meter) => {
+      const whole = step(frame, meter);
+      if (whole instanceof Failure) return whole;
+      if (mode !== 'test') meter.spend(1);
+      const isOptional = whole instanceof Optional;
+      const value = isOptional ? whole.value : whole;
+      if (value === undefined) return mode === 'test' ? false : Optional.none;
+      if (!isDictionary(value)) return NO_OVERLOAD;
+      const member = value.get(field);
+      // As upstream, the presence of a value of the wrong type is an error.
+      if (mode === 'test') return member instanceof Failure ? member : member !== undefined;
+      if (isOptional || mode === 'optional') return found(member);
+      return member === undefined ? noSuchKey(field) : member;
+    };
+  }
+
+  #call(call: Call): Step {
+    const overloads = this.#overloads.get(call) ?? [];
+    const { target, args } = call;
+    const steps = [...(target ? [target] : []), ...args].map((argument) => this.step(argument));
+    return (frame, meter) => {
+      const values = evaluateAll(steps, frame, meter);
+      if (values instanceof Failure) return values;
+      const sizes = values.map((value) => {
+        const size = sizeOf(value);
+        if (typeof value === 'string' || value instanceof Uint8Array) meter.work(size);
+        return counted(size, value instanceof List && value.size > 0 ? itemSize(value) : 1);
+      });
+      for (const overload of overloads) {
+        const result = overload.call(values, sizes, meter);
+        if (result !== undefined) return result;
+      }
+      return NO_OVERLOAD;
+    };
+  }
+
+  /** One deciding term determines the result, even if other terms fail. */
+  #logical({ kind, terms }: Logical): Step {
+    const decides = kind === 'or';
+    const steps = terms.map((term) => this.step(term));
+    return (frame, meter) => {
+      let failure: Failure | undefined;
+      for (const step of steps) {
+        const value = step(frame, meter);
+        if (value === decides) return decides;
+        if (value instanceof Failure) failure ??= value;
+        else if (typeof value !== 'boolean') failure ??= NO_OVERLOAD;
+      }
+      return failure ?? !decides;
+    };
+  }
+
+  #conditional({ condition, yes, no }: Conditional): Step {
+    const [test, then, otherwise] = [condition, yes, no].map((part) => this.step(part));
+    return (frame, meter) => {
+      const value = test?.(frame, meter) ?? null;
+      if (value instanceof Failure) return value;
+      if (typeof value !== 'boolean') return NO_OVERLOAD;
+      return (value ? then : otherwise)?.(frame, meter) ?? null;
+    };
+  }
+
+  #fold(fold: Fold): Step {
+    const { name, variables } = fold;
+    const range = this.step(fold.range);
+    const filter = fold.filter && this.step(fold.filter);
+    const step = this.step(fold.step);
+    if (name === 'optMap' || name === 'optFlatMap')
+      return optional(name, range, variables[0] ?? '', step);
+    return (frame, meter) => {
+      const members = range(frame, meter);
+      if (members instanceof Failure) return members;
+      if (!(members instanceof List) && !isDictionary(members)) return NO_OVERLOAD;
+      const collected = new Collector(name);
+      meter.work(members.size);
+      for (const values of bindings(members, variables)) {
+        meter.spend(collected.iterationCost);
+        if (values instanceof Failure) return values;
+        const inner: Frame = { variables: values, parent: frame };
+        const passed = filter?.(inner, meter) ?? true;
+        if (passed instanceof Failure) return passed;
+        if (typeof passed !== 'boolean') return NO_OVERLOAD;
+        if (passed && collected.add(step(inner, meter), values, variables, meter)) break;
+      }
+      return collected.result(members);
+    };
+  }
+}
+
+function optional(name: 'optMap' | 'optFlatMap', range: Step, variable: string, step: Step): Step {
+  return (frame, meter) => {
+    const whole = range(frame, meter);
+    if (whole instanceof Failure) return whole;
+    if (!(whole instanceof Optional)) return NO_OVERLOAD;
+    if (whole.value === undefined) return whole;
+    const result = step({ variables: new Map([[variable, whole.value]]), parent: frame }, meter);
+    return result instanceof Failure || name === 'optFlatMap' ? result : new Optional(result);
+  };
+}
+
+function lookUp(frame: Frame, name: string): Result {
+  for (let at: Frame | undefined = frame; at; at = at.parent) {
+    const value = at.variables.get(name);
+    if (value !== undefined) return value;
+  }
+  return new Failure(`no such attribute(s): ${name}`);
+}
+
+function evaluateAll(steps: readonly Step[], frame: Frame, meter: CostMeter): Value[] | Failure {
+  const values: Value[] = [];
+  for (const step of steps) {
+    const value = step(frame, meter);
+    if (value instanceof Failure) return value;
+    values.push(value);
+  }
+  return values;
+}
+
+function itemSize(list: List): number {
+  const first = list.at(0);
+  return first instanceof Failure ? 1 : sizeOf(first);
+}
+
+/** Yields the variables of each iteration over a list or a map. */
+function* bindings(
+  members: List | Dictionary,
+  [first = '', second]: readonly string[],
+): Generator<ReadonlyMap<string, Value> | Failure> {
+  const isList = members instanceof List;
+  const keys = isList ? indices(members.size) : members.keys();
+  for (const key of keys) {
+    const value = isList
+      ? members.at(Number(key))
+      : second === undefined
+        ? null
+        : (members.get(key) ?? null);
+    if (value instanceof Failure) yield value;
+    else if (second !== undefined)
+      yield new Map([
+        [first, key],
+        [second, value],
+      ]);
+    else yield new Map([[first, isList ? value : key]]);
+  }
+}
+
+function* indices(size: number): Generator<bigint> {
+  for (let index = 0n; index < size; index++) yield index;
+}
+
+/** Cost of creating a list, a map or an object. */
+const LIST_COST = 10;
+const MAP_COST = 30;
+const OBJECT_COST = 40;
+
+/** Adds an entry. Returns a failure if the key is invalid or present. */
+function insert(map: LiteralMap, key: Value, value: Value): Failure | undefined {
+  const isKey = ['string', 'bigint', 'boolean', 'number'].includes(typeof key);
+  if (!isKey && !(key instanceof Uint)) return new Failure('unsupported key type');
+  return map.add(key, value) ? undefined : new Failure('Failed with repeated key');
+}
+
+/** The accumulator of a macro. */
+class Collector {
+  readonly #name: FoldName;
+  readonly #items: Value[] = [];
+  readonly #entries = new LiteralMap();
+  #count = 0;
+  #decided: boolean | undefined;
+  #failure: Failure | undefined;
+
+  constructor(name: FoldName) {
+    this.#name = name;
+  }
+
+  /** Cost of one iteration in addition to the step: reading, testing and changing the accumulator. */
+  get iterationCost(): number {
+    switch (this.#name) {
+      case 'all':
+      case 'exists':
+        return 3;
+      case 'existsOne':
+        return 2;
+      case 'filter':
+        return LIST_COST + 3;
+      case 'transformMap':
+      case 'transformMapEntry':
+        return MAP_COST + 2;
+      default:
+        return LIST_COST + 2;
+    }
+  }
+
+  /** Adds one result. Returns true if no further iteration can change the result. */
+  add(
+    value: Result,
+    variables: ReadonlyMap<string, Value>,
+    names: readonly string[],
+    meter: CostMeter,
+  ): boolean {
+    switch (this.#name) {
+      case 'all':
+      case 'exists': {
+        const decides = this.#name === 'exists';
+        if (value === decides) this.#decided = decides;
+        else if (value instanceof Failure) this.#failure ??= value;
+        else if (typeof value !== 'boolean') this.#failure ??= NO_OVERLOAD;
+        return this.#decided !== undefined;
+      }
+      case 'transformMapEntry':
+        return this.#addEntries(value, meter);
+      default:
+    }
+    if (value instanceof Failure) {
+      this.#failure = value;
+      return true;
+    }
+    const [first = ''] = names;
+    switch (this.#name) {
+      case 'existsOne':
+        if (value === true) this.#count++;
+        return false;
+      case 'filter':
+        if (value === true) this.#items.push(variables.get(first) ?? null);
+        return false;
+      case 'transformMap':
+        this.#failure = insert(this.#entries, variables.get(first) ?? null, value);
+        return this.#failure !== undefined;
+      default:
+        this.#items.push(value);
+        return false;
+    }
+  }
+
+  #addEntries(value: Result, meter: CostMeter): boolean {
+    if (!isDictionary(value)) {
+      this.#failure = value instanceof Failure ? value : NO_OVERLOAD;
+      return true;
+    }
+    meter.spend(value.size);
+    for (const key of value.keys()) {
+      const member = value.get(key) ?? null;
+      this.#failure = member instanceof Failure ? member : insert(this.#entries, key, member);
+      if (this.#failure) return true;
+    }
+    return false;
+  }
+
+  result(range: List | Dictionary): Result {
+    switch (this.#name) {
+      case 'all':
+      case 'exists':
+        return this.#decided ?? this.#failure ?? this.#name === 'all';
+      default:
+    }
+    if (this.#failure) return this.#failure;
+    switch (this.#name) {
+      case 'existsOne':
+        return this.#count === 1;
+      case 'transformMap':
+      case 'transformMapEntry':
+        return this.#entries;
+      case 'sortBy':
+        return range instanceof List ? sortBy(range, List.of(this.#items)) : NO_OVERLOAD;
+      default:
+        return List.of(this.#items);
+    }
+  }
+}

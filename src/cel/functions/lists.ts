@@ -1,0 +1,271 @@
+import { compare, equals, idOf } from '../values/compare.ts';
+import type { CostMeter, Overload, Parameter, Size } from '../values/overload.ts';
+import {
+  A,
+  costs,
+  counted,
+  double,
+  duration,
+  global,
+  int,
+  list,
+  member,
+  uint,
+} from '../values/overload.ts';
+import type { CelType } from '../values/type.ts';
+import {
+  BOOL,
+  BYTES,
+  DOUBLE,
+  DURATION,
+  DYN,
+  INT,
+  STRING,
+  TIMESTAMP,
+  UINT,
+  listOf,
+  param,
+} from '../values/type.ts';
+import type { Result, Value } from '../values/value.ts';
+import { Duration, Failure, List, Uint } from '../values/value.ts';
+import { contains } from './operators.ts';
+
+const items = list(param('A'));
+const LISTS = listOf(param('A'));
+const SORTABLE: readonly CelType[] = [INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES];
+
+/** Functions of lists and of sets, which are lists too. */
+export function lists(): Overload[] {
+  const scan = { cost: costs.items };
+  return [
+    ...sums(),
+    ...SORTABLE.flatMap((type) => [
+      member('isSorted', [list(type)], BOOL, isSorted, scan),
+      member('max', [list(type)], type, (values) => extreme(values, 1, 'max'), scan),
+      member('min', [list(type)], type, (values) => extreme(values, -1, 'min'), scan),
+      member('sort', [list(type)], listOf(type), (values) => sortBy(values, values), squared),
+    ]),
+    member('indexOf', [items, A], INT, indexOf(false), scan),
+    member('lastIndexOf', [items, A], INT, indexOf(true), scan),
+    ...copies(),
+    ...sets(),
+  ];
+}
+
+function sums(): Overload[] {
+  const scan = { cost: costs.items };
+  const total = <V extends Value>(item: Parameter<V>, zero: V, add: (a: V, b: V) => V | Failure) =>
+    member(
+      'sum',
+      [list(item.type)],
+      item.type,
+      (values) => {
+        let sum = zero;
+        for (const each of values) {
+          if (each instanceof Failure) return each;
+          const value = item.read(each);
+          const next = value === undefined ? new Failure('no such overload') : add(sum, value);
+          if (next instanceof Failure) return next;
+          sum = next;
+        }
+        return sum;
+      },
+      scan,
+    );
+  const fits = (value: bigint) =>
+    BigInt.asIntN(64, value) === value ? value : new Failure('integer overflow');
+  return [
+    total(int, 0n, (a, b) => fits(a + b)),
+    total(uint, new Uint(0n), (a, b) => new Uint(BigInt.asUintN(64, a.value + b.value))),
+    total(double, 0, (a, b) => a + b),
+    total(duration, new Duration(0n), (a, b) => new Duration(a.nanos + b.nanos)),
+  ];
+}
+
+function isSorted(values: List): Result {
+  for (let index = 1; index < values.size; index++) {
+    const order = ordered(values.at(index - 1), values.at(index));
+    if (order instanceof Failure) return order;
+    if (order > 0) return false;
+  }
+  return true;
+}
+
+function ordered(a: Result, b: Result): number | Failure {
+  if (a instanceof Failure) return a;
+  return b instanceof Failure ? b : compare(a, b);
+}
+
+function extreme(values: List, sign: 1 | -1, name: string): Result {
+  if (values.size === 0) return new Failure(`${name} called on empty list`);
+  let best = values.at(0);
+  for (const value of values) {
+    const order = ordered(value, best);
+    if (order instanceof Failure) return order;
+    if (order * sign > 0) best = value;
+  }
+  return best;
+}
+
+function indexOf(last: boolean) {
+  return (values: List, wanted: Value, meter: CostMeter): Result => {
+    for (let step = 0; step < values.size; step++) {
+      const index = last ? values.size - 1 - step : step;
+      if (equals(values.at(index), wanted, meter) === true) return BigInt(index);
+    }
+    return -1n;
+  };
+}
+
+/** Sorts `values` by the `keys` with the same indices. */
+export function sortBy(values: List, keys: List): Result {
+  const pairs = Array.from(values, (value, index) => [value, keys.at(index)] as const);
+  let failure: Failure | undefined;
+  pairs.sort(([, a], [, b]) => {
+    const order = ordered(a, b);
+    if (order instanceof Failure) {
+      failure ??= order;
+      return 0;
+    }
+    return order;
+  });
+  return failure ?? List.of(pairs.map(([value]) => value));
+}
+
+const squared = {
+  cost: ([values]: readonly Size[]) => 11 + (values?.count ?? 0) ** 2 * 2.1,
+  size: ([values]: readonly Size[]) => values ?? counted(0),
+};
+
+function copies(): Overload[] {
+  const allocated = {
+    cost: ([values]: readonly Size[]) => 11 + (values?.count ?? 0),
+    size: ([values]: readonly Size[]) => values ?? counted(0),
+  };
+  return [
+    member(
+      'slice',
+      [items, int, int],
+      LISTS,
+      (values, start, end) => {
+        if (start < 0n || end < 0n)
+          return new Failure(`cannot slice(${start}, ${end}), negative indexes not supported`);
+        if (start > end)
+          return new Failure(
+            `cannot slice(${start}, ${end}), start index must be less than or equal to end index`,
+          );
+        if (end > BigInt(values.size))
+          return new Failure(`cannot slice(${start}, ${end}), list is length ${values.size}`);
+        return List.of([...values].slice(Number(start), Number(end)));
+      },
+      allocated,
+    ),
+    member('reverse', [items], LISTS, (values) => List.of([...values].toReversed()), allocated),
+    member(
+      'distinct',
+      [items],
+      LISTS,
+      (values, meter) => {
+        const seen = new Map<string, Result>();
+        for (const value of values) {
+          const id = idOf(value, 'set', meter);
+          if (!seen.has(id)) seen.set(id, value);
+        }
+        return List.of([...seen.values()]);
+      },
+      squared,
+    ),
+    member(
+      'flatten',
+      [list(listOf(param('A')))],
+      LISTS,
+      (values, meter) => flatten(values, 1, meter),
+      allocated,
+    ),
+    member(
+      'flatten',
+      [list(DYN), int],
+      listOf(DYN),
+      (values, depth, meter) =>
+        depth < 0n
+          ? new Failure('level must be non-negative')
+          : flatten(values, Math.min(Number(depth), 100), meter),
+      allocated,
+    ),
+    global(
+      'lists.range',
+      [int],
+      listOf(INT),
+      (end, meter) => {
+        if (end < 0n) return new Failure(`lists.range: negative size: ${end}`);
+        // Charged before the list is created.
+        meter.spend(Number(end));
+        return new List(Number(end), (index) => BigInt(index));
+      },
+      {
+        cost: () => 11,
+        size: ([end]) => counted(Math.max(0, end?.value ?? Number.MAX_SAFE_INTEGER)),
+      },
+    ),
+  ];
+}
+
+function flatten(values: List, depth: number, meter: CostMeter): Result {
+  const flat: Result[] = [];
+  for (const value of values) {
+    meter.spend(0.5);
+    if (!(value instanceof List)) {
+      flat.push(value);
+      continue;
+    }
+    const inner = depth > 1 ? flatten(value, depth - 1, meter) : value;
+    if (!(inner instanceof List)) return inner;
+    for (const item of inner) {
+      meter.spend(0.5);
+      flat.push(item);
+    }
+  }
+  return List.of(flat);
+}
+
+function sets(): Overload[] {
+  const pair: readonly [Parameter<List>, Parameter<List>] = [items, items];
+  const cost = (times: number) => ({
+    cost: ([a, b]: readonly Size[]) => 1 + (a?.count ?? 0) * (b?.count ?? 0) * times,
+  });
+  const all = (values: List, others: List, meter: CostMeter): Result => {
+    for (const value of others) {
+      if (value instanceof Failure) return value;
+      const found = contains(values, value, meter);
+      if (found !== true) return found;
+    }
+    return true;
+  };
+  return [
+    global('sets.contains', pair, BOOL, all, cost(1)),
+    global(
+      'sets.equivalent',
+      pair,
+      BOOL,
+      (a, b, meter) => {
+        const there = all(a, b, meter);
+        return there === true ? all(b, a, meter) : there;
+      },
+      cost(2),
+    ),
+    global(
+      'sets.intersects',
+      pair,
+      BOOL,
+      (a, b, meter) => {
+        for (const value of b) {
+          if (value instanceof Failure) return value;
+          const found = contains(a, value, meter);
+          if (found !== false) return found;
+        }
+        return false;
+      },
+      cost(1),
+    ),
+  ];
+}

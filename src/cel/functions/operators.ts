@@ -1,0 +1,221 @@
+import { compare, equals, idOf, itemsById } from '../values/compare.ts';
+import type { CostMeter, Overload, Parameter, Size } from '../values/overload.ts';
+import {
+  A,
+  bool,
+  bytes,
+  counted,
+  double,
+  duration,
+  dyn,
+  global,
+  int,
+  list,
+  map,
+  member,
+  string,
+  timestamp,
+  uint,
+} from '../values/overload.ts';
+import { MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP } from '../values/time.ts';
+import {
+  BOOL,
+  BYTES,
+  DOUBLE,
+  DURATION,
+  INT,
+  STRING,
+  TIMESTAMP,
+  UINT,
+  listOf,
+  param,
+} from '../values/type.ts';
+import type { CelType } from '../values/type.ts';
+import type { Result, Value } from '../values/value.ts';
+import { Duration, Failure, List, Timestamp, Uint, sizeOf } from '../values/value.ts';
+
+const LISTS = listOf(param('A'));
+
+/** Operators, by their names in the language definition. */
+export function operators(): Overload[] {
+  return [
+    ...arithmetic(),
+    ...concatenations(),
+    ...timeArithmetic(),
+    ...comparisons(),
+    ...lookups(),
+  ];
+}
+
+function arithmetic(): Overload[] {
+  const integers = (operator: string, run: (a: bigint, b: bigint) => bigint | Failure) => [
+    global(`_${operator}_`, [int, int], INT, (a, b) => asInt(run(a, b))),
+    global(`_${operator}_`, [uint, uint], UINT, (a, b) => asUint(run(a.value, b.value))),
+  ];
+  const doubles = (operator: string, run: (a: number, b: number) => number) =>
+    global(`_${operator}_`, [double, double], DOUBLE, (a, b) => run(a, b));
+  return [
+    ...integers('+', (a, b) => a + b),
+    ...integers('-', (a, b) => a - b),
+    ...integers('*', (a, b) => a * b),
+    ...integers('/', (a, b) => (b === 0n ? new Failure('division by zero') : a / b)),
+    ...integers('%', (a, b) => (b === 0n ? new Failure('modulus by zero') : a % b)),
+    doubles('+', (a, b) => a + b),
+    doubles('-', (a, b) => a - b),
+    doubles('*', (a, b) => a * b),
+    doubles('/', (a, b) => a / b),
+    global('-_', [int], INT, (a) => asInt(-a)),
+    global('-_', [double], DOUBLE, (a) => -a),
+    global('!_', [bool], BOOL, (a) => !a),
+  ];
+}
+
+function asInt(value: bigint | Failure): Result {
+  if (value instanceof Failure) return value;
+  return BigInt.asIntN(64, value) === value ? value : new Failure('integer overflow');
+}
+
+function asUint(value: bigint | Failure): Result {
+  if (value instanceof Failure) return value;
+  const fits = BigInt.asUintN(64, value) === value;
+  return fits ? new Uint(value) : new Failure('unsigned integer overflow');
+}
+
+const both = ([a, b]: readonly Size[]): Size =>
+  counted((a?.count ?? 0) + (b?.count ?? 0), Math.max(a?.item ?? 0, b?.item ?? 0));
+const TRAVERSAL = 0.1;
+const growth = {
+  cost: (sizes: readonly Size[]) => Math.ceil(both(sizes).count * TRAVERSAL),
+  size: both,
+};
+
+function concatenations(): Overload[] {
+  return [
+    global('_+_', [string, string], STRING, (a, b) => a + b, growth),
+    global('_+_', [bytes, bytes], BYTES, (a, b) => new Uint8Array(Buffer.concat([a, b])), growth),
+    global('_+_', [list(param('A')), list(param('A'))], LISTS, join, {
+      size: both,
+    }),
+  ];
+}
+
+/** Concatenates two lists: union of sets; the later item of each key in lists of type map. */
+function join(a: List, b: List, meter: CostMeter): Result {
+  if (a.kind === 'atomic') {
+    return new List(a.size + b.size, (index) =>
+      index < a.size ? a.at(index) : b.at(index - a.size),
+    );
+  }
+  const merged = itemsById(a, a.kind, meter);
+  for (const item of b) {
+    const id = idOf(item, a.kind, meter);
+    if (a.kind !== 'set' || !merged.has(id)) merged.set(id, item);
+  }
+  return List.of([...merged.values()], a.kind);
+}
+
+function timeArithmetic(): Overload[] {
+  return [
+    global('_+_', [timestamp, duration], TIMESTAMP, (a, b) => asTimestamp(a.nanos + b.nanos)),
+    global('_+_', [duration, timestamp], TIMESTAMP, (a, b) => asTimestamp(a.nanos + b.nanos)),
+    global('_+_', [duration, duration], DURATION, (a, b) => asDuration(a.nanos + b.nanos)),
+    global('_-_', [timestamp, timestamp], DURATION, (a, b) => asDuration(a.nanos - b.nanos)),
+    global('_-_', [timestamp, duration], TIMESTAMP, (a, b) => asTimestamp(a.nanos - b.nanos)),
+    global('_-_', [duration, duration], DURATION, (a, b) => asDuration(a.nanos - b.nanos)),
+  ];
+}
+
+function asTimestamp(nanos: bigint): Result {
+  const fits = nanos >= MIN_TIMESTAMP && nanos <= MAX_TIMESTAMP;
+  return fits ? new Timestamp(nanos) : new Failure('timestamp overflow');
+}
+
+function asDuration(nanos: bigint): Result {
+  const fits = nanos <= MAX_DURATION && nanos >= -MAX_DURATION;
+  return fits ? new Duration(nanos) : new Failure('duration overflow');
+}
+
+/** Size of the smaller argument. */
+const smaller = ([a, b]: readonly Size[]): number =>
+  Math.ceil(Math.min(a?.count ?? 1, b?.count ?? 1) * TRAVERSAL);
+
+function comparisons(): Overload[] {
+  const orders: readonly (readonly [operator: string, holds: (order: number) => boolean])[] = [
+    ['<', (order) => order < 0],
+    ['<=', (order) => order <= 0],
+    ['>', (order) => order > 0],
+    ['>=', (order) => order >= 0],
+  ];
+  const numbers: readonly Parameter[] = [int, uint, double];
+  const pairs: (readonly [Parameter, Parameter])[] = [
+    ...numbers.flatMap((a) => numbers.map((b) => [a, b] as const)),
+    [bool, bool],
+    [string, string],
+    [bytes, bytes],
+    [timestamp, timestamp],
+    [duration, duration],
+  ];
+  const cost = { cost: smaller };
+  return [
+    ...orders.flatMap(([operator, holds]) =>
+      pairs.map(([a, b]) =>
+        global(
+          `_${operator}_`,
+          [a, b],
+          BOOL,
+          (x, y) => {
+            const order = compare(x, y);
+            return order instanceof Failure ? order : holds(order);
+          },
+          a === string || a === bytes ? cost : {},
+        ),
+      ),
+    ),
+    global('_==_', [A, A], BOOL, equals, cost),
+    global('_!=_', [A, A], BOOL, (a, b, meter) => negated(equals(a, b, meter)), cost),
+  ];
+}
+
+function negated(equal: boolean | Failure): Result {
+  return equal instanceof Failure ? equal : !equal;
+}
+
+function lookups(): Overload[] {
+  const item: CelType = param('A');
+  const sized: readonly Parameter[] = [string, bytes, list(item), map];
+  return [
+    global('_[_]', [list(item), int], item, itemAt),
+    global('_[_]', [map, A], param('B'), (entries, key) => entries.get(key) ?? noSuchKey(key)),
+    global('@in', [A, list(item)], BOOL, (wanted, items, meter) => contains(items, wanted, meter), {
+      cost: ([, items]) => items?.count ?? 0,
+    }),
+    global('@in', [A, map], BOOL, (key, entries) => entries.get(key) !== undefined),
+    ...sized.flatMap((type) => [
+      global('size', [type], INT, (value) => BigInt(sizeOf(value))),
+      member('size', [type], INT, (value) => BigInt(sizeOf(value))),
+    ]),
+    global('dyn', [dyn], { kind: 'dyn' }, (value) => value),
+  ];
+}
+
+export function itemAt(items: List, index: bigint): Result {
+  if (index < 0n || index >= BigInt(items.size)) {
+    return new Failure(`index out of bounds: ${index}`);
+  }
+  return items.at(Number(index));
+}
+
+export function noSuchKey(key: Value): Failure {
+  const text = typeof key === 'object' && key !== null ? '' : String(key);
+  return new Failure(`no such key: ${text}`);
+}
+
+export function contains(items: List, wanted: Value, meter: CostMeter): Result {
+  let failure: Failure | undefined;
+  for (const item of items) {
+    const equal = equals(item, wanted, meter);
+    if (equal === true) return true;
+    if (equal instanceof Failure) failure ??= equal;
+  }
+  return failure ?? false;
+}

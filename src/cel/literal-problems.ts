@@ -1,0 +1,102 @@
+import { pattern } from './values/pattern.ts';
+import type { Call, Expression, ListExpression } from './expression.ts';
+import { clauseProblem, clausesOf } from './functions/text-format.ts';
+import { parseDuration, parseTimestamp } from './values/time.ts';
+import type { CelType } from './values/type.ts';
+
+/** An error at an offset of an expression. */
+export interface TypeProblem {
+  readonly at: number;
+  readonly message: string;
+}
+
+/** Returns the errors of literals that always make `call` fail: patterns, times, format templates. */
+export function literalProblems(
+  { name, at: open, target, args }: Call,
+  types: ReadonlyMap<Expression, CelType>,
+): readonly TypeProblem[] {
+  const literal = args.at(-1);
+  if (name === 'format' && target && literal?.kind === 'list') {
+    return formatProblems(target, literal, open, types);
+  }
+  if (literal?.kind !== 'literal' || typeof literal.value !== 'string') return [];
+  return isUsable(name, target ? args.length + 1 : args.length, literal.value)
+    ? []
+    : [{ at: literal.at, message: `invalid ${name} argument` }];
+}
+
+function isUsable(name: string, count: number, text: string): boolean {
+  switch (name) {
+    case 'matches':
+      return count !== 2 || !('error' in pattern(text));
+    case 'duration':
+      return parseDuration(text) !== undefined;
+    case 'timestamp':
+      return parseTimestamp(text) !== undefined;
+    default:
+      return true;
+  }
+}
+
+/** Compares a literal format template with the number and types of its arguments. */
+function formatProblems(
+  template: Expression,
+  { items }: ListExpression,
+  open: number,
+  types: ReadonlyMap<Expression, CelType>,
+): readonly TypeProblem[] {
+  if (template.kind !== 'literal' || typeof template.value !== 'string') return [];
+  const clauses = clausesOf(template.value);
+  for (const [index, { verb }] of clauses.entries()) {
+    const item = items[index];
+    if (!item) return [{ at: open, message: `index ${index} out of range` }];
+    const type = types.get(item);
+    const message = clauseProblem(verb, type ? runtimeName(type) : 'dyn');
+    if (message !== undefined) {
+      return [{ at: message.startsWith('could not parse') ? open : item.at, message }];
+    }
+  }
+  if (items.length <= clauses.length) return [];
+  const message = `too many arguments supplied to string.format (expected ${clauses.length}, got ${items.length})`;
+  return [{ at: open, message }];
+}
+
+/** The name that `type` returns for a value of this type. */
+function runtimeName(type: CelType): string {
+  switch (type.kind) {
+    case 'null':
+      return 'null_type';
+    case 'timestamp':
+      return 'google.protobuf.Timestamp';
+    case 'duration':
+      return 'google.protobuf.Duration';
+    case 'optional':
+      return 'optional_type';
+    case 'object':
+      return 'map';
+    case 'opaque':
+      return type.name;
+    case 'param':
+    case 'error':
+      return 'dyn';
+    default:
+      return type.kind;
+  }
+}
+
+/** Maximum length of a source line in a message. */
+const MAX_SNIPPET = 16_384;
+
+/** Formats problems with their source lines. */
+export function problemText(source: string, problems: readonly TypeProblem[]): string {
+  return problems.map((problem) => withPlace(source, problem)).join('\n');
+}
+
+function withPlace(source: string, { at, message }: TypeProblem): string {
+  const before = source.slice(0, Math.max(0, at)).split('\n');
+  const line = source.split('\n')[before.length - 1] ?? '';
+  const column = Array.from(before.at(-1) ?? '').length;
+  const place = `ERROR: <input>:${before.length}:${column + 1}: ${message}`;
+  if (line.length > MAX_SNIPPET) return place;
+  return `${place}\n | ${line.replaceAll('\t', ' ')}\n | ${'.'.repeat(column)}^`;
+}

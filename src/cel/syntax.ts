@@ -1,0 +1,336 @@
+import type { ASTNode } from '@marcbachmann/cel-js';
+import { Environment, ParseError } from '@marcbachmann/cel-js';
+import { withConstructors } from './constructors.ts';
+import type { Construction, Entry, Expression, Fold, FoldName } from './expression.ts';
+import { CelSyntaxError } from './expression.ts';
+import { isNamespaced } from './functions.ts';
+import { TypeValue, Uint } from './values/value.ts';
+
+/** Only the parser of the library is used. Names are resolved here and in `check.ts`. */
+let parser = makeParser();
+
+function makeParser(): Environment {
+  return new Environment({
+    enableOptionalTypes: true,
+    limits: { maxListElements: 10_000, maxMapEntries: 10_000 },
+  });
+}
+
+/** Maximum length of an expression, as upstream, and maximum depth of its tree. */
+const MAX_LENGTH = 100_000;
+const MAX_DEPTH = 300;
+
+export interface Parsed {
+  readonly expression: Expression;
+  /** Returns the offset in the source for the `at` of an expression. */
+  readonly placeOf: (at: number) => number;
+}
+
+/**
+ * Parses an expression and its macros.
+ *
+ * @returns a `CelSyntaxError` if it is malformed; its text differs from that of upstream's parser
+ */
+export function parse(source: string): Parsed | CelSyntaxError {
+  if (source.length > MAX_LENGTH) {
+    return new CelSyntaxError(0, `expression code point size exceeds limit: ${MAX_LENGTH}`);
+  }
+  const { text, fields, placeOf } = withConstructors(source);
+  try {
+    return { expression: convert(parser.parse(text).ast, 0, fields), placeOf };
+  } catch (error) {
+    if (error instanceof CelSyntaxError)
+      return new CelSyntaxError(placeOf(error.at), error.message);
+    if (error instanceof ParseError) {
+      const at = placeOf(error.range?.start ?? 0);
+      return new CelSyntaxError(at, `Syntax error: ${error.summary}`);
+    }
+    // The parser does not count the depth of `!` and `-` chains; its state is undefined after an overflow.
+    if (error instanceof RangeError) {
+      parser = makeParser();
+      return tooDeep(0);
+    }
+    throw error;
+  }
+}
+
+function tooDeep(at: number): CelSyntaxError {
+  return new CelSyntaxError(at, `expression recursion limit exceeded: ${MAX_DEPTH}`);
+}
+
+const MIN_INT = -(2n ** 63n);
+
+/** @param fields offsets of the maps that are the fields of a constructor */
+function convert(node: ASTNode, depth: number, fields: ReadonlySet<number>): Expression {
+  if (depth > MAX_DEPTH) throw tooDeep(node.start);
+  const at = node.pos;
+  const inner = (child: ASTNode): Expression => convert(child, depth + 1, fields);
+  switch (node.op) {
+    case 'value':
+      return literal(node.args, at);
+    case 'id':
+      return isTypeName(node.args)
+        ? { kind: 'literal', at, value: new TypeValue(node.args) }
+        : { kind: 'identifier', at, name: node.args };
+    case '.':
+    case '.?':
+      return selection(node, inner(node.args[0]), node.args[1]);
+    case '[]':
+    case '[?]': {
+      const name = node.op === '[]' ? '_[_]' : '_[?_]';
+      const [operand, index] = node.args;
+      return {
+        kind: 'call',
+        at: operand.end,
+        name,
+        target: undefined,
+        args: [inner(operand), inner(index)],
+      };
+    }
+    case 'call': {
+      const [name, args] = node.args;
+      const its = fieldsOf(args, fields, inner);
+      if (its) return { kind: 'construction', at: its.at, name, fields: its.entries };
+      if (name === 'has') return presence(node, args, inner);
+      const open = at + name.length;
+      return { kind: 'call', at: open, name, target: undefined, args: args.map(inner) };
+    }
+    case 'rcall':
+      return construction(node, fields, inner) ?? method(node, inner);
+    case 'list':
+      return { kind: 'list', at, items: node.args.map(inner) };
+    case 'map':
+      return {
+        kind: 'map',
+        at,
+        entries: node.args.map((entry) => entryOf(entry, inner)),
+      };
+    case '?:': {
+      const [condition, yes, no] = node.args;
+      return {
+        kind: 'conditional',
+        at: between(condition, '?'),
+        condition: inner(condition),
+        yes: inner(yes),
+        no: inner(no),
+      };
+    }
+    case '&&':
+    case '||':
+      return { kind: node.op === '&&' ? 'and' : 'or', at, terms: chain(node, node.op).map(inner) };
+    case '!_':
+      return { kind: 'call', at, name: '!_', target: undefined, args: [inner(node.args)] };
+    case '-_': {
+      const operand = node.args;
+      if (operand.op === 'value' && typeof operand.args === 'bigint' && -operand.args === MIN_INT) {
+        return { kind: 'literal', at, value: MIN_INT };
+      }
+      return { kind: 'call', at, name: '-_', target: undefined, args: [inner(operand)] };
+    }
+    default: {
+      const [left, right] = node.args;
+      const name = node.op === 'in' ? '@in' : `_${node.op}_`;
+      return {
+        kind: 'call',
+        at: between(left, node.op),
+        name,
+        target: undefined,
+        args: [inner(left), inner(right)],
+      };
+    }
+  }
+}
+
+type NodeOf<Op extends ASTNode['op']> = Extract<ASTNode, { op: Op }>;
+
+function literal(value: NodeOf<'value'>['args'], at: number): Expression {
+  if (typeof value === 'object' && value !== null && !(value instanceof Uint8Array)) {
+    const unsigned = value.valueOf();
+    if (unsigned >= 2n ** 64n) throw new CelSyntaxError(at, 'invalid uint literal');
+    return { kind: 'literal', at, value: new Uint(unsigned) };
+  }
+  if (typeof value === 'bigint' && value >= 2n ** 63n) {
+    throw new CelSyntaxError(at, 'invalid int literal');
+  }
+  return { kind: 'literal', at, value };
+}
+
+/** A field selection `a.b`, or a qualified type name. */
+function selection(node: NodeOf<'.' | '.?'>, operand: Expression, field: string): Expression {
+  const qualified = qualifiedName(operand);
+  if (node.op === '.' && qualified !== undefined && isTypeName(`${qualified}.${field}`)) {
+    return { kind: 'literal', at: node.pos, value: new TypeValue(`${qualified}.${field}`) };
+  }
+  const mode = node.op === '.' ? 'value' : 'optional';
+  return { kind: 'select', at: node.pos - 1, operand, field, mode };
+}
+
+function presence(
+  node: NodeOf<'call'>,
+  args: readonly ASTNode[],
+  inner: (child: ASTNode) => Expression,
+): Expression {
+  const [argument] = args;
+  const tested = argument && args.length === 1 ? inner(argument) : undefined;
+  if (tested?.kind !== 'select' || tested.mode !== 'value') {
+    throw new CelSyntaxError(node.pos, 'invalid argument to has() macro');
+  }
+  return { ...tested, at: node.pos + 'has'.length, mode: 'test' };
+}
+
+/** `Object.spec{a: 1}` */
+function construction(
+  node: NodeOf<'rcall'>,
+  fields: ReadonlySet<number>,
+  inner: (child: ASTNode) => Expression,
+): Construction | undefined {
+  const [name, receiver, args] = node.args;
+  const its = fieldsOf(args, fields, inner);
+  const prefix = its && qualifiedName(inner(receiver));
+  if (prefix === undefined) return undefined;
+  return {
+    kind: 'construction',
+    at: its?.at ?? 0,
+    name: `${prefix}.${name}`,
+    fields: its?.entries ?? [],
+  };
+}
+
+/** Returns the fields of a constructor and their offset. */
+function fieldsOf(
+  args: readonly ASTNode[],
+  fields: ReadonlySet<number>,
+  inner: (child: ASTNode) => Expression,
+): { readonly at: number; readonly entries: readonly Entry[] } | undefined {
+  const [only] = args;
+  if (only?.op !== 'map' || !fields.has(only.start)) return undefined;
+  return { at: only.start, entries: only.args.map((entry) => entryOf(entry, inner)) };
+}
+
+/** An entry whose key has the prefix `!-` is optional. */
+function entryOf(
+  [key, value]: readonly [ASTNode, ASTNode],
+  inner: (child: ASTNode) => Expression,
+): Entry {
+  const marked = key.op === '!_' && key.args.op === '-_' ? key.args.args : undefined;
+  return { key: inner(marked ?? key), value: inner(value), isOptional: marked !== undefined };
+}
+
+function method(node: NodeOf<'rcall'>, inner: (child: ASTNode) => Expression): Expression {
+  const [name, receiver, args] = node.args;
+  // Errors are reported at the start of the arguments.
+  const at = receiver.end + name.length + 1;
+  const target = inner(receiver);
+  const fold = macro(name, at, target, args, inner);
+  if (fold) return fold;
+  const prefix = qualifiedName(target);
+  if (prefix !== undefined && isNamespaced(`${prefix}.${name}`)) {
+    return {
+      kind: 'call',
+      at,
+      name: `${prefix}.${name}`,
+      target: undefined,
+      args: args.map(inner),
+    };
+  }
+  return { kind: 'call', at, name, target, args: args.map(inner) };
+}
+
+/** Macros by name and number of arguments: the number of variables, and whether there is a filter. */
+const MACROS: ReadonlyMap<string, readonly [name: FoldName, variables: 1 | 2, filtered?: true]> =
+  new Map([
+    ['all/2', ['all', 1]],
+    ['all/3', ['all', 2]],
+    ['exists/2', ['exists', 1]],
+    ['exists/3', ['exists', 2]],
+    ['exists_one/2', ['existsOne', 1]],
+    ['exists_one/3', ['existsOne', 2]],
+    ['existsOne/2', ['existsOne', 1]],
+    ['existsOne/3', ['existsOne', 2]],
+    ['map/2', ['map', 1]],
+    ['map/3', ['map', 1, true]],
+    ['filter/2', ['filter', 1]],
+    ['transformList/3', ['transformList', 2]],
+    ['transformList/4', ['transformList', 2, true]],
+    ['transformMap/3', ['transformMap', 2]],
+    ['transformMap/4', ['transformMap', 2, true]],
+    ['transformMapEntry/3', ['transformMapEntry', 2]],
+    ['transformMapEntry/4', ['transformMapEntry', 2, true]],
+    ['sortBy/2', ['sortBy', 1]],
+    ['optMap/2', ['optMap', 1]],
+    ['optFlatMap/2', ['optFlatMap', 1]],
+  ]);
+
+function macro(
+  name: string,
+  at: number,
+  range: Expression,
+  args: readonly ASTNode[],
+  inner: (child: ASTNode) => Expression,
+): Fold | undefined {
+  const found = MACROS.get(`${name}/${args.length}`);
+  if (!found) return undefined;
+  const [fold, count, filtered = false] = found;
+  const variables = args.slice(0, count).map((node) => {
+    if (node.op !== 'id') throw new CelSyntaxError(node.start, 'argument must be a simple name');
+    return node.args;
+  });
+  if (new Set(variables).size < count) {
+    throw new CelSyntaxError(at, `duplicate variable name: ${variables[0]}`);
+  }
+  const [first, second] = args.slice(count).map(inner);
+  if (!first) return undefined;
+  const [filter, step] = filtered && second ? [first, second] : [undefined, first];
+  return { kind: 'fold', at, name: fold, range, variables, filter, step };
+}
+
+/** Offset of the operator after `left`. */
+function between(left: ASTNode, operator: string): number {
+  return Math.max(left.end, left.input.indexOf(operator, left.end));
+}
+
+/** Returns the terms of a chain without recursion, because it may be long. */
+function chain(node: NodeOf<'&&' | '||'>, op: '&&' | '||'): ASTNode[] {
+  const terms: ASTNode[] = [];
+  const pending: ASTNode[] = [node];
+  for (let next = pending.pop(); next; next = pending.pop()) {
+    if (next.op === op) pending.push(next.args[1], next.args[0]);
+    else terms.push(next);
+  }
+  return terms;
+}
+
+/** Returns `a.b.c` if the expression is a qualified name. */
+function qualifiedName(expression: Expression): string | undefined {
+  if (expression.kind === 'identifier') return expression.name;
+  if (expression.kind !== 'select' || expression.mode !== 'value') return undefined;
+  const prefix = qualifiedName(expression.operand);
+  return prefix === undefined ? undefined : `${prefix}.${expression.field}`;
+}
+
+/** Type names, which expressions compare `type(x)` with. */
+const NAMES: ReadonlySet<string> = new Set([
+  'bool',
+  'bytes',
+  'double',
+  'int',
+  'list',
+  'map',
+  'null_type',
+  'optional_type',
+  'string',
+  'type',
+  'uint',
+  'google.protobuf.Duration',
+  'google.protobuf.Timestamp',
+  'kubernetes.NamedFormat',
+  'kubernetes.Quantity',
+  'kubernetes.Semver',
+  'kubernetes.URL',
+  'net.CIDR',
+  'net.IP',
+]);
+
+function isTypeName(name: string): boolean {
+  return NAMES.has(name);
+}

@@ -1,0 +1,275 @@
+import { basename, posix } from 'node:path';
+import { parse, parseDocument, stringify, visit } from 'yaml';
+import type { Document, ToStringOptions } from 'yaml';
+import type { CustomResourceDefinition } from '../../api/builtin.ts';
+import type { Draft } from '../../api/object.ts';
+import { groupResourceOf } from '../../api/resource.ts';
+import type { Resource } from '../../api/resource.ts';
+import type { WebhookEntries } from '../../webhook/declaration.ts';
+import { completeDefinition, needsServer, webhookObjects } from '../../webhook/install.ts';
+import {
+  WEBHOOK_PORT,
+  WEBHOOK_PORT_NAME,
+  webhookNames,
+  webhookRoles,
+  webhookRules,
+} from '../../webhook/manifests.ts';
+import type { WebhookNames } from '../../webhook/manifests.ts';
+import type { ManifestPart } from '../flags/options.ts';
+import { readFileSync } from 'node:fs';
+
+/** Modifications of an installation; absent: as in the files. */
+export interface InstallationOptions {
+  /** Namespace of the controller itself. */
+  readonly namespace?: string | undefined;
+  readonly image?: string | undefined;
+  /** Namespaces to watch, with permissions in these only. Empty: all. */
+  readonly namespaces?: readonly string[] | undefined;
+  /** Controllers to run, with their CRDs and roles. */
+  readonly controllers?: readonly InstalledController[] | undefined;
+  /** What the webhooks of the program review and convert. */
+  readonly webhooks?: WebhookEntries | undefined;
+  /** Parts to print. Empty: all. */
+  readonly only?: readonly ManifestPart[] | undefined;
+}
+
+export interface InstalledController {
+  readonly name: string;
+  readonly resource: Resource;
+  /** If false, the default installation does not contain its permissions. */
+  readonly isOnByDefault: boolean;
+}
+
+/** Returns the namespace in the files of a program. */
+const namespaceOf = (program: string): string => `${program}-system`;
+
+/**
+ * Returns the manifests of an installation as YAML. Documents without modifications keep their text and
+ * comments.
+ *
+ * @param read reads a file of the kustomization
+ */
+export function installation(
+  program: string,
+  read: ReadFile,
+  options: InstallationOptions = {},
+): string {
+  const { controllers, namespaces = [], only = [], webhooks } = options;
+  const isPrinted = (part: string) => only.length === 0 || only.some((each) => each === part);
+  const files = selectFiles(read, kustomizationFiles(read), controllers).filter(
+    ({ path }) =>
+      isPrinted(path.slice(0, path.indexOf('/'))) &&
+      // The declaration decides, also if a file is older.
+      !(webhooks && path.startsWith('webhook/')) &&
+      // These grant cluster-wide permissions.
+      (namespaces.length === 0 || !path.startsWith('rbac/metrics/')),
+  );
+  const edits = editsOf(program, options);
+  const documents = files.flatMap((file) => {
+    const texts = file.text.split(/^---\n/m);
+    if (namespaces.length === 0 || !isRoleOfControllers(file)) {
+      return texts.map((text) => edited(text, edits));
+    }
+    // Events about the Lease are created in its namespace.
+    const own = isEvents(file) ? [options.namespace ?? namespaceOf(program)] : [];
+    return [...new Set([...own, ...namespaces])].flatMap((namespace) =>
+      texts.map((text) => edited(text, [...edits, asRole(namespace)])),
+    );
+  });
+  for (const [part, object] of webhooks ? webhookDocuments(program, webhooks, options) : []) {
+    if (isPrinted(part)) documents.push(stringify(object, FORMAT));
+  }
+  const header = `# Installation of ${program}, printed by: ${program} manifests\n`;
+  return header + documents.join('---\n');
+}
+
+function namesOf(
+  program: string,
+  { namespace = namespaceOf(program), namespaces }: InstallationOptions,
+): WebhookNames {
+  return webhookNames(program, namespace, namespaces);
+}
+
+/** Returns the objects of the webhooks with their parts, in the order of their application. */
+function webhookDocuments(
+  program: string,
+  entries: WebhookEntries,
+  options: InstallationOptions,
+): [part: ManifestPart, object: object][] {
+  const names = namesOf(program, options);
+  const roles = needsServer(entries) ? webhookRoles(webhookRules(entries, names), names) : [];
+  return [
+    ...roles.map((object): [ManifestPart, object] => ['rbac', object]),
+    ...webhookObjects(entries, names).map((object): [ManifestPart, object] => ['webhook', object]),
+  ];
+}
+
+/** Removes the files of other controllers, and adds those of controllers that are off by default. */
+function selectFiles(
+  read: ReadFile,
+  files: readonly ManifestFile[],
+  controllers: readonly InstalledController[] | undefined,
+): readonly ManifestFile[] {
+  if (!controllers) return files;
+  const names = new Set(controllers.map(({ name }) => `${name}.yaml`));
+  const crds = new Set(controllers.map(({ resource }) => `${groupResourceOf(resource)}.yaml`));
+  const extra = controllers
+    .filter(({ isOnByDefault }) => !isOnByDefault)
+    .flatMap(({ name }) => componentFiles(read, `rbac/${name}`));
+  const kept = files.filter(({ path }) => {
+    if (path.startsWith('crds/')) return crds.has(basename(path));
+    return !path.startsWith('rbac/controllers/') || names.has(basename(path));
+  });
+  const beforeEvents = kept.findIndex(isEvents);
+  return kept.toSpliced(beforeEvents, 0, ...extra);
+}
+
+function isEvents({ path }: ManifestFile): boolean {
+  return path.startsWith('rbac/events/');
+}
+
+function isRoleOfControllers(file: ManifestFile): boolean {
+  return file.path.startsWith('rbac/controllers/') || isEvents(file);
+}
+
+/** Format of the files. */
+const FORMAT: ToStringOptions = { lineWidth: 0, flowCollectionPadding: false, singleQuote: true };
+
+/** Modifies a document. */
+type Edit = (document: Document) => void;
+
+/** Returns the modified text, or the original text if nothing changed. */
+function edited(text: string, edits: readonly Edit[]): string {
+  if (edits.length === 0) return text;
+  const document = parseDocument(text);
+  const asWritten = document.toString(FORMAT);
+  for (const edit of edits) edit(document);
+  const result = document.toString(FORMAT);
+  return result === asWritten ? text : result;
+}
+
+function editsOf(program: string, options: InstallationOptions): Edit[] {
+  const { namespace, image, namespaces = [], controllers, webhooks } = options;
+  const flags = [
+    ...(controllers ? [`--controllers=${controllers.map(({ name }) => name).join(',')}`] : []),
+    ...(namespaces.length > 0 ? [`--namespaces=${namespaces.join(',')}`] : []),
+  ];
+  return [
+    ...(namespace === undefined ? [] : [inNamespace(namespaceOf(program), namespace)]),
+    ...(image === undefined && flags.length === 0 ? [] : [withDeployment(image, flags)]),
+    ...(webhooks ? [withConversion(webhooks, namesOf(program, options))] : []),
+    ...(webhooks && needsServer(webhooks) ? [withWebhookPort] : []),
+  ];
+}
+
+function inNamespace(written: string, namespace: string): Edit {
+  return (document) =>
+    visit(document, {
+      Scalar: (_, scalar) => {
+        if (scalar.value === written) scalar.value = namespace;
+      },
+    });
+}
+
+function withDeployment(image: string | undefined, flags: readonly string[]): Edit {
+  const container = ['spec', 'template', 'spec', 'containers', 0];
+  return (document) => {
+    if (document.get('kind') !== 'Deployment') return;
+    if (image !== undefined) document.setIn([...container, 'image'], image);
+    for (const flag of flags) document.addIn([...container, 'args'], flag);
+  };
+}
+
+/** Adds conversions and rules to CRDs. */
+function withConversion(entries: WebhookEntries, names: WebhookNames): Edit {
+  return (document) => {
+    if (document.get('kind') !== 'CustomResourceDefinition') return;
+    const crd = document.toJS() as Draft<CustomResourceDefinition>;
+    const { spec } = completeDefinition(crd, entries, names);
+    if (spec?.conversion) document.setIn(['spec', 'conversion'], spec.conversion);
+    for (const [index, { schema }] of (spec?.versions ?? []).entries()) {
+      const rules = schema?.openAPIV3Schema?.['x-kubernetes-validations'];
+      const root = ['spec', 'versions', index, 'schema', 'openAPIV3Schema'];
+      if (rules) document.setIn([...root, 'x-kubernetes-validations'], rules);
+    }
+  };
+}
+
+/** Adds the port of the webhook server to the Deployment, unless it has one of this name. */
+const withWebhookPort: Edit = (document) => {
+  if (document.get('kind') !== 'Deployment') return;
+  const path = ['spec', 'template', 'spec', 'containers', 0, 'ports'];
+  const { ports = [] } = document.toJS().spec.template.spec.containers[0] as {
+    readonly ports?: readonly { readonly name?: string }[];
+  };
+  if (ports.some(({ name }) => name === WEBHOOK_PORT_NAME)) return;
+  const port = { name: WEBHOOK_PORT_NAME, containerPort: WEBHOOK_PORT };
+  document.setIn(path, [...ports, port]);
+};
+
+/** Turns a ClusterRole or its binding into a Role or binding in one namespace. */
+function asRole(namespace: string): Edit {
+  return (document) => {
+    const kind = String(document.get('kind'));
+    document.set('kind', kind.replace(/^Cluster/, ''));
+    document.setIn(['metadata', 'namespace'], namespace);
+    if (document.has('roleRef')) document.setIn(['roleRef', 'kind'], 'Role');
+  };
+}
+
+/** Returns a function that reads the files of a folder. */
+export function readerOf(folder: URL): ReadFile {
+  return (path) => readFileSync(new URL(path, folder), 'utf8');
+}
+
+/** File of a kustomization. */
+export interface ManifestFile {
+  /** Path below the root folder: `rbac/controllers/count.yaml`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/**
+ * Returns the text of a file below the root folder.
+ *
+ * @throws {Error} if it does not exist
+ */
+export type ReadFile = (path: string) => string;
+
+/**
+ * Returns the files that the kustomization of `folder` names, directly or through others, in their order.
+ *
+ * @throws {Error} if a kustomization uses more than `resources`
+ */
+export function kustomizationFiles(read: ReadFile, folder: string = ''): ManifestFile[] {
+  const file = posix.join(folder, 'kustomization.yaml');
+  return resourcesIn(file, read(file)).flatMap((resource) => {
+    const path = posix.join(folder, resource);
+    return path.endsWith('.yaml') ? [{ path, text: read(path) }] : kustomizationFiles(read, path);
+  });
+}
+
+/** Returns the files that a component names as resources. Its patches are not applied. */
+export function componentFiles(read: ReadFile, folder: string): ManifestFile[] {
+  const { resources } = parse(read(posix.join(folder, 'kustomization.yaml'))) as {
+    readonly resources: readonly string[];
+  };
+  return resources.map((resource) => {
+    const path = posix.join(folder, resource);
+    return { path, text: read(path) };
+  });
+}
+
+function resourcesIn(file: string, text: string): readonly string[] {
+  const { resources, apiVersion, kind, ...others } = parse(text) as {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly resources: readonly string[];
+  };
+  const [more] = Object.keys(others);
+  if (more !== undefined)
+    throw new Error(`${file} has ${more}, which is not supported: use kustomize`);
+  if (!Array.isArray(resources))
+    throw new Error(`${file}: ${kind} of ${apiVersion} has no resources`);
+  return resources;
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { helpText, optionsTable } from '../../../src/cli/help.ts';
+import { COMMANDS, PROGRAM, RUN_OPTIONS } from '../../support/own-program.ts';
+
+test('the help of the program lists the commands, and every flag with its default', async () => {
+  const text = await helpText(PROGRAM, COMMANDS, COMMANDS[0], 100);
+  const longest = Math.max(...COMMANDS.map(({ name }) => name.length));
+  for (const { name, summary } of COMMANDS) {
+    assert.ok(text.includes(`  ${name.padEnd(longest)}  ${summary}`), name);
+  }
+  for (const [name, option] of Object.entries(RUN_OPTIONS)) {
+    const isShown = text.includes(name.length === 1 ? ` -${name} ` : `--${name}`);
+    assert.equal(isShown, !('hidden' in option && option.hidden), name);
+  }
+  const joined = text.replaceAll(/\s+/g, ' ');
+  assert.match(joined, /--resync-period [^(]*\(default 10h\)/);
+});
+
+test('flags are grouped by headings, in order', async () => {
+  const text = await helpText(PROGRAM, COMMANDS, COMMANDS[0], 100);
+  const headings = [
+    'Commands:',
+    'Cluster access:',
+    'Controllers:',
+    'Logging:',
+    'Other:',
+    'Examples:',
+  ];
+  const positions = headings.map((heading) => text.indexOf(`\n${heading}\n`));
+  assert.ok(!positions.includes(-1), JSON.stringify(positions));
+  assert.deepEqual(
+    positions,
+    positions.toSorted((a, b) => a - b),
+  );
+  const flags = [...text.matchAll(/^ {6}--(kube-api-[a-z-]+)/gm)].map(([, name]) => name);
+  assert.deepEqual(flags, ['kube-api-burst', 'kube-api-qps', 'kube-api-request-timeout']);
+});
+
+test('no line is wider than the terminal', async () => {
+  for (const command of COMMANDS) {
+    for (const columns of [10, 80, 1000]) {
+      const width = Math.max(80, Math.min(110, columns));
+      for (const line of (await helpText(PROGRAM, COMMANDS, command, columns)).split('\n')) {
+        assert.ok(line.length <= width, `${columns}: ${line}`);
+      }
+    }
+  }
+});
+
+test('the help of a command has its own flags only', async () => {
+  const serve = COMMANDS.find(({ name }) => name === 'serve');
+  assert.ok(serve);
+  const text = await helpText(PROGRAM, COMMANDS, serve);
+  assert.ok(text.includes('--write-kubeconfig'));
+  assert.ok(!text.includes('--kubeconfig '));
+});
+
+test('the options table has a row for each flag that is not hidden', () => {
+  const lines = optionsTable(RUN_OPTIONS).trimEnd().split('\n');
+  assert.deepEqual(lines.slice(0, 2), ['| Flag | Default | Meaning |', '| --- | --- | --- |']);
+  assert.ok(lines.includes('| **Cluster access** | | |'));
+  assert.ok(lines.some((line) => line.startsWith('| `--resync-period` | `10h` | ')));
+  assert.ok(lines.some((line) => line.startsWith('| `--namespaces`, `--namespace` |  | ')));
+  assert.ok(lines.some((line) => line.includes(String.raw`"\*" enables`)));
+  for (const line of lines)
+    assert.equal(line.replaceAll(String.raw`\|`, '').split('|').length, 5, line);
+});
