@@ -53,10 +53,14 @@ export async function recordRevision(
   const data: Record<string, unknown> = JSON.parse(
     canonical({ spec: { template: { ...owner.spec?.template, $patch: 'replace' } } }),
   );
-  const equal = all.findLast((revision) => equalJson(revision.data, data));
+  let collisions = owner.status?.collisionCount ?? 0;
+  const current = revisionName(owner, collisions);
+  // Admission may have changed the data.
+  const equal =
+    all.findLast((revision) => equalJson(revision.data, data)) ??
+    all.find(({ metadata }) => metadata.name === current.name);
   const others = all.filter((revision) => revision !== equal);
   const next = (others.at(-1)?.revision ?? 0) + 1;
-  let collisions = owner.status?.collisionCount ?? 0;
   if (equal) {
     if (equal.revision >= next) return { update: equal, others, collisions };
     const { uid, resourceVersion } = equal.metadata;
@@ -72,7 +76,8 @@ export async function recordRevision(
     } catch (error) {
       if (!isApiError(error, 'alreadyExists')) throw error;
       const existing = await client.get(CONTROLLER_REVISIONS, draft.metadata, { signal });
-      const isOwn = isControlledBy(existing, owner) && equalJson(existing.data, data);
+      // As upstream, the data decides: admission may have removed the labels or changed the owner.
+      const isOwn = isControlledBy(existing, owner) || equalJson(existing.data, data);
       if (isOwn) return { update: existing, others, collisions };
     }
   }
@@ -93,6 +98,11 @@ export function templateOf({ data }: Revision): PodTemplateSpec | undefined {
   return (data as { spec?: { template?: PodTemplateSpec } } | undefined)?.spec?.template;
 }
 
+function revisionName({ metadata, spec }: Owner, collisions: number) {
+  const hash = templateHash(spec?.template ?? {}, collisions);
+  return { name: `${metadata.name.slice(0, 223)}-${hash}`, hash };
+}
+
 function buildRevision(
   owner: Owner,
   {
@@ -107,14 +117,14 @@ function buildRevision(
     readonly revision: number;
   },
 ): Draft<ControllerRevision> & { metadata: { name: string; namespace: string } } {
-  const { name, namespace = '', annotations } = owner.metadata;
+  const { namespace = '', annotations } = owner.metadata;
+  const { name, hash } = revisionName(owner, collisions);
   const template = owner.spec?.template ?? {};
-  const hash = templateHash(template, collisions);
   return {
     apiVersion: 'apps/v1',
     kind: 'ControllerRevision',
     metadata: {
-      name: `${name.slice(0, 223)}-${hash}`,
+      name,
       namespace,
       labels: { ...template.metadata?.labels, [hashLabel]: hash },
       ...(annotations && { annotations }),

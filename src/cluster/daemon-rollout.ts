@@ -37,6 +37,8 @@ interface DaemonNode {
 /** The nodes and Pods of a DaemonSet, and which Pods are created and deleted. */
 export class DaemonRollout {
   readonly #nodes: readonly DaemonNode[];
+  /** Number of Pods without a node, because admission changed their affinity. */
+  readonly #unassigned: number;
   readonly #checks: PodChecks;
   readonly #maxSurge: number;
   readonly #maxUnavailable: number;
@@ -72,6 +74,7 @@ export class DaemonRollout {
         : { name, exists: false, pods, shouldRun: false, mayStay: false },
     );
     this.#nodes = [...known, ...missing];
+    this.#unassigned = podsOf.get(undefined)?.length ?? 0;
     const desired = this.#nodes.filter(({ shouldRun }) => shouldRun).length;
     const { maxSurge, maxUnavailable } =
       spec?.updateStrategy?.type === 'RollingUpdate'
@@ -101,7 +104,8 @@ export class DaemonRollout {
       if (!mayStay) return present;
       return this.#maxSurge === 0 ? running.slice(1) : this.#surplus(running);
     });
-    return { creates, deletes };
+    // Each of these Pods may still get a node. Upstream creates more without end.
+    return { creates: creates.slice(this.#unassigned), deletes };
   }
 
   /** Plans the next step of a rolling update. */

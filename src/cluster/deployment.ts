@@ -98,8 +98,13 @@ class Rollout {
     this.#context = context;
     this.owned = owned;
     const { spec, status } = deployment;
-    this.current = spec && owned.find((set) => isOfTemplate(set, spec.template));
     this.collisions = status?.collisionCount ?? 0;
+    if (!spec) return;
+    // Admission may have changed the template of the ReplicaSet. Upstream creates others without end then.
+    const name = setName(deployment, templateHash(spec.template, this.collisions));
+    this.current =
+      owned.find((set) => isOfTemplate(set, spec.template)) ??
+      owned.find(({ metadata }) => metadata.name === name);
   }
 
   async run(): Promise<void> {
@@ -238,13 +243,17 @@ function sizeOf(set: DeepReadonly<ReplicaSet> | undefined): {
   };
 }
 
+function setName({ metadata }: DeepReadonly<Deployment>, hash: string): string {
+  return `${metadata.name}-${hash}`;
+}
+
 function buildSet(
   deployment: DeepReadonly<Deployment>,
   replicas: number,
   revision: bigint,
   collisions: number,
 ): Draft<ReplicaSet> & { metadata: { name: string } } {
-  const { name, namespace = '' } = deployment.metadata;
+  const { namespace = '' } = deployment.metadata;
   const spec = structuredClone(deployment.spec) as NonNullable<Deployment['spec']>;
   const hash = templateHash(spec.template, collisions);
   const labels = { ...spec.template.metadata?.labels, [HASH_LABEL]: hash };
@@ -252,7 +261,7 @@ function buildSet(
     apiVersion: 'apps/v1',
     kind: 'ReplicaSet',
     metadata: {
-      name: `${name}-${hash}`,
+      name: setName(deployment, hash),
       namespace,
       labels,
       annotations: {

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import {
+  CONTROLLER_REVISIONS,
+  DAEMON_SETS,
   DEPLOYMENTS,
+  JOBS,
   MUTATING_ADMISSION_POLICIES,
   MUTATING_ADMISSION_POLICY_BINDINGS,
   PODS,
+  REPLICA_SETS,
   SERVICES,
+  STATEFUL_SETS,
 } from '../../src/api/builtin.ts';
 import { formatPath, valueAt } from '../../src/api/field-path.ts';
 import type { FieldPath } from '../../src/api/field-path.ts';
@@ -14,13 +19,14 @@ import { ATS } from '../../src/api/generated/at.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { FOOS } from '../../src/api/generated/foo.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
-import type { KubernetesObject } from '../../src/api/object.ts';
+import type { KubernetesObject, NewObject } from '../../src/api/object.ts';
 import { controllerOf } from '../../src/api/metadata.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { apiVersionOf, objectPath } from '../../src/api/resource.ts';
 import { ownersOf } from '../../src/manager/hot-loop/hot-loop-report.ts';
 import { isRecord } from '../../src/util/values.ts';
 import { Simulation } from '../support/simulation.ts';
+import { TEST_AGENT } from '../support/wire-rules.ts';
 
 type Subject = KubernetesObject & {
   readonly spec?: object;
@@ -80,6 +86,60 @@ function leaves(value: unknown, path: FieldPath = []): FieldPath[] {
   return Object.entries(value).flatMap(([name, member]) => leaves(member, [...path, name]));
 }
 
+/** Returns the JSON pointer of a path. */
+function pointerOf(path: FieldPath): string {
+  return path
+    .map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`)
+    .join('');
+}
+
+/** Changes each new object, and each changed one, by the operations of a JSON patch in CEL. */
+async function mutate(
+  { client }: Simulation,
+  child: Resource,
+  operations: readonly string[],
+): Promise<void> {
+  const version = 'admissionregistration.k8s.io/v1';
+  const matches = {
+    apiGroups: [child.group],
+    apiVersions: [child.version],
+    operations: ['CREATE' as const, 'UPDATE' as const],
+    resources: [child.plural],
+  };
+  const expression = `[${operations.map((operation) => `JSONPatch{${operation}}`).join()}]`;
+  await client.create(MUTATING_ADMISSION_POLICIES, {
+    apiVersion: version,
+    kind: 'MutatingAdmissionPolicy',
+    metadata: { name: 'change' },
+    spec: {
+      reinvocationPolicy: 'Never',
+      failurePolicy: 'Ignore',
+      matchConstraints: { resourceRules: [matches] },
+      mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression } }],
+    },
+  });
+  await client.create(MUTATING_ADMISSION_POLICY_BINDINGS, {
+    apiVersion: version,
+    kind: 'MutatingAdmissionPolicyBinding',
+    metadata: { name: 'change' },
+    spec: { policyName: 'change' },
+  });
+}
+
+/** Returns the writes of the next minutes, except those of tests, events and Leases. */
+async function writesWithin(simulation: Simulation, minutes: number) {
+  const from = simulation.now();
+  await simulation.pass(minutes * MINUTE_MS);
+  return simulation.server.requests.recent.filter(
+    ({ method, info, userAgent, receivedMs }) =>
+      userAgent !== TEST_AGENT &&
+      method !== 'GET' &&
+      info?.resource !== 'events' &&
+      info?.resource !== 'leases' &&
+      receivedMs >= from,
+  );
+}
+
 /** Returns a CEL expression of another value of the same type. */
 function otherValue(value: unknown): string {
   if (typeof value === 'number') return String(value + 1);
@@ -121,49 +181,8 @@ for (const { controller, component, resource, spec, children } of KINDS) {
         (object) => controllerOf(object)?.kind === resource.kind,
       );
 
-    /** Changes each new object, and each changed one. */
-    const mutate = async (child: Resource, path: FieldPath, value: string) => {
-      const pointer = path.map((step) => String(step).replaceAll('~', '~0').replaceAll('/', '~1'));
-      const change = `JSONPatch{op: "replace", path: "/${pointer.join('/')}", value: ${value}}`;
-      const version = 'admissionregistration.k8s.io/v1';
-      const matches = {
-        apiGroups: [child.group],
-        apiVersions: [child.version],
-        operations: ['CREATE' as const, 'UPDATE' as const],
-        resources: [child.plural],
-      };
-      await simulation.client.create(MUTATING_ADMISSION_POLICIES, {
-        apiVersion: version,
-        kind: 'MutatingAdmissionPolicy',
-        metadata: { name: 'change' },
-        spec: {
-          reinvocationPolicy: 'Never',
-          failurePolicy: 'Fail',
-          matchConstraints: { resourceRules: [matches] },
-          mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: `[${change}]` } }],
-        },
-      });
-      await simulation.client.create(MUTATING_ADMISSION_POLICY_BINDINGS, {
-        apiVersion: version,
-        kind: 'MutatingAdmissionPolicyBinding',
-        metadata: { name: 'change' },
-        spec: { policyName: 'change' },
-      });
-    };
-
-    /** Returns the writes of the daemon in the next minutes, except those of events. */
-    const writesWithin = async (minutes: number) => {
-      const from = simulation.now();
-      await simulation.pass(minutes * MINUTE_MS);
-      return simulation.server.requests.recent.filter(
-        ({ method, info, userAgent, receivedMs }) =>
-          userAgent === 'daemon' &&
-          method !== 'GET' &&
-          info?.resource !== 'events' &&
-          info?.resource !== 'leases' &&
-          receivedMs >= from,
-      );
-    };
+    const ownWrites = async (minutes: number) =>
+      (await writesWithin(simulation, minutes)).filter(({ userAgent }) => userAgent === 'daemon');
 
     /** Returns the fields of the owned objects that the controller sets, with other values. */
     const changes = async () => {
@@ -187,12 +206,14 @@ for (const { controller, component, resource, spec, children } of KINDS) {
       for (const [child, path, value] of await changes()) {
         await simulation.end();
         await start();
-        await mutate(child, path, value);
+        await mutate(simulation, child, [
+          `op: "replace", path: "${pointerOf(path)}", value: ${value}`,
+        ]);
         await create();
         const where = `${child.kind}${formatPath(path)}: ${value}`;
-        const first = await writesWithin(10);
+        const first = await ownWrites(5);
         assert.ok(first.length < 100, `${where}: ${first.length} writes`);
-        const later = await writesWithin(10);
+        const later = await ownWrites(5);
         assert.ok(later.length <= 10, `${where}: ${later.length} writes in steady state`);
         if (!formatPath(path).endsWith('image')) continue;
         assert.equal(later.length, 0, where);
@@ -201,3 +222,131 @@ for (const { controller, component, resource, spec, children } of KINDS) {
     });
   });
 }
+
+const template = {
+  metadata: { labels: { app: 'web' } },
+  spec: { containers: [{ name: 'app', image: 'nginx:1' }] },
+};
+const selector = { matchLabels: { app: 'web' } };
+const REPLICA_SET = { replicas: 2, selector, template };
+const COUNT = { name: 'nginx:1', count: 2 };
+const OTHER_OWNER = 'op: "replace", path: "/metadata/ownerReferences/0/uid", value: "other"';
+const NO_LABELS = 'op: "remove", path: "/metadata/labels"';
+const AFFINITY =
+  '/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0';
+
+/** Fields without which a controller does not recognize its objects. */
+const IDENTITY: readonly {
+  readonly resource: Resource;
+  readonly spec: object;
+  readonly child: Resource;
+  readonly operations: readonly string[];
+  /** Whether the controller settles; otherwise its creates become rare. */
+  readonly settles?: boolean;
+}[] = [
+  {
+    resource: COUNTS,
+    spec: COUNT,
+    child: PODS,
+    operations: [
+      'op: "replace", path: "/metadata/annotations/demo.mark8s.io~1image", value: ""',
+      'op: "replace", path: "/spec/containers/0/image", value: "registry.local/nginx"',
+    ],
+    settles: true,
+  },
+  { resource: COUNTS, spec: COUNT, child: PODS, operations: [OTHER_OWNER] },
+  { resource: REPLICA_SETS, spec: REPLICA_SET, child: PODS, operations: [NO_LABELS] },
+  { resource: REPLICA_SETS, spec: REPLICA_SET, child: PODS, operations: [OTHER_OWNER] },
+  { resource: DEPLOYMENTS, spec: REPLICA_SET, child: REPLICA_SETS, operations: [NO_LABELS] },
+  {
+    resource: DEPLOYMENTS,
+    spec: REPLICA_SET,
+    child: REPLICA_SETS,
+    operations: [
+      'op: "replace", path: "/spec/template/spec/containers/0/image", value: "registry.local/nginx"',
+    ],
+    settles: true,
+  },
+  { resource: DAEMON_SETS, spec: { selector, template }, child: PODS, operations: [NO_LABELS] },
+  {
+    resource: DAEMON_SETS,
+    spec: { selector, template },
+    child: PODS,
+    operations: [`op: "replace", path: "${AFFINITY}/key", value: "other"`],
+    settles: true,
+  },
+  {
+    resource: DAEMON_SETS,
+    spec: { selector, template },
+    child: PODS,
+    operations: [`op: "replace", path: "${AFFINITY}/values/0", value: "other"`],
+  },
+  {
+    resource: STATEFUL_SETS,
+    spec: { ...REPLICA_SET, serviceName: 'web' },
+    child: PODS,
+    operations: ['op: "remove", path: "/metadata/labels/controller-revision-hash"'],
+  },
+  {
+    resource: STATEFUL_SETS,
+    spec: { ...REPLICA_SET, serviceName: 'web' },
+    child: CONTROLLER_REVISIONS,
+    operations: [
+      'op: "replace", path: "/data/spec/template/spec/containers/0/image", value: "other"',
+    ],
+    settles: true,
+  },
+  {
+    resource: JOBS,
+    spec: { template: { ...template, spec: { ...template.spec, restartPolicy: 'Never' } } },
+    child: PODS,
+    operations: [NO_LABELS],
+  },
+];
+
+const MAX_REQUESTS = 3000;
+
+describe('Admission that changes what identifies an object', () => {
+  for (const { resource, spec, child, operations, settles = false } of IDENTITY) {
+    it(`costs few requests: ${resource.kind}, ${operations[0]}`, async () => {
+      const simulation = new Simulation();
+      // A controller that never waits would block the test.
+      let requests = 0;
+      simulation.startCluster({}, (handler) => async (request) => {
+        if (requests++ > MAX_REQUESTS) throw new Error('too many requests');
+        return handler(request);
+      });
+      try {
+        if (resource === COUNTS) {
+          await simulation.installCrd(resource, child);
+          simulation.startDaemon({ controllers: ['count'] });
+        }
+        await mutate(simulation, child, operations);
+        await simulation.client.create(resource, {
+          apiVersion: apiVersionOf(resource),
+          kind: resource.kind,
+          metadata: { namespace: 'default', name: 'web' },
+          spec,
+        } as NewObject<KubernetesObject>);
+        await writesWithin(simulation, 10);
+        const later = await writesWithin(simulation, 10);
+        const creates = later.filter(
+          ({ method, info }) =>
+            method === 'POST' && info?.resource === child.plural && info.subresource === undefined,
+        );
+        assert.ok(creates.length <= (settles ? 0 : 10), `${creates.length} creates`);
+        assert.ok(requests < MAX_REQUESTS / 3, `${requests} requests`);
+        if (resource !== COUNTS || settles) return;
+        const line = simulation.lines.find(({ message }) =>
+          message.startsWith('Hot loop detected'),
+        );
+        assert.deepEqual(
+          [line?.fields?.['fields'], line?.fields?.['admission']],
+          [['.metadata.ownerReferences[0].uid'], ['MutatingAdmissionPolicy "change"']],
+        );
+      } finally {
+        await simulation.end();
+      }
+    });
+  }
+});

@@ -73,9 +73,12 @@ export class Simulation extends TestCluster {
     this.clock.jump(ms);
   }
 
-  /** Starts the cluster controllers. Returns a function that stops them. */
-  startCluster(options: ClusterOptions = {}): () => Promise<void> {
-    const client = this.clientOver(this.server.handler, CLUSTER_AGENT);
+  /** Starts the cluster controllers, whose requests pass through `around`. Returns a function that stops them. */
+  startCluster(
+    options: ClusterOptions = {},
+    around: (handler: HttpHandler) => HttpHandler = (handler) => handler,
+  ): () => Promise<void> {
+    const client = this.clientOver(around(this.server.handler), CLUSTER_AGENT);
     const cluster = new Cluster(
       { client, clock: this.clock, log: silentLogger, random: () => 0.5 },
       // Tests that pass hours count the events of the whole time.

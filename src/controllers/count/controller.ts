@@ -26,6 +26,7 @@ import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/values.ts';
 import { done, TerminalError } from '../../workqueue/outcome.ts';
 import {
+  AskedImages,
   buildPod,
   COMPONENT,
   countKeyOf,
@@ -68,6 +69,7 @@ export interface CountSyncDeps {
 /** Creates and deletes the Pods of a Count, and writes its status. */
 export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): SyncHandler {
   const statuses = new StatusWriter(COUNTS, COMPONENT, { events: { recorder: () => recorder } });
+  const images = new AskedImages();
 
   const deletePod = async (
     context: SyncContext,
@@ -100,7 +102,8 @@ export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): Syn
       if (kind !== 'created') return undefined;
       context.log.v(2).info('Created Pod', { pod });
       recorder.normal(count, 'SuccessfulCreate', `Created pod: ${name}`);
-      return object;
+      images.created(count, object);
+      return images.restore(count, [object])[0];
     } catch (cause) {
       // The Count is about to be deleted with its namespace.
       if (isNamespaceTerminating(cause)) return undefined;
@@ -120,7 +123,7 @@ export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): Syn
     try {
       const options = { fieldManager: COMPONENT, signal };
       const labelled = client.patch(PODS, pod.metadata, { type: 'merge', body }, options);
-      present[present.indexOf(pod)] = await labelled;
+      present.splice(present.indexOf(pod), 1, ...images.restore(count, [await labelled]));
       return undefined;
     } catch (cause) {
       // The event of the deletion enqueues the Count.
@@ -145,7 +148,7 @@ export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): Syn
       });
       return done();
     }
-    const present = [...pods.byIndex(OWNER_INDEX, count.metadata.uid)];
+    const present = images.restore(count, pods.byIndex(OWNER_INDEX, count.metadata.uid));
     const plan = planPods(count, present);
     let collision: Failure | undefined;
     let failure = await slowStart(plan.delete, (pod) => deletePod(context, count, pod));

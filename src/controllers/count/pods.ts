@@ -6,6 +6,7 @@ import { objectKey } from '../../api/object-key.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { DeepReadonly, Draft } from '../../api/object.ts';
 import { isActive, isFinished, isReady } from '../../api/workloads.ts';
+import { LruMap } from '../../util/lru-map.ts';
 import { MAX_NAME_LENGTH, specProblem } from '../spec-problem.ts';
 import type { SpecRules } from '../spec-problem.ts';
 
@@ -77,12 +78,48 @@ function ordinalOf(count: DeepReadonly<Count>, { metadata }: DeepReadonly<Pod>):
 }
 
 /** Returns whether the Pod was created for another image than the spec asks for. */
-export function isOutdated(
-  { spec }: DeepReadonly<Count>,
-  { metadata: { annotations }, spec: podSpec }: DeepReadonly<Pod>,
-): boolean {
+export function isOutdated({ spec }: DeepReadonly<Count>, pod: DeepReadonly<Pod>): boolean {
+  return askedOf(pod) !== spec.name;
+}
+
+function askedOf({ metadata, spec }: DeepReadonly<Pod>): string | undefined {
   // Pods of earlier versions have no annotation.
-  return (annotations?.[IMAGE] ?? podSpec?.containers[0]?.image) !== spec.name;
+  return metadata.annotations?.[IMAGE] ?? spec?.containers[0]?.image;
+}
+
+/** Number of Pods whose annotation admission has changed that are remembered. */
+const MAX_CHANGED = 10_000;
+
+/**
+ * The images that were asked for with Pods whose annotation admission has changed. Such Pods and those that look the
+ * same are not outdated: a new Pod would look the same, too. After a restart of the program, one Pod of each such Count
+ * is replaced to find that out.
+ */
+export class AskedImages {
+  readonly #asked = new LruMap<string, string>(MAX_CHANGED);
+
+  /** Records a Pod as the server returned it. */
+  created({ spec }: DeepReadonly<Count>, pod: DeepReadonly<Pod>): void {
+    if (askedOf(pod) !== spec.name) this.#asked.set(pod.metadata.uid, spec.name);
+  }
+
+  /** Returns the Pods of a Count with the annotation that was asked for. */
+  restore({ spec }: DeepReadonly<Count>, pods: readonly DeepReadonly<Pod>[]): DeepReadonly<Pod>[] {
+    const asked = pods.map(({ metadata }) => this.#asked.get(metadata.uid));
+    const samples = pods.filter((_, index) => asked[index] === spec.name);
+    return pods.map((pod, index) => {
+      const isSame = samples.some((sample) => looksLike(pod, sample));
+      const image = asked[index] ?? (isSame ? spec.name : undefined);
+      if (image === undefined) return pod;
+      const annotations = { ...pod.metadata.annotations, [IMAGE]: image };
+      return { ...pod, metadata: { ...pod.metadata, annotations } };
+    });
+  }
+}
+
+function looksLike(one: DeepReadonly<Pod>, other: DeepReadonly<Pod>): boolean {
+  const imageOf = ({ spec }: DeepReadonly<Pod>) => spec?.containers[0]?.image;
+  return askedOf(one) === askedOf(other) && imageOf(one) === imageOf(other);
 }
 
 /** Returns whether the selector in the status matches the Pod. */

@@ -8,6 +8,7 @@ import { formatDuration } from '../../util/duration.ts';
 import type { LogFields, Logger } from '../../util/logger.ts';
 import { formatPath, valueAt } from '../../api/field-path.ts';
 import { HOT_LOOP_BACKOFF } from './hot-loop.ts';
+import { mutatorsOf } from './mutators.ts';
 import type { HotLoop } from './written-object.ts';
 import { equalJson } from '../../api/equal.ts';
 import { isRecord } from '../../util/values.ts';
@@ -42,16 +43,24 @@ export async function reportHotLoop(
   signal: AbortSignal,
 ): Promise<void> {
   const { owners, error } = await lookUpOwners(deps, loop, signal);
+  const isAdmission = loop.changedBy === 'admission';
+  const admission = isAdmission
+    ? await mutatorsOf(deps, loop.resource, signal)
+    : { names: [], error: undefined };
   const managers = loop.fieldManager === undefined ? owners : [loop.fieldManager, ...owners];
   deps.log.error(undefined, 'Hot loop detected; postponing the syncs of the key', {
     ...loopFields(loop),
     kind: loop.kind,
+    ...(loop.changedBy !== undefined && { changedBy: loop.changedBy }),
+    ...(isAdmission && { admission: admission.names }),
+    ...(admission.error !== undefined && { admissionError: admission.error }),
     managers: [...new Set(managers)],
     ...(error !== undefined && { managersError: error }),
     times: loop.times,
     within: formatDuration(loop.withinMs),
   });
-  if (subject) deps.recorder?.warning(subject, 'HotLoop', messageOf(loop, owners, subject));
+  if (subject)
+    deps.recorder?.warning(subject, 'HotLoop', messageOf(loop, owners, admission.names, subject));
 }
 
 /** Logs the end of a hot loop. */
@@ -82,7 +91,12 @@ async function lookUpOwners(
   }
 }
 
-function messageOf(loop: HotLoop, owners: readonly string[], subject: EventSubject): string {
+function messageOf(
+  loop: HotLoop,
+  owners: readonly string[],
+  admission: readonly string[],
+  subject: EventSubject,
+): string {
   const { kind, paths, times, withinMs, fieldManager, resource, namespace, name } = loop;
   const isSubject = subject.kind === resource.kind && subject.metadata.name === name;
   const whose = isSubject ? '' : ` of ${resource.kind} ${objectKey(namespace, name)}`;
@@ -96,17 +110,34 @@ function messageOf(loop: HotLoop, owners: readonly string[], subject: EventSubje
   }
   if (kind === 'recreated') {
     const object = `${resource.kind} ${objectKey(namespace, name)}`;
-    const changed =
-      paths.length > 0
-        ? `A mutating webhook or admission policy changes ${paths.map(formatPath).join(', ')} when the object is created.`
-        : 'The object that is created is as the deleted one was.';
-    return `Each sync deletes ${object} and creates it again: ${often}. ${changed} ${slowed}`;
+    const change = changeOf(loop, owners, admission);
+    return `Each sync deletes or releases ${object} and creates it again: ${often}. ${change} ${slowed}`;
   }
   const own =
     fieldManager === undefined ? 'this controller' : `this controller ("${fieldManager}")`;
+  return `Conflicting writes to ${fields}: ${own} writes it and ${othersOf(loop, owners)} changes it again, ${often}. ${slowed}`;
+}
+
+/** Returns a sentence about the changes of an object that is created again. */
+function changeOf(loop: HotLoop, owners: readonly string[], admission: readonly string[]): string {
+  const fields = loop.paths.map(formatPath).join(', ');
+  switch (loop.changedBy) {
+    case 'admission': {
+      const who = admission.join(', ') || 'A mutating webhook or admission policy';
+      return `${who} changes ${fields} when the object is created.`;
+    }
+    case 'others':
+      return `Then ${othersOf(loop, owners)} changes ${fields}.`;
+    case 'key':
+      return `The controller sends another value of ${fields} each time.`;
+    default:
+      return 'The object that is created is as the last one was.';
+  }
+}
+
+function othersOf({ fieldManager }: HotLoop, owners: readonly string[]): string {
   const others = owners.filter((owner) => owner !== fieldManager);
-  const them = others.length > 0 ? quoted(others) : 'another client';
-  return `Conflicting writes to ${fields}: ${own} writes it and ${them} changes it again, ${often}. ${slowed}`;
+  return others.length > 0 ? quoted(others) : 'another client';
 }
 
 function quoted(names: readonly string[]): string {

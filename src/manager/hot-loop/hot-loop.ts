@@ -68,8 +68,9 @@ interface TrackedKey {
  *   between two values, never settles.
  * - *disputed*: another client changes a field `OVERWRITE_LIMIT` times after the key wrote it, and the
  *   key writes it again. Two controllers manage the same field, or a webhook sets a default.
- * - *recreated*: the key deletes an object and creates it again as before, `RECREATE_LIMIT` times. It compares the
- *   object with the desired state, and admission changes each new one.
+ * - *recreated*: the key deletes or releases an object and creates it again, `RECREATE_LIMIT` times, although no other
+ *   object has changed. It compares the object with the desired state, and admission or another client changes each new
+ *   one, or the desired state differs each time.
  *
  * Intervals longer than `MAX_INTERVAL_MS` reset the counts. The following is not counted:
  *
@@ -133,14 +134,16 @@ export class HotLoopDetector {
   ): void {
     const tracked = this.#keys.get(key);
     if (!tracked) return;
+    const { namespace, name, resourceVersion } = (after ?? before)?.metadata ?? {};
+    const object = tracked.objects.find((known) => known.matches(resource, namespace, name));
+    const isOwn = object?.writerOf(resourceVersion) !== undefined;
+    if (!isOwn) tracked.recreated.observe(resource, before, after);
     if (!before || !after || before.metadata.uid !== after.metadata.uid) {
       tracked.hasOtherEvents = true;
       // A new object with the same name starts without history.
       if (isSubject) this.#drop(key, tracked);
       return;
     }
-    const { namespace, name } = after.metadata;
-    const object = tracked.objects.find((known) => known.matches(resource, namespace, name));
     if (!object || tracked.events.length >= MAX_EVENTS) tracked.hasOtherEvents = true;
     else tracked.events.push({ object, before, after });
     if (isSubject && tracked.loop && isNewSpec(tracked.loop.backoff, object, { before, after })) {
@@ -167,6 +170,7 @@ export class HotLoopDetector {
       const { namespace, name, resourceVersion } = answer.metadata;
       const tracked = this.#touch(key);
       const { objects, run } = tracked;
+      tracked.recreated.written(resource, answer);
       const at = objects.findIndex((known) => known.matches(resource, namespace, name));
       const [object = new WrittenObject(resource, namespace, name)] =
         at < 0 ? [] : objects.splice(at, 1);

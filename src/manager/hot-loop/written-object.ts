@@ -69,7 +69,7 @@ export class WrittenObject {
     return this.#fields;
   }
 
-  matches(resource: Resource, namespace: string | undefined, name: string): boolean {
+  matches(resource: Resource, namespace: string | undefined, name: string | undefined): boolean {
     if (this.name !== name || this.namespace !== namespace) return false;
     const { group, plural } = this.resource;
     return group === resource.group && plural === resource.plural;
@@ -83,7 +83,7 @@ export class WrittenObject {
   }
 
   /** Returns the sync that wrote a version, or undefined if another client wrote it. */
-  writerOf(version: string): WritingSync | undefined {
+  writerOf(version: string | undefined): WritingSync | undefined {
     return this.#versions.find((write) => write.version === version)?.run;
   }
 
@@ -172,10 +172,15 @@ function isSamePath(a: FieldPath, b: FieldPath): boolean {
 /** Key that its own writes enqueue again and again. */
 export interface HotLoop extends HotLoopView {
   /**
-   * `selfFed`: its own writes enqueue it. `disputed`: another client overwrites its writes. `recreated`: it deletes an
-   * object and creates it again as before.
+   * `selfFed`: its own writes enqueue it. `disputed`: another client overwrites its writes. `recreated`: it gives up an
+   * object and creates it again.
    */
   readonly kind: 'selfFed' | 'disputed' | 'recreated';
+  /**
+   * What changes the fields of an object that is created again: admission when the object is created, another client
+   * later, or the key, which sends other values each time.
+   */
+  readonly changedBy?: 'admission' | 'others' | 'key' | 'nothing' | undefined;
 }
 
 /** Number of self-triggered syncs with a change of the same field that make a hot loop. */

@@ -231,10 +231,94 @@ describe('HotLoopDetector', () => {
       assert.equal((await turn(8, changed))[0]?.kind, 'found');
     });
 
-    it('counts neither other desired states nor slow replacements', async () => {
-      const other = (at: number) => recreate({}, { ...sent, spec: { image: `a${at}` } });
-      assert.deepEqual(await turn(12, other), []);
+    it('counts other desired states, unless another object has changed meanwhile', async () => {
+      const other = (at: number) => {
+        const spec = { image: `a${at}` };
+        recreate({ spec }, { ...sent, spec });
+      };
+      const [found] = await turn(7, other);
+      assert.ok(found?.kind === 'found');
+      assert.deepEqual([found.loop.changedBy, found.loop.paths], ['key', [['spec', 'image']]]);
+      loops.close();
+      const asked = (at: number) => {
+        otherWrite({ spec: { at } });
+        other(at);
+      };
+      assert.deepEqual(await turn(12, asked), []);
+    });
+
+    it('does not count slow replacements', async () => {
       assert.deepEqual(await turn(12, () => recreate({}), 61_000), []);
+    });
+
+    const kind = { apiVersion: 'v1', kind: 'Count', name: 'web' };
+    const controller = { ...kind, uid: 'u1', controller: true };
+    const owned = { namespace: 'default', ownerReferences: [controller] };
+
+    it('counts objects that the key releases, several in each sync', async () => {
+      const generateName = 'web-';
+      const labels = { app: 'a' };
+      const own = { metadata: { ...owned, generateName, labels }, spec: { image: 'a' } };
+      let pods: KubernetesObject[] = [];
+      const create = () => {
+        const { metadata } = next(child, {});
+        const name = `web-${version++}`;
+        const labelled = { ...metadata, ...owned, generateName, name, labels: {} };
+        const answer = { ...child, metadata: labelled, spec: { image: 'a' } };
+        called({ verb: 'create', at: 'default/web-*', resource: PODS, sent: own, answer });
+        return answer;
+      };
+      const [found] = await turn(8, () => {
+        for (const pod of pods) {
+          const { ownerReferences: _, ...metadata } = pod.metadata;
+          called({ resource: PODS, answer: { ...pod, metadata } });
+        }
+        pods = [create(), create(), create()];
+      });
+      assert.ok(found?.kind === 'found');
+      const { paths, changedBy, times } = found.loop;
+      assert.deepEqual(
+        [paths, changedBy, times],
+        [[['metadata', 'labels', 'app']], 'admission', 5],
+      );
+    });
+
+    it('counts objects that admission gives to another owner, whatever their names', async () => {
+      const taken = [{ ...controller, uid: 'u2' }];
+      const [found] = await turn(8, () => {
+        const name = `web-${version}`;
+        const { metadata } = next(child, {});
+        const answer = { ...child, metadata: { ...metadata, name, ownerReferences: taken } };
+        const own = { metadata: { ...owned, name }, spec: {} };
+        called({ verb: 'create', at: `default/${name}`, resource: PODS, sent: own, answer });
+        version++;
+      });
+      assert.ok(found?.kind === 'found');
+      assert.deepEqual(found.loop.paths, [['metadata', 'ownerReferences', 0, 'uid']]);
+    });
+
+    it('names the fields that another client changes, once it has changed them again', async () => {
+      let pod: Thing | undefined;
+      const found = await turn(14, (at) => {
+        if (pod && at % 2 === 1) {
+          const before = pod;
+          pod = next(pod, { spec: { image: 'b' } });
+          event(before, pod, PODS);
+          return;
+        }
+        const { metadata } = next(child, {});
+        const answer = { ...child, spec: { image: 'a' }, metadata: { ...metadata, name: 'web-0' } };
+        called({ verb: 'delete', at: 'default/web-0', resource: PODS });
+        called({ verb: 'create', at: 'default/web-0', resource: PODS, sent, answer });
+        pod = answer;
+        version++;
+      });
+      assert.ok(found[0]?.kind === 'found');
+      assert.equal(pod?.spec.image, 'b');
+      assert.deepEqual(
+        [found[0].loop.changedBy, found[0].loop.paths],
+        ['others', [['spec', 'image']]],
+      );
     });
   });
 

@@ -1,0 +1,76 @@
+import { MUTATING_ADMISSION_POLICIES, MUTATING_WEBHOOK_CONFIGURATIONS } from '../../api/builtin.ts';
+import { valueAt } from '../../api/field-path.ts';
+import { collectionPath } from '../../api/resource.ts';
+import type { Resource } from '../../api/resource.ts';
+import type { Client } from '../../client/client.ts';
+import type { Clock } from '../../util/clock.ts';
+import { withinTimeout } from '../../util/within-timeout.ts';
+
+/** Timeout for reading the objects of one kind, in milliseconds. */
+const LOOKUP_TIMEOUT_MS = 5000;
+
+const MAX_MUTATORS = 5;
+const MAX_READ = 500;
+
+/** The kinds of mutating admission, and where their rules are. */
+const KINDS = [
+  {
+    kind: MUTATING_ADMISSION_POLICIES,
+    rulesOf: (object: unknown) =>
+      list(valueAt(object, ['spec', 'matchConstraints', 'resourceRules'])),
+  },
+  {
+    kind: MUTATING_WEBHOOK_CONFIGURATIONS,
+    rulesOf: (object: unknown) =>
+      list(valueAt(object, ['webhooks'])).flatMap((webhook) => list(valueAt(webhook, ['rules']))),
+  },
+] as const;
+
+/**
+ * Returns the mutating webhooks and admission policies that can change new objects of a resource, as
+ * `MutatingAdmissionPolicy "NAME"`. Those that the program may not read are missing: most controllers have no such
+ * permission.
+ *
+ * @returns the names, and the first error of a read
+ */
+export async function mutatorsOf(
+  { client, clock }: { readonly client: Pick<Client, 'raw'>; readonly clock: Clock },
+  resource: Resource,
+  signal: AbortSignal,
+): Promise<{ readonly names: readonly string[]; readonly error?: unknown }> {
+  const found: string[] = [];
+  let failure: { readonly error: unknown } | undefined;
+  for (const { kind, rulesOf } of KINDS) {
+    try {
+      const path = `${collectionPath(kind)}?limit=${MAX_READ}`;
+      const objects = await withinTimeout(
+        { clock, timeoutMs: LOOKUP_TIMEOUT_MS, signal },
+        (limit) => client.raw({ path, signal: limit }),
+      );
+      for (const object of list(valueAt(objects, ['items']))) {
+        if (!rulesOf(object).some((rule) => isAbout(rule, resource))) continue;
+        found.push(`${kind.kind} ${JSON.stringify(valueAt(object, ['metadata', 'name']))}`);
+      }
+    } catch (error) {
+      failure ??= { error };
+    }
+  }
+  return { names: found.slice(0, MAX_MUTATORS), ...failure };
+}
+
+function isAbout(rule: unknown, { group, version, plural }: Resource): boolean {
+  const has = (field: string, value: string) => {
+    const values = list(valueAt(rule, [field]));
+    return values.includes('*') || values.includes(value);
+  };
+  return (
+    (has('resources', plural) || list(valueAt(rule, ['resources'])).includes('*/*')) &&
+    has('apiGroups', group) &&
+    has('apiVersions', version) &&
+    has('operations', 'CREATE')
+  );
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
