@@ -3,7 +3,17 @@ import { after, before, test } from 'node:test';
 import { skipBefore } from '../support/skip.ts';
 import type { Json } from './api.ts';
 import { APPLY, Api, assertRejected, JSON_PATCH, MERGE, STRATEGIC } from './api.ts';
-import { configMap, configMaps, GROUP, pod, widget, widgetCrd, widgets } from './objects.ts';
+import {
+  configMap,
+  configMaps,
+  CRDS,
+  GROUP,
+  pod,
+  pods,
+  widget,
+  widgetCrd,
+  widgets,
+} from './objects.ts';
 
 let api: Api;
 let space: string;
@@ -797,3 +807,75 @@ test(
     ]);
   },
 );
+
+test('quantities are stored as Go writes them, and amounts of resources are rounded up to thousandths', async () => {
+  const space = await api.namespace();
+  const stored = async (amount: Json) => {
+    const draft = pod('q');
+    draft.spec.containers[0].resources = { limits: { cpu: amount } };
+    draft.spec.volumes = [{ name: 'v', emptyDir: { sizeLimit: amount } }];
+    const { spec } = await api.made(api.post(`${pods(space)}?dryRun=All`, draft));
+    return [spec.containers[0].resources.limits.cpu, spec.volumes[0].emptyDir.sizeLimit];
+  };
+  for (const [given, ...expected] of [
+    ['+1', '+1', '+1'],
+    ['5.', '5.', '5.'],
+    ['00012', '00012', '00012'],
+    ['1.0', '1', '1'],
+    [1.5, '1500m', '1500m'],
+    ['1e400', '10e399', '10e399'],
+    ['9Ei', '9223372036854775807', '9223372036854775807'],
+    ['1n', '1m', '1n'],
+    [null, '0', undefined],
+  ]) {
+    assert.deepEqual(await stored(given), expected, String(given));
+  }
+  for (const [given, problem] of [
+    ['1K', "unable to parse quantity's suffix"],
+    [true, 'quantities must match the regular expression'],
+  ]) {
+    const draft = pod('q');
+    draft.spec.containers[0].resources = { limits: { cpu: given } };
+    const { status, body } = await api.post(pods(space), draft);
+    assert.equal(status, 400);
+    assert.ok(body.message.includes(`cannot be handled as a Pod: ${problem}`), body.message);
+  }
+});
+
+test('a number out of the range of its field cannot be decoded', async () => {
+  const space = await api.namespace();
+  for (const [field, value, found] of [
+    [
+      'priority',
+      1e10,
+      'number 10000000000 into Go struct field PodSpec.spec.priority of type int32',
+    ],
+    ['priority', 'high', 'string into Go struct field PodSpec.spec.priority of type int32'],
+    [
+      'activeDeadlineSeconds',
+      1.5,
+      'number 1.5 into Go struct field PodSpec.spec.activeDeadlineSeconds of type int64',
+    ],
+  ] as const) {
+    const draft = pod('range');
+    draft.spec[field] = value;
+    assertRejected(await api.post(pods(space), draft), {
+      code: 400,
+      reason: 'BadRequest',
+      message: `Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal ${found}`,
+    });
+  }
+});
+
+test('the error of a value in a map names the fields on its path', async () => {
+  const crd = widgetCrd('typed.example.com', ({ spec }) => {
+    const { properties } = spec.versions[0].schema.openAPIV3Schema;
+    properties.spec.properties['a.b'] = { type: 'object', properties: { c: { type: ['string'] } } };
+  });
+  const { status, body } = await api.post(CRDS, crd);
+  assert.equal(status, 400);
+  assert.match(
+    body.message,
+    /cannot unmarshal array into Go struct field JSONSchemaProps\.spec\.versions\.schema\.openAPIV3Schema(\.properties){3}\.type of type string$/,
+  );
+});

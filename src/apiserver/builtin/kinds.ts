@@ -24,7 +24,7 @@ import { POD_DISRUPTION_BUDGET } from './disruption-budget.ts';
 import { ENDPOINTS, ENDPOINT_SLICE } from './endpoints.ts';
 import { EVENT, EVENTS_EVENT } from './event.ts';
 import { LEASE } from './lease.ts';
-import { LIMIT_RANGE, quantitiesAt } from './limits.ts';
+import { LIMIT_RANGE } from './limits.ts';
 import { NAMESPACE } from './namespace.ts';
 import { INGRESS, NETWORK_POLICY } from './networking.ts';
 import { NODE } from './node.ts';
@@ -70,7 +70,6 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   replicationcontrollers: REPLICATION_CONTROLLER,
   resourcequotas: {
     returnsDeleted: true,
-    hooks: quantitiesAt('spec.hard', 'status.hard', 'status.used'),
   },
   secrets: SECRET,
   serviceaccounts: SERVICE_ACCOUNT,
@@ -233,7 +232,6 @@ const TRAITS: Readonly<Record<string, KindTraits>> = {
   'storage.k8s.io/csistoragecapacities': {
     unconditionalUpdate: false,
     immutable: ['nodeTopology', 'storageClassName'],
-    hooks: quantitiesAt('capacity', 'maximumVolumeSize'),
   },
   'storage.k8s.io/storageclasses': {
     returnsDeleted: true,

@@ -1,34 +1,9 @@
 import { objectIn, objectsIn } from '../../util/json-value.ts';
-import { fieldPath, valueAt, withValueAt } from '../objects/field-path.ts';
-import type { ApiObject, ResourceHooks } from '../objects/resource-definition.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { isRecord } from '../../util/values.ts';
 import { checked } from '../objects/checked-object.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { canonicalizeQuantities } from './pod-defaults.ts';
-import { canonicalQuantity, compareQuantities } from '../../api/quantity.ts';
-
-/** Hooks that write the quantities at these paths, single ones or lists, in their canonical form. */
-export function quantitiesAt(...paths: readonly string[]): ResourceHooks {
-  return {
-    applyDefaults: (object) => {
-      for (const path of paths) canonicalize(object, fieldPath(path));
-    },
-  };
-}
-
-function canonicalize(object: ApiObject, path: readonly string[]): void {
-  const value = valueAt(object, path);
-  const parent = path.length === 1 ? object : valueAt(object, path.slice(0, -1));
-  const field = path.at(-1) ?? '';
-  if (!isRecord(parent)) return;
-  if (isRecord(value)) canonicalizeQuantities(parent, field);
-  else if (typeof value === 'string' || typeof value === 'number') {
-    const canonical = canonicalQuantity(String(value));
-    if (canonical !== undefined) Object.assign(object, withValueAt(object, path, canonical));
-  }
-}
+import { compareQuantities } from '../../api/quantity.ts';
 
 const TYPES = new Set(['Container', 'PersistentVolumeClaim', 'Pod']);
 const WORDS = { min: 'min', max: 'max', default: 'default', defaultRequest: 'default request' };
@@ -49,7 +24,6 @@ export const LIMIT_RANGE: KindTraits = {
 
 /** Limits of containers default to the maximum, requests to the limit, or else to the minimum. */
 function applyLimitDefaults(limit: JsonObject): void {
-  for (const field of AMOUNTS) canonicalizeQuantities(limit, field);
   if (limit['type'] !== 'Container') return;
   const amounts = (field: (typeof AMOUNTS)[number]) => objectIn(limit, field) ?? {};
   const defaults = { ...amounts('max'), ...amounts('default') };

@@ -4,7 +4,6 @@ import type { ApiObject, StoredObject } from '../objects/resource-definition.ts'
 import { hasFormat } from '../../api/formats.ts';
 import { CheckedObject, checked } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { canonicalizeQuantities } from './pod-defaults.ts';
 
 export const NODE: KindTraits = {
   keepsStatus: true,
@@ -31,8 +30,6 @@ function applyDefaults(node: ApiObject): void {
   if (isSet(status, 'capacity') && !isSet(status, 'allocatable')) {
     status['allocatable'] = { ...objectIn(status, 'capacity') };
   }
-  canonicalizeQuantities(status, 'capacity');
-  canonicalizeQuantities(status, 'allocatable');
 }
 
 const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' } as const;

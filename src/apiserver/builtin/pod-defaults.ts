@@ -1,15 +1,6 @@
 import type { JsonObject } from '../../util/json-value.ts';
-import {
-  isSet,
-  numberIn,
-  objectIn,
-  objectsIn,
-  setDefault,
-  setOwn,
-  textIn,
-} from '../../util/json-value.ts';
+import { isSet, numberIn, objectIn, objectsIn, setDefault, textIn } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
-import { canonicalQuantity } from '../../api/quantity.ts';
 
 /** Defaults of a Pod that a template does not have. */
 export function applyPodDefaults(pod: JsonObject): void {
@@ -44,8 +35,6 @@ export function applyPodSpecDefaults(spec: JsonObject): void {
   setDefault(spec, 'terminationGracePeriodSeconds', 30);
   setDefault(spec, 'securityContext', {});
   aliasServiceAccount(spec);
-  canonicalizeResources(spec);
-  canonicalizeQuantities(spec, 'overhead');
   for (const volume of objectsIn(spec, 'volumes')) applyVolumeDefaults(volume);
   for (const list of ['containers', 'initContainers', 'ephemeralContainers'] as const) {
     for (const container of objectsIn(spec, list)) applyContainerDefaults(container, list);
@@ -68,7 +57,6 @@ function applyContainerDefaults(
   setDefault(container, 'terminationMessagePolicy', 'File');
   setDefault(container, 'imagePullPolicy', pullPolicyOf(textIn(container, 'image')));
   if (list !== 'ephemeralContainers') setDefault(container, 'resources', {});
-  canonicalizeResources(container);
   for (const port of objectsIn(container, 'ports')) setDefault(port, 'protocol', 'TCP');
   for (const variable of objectsIn(container, 'env')) {
     const fieldRef = objectIn(objectIn(variable, 'valueFrom'), 'fieldRef');
@@ -141,23 +129,6 @@ function applyVolumeDefaults(volume: JsonObject): void {
       const fieldRef = objectIn(item, 'fieldRef');
       if (fieldRef) setDefault(fieldRef, 'apiVersion', 'v1');
     }
-  }
-}
-
-function canonicalizeResources(holder: JsonObject): void {
-  const resources = objectIn(holder, 'resources');
-  if (!resources) return;
-  canonicalizeQuantities(resources, 'limits');
-  canonicalizeQuantities(resources, 'requests');
-}
-
-/** The quantities of a list in their canonical form; one that is none is left for validation. */
-export function canonicalizeQuantities(holder: JsonObject, field: string): void {
-  const list = objectIn(holder, field);
-  for (const [name, value] of Object.entries(list ?? {})) {
-    if (!list || (typeof value !== 'string' && typeof value !== 'number')) continue;
-    const canonical = canonicalQuantity(String(value));
-    if (canonical !== undefined && canonical !== value) setOwn(list, name, canonical);
   }
 }
 

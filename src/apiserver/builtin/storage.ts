@@ -2,11 +2,9 @@ import { isSet, objectIn, textIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
-import type { JsonObject } from '../../util/json-value.ts';
 import { checked } from '../objects/checked-object.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { canonicalizeQuantities } from './pod-defaults.ts';
 import { compareQuantities } from '../../api/quantity.ts';
 
 const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
@@ -15,26 +13,11 @@ export const VOLUME_CLAIM: KindTraits = {
   returnsDeleted: true,
   defaults: { 'spec.volumeMode': 'Filesystem', 'status.phase': 'Pending' },
   hooks: {
-    applyDefaults: applyClaimDefaults,
     prepareForUpdate: alignDataSources,
     validate: checked((claim) => validateClaimSpec(claim.in('spec'))),
     validateUpdate: checked(validateClaimUpdate),
   },
 };
-
-/** Defaults of a claim that a StatefulSet's template does not have. */
-function applyClaimDefaults(claim: ApiObject): void {
-  canonicalizeQuantities(objectIn(claim, 'status') ?? {}, 'capacity');
-  applyClaimSpecDefaults(claim);
-}
-
-/** Defaults of the spec of a claim and of a template of claims. */
-export function applyClaimSpecDefaults(claim: JsonObject): void {
-  const resources = objectIn(objectIn(claim, 'spec'), 'resources');
-  if (!resources) return;
-  canonicalizeQuantities(resources, 'requests');
-  canonicalizeQuantities(resources, 'limits');
-}
 
 /** The older name of the data source follows the newer one, and the other way round. */
 function alignDataSources(claim: ApiObject): void {
@@ -111,7 +94,6 @@ export const PERSISTENT_VOLUME: KindTraits = {
     applyDefaults: (volume) => {
       const spec = objectIn(volume, 'spec');
       if (!spec) return;
-      canonicalizeQuantities(spec, 'capacity');
       const hostPath = objectIn(spec, 'hostPath');
       if (hostPath && !isSet(hostPath, 'type')) hostPath['type'] = '';
     },

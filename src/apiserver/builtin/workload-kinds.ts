@@ -5,7 +5,7 @@ import { inheritLabels } from './batch.ts';
 import { CheckedObject, checked } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
-import { applyClaimSpecDefaults, validateClaimSpec } from './storage.ts';
+import { validateClaimSpec } from './storage.ts';
 import { NO_MATCH, validatePodTemplate, validateTemplate } from './template-validation.ts';
 import { WORKLOAD_SCALE, validateReplicaStatus, validateSameSelector } from './workload.ts';
 
@@ -155,7 +155,6 @@ function applySetDefaults(set: ApiObject): void {
     setDefault(rollingUpdate, 'partition', 0);
     setDefault(rollingUpdate, 'maxUnavailable', 1);
   }
-  for (const claim of objectsIn(spec, 'volumeClaimTemplates')) applyClaimSpecDefaults(claim);
   applyTemplateDefaults(spec);
 }
 

@@ -26,8 +26,8 @@ export function validateMetadata(
   const checked = new CheckedObject({ ...metadata }, 'metadata');
   untilTooMany(() => {
     if (generateName) {
-      // A generateName may end with a dash.
-      const complete = generateName.replace(/(?<=.)-$/s, 'a');
+      // As upstream, which replaces the last two characters of a name that ends with a dash.
+      const complete = generateName.replace(/.-$/s, 'a');
       checked.problems('generateName', nameProblems(complete, nameFormat));
     }
     if (name) checked.problems('name', nameProblems(name, nameFormat));

@@ -11,7 +11,7 @@ import { fieldSchema } from '../../api/json-schema.ts';
 import { embeddedTypeError, validateCustom } from '../request/embedded-resources.ts';
 import { validateScaleValues } from '../objects/scale-values.ts';
 import { validateValues } from '../schema/validate.ts';
-import { StatusError, invalid } from '../objects/status-error.ts';
+import { invalid } from '../objects/status-error.ts';
 
 /**
  * Validates an object by its schema.
@@ -100,31 +100,9 @@ export function typesFirst<T>(
   run: () => MaybePromise<T>,
   refuse?: (why: string) => Error,
 ): MaybePromise<T> {
-  const { custom, schema = {} } = call.definition;
-  const isStatus = call.info.subresource === 'status';
-  if (custom) {
-    requireEmbeddedTypes(call, object);
-    return run();
-  }
-  // Values that the write drops are decoded too.
-  const isDropped = (field: string) =>
-    field === 'status' ||
-    (field === 'spec' && isStatus) ||
-    (field === 'data' && object['stringData'] !== undefined);
-  const values = Object.entries(object).filter(([field]) => isDropped(field));
-  if (values.length > 0) {
-    requireGoTypes(call, object, validateValues(Object.fromEntries(values), schema), refuse);
-  }
-  const retyped = (error: unknown): never => {
-    if (error instanceof StatusError) requireGoTypes(call, object, undefined, refuse);
-    throw error;
-  };
-  try {
-    const result = run();
-    return result instanceof Promise ? result.catch(retyped) : result;
-  } catch (error) {
-    return retyped(error);
-  }
+  if (call.definition.custom) requireEmbeddedTypes(call, object);
+  else requireGoTypes(call, object, undefined, refuse);
+  return run();
 }
 
 /**

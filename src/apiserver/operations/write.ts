@@ -7,6 +7,7 @@ import type { Backend, Call } from './call.ts';
 import { hookContext } from './call.ts';
 import { withTrackedFields } from './field-manager.ts';
 import { inVersion, isOfType } from '../request/negotiation.ts';
+import { goObject } from '../request/object-decoder.ts';
 import { pause } from '../request/pause.ts';
 import {
   hasFinalizers,
@@ -175,7 +176,9 @@ function admissionResult(
   const objects = { object: draft, oldObject: before };
   const attributes = attributesOf(call, before ? 'UPDATE' : 'CREATE', objects);
   return whenReady(backend.admission.mutate(attributes), (object = draft) =>
-    object === draft ? draft : withDefaults(shallowCopy(object), definition, 'applied'),
+    object === draft
+      ? draft
+      : withDefaults(goObject(shallowCopy(object), definition), definition, 'applied'),
   );
 }
 

@@ -1,4 +1,4 @@
-import { NOT_A_QUANTITY, canonicalQuantity } from '../../api/quantity.ts';
+import { NOT_A_QUANTITY, canonicalQuantity, quantityProblem } from '../../api/quantity.ts';
 import { isRecord } from '../../util/values.ts';
 import type { Moment, TimeLayout } from '../../api/go-time.ts';
 import { formatGoTime, parseGoTime } from '../../api/go-time.ts';
@@ -14,8 +14,9 @@ interface CustomJson {
 
 const QUANTITY: CustomJson = {
   toJson: ({ string = '0' }) => {
-    const canonical = typeof string === 'string' ? canonicalQuantity(string) : undefined;
-    if (canonical === undefined) throw new WireError(NOT_A_QUANTITY);
+    const canonical = canonicalQuantity(textOf(string));
+    if (canonical === undefined)
+      throw new WireError(quantityProblem(textOf(string)) ?? NOT_A_QUANTITY);
     return canonical;
   },
   toMembers: (value) => ({

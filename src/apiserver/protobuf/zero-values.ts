@@ -1,6 +1,7 @@
+import { canonicalQuantity, resourceQuantity } from '../../api/quantity.ts';
 import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { MICRO_TIME, TIME, hasFormat } from '../../api/formats.ts';
+import { MICRO_TIME, QUANTITY, TIME, hasFormat } from '../../api/formats.ts';
 import type { TimeLayout } from '../../api/go-time.ts';
 import { formatGoTime, parseGoTime } from '../../api/go-time.ts';
 import { Draft, mapItems, own } from '../../util/json-value.ts';
@@ -10,7 +11,7 @@ import { CUSTOM_JSON } from './custom-json.ts';
 
 /**
  * Returns an object as Go encodes it after decoding: without the zero values that Go omits, such as empty maps and
- * lists, with base64 on one line and with times in UTC. Returns `object` itself if nothing changes, and shares
+ * lists, with base64 on one line, times in UTC and canonical quantities. Returns `object` itself if nothing changes, and shares
  * unchanged parts with it.
  */
 export function withoutZeroValues(object: JsonObject, type: MessageType): JsonObject {
@@ -18,7 +19,7 @@ export function withoutZeroValues(object: JsonObject, type: MessageType): JsonOb
   for (const field of type.fields.values()) {
     if (field.name === undefined) {
       // The members of the value are members of the object.
-      draft = new Draft(withoutZeros(draft.value, field.type));
+      draft = new Draft(inlined(draft.value, field.type));
       continue;
     }
     const value = own(draft.value, field.name);
@@ -43,33 +44,54 @@ function isOmitted({ name, optional, pointer, label, type }: Field, value: unkno
   return value === '' || value === 0 || value === false;
 }
 
-function memberOf({ label, type }: Field, value: unknown): unknown {
+function memberOf(field: Field, value: unknown): unknown {
+  const { label, type } = field;
   if (label === 'list') {
-    return Array.isArray(value) ? mapItems(value, (item) => elementOf(item, type)) : value;
+    return Array.isArray(value) ? mapItems(value, (item) => elementOf(item, field)) : value;
   }
-  if (label !== 'map' || !isRecord(value)) return valueOf(value, type);
+  if (label !== 'map') return field.pointer ? valueOf(value, type) : elementOf(value, field);
+  if (!isRecord(value)) return value;
   const draft = new Draft(value);
-  for (const [key, member] of Object.entries(value)) {
-    draft.set(key, elementOf(member, type));
-  }
+  for (const [key, member] of Object.entries(value)) draft.set(key, elementOf(member, field));
   return draft.value;
 }
 
-/** An element of a list or map, where null is Go's zero value. */
-function elementOf(value: unknown, type: Field['type']): unknown {
-  return value === null && type === 'string' ? '' : valueOf(value, type);
+function inlined(object: JsonObject, type: Field['type']): JsonObject {
+  return typeof type === 'string' ? object : withoutZeroValues(object, typeOf(type.message));
+}
+
+/** A value that is no pointer, where null is Go's zero value. */
+function elementOf(value: unknown, { type, goType }: Field): unknown {
+  if (value === null && type === 'string') return '';
+  if (typeof type === 'object' && type.message === QUANTITY && value === null) return '0';
+  // As upstream, which rounds the amounts of resources when it sets defaults.
+  if (goType?.endsWith('ResourceList') && isAmount(value)) {
+    return resourceQuantity(String(value)) ?? value;
+  }
+  return valueOf(value, type);
 }
 
 function valueOf(value: unknown, type: Field['type']): unknown {
-  if (type === 'bytes' && typeof value === 'string') return canonicalBase64(value);
-  if (typeof value === 'string' && typeof type === 'object')
-    return canonicalTime(value, type.message);
-  return isRecord(value) ? withoutZeros(value, type) : value;
+  if (typeof type === 'string') {
+    return type === 'bytes' && typeof value === 'string' ? canonicalBase64(value) : value;
+  }
+  if (isRecord(value)) {
+    return CUSTOM_JSON.has(type.message) ? value : withoutZeroValues(value, typeOf(type.message));
+  }
+  switch (type.message) {
+    case QUANTITY:
+      return isAmount(value) ? (canonicalQuantity(String(value)) ?? value) : value;
+    case TIME:
+      return typeof value === 'string' ? canonicalTime(value, 'seconds') : value;
+    case MICRO_TIME:
+      return typeof value === 'string' ? canonicalTime(value, 'micros') : value;
+    default:
+      return value;
+  }
 }
 
-function withoutZeros(value: JsonObject, type: Field['type']): JsonObject {
-  if (typeof type === 'string' || CUSTOM_JSON.has(type.message)) return value;
-  return withoutZeroValues(value, typeOf(type.message));
+function isAmount(value: unknown): value is string | number {
+  return typeof value === 'string' || typeof value === 'number';
 }
 
 /** Go ignores line breaks in base64, as `base64` and Python's `encodebytes` write them. */
@@ -78,16 +100,10 @@ function canonicalBase64(text: string): string {
   return hasFormat('byte', compact) ? Buffer.from(compact, 'base64').toString('base64') : text;
 }
 
-const LAYOUTS: ReadonlyMap<string, TimeLayout> = new Map([
-  [TIME, 'seconds'],
-  [MICRO_TIME, 'micros'],
-]);
-
-/** Returns the text of a time as Go encodes it. Leaves other types, and a text that is no time, to validation. */
-function canonicalTime(text: string, message: string): string | null {
-  const layout = LAYOUTS.get(message);
-  const moment = layout ? parseGoTime(text, layout) : text;
-  const canonical = layout && typeof moment === 'object' ? formatGoTime(moment, layout) : text;
+/** Returns the text of a time as Go encodes it. Leaves a text that is no time to validation. */
+function canonicalTime(text: string, layout: TimeLayout): string | null {
+  const moment = parseGoTime(text, layout);
+  const canonical = typeof moment === 'string' ? text : formatGoTime(moment, layout);
   // Go writes years of other lengths but does not read them.
   return canonical === undefined ? text : canonical;
 }

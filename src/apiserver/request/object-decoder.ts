@@ -24,7 +24,7 @@ import { compareText, isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { MAX_REPORTED, pruned, prunedValue } from '../schema/pruning.ts';
 import type { GoKind } from './unmarshal-problem.ts';
-import { endsDecoding, unmarshalProblem } from './unmarshal-problem.ts';
+import { endsDecoding, isOutOfRange, unmarshalProblem } from './unmarshal-problem.ts';
 import { validateValues } from '../schema/validate.ts';
 import { badRequest, invalid } from '../objects/status-error.ts';
 
@@ -122,7 +122,7 @@ function memberOf(path: string): string {
 }
 
 /** Returns an object of a built-in kind as Go encodes it: `kind` is first, and some zero values are omitted. */
-function goObject(decoded: ApiObject, definition: ResourceDefinition): ApiObject {
+export function goObject(decoded: ApiObject, definition: ResourceDefinition): ApiObject {
   const message = messageOfKind(definition);
   if (!message) return decoded;
   const { metadata, ...object } = decoded;
@@ -168,6 +168,7 @@ export function reportOddities(
 
 /** Whether Go does not decode a value. It decodes null, and an empty text to no bytes. */
 export function isOfAnotherType({ reason, badValue, detail }: FieldError): boolean {
+  if (isOutOfRange({ detail })) return true;
   return (
     reason === 'FieldValueTypeInvalid' &&
     badValue !== 'null' &&

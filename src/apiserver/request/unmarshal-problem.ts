@@ -1,13 +1,14 @@
 import type { Field, MessageType } from '../protobuf/decode-message.ts';
 import { typeOf } from '../protobuf/decode-message.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { NOT_A_QUANTITY } from '../../api/quantity.ts';
+import { NOT_A_QUANTITY, quantityProblem } from '../../api/quantity.ts';
 import { goNumber } from '../../util/go-format.ts';
 import { isRecord } from '../../util/values.ts';
 import { goTypeOf } from '../json/go-json.ts';
 import { MICRO_TIME, QUANTITY, TIME } from '../../api/formats.ts';
 import { parseGoTime } from '../../api/go-time.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
+import type { JsonObject } from '../../util/json-value.ts';
 import { own } from '../../util/json-value.ts';
 
 /** A kind with its schema and its message, which has the names of Go's types. */
@@ -27,8 +28,9 @@ export function unmarshalProblem(error: FieldError, object: unknown, kind: GoKin
   const { path, struct, type, value } = mismatchOf(error, object, kind);
   const problem = textProblem(error, value);
   if (problem !== undefined) return problem;
-  const isFraction = typeof value === 'number' && /^int\d/.test(type);
-  const found = isFraction ? `number ${goNumber(value)}` : goTypeOf(value);
+  if (type === QUANTITY) return NOT_A_QUANTITY;
+  const isNumber = typeof value === 'number' && /^int\d/.test(type);
+  const found = isNumber ? `number ${goNumber(value)}` : goTypeOf(value);
   return `json: cannot unmarshal ${found} into Go struct field ${[struct, ...path].join('.')} of type ${type}`;
 }
 
@@ -41,13 +43,21 @@ const TIME_LAYOUTS = [
 function textProblem({ detail }: FieldError, value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   if (detail.includes(' must be of type byte')) return base64Problem(value);
-  if (detail.includes(` must be of type ${QUANTITY}`)) return NOT_A_QUANTITY;
+  if (detail.includes(` must be of type ${QUANTITY}`)) return quantityProblem(value);
   for (const [type, layout] of TIME_LAYOUTS) {
     if (!detail.includes(` must be of type ${type}`)) continue;
     const problem = parseGoTime(value, layout);
     if (typeof problem === 'string') return problem;
   }
   return undefined;
+}
+
+/** The detail of a number that does not fit its format, which has the path in its text. */
+const OUT_OF_RANGE = /^Checked value must be of type \w+ with format \w+ in (.*)$/s;
+
+/** Whether a number does not fit the type of its field. */
+export function isOutOfRange({ detail }: Pick<FieldError, 'detail'>): boolean {
+  return OUT_OF_RANGE.test(detail);
 }
 
 /** Whether Go's decoder ends at a value: types with their own decoder end it. */
@@ -151,23 +161,35 @@ function mismatchOf(
       from,
     );
   };
-  const steps = error.field.split('.');
-  for (const [index, step] of steps.entries()) {
+  let rest = isOutOfRange(error) ? (OUT_OF_RANGE.exec(error.detail)?.[1] ?? '') : error.field;
+  while (rest !== '') {
+    const [step = ''] = rest.split('.', 1);
     const [name = '', ...indices] = step.split('[');
     const property = Object.hasOwn(at.properties ?? {}, name) ? at.properties?.[name] : undefined;
-    if (!property) {
+    const values = valuesOf(at);
+    if (property) {
+      if (field) struct = structOf(field) ?? struct;
+      field = struct.type && fieldOf(struct.type, name);
+      path.push(name);
+      enter(indices, property, isRecord(value) ? own(value, name) : undefined);
+      rest = rest.slice(step.length + 1);
+    } else if (values && isRecord(value)) {
       // A map key may contain dots.
-      const [key = '', ...within] = steps.slice(index).join('.').split('[');
-      const values = valuesOf(at);
-      if (values) enter(within, values, isRecord(value) ? own(value, key) : undefined);
-      break;
-    }
-    if (field) struct = structOf(field) ?? struct;
-    field = struct.type && fieldOf(struct.type, name);
-    path.push(name);
-    enter(indices, property, isRecord(value) ? own(value, name) : undefined);
+      const key = keyAt(value, rest);
+      const [within = ''] = rest.slice(key.length).split('.', 1);
+      enter(within.split('[').slice(1), values, own(value, key));
+      rest = rest.slice(key.length + within.length + 1);
+    } else break;
   }
   return { path, struct: struct.name, type: goTypeIn(field, at), plainType: goType(at), value };
+}
+
+/** Returns the longest key of a map with which a path starts. */
+function keyAt(map: JsonObject, path: string): string {
+  const keys = Object.keys(map).filter(
+    (key) => path === key || path.startsWith(`${key}.`) || path.startsWith(`${key}[`),
+  );
+  return keys.reduce((longest, key) => (key.length > longest.length ? key : longest), '');
 }
 
 /** Returns the Go type of a value in a field, which may be in a list or map of the field. */
@@ -201,6 +223,7 @@ function goType(schema: JsonSchema): string {
       return values ? `map[string]${goType(values)}` : 'struct';
     }
     default:
+      if (schema.oneOf) return QUANTITY;
       return schema.format === 'byte' ? '[]uint8' : (schema.type ?? 'interface {}');
   }
 }

@@ -2,52 +2,83 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   addQuantities,
+  NOT_A_QUANTITY,
   canonicalQuantity,
   compareQuantities,
+  quantityProblem,
+  resourceQuantity,
   subtractQuantities,
 } from '../../../src/api/quantity.ts';
 
-const canonical: readonly [given: string, form: string | undefined][] = [
+/** A quantity with the text that Go's package resource writes, and that of a resource list, or with its error. */
+const QUANTITIES: readonly (readonly [given: string, stored: string, inList?: string])[] = [
   ['0', '0'],
   ['0Gi', '0'],
+  ['-0', '0'],
+  ['+', '0'],
+  ['.', '0'],
+  ['Mi', '0'],
   ['1', '1'],
-  ['0.5', '500m'],
+  ['+1', '+1'],
+  ['5.', '5.'],
+  ['5.m', '5.m'],
+  ['00012', '00012'],
+  ['1.0', '1'],
+  ['1.100', '1.100'],
+  ['1.10', '1100m'],
   ['.5', '500m'],
-  ['1.', '1'],
-  ['100m', '100m'],
   ['1000m', '1'],
   ['1500m', '1500m'],
   ['1000', '1k'],
   ['1024', '1024'],
+  ['999999999999999999', '999999999999999999'],
+  ['1000000000000000000', '1E'],
+  ['12345678901234567890m', '12345678901234567890m'],
+  ['1000E', '1'],
   ['1024Mi', '1Gi'],
-  ['1500Mi', '1500Mi'],
+  ['1000Ki', '1000Ki'],
   ['1.5Gi', '1536Mi'],
-  ['0.5Mi', '512Ki'],
   ['0.5Ki', '512'],
-  ['0.9765625Ki', '1k'],
-  ['1G', '1G'],
-  ['2000M', '2G'],
+  ['0.1Ki', '102400m'],
+  ['0.000001Ki', '1024u', '2m'],
+  ['1.000000000001Ki', '1024000000002n', '1024001m'],
+  ['1024Pi', '1Ei'],
+  ['9Ei', '9223372036854775807'],
   ['1e3', '1e3'],
-  ['1E3', '1e3'],
+  ['1E3', '1E3'],
+  ['1e03', '1e03'],
   ['12e-1', '1200e-3'],
+  ['1000e0', '1e3'],
+  ['1e19', '10e18'],
+  ['1e399', '1e399'],
+  ['1e400', '10e399'],
+  ['1e2147483647', '10e2147483646'],
+  ['1e-400', '1e-9', '1e-3'],
   ['1E', '1E'],
   ['-1500m', '-1500m'],
-  ['+5', '5'],
-  ['0.0000000001', '1n'],
-  ['', undefined],
-  ['.', undefined],
-  ['1Gb', undefined],
-  ['1 Gi', undefined],
-  ['lots', undefined],
-  ['1e1000000000', undefined],
-  ['9'.repeat(1000), undefined],
+  ['-1.5Gi', '-1536Mi'],
+  ['0.0000000001', '1n', '1m'],
+  ['1.0005', '1000500u', '1001m'],
+  [' 1 ', '1'],
 ];
 
-for (const [given, form] of canonical) {
-  test(`${given.slice(0, 20) || 'nothing'} is ${form ? `written ${form}` : 'no quantity'}`, () => {
-    assert.equal(canonicalQuantity(given), form);
-  });
-}
+test('quantities are written as Go writes them', () => {
+  for (const [given, stored, inList = stored] of QUANTITIES) {
+    assert.deepEqual([canonicalQuantity(given), resourceQuantity(given)], [stored, inList], given);
+    assert.equal(quantityProblem(given), undefined);
+    assert.equal(canonicalQuantity(stored), stored);
+  }
+});
+
+test('a text that is no quantity has the error of Go', () => {
+  for (const text of ['', 'x', '1.2.3', '1 Gi', '1e5k', '0x1', '1_0', '9'.repeat(1000)]) {
+    assert.deepEqual([canonicalQuantity(text), quantityProblem(text)], [undefined, NOT_A_QUANTITY]);
+  }
+  for (const text of ['1K', '1e', '1e+', '1kk', '1m5', '1mi', '1e99999999999999999999']) {
+    const problem = "unable to parse quantity's suffix";
+    assert.deepEqual([canonicalQuantity(text), quantityProblem(text)], [undefined, problem]);
+  }
+});
 
 test('quantities compare by amount, whatever their form', () => {
   assert.equal(compareQuantities('1', '1000m'), 0);

@@ -307,7 +307,7 @@ test('immutable fields cannot change, others can', () => {
 });
 
 test('a new node has a taint until it is ready', () => {
-  const node = created('Node', { status: { capacity: { cpu: 4, memory: '8192Mi' } } });
+  const node = created('Node', { status: { capacity: { cpu: '4', memory: '8Gi' } } });
   assert.deepEqual(node['spec'], {
     taints: [{ key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }],
   });

