@@ -32,7 +32,8 @@ import { OpenStreams } from './http/open-streams.ts';
 import { StoreLog } from './storage/store-log.ts';
 import { Rbac } from './auth/rbac.ts';
 import { Registry } from './objects/registry.ts';
-import { RequestHandler } from './http/request-handler.ts';
+import type { RequestHandler } from './http/request-handler.ts';
+import { requestHandler } from './http/request-handler.ts';
 import { RequestLog } from './audit/request-log.ts';
 import { ServiceAccountTokens } from './auth/service-account-tokens.ts';
 import { checkOptions } from '../util/check-options.ts';
@@ -84,7 +85,7 @@ export class ApiServer {
   readonly #storeLog: StoreLog | undefined;
   readonly #streams = new OpenStreams();
   readonly #registry = new Registry();
-  readonly #requestHandler: RequestHandler;
+  readonly #handle: RequestHandler;
   readonly #clock: Clock;
   readonly #listeners = new Set<Listening>();
   readonly #webhooks: WebhookClient;
@@ -197,7 +198,7 @@ export class ApiServer {
       createBootstrapObjects(backend);
       rbac.restored();
     };
-    this.#requestHandler = new RequestHandler({
+    this.#handle = requestHandler({
       backend,
       faults: this.faults,
       requests: this.requests,
@@ -208,7 +209,7 @@ export class ApiServer {
       log: log.named('apiserver'),
       kubernetesVersion,
     });
-    this.handler = (request) => this.#requestHandler.handle(request, authenticate);
+    this.handler = (request) => this.#handle(request, authenticate);
     try {
       if (this.#store.load()) crds.restored();
       createMissingObjects();
@@ -288,7 +289,7 @@ export class ApiServer {
       ipAddresses: [...new Set(['127.0.0.1', '::1', ...(named.length > 0 ? [] : [host])])],
       usages: 'server',
     });
-    const listener = await listenHttps((request) => this.#requestHandler.handle(request, true), {
+    const listener = await listenHttps((request) => this.#handle(request, true), {
       host,
       port,
       ...certificate,

@@ -69,7 +69,7 @@ export function listResponse(
  * Returns JSON indented, as a kube-apiserver does for people: by the query parameter `pretty`, by a parameter of the media
  * type, or for browsers, curl and Wget.
  */
-export function legible(
+export function prettyPrint(
   response: HttpResponse,
   request: Pick<HttpRequest, 'path' | 'headers'>,
 ): HttpResponse {

@@ -1,0 +1,72 @@
+import type { HttpRequest } from '../../../util/http.ts';
+import { methodNotAllowed, noSuchPath, StatusError } from '../../objects/status-error.ts';
+import type { Backend } from '../../operations/call.ts';
+import type { RenderedAnswer } from '../../operations/router.ts';
+import { answerCall } from '../../operations/router.ts';
+import { PROTOBUF_TYPE } from '../../protobuf/protobuf-body.ts';
+import { JSON_TYPE } from '../../request/negotiation.ts';
+import type { OpenStreams } from '../open-streams.ts';
+import {
+  compressible,
+  compressibleWatch,
+  listResponse,
+  objectResponse,
+  prettyPrint,
+} from '../response-encoding.ts';
+import type { ServedResponse } from '../response.ts';
+import { emptyResponse, streamResponse, textResponse } from '../response.ts';
+import type { Filter, FilteredRequest } from './filter.ts';
+import { isInBuiltinGroup } from './request-line.ts';
+
+/** Runs the operation of a request to a resource, and encodes its answer. No filter follows. */
+export function withResources(backend: Backend, streams: OpenStreams): Filter {
+  return async (filtered) => {
+    const { request, target, user, notes, audit } = filtered;
+    const { info } = filtered.record;
+    if (target instanceof StatusError) throw target;
+    const isServed = info && target.segments[0] !== '';
+    const answered = isServed && (await answerCall(backend, request, user, info, notes));
+    if (answered) {
+      if (answered.answer.kind === 'json') audit?.answered(answered.answer.value);
+      return responseOf(answered, filtered, streams);
+    }
+    if (!isInBuiltinGroup(backend.registry, target)) return textResponse(404, NOT_FOUND);
+    throw info?.legacyWatch && request.method !== 'GET' ? methodNotAllowed() : noSuchPath();
+  };
+}
+
+const NOT_FOUND = '404 page not found\n';
+
+function responseOf(
+  { answer, encoding }: RenderedAnswer,
+  filtered: FilteredRequest,
+  streams: OpenStreams,
+): ServedResponse | Promise<ServedResponse> {
+  const { warnings } = filtered.notes;
+  const request: HttpRequest = filtered.request;
+  switch (answer.kind) {
+    case 'json': {
+      const response = objectResponse(answer.code, answer.value, encoding, warnings);
+      return compressible(prettyPrint(response, request), request);
+    }
+    case 'list': {
+      const response = listResponse(answer.rendering, answer.state, warnings);
+      return compressible(prettyPrint(response, request), request);
+    }
+    case 'watch': {
+      const onEnd = filtered.end.startWatch();
+      const type = encoding === 'protobuf' ? `${PROTOBUF_TYPE};stream=watch` : JSON_TYPE;
+      const body = streams.body(answer.watcher, request.signal, onEnd);
+      const response = streamResponse(body, type, warnings);
+      filtered.audit?.started(response.status);
+      return {
+        ...(answer.isList ? compressibleWatch(response, request) : response),
+        messages: encoding === 'protobuf' ? 'frames' : 'lines',
+      };
+    }
+    case 'text':
+      return { ...streamResponse(answer.body, 'text/plain'), messages: 'bytes' };
+    case 'nothing':
+      return emptyResponse();
+  }
+}
