@@ -45,7 +45,8 @@ const WORDS: readonly (readonly [pattern: string, instead: string])[] = [
 ];
 
 /** Technical uses of these words. */
-const ALLOWED = /Object\.is|-----BEGIN|unit\/ mirror|mirrors `src\/`|mirror `src\/`|words-ok/;
+const ALLOWED =
+  /Object\.is|-----BEGIN|unit\/ mirror|config\.mirror|[Mm]irror [Pp]od|mirrors `src\/`|mirror `src\/`|words-ok/;
 
 const pattern = new RegExp(`\\b(?:${WORDS.map(([words]) => words).join('|')})\\b`, 'gi');
 

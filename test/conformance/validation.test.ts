@@ -5,6 +5,7 @@ import { Api, assertRejected, MERGE } from './api.ts';
 import {
   configMap,
   configMaps,
+  CRDS,
   deployment,
   deployments,
   GROUP,
@@ -390,7 +391,17 @@ test('an object with a malformed quantity cannot be decoded', async () => {
   }
 });
 
+const QUALIFIED_NAME =
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+
 test('fields of built-in kinds are validated', async () => {
+  const reported = {
+    eventTime: '2024-01-01T00:00:00.000000Z',
+    type: 'Normal',
+    reason: 'r',
+    action: 'a',
+    reportingInstance: 'i',
+  };
   const cases: readonly [apiVersion: string, plural: string, fields: Json, ...causes: string[]][] =
     [
       [
@@ -476,8 +487,47 @@ test('fields of built-in kinds are validated', async () => {
         'spec.capacity[storage]: Invalid value: "0": must be greater than zero',
         'spec.hostPath.path: Invalid value: "/a/../b": must not contain \'..\'',
       ],
+      [
+        'v1',
+        'pods',
+        {
+          metadata: { name: 'x', annotations: { 'kubernetes.io/config.mirror': 'a' } },
+          spec: { containers: [{ name: 'c', image: 'i' }] },
+        },
+        'metadata.annotations[kubernetes.io/config.mirror]: Invalid value: "a": must set spec.nodeName if mirror pod annotation is set',
+      ],
+      [
+        'v1',
+        'configmaps',
+        { data: { a: 'x'.repeat(1024 * 1024 + 1) } },
+        '[]: Too long: may not be more than 1048576 bytes',
+      ],
+      [
+        'events.k8s.io/v1',
+        'events',
+        {
+          ...reported,
+          reportingController: 'a/b c',
+          regarding: { kind: 'Pod', name: 'a', namespace: 'default' },
+        },
+        `reportingController: Invalid value: "a/b c": name part ${QUALIFIED_NAME}`,
+      ],
+      [
+        'v1',
+        'events',
+        {
+          ...reported,
+          metadata: { name: 'A_' },
+          reportingComponent: 'a b',
+          involvedObject: { kind: 'Pod', name: 'a', namespace: 'default' },
+        },
+        `reportingComponent: Invalid value: "a b": name part ${QUALIFIED_NAME}`,
+      ],
     ];
   const kinds: Json = {
+    pods: 'Pod',
+    configmaps: 'ConfigMap',
+    events: 'Event',
     endpoints: 'Endpoints',
     endpointslices: 'EndpointSlice',
     networkpolicies: 'NetworkPolicy',
@@ -544,4 +594,39 @@ test('names of StatefulSets, schedules and time zones are validated', async () =
     const found = body.details?.causes?.map(({ field, message }: Json) => `${field}: ${message}`);
     assert.deepEqual(found ?? [], causes, body.message);
   }
+});
+
+test('a generated name is validated as upstream, which replaces two characters at the end of its prefix', async () => {
+  for (const [generateName, ...fields] of [
+    ['A-', 'metadata.name'],
+    ['aA-', 'metadata.name'],
+    ['Aa-', 'metadata.generateName', 'metadata.name'],
+    ['-', 'metadata.generateName', 'metadata.name'],
+  ] as const) {
+    const { status, body } = await api.post(configMaps('default'), {
+      ...configMap(''),
+      metadata: { generateName },
+    });
+    const found = body.details.causes.map(({ field }: Json) => field);
+    assert.deepEqual([status, found], [422, fields], generateName);
+  }
+});
+
+test('a CRD has the errors of upstream for unsupported keywords and storage versions', async () => {
+  const causesOf = async (change: (crd: Json, properties: Json) => void) => {
+    const crd = widgetCrd('causes.example.com', (crd) => {
+      const [version] = crd.spec.versions;
+      crd.spec.versions = [version];
+      change(crd, version.schema.openAPIV3Schema.properties.spec.properties);
+    });
+    const { body } = await api.post(CRDS, crd);
+    return body.details.causes.map(({ field }: Json) => field.replace(/^.*properties/, ''));
+  };
+  const a = (schema: Json) => causesOf((_, properties) => (properties.a = schema));
+  assert.deepEqual(await a({ $ref: '#/definitions/x' }), ['[a].$ref']);
+  assert.deepEqual(await a({ type: 'array', items: [{ type: 'string' }] }), ['[a].items']);
+  assert.deepEqual(
+    await causesOf(({ spec }) => spec.versions.push({ ...spec.versions[0], name: 'v7' })),
+    ['spec.versions', 'status.storedVersions'],
+  );
 });

@@ -60,7 +60,7 @@ function validateConfigMap(map: CheckedObject): void {
   }
   for (const key of Object.keys(binaryData)) validateKey(map, 'binaryData', key);
   const size = sizeOf(data, 'utf8') + sizeOf(binaryData, 'base64');
-  if (size > MAX_BYTES) map.tooLong('', MAX_BYTES);
+  if (size > MAX_BYTES) map.tooLong('[]', MAX_BYTES);
 }
 
 /** Entries that a secret of a well-known type must have. */

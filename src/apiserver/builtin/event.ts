@@ -3,8 +3,7 @@ import { equalJson } from '../../api/equal.ts';
 import { fieldsAt } from '../objects/field-path.ts';
 import { qualifiedNameProblems } from '../../api/object-names.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
-import { checked } from '../objects/checked-object.ts';
-import type { CheckedObject } from '../objects/checked-object.ts';
+import { checked, CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
 
 /** Fields of the reference to the object of an event. */
@@ -12,6 +11,7 @@ const REFERENCE = 'kind namespace name uid apiVersion resourceVersion fieldPath'
 
 export const EVENT: KindTraits = {
   createOnUpdate: true,
+  nameFormat: 'pathSegment',
   selectableFields: {
     ...fieldsAt(...REFERENCE.map((field) => `involvedObject.${field}`)),
     ...fieldsAt('reason', 'reportingComponent', 'type'),
@@ -19,12 +19,7 @@ export const EVENT: KindTraits = {
       textIn(objectIn(event, 'source'), 'component') || textIn(event, 'reportingComponent'),
   },
   hooks: {
-    // An event with `eventTime` follows the newer rules; one without, those of before.
-    validate: checked((event) => {
-      const isNew = event.has('eventTime');
-      validateNamespace(event, isNew);
-      if (isNew) validateReport(event);
-    }),
+    validate: checked((event) => validateAny(event, 'reportingComponent')),
   },
 };
 
@@ -54,6 +49,12 @@ export const EVENTS_EVENT: KindTraits = {
   },
   hooks: {
     validate: checked((event, previous) => {
+      const stored = toStored(event.value);
+      validateAny(new CheckedObject(stored, '', event.errors), 'reportingController');
+      if (!previous) {
+        const metadata = event.in('metadata');
+        metadata.requireFormat('name', 'dns1123Subdomain');
+      }
       if (!equalJson(event.value['series'], previous?.['series'])) validateSeries(event);
       if (previous) requireImmutable(event, previous);
       else validateNew(event);
@@ -113,6 +114,17 @@ function renamed<T extends StoredObject>(
   return { ...(Object.fromEntries(fields) as T), apiVersion };
 }
 
+/**
+ * Validates an event of any version. One with `eventTime` follows the newer rules; one without, those of before.
+ *
+ * @param controller name of the field of the controller in the version
+ */
+function validateAny(event: CheckedObject<StoredObject>, controller: string): void {
+  const isNew = event.has('eventTime');
+  validateNamespace(event, isNew);
+  if (isNew) validateReport(event, controller);
+}
+
 /** An event lives beside its object; where that has no namespace, in a well-known one. */
 function validateNamespace(event: CheckedObject<StoredObject>, isNew: boolean): void {
   const own = event.value.metadata.namespace ?? '';
@@ -126,11 +138,12 @@ function validateNamespace(event: CheckedObject<StoredObject>, isNew: boolean): 
 const REQUIRED = ['reportingComponent', 'reportingInstance', 'action', 'reason'] as const;
 const MAX_BYTES = { reportingInstance: 128, action: 128, reason: 128, message: 1024 } as const;
 
-function validateReport(event: CheckedObject): void {
+function validateReport(event: CheckedObject, controller: string): void {
   for (const field of REQUIRED) {
     const value = event.text(field);
-    if (value === '') event.required(field);
-    if (field === 'reportingComponent') event.problems(field, qualifiedNameProblems(value), value);
+    const isController = field === 'reportingComponent';
+    if (value === '') event.required(isController ? controller : field);
+    if (isController) event.problems(controller, qualifiedNameProblems(value), value);
   }
   for (const [field, limit] of Object.entries(MAX_BYTES)) {
     if (Buffer.byteLength(event.text(field)) <= limit) continue;

@@ -11,7 +11,9 @@ import { timestamp } from '../../api/conditions.ts';
 import type { ApiObject, HookContext, StoredObject } from '../objects/resource-definition.ts';
 import { fieldsAt } from '../objects/field-path.ts';
 import type { JsonObject } from '../../util/json-value.ts';
+import type { CheckedObject } from '../objects/checked-object.ts';
 import { checked } from '../objects/checked-object.ts';
+import { fieldError } from '../../api/field-error.ts';
 import type { KindTraits } from './definition.ts';
 import { admitClasses } from './pod-classes.ts';
 import { admitPod } from './pod-admission.ts';
@@ -34,7 +36,10 @@ export const POD: KindTraits = {
     applyDefaults: applyPodDefaults,
     prepareForCreate,
     prepareForUpdate,
-    validate: checked((pod) => validatePodSpec(pod.in('spec'))),
+    validate: checked((pod) => {
+      requireNodeOfMirrorPod(pod);
+      validatePodSpec(pod.in('spec'));
+    }),
     // These subresources write what the Pod itself may not change, and nothing else.
     validateUpdate: checked((next, previous, subresource = '') => {
       if (['ephemeralcontainers', 'resize'].includes(subresource)) return;
@@ -43,6 +48,17 @@ export const POD: KindTraits = {
     gracePeriodSeconds,
   },
 };
+
+/** The annotation of a mirror Pod, which a kubelet creates for a static Pod. */
+const OF_STATIC_POD = 'kubernetes.io/config.mirror';
+
+/** A mirror Pod is on a node. */
+function requireNodeOfMirrorPod({ value, errors }: CheckedObject<StoredObject>): void {
+  const hash = value.metadata.annotations?.[OF_STATIC_POD];
+  if (hash === undefined || textIn(objectIn(value, 'spec'), 'nodeName') !== '') return;
+  const detail = 'must set spec.nodeName if mirror pod annotation is set';
+  errors.push(fieldError.invalid(`metadata.annotations[${OF_STATIC_POD}]`, hash, detail));
+}
 
 function prepareForCreate(pod: ApiObject, context: HookContext): void {
   const { now } = context;

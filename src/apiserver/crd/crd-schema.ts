@@ -5,7 +5,14 @@ import type { JsonObject } from '../../util/json-value.ts';
 import { own, requireDepth, textsIn } from '../../util/json-value.ts';
 import { checkRuleExpressions, checkRules } from './crd-rules.ts';
 import { unknownFields } from '../schema/pruning.ts';
-import { checkStructural, fieldsOf, flag, isSet } from './structural-schema.ts';
+import {
+  checkStructural,
+  fieldsOf,
+  flag,
+  isConvertible,
+  isSet,
+  UNSUPPORTED,
+} from './structural-schema.ts';
 import { validateCustom } from '../request/embedded-resources.ts';
 
 /**
@@ -24,9 +31,10 @@ export function checkCrdSchema(
   untilTooMany(() => {
     if (statusEnabled) checkRoot(root);
     if (flag(schema, 'nullable')) root.forbidden('nullable', 'nullable cannot be true at the root');
-    const structural = checkStructural(schema, path);
-    for (const error of structural) root.errors.push(error);
-    if (structural.length === 0) checkDefaults(root, 0);
+    // As upstream, which does not convert a schema with such keywords.
+    const structural = isConvertible(schema) ? checkStructural(schema, path) : undefined;
+    for (const error of structural ?? []) root.errors.push(error);
+    if (structural?.length === 0) checkDefaults(root, 0);
     checkNode(root, { root: true, inMetadata: false, noDefaults: undefined }, 0);
   });
   return root.errors.length === 0 ? checkRuleExpressions(schema, path) : root.errors;
@@ -71,16 +79,6 @@ interface Context {
 
 const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
 const META_FIELDS: ReadonlySet<string> = new Set(['metadata', 'kind', 'apiVersion']);
-
-/** Keywords of JSON Schema that Kubernetes does not support. */
-const UNSUPPORTED = [
-  'id',
-  'additionalItems',
-  'patternProperties',
-  'definitions',
-  'dependencies',
-  '$ref',
-];
 
 function checkRoot(schema: CheckedObject): void {
   for (const [key, value] of Object.entries(schema.value)) {

@@ -252,6 +252,11 @@ function checkStoredVersions(crd: CheckedObject): void {
   if (stored.length === 0 && !versions.some(({ value }) => value['storage'] === true)) {
     status.invalid('storedVersions', 'must have at least one stored version', null);
   }
+  for (const version of versions) {
+    const name = version.text('name');
+    if (version.value['storage'] !== true || stored.includes(name)) continue;
+    status.invalid('storedVersions', `must have the storage version ${name}`);
+  }
   for (const [index, version] of stored.entries()) {
     if (names.has(version)) continue;
     const detail = `missing from spec.versions; ${version} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${version} and removes ${version} from status.storedVersions`;

@@ -23,6 +23,30 @@ export function checkStructural(schema: JsonObject, path: string): FieldError[] 
   return root.errors.sort((a, b) => (formatFieldError(a) < formatFieldError(b) ? -1 : 1));
 }
 
+/** Keywords of JSON Schema that Kubernetes does not support. */
+export const UNSUPPORTED: readonly string[] = [
+  'id',
+  'additionalItems',
+  'patternProperties',
+  'definitions',
+  'dependencies',
+  '$ref',
+];
+
+/** Whether a schema has none of these keywords, and a schema for the items of each list. */
+export function isConvertible(schema: Readonly<JsonObject>): boolean {
+  const { items, additionalProperties, not } = schema;
+  if (Array.isArray(items) || UNSUPPORTED.some((key) => isSet(own(schema, key)))) return false;
+  const nested = [
+    ...Object.values(objectIn(schema, 'properties') ?? {}),
+    ...['allOf', 'anyOf', 'oneOf'].flatMap((key) => objectsIn(schema, key)),
+    items,
+    additionalProperties,
+    not,
+  ];
+  return nested.filter(isRecord).every(isConvertible);
+}
+
 type Level = 'root' | 'item' | 'field';
 
 const MUST_NOT_BE_EMPTY: Readonly<Record<Level, string>> = {

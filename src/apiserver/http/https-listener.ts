@@ -105,8 +105,10 @@ export async function listenHttps(
     exchanges.add(exchange);
     void exchange.then(() => exchanges.delete(exchange));
   };
-  const accept = (incoming: Incoming, outgoing: Outgoing, isExpecting: boolean) =>
+  const accept = (incoming: Incoming, outgoing: Outgoing, isExpecting: boolean) => {
+    if (hasSeveralHosts(incoming)) return refuse(outgoing);
     track(serve(handler, incoming, outgoing, { isExpecting, discardMs, bodies }));
+  };
   server.on('request', (incoming, outgoing) => accept(incoming, outgoing, false));
   server.on('checkContinue', (incoming, outgoing) => accept(incoming, outgoing, true));
   server.on('upgrade', (incoming: IncomingMessage, socket: Socket, head: Uint8Array) => {
@@ -130,6 +132,21 @@ export async function listenHttps(
       await Promise.all(exchanges);
     },
   };
+}
+
+/** Whether a request names several hosts. Proxies and servers could choose different ones. */
+function hasSeveralHosts({ rawHeaders }: Incoming): boolean {
+  return rawHeaders.filter((name, at) => at % 2 === 0 && HOST.test(name)).length > 1;
+}
+
+const HOST = /^host$/i;
+
+/** Answers a malformed request as Go's server does. */
+function refuse(outgoing: Outgoing): void {
+  outgoing.statusCode = 400;
+  outgoing.setHeader('content-type', 'text/plain; charset=utf-8');
+  if (!('stream' in outgoing)) outgoing.shouldKeepAlive = false;
+  outgoing.end('400 Bad Request');
 }
 
 interface ExchangeOptions {

@@ -103,7 +103,7 @@ class Inspection {
     if (keys.has(frame.key)) this.#duplicate(frame);
     else {
       keys.add(frame.key);
-      if (this.#unknown.size > 0) this.#lookFor(`unknown field ${JSON.stringify(this.#path())}`);
+      if (this.#unknown.size > 0) this.#lookFor(`unknown field ${goQuote(this.#path())}`);
     }
     this.#space();
     if (this.#peek() !== ':') throw this.#unexpected('after object key');
@@ -129,7 +129,7 @@ class Inspection {
     frame.duplicates ??= new Set();
     if (frame.duplicates.has(frame.key) || this.#oddities.length >= MAX_DUPLICATES) return;
     frame.duplicates.add(frame.key);
-    this.#oddities.push(`duplicate field ${JSON.stringify(this.#path())}`);
+    this.#oddities.push(`duplicate field ${goQuote(this.#path())}`);
   }
 
   #value(): void {

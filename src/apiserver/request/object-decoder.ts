@@ -16,6 +16,7 @@ import { duplicateFields, readObject, strictDuplicates, unrecognized } from './r
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { goJson, withSortedKeys } from '../../util/go-format.ts';
+import { goQuote } from '../../util/go-quote.ts';
 import type { MessageType } from '../protobuf/decode-message.ts';
 import { typeOf } from '../protobuf/decode-message.ts';
 import { messageOfKind } from '../protobuf/protobuf-body.ts';
@@ -110,9 +111,7 @@ export function decodeObject(
   const unknown = [...dropped, ...known.dropped];
   // As upstream, where the members of a built-in kind are sorted unless the client sent them.
   if (!definition.custom) unknown.sort((a, b) => compareText(memberOf(a), memberOf(b)));
-  const oddities = unknown
-    .slice(0, MAX_REPORTED)
-    .map((path) => `unknown field ${JSON.stringify(path)}`);
+  const oddities = unknown.slice(0, MAX_REPORTED).map((path) => `unknown field ${goQuote(path)}`);
   return { object: goObject(object, definition), oddities };
 }
 

@@ -461,3 +461,18 @@ test('pipelined requests over HTTP/1.1 are all answered', async (t) => {
     assert.equal((await textOf(socket)).split('HTTP/1.1 200 OK').length - 1, count);
   }
 });
+
+test('a request that names several hosts is refused', async (t) => {
+  const { listener, ca } = await listen(t, answerStatus);
+  for (const [second, status] of [
+    ['Host: b', 400],
+    ['host: a', 400],
+    ['X-Host: b', 204],
+  ] as const) {
+    const socket = connectTls({ host: '127.0.0.1', port: listener.port, ca });
+    socket.end(`GET /204 HTTP/1.1\r\nHost: a\r\n${second}\r\nConnection: close\r\n\r\n`);
+    const [head] = (await once(socket, 'data')) as [Buffer];
+    assert.match(head.toString(), new RegExp(`^HTTP/1.1 ${status} `), second);
+    socket.destroy();
+  }
+});
