@@ -1,7 +1,6 @@
 import type {
   Call,
   Construction,
-  Entry,
   Expression,
   Fold,
   ListExpression,
@@ -199,9 +198,11 @@ class Checker {
     return substitute(substitute(overload.result, fresh), this.#bindings);
   }
 
-  #list({ items }: ListExpression): CelType {
+  #list({ items, optional }: ListExpression): CelType {
     let type: CelType | undefined;
-    for (const item of items) type = this.#commonType(item, type);
+    for (const [index, item] of items.entries()) {
+      type = this.#commonType(item, type, this.#memberType(item, optional.has(index)));
+    }
     return listOf(type ?? this.#param());
   }
 
@@ -209,7 +210,7 @@ class Checker {
     let [key, value]: (CelType | undefined)[] = [];
     for (const entry of entries) {
       key = this.#commonType(entry.key, key);
-      value = this.#commonType(entry.value, value, this.#valueType(entry));
+      value = this.#commonType(entry.value, value, this.#memberType(entry.value, entry.isOptional));
     }
     return mapOf(key ?? this.#param(), value ?? this.#param());
   }
@@ -229,11 +230,11 @@ class Checker {
     return DYN;
   }
 
-  /** Returns the type of the value of an entry. The value of an optional entry is an optional. */
-  #valueType({ value, isOptional }: Entry): CelType {
+  /** Returns the type of a member of a literal. The value of an optional one is an optional. */
+  #memberType(value: Expression, isOptional: boolean): CelType {
     const type = this.check(value);
     if (!isOptional || isAny(type)) return type;
-    return type.kind === 'optional' ? type.item : this.#mismatch(value.at, optionalOf(DYN), type);
+    return type.kind === 'optional' ? type.item : this.#mismatch(value.at, optionalOf(type), type);
   }
 
   /** The fields of objects have any type. */
@@ -243,7 +244,7 @@ class Checker {
       return this.#undeclared(at, name);
     }
     for (const entry of fields) {
-      const type = this.#valueType(entry);
+      const type = this.#memberType(entry.value, entry.isOptional);
       if (!isPatch || entry.key.kind !== 'literal') continue;
       const field = typeof entry.key.value === 'string' ? entry.key.value : '';
       if (!PATCH_FIELDS.has(field)) this.#fail(entry.key.at, `undefined field '${field}'`);

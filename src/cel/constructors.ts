@@ -1,6 +1,6 @@
-/** A source with constructors (`Object{a: 1}`) and optional entries (`{?a: b}`) in a form that the parser accepts. */
+/** A source with constructors (`Object{a: 1}`) and optional entries and items (`{?a: b}`, `[?a]`) in a form that the parser accepts. */
 export interface Rewritten {
-  /** `Object({"a": 1})`, `{!-a: b}` */
+  /** `Object({"a": 1})`, `{!-a: b}`, `[!-a]` */
   readonly text: string;
   /** Offsets of the maps in `text` that are the fields of a constructor. */
   readonly fields: ReadonlySet<number>;
@@ -20,12 +20,12 @@ const TOKENS = new RegExp(
   'g',
 );
 
-/** Rewrites constructors and optional entries. Each becomes a text that is never valid in another meaning. */
+/** Rewrites constructors, optional entries and items. Each becomes a text that is never valid in another meaning. */
 export function withConstructors(source: string): Rewritten {
-  if (!source.includes('{')) return { text: source, fields: new Set(), placeOf: (at) => at };
+  if (!/\{|[[,]\s*\?/.test(source)) return { text: source, fields: new Set(), placeOf: (at) => at };
   const fields = new Set<number>();
   const inserted: number[] = [];
-  /** Enclosing brackets: `#` for a constructor. */
+  /** Enclosing brackets: `#` for a constructor, `@` for a list and not an index. */
   const open: string[] = [];
   let text = '';
   let previous = '';
@@ -35,7 +35,7 @@ export function withConstructors(source: string): Rewritten {
   };
   for (const { 0: token, index } of source.matchAll(TOKENS)) {
     const inside = open.at(-1);
-    const starts = previous === '{' || previous === ',' || previous === '?';
+    const starts = ['{', ',', '?'].includes(previous) || (inside === '@' && previous === '[');
     if (token === '{') {
       const constructs = isName(previous) && previous !== 'in';
       if (constructs) {
@@ -47,7 +47,7 @@ export function withConstructors(source: string): Rewritten {
     } else if (token === '}' && open.pop() === '#') {
       text += token;
       insert(')');
-    } else if (token === '?' && (inside === '#' || inside === '{') && starts) {
+    } else if (token === '?' && ['#', '@', '{'].includes(inside ?? '') && starts) {
       insert('!');
       text += '-';
     } else if (inside === '#' && starts && isName(token) && isKey(source, index + token.length)) {
@@ -56,13 +56,19 @@ export function withConstructors(source: string): Rewritten {
       text += token;
       insert('"');
     } else {
-      if (token === '(' || token === '[') open.push(token);
+      if (token === '[') open.push(isOperand(previous) ? token : '@');
+      else if (token === '(') open.push(token);
       else if (token === ')' || token === ']') open.pop();
       text += token;
     }
     if (!/^(?:\s|\/\/)/.test(token)) previous = token;
   }
   return { text, fields, placeOf: (at) => at - inserted.filter((each) => each < at).length };
+}
+
+/** Whether an index can follow the token. */
+function isOperand(token: string): boolean {
+  return (isName(token) && token !== 'in') || /[)\]}\d'"]$/.test(token);
 }
 
 function isName(token: string): boolean {

@@ -78,11 +78,13 @@ class Compiler {
       case 'conditional':
         return this.#conditional(expression);
       case 'list': {
+        const { optional } = expression;
         const items = expression.items.map((item) => this.step(item));
         return (frame, meter) => {
           const values = evaluateAll(items, frame, meter);
           meter.spend(LIST_COST);
-          return values instanceof Failure ? values : List.of(values);
+          if (values instanceof Failure) return values;
+          return optional.size === 0 ? List.of(values) : present(values, optional);
         };
       }
       case 'map':
@@ -225,6 +227,18 @@ function lookUp(frame: Frame, name: string): Result {
     if (value !== undefined) return value;
   }
   return new Failure(`no such attribute(s): ${name}`);
+}
+
+/** Returns a list without the optional items that have no value. */
+function present(values: readonly Value[], optional: ReadonlySet<number>): Result {
+  const items: Value[] = [];
+  for (const [index, given] of values.entries()) {
+    if (optional.has(index) && !(given instanceof Optional)) return NO_OVERLOAD;
+    const isUnwrapped = optional.has(index) && given instanceof Optional;
+    const value = isUnwrapped ? given.value : given;
+    if (value !== undefined) items.push(value);
+  }
+  return List.of(items);
 }
 
 function evaluateAll(steps: readonly Step[], frame: Frame, meter: CostMeter): Value[] | Failure {

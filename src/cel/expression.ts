@@ -59,6 +59,8 @@ export interface Conditional extends Node {
 export interface ListExpression extends Node {
   readonly kind: 'list';
   readonly items: readonly Expression[];
+  /** Indices of optional items. Such an item is absent if its expression, an optional, has no value. */
+  readonly optional: ReadonlySet<number>;
 }
 
 export interface MapExpression extends Node {

@@ -118,7 +118,7 @@ export function compileExpression(
   return {
     program: compile(checked),
     type: checked.type,
-    maxCost: Math.min(MAX_COST, estimate(checked)),
+    maxCost: Math.min(MAX_COST, estimate(checked, variables.get('self'))),
     usesOldSelf: checked.variables.has('oldSelf'),
   };
 }

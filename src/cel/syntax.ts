@@ -98,7 +98,7 @@ function convert(node: ASTNode, depth: number, fields: ReadonlySet<number>): Exp
     case 'rcall':
       return construction(node, fields, inner) ?? method(node, inner);
     case 'list':
-      return { kind: 'list', at, items: node.args.map(inner) };
+      return listOf(node, inner);
     case 'map':
       return {
         kind: 'map',
@@ -122,8 +122,12 @@ function convert(node: ASTNode, depth: number, fields: ReadonlySet<number>): Exp
       return { kind: 'call', at, name: '!_', target: undefined, args: [inner(node.args)] };
     case '-_': {
       const operand = node.args;
-      if (operand.op === 'value' && typeof operand.args === 'bigint' && -operand.args === MIN_INT) {
-        return { kind: 'literal', at, value: MIN_INT };
+      // The sign of a number is a part of it.
+      if (operand.op === 'value' && typeof operand.args === 'number') {
+        return { kind: 'literal', at, value: -operand.args };
+      }
+      if (operand.op === 'value' && typeof operand.args === 'bigint' && -operand.args >= MIN_INT) {
+        return { kind: 'literal', at, value: -operand.args };
       }
       return { kind: 'call', at, name: '-_', target: undefined, args: [inner(operand)] };
     }
@@ -207,12 +211,29 @@ function fieldsOf(
   return { at: only.start, entries: only.args.map((entry) => entryOf(entry, inner)) };
 }
 
-/** An entry whose key has the prefix `!-` is optional. */
+/** Returns the expression after the prefix `!-` of an optional item or key. */
+function optionalIn(node: ASTNode): ASTNode | undefined {
+  return node.op === '!_' && node.args.op === '-_' ? node.args.args : undefined;
+}
+
+function listOf(
+  { pos: at, args }: NodeOf<'list'>,
+  inner: (child: ASTNode) => Expression,
+): Expression {
+  const optional = new Set<number>();
+  const items = args.map((item, index) => {
+    const marked = optionalIn(item);
+    if (marked) optional.add(index);
+    return inner(marked ?? item);
+  });
+  return { kind: 'list', at, items, optional };
+}
+
 function entryOf(
   [key, value]: readonly [ASTNode, ASTNode],
   inner: (child: ASTNode) => Expression,
 ): Entry {
-  const marked = key.op === '!_' && key.args.op === '-_' ? key.args.args : undefined;
+  const marked = optionalIn(key);
   return { key: inner(marked ?? key), value: inner(value), isOptional: marked !== undefined };
 }
 

@@ -235,6 +235,10 @@ const TRUE = [
   'int(timestamp("1970-01-01T00:01:00Z")) == 60 && timestamp(60) == timestamp("1970-01-01T00:01:00Z")',
   // Optional values
   'optional.of(1).hasValue() && !optional.none().hasValue() && optional.of(1).orValue(2) == 1',
+  '[1, 2].first().value() == 1 && [1, 2].last().value() == 2 && ![].first().hasValue() && ![].last().hasValue()',
+  'optional.unwrap([optional.of(1), optional.none()]) == [1] && [optional.none(), optional.of("a")].unwrapOpt() == ["a"]',
+  '[?optional.of(1), ?optional.none(), 2] == [1, 2] && [ ?optional.none()].size() == 0 && [[1][?1], [1][?0]] == [optional.none(), optional.of(1)]',
+  'optional.of([1])[0].value() == 1 && !optional.of({"a": 1})[?"b"].hasValue()',
   'optional.none().orValue(2) == 2 && optional.of(1).or(optional.of(2)).value() == 1 && !optional.ofNonZeroValue(0).hasValue()',
   'self.?count.optMap(x, x + 1).value() == 4 && self.?none.optFlatMap(x, optional.of(x)).hasValue() == false',
   // Kubernetes
@@ -327,6 +331,26 @@ test(
 );
 
 const COMPILE: readonly (readonly [rule: string, problem: string])[] = [
+  [
+    'optional.of([1])["a"].hasValue()',
+    `ERROR: <input>:1:17: found no matching overload for '_[_]' applied to '(optional_type(list(int)), string)'\n | optional.of([1])["a"].hasValue()\n | ................^`,
+  ],
+  [
+    'optional.of(1)[?0].hasValue()',
+    "ERROR: <input>:1:15: found no matching overload for '_[?_]' applied to '(optional_type(int), int)'\n | optional.of(1)[?0].hasValue()\n | ..............^",
+  ],
+  [
+    'duration(3) == self.wait',
+    "ERROR: <input>:1:9: found no matching overload for 'duration' applied to '(int)'\n | duration(3) == self.wait\n | ........^",
+  ],
+  [
+    '[1].includes(1)',
+    "ERROR: <input>:1:13: undeclared reference to 'includes' (in container '')\n | [1].includes(1)\n | ............^",
+  ],
+  [
+    '[?1].size() == 1',
+    "ERROR: <input>:1:3: expected type 'optional_type(int)' but found 'int'\n | [?1].size() == 1\n | ..^",
+  ],
   ['self.nope', "ERROR: <input>:1:5: undefined field 'nope'\n | self.nope\n | ....^"],
   [
     'self.count == "x"',
@@ -798,6 +822,12 @@ test('cost estimates equal those of kube-apiserver', async () => {
       { rule: 'self.long.contains("abcdefghijklmnopqrstuvwxyz")' },
       { rule: 'self.map.all(k, self.map[k] != "x" && has(self.long))' },
       { rule: 'self.long.split(",").all(x, x.size() > 1)' },
+      { rule: 'self.ints.slice(0, 3).map(x, [x]).all(x, x[0] > 1)' },
+      { rule: 'self.long.startsWith(oldSelf.?long.orValue(""))', optionalOldSelf: true },
+      {
+        rule: 'oldSelf.value().long.contains("abcdefghijklmnopqrstuvwxyz")',
+        optionalOldSelf: true,
+      },
     ],
   };
   const messages = causesOf(await api.post(`${CRDS}?dryRun=All`, ruled('estimates', schema)));
@@ -814,6 +844,7 @@ test('cost estimates equal those of kube-apiserver', async () => {
     '6: 8.1x',
     '8: 1.200000x',
     '10: 24.8x',
+    '12: more than 100x',
   ]);
 });
 

@@ -4,6 +4,7 @@ import {
   bool,
   bytes,
   costs,
+  counted,
   double,
   duration,
   global,
@@ -129,11 +130,20 @@ function toText(): Overload[] {
     global('string', [int], STRING, (value) => String(value)),
     global('string', [uint], STRING, ({ value }) => String(value)),
     global('string', [double], STRING, doubleText),
-    global('string', [bytes], STRING, decode, traversed),
+    global('string', [bytes], STRING, decode, {
+      ...traversed,
+      size: ([value]) => ({
+        ...counted(value?.count ?? 0),
+        min: Math.floor((value?.min ?? 0) / 4),
+      }),
+    }),
     global('string', [timestamp], STRING, ({ nanos }) => formatTimestamp(nanos)),
     global('string', [duration], STRING, ({ nanos }) => formatDuration(nanos)),
     global('bytes', [bytes], BYTES, (value) => value),
-    global('bytes', [string], BYTES, (text) => new Uint8Array(Buffer.from(text)), traversed),
+    global('bytes', [string], BYTES, (text) => new Uint8Array(Buffer.from(text)), {
+      ...traversed,
+      size: ([text]) => ({ ...counted((text?.count ?? 0) * 4), min: text?.min ?? 0 }),
+    }),
     global('type', [typeValue], TYPE, () => new TypeValue('type')),
   ];
 }
@@ -174,7 +184,6 @@ function toTime(): Overload[] {
       return fits ? new Timestamp(nanos) : new Failure('timestamp overflow');
     }),
     global('duration', [duration], DURATION, (value) => value),
-    global('duration', [int], DURATION, (nanos) => new Duration(nanos)),
     global('duration', [string], DURATION, (text) => {
       const nanos = parseDuration(text);
       return nanos === undefined

@@ -147,7 +147,10 @@ function formats(): Overload[] {
         const found = problems(text);
         return found.length === 0 ? Optional.none : new Optional(List.of([...found]));
       },
-      { cost: ([, text]) => Math.ceil(Math.ceil((1 + (text?.count ?? 0)) * 0.1) * 32) },
+      {
+        cost: ([, text]) => Math.ceil((1 + (text?.count ?? 0)) * 0.1) * 32,
+        estimatedCost: ([, text]) => Math.ceil((text?.count ?? 0) * 0.1) * 32,
+      },
     ),
   ];
 }

@@ -43,7 +43,13 @@ export function lists(): Overload[] {
       member('isSorted', [list(type)], BOOL, isSorted, scan),
       member('max', [list(type)], type, (values) => extreme(values, 1, 'max'), scan),
       member('min', [list(type)], type, (values) => extreme(values, -1, 'min'), scan),
-      member('sort', [list(type)], listOf(type), (values) => sortBy(values, values), squared),
+      member(
+        'sort',
+        [list(type)],
+        listOf(type),
+        (values) => sortBy(values, values),
+        squared(type === STRING || type === BYTES ? 2.1 : 2),
+      ),
     ]),
     member('indexOf', [items, A], INT, indexOf(false), scan),
     member('lastIndexOf', [items, A], INT, indexOf(true), scan),
@@ -132,10 +138,14 @@ export function sortBy(values: List, keys: List): Result {
   return failure ?? List.of(pairs.map(([value]) => value));
 }
 
-const squared = {
-  cost: ([values]: readonly Size[]) => 11 + (values?.count ?? 0) ** 2 * 2.1,
-  size: ([values]: readonly Size[]) => values ?? counted(0),
-};
+/** Options of a function that compares the items of a list with each other. */
+const squared = (factor: number) => ({
+  cost: ([values]: readonly Size[]) => 11 + Math.ceil((values?.count ?? 0) ** 2 * factor),
+  size: ([values]: readonly Size[]) => ({
+    ...counted((values?.count ?? 0) ** 2),
+    min: (values?.min ?? 0) ** 2,
+  }),
+});
 
 function copies(): Overload[] {
   const allocated = {
@@ -158,7 +168,11 @@ function copies(): Overload[] {
           return new Failure(`cannot slice(${start}, ${end}), list is length ${values.size}`);
         return List.of([...values].slice(Number(start), Number(end)));
       },
-      allocated,
+      {
+        cost: allocated.cost,
+        estimatedCost: (sizes) => 11 + sliceSize(sizes),
+        size: (sizes) => counted(sliceSize(sizes)),
+      },
     ),
     member('reverse', [items], LISTS, (values) => List.of([...values].toReversed()), allocated),
     member(
@@ -173,7 +187,7 @@ function copies(): Overload[] {
         }
         return List.of([...seen.values()]);
       },
-      squared,
+      squared(2),
     ),
     member(
       'flatten',
@@ -190,7 +204,10 @@ function copies(): Overload[] {
         depth < 0n
           ? new Failure('level must be non-negative')
           : flatten(values, Math.min(Number(depth), 100), meter),
-      allocated,
+      {
+        ...allocated,
+        estimatedCost: ([values, depth]) => 11 + (values?.count ?? 0) * (depth?.value ?? UNBOUNDED),
+      },
     ),
     global(
       'lists.range',
@@ -204,10 +221,18 @@ function copies(): Overload[] {
       },
       {
         cost: () => 11,
-        size: ([end]) => counted(Math.max(0, end?.value ?? Number.MAX_SAFE_INTEGER)),
+        estimatedCost: ([end]) => 11 + (end?.value ?? UNBOUNDED),
+        size: ([end]) => counted(end?.value ?? UNBOUNDED),
       },
     ),
   ];
+}
+
+/** Size that a number determines which is not known. */
+const UNBOUNDED = 2 ** 64;
+
+function sliceSize([values, start, end]: readonly Size[]): number {
+  return Math.max(0, (end?.value ?? values?.count ?? 0) - (start?.value ?? 0));
 }
 
 function flatten(values: List, depth: number, meter: CostMeter): Result {

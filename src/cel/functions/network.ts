@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { goQuote } from '../../util/go-quote.ts';
 import type { Overload } from '../values/overload.ts';
-import { costs, global, instanceOf, member, string } from '../values/overload.ts';
+import { costs, counted, global, instanceOf, member, string } from '../values/overload.ts';
 import type { CelType } from '../values/type.ts';
 import { BOOL, INT, listOf, mapOf, STRING } from '../values/type.ts';
 import type { Result } from '../values/value.ts';
@@ -91,22 +91,29 @@ export function networks(): Overload[] {
     member('ip', [cidr], IP_TYPE, ({ address }) => address),
     member('prefixLength', [cidr], INT, ({ prefix }) => BigInt(prefix)),
     member('masked', [cidr], CIDR_TYPE, (network) => new Network(network.masked, network.prefix)),
-    member('containsIP', [cidr, ip], BOOL, within),
+    member('containsIP', [cidr, ip], BOOL, within, { cost: compared(2) }),
     member('containsIP', [cidr, string], BOOL, (network, text) => within(network, parseIp(text)), {
-      cost: costs.traverse(1),
+      cost: (sizes) => compared(2)(sizes) + costs.traverse(1)(sizes),
     }),
-    member('containsCIDR', [cidr, cidr], BOOL, inside),
+    member('containsCIDR', [cidr, cidr], BOOL, inside, { cost: masked }),
     member(
       'containsCIDR',
       [cidr, string],
       BOOL,
       (network, text) => inside(network, parseCidr(text)),
-      {
-        cost: costs.traverse(1),
-      },
+      { cost: (sizes) => masked(sizes) + costs.traverse(1)(sizes) },
     ),
   ];
 }
+
+/** Cost of reading the bytes of a network, which are at most 16. */
+const compared =
+  (times: number): Overload['cost'] =>
+  ([network]) =>
+    Math.ceil(Math.min(16, network?.count ?? 16) * times * 0.1);
+
+/** Cost of masking a network and comparing it. */
+const masked: Overload['cost'] = (sizes) => compared(2)(sizes) + compared(1)(sizes) + 1;
 
 function addressKinds(): Overload[] {
   const kind = (name: string, four: readonly string[], six: readonly string[]) => {
@@ -233,8 +240,14 @@ export function urls(): Overload[] {
   const url = instanceOf(URL_TYPE, UrlValue);
   const traversed = { cost: costs.traverse(0) };
   return [
-    global('url', [string], URL_TYPE, parseUrl, traversed),
-    global('isURL', [string], BOOL, (text) => parseUrl(text) instanceof UrlValue, traversed),
+    global('url', [string], URL_TYPE, parseUrl, {
+      ...traversed,
+      size: ([text]) => text ?? counted(0),
+    }),
+    global('isURL', [string], BOOL, (text) => parseUrl(text) instanceof UrlValue, {
+      ...traversed,
+      estimatedCost: () => 1,
+    }),
     member('getScheme', [url], STRING, ({ scheme }) => scheme),
     member('getHost', [url], STRING, ({ host }) => host),
     member('getHostname', [url], STRING, ({ hostname }) => hostname),

@@ -81,8 +81,13 @@ function asUint(value: bigint | Failure): Result {
   return fits ? new Uint(value) : new Failure('unsigned integer overflow');
 }
 
-const both = ([a, b]: readonly Size[]): Size =>
-  counted((a?.count ?? 0) + (b?.count ?? 0), Math.max(a?.item ?? 0, b?.item ?? 0));
+const both = ([a, b]: readonly Size[]): Size => ({
+  ...counted(
+    Math.min(2 ** 64, (a?.count ?? 0) + (b?.count ?? 0)),
+    Math.max(a?.item ?? 0, b?.item ?? 0),
+  ),
+  min: (a?.min ?? a?.count ?? 0) + (b?.min ?? b?.count ?? 0),
+});
 const TRAVERSAL = 0.1;
 const growth = {
   cost: (sizes: readonly Size[]) => Math.ceil(both(sizes).count * TRAVERSAL),

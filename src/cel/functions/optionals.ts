@@ -1,11 +1,12 @@
 import type { Overload } from '../values/overload.ts';
-import { A, dyn, global, int, list, map, member, optional } from '../values/overload.ts';
-import { BOOL, optionalOf, param } from '../values/type.ts';
+import { A, global, int, list, map, member, optional } from '../values/overload.ts';
+import { BOOL, listOf, mapOf, optionalOf, param } from '../values/type.ts';
 import type { Result, Value } from '../values/value.ts';
 import { Duration, Failure, List, Optional, Uint, isDictionary } from '../values/value.ts';
 import { itemAt } from './operators.ts';
 
 const maybe = optional(param('A'));
+const items = list(param('A'));
 const MAYBE = optionalOf(param('A'));
 
 /** Functions of optional values: `oldSelf` of a rule with `optionalOldSelf`, `a.?b`, `a[?0]`. */
@@ -24,14 +25,16 @@ export function optionals(): Overload[] {
       first.value === undefined ? second : first,
     ),
     member('orValue', [maybe, A], param('A'), ({ value }, other) => value ?? absent(value, other)),
-    global('_[?_]', [list(param('A')), int], MAYBE, (items, index) => found(inRange(items, index))),
+    global('_[?_]', [items, int], MAYBE, (all, index) => found(inRange(all, index))),
     global('_[?_]', [map, A], optionalOf(param('B')), (entries, key) => found(entries.get(key))),
-    global('_[?_]', [optional(dyn.type), dyn], optionalOf(dyn.type), ({ value }, key) =>
-      lookUp(value, key),
-    ),
-    global('_[_]', [optional(dyn.type), dyn], optionalOf(dyn.type), ({ value }, key) =>
-      lookUp(value, key),
-    ),
+    ...['_[?_]', '_[_]'].flatMap((name) => [
+      global(name, [optional(listOf(param('A'))), int], MAYBE, lookUp),
+      global(name, [optional(mapOf(param('A'), param('B'))), A], optionalOf(param('B')), lookUp),
+    ]),
+    member('first', [items], MAYBE, (all) => found(inRange(all, 0n))),
+    member('last', [items], MAYBE, (all) => found(inRange(all, BigInt(all.size) - 1n))),
+    global('optional.unwrap', [list(MAYBE)], listOf(param('A')), unwrap),
+    member('unwrapOpt', [list(MAYBE)], listOf(param('A')), unwrap),
   ];
 }
 
@@ -44,7 +47,18 @@ function inRange(items: List, index: bigint): Result | undefined {
   return index >= 0n && index < BigInt(items.size) ? itemAt(items, index) : undefined;
 }
 
-function lookUp(value: Value | undefined, key: Value): Result {
+/** Returns the values of the optionals that have one. */
+function unwrap(optionals: List): Result {
+  const values: Value[] = [];
+  for (const each of optionals) {
+    if (each instanceof Failure) return each;
+    if (!(each instanceof Optional)) return new Failure('no such overload');
+    if (each.value !== undefined) values.push(each.value);
+  }
+  return List.of(values);
+}
+
+function lookUp({ value }: Optional, key: Value): Result {
   if (value === undefined) return Optional.none;
   if (value instanceof List && typeof key === 'bigint') return found(inRange(value, key));
   return isDictionary(value) ? found(value.get(key)) : new Failure('no such overload');

@@ -50,7 +50,7 @@ export function strings(): Overload[] {
     member('trim', [string], STRING, (text) => text.trim(), whole),
     global('strings.quote', [string], STRING, quote, {
       cost: costs.traverse(0),
-      size: ([text]) => counted((text?.count ?? 0) * 2 + 2),
+      size: ([text]) => ({ ...counted((text?.count ?? 0) * 2 + 2), min: (text?.min ?? 0) + 2 }),
     }),
     member('format', [string, list(DYN)], STRING, formatText, {
       cost: costs.traverse(0),
@@ -124,16 +124,18 @@ function cuts(): Overload[] {
   const twice = { cost: costs.traverse(0, 2) };
   const parts = {
     ...twice,
-    size: ([text]: readonly Size[]) => counted(text?.count ?? 0, text?.count ?? 0),
+    size: ([text, , limit]: readonly Size[]) => ({
+      ...counted(limit?.value ?? text?.count ?? 0),
+      min: 0,
+    }),
   };
-  const replaced = {
-    ...twice,
-    size: ([text, , by]: readonly Size[]) =>
-      counted((text?.count ?? 0) * Math.max(1, by?.count ?? 0) + (by?.count ?? 0)),
-  };
+  const replaced = { ...twice, size: replacedSize };
   const joined = {
     cost: ([items, separator]: readonly Size[]) => Math.ceil(joinedSize(items, separator) * 0.1),
-    size: ([items, separator]: readonly Size[]) => counted(joinedSize(items, separator)),
+    size: ([items, separator]: readonly Size[]) => ({
+      ...counted(joinedSize(items, separator)),
+      min: 0,
+    }),
   };
   return [
     ...memberWithOptional('split', [string, string], int, TEXTS, split, parts),
@@ -142,8 +144,25 @@ function cuts(): Overload[] {
   ];
 }
 
+/** Size of a text in which parts are replaced: as many as possible, or as few. */
+function replacedSize([text, part, by]: readonly Size[]): Size {
+  const [whole, found, put] = [rangeOf(text), rangeOf(part), rangeOf(by)];
+  let [most, least] = [whole.max, whole.min];
+  if (found.min === 0) most += (whole.max + 1) * put.max;
+  else if (put.max > found.min) most = Math.ceil(whole.max / found.min) * put.max;
+  if (found.max === 0) least += (whole.min + 1) * put.min;
+  else if (found.max > put.min) least = Math.ceil(whole.min / found.max) * put.min;
+  return { ...counted(most), min: least };
+}
+
+function rangeOf({ count, min = count }: Size = counted(0)): { min: number; max: number } {
+  return { min, max: count };
+}
+
 function joinedSize(items: Size | undefined, separator: Size | undefined): number {
-  return (items?.count ?? 0) * ((items?.item ?? 0) + (separator?.count ?? 0));
+  const count = items?.count ?? 0;
+  const size = count * (items?.item ?? 0) + Math.max(0, count - 1) * (separator?.count ?? 0);
+  return Math.min(2 ** 64, size);
 }
 
 function split(text: string, by: string, limit: bigint = -1n): List {
@@ -187,6 +206,10 @@ function join(items: List, separator: string = '', meter: CostMeter): Result {
 
 function expressions(): Overload[] {
   const regex = { cost: costs.regex };
+  const partial = {
+    ...regex,
+    size: ([text]: readonly Size[]) => ({ ...counted(text?.count ?? 0), min: 0 }),
+  };
   const searched = [string, string] as const;
   const matches = (text: string, source: string, meter: CostMeter): Result => {
     const compiled = compile(text, source, meter);
@@ -204,8 +227,8 @@ function expressions(): Overload[] {
   return [
     member('matches', searched, BOOL, matches, regex),
     global('matches', searched, BOOL, matches, regex),
-    member('find', searched, STRING, find, regex),
-    ...memberWithOptional('findAll', searched, int, TEXTS, findAll, regex),
+    member('find', searched, STRING, find, partial),
+    ...memberWithOptional('findAll', searched, int, TEXTS, findAll, partial),
   ];
 }
 

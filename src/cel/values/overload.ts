@@ -28,6 +28,11 @@ export interface Parameter<V extends Value = Value> {
 /** Size or maximum size of a value and of each of its items. */
 export interface Size {
   readonly count: number;
+  /**
+   * Minimum size.
+   * @default count
+   */
+  readonly min?: number;
   readonly item: number;
   /** The value of a number literal. */
   readonly value?: number;
@@ -41,6 +46,8 @@ export interface Overload {
   readonly result: CelType;
   /** Returns the cost of a call. `sizes` are those of the arguments, target first. */
   readonly cost: (sizes: readonly Size[]) => number;
+  /** Returns the cost for the estimate, if upstream's differs from that of the evaluation. */
+  readonly estimatedCost: Overload['cost'] | undefined;
   /** Returns the maximum size of the result; undefined if its type determines it. */
   readonly size: ((sizes: readonly Size[]) => Size) | undefined;
   /** Charges the cost and runs. Returns undefined if the arguments do not have this signature. */
@@ -59,6 +66,7 @@ type Body = (...args: readonly (Value | undefined | CostMeter)[]) => Result;
 
 interface OverloadOptions {
   readonly cost?: Overload['cost'];
+  readonly estimatedCost?: Overload['cost'];
   readonly size?: Overload['size'];
 }
 
@@ -107,7 +115,7 @@ function overload(
   params: readonly Parameter[],
   result: CelType,
   run: Body,
-  { cost = () => 1, size }: OverloadOptions = {},
+  { cost = () => 1, estimatedCost, size }: OverloadOptions = {},
   omitted: readonly undefined[] = [],
 ): Overload {
   return {
@@ -116,6 +124,7 @@ function overload(
     params: params.map(({ type }) => type),
     result,
     cost,
+    estimatedCost,
     size,
     call: (args, sizes, meter) => {
       if (args.length !== params.length) return undefined;
