@@ -1,3 +1,6 @@
+import { builtinShape, withMetadata } from './field-shape.ts';
+import type { FieldShape } from './field-shape.ts';
+
 /**
  * Reports whether two JSON values are equal. Members with value `undefined` count as absent, as in JSON
  * text. Compares own enumerable keys only, so that a `__proto__` key is data. Iterative, because the
@@ -41,64 +44,126 @@ function memberOf(value: object, key: string): unknown {
   return Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
 }
 
-/** Maps and selectors of built-in kinds that a write replaces as a whole (`x-kubernetes-map-type: atomic`). */
-export const ATOMIC_MAPS: ReadonlySet<string> = new Set([
-  'matchLabels',
-  'nodeSelector',
-  'selector',
+/**
+ * Values that the server sets in fields that are written as a whole, where the writer sets none. By name, because the
+ * same value has the same meaning in all of them.
+ */
+const SERVER_DEFAULTS: ReadonlyMap<string, readonly unknown[]> = new Map<string, unknown[]>([
+  ['allocationMode', ['ExactCount']],
+  ['apiGroup', ['rbac.authorization.k8s.io', '']],
+  ['apiVersion', ['v1']],
+  ['conditions', [{}]],
+  ['count', [1]],
+  ['creationTimestamp', [null]],
+  ['divisor', ['0']],
+  ['expirationSeconds', [3600]],
+  ['kind', ['PersistentVolumeClaim']],
+  ['matchPolicy', ['Equivalent']],
+  ['metadata', [{ creationTimestamp: null }, {}]],
+  ['name', ['']],
+  ['namespaceSelector', [{}]],
+  ['objectSelector', [{}]],
+  ['operator', ['Equal']],
+  ['phase', ['Pending']],
+  ['port', [{}]],
+  ['protocol', ['TCP']],
+  ['resources', [{}]],
+  ['scope', ['*']],
+  ['spec', [{}]],
+  ['status', ['True', '', {}, { phase: 'Pending' }]],
+  ['volumeMode', ['Filesystem']],
 ]);
-
-/** Lists of objects of built-in kinds that are merged by a key. All other lists are replaced as a whole. */
-export const MERGED_LISTS: ReadonlySet<string> = new Set(
-  `addresses allocatedResourcesStatus claims conditions containers devices drivers env ephemeralContainers evictionResponders healthConditions hostAliases imagePullSecrets initContainers mapping matchConditions nodeAllocatableResourceClaimStatuses overhead ownerReferences podIPs ports reservedFor resourceClaimStatuses resourceClaims resources schedulingGates secrets storageHealth topologySpreadConstraints variables volumeDevices volumeHealth volumeMounts volumes webhooks x-kubernetes-validations`.split(
-    /\s+/,
-  ),
-);
 
 /**
  * Reports whether `actual` has all values of `desired`. Fields that `desired` does not set are ignored:
  * defaults of the server, autoscalers and users set them.
  *
- * An object covers another if its members cover the other's. A list of objects covers another if each
- * element of the other is covered by any of its elements, since servers merge such lists by key and add
- * elements. Lists of plain values must be equal. In objects of built-in kinds, maps and lists that are written as a
- * whole must have no further members. Recursive, because the caller creates `desired`.
+ * Maps and lists that are written as a whole must have no further members, except defaults of the server. A list that
+ * is merged covers another if each element of the other is covered by any of its elements. `shape` says which these
+ * are. Without it, and for kinds that are not built in, an object may have further members, a list of objects further
+ * elements, and lists of plain values must be equal. Recursive, because the caller creates `desired`.
+ *
+ * @param shape of the kind, such as `Resource.fields`
+ * @default of the built-in kind of `desired`
  */
-export function covers(actual: unknown, desired: unknown): boolean {
-  return coversField(actual, desired, '', isOfBuiltinKind(desired));
+export function covers(actual: unknown, desired: unknown, shape?: FieldShape): boolean {
+  if (shape) return coversField(actual, desired, withMetadata(shape), NO_DEFAULTS);
+  return coversField(actual, desired, shapeOfKind(desired), SERVER_DEFAULTS);
 }
 
-/** @param name name of the field */
-function coversField(actual: unknown, desired: unknown, name: string, isBuiltin: boolean): boolean {
+type Defaults = typeof SERVER_DEFAULTS;
+
+const NO_DEFAULTS: Defaults = new Map();
+
+/** Shape of fields without an own one: an object that others may extend, or a list that is written as a whole. */
+const PLAIN: FieldShape = {};
+
+/** @param shape undefined if nothing is known about the field */
+function coversField(
+  actual: unknown,
+  desired: unknown,
+  shape: FieldShape | undefined,
+  defaults: Defaults,
+): boolean {
   if (actual === desired || desired === undefined) return true;
   if (typeof actual !== 'object' || typeof desired !== 'object' || !actual || !desired) {
     return false;
   }
-  if (Array.isArray(desired)) {
-    if (!Array.isArray(actual)) return false;
-    const candidates: readonly unknown[] = actual;
-    if (desired.length === 0) return candidates.length === 0;
-    const isOfObjects = desired.every((item) => typeof item === 'object' && item !== null);
-    const isMerged = isOfObjects && (!isBuiltin || MERGED_LISTS.has(name));
-    const covered = (candidate: unknown, item: unknown) =>
-      coversField(candidate, item, '', isBuiltin);
-    return isMerged
-      ? desired.every((item) => candidates.some((candidate) => covered(candidate, item)))
-      : desired.length === candidates.length &&
-          desired.every((item, index) => covered(candidates[index], item));
+  if (Array.isArray(desired) !== Array.isArray(actual)) return false;
+  if (Array.isArray(desired) && Array.isArray(actual)) {
+    const isMerged = shape ? shape.items !== undefined : desired.some(isObject);
+    if (shape && !isMerged) return equalsWhole(actual, desired, shape, defaults);
+    if (!isMerged) return equalJson(actual, desired);
+    return desired.every((item: unknown) =>
+      actual.some((candidate: unknown) => coversField(candidate, item, shape?.items, defaults)),
+    );
   }
-  if (Array.isArray(actual)) return false;
-  if (isBuiltin && ATOMIC_MAPS.has(name)) return equalJson(actual, desired);
-  for (const member of Object.keys(desired)) {
-    const wanted = (desired as Record<string, unknown>)[member];
-    if (!coversField(memberOf(actual, member), wanted, member, isBuiltin)) return false;
-  }
-  return true;
+  if (shape?.atomic) return equalsWhole(actual, desired, shape, defaults);
+  return Object.keys(desired).every((name) =>
+    coversField(memberOf(actual, name), memberOf(desired, name), innerShape(shape, name), defaults),
+  );
 }
 
-/** Whether an object has a kind of Kubernetes itself, by the group of its `apiVersion`. */
-function isOfBuiltinKind(object: unknown): boolean {
-  if (typeof object !== 'object' || object === null) return false;
-  const apiVersion = memberOf(object, 'apiVersion');
-  return typeof apiVersion === 'string' && /^(?:[a-z]+\/)?v\d\w*$|\.k8s\.io\//.test(apiVersion);
+/** Reports whether values that are written as a whole are equal, except for defaults of the server. */
+function equalsWhole(
+  actual: unknown,
+  desired: unknown,
+  shape: FieldShape,
+  defaults: Defaults,
+): boolean {
+  if (!isObject(actual) || !isObject(desired)) return actual === desired;
+  if (Array.isArray(desired) || Array.isArray(actual)) {
+    if (!Array.isArray(desired) || !Array.isArray(actual)) return false;
+    const element = shape.items ?? shape.values ?? PLAIN;
+    return (
+      actual.length === desired.length &&
+      desired.every((item, index) => equalsWhole(actual[index], item, element, defaults))
+    );
+  }
+  const isDefault = (name: string, value: unknown) =>
+    equalJson(value, innerShape(shape, name)?.default) ||
+    defaults.get(name)?.some((known) => equalJson(value, known));
+  const names = new Set([...Object.keys(actual), ...Object.keys(desired)]);
+  return [...names].every((name) => {
+    const [value, wanted] = [memberOf(actual, name), memberOf(desired, name)];
+    if (wanted === undefined) return value === undefined || isDefault(name, value) === true;
+    return equalsWhole(value, wanted, innerShape(shape, name) ?? PLAIN, defaults);
+  });
+}
+
+function innerShape(shape: FieldShape | undefined, name: string): FieldShape | undefined {
+  if (!shape) return undefined;
+  const { fields = {}, values = PLAIN } = shape;
+  return Object.hasOwn(fields, name) ? fields[name] : values;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+function shapeOfKind(object: unknown): FieldShape | undefined {
+  if (!isObject(object)) return undefined;
+  const [apiVersion, kind] = [memberOf(object, 'apiVersion'), memberOf(object, 'kind')];
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string') return undefined;
+  return builtinShape(apiVersion, kind);
 }

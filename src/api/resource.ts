@@ -1,3 +1,4 @@
+import type { FieldShape } from './field-shape.ts';
 import type { KubernetesObject } from './object.ts';
 import type { ObjectName } from './object-key.ts';
 
@@ -10,6 +11,11 @@ export interface Resource<T extends KubernetesObject = KubernetesObject> {
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;
+  /**
+   * Which fields of a custom kind are written as a whole, so that additions by other writers are differences.
+   * @default known for built-in kinds; else none but lists of plain values
+   */
+  readonly fields?: FieldShape;
   /** Carries the type `T`. Never has a value. */
   readonly objectType?: T;
 }

@@ -1,4 +1,5 @@
-import { assertNever } from '../util/values.ts';
+import { customShape } from '../api/field-shape.ts';
+import { assertNever, isRecord } from '../util/values.ts';
 import { wrapWords } from '../util/wrap-words.ts';
 import type { CustomResource } from './crd-parser.ts';
 import type { LibraryType } from './declarations.ts';
@@ -89,8 +90,7 @@ function printDeclaration(declaration: Declaration): string {
 }
 
 function printField({ name, type, optional, doc }: Field): string {
-  const key = /^[A-Za-z_$][A-Za-z0-9_$]*$/.test(name) ? name : quote(name);
-  return `${printDoc(doc, '  ')}  ${key}${optional ? '?' : ''}: ${printType(type)};\n`;
+  return `${printDoc(doc, '  ')}  ${printName(name)}${optional ? '?' : ''}: ${printType(type)};\n`;
 }
 
 /** Returns the doc comment with wrapped lines and a final line break, or an empty string without lines. */
@@ -107,8 +107,22 @@ function printDoc(doc: readonly string[], indent: string): string {
   return `${indent}/**\n${body}\n${indent} */\n`;
 }
 
+/** Returns a JSON value as a literal on one line. */
+function printLiteral(value: unknown): string {
+  if (!isRecord(value)) return typeof value === 'string' ? quote(value) : JSON.stringify(value);
+  const members = Object.entries(value).map(
+    ([name, member]) => `${printName(name)}: ${printLiteral(member)}`,
+  );
+  return members.length > 0 ? `{ ${members.join(', ')} }` : '{}';
+}
+
+function printName(name: string): string {
+  return /^[A-Za-z_$][A-Za-z0-9_$]*$/.test(name) ? name : quote(name);
+}
+
 function printDescriptor(resource: CustomResource, root: string): string {
-  const { group, version, plural, kind, namespaced } = resource;
+  const { group, version, plural, kind, namespaced, schema } = resource;
+  const fields = customShape(schema);
   const constant = constantOf(resource.kind, resource.plural);
   return [
     `/** Resource descriptor for typed clients, informers and listers: \`informers.for(${constant})\`. */`,
@@ -118,6 +132,7 @@ function printDescriptor(resource: CustomResource, root: string): string {
     `  plural: ${quote(plural)},`,
     `  kind: ${quote(kind)},`,
     `  namespaced: ${namespaced},`,
+    ...(fields ? [`  fields: ${printLiteral(fields)},`] : []),
     '};',
   ].join('\n');
 }

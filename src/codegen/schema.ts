@@ -17,6 +17,8 @@ export interface Schema {
   readonly oneOf?: readonly Schema[];
   readonly anyOf?: readonly Schema[];
   readonly not?: Schema;
+  readonly 'x-kubernetes-list-type'?: string;
+  readonly 'x-kubernetes-map-type'?: string;
   readonly 'x-kubernetes-int-or-string'?: boolean;
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
   readonly 'x-kubernetes-embedded-resource'?: boolean;
@@ -34,7 +36,15 @@ const DEEPEST = 64;
 export function asSchema(value: unknown, path: string, depth: number = 0): Schema {
   if (depth > DEEPEST) throw new TypeError(`${path}: nested deeper than ${DEEPEST} levels`);
   const schema = asRecord(value, path);
-  expectType(schema, path, 'string', 'type', 'description');
+  expectType(
+    schema,
+    path,
+    'string',
+    'type',
+    'description',
+    'x-kubernetes-list-type',
+    'x-kubernetes-map-type',
+  );
   expectType(
     schema,
     path,

@@ -1,5 +1,6 @@
 import type { CustomResourceDefinition } from '../api/builtin.ts';
 import type { Draft, KubernetesObject } from '../api/object.ts';
+import { customShape } from '../api/field-shape.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import { checkOptions } from '../util/check-options.ts';
@@ -131,12 +132,14 @@ export function customResource<Spec extends Schema, Status extends Schema = neve
     }
     return other.definition.spec.versions.map((entry) => ({ ...entry, storage: false }));
   });
+  const fields = customShape(rootOf(options));
   return {
     group,
     version,
     plural,
     kind,
     namespaced: scope === 'Namespaced',
+    ...(fields && { fields }),
     definition: {
       apiVersion: 'apiextensions.k8s.io/v1',
       kind: 'CustomResourceDefinition',

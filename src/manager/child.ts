@@ -101,7 +101,7 @@ export async function ensureChild<T extends KubernetesObject>(
     return { kind: 'updated', object: await change(context, options, child) };
   }
   if (isDeleting) return { kind: 'terminating', object: child };
-  if (!update || (update !== 'always' && covers(child, desired))) {
+  if (!update || (update !== 'always' && covers(child, desired, resource.fields))) {
     return { kind: 'unchanged', object: child };
   }
   const object = await change(context, options, child);

@@ -152,4 +152,5 @@ export const NETWORK_POLICIES: Resource<NetworkPolicy> = {
   plural: 'networkpolicies',
   kind: 'NetworkPolicy',
   namespaced: false,
+  fields: {},
 };

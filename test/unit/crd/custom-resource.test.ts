@@ -116,7 +116,8 @@ test('a kind has the names, subresources and columns of its options', () => {
     scale: { specReplicasPath: '.spec.size', statusReplicasPath: '.status.replicas' },
     selectableFields: ['.spec.mode'],
   });
-  assert.deepEqual(descriptor, { ...names, version: 'v1', namespaced: false });
+  const fields = { spec: { fields: { labels: { atomic: true }, ports: { items: {} } } } };
+  assert.deepEqual(descriptor, { ...names, version: 'v1', namespaced: false, fields: { fields } });
   assert.deepEqual(definition, {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
