@@ -4,6 +4,7 @@ import type { Job, Pod } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
 import { controllerOf, hasFinalizer, isControlledBy, withoutFinalizer } from '../api/metadata.ts';
 import { splitKey } from '../api/object-key.ts';
+import type { ObjectName } from '../api/object-key.ts';
 import type { DeepReadonly, Draft } from '../api/object.ts';
 import { conditionOf, finishedCondition, isFinished, isReady } from '../api/workloads.ts';
 import { Controller } from '../manager/controller.ts';
@@ -41,13 +42,13 @@ export function jobs(deps: ClusterDeps): Controller {
     sync: async (key, context) => {
       const job = cache.lister.get(key);
       const { namespace, name } = splitKey(key);
-      const tracked = pods.lister
+      const strays = pods.lister
         .list({ namespace })
-        .filter((pod) => hasFinalizer(pod, TRACKING) && controllerOf(pod)?.name === name);
-      await release(
-        tracked.filter((pod) => !job || (!isControlledBy(pod, job) && ownerKind(pod) === 'Job')),
-        context,
-      );
+        .filter(
+          (pod) =>
+            hasFinalizer(pod, TRACKING) && isOfJob(pod, name) && !(job && isControlledBy(pod, job)),
+        );
+      await releaseOrphans(strays, { namespace, name }, context);
       if (!job?.spec || isManagedElsewhere(job)) return done();
       const owned = await claim(context, {
         owner: job,
@@ -94,8 +95,29 @@ export function jobs(deps: ClusterDeps): Controller {
   }
 }
 
-function ownerKind(pod: DeepReadonly<Pod>): string | undefined {
-  return controllerOf(pod)?.kind;
+function isOfJob(pod: DeepReadonly<Pod>, name: string): boolean {
+  const owner = controllerOf(pod);
+  return owner?.kind === 'Job' && owner.name === name;
+}
+
+/** Removes the finalizer of Pods whose Job does not exist. Reads it from the server, because the cache may be older. */
+async function releaseOrphans(
+  pods: readonly DeepReadonly<Pod>[],
+  at: ObjectName,
+  context: SyncContext,
+): Promise<void> {
+  if (pods.length === 0) return;
+  const { client, signal } = context;
+  let live: Job | undefined;
+  try {
+    live = await client.get(JOBS, at, { signal });
+  } catch (error) {
+    if (!isApiError(error, 'notFound')) throw error;
+  }
+  await release(
+    pods.filter((pod) => !live || !isControlledBy(pod, live)),
+    context,
+  );
 }
 
 function isManagedElsewhere({ spec }: DeepReadonly<Job>): boolean {

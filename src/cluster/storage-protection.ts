@@ -5,11 +5,14 @@ import { objectKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { Controller } from '../manager/controller.ts';
-import { done } from '../workqueue/outcome.ts';
+import { done, requeueAfter } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
 const CLAIM_INDEX = 'volumeClaims';
 const PROTECTION = 'kubernetes.io/pvc-protection';
+
+/** Time until Pods that the cache does not show are read again; their events usually come earlier. */
+const RECHECK_MS = 60_000;
 
 /** Keeps a PersistentVolumeClaim that is being deleted until no scheduled Pod uses it. */
 export function volumeClaimProtection(deps: ClusterDeps): Controller {
@@ -25,7 +28,12 @@ export function volumeClaimProtection(deps: ClusterDeps): Controller {
       const isDeleted = claim.metadata.deletionTimestamp !== undefined;
       const isUsed = pods.lister.byIndex(CLAIM_INDEX, key).length > 0;
       if (hasFinalizer(claim, PROTECTION) !== isDeleted || (isDeleted && isUsed)) return done();
-      const { uid, resourceVersion } = claim.metadata;
+      const { uid, resourceVersion, namespace } = claim.metadata;
+      if (isDeleted) {
+        // As upstream: the cache may not show a Pod that was scheduled meanwhile.
+        const { items } = await client.list(PODS, { ...(namespace && { namespace }), signal });
+        if (items.some((pod) => claimsOf(pod).includes(key))) return requeueAfter(RECHECK_MS);
+      }
       const finalizers = (isDeleted ? withoutFinalizer : withFinalizer)(claim, PROTECTION);
       const body = { metadata: { uid, resourceVersion, finalizers } };
       const patch = { type: 'merge', body } as const;

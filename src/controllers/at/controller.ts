@@ -104,9 +104,9 @@ async function removeFinalizers(
 }
 
 /**
- * Returns whether the Pod must keep its finalizer: its At exists, and does not have the Pod's uid in its status. Reads the
- * At from the server if the cache has another object or none: the cache may be stale, or it does not contain the Ats of
- * another installation, whose Pods are not touched.
+ * Returns whether the Pod must keep its finalizer: its At exists, is not being deleted, and does not have the Pod's uid in
+ * its status. Reads the At from the server if the cache has another object or none: the cache may be stale, or it does not
+ * contain the Ats of another installation, whose Pods are not touched unless they are being deleted.
  */
 async function isUnrecorded(
   pod: DeepReadonly<Pod>,
@@ -120,9 +120,11 @@ async function isUnrecorded(
     cached?.metadata.uid === owner.uid
       ? cached
       : await unlessNotFound(client.get(ATS, { namespace, name: owner.name }, { signal }));
-  if (at?.metadata.uid !== owner.uid) return false;
-  if (!cached) return true;
-  return at.metadata.deletionTimestamp === undefined && at.status?.podUID !== pod.metadata.uid;
+  if (at?.metadata.uid !== owner.uid || at.metadata.deletionTimestamp !== undefined) return false;
+  const isRecorded = at.status?.podUID === pod.metadata.uid;
+  if (cached) return !isRecorded;
+  // No installation may select the At any more: its Pod must not block a deletion.
+  return !isRecorded || pod.metadata.deletionTimestamp === undefined;
 }
 
 /** One sync of an At that is not done. */

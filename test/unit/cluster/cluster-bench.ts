@@ -1,8 +1,10 @@
 import { DEPLOYMENTS, EVENTS, NODES, PODS } from '../../../src/api/builtin.ts';
 import type { Deployment, Event, Pod } from '../../../src/api/builtin.ts';
 import type { Draft, KubernetesObject } from '../../../src/api/object.ts';
+import { collectionPath } from '../../../src/api/resource.ts';
 import type { Resource } from '../../../src/api/resource.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import type { Client } from '../../../src/client/client.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { Cluster } from '../../../src/cluster/cluster.ts';
 import type { ClusterOptions } from '../../../src/cluster/cluster.ts';
@@ -27,11 +29,25 @@ export class ClusterBench {
   #cluster: Cluster | undefined;
   #running: Promise<void> = Promise.resolve();
 
-  async start(options: ClusterOptions = {}): Promise<void> {
-    const { client, clock } = this;
+  async start(options: ClusterOptions = {}, client: Client = this.client): Promise<void> {
+    const { clock } = this;
     this.#cluster = new Cluster({ client, clock, log: silentLogger }, options);
     this.#running = this.#cluster.run(this.#stop.signal);
     await this.pass(1000);
+  }
+
+  /** Returns a client whose lists and watches of all namespaces contain no objects of `resource`. */
+  blindTo(resource: Resource): Client {
+    const path = collectionPath(resource);
+    return new HttpClient({
+      handler: (request) => {
+        const isHidden = request.path.startsWith(`${path}?`);
+        const selector = isHidden ? '&labelSelector=none' : '';
+        return this.server.handler({ ...request, path: request.path + selector });
+      },
+      server: 'https://test',
+      clock: this.clock,
+    });
   }
 
   async end(): Promise<void> {

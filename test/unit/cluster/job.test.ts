@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, it } from 'node:test';
-import { JOBS, PODS } from '../../../src/api/builtin.ts';
+import { afterEach, beforeEach, describe, it, test } from 'node:test';
+import { JOBS, PERSISTENT_VOLUME_CLAIMS, PODS } from '../../../src/api/builtin.ts';
+import { controllerReference } from '../../../src/api/metadata.ts';
 import { ClusterBench, NAMESPACE } from './cluster-bench.ts';
+
+const TRACKING = 'batch.kubernetes.io/job-tracking';
 
 describe('A Job', () => {
   let bench: ClusterBench;
@@ -158,4 +161,30 @@ describe('A Job', () => {
     await bench.pass(10_000);
     assert.deepEqual(await pods(), []);
   });
+});
+
+test('finalizers stay while only the cache does not show what they wait for', async () => {
+  for (const hidden of [JOBS, PODS]) {
+    const bench = new ClusterBench();
+    const controllers = [hidden === JOBS ? 'job' : 'persistentvolumeclaim-protection'];
+    await bench.start({ controllers }, bench.blindTo(hidden));
+    const job = await bench.create(JOBS, 'job', {
+      spec: {
+        suspend: true,
+        template: { spec: { restartPolicy: 'Never', containers: [{ name: 'a', image: 'a' }] } },
+      },
+    });
+    const owned = { finalizers: [TRACKING], ownerReferences: [controllerReference(job)] };
+    const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }];
+    await bench.createPod('pod', { nodeName: 'node-1', volumes }, owned);
+    await bench.create(PERSISTENT_VOLUME_CLAIMS, 'data', {
+      metadata: { finalizers: ['kubernetes.io/pvc-protection'] },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+    });
+    await bench.client.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name: 'data' });
+    await bench.pass(5000);
+    assert.deepEqual((await bench.get(PODS, 'pod')).metadata.finalizers, [TRACKING]);
+    assert.ok(await bench.get(PERSISTENT_VOLUME_CLAIMS, 'data'));
+    await bench.end();
+  }
 });

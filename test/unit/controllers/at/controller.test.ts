@@ -219,6 +219,26 @@ describe('A sync of an At', () => {
     assert.ok(hasFinalizer(await pod(), FINALIZER));
   });
 
+  it('does not block the deletion of an At or Pod that its label selector no longer matches', async () => {
+    const foreground = await setUp({ dueInMs: 60_000 });
+    const { bench, at } = foreground;
+    foreground.pods.show(await bench.create(PODS, buildPod(at, ['true'])));
+    const body = { metadata: { finalizers: ['foregroundDeletion'] } };
+    await bench.client.patch(ATS, AT, { type: 'merge', body });
+    await bench.client.delete(ATS, AT);
+    foreground.ats.hide(at);
+    await foreground.run();
+    assert.equal(hasFinalizer(await foreground.pod(), FINALIZER), false);
+
+    const recorded = await setUp();
+    await recorded.run();
+    await recorded.bench.client.delete(PODS, POD);
+    await recorded.catchUp();
+    recorded.ats.hide(recorded.at);
+    await recorded.run();
+    await assert.rejects(recorded.pod(), /not found/);
+  });
+
   it('removes the finalizer of a Pod whose At is gone, being deleted or replaced', async () => {
     const gone = await setUp({ dueInMs: 60_000 });
     gone.pods.show(await gone.bench.create(PODS, buildPod(gone.at, ['true'])));
