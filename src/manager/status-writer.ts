@@ -68,7 +68,7 @@ interface CompleteReport<T extends ObjectWithStatus> extends ReportOf<T> {
   readonly status: NonNullable<T['status']>;
   /**
    * Recorded before the status is written, so that a crash in between repeats the event and does not
-   * lose it. The same event is recorded once for a resourceVersion, if the write fails and is retried.
+   * lose it. A repeated event of one change of the status counts once, in this process and in the next one.
    * @default none
    */
   readonly event?: StatusEvent | undefined;
@@ -153,7 +153,7 @@ export class StatusWriter<T extends ObjectWithStatus> {
   readonly #recorder: EventRecorder | undefined;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #pruned = new Set<string>();
-  /** The last event whose status was not written, by uid of the object, with its resourceVersion. */
+  /** The last event whose status was not written, by uid of the object, with its occurrence. */
   readonly #unwritten = new LruMap<string, string>(MAX_FAILURES);
   #hasSubresource = true;
 
@@ -193,8 +193,8 @@ export class StatusWriter<T extends ObjectWithStatus> {
     checkOptions<object>(report, REPORT, 'report');
     const { object, status, event, error } = this.#complete(report);
     const isNew = this.differs(object, status);
-    const { uid, resourceVersion } = object.metadata;
-    const recorded = event && `${resourceVersion} ${event.reason} ${event.message}`;
+    const { uid } = object.metadata;
+    const recorded = event && `${occurrenceOf(object)} ${event.reason} ${event.message}`;
     if (event && (event.repeats || (isNew && this.#unwritten.get(uid) !== recorded))) {
       await this.#record(object, event).attempted(context.signal);
     }
@@ -234,15 +234,18 @@ export class StatusWriter<T extends ObjectWithStatus> {
     };
   }
 
-  #record(object: DeepReadonly<T>, { type, reason, message }: StatusEvent): RecordResult {
+  #record(object: DeepReadonly<T>, event: StatusEvent): RecordResult {
+    const { type, reason, message, repeats } = event;
     if (!this.#recorder) {
       throw new TypeError(
         `StatusWriter has no recorder for the event ${reason}: pass the kit to new StatusWriter()`,
       );
     }
+    // Each retry of a failure is an occurrence.
+    const options = repeats ? {} : { occurrence: occurrenceOf(object) };
     return type === 'Normal'
-      ? this.#recorder.normal(object, reason, message)
-      : this.#recorder.warning(object, reason, message);
+      ? this.#recorder.normal(object, reason, message, options)
+      : this.#recorder.warning(object, reason, message, options);
   }
 
   /**
@@ -310,6 +313,24 @@ export class StatusWriter<T extends ObjectWithStatus> {
     if (this.#pruned.size === 0) return status;
     return Object.fromEntries(Object.entries(status).filter(([field]) => !this.#pruned.has(field)));
   }
+}
+
+/**
+ * Identifies the change of the status that an event is about, by what it changes: the generation and the previous Ready, or
+ * all conditions of a kind without it. Other writers may change the object before the status is written.
+ */
+function occurrenceOf({ metadata, status }: DeepReadonly<ObjectWithStatus>): string {
+  const { generation = 0, resourceVersion } = metadata;
+  const { conditions }: DeepReadonly<StatusWithReadiness> = status ?? {};
+  if (status && !conditions) return resourceVersion;
+  const ready = conditions?.filter(({ type }) => type === 'Ready') ?? [];
+  const changed = ready.length > 0 ? ready : (conditions ?? []);
+  return [
+    generation,
+    ...changed.map(({ type, status: is, reason, lastTransitionTime }) =>
+      [type, is, reason, lastTransitionTime].join('/'),
+    ),
+  ].join(' ');
 }
 
 /** Returns the status and reason of Ready. */

@@ -4,6 +4,7 @@ import { microTimestamp, timestamp } from '../api/conditions.ts';
 import type { Draft, KubernetesObject, StrategicMergePatch } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import { truncateBytes } from '../util/truncate.ts';
+import { OCCURRENCE } from './recorded-event.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
 /** API in which events are written. The server stores and serves the same objects in both. */
@@ -42,10 +43,11 @@ export const CORE_EVENTS: EventApi<Event> = {
   timeOf: timestamp,
   hasSeries: false,
   draft: (event) => event,
-  repetition: ({ lastTimestamp, message, involvedObject }, count, resourceVersion) => {
+  repetition: (event, count, resourceVersion) => {
+    const { lastTimestamp, message, involvedObject } = event;
     const { resourceVersion: version } = involvedObject;
     return {
-      ...(resourceVersion && { metadata: { resourceVersion } }),
+      ...metadataOf(event, resourceVersion),
       ...(version && { involvedObject: { resourceVersion: version } }),
       count,
       lastTimestamp,
@@ -56,6 +58,16 @@ export const CORE_EVENTS: EventApi<Event> = {
   countOf: ({ count = 1 }) => count,
   subjectVersionOf: ({ involvedObject }) => involvedObject.resourceVersion,
 };
+
+/** Returns the metadata of a repetition, with its occurrence. */
+function metadataOf({ metadata }: RecordedEvent, resourceVersion: string | undefined) {
+  const occurrence = metadata.annotations?.[OCCURRENCE];
+  const annotations = occurrence === undefined ? undefined : { [OCCURRENCE]: occurrence };
+  if (!resourceVersion && !annotations) return {};
+  return {
+    metadata: { ...(resourceVersion && { resourceVersion }), ...(annotations && { annotations }) },
+  };
+}
 
 /** Limits of the server, in bytes, and for a name in characters. */
 const MAX_NOTE_BYTES = 1024;
@@ -98,7 +110,7 @@ export const SERIES_EVENTS: EventApi<EventsV1Event> = {
     };
   },
   repetition: (event, count, resourceVersion) => ({
-    ...(resourceVersion && { metadata: { resourceVersion } }),
+    ...metadataOf(event, resourceVersion),
     ...series(event, count),
   }),
   emptyPatch: {},

@@ -3,6 +3,7 @@ import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { truncate, truncateBytes } from '../util/truncate.ts';
 import { eventName } from './event-name.ts';
+import { OCCURRENCE } from './recorded-event.ts';
 import type { EventSource, InvolvedObject, RecordedEvent } from './recorded-event.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
@@ -12,6 +13,7 @@ const OPTIONS: OptionNames<EventOptions> = {
   fieldPath: true,
   action: true,
   related: true,
+  occurrence: true,
 };
 
 /** The fields of an object that an event refers to; every object has them. */
@@ -42,6 +44,12 @@ export interface EventOptions {
    * @default none
    */
   readonly related?: EventSubject | undefined;
+  /**
+   * Identifies the occurrence, so that another process that records it again, after this one has ended, does not count
+   * it twice.
+   * @default the resourceVersion of the object
+   */
+  readonly occurrence?: string | undefined;
 }
 
 /**
@@ -131,7 +139,8 @@ function eventOf(
   message: string,
   options: EventOptions,
 ): RecordedEvent {
-  const { annotations, fieldPath, action, related } = options;
+  const { annotations: given, fieldPath, action, related, occurrence } = options;
+  const annotations = occurrence === undefined ? given : { ...given, [OCCURRENCE]: occurrence };
   checkOptions(options, OPTIONS, 'event');
   const involvedObject = referenceTo(subject, fieldPath);
   const now = timeOf(clock.now());

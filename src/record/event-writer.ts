@@ -5,6 +5,7 @@ import type { Client } from '../client/client.ts';
 import { LruMap } from '../util/lru-map.ts';
 import { truncateBytes } from '../util/truncate.ts';
 import type { EventApi } from './event-api.ts';
+import { OCCURRENCE } from './recorded-event.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
 /** Maximum number of events that the writer remembers. */
@@ -26,9 +27,9 @@ interface StoredEvent {
  * Creates and patches events on the server.
  *
  * The name of an event follows from its content, so another process may have written it before: the
- * previous leader, or the previous owner of a shard. The writer continues the count of that event. An
- * occurrence with the resourceVersion of the event on the server is not counted again: it was repeated
- * after a crash.
+ * previous leader, or the previous owner of a shard. The writer continues the count of that event. The last
+ * occurrence of the event on the server is not counted again: it was repeated after a crash. It is recognized by the
+ * annotation `OCCURRENCE`, or else by the resourceVersion of the object.
  */
 export class EventWriter<T extends KubernetesObject> {
   readonly #client: Pick<Client, 'create' | 'patch'>;
@@ -81,12 +82,20 @@ export class EventWriter<T extends KubernetesObject> {
     const stored = await this.#patch(event, this.#api.emptyPatch, signal);
     if (!stored) return false;
     const total = this.#api.countOf(stored);
-    const isSame = this.#api.subjectVersionOf(stored) === event.involvedObject.resourceVersion;
+    const isSame = this.#isSameOccurrence(event, stored);
     const before = Math.max(0, total - event.count + (isSame ? 0 : 1));
     this.#remember(event, stored, before);
     if (before + event.count <= total) return true;
     const { resourceVersion } = stored.metadata;
     return this.#update(event, { before, resourceVersion }, signal);
+  }
+
+  #isSameOccurrence({ metadata, involvedObject }: RecordedEvent, stored: T): boolean {
+    const own = metadata.annotations?.[OCCURRENCE];
+    const last = stored.metadata.annotations?.[OCCURRENCE];
+    // An earlier version of the program wrote events without the annotation.
+    if (own !== undefined && last !== undefined) return own === last;
+    return this.#api.subjectVersionOf(stored) === involvedObject.resourceVersion;
   }
 
   /** @returns undefined if there is nothing to patch */

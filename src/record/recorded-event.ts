@@ -27,6 +27,9 @@ export interface RecordedEvent {
   readonly reportingInstance: string;
 }
 
+/** Annotation that identifies the last occurrence of an event. */
+export const OCCURRENCE = 'crd-controller.example.io/occurrence';
+
 /** The object that an event refers to. */
 export interface InvolvedObject {
   readonly apiVersion: string;

@@ -5,7 +5,7 @@ import { ATS } from '../../src/api/generated/at.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import { FOOS } from '../../src/api/generated/foo.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
-import type { KubernetesObject } from '../../src/api/object.ts';
+import type { KubernetesObject, NewObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import type { HttpHandler, HttpRequest } from '../../src/util/http.ts';
 import { untilAborted } from '../../src/util/abort.ts';
@@ -143,11 +143,62 @@ for (const kind of KINDS) {
       });
       await create();
       await simulation.until('the daemon is killed', async () => first.wasKilled);
+      // Another client changes the object before the next daemon sees it.
+      const body = { metadata: { labels: { team: 'a' } } };
+      await simulation.client.patch(resource, AT, { type: 'merge', body });
       start('second');
       await simulation.until('the object is reconciled', isDone);
       await simulation.settle();
       assert.deepEqual(await counts(), [1]);
     });
+  });
+}
+
+for (const kind of KINDS.filter(({ resource }) => resource === COUNTS)) {
+  it(`counts no event of a ${kind.resource.kind} twice, after whichever write its daemon is killed`, async () => {
+    for (let last = 1, wasKilled = true; wasKilled; last++) {
+      const simulation = new Replicas();
+      simulation.startCluster();
+      await simulation.installCrd(kind.resource, ...kind.owned);
+      const config = { controllers: [kind.controller] };
+      let writes = 0;
+      const first = simulation.startReplica('first', {
+        config,
+        around: (handler) => async (request) => {
+          const response = await handler(request);
+          if (request.method === 'GET' || ++writes < last) return response;
+          first.kill();
+          return hang(request);
+        },
+      });
+      const { group, version } = kind.resource;
+      await simulation.client.create(kind.resource, {
+        apiVersion: `${group}/${version}`,
+        kind: kind.resource.kind,
+        metadata: AT,
+        spec: kind.spec,
+      } as NewObject<KubernetesObject>);
+      await simulation.pass(5000);
+      ({ wasKilled } = first);
+      const body = { metadata: { labels: { team: 'a' } } };
+      await simulation.client.patch(kind.resource, AT, { type: 'merge', body });
+      simulation.startReplica('second', { config });
+      const isReady = async () =>
+        (await simulation.client.get<Subject>(kind.resource, AT)).status?.conditions?.some(
+          ({ type, status }) => type === 'Ready' && status === 'True',
+        ) ?? false;
+      await simulation.until('the object is ready', isReady);
+      await simulation.settle();
+      const counts = (await simulation.client.list(EVENTS)).items
+        .filter(({ involvedObject }) => involvedObject.name === AT.name)
+        .map(({ reason, count }) => `${reason} ${count}`);
+      assert.ok(counts.includes(`${kind.reason} 1`), `write ${last}: ${counts.join()}`);
+      assert.ok(
+        counts.every((each) => each.endsWith(' 1')),
+        `write ${last}: ${counts.join()}`,
+      );
+      await simulation.end();
+    }
   });
 }
 
