@@ -252,10 +252,13 @@ function checkStoredVersions(crd: CheckedObject): void {
   if (stored.length === 0 && !versions.some(({ value }) => value['storage'] === true)) {
     status.invalid('storedVersions', 'must have at least one stored version', null);
   }
-  for (const version of versions) {
+  // The server adds the first one itself.
+  const [, ...further] = versions.filter(({ value }) => value['storage'] === true);
+  for (const version of stored.length > 0 ? further : []) {
     const name = version.text('name');
-    if (version.value['storage'] !== true || stored.includes(name)) continue;
-    status.invalid('storedVersions', `must have the storage version ${name}`);
+    if (!stored.includes(name)) {
+      status.invalid('storedVersions', `must have the storage version ${name}`);
+    }
   }
   for (const [index, version] of stored.entries()) {
     if (names.has(version)) continue;
