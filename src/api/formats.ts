@@ -30,8 +30,8 @@ export function hasFormat(format: string, text: string): boolean {
   return checkOf(format)?.(text) ?? true;
 }
 
-/** Returns the check of a format, whose name may contain dashes: `date-time`. */
-function checkOf(format: string): ((text: string) => boolean) | undefined {
+/** Returns the check of a format of texts, or undefined if it is unknown. Its name may contain dashes: `date-time`. */
+export function checkOf(format: string): ((text: string) => boolean) | undefined {
   return STRING_FORMATS.get(format) ?? STRING_FORMATS.get(format.replaceAll('-', ''));
 }
 

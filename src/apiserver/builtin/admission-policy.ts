@@ -4,6 +4,7 @@ import { Environment } from '../../cel/policy-environment.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
 import { checked } from '../objects/checked-object.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
+import { validateStaticName } from './static-names.ts';
 import type { KindTraits } from './definition.ts';
 import { authorizeParamKind, authorizeParamRef } from './policy-authorization.ts';
 
@@ -28,12 +29,13 @@ export const ADMISSION_POLICY: KindTraits = {
 
 export const POLICY_BINDING: KindTraits = {
   ...TRAITS,
-  hooks: { authorize: authorizeParamRef },
+  hooks: { validate: checked(validateStaticName), authorize: authorizeParamRef },
   defaults: matchDefaults('spec.matchResources'),
 };
 
 /** Reports expressions that are missing or do not compile. Those of an unchanged spec were checked before. */
 function validate(policy: CheckedObject<StoredObject>, previous: StoredObject | undefined): void {
+  validateStaticName(policy, previous);
   const spec = policy.in('spec');
   if (previous && equalJson(spec.value, previous['spec'])) return;
   const environment = new Environment(spec.has('paramKind'));

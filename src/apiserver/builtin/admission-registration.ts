@@ -1,7 +1,9 @@
 import { nameProblems } from '../../api/object-names.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
 import { checked } from '../objects/checked-object.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
+import { validateStaticName } from './static-names.ts';
 
 const DEFAULTS = {
   'webhooks[].failurePolicy': 'Fail',
@@ -30,7 +32,8 @@ const SIDE_EFFECTS = ['None', 'NoneOnDryRun'];
 const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const REVIEW_VERSIONS = ['v1', 'v1beta1'];
 
-function validate(configuration: CheckedObject): void {
+function validate(configuration: CheckedObject, previous: StoredObject | undefined): void {
+  validateStaticName(configuration, previous);
   const names = new Set<string>();
   for (const webhook of configuration.items('webhooks')) {
     validateName(webhook);

@@ -15,7 +15,7 @@ import { BUILTIN_COLUMNS } from '../table/builtin-columns.ts';
 import { DEFAULT_COLUMNS, columnsOfStored } from '../table/column.ts';
 import { goSchema } from '../protobuf/go-schema.ts';
 import { linkedSchema, schemaName } from '../schema/builtin-schemas.ts';
-import { WARNINGS } from './warnings.ts';
+import { STATUS_WARNINGS, WARNINGS } from './warnings.ts';
 
 /**
  * Differences of a built-in kind from a plain object with a schema. Names, scope, verbs and subresources are
@@ -76,7 +76,7 @@ export function builtinKinds(
         const keys = [`${place}${version}/${plural}`, `${place}${plural}`];
         const key = keys.find((each) => Object.hasOwn(traits, each)) ?? '';
         for (const used of [key, `${place}${plural}`]) unused.delete(used);
-        const warnings = WARNINGS[`${place}${plural}`];
+        const warnings = warningsOf(`${place}${plural}`);
         const own = traits[key] ?? {};
         return definitionOf(group, version, line, { ...own, ...(warnings && { warnings }) }, find);
       });
@@ -84,6 +84,14 @@ export function builtinKinds(
   for (const kind of kinds) byName.set(nameOf(kind), kind);
   if (unused.size > 0) throw new Error(`No built-in kind has the names ${[...unused].join(', ')}`);
   return kinds;
+}
+
+function warningsOf(key: string): ResourceDefinition['warnings'] {
+  if (!WARNINGS[key] && !STATUS_WARNINGS[key]) return undefined;
+  return (object, previous, subresource) => {
+    const own = subresource === 'status' ? STATUS_WARNINGS[key] : WARNINGS[key];
+    return own?.(object, previous) ?? [];
+  };
 }
 
 function nameOf({ group, version, plural }: ResourceDefinition): string {

@@ -2,6 +2,7 @@ import { listIn } from '../../util/json-value.ts';
 import { isIP } from 'node:net';
 import { equalJson } from '../../api/equal.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
+import { ipProblem } from './addresses.ts';
 import { checked } from '../objects/checked-object.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
@@ -77,17 +78,21 @@ function validateSlice(slice: CheckedObject, previous: StoredObject | undefined)
       if (isIP(address) !== 0 && `IPv${isIP(address)}` !== type) {
         endpoint.invalid('addresses', `must be an ${type} address`, address);
       }
-      validateAddress(endpoint, `addresses[${index}]`, address);
+      validateAddress(endpoint, `addresses[${index}]`, address, ipProblem(address, true));
     }
     validateNames(endpoint);
   }
 }
 
-function validateAddress(endpoint: CheckedObject, field: string, address: string): void {
-  if (isIP(address) === 0) {
-    const why = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
-    endpoint.invalid(field, why, address);
-  } else if (/^(?:0\.0\.0\.0|::)$/.test(address)) {
+/** Reports an address that is none, or that no endpoint can have. */
+export function validateAddress(
+  endpoint: CheckedObject,
+  field: string,
+  address: string,
+  problem: string | undefined = ipProblem(address),
+): void {
+  if (problem !== undefined) endpoint.invalid(field, problem, address);
+  else if (/^(?:0\.0\.0\.0|::)$/.test(address)) {
     endpoint.invalid(field, `may not be unspecified (${address})`, address);
   }
   for (const [range, why] of UNUSABLE) {

@@ -1,7 +1,7 @@
 import { listIn, objectIn } from '../../util/json-value.ts';
 import { BlockList, isIPv4 } from 'node:net';
 import { nameProblems } from '../../api/object-names.ts';
-import { hasFormat } from '../../api/formats.ts';
+import { cidrProblem } from './addresses.ts';
 import { checked } from '../objects/checked-object.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
@@ -67,7 +67,6 @@ function validateBackend(backend: CheckedObject): void {
 }
 
 const PROTOCOLS = ['TCP', 'UDP', 'SCTP'];
-const NOT_A_CIDR = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
 
 export const NETWORK_POLICY: KindTraits = {
   tracksGeneration: true,
@@ -87,15 +86,19 @@ function validateBlock(block: CheckedObject): void {
   block.requireText('cidr');
   const cidr = block.text('cidr');
   if (cidr === '') return;
-  const isValid = hasFormat('cidr', cidr);
-  if (!isValid) block.invalid('cidr', NOT_A_CIDR);
+  const isValid = isUsable(block, 'cidr', cidr);
   for (const [index, except] of block.list('except').map(String).entries()) {
     const field = `except[${index}]`;
-    if (!hasFormat('cidr', except)) block.invalid(field, NOT_A_CIDR, except);
-    else if (isValid && !isStrictSubset(except, cidr)) {
+    if (isUsable(block, field, except) && isValid && !isStrictSubset(except, cidr)) {
       block.invalid(field, 'must be a strict subset of `cidr`', except);
     }
   }
+}
+
+function isUsable(block: CheckedObject, field: string, range: string): boolean {
+  const problem = cidrProblem(range);
+  if (problem !== undefined) block.invalid(field, problem, range);
+  return problem === undefined;
 }
 
 function isStrictSubset(inner: string, outer: string): boolean {

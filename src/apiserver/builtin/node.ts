@@ -1,8 +1,8 @@
 import { isSet, listIn, objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
-import { hasFormat } from '../../api/formats.ts';
 import { CheckedObject, checked } from '../objects/checked-object.ts';
+import { cidrProblem } from './addresses.ts';
 import type { KindTraits } from './definition.ts';
 
 export const NODE: KindTraits = {
@@ -48,7 +48,7 @@ function validate(node: CheckedObject): void {
   const spec = node.in('spec');
   const ranges = spec.list('podCIDRs');
   for (const [index, range] of ranges.entries()) {
-    const problem = rangeProblem(String(range));
+    const problem = cidrProblem(String(range));
     if (problem !== undefined) spec.invalid(`podCIDRs[${index}]`, problem, range);
   }
   const families = new Set(ranges.map((range) => String(range).includes(':')));
@@ -60,19 +60,6 @@ function validate(node: CheckedObject): void {
     const taint = new CheckedObject(value, `metadata.taints[${index}]`, node.errors);
     taint.requireOneOf('effect', ['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
   }
-}
-
-function rangeProblem(range: string): string | undefined {
-  const plain = range.replace(/(^|[.:/])0+(?=[0-9])/g, '$1');
-  if (!hasFormat('cidr', range.includes(':') ? range : plain)) {
-    return 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
-  }
-  if (range.includes(':')) return undefined;
-  if (plain !== range) return 'must not have leading 0s in IP or prefix length';
-  const [address = '', bits] = range.split('/');
-  const number = address.split('.').reduce((all, part) => all * 256 + Number(part), 0);
-  const isPlain = number % 2 ** (32 - Number(bits)) === 0;
-  return isPlain ? undefined : 'must not have bits set beyond the prefix length';
 }
 
 /** Rejects changes of the Pod networks and of the provider after they are set. */

@@ -1,5 +1,6 @@
 import { labelValueProblems, nameProblems } from '../../api/object-names.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
+import { ipProblem } from './addresses.ts';
 import { validateContainer } from './container-validation.ts';
 
 const MAX_INT32 = 2 ** 31 - 1;
@@ -31,6 +32,16 @@ export function validatePodSpec(spec: CheckedObject): void {
     spec.problems('nodeSelector', labelValueProblems(String(value)), value);
   }
   for (const toleration of spec.items('tolerations')) validateToleration(toleration);
+  for (const alias of spec.items('hostAliases')) requireIp(alias, 'ip', alias.text('ip'));
+  const dns = spec.in('dnsConfig');
+  for (const [index, server] of dns.list('nameservers').map(String).entries()) {
+    requireIp(dns, `nameservers[${index}]`, server);
+  }
+}
+
+function requireIp(holder: CheckedObject, field: string, address: string): void {
+  const problem = ipProblem(address);
+  if (problem !== undefined) holder.invalid(field, problem, address);
 }
 
 function validateToleration(toleration: CheckedObject): void {

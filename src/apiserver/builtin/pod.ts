@@ -14,6 +14,7 @@ import type { JsonObject } from '../../util/json-value.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 import { checked } from '../objects/checked-object.ts';
 import { fieldError } from '../../api/field-error.ts';
+import { ipProblem } from './addresses.ts';
 import type { KindTraits } from './definition.ts';
 import { admitClasses } from './pod-classes.ts';
 import { admitPod } from './pod-admission.ts';
@@ -42,12 +43,28 @@ export const POD: KindTraits = {
     }),
     // These subresources write what the Pod itself may not change, and nothing else.
     validateUpdate: checked((next, previous, subresource = '') => {
+      if (subresource === 'status') return validateStatusAddresses(next, previous);
       if (['ephemeralcontainers', 'resize'].includes(subresource)) return;
       validatePodUpdate(next, previous);
     }),
     gracePeriodSeconds,
   },
 };
+
+/** Validates the new addresses of a Pod and of its node. */
+function validateStatusAddresses(pod: CheckedObject<StoredObject>, previous: StoredObject): void {
+  const status = pod.in('status');
+  for (const list of ['podIPs', 'hostIPs']) {
+    const former = new Set(
+      objectsIn(objectIn(previous, 'status'), list).map((each) => textIn(each, 'ip')),
+    );
+    for (const [index, each] of status.items(list).entries()) {
+      const ip = each.text('ip');
+      const problem = former.has(ip) ? undefined : ipProblem(ip);
+      if (problem !== undefined) status.invalid(`${list}[${index}]`, problem, ip);
+    }
+  }
+}
 
 /** The annotation of a mirror Pod, which a kubelet creates for a static Pod. */
 const OF_STATIC_POD = 'kubernetes.io/config.mirror';

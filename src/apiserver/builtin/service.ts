@@ -8,7 +8,7 @@ import {
   textIn,
 } from '../../util/json-value.ts';
 import { createHash } from 'node:crypto';
-import { isIP, isIPv4 } from 'node:net';
+import { isIPv4 } from 'node:net';
 import { equalJson } from '../../api/equal.ts';
 import { nameProblems } from '../../api/object-names.ts';
 import type { ApiObject, HookContext, StoredObject } from '../objects/resource-definition.ts';
@@ -17,10 +17,10 @@ import { internalError, invalid } from '../objects/status-error.ts';
 import { fieldsAt } from '../objects/field-path.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { CheckedObject, checked, untilTooMany } from '../objects/checked-object.ts';
+import { cidrProblem, ipProblem } from './addresses.ts';
+import { validateAddress } from './endpoints.ts';
 import { validatePortNumberOrName } from './container-validation.ts';
 import type { KindTraits } from './definition.ts';
-
-const NO_ADDRESS = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'] as const;
 
@@ -273,7 +273,7 @@ function hash(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE(0);
 }
 
-function validate(service: CheckedObject): void {
+function validate(service: CheckedObject, previous: StoredObject | undefined): void {
   const spec = service.in('spec');
   const type = spec.text('type');
   const ports = spec.items('ports');
@@ -310,14 +310,21 @@ function validate(service: CheckedObject): void {
       "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
     spec.invalid('healthCheckNodePort', why);
   }
+  validateExternal(spec, objectIn(previous, 'spec'));
   const balancer = service.in('status').in('loadBalancer');
+  const formerIngress = new Set(
+    objectsIn(objectIn(objectIn(previous, 'status'), 'loadBalancer'), 'ingress').map((point) =>
+      textIn(point, 'ip'),
+    ),
+  );
   if (balancer.list('ingress').length > 0 && type !== 'LoadBalancer') {
     balancer.forbidden('ingress', "may only be used when `spec.type` is 'LoadBalancer'");
   } else {
     for (const point of balancer.items('ingress')) {
       const ip = point.text('ip');
       if (ip === '') continue;
-      if (isIP(ip) === 0) point.invalid('ip', NO_ADDRESS);
+      const problem = formerIngress.has(ip) ? undefined : ipProblem(ip);
+      if (problem !== undefined) point.invalid('ip', problem);
       if (!point.has('ipMode')) point.required('ipMode', 'must be specified when `ip` is set');
     }
   }
@@ -325,12 +332,31 @@ function validate(service: CheckedObject): void {
   spec.requireOneOf('type', TYPES);
 }
 
+/** Validates external addresses and the networks of clients. Those that a Service has may stay. */
+function validateExternal(spec: CheckedObject, previous: JsonObject | undefined): void {
+  const former = new Set(listIn(previous, 'externalIPs'));
+  for (const [index, address] of spec.list('externalIPs').map(String).entries()) {
+    const problem = former.has(address) ? undefined : ipProblem(address);
+    validateAddress(spec, `externalIPs[${index}]`, address, problem);
+  }
+  if (spec.text('type') !== 'LoadBalancer') return;
+  const formerRanges = new Set(listIn(previous, 'loadBalancerSourceRanges'));
+  for (const [index, range] of spec.list('loadBalancerSourceRanges').map(String).entries()) {
+    const problem = formerRanges.has(range) ? undefined : cidrProblem(range.trim());
+    // A server calls the field so.
+    if (problem !== undefined) {
+      spec.invalid(`LoadBalancerSourceRanges[${index}]`, problem, range.trim());
+    }
+  }
+}
+
 function validateAddresses(spec: CheckedObject): void {
   const addresses = spec.list('clusterIPs').map(String);
   for (const [index, address] of addresses.entries()) {
     if (address === 'None') continue;
-    if (isIP(address) === 0) {
-      spec.invalid(`clusterIPs[${index}]`, NO_ADDRESS, address);
+    const problem = ipProblem(address);
+    if (problem !== undefined) {
+      spec.invalid(`clusterIPs[${index}]`, problem, address);
     } else if (isIPv4(address) && !/^10\.(?:\d|1[0-5])\./.test(address)) {
       const why = `the provided IP (${address}) is not in the valid range. The range of valid IPs is 10.0.0.0/12`;
       spec.invalid('clusterIPs', `failed to allocate IP ${address}: ${why}`);

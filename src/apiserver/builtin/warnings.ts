@@ -1,9 +1,23 @@
-import { isSet, objectIn } from '../../util/json-value.ts';
+import { isSet, listIn, objectIn } from '../../util/json-value.ts';
+import { goQuote } from '../../util/go-quote.ts';
 import { equalJson } from '../../api/equal.ts';
-import { quantityNanos } from '../../api/quantity.ts';
-import { labelValueProblems, nameProblems } from '../../api/object-names.ts';
+import { compareQuantities } from '../../api/quantity.ts';
+import { nameProblems } from '../../api/object-names.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 import { CheckedObject } from '../objects/checked-object.ts';
+import { cidrWarnings, ipWarnings } from './addresses.ts';
+import { staticNameWarnings } from './static-names.ts';
+import { crdWarnings } from './crd-warnings.ts';
+import {
+  addressWarnings,
+  annotationWarnings,
+  claimWarnings,
+  NODE_LABELS,
+  nodeLabelWarnings,
+  nodeSelectorWarnings,
+  podWarnings,
+  VOLUMES,
+} from './pod-warnings.ts';
 
 type Warnings = NonNullable<ResourceDefinition['warnings']>;
 type Texts = Readonly<Record<string, string>>;
@@ -16,6 +30,18 @@ export const WARNINGS: Readonly<Record<string, Warnings>> = {
       ? []
       : [...nameWarnings(pod, "the Pod's hostname"), ...podWarnings(new CheckedObject(pod))],
   podtemplates: (template) => podWarnings(new CheckedObject(template).in('template')),
+  endpoints: (object) =>
+    object.metadata.labels?.['endpoints.kubernetes.io/managed-by'] === 'endpoint-controller'
+      ? []
+      : new CheckedObject(object)
+          .items('subsets')
+          .flatMap((subset) =>
+            ['addresses', 'notReadyAddresses'].flatMap((list) => subset.items(list)),
+          )
+          .flatMap((address) => ipWarnings(address.at('ip'), address.text('ip'))),
+  nodes: (node) => nodeWarnings(new CheckedObject(node).in('spec')),
+  resourcequotas: (quota, previous) =>
+    previous ? [] : quotaWarnings(new CheckedObject(quota).in('spec').in('hard')),
   replicationcontrollers: workloadWarnings('spec.template', true),
   secrets: tlsWarnings,
   serviceaccounts: (account, previous) =>
@@ -29,11 +55,9 @@ export const WARNINGS: Readonly<Record<string, Warnings>> = {
   persistentvolumes: (volume) => volumeWarnings(new CheckedObject(volume)),
   persistentvolumeclaims: (object) => {
     const claim = new CheckedObject(object);
-    const resources = claim.in('spec').in('resources');
     return [
       ...annotationWarnings(claim, { [STORAGE_CLASS]: VOLUME_ANNOTATIONS[STORAGE_CLASS] }),
-      ...byteWarnings(resources, 'requests', 'storage'),
-      ...byteWarnings(resources, 'limits', 'storage'),
+      ...claimWarnings(claim.in('spec')),
     ];
   },
   'apps/daemonsets': (set, previous) =>
@@ -45,14 +69,92 @@ export const WARNINGS: Readonly<Record<string, Warnings>> = {
   'apps/replicasets': workloadWarnings('spec.template', true),
   'apps/statefulsets': (set, previous) => [
     ...workloadWarnings('spec.template', false)(set, previous),
+    ...new CheckedObject(set)
+      .in('spec')
+      .items('volumeClaimTemplates')
+      // The paths of upstream.
+      .map((claim) => new CheckedObject(claim.in('spec').value, claim.at(previous ? 'Spec' : '')))
+      .flatMap(claimWarnings),
     ...((new CheckedObject(set).in('spec').number('revisionHistoryLimit') ?? 0) < 0
       ? [
           'spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended',
         ]
       : []),
   ],
-  'batch/cronjobs': workloadWarnings('spec.jobTemplate.spec.template', true),
-  'batch/jobs': workloadWarnings('spec.template', true),
+  'batch/cronjobs': (job, previous) => [
+    ...jobWarnings('spec.jobTemplate.spec', job, previous),
+    ...(previous && new CheckedObject(job).in('spec').text('schedule').includes('TZ')
+      ? [
+          'cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details',
+        ]
+      : []),
+  ],
+  'batch/jobs': (job, previous) => jobWarnings('spec', job, previous),
+  'apiextensions.k8s.io/customresourcedefinitions': crdWarnings,
+  'admissionregistration.k8s.io/mutatingwebhookconfigurations': webhookWarnings,
+  'admissionregistration.k8s.io/validatingwebhookconfigurations': webhookWarnings,
+  'admissionregistration.k8s.io/mutatingadmissionpolicies': staticNameWarnings,
+  'admissionregistration.k8s.io/mutatingadmissionpolicybindings': staticNameWarnings,
+  'admissionregistration.k8s.io/validatingadmissionpolicies': staticNameWarnings,
+  'admissionregistration.k8s.io/validatingadmissionpolicybindings': staticNameWarnings,
+  'discovery.k8s.io/endpointslices': (slice, previous) => [
+    ...(!previous && slice['addressType'] === 'FQDN'
+      ? ['spec.addressType: FQDN endpoints are deprecated']
+      : []),
+    ...(SLICE_CONTROLLERS.has(
+      slice.metadata.labels?.['endpointslice.kubernetes.io/managed-by'] ?? '',
+    )
+      ? []
+      : new CheckedObject(slice)
+          .items('endpoints')
+          .flatMap((endpoint) => addressWarnings(endpoint, 'addresses', ipWarnings))),
+  ],
+  'networking.k8s.io/networkpolicies': (policy) => {
+    const spec = new CheckedObject(policy).in('spec');
+    const peers = [
+      ...spec.items('ingress').flatMap((rule) => rule.items('from')),
+      ...spec.items('egress').flatMap((rule) => rule.items('to')),
+    ];
+    return peers
+      .flatMap((peer) => peer.get('ipBlock') ?? [])
+      .flatMap((block) =>
+        cidrWarnings(block.at('cidr'), block.text('cidr')).concat(
+          addressWarnings(block, 'except', cidrWarnings),
+        ),
+      );
+  },
+  'node.k8s.io/runtimeclasses': (object) => {
+    const selector = new CheckedObject(object).in('scheduling').in('nodeSelector');
+    return Object.keys(selector.value)
+      .filter((key) => Object.hasOwn(NODE_LABELS, key))
+      .map((key) => `${selector.path}: ${NODE_LABELS[key]}`);
+  },
+  'storage.k8s.io/storageclasses': (object) =>
+    new CheckedObject(object)
+      .items('allowedTopologies')
+      .flatMap((topology) => topology.items('matchLabelExpressions'))
+      .filter((expression) => Object.hasOwn(NODE_LABELS, expression.text('key')))
+      .map((expression) => `${expression.at('key')}: ${NODE_LABELS[expression.text('key')]}`),
+  'storage.k8s.io/csistoragecapacities': (object) =>
+    labelSelectorWarnings(new CheckedObject(object).in('nodeTopology')),
+  'storage.k8s.io/csidrivers': (driver, previous) => {
+    const spec = objectIn(driver, 'spec');
+    const requests = spec?.['tokenRequests'];
+    const isNew = !equalJson(requests, objectIn(previous ?? {}, 'spec')?.['tokenRequests']);
+    return isNew && listIn(spec, 'tokenRequests').length > 0 && !isSet(spec, TOKENS_IN_SECRETS)
+      ? [
+          `spec.${TOKENS_IN_SECRETS} is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes`,
+        ]
+      : [];
+  },
+  'resource.k8s.io/resourceslices': (slice) => {
+    const driver = new CheckedObject(slice).in('spec').text('driver');
+    return driver === driver.toLowerCase()
+      ? []
+      : [
+          `spec.driver: driver names should be lowercase; ${goQuote(driver)} contains uppercase characters`,
+        ];
+  },
   'networking.k8s.io/ingresses': (ingress, previous) =>
     !previous &&
     ingress.metadata.annotations?.[INGRESS_CLASS] !== undefined &&
@@ -61,6 +163,26 @@ export const WARNINGS: Readonly<Record<string, Warnings>> = {
       : [],
 };
 
+/** Warnings of a write of the status, by group and plural. */
+export const STATUS_WARNINGS: Readonly<Record<string, Warnings>> = {
+  pods: (pod) =>
+    ['podIPs', 'hostIPs']
+      .flatMap((list) => new CheckedObject(pod).in('status').items(list))
+      .flatMap((each) => ipWarnings(each.at('ip'), each.text('ip'))),
+  services: loadBalancerWarnings,
+  'networking.k8s.io/ingresses': loadBalancerWarnings,
+};
+
+function loadBalancerWarnings(object: StoredObject): string[] {
+  const ingresses = new CheckedObject(object).in('status').in('loadBalancer').items('ingress');
+  return ingresses.flatMap((ingress) => ipWarnings(ingress.path, ingress.text('ip')));
+}
+
+const SLICE_CONTROLLERS: ReadonlySet<string> = new Set([
+  'endpointslice-controller.k8s.io',
+  'endpointslicemirroring-controller.k8s.io',
+]);
+const TOKENS_IN_SECRETS = 'serviceAccountTokenInSecrets';
 const MOUNTABLE_SECRETS = 'kubernetes.io/enforce-mountable-secrets';
 const INGRESS_CLASS = 'kubernetes.io/ingress.class';
 const STORAGE_CLASS = 'volume.beta.kubernetes.io/storage-class';
@@ -69,42 +191,6 @@ const VOLUME_ANNOTATIONS = {
   [STORAGE_CLASS]: 'deprecated since v1.8; use "storageClassName" attribute instead',
   'volume.beta.kubernetes.io/mount-options':
     'deprecated since v1.31; use "mountOptions" attribute instead',
-};
-
-const POD_ANNOTATIONS: Texts = {
-  'scheduler.alpha.kubernetes.io/critical-pod':
-    'non-functional in v1.16+; use the "priorityClassName" field instead',
-  'security.alpha.kubernetes.io/sysctls':
-    'non-functional in v1.11+; use the "sysctls" field instead',
-  'security.alpha.kubernetes.io/unsafe-sysctls':
-    'non-functional in v1.11+; use the "sysctls" field instead',
-};
-
-const NODE_LABELS: Texts = {
-  'beta.kubernetes.io/arch': 'deprecated since v1.14; use "kubernetes.io/arch" instead',
-  'beta.kubernetes.io/os': 'deprecated since v1.14; use "kubernetes.io/os" instead',
-  'failure-domain.beta.kubernetes.io/region':
-    'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
-  'failure-domain.beta.kubernetes.io/zone':
-    'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
-  'beta.kubernetes.io/instance-type':
-    'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
-  'app.kubernetes.io/created-by': 'deprecated since v1.9',
-  'scheduler.alpha.kubernetes.io/preferAvoidPods':
-    'deprecated since v1.22; use Taints and Tolerations instead',
-  'node-role.kubernetes.io/master': 'use "node-role.kubernetes.io/control-plane" instead',
-};
-
-const VOLUMES: Texts = {
-  photonPersistentDisk: 'deprecated in v1.11, non-functional in v1.16+',
-  gitRepo: 'deprecated in v1.11, and disabled by default in v1.33+',
-  scaleIO: 'deprecated in v1.16, non-functional in v1.22+',
-  flocker: 'deprecated in v1.22, non-functional in v1.25+',
-  storageos: 'deprecated in v1.22, non-functional in v1.25+',
-  quobyte: 'deprecated in v1.22, non-functional in v1.25+',
-  glusterfs: 'deprecated in v1.25, non-functional in v1.26+',
-  cephfs: 'deprecated in v1.28, non-functional in v1.31+',
-  rbd: 'deprecated in v1.28, non-functional in v1.31+',
 };
 
 /** The sources of PersistentVolumes among them, with their names in messages. */
@@ -117,18 +203,97 @@ const PERSISTENT_SOURCES: Texts = {
   rbd: 'rbd',
 };
 
-const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
-const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
-
 /** Warnings of a new template, or of one whose workload has changed. */
 function workloadWarnings(path: string, hasName: boolean): Warnings {
   return (object, previous) => {
     if (previous && previous.metadata.generation === object.metadata.generation) return [];
-    const whole = new CheckedObject(object);
-    const template = path.split('.').reduce<CheckedObject>((part, field) => part.in(field), whole);
     const ofName = hasName && !previous ? nameWarnings(object, 'Pod names and hostnames') : [];
-    return [...ofName, ...podWarnings(template)];
+    return [...ofName, ...podWarnings(partAt(object, path))];
   };
+}
+
+/** Warnings of the spec of a job. */
+function jobWarnings(path: string, job: StoredObject, previous?: StoredObject): readonly string[] {
+  const warnings = workloadWarnings(`${path}.template`, true)(job, previous);
+  if (previous && previous.metadata.generation === job.metadata.generation) return warnings;
+  const spec = partAt(job, path);
+  const [completions, parallelism] = [spec.number('completions'), spec.number('parallelism')];
+  const isIndexed = spec.text('completionMode') === 'Indexed';
+  return isIndexed && (completions ?? 0) > 100_000 && (parallelism ?? 0) > 10_000
+    ? [
+        `${path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail`,
+        ...warnings,
+      ]
+    : warnings;
+}
+
+function partAt(object: StoredObject, path: string): CheckedObject {
+  const whole: CheckedObject = new CheckedObject(object);
+  return path.split('.').reduce((part, field) => part.in(field), whole);
+}
+
+function nodeWarnings(spec: CheckedObject): string[] {
+  return [
+    ...(spec.has('configSource') ? ['spec.configSource: the feature is removed'] : []),
+    ...(spec.text('externalID') === ''
+      ? []
+      : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),
+    ...addressWarnings(spec, 'podCIDRs', cidrWarnings),
+  ];
+}
+
+/** Requests of a quota beyond its limits. */
+function quotaWarnings(hard: CheckedObject): string[] {
+  return ['cpu', 'memory', 'ephemeral-storage'].flatMap((resource) => {
+    const names = [`requests.${resource}`, ...(resource === 'ephemeral-storage' ? [] : [resource])];
+    const request = names.find((name) => hard.has(name));
+    const limit = `limits.${resource}`;
+    if (request === undefined || !hard.has(limit)) return [];
+    const [less, more] = [hard.text(request), hard.text(limit)];
+    return compareQuantities(less, more) > 0
+      ? [`ResourceQuota ${request} (${less}) should be less than ${limit} (${more})`]
+      : [];
+  });
+}
+
+function labelSelectorWarnings(selector: CheckedObject): string[] {
+  const labels = selector.in('matchLabels');
+  const ofLabels = Object.keys(labels.value)
+    .filter((key) => Object.hasOwn(NODE_LABELS, key))
+    .map((key) => `${labels.at(key)}: ${NODE_LABELS[key]}`);
+  const expressions = selector.items('matchExpressions');
+  return [
+    ...expressions.flatMap((expression) => nodeLabelWarnings(expression, 'key')),
+    ...ofLabels,
+  ];
+}
+
+/** Resources that no webhook is called for. */
+const EXCLUDED: ReadonlySet<string> = new Set([
+  'selfsubjectreviews.authentication.k8s.io',
+  'tokenreviews.authentication.k8s.io',
+  'localsubjectaccessreviews.authorization.k8s.io',
+  'selfsubjectaccessreviews.authorization.k8s.io',
+  'selfsubjectrulesreviews.authorization.k8s.io',
+  'subjectaccessreviews.authorization.k8s.io',
+]);
+
+function webhookWarnings(object: StoredObject, previous?: StoredObject): string[] {
+  const rules = new CheckedObject(object).items('webhooks').flatMap((hook) => hook.items('rules'));
+  const ofRules = rules.flatMap((rule) => {
+    const [groups, resources] = [rule.list('apiGroups'), rule.list('resources')];
+    if (groups.includes('*') || resources.includes('*')) return [];
+    const named = groups.flatMap((group) =>
+      resources.map((resource) => `${String(resource)}.${String(group)}`),
+    );
+    return [...new Set(named)]
+      .filter((name) => EXCLUDED.has(name))
+      .map(
+        (name) =>
+          `${rule.path}: ${name} is excluded from admission webhooks; this rule will have no effect`,
+      );
+  });
+  return [...staticNameWarnings(object, previous), ...ofRules];
 }
 
 function nameWarnings({ metadata }: { metadata: { name: string } }, use: string): string[] {
@@ -137,13 +302,6 @@ function nameWarnings({ metadata }: { metadata: { name: string } }, use: string)
   return [
     `metadata.name: this is used in ${use}, which can result in surprising behavior; a DNS label is recommended: [${problems.join(' ')}]`,
   ];
-}
-
-function annotationWarnings(object: CheckedObject, texts: Texts): string[] {
-  const annotations = object.in('metadata').in('annotations');
-  return Object.entries(texts)
-    .filter(([key]) => annotations.has(key))
-    .map(([key, text]) => `${annotations.path}[${key}]: ${text}`);
 }
 
 function volumeWarnings(volume: CheckedObject): string[] {
@@ -163,156 +321,6 @@ function volumeWarnings(volume: CheckedObject): string[] {
   ];
 }
 
-function nodeSelectorWarnings(selector: CheckedObject): string[] {
-  const expressions = selector
-    .items('nodeSelectorTerms')
-    .flatMap((term) => term.items('matchExpressions'));
-  return expressions.flatMap((expression) => nodeLabelWarnings(expression, 'key'));
-}
-
-/** The warning about the label of nodes in a field, if it is deprecated. */
-function nodeLabelWarnings(parent: CheckedObject, field: string): string[] {
-  const key = parent.text(field);
-  return Object.hasOwn(NODE_LABELS, key)
-    ? [`${parent.at(field)}: ${key} is ${NODE_LABELS[key]}`]
-    : [];
-}
-
-/** Warnings about the values of a label that no node can have. */
-function labelValueWarnings(expression: CheckedObject): string[] {
-  return expression.list('values').flatMap((value, index) => {
-    const at = `${expression.at('values')}[${index}]`;
-    const problems = labelValueProblems(String(value));
-    return problems.map((problem) => `${at}: ${String(value)} is invalid, ${problem}`);
-  });
-}
-
-/** Warnings of a Pod or of a template. */
-function podWarnings(pod: CheckedObject): string[] {
-  const spec = pod.in('spec');
-  const selector = spec.in('nodeSelector');
-  const containers = ['initContainers', 'containers'].flatMap((list) => spec.items(list));
-  const affinity = spec.in('affinity');
-  const spread = spec.items('topologySpreadConstraints');
-  const preferred = affinity
-    .in('nodeAffinity')
-    .items(PREFERRED)
-    .flatMap((term) => term.in('preference').items('matchExpressions'));
-  const grace = 'terminationGracePeriodSeconds';
-  return [
-    ...Object.keys(selector.value)
-      .filter((key) => Object.hasOwn(NODE_LABELS, key))
-      .map((key) => `${selector.path}[${key}]: ${NODE_LABELS[key]}`),
-    ...nodeSelectorWarnings(affinity.in('nodeAffinity').in(REQUIRED)),
-    ...preferred.flatMap((term) => nodeLabelWarnings(term, 'key').concat(labelValueWarnings(term))),
-    ...spread.flatMap((constraint) =>
-      nodeLabelWarnings(constraint, 'topologyKey').concat(selectorWarnings([constraint])),
-    ),
-    ...annotationWarnings(pod, POD_ANNOTATIONS),
-    ...spec.items('volumes').flatMap((volume) =>
-      Object.entries(VOLUMES)
-        .filter(([source]) => volume.has(source))
-        .map(([source, text]) => `${volume.at(source)}: ${text}`),
-    ),
-    ...repeated(spec.items('hostAliases'), 'ip'),
-    ...repeated(spec.items('imagePullSecrets'), 'name'),
-    ...containers.flatMap(containerWarnings),
-    ...portWarnings(containers.flatMap((container) => container.items('ports'))),
-    ...((spec.number(grace) ?? 0) < 0
-      ? [`${spec.at(grace)}: must be >= 0; negative values are invalid and will be treated as 1`]
-      : []),
-    ...selectorWarnings(affinity.in('podAffinity').items(REQUIRED)),
-    ...selectorWarnings(affinity.in('podAntiAffinity').items(REQUIRED)),
-  ];
-}
-
-/** Warnings of items that match no Pod, because they have no label selector. */
-function selectorWarnings(items: readonly CheckedObject[]): string[] {
-  return items
-    .filter((item) => !item.has('labelSelector'))
-    .map((item) => `${item.at('labelSelector')}: a null labelSelector results in matching no pod`);
-}
-
-function repeated(items: readonly CheckedObject[], field: string): string[] {
-  const values = new Set<string>();
-  return items
-    .filter((item) => values.size === values.add(item.text(field)).size)
-    .map((item) => `${item.at(field)}: duplicate ${field} ${JSON.stringify(item.text(field))}`);
-}
-
-function containerWarnings(container: CheckedObject): string[] {
-  const resources = container.in('resources');
-  const env = container.items('env');
-  const names = new Set<string>();
-  const hidden = env.filter((each) => {
-    const name = each.text('name');
-    const isNew = names.size < names.add(name).size;
-    const value = each.text('value');
-    const extendsPrevious = value !== `$(${name})` && value.includes(`$(${name})`);
-    return !isNew && (!extendsPrevious || each.has('valueFrom'));
-  });
-  return [
-    ...['memory', 'ephemeral-storage'].flatMap((resource) =>
-      ['limits', 'requests'].flatMap((list) => byteWarnings(resources, list, resource)),
-    ),
-    ...hidden.map(
-      (each) =>
-        `${each.path}: hides previous definition of ${JSON.stringify(each.text('name'))}, which may be dropped when using apply`,
-    ),
-  ];
-}
-
-function byteWarnings(resources: CheckedObject, list: string, name: string): string[] {
-  const value = resources.in(list).text(name);
-  if ((quantityNanos(value) ?? 0n) % 1_000_000_000n === 0n) return [];
-  return [
-    `${resources.at(list)}[${name}]: fractional byte value ${JSON.stringify(value)} is invalid, must be an integer`,
-  ];
-}
-
-/** Maximum number of pairs of ports that are compared; a response has few warnings. */
-const MAX_COMPARISONS = 10_000;
-
-/** Warnings of ports that several containers have. */
-function portWarnings(ports: readonly CheckedObject[]): string[] {
-  const warnings: string[] = [];
-  const hostPort = (port: CheckedObject) => port.number('hostPort') ?? 0;
-  const byNumber = new Map<string, CheckedObject[]>();
-  let comparisons = 0;
-  for (const port of ports) {
-    const key = `${port.text('protocol')}/${port.number('containerPort')}`;
-    const others = byNumber.get(key) ?? [];
-    for (const other of others) {
-      if (++comparisons > MAX_COMPARISONS) break;
-      const [one, two] = [port.text('hostIP'), other.text('hostIP')];
-      const [host, otherHost] = [hostPort(port), hostPort(other)];
-      const problem =
-        one === two && host === otherHost
-          ? 'duplicate'
-          : host === 0 || otherHost === 0
-            ? 'overlapping'
-            : host === otherHost && (one === '') !== (two === '')
-              ? 'dangerously ambiguous'
-              : undefined;
-      if (problem) warnings.push(`${port.path}: ${problem} port definition with ${other.path}`);
-    }
-    others.push(port);
-    byNumber.set(key, others);
-  }
-  const byName = new Map<string, string>();
-  for (const port of ports) {
-    const { path } = port;
-    const name = port.text('name');
-    const other = byName.get(name);
-    if (other === undefined) byName.set(name, path);
-    if (name === '' || other === undefined) continue;
-    warnings.push(
-      `${path}: duplicate port name ${JSON.stringify(name)} with ${other}, services and probes that select ports by name will use ${other}`,
-    );
-  }
-  return warnings;
-}
-
 function serviceWarnings(object: StoredObject): string[] {
   const service = new CheckedObject(object);
   const spec = service.in('spec');
@@ -320,11 +328,13 @@ function serviceWarnings(object: StoredObject): string[] {
   const isExternal = type === 'ExternalName';
   const isHeadless = type === 'ClusterIP' && spec.text('clusterIP') === 'None';
   const hasAddresses = spec.list('externalIPs').length > 0;
-  const rules: readonly (readonly [boolean, string])[] = [
+  const isAddress = ['ClusterIP', 'NodePort', 'LoadBalancer'].includes(type) && !isHeadless;
+  const rules: readonly (readonly [boolean, string | readonly string[]])[] = [
     [
       service.in('metadata').in('annotations').has('service.kubernetes.io/topology-aware-hints'),
       'annotation service.kubernetes.io/topology-aware-hints is deprecated, please use service.kubernetes.io/topology-mode instead',
     ],
+    [isAddress, addressWarnings(spec, 'clusterIPs', ipWarnings)],
     [
       isHeadless && spec.text('loadBalancerIP') !== '',
       'spec.loadBalancerIP is ignored for headless services',
@@ -334,9 +344,17 @@ function serviceWarnings(object: StoredObject): string[] {
       isHeadless && spec.text('sessionAffinity') !== 'None',
       'spec.SessionAffinity is ignored for headless services',
     ],
+    [true, addressWarnings(spec, 'externalIPs', ipWarnings)],
     [
       hasAddresses && !isHeadless && !isExternal,
       'spec.externalIPs is deprecated and may no longer be implemented in some clusters',
+    ],
+    [
+      true,
+      [
+        ...ipWarnings(spec.at('loadBalancerIP'), spec.text('loadBalancerIP')),
+        ...addressWarnings(spec, 'loadBalancerSourceRanges', cidrWarnings),
+      ],
     ],
     [isExternal && hasAddresses, 'spec.externalIPs is ignored when spec.type is "ExternalName"'],
     [
@@ -348,7 +366,7 @@ function serviceWarnings(object: StoredObject): string[] {
       'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"',
     ],
   ];
-  return rules.flatMap(([applies, text]) => (applies ? [text] : []));
+  return rules.flatMap(([applies, texts]) => (applies ? texts : []));
 }
 
 /** The first thing that Go misses when it reads the certificate and the key of a Secret. */

@@ -136,6 +136,7 @@ export interface ResourceDefinition extends ResourceNames {
   readonly warnings?: (
     object: StoredObject,
     previous: StoredObject | undefined,
+    subresource?: string,
   ) => readonly string[];
 
   /** Present on reviews (SubjectAccessReview): a create returns the status and stores nothing. */

@@ -213,17 +213,17 @@ function prepareChange(call: Call, previous: StoredObject, draft: ApiObject): Pr
     ]),
   );
   requireValid(definition, object, hooks?.authorize?.(object, previous, hookContext(call)) ?? []);
-  // As upstream, a write of the status has no warnings of built-in kinds.
-  if (definition.custom || info.subresource !== 'status') warn(call, object, previous);
+  warn(call, object, previous);
   return { call, object };
 }
 
 function warn(
-  { definition, warnings }: Pick<Call, 'definition' | 'warnings'>,
+  { definition, warnings, info }: Pick<Call, 'definition' | 'warnings' | 'info'>,
   object: StoredObject,
   previous: StoredObject | undefined,
 ): void {
-  for (const text of definition.warnings?.(object, previous) ?? []) warnings.push(text);
+  const texts = definition.warnings?.(object, previous, info.subresource) ?? [];
+  for (const text of texts) warnings.push(text);
 }
 
 /**
