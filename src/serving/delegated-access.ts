@@ -63,6 +63,9 @@ const MAX_TOKEN_LENGTH = 16 * 1024;
  */
 const MAX_CONCURRENT_REVIEWS = 16;
 
+/** Maximum number of these reviews for new clients of one address, so that one does not take the places of all. */
+const MAX_REVIEWS_OF_ADDRESS = 4;
+
 /** What is known of a client: nothing, that a token from its address was valid, or that this token was. */
 type Standing = 'new' | 'knownAddress' | 'known';
 
@@ -152,7 +155,7 @@ export class DelegatedAccess implements RequestAuthorizer {
       : this.#knownAddresses.get(address)
         ? 'knownAddress'
         : 'new';
-    return this.#authenticating.once(key, standing, async () => {
+    return this.#authenticating.once(key, { standing, address }, async () => {
       const review = await this.#review(signal, `/apis/${AUTHENTICATION}/tokenreviews`, {
         apiVersion: AUTHENTICATION,
         kind: 'TokenReview',
@@ -175,7 +178,7 @@ export class DelegatedAccess implements RequestAuthorizer {
     if (this.#cached(this.#allowed, key)) return true;
     if (this.#cached(this.#denied, key)) return false;
     const standing: Standing = this.#allowed.get(key) ? 'known' : 'new';
-    return this.#authorizing.once(key, standing, async () => {
+    return this.#authorizing.once(key, { standing }, async () => {
       const { allowed } = await this.#review(
         signal,
         `/apis/${AUTHORIZATION}/subjectaccessreviews`,
@@ -240,23 +243,40 @@ class TooManyReviews extends Error {
 class SharedReviews<R> {
   readonly #inProgress = new Map<string, Promise<R>>();
   readonly #counts: Record<Standing, number> = { new: 0, knownAddress: 0, known: 0 };
+  /** Reviews for new clients by address. */
+  readonly #ofAddress = new Map<string, number>();
 
   /**
    * Calls `review`, or shares the call for the same key that is in progress.
    *
    * @throws {TooManyReviews} if there are too many for clients of this standing
    */
-  async once(key: string, standing: Standing, review: () => Promise<R>): Promise<R> {
+  async once(
+    key: string,
+    { standing, address = '' }: { readonly standing: Standing; readonly address?: string },
+    review: () => Promise<R>,
+  ): Promise<R> {
     const shared = this.#inProgress.get(key);
     if (shared) return shared;
+    const isLimited = standing === 'new' && address !== '';
+    const ofAddress = this.#ofAddress.get(address) ?? 0;
+    if (isLimited && ofAddress >= MAX_REVIEWS_OF_ADDRESS) throw new TooManyReviews();
     if (this.#counts[standing] >= MAX_CONCURRENT_REVIEWS) throw new TooManyReviews();
     this.#counts[standing]++;
+    if (isLimited) this.#ofAddress.set(address, ofAddress + 1);
     const answer = review().finally(() => {
       this.#counts[standing]--;
+      if (isLimited) this.#leave(address);
       this.#inProgress.delete(key);
     });
     this.#inProgress.set(key, answer);
     return answer;
+  }
+
+  #leave(address: string): void {
+    const left = (this.#ofAddress.get(address) ?? 0) - 1;
+    if (left > 0) this.#ofAddress.set(address, left);
+    else this.#ofAddress.delete(address);
   }
 }
 

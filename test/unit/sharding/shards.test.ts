@@ -63,6 +63,9 @@ describe('Shards', () => {
     assert.equal(replicas.owners, owners, 'created again by its holder');
     replicas.replicas.forEach((replica) => replica.network(!replica.served.includes(0)));
     await client.patch(LEASES, at, { type: 'merge', body: { spec: { holderIdentity: '' } } });
+    // The holder may not have noticed: the other replica waits until its claim expires.
+    assert.deepEqual(await replicas.advance(5000), []);
+    assert.equal((await client.get(LEASES, at)).spec?.holderIdentity, '');
     assert.deepEqual(await replicas.advance(2 * TAKEOVER_MS), []);
     assert.deepEqual(replicas.shardCounts, [3, 0]);
   });
