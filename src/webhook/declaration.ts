@@ -2,7 +2,6 @@ import type { FieldError } from '../api/field-error.ts';
 import type { LabelSelector } from '../api/label-selector.ts';
 import type { DeepReadonly, Draft, KubernetesObject, ObjectMeta } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
-import type { MaybePromise } from '../util/maybe-promise.ts';
 
 /** Operations that webhooks review. */
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE';
@@ -50,13 +49,13 @@ export interface AdmissionRequest<T extends KubernetesObject = KubernetesObject>
 export type Defaulter<T extends KubernetesObject> = (
   draft: Draft<T>,
   request: AdmissionRequest<T>,
-) => MaybePromise<void>;
+) => void | Promise<void>;
 
 /** Returns errors in the fields of an object; nothing if it is valid. */
 export type Validator<T extends KubernetesObject> = (
   object: DeepReadonly<Draft<T>>,
   request: AdmissionRequest<T>,
-) => MaybePromise<readonly FieldError[] | undefined | void>;
+) => readonly FieldError[] | undefined | void | Promise<readonly FieldError[] | undefined | void>;
 
 type Partially<T> = T extends readonly (infer E)[]
   ? readonly Partially<E>[]

@@ -113,7 +113,8 @@ describe('A cluster with workload controllers', () => {
         .filter(isActive)
         .map((pod) => String(pod.spec?.containers[0]?.image));
       seen.add([...new Set(images)].toSorted().join('+'));
-      return (await live()).status?.updatedReplicas === 4;
+      const { status, metadata } = await live();
+      return status?.observedGeneration === metadata.generation && status?.updatedReplicas === 4;
     });
     assert.deepEqual([...seen], ['nginx:1', '', 'nginx:2']);
   });

@@ -1,8 +1,6 @@
 import { objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import type { WebhookCaller } from '../objects/webhook-call.ts';
 import { oncePerObject } from '../../util/memo.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { foldInOrder, whenReady } from '../../util/maybe-promise.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Collection } from '../storage/object-store.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
@@ -80,8 +78,6 @@ class Configuration {
  *
  *   defaults of LimitRanges ► storage protection ► ServiceAccounts ► mutating policies ► mutating webhooks ► schema and rules
  *     ► limits of LimitRanges ► validating policies ► validating webhooks ► ResourceQuotas
- *
- * Nothing is awaited unless a webhook is called, so that other writes stay atomic.
  */
 export class Admission implements AdmissionChain {
   readonly #deps: AdmissionDeps;
@@ -114,49 +110,38 @@ export class Admission implements AdmissionChain {
     return !this.#validating.isEmpty || this.#limitRanges.size > 0 || this.#quotas.size > 0;
   }
 
-  mutate(given: Attributes): MaybePromise<StoredObject | undefined> {
+  async mutate(given: Attributes): Promise<StoredObject | undefined> {
     if (isExempt(given)) return given.object;
     const defaulted = withDefaultLimits(given, this.#limitRanges.list(given.namespace));
     const limited = this.#deps.storageProtection ? withProtection(defaulted, given) : defaulted;
     const prepared = this.#deps.serviceAccounts
-      ? withServiceAccount({ ...given, object: limited }, this.#serviceAccounts)
+      ? await withServiceAccount({ ...given, object: limited }, this.#serviceAccounts)
       : limited;
     if (this.#mutating.isEmpty) return prepared;
-    return whenReady(prepared, (object) => this.#mutate({ ...given, object }));
-  }
-
-  #mutate(given: Attributes): MaybePromise<StoredObject | undefined> {
     const failures: PolicyFailure[] = [];
-    const mutated = mutateInOrder(given.object, (object) => [
+    const mutated = await mutateInOrder(prepared, (object) => [
       ...this.#policySteps({ ...given, object }, failures),
       ...this.#mutating.hooks().map((hook) => this.#hookStep(given, hook)),
     ]);
-    return whenReady(mutated, (object) => {
-      requireMutated(given, failures);
-      return object;
-    });
+    requireMutated({ ...given, object: prepared }, failures);
+    return mutated;
   }
 
-  validate(attributes: Attributes): MaybePromise<void> {
+  async validate(attributes: Attributes): Promise<void> {
     if (isExempt(attributes)) return;
     requireWithinLimits(attributes, this.#limitRanges.list(attributes.namespace));
     const invocations = this.#validating.invocations(attributes, this.#deps);
-    const prepared = foldInOrder<(typeof invocations)[number], void>(
-      invocations,
-      undefined,
-      (_, invocation) =>
-        'match' in invocation ? prepareInvocation(attributes, invocation, this.#deps) : undefined,
-    );
-    const called = whenReady(prepared, () => {
-      validatePolicies(attributes, invocations, this.#deps);
-      return this.#callValidating(attributes);
-    });
-    return whenReady(called, () => chargeQuotas(attributes, this.#quotas, this.#deps.clock.now()));
+    for (const invocation of invocations) {
+      if ('match' in invocation) await prepareInvocation(attributes, invocation, this.#deps);
+    }
+    validatePolicies(attributes, invocations, this.#deps);
+    await this.#callValidating(attributes);
+    chargeQuotas(attributes, this.#quotas, this.#deps.clock.now());
   }
 
-  admit(attributes: Attributes): MaybePromise<void> {
-    if (!this.mutates(attributes.definition)) return this.validate(attributes);
-    return whenReady(this.mutate(attributes), () => this.validate(attributes));
+  async admit(attributes: Attributes): Promise<void> {
+    if (this.mutates(attributes.definition)) await this.mutate(attributes);
+    await this.validate(attributes);
   }
 
   /** Returns the mutating policies that apply to the object, and a step that rejects the write if one failed. */
@@ -174,12 +159,11 @@ export class Admission implements AdmissionChain {
         {
           id: `policy ${policy.metadata.name}/${binding.metadata.name}/${namespace}/${name}`,
           isReinvocable: textIn(objectIn(policy, 'spec'), 'reinvocationPolicy') === 'IfNeeded',
-          run: (object) => {
+          run: async (object) => {
             const current = { ...attributes, object };
-            return whenReady(prepareInvocation(current, invocation, this.#deps), () =>
-              mutateByPolicy(current, invocation, this.#deps, (message) =>
-                failures.push({ policy, binding, message, reason: 'Invalid' }),
-              ),
+            await prepareInvocation(current, invocation, this.#deps);
+            return mutateByPolicy(current, invocation, this.#deps, (message) =>
+              failures.push({ policy, binding, message, reason: 'Invalid' }),
             );
           },
         },
@@ -188,7 +172,7 @@ export class Admission implements AdmissionChain {
     const check: MutationStep = {
       id: 'check of policies',
       isReinvocable: false,
-      run: (object) => {
+      run: async (object) => {
         requireMutated(attributes, failures);
         return object;
       },
@@ -201,38 +185,29 @@ export class Admission implements AdmissionChain {
     return {
       id: `webhook ${id}`,
       isReinvocable: textIn(webhook, 'reinvocationPolicy') === 'IfNeeded',
-      run: (object) => {
+      run: async (object) => {
         const current = { ...attributes, object };
-        return whenReady(
-          this.#invocation(hook, current),
-          (invocation) => invocation && callMutating(this.#deps, current, invocation),
-        );
+        const invocation = await this.#invocation(hook, current);
+        return invocation && callMutating(this.#deps, current, invocation);
       },
     };
   }
 
-  #callValidating(attributes: Attributes): MaybePromise<void> {
-    const invocations = foldInOrder<Hook, readonly Invocation[]>(
-      this.#validating.hooks(),
-      [],
-      (found, hook) =>
-        whenReady(this.#invocation(hook, attributes), (invocation) =>
-          invocation ? [...found, invocation] : found,
-        ),
-    );
-    return whenReady(invocations, (all) =>
-      all.length > 0 ? callValidating(this.#deps, attributes, all) : undefined,
-    );
+  async #callValidating(attributes: Attributes): Promise<void> {
+    const invocations: Invocation[] = [];
+    for (const hook of this.#validating.hooks()) {
+      const invocation = await this.#invocation(hook, attributes);
+      if (invocation) invocations.push(invocation);
+    }
+    await callValidating(this.#deps, attributes, invocations);
   }
 
-  #invocation([id, webhook]: Hook, attributes: Attributes): MaybePromise<Invocation | undefined> {
+  async #invocation([id, webhook]: Hook, attributes: Attributes): Promise<Invocation | undefined> {
     const match = matchOf(attributes, webhookCriteria(webhook), this.#deps);
     if (!match) return undefined;
     const { object, oldObject, definition } = attributes;
-    const prepared = prepareVersions(this.#deps.converter, [object, oldObject], definition, match);
-    return whenReady(prepared, () =>
-      this.#meetsConditions(webhook, attributes, match) ? { id, webhook, match } : undefined,
-    );
+    await prepareVersions(this.#deps.converter, [object, oldObject], definition, match);
+    return this.#meetsConditions(webhook, attributes, match) ? { id, webhook, match } : undefined;
   }
 
   /** @throws {StatusError} 403 if a match condition fails and the webhook does not ignore failures */

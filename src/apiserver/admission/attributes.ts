@@ -1,5 +1,4 @@
 import type { RequestNotes } from '../request/received-request.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 import type { User } from '../../api/user.ts';
 
@@ -41,9 +40,9 @@ export interface AdmissionChain {
    *
    * @throws {StatusError} if a webhook or policy rejects the write
    */
-  mutate(attributes: Attributes): MaybePromise<StoredObject | undefined>;
+  mutate(attributes: Attributes): Promise<StoredObject | undefined>;
   /** @throws {StatusError} if a webhook or policy rejects the write */
-  validate(attributes: Attributes): MaybePromise<void>;
+  validate(attributes: Attributes): Promise<void>;
   /** Runs the whole chain for a write without an object of its own kind, such as a deletion. */
-  admit(attributes: Attributes): MaybePromise<void>;
+  admit(attributes: Attributes): Promise<void>;
 }

@@ -1,5 +1,4 @@
 import { shallowCopy } from '../objects/resource-definition.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
 import type { CrdConverter } from '../crd/crd-conversion.ts';
 import { apiVersionIn, inVersion } from '../request/negotiation.ts';
 
@@ -26,7 +25,7 @@ export function prepareVersions(
   objects: readonly (StoredObject | undefined)[],
   from: ResourceDefinition,
   to: ResourceDefinition,
-): MaybePromise<void> {
+): Promise<void> | undefined {
   if (from === to || !to.conversion) return;
   const apiVersion = apiVersionIn(from);
   return converter.prepare(

@@ -1,8 +1,6 @@
 import { objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import { oncePerObject } from '../../util/memo.ts';
 import { equalJson } from '../../api/equal.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { whenReady } from '../../util/maybe-promise.ts';
 import { isRecord, messageOf } from '../../util/values.ts';
 import { decodeObject } from '../request/object-decoder.ts';
 import { PatchError, jsonPatch } from '../patch/json-patch.ts';
@@ -47,12 +45,12 @@ interface CompiledPolicy {
  * @returns the object with its changes; the same value if there are none, undefined if the policy does not apply
  * @throws {StatusError} if the result of a JSON patch is not an object of the kind
  */
-export function mutateByPolicy(
+export async function mutateByPolicy(
   attributes: Attributes,
   { policy, match, param }: PolicyInvocation,
   context: AdmissionContext,
   failed: (message: string) => void,
-): MaybePromise<StoredObject | undefined> {
+): Promise<StoredObject | undefined> {
   const { definition } = attributes;
   const { conditions, mutations } = compiledPolicy(policy);
   if (!attributes.object) return undefined;
@@ -82,10 +80,8 @@ export function mutateByPolicy(
     }
   }
   if (equalJson(object, before)) return attributes.object;
-  const mutated = object;
-  return whenReady(prepareVersions(context.converter, [mutated], match, definition), () =>
-    convertedTo(mutated, match, definition),
-  );
+  await prepareVersions(context.converter, [object], match, definition);
+  return convertedTo(object, match, definition);
 }
 
 /** A mutation that cannot be applied. `failurePolicy` decides. */

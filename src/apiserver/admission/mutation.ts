@@ -1,5 +1,3 @@
-import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { foldInOrder, whenReady } from '../../util/maybe-promise.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
 
 /** A mutating policy or webhook. */
@@ -9,7 +7,7 @@ export interface MutationStep {
   /** Whether it runs again after later changes (`reinvocationPolicy: IfNeeded`). */
   readonly isReinvocable: boolean;
   /** Returns the object, changed or the same, or undefined if the step does not apply to it. */
-  run(object: StoredObject | undefined): MaybePromise<StoredObject | undefined>;
+  run(object: StoredObject | undefined): Promise<StoredObject | undefined>;
 }
 
 /**
@@ -18,26 +16,25 @@ export interface MutationStep {
  *
  * @param stepsOf returns the steps for an object
  */
-export function mutateInOrder(
+export async function mutateInOrder(
   initial: StoredObject | undefined,
   stepsOf: (object: StoredObject | undefined) => readonly MutationStep[],
-): MaybePromise<StoredObject | undefined> {
+): Promise<StoredObject | undefined> {
+  let object = initial;
   /** Reinvocable steps that ran since the last change, and before it. */
   let recent = new Set<string>();
   let outdated = new Set<string>();
-  const apply = (object: StoredObject | undefined, step: MutationStep) =>
-    whenReady(step.run(object), (result = object) => {
-      if (result !== object) {
-        outdated = outdated.union(recent);
-        recent = new Set();
-      }
-      if (step.isReinvocable) recent.add(step.id);
-      return result;
-    });
-  return whenReady(foldInOrder(stepsOf(initial), initial, apply), (object) => {
-    if (outdated.size === 0) return object;
-    return foldInOrder(stepsOf(object), object, (current, step) =>
-      outdated.has(step.id) ? apply(current, step) : current,
-    );
-  });
+  const apply = async (step: MutationStep) => {
+    const result = (await step.run(object)) ?? object;
+    if (result !== object) {
+      outdated = outdated.union(recent);
+      recent = new Set();
+    }
+    if (step.isReinvocable) recent.add(step.id);
+    object = result;
+  };
+  for (const step of stepsOf(initial)) await apply(step);
+  if (outdated.size === 0) return object;
+  for (const step of stepsOf(object)) if (outdated.has(step.id)) await apply(step);
+  return object;
 }

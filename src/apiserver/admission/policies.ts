@@ -1,6 +1,4 @@
 import { objectIn, textIn } from '../../util/json-value.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { whenReady } from '../../util/maybe-promise.ts';
 import { matchesLabels } from '../../api/label-selector.ts';
 import { inVersion } from '../request/negotiation.ts';
 import type { Registry } from '../objects/registry.ts';
@@ -101,13 +99,13 @@ export function ignoresFailures(policy: StoredObject): boolean {
 }
 
 /** Converts the objects of a write and the param to the versions in which the policy sees them. */
-export function prepareInvocation(
+export async function prepareInvocation(
   { object, oldObject, definition }: Attributes,
   { match, param }: PolicyInvocation,
   { converter }: AdmissionContext,
-): MaybePromise<void> {
-  const prepared = prepareVersions(converter, [object, oldObject], definition, match);
-  return whenReady(prepared, () => param && converter.prepare([param.object], param.definition));
+): Promise<void> {
+  await prepareVersions(converter, [object, oldObject], definition, match);
+  if (param) await converter.prepare([param.object], param.definition);
 }
 
 /** Returns the values of the variables of a webhook or policy. */

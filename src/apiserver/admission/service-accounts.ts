@@ -1,8 +1,6 @@
 import { isSet, listIn, objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import type { Clock } from '../../util/clock.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { whenReady } from '../../util/maybe-promise.ts';
 import { copyJson } from '../json/copy-json.ts';
 import { generatedName } from '../../api/object-names.ts';
 import type { Collection } from '../storage/object-store.ts';
@@ -50,40 +48,37 @@ export function isOfServiceAccounts({
  *
  * @throws {StatusError} 403 if the ServiceAccount does not exist
  */
-export function withServiceAccount(
+export async function withServiceAccount(
   attributes: Attributes,
   deps: ServiceAccountDeps,
-): MaybePromise<StoredObject | undefined> {
+): Promise<StoredObject | undefined> {
   const { object, definition, operation, subresource, namespace, signal } = attributes;
   if (!object || !isOfServiceAccounts(definition)) return object;
   if (operation !== 'CREATE' || subresource !== '') return object;
   if (object.metadata.annotations?.[STATIC_POD] !== undefined) return object;
   const name = textIn(objectIn(object, 'spec'), 'serviceAccountName') || DEFAULT;
-  return whenReady(find(deps, { namespace, name, signal }), (account) => {
-    if (account) return prepared(object, account, deps.random);
-    throw forbidden(
-      definition,
-      shownName(attributes),
-      `error looking up service account ${namespace}/${name}: serviceaccount ${goQuote(name)} not found`,
-    );
-  });
+  const account = await findAccount(deps, { namespace, name, signal });
+  if (account) return prepared(object, account, deps.random);
+  throw forbidden(
+    definition,
+    shownName(attributes),
+    `error looking up service account ${namespace}/${name}: serviceaccount ${goQuote(name)} not found`,
+  );
 }
 
-function find(
+async function findAccount(
   { accounts, clock }: ServiceAccountDeps,
   at: Pick<Attributes, 'namespace' | 'name' | 'signal'>,
-): MaybePromise<StoredObject | undefined> {
+): Promise<StoredObject | undefined> {
   const account = accounts.get(at.namespace, at.name);
   if (account || at.name !== DEFAULT) return account;
-  return (async () => {
-    for (let attempt = 1; attempt < ATTEMPTS; attempt++) {
-      await clock.sleep(RETRY_MS, at.signal);
-      at.signal?.throwIfAborted();
-      const created = accounts.get(at.namespace, at.name);
-      if (created) return created;
-    }
-    return undefined;
-  })();
+  for (let attempt = 1; attempt < ATTEMPTS; attempt++) {
+    await clock.sleep(RETRY_MS, at.signal);
+    at.signal?.throwIfAborted();
+    const created = accounts.get(at.namespace, at.name);
+    if (created) return created;
+  }
+  return undefined;
 }
 
 function prepared(object: StoredObject, account: StoredObject, random: () => number): ApiObject {

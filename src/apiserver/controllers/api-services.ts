@@ -6,7 +6,7 @@ import type { Crd } from '../crd/custom-resource.ts';
 import { linkedSchema } from '../schema/builtin-schemas.ts';
 import { removeObject } from '../operations/write.ts';
 
-import { trackUpdate } from '../patch/track-update.ts';
+import { trackUpdateOfVersion } from '../patch/track-update.ts';
 import type {
   ApiObject,
   ResourceDefinition,
@@ -64,7 +64,7 @@ export class ApiServices {
     const metadata = { name: `${version}.${group}`, labels: LABELS };
     const created = { apiVersion, kind: 'APIService', metadata, spec };
     const after = found ? { ...shallowCopy(found), spec } : created;
-    const tracked = trackUpdate({
+    const tracked = trackUpdateOfVersion({
       manager: 'kube-apiserver',
       apiVersion,
       schema: linkedSchema(SCHEMA),

@@ -9,7 +9,7 @@ import type { Crd } from '../crd/custom-resource.ts';
 import { definitionsOf, schemaOf } from '../crd/custom-resource.ts';
 import { deleteObject } from '../operations/delete.ts';
 import { linkedSchema } from '../schema/builtin-schemas.ts';
-import { trackUpdate } from '../patch/track-update.ts';
+import { trackUpdateOfVersion } from '../patch/track-update.ts';
 
 import { removeObject } from '../operations/write.ts';
 import type {
@@ -132,7 +132,7 @@ export class CrdLifecycle implements WriteObserver {
     ]);
     const status = { conditions, acceptedNames, storedVersions: [...storedVersions] };
     if (equalJson(status, crd.status)) return { crd, established };
-    const next = trackUpdate({
+    const next = trackUpdateOfVersion({
       manager: 'kube-apiserver',
       apiVersion: crd.apiVersion,
       subresource: 'status',

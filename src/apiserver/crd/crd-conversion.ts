@@ -1,8 +1,6 @@
 import { listIn, objectIn, textIn } from '../../util/json-value.ts';
 import type { WebhookCaller } from '../objects/webhook-call.ts';
 import { WebhookCallError } from '../objects/webhook-call.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { whenReady } from '../../util/maybe-promise.ts';
 import { isRecord } from '../../util/values.ts';
 import type {
   ApiObject,
@@ -34,18 +32,22 @@ export class CrdConverter {
   }
 
   /**
-   * Converts stored objects to the version of `definition`, so that `inVersion` returns them.
+   * Converts stored objects to the version of `definition`, so that `inVersion` returns them. Returns no promise if no
+   * webhook has to be called.
    *
    * @throws {StatusError} 500 if the webhook does not convert them
    */
-  prepare(objects: readonly StoredObject[], definition: ResourceDefinition): MaybePromise<void> {
-    if (!hasConversion(definition)) return;
+  prepare(
+    objects: readonly StoredObject[],
+    definition: ResourceDefinition,
+  ): Promise<void> | undefined {
+    if (!hasConversion(definition)) return undefined;
     const { converted } = definition.conversion;
     const version = apiVersionOf(definition, definition.version);
     const missing = objects.filter(
       (object) => object.apiVersion !== version && !converted.has(object),
     );
-    if (missing.length > 0) return this.#prepare(missing, definition, version);
+    return missing.length > 0 ? this.#prepare(missing, definition, version) : undefined;
   }
 
   /**
@@ -53,16 +55,14 @@ export class CrdConverter {
    *
    * @throws {StatusError} 500 if the webhook does not convert it
    */
-  toStorage(object: ApiObject, definition: ResourceDefinition): MaybePromise<ApiObject> {
+  async toStorage(object: ApiObject, definition: ResourceDefinition): Promise<ApiObject> {
     const { storageVersion, versionSchemas } = definition;
     if (storageVersion === undefined) return object;
     const version = apiVersionOf(definition, storageVersion);
     if (object.apiVersion === version) return object;
     const schema = versionSchemas?.[storageVersion];
-    return whenReady(this.convert(object, definition, version), (converted) => {
-      pruned(converted, schema);
-      return schema ? applyDefaults(converted, schema) : converted;
-    });
+    const converted = pruned(await this.convert(object, definition, version), schema);
+    return schema ? applyDefaults(converted, schema) : converted;
   }
 
   /**
@@ -70,15 +70,14 @@ export class CrdConverter {
    *
    * @throws {StatusError} 500 if the webhook does not convert it
    */
-  convert(
+  async convert(
     object: ApiObject,
     definition: ResourceDefinition,
     apiVersion: string,
-  ): MaybePromise<ApiObject> {
+  ): Promise<ApiObject> {
     if (!hasConversion(definition)) return { ...object, apiVersion };
-    return this.#convert([object], definition, apiVersion).then(
-      ([converted = object]) => converted,
-    );
+    const [converted = object] = await this.#convert([object], definition, apiVersion);
+    return converted;
   }
 
   async #prepare(

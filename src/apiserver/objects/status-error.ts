@@ -82,6 +82,13 @@ export function badRequest(message: string): StatusError {
   return failure(400, message);
 }
 
+/** The 504 for a request that takes too long. */
+export function requestTimeout(): StatusError {
+  const message =
+    'Timeout: request did not complete within requested timeout - context deadline exceeded';
+  return failure(504, message);
+}
+
 export function unauthorized(): StatusError {
   return failure(401, 'Unauthorized');
 }

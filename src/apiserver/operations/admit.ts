@@ -1,5 +1,4 @@
 import { isDryRun } from '../request/request-info.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { actionOf } from '../auth/access.ts';
 import type { AdmissionOperation, Attributes } from '../admission/attributes.ts';
 import type { Call } from './call.ts';
@@ -62,16 +61,16 @@ function optionsOf({ info }: Call, operation: AdmissionOperation): object {
 }
 
 /** @throws {StatusError} 403 if the user may not create the object, or validating admission rejects the write */
-export function requireAdmitted(
+export async function requireAdmitted(
   call: Call,
   operation: 'CREATE' | 'UPDATE',
   object: StoredObject,
   previous: StoredObject | undefined,
-): MaybePromise<void> {
+): Promise<void> {
   const { backend, definition, info, admitted } = call;
   if (operation === 'CREATE' && info.verb !== 'create') requireMayCreate(call);
   if (!backend.admission.validates || admitted) return;
-  return backend.admission.validate(
+  await backend.admission.validate(
     attributesOf(call, operation, {
       object: inVersion(object, definition),
       oldObject: previous && inVersion(previous, definition),

@@ -1,5 +1,3 @@
-import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from './call.ts';
 import { copyJson } from '../json/copy-json.ts';
 import { decodeBody } from '../request/object-decoder.ts';
@@ -9,16 +7,15 @@ import { generatedName } from '../../api/object-names.ts';
 import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
 import { StatusError, badRequest, forbidden, notFound } from '../objects/status-error.ts';
 import type { AppliedFields } from './successor.ts';
-import { typesFirst } from './validation.ts';
+import { requireDecodable } from './validation.ts';
 import { admittedDraft, storeNew } from './write.ts';
 
 const NAME_ATTEMPTS = 8;
 
-export function create(call: Call): MaybePromise<Answer> {
-  const stored = whenReady(decodeBody(call), (object) =>
-    typesFirst(call, object, () => createNamed(call, withoutDuplicateOwners(call, object, 'sent'))),
-  );
-  return whenReady(stored, created);
+export async function create(call: Call): Promise<Answer> {
+  const object = await decodeBody(call);
+  requireDecodable(call, object);
+  return created(await createNamed(call, withoutDuplicateOwners(call, object, 'sent')));
 }
 
 /**
@@ -26,41 +23,35 @@ export function create(call: Call): MaybePromise<Answer> {
  *
  * @throws {StatusError} 403 or 404 if its CRD or namespace accepts no new objects
  */
-export function createNamed(
+export async function createNamed(
   call: Call,
   object: ApiObject,
   applied?: AppliedFields,
-): MaybePromise<StoredObject> {
+): Promise<StoredObject> {
   placeObject(call, object);
   requireOpen(call, object.metadata.name);
   requireNamespace(call, object.metadata.name);
-  return whenReady(admittedDraft(call, object, applied), (draft) => {
-    const { generateName, name } = draft.metadata;
-    return whenReady(pause(call), () =>
-      name || !generateName ? storeNew(call, draft) : storeGenerated(call, draft, generateName),
-    );
-  });
+  const draft = await admittedDraft(call, object, applied);
+  const { generateName, name } = draft.metadata;
+  await pause(call);
+  return name || !generateName ? storeNew(call, draft) : storeGenerated(call, draft, generateName);
 }
 
 /** Stores an object under a generated name, and tries other names if it is taken. */
-function storeGenerated(
+async function storeGenerated(
   call: Call,
   draft: ApiObject,
   generateName: string,
-  attempt: number = 1,
-): MaybePromise<StoredObject> {
-  const again = (error: unknown) => {
-    const taken = error instanceof StatusError && error.status.reason === 'AlreadyExists';
-    if (!taken || attempt === NAME_ATTEMPTS) throw error;
-    return storeGenerated(call, draft, generateName, attempt + 1);
-  };
-  const metadata = { ...draft.metadata, name: generatedName(generateName, call.backend.random) };
-  try {
-    // Hooks add what follows from the name.
-    const stored = storeNew(call, copyJson({ ...draft, metadata }));
-    return stored instanceof Promise ? stored.catch(again) : stored;
-  } catch (error) {
-    return again(error);
+): Promise<StoredObject> {
+  for (let attempt = 1; ; attempt++) {
+    const metadata = { ...draft.metadata, name: generatedName(generateName, call.backend.random) };
+    try {
+      // Hooks add what follows from the name.
+      return await storeNew(call, copyJson({ ...draft, metadata }));
+    } catch (error) {
+      const isTaken = error instanceof StatusError && error.status.reason === 'AlreadyExists';
+      if (!isTaken || attempt === NAME_ATTEMPTS) throw error;
+    }
   }
 }
 

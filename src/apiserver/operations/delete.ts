@@ -1,8 +1,6 @@
 import { shallowCopy } from '../objects/resource-definition.ts';
 import { equalJson } from '../../api/equal.ts';
 import { timestamp } from '../../api/conditions.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Backend, Call } from './call.ts';
 import { copyJson } from '../json/copy-json.ts';
 import type { DeleteOptions } from '../request/delete-options.ts';
@@ -17,7 +15,7 @@ import type {
 import { listOptions } from '../request/list-options.ts';
 import { conflict, forbidden } from '../objects/status-error.ts';
 import { attributesOf } from './admit.ts';
-import { existing, pageOf } from './read.ts';
+import { pageOf, readCurrent } from './read.ts';
 
 import { removeObject, requireUnchanged } from './write.ts';
 
@@ -43,24 +41,23 @@ function optionsOf(call: Call): DeleteOptions {
   return options;
 }
 
-export function remove(call: Call): MaybePromise<Answer> {
+export async function remove(call: Call): Promise<Answer> {
   const { definition } = call;
   const options = optionsOf(call);
-  const stored = existing(call);
-  return whenReady(requireDeletable(call, stored, options), () => {
-    requireUnchanged(call, stored);
-    const { object, gone } = deleteObject(call, stored, options);
-    if (!gone || definition.returnsDeleted) return { kind: 'object', code: 200, object };
-    return { kind: 'json', code: 200, value: goneStatus(definition, object) };
-  });
+  const stored = await readCurrent(call);
+  await requireDeletable(call, stored, options);
+  requireUnchanged(call, stored);
+  const { object, gone } = deleteObject(call, stored, options);
+  if (!gone || definition.returnsDeleted) return { kind: 'object', code: 200, object };
+  return { kind: 'json', code: 200, value: goneStatus(definition, object) };
 }
 
 /** @throws {StatusError} if admission rejects the deletion */
-function requireDeletable(
+async function requireDeletable(
   call: Call,
   stored: StoredObject,
   { dryRun, gracePeriodSeconds, propagationPolicy }: DeleteOptions,
-): MaybePromise<void> {
+): Promise<void> {
   const { admission } = call.backend;
   if (!admission.mutates(call.definition) && !admission.validates) return;
   const options = {
@@ -71,45 +68,28 @@ function requireDeletable(
     ...(dryRun && { dryRun: ['All'] }),
   };
   const oldObject = inVersion(stored, call.definition);
-  return admission.admit({ ...attributesOf(call, 'DELETE', { oldObject, options }), dryRun });
+  await admission.admit({ ...attributesOf(call, 'DELETE', { oldObject, options }), dryRun });
 }
 
 /** Deletes the selected objects. As upstream, returns them as they were before. */
-export function removeCollection(call: Call): MaybePromise<Answer> {
+export async function removeCollection(call: Call): Promise<Answer> {
   const { backend, definition, info, representation } = call;
   const options = optionsOf(call);
-  const selected = pageOf(call, listOptions({ ...info, verb: 'list' }, definition));
-  return whenReady(selected, ({ objects, revision, metadata }) =>
-    whenReady(deleteAll(call, objects, options), () => {
-      const { history } = backend.store.collection(definition);
-      return {
-        kind: 'list',
-        rendering: renderList(metadata, definition, representation, backend.clock.now()),
-        state: { objects, revision, history },
-      };
-    }),
-  );
-}
-
-function deleteAll(
-  call: Call,
-  found: readonly StoredObject[],
-  options: DeleteOptions,
-): MaybePromise<void> {
-  const { admission, store } = call.backend;
-  if (!admission.mutates(call.definition) && !admission.validates) {
-    for (const object of found) deleteObject(call, object, options);
-    return undefined;
+  const page = await pageOf(call, listOptions({ ...info, verb: 'list' }, definition));
+  const { objects, revision, metadata } = page;
+  const collection = backend.store.collection(definition);
+  await backend.converter.prepare(objects, definition);
+  for (const object of objects) {
+    await requireDeletable(call, object, options);
+    const { namespace, name } = object.metadata;
+    const current = collection.get(namespace, name);
+    if (current) deleteObject(call, current, options);
   }
-  const collection = store.collection(call.definition);
-  return (async () => {
-    for (const object of found) {
-      await requireDeletable(call, object, options);
-      const { namespace, name } = object.metadata;
-      const current = collection.get(namespace, name);
-      if (current) deleteObject(call, current, options);
-    }
-  })();
+  return {
+    kind: 'list',
+    rendering: renderList(metadata, definition, representation, backend.clock.now()),
+    state: { objects, revision, history: collection.history },
+  };
 }
 
 /**

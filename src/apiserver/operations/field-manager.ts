@@ -1,4 +1,3 @@
-import type { MaybePromise } from '../../util/maybe-promise.ts';
 import { convertedTo } from '../admission/conversion.ts';
 import { equivalentsOf } from '../admission/matching.ts';
 import type { Call } from './call.ts';
@@ -9,7 +8,7 @@ import { requireTyped } from '../patch/typed-value.ts';
 import { emptyMessage } from '../protobuf/decode-message.ts';
 import { messageOfKind } from '../protobuf/protobuf-body.ts';
 import type { FieldVersions, WriteContext } from '../patch/track-update.ts';
-import { trackUpdate, withObjectMeta } from '../patch/track-update.ts';
+import { trackUpdate, trackUpdateOfVersion, withObjectMeta } from '../patch/track-update.ts';
 import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
@@ -38,30 +37,26 @@ export function writeContext(call: Call): WriteContext {
  * `previous` other than apply. As upstream, they stay unchanged if an object does not fit its schema or cannot be
  * converted to the version of one of them.
  */
-export function withTrackedFields(
+export async function withTrackedFields(
   call: Call,
   object: ApiObject,
   previous?: StoredObject,
-): MaybePromise<ApiObject> {
+): Promise<ApiObject> {
+  const { definition } = call;
   const context = writeContext(call);
   const update = { ...context, before: previous, blank: blankObject(call), after: object };
-  const track = (versions: FieldVersions) => {
-    if (!isOfType(object, call.definition)) return keepManagers();
-    if (call.definition.custom) requireDroppedTyped(object, context);
-    return trackUpdate(previous ? { ...update, versions } : update) as ApiObject;
-  };
-  const keepManagers = () =>
-    withManagers(object, Managers.of(previous) ?? Managers.NONE) as ApiObject;
-  const unchanged = (error: unknown) => {
-    if (!(error instanceof PatchError || error instanceof StatusError)) throw error;
-    return keepManagers();
-  };
   try {
-    const tracked = withVersions(call, track);
-    return tracked instanceof Promise ? tracked.catch(unchanged) : tracked;
+    if (isOfType(object, definition)) {
+      if (definition.custom) requireDroppedTyped(object, context);
+      const tracked = previous
+        ? await trackUpdate({ ...update, versions: fieldVersions(call) })
+        : trackUpdateOfVersion(update);
+      return tracked as ApiObject;
+    }
   } catch (error) {
-    return unchanged(error);
+    if (!(error instanceof PatchError || error instanceof StatusError)) throw error;
   }
+  return withManagers(object, Managers.of(previous) ?? Managers.NONE) as ApiObject;
 }
 
 /**
@@ -76,32 +71,9 @@ function requireDroppedTyped(object: ApiObject, { schema, resetFields = [] }: Wr
   }
 }
 
-/** Thrown by a function that needs an object which a webhook converts. */
-class Converting extends Error {
-  readonly done: Promise<unknown>;
-
-  constructor(done: Promise<unknown>) {
-    super('the object is being converted');
-    this.done = done;
-  }
-}
-
-/**
- * Runs a function without side effects that converts objects. Repeats it after each conversion by a webhook.
- *
- * @throws {StatusError} 500 if the webhook does not convert an object
- */
-export function withVersions<T>(call: Call, run: (versions: FieldVersions) => T): MaybePromise<T> {
-  const versions = call.definition.custom ? customVersions(call) : builtinVersions(call);
-  const attempt = (): MaybePromise<T> => {
-    try {
-      return run(versions);
-    } catch (error) {
-      if (!(error instanceof Converting)) throw error;
-      return error.done.then(attempt);
-    }
-  };
-  return attempt();
+/** Returns the versions in which the managed fields of an object may have been written. */
+export function fieldVersions(call: Call): FieldVersions {
+  return call.definition.custom ? customVersions(call) : builtinVersions(call);
 }
 
 function customVersions({ backend: { converter }, definition }: Call): FieldVersions {
@@ -115,15 +87,14 @@ function customVersions({ backend: { converter }, definition }: Call): FieldVers
     }
     return withObjectMeta(versionSchemas[version] ?? ANY_SCHEMA);
   };
-  const convert: FieldVersions['convert'] = (object, apiVersion, trying = '') => {
+  const convert: FieldVersions['convert'] = async (object, apiVersion, trying = '') => {
     if (object['apiVersion'] === apiVersion) return object;
     const key = `${apiVersion} ${JSON.stringify(object)}`;
-    const result = known.get(key) ?? converter.convert(object as ApiObject, definition, apiVersion);
-    if (result instanceof Promise) {
-      throw new Converting(result.then((converted) => known.set(key, converted)));
-    }
-    requireTyped(result, schemaOf(apiVersion), trying);
-    return result;
+    const converted =
+      known.get(key) ?? (await converter.convert(object as ApiObject, definition, apiVersion));
+    known.set(key, converted);
+    requireTyped(converted, schemaOf(apiVersion), trying);
+    return converted;
   };
   return { schemaOf, convert };
 }
@@ -140,7 +111,8 @@ function builtinVersions({ backend: { registry }, definition }: Call): FieldVers
     },
     convert: (object, apiVersion) => {
       const [from, to] = [find(object['apiVersion']), find(apiVersion)];
-      return from && to ? convertedTo(object as StoredObject, from, to) : object;
+      const converted = from && to ? convertedTo(object as StoredObject, from, to) : object;
+      return Promise.resolve(converted);
     },
   };
 }

@@ -1,7 +1,5 @@
-import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from './call.ts';
-import { blankObject, withVersions, writeContext } from './field-manager.ts';
+import { blankObject, fieldVersions, writeContext } from './field-manager.ts';
 import { goTypeOf } from '../json/go-json.ts';
 import { apiVersionIn, inVersion } from '../request/negotiation.ts';
 import { pause } from '../request/pause.ts';
@@ -51,9 +49,9 @@ import {
   unsupportedMediaType,
 } from '../objects/status-error.ts';
 import { createNamed, created } from './create.ts';
-import { existing } from './read.ts';
+import { readCurrent } from './read.ts';
 import { requireIdentity, requireName } from './update.ts';
-import { typesFirst } from './validation.ts';
+import { requireDecodable } from './validation.ts';
 import { requireParsable, storeChange } from './write.ts';
 
 const JSON_PATCH = 'application/json-patch+json';
@@ -61,13 +59,16 @@ const MERGE_PATCH = 'application/merge-patch+json';
 export const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
 
 /**
- * Patches one object. Reading, patching and writing are one synchronous operation unless the object is large or
- * webhooks are called: then the operation is repeated if the object changes meanwhile.
+ * Patches one object. The router repeats the operation if another write comes between reading and storing it.
  */
-export function patch(call: Call): MaybePromise<Answer> {
-  const type = contentType(call.request);
-  if (isApplyPatch(type)) return apply(call);
-  return whenReady(change(call), (object) => changed(object));
+export async function patch(call: Call): Promise<Answer> {
+  if (isApplyPatch(contentType(call.request))) return apply(call);
+  const sent = readJsonPatch(call.request);
+  const live = await readCurrent(call);
+  await pause(call, live);
+  const result = await patchedBody(call, sent, inVersion(live, call.definition));
+  await pause(call, live);
+  return changed(await storePatched(call, live, sent, result));
 }
 
 /** A strategic merge patch is converted from maps to the Go type of the kind. */
@@ -100,23 +101,12 @@ function changed(object: StoredObject): Answer {
   return { kind: 'object', code: 200, object };
 }
 
-function change(call: Call): MaybePromise<StoredObject> {
-  const sent = readJsonPatch(call.request);
-  const live = existing(call);
-  const result = whenReady(pause(call, live), () =>
-    patchedBody(call, sent, inVersion(live, call.definition)),
-  );
-  return whenReady(result, (result) =>
-    whenReady(pause(call, live), () => storePatched(call, live, sent, result)),
-  );
-}
-
-function storePatched(
+async function storePatched(
   call: Call,
   live: StoredObject,
   sent: unknown,
   result: unknown,
-): MaybePromise<StoredObject> {
+): Promise<StoredObject> {
   const { definition } = call;
   const type = contentType(call.request);
   // As upstream, a strategic merge patch does not change the kind.
@@ -137,21 +127,19 @@ function storePatched(
     if (!definition.custom) requireGoTypes(call, object);
     return refuse(message);
   });
-  return whenReady(pause(call, live), () =>
-    typesFirst(call, object, () => {
-      requireIdentity(call, object);
-      return storeChange(call, live, object);
-    }),
-  );
+  await pause(call, live);
+  requireDecodable(call, object);
+  requireIdentity(call, object);
+  return storeChange(call, live, object);
 }
 
 /**
  * Applies the patch `sent` to `live`.
  *
- * @throws {StatusError} 415 if the kind does not support patches of this type, 400 or 422 if the patch
+ * Rejects with a `StatusError`: 415 if the kind does not support patches of this type, 400 or 422 if the patch
  *   cannot be applied
  */
-export function patchedBody(call: Call, sent: unknown, live: StoredObject): unknown {
+export function patchedBody(call: Call, sent: unknown, live: StoredObject): Promise<unknown> {
   const { definition, request } = call;
   return patching(() => {
     switch (contentType(request)) {
@@ -171,38 +159,36 @@ export function patchedBody(call: Call, sent: unknown, live: StoredObject): unkn
 }
 
 /** Server-side apply. Creates the object if it does not exist. */
-function apply(call: Call): MaybePromise<Answer> {
+async function apply(call: Call): Promise<Answer> {
   const { backend, definition, info } = call;
   const sent = readApplyPatch(call.request);
   const live = backend.store.collection(definition).get(info.namespace, info.name ?? '');
   const creates = info.subresource === undefined || definition.createOnUpdate;
   if (!live && !creates) throw notFound(definition, info.name ?? '');
   const applied = appliedFields(sent, definition);
-  const merge = () =>
-    withVersions(call, (versions) =>
-      patching(() =>
-        applyWithLastApplied({
-          ...writeContext(call),
-          versions,
-          live: live && inVersion(live, definition),
-          checksLive: definition.custom,
-          blank: blankObject(call),
-          applied,
-          force: isTrue(info.query.get('force')),
-        }),
-      ),
-    );
-  return whenReady(whenReady(pause(call, live), merge), (merged) =>
-    whenReady(pause(call, live), () => storeApplied(call, live, applied, appliedObject(merged))),
+  if (live) await backend.converter.prepare([live], definition);
+  await pause(call, live);
+  const merged = await patching(() =>
+    applyWithLastApplied({
+      ...writeContext(call),
+      versions: fieldVersions(call),
+      live: live && inVersion(live, definition),
+      checksLive: definition.custom,
+      blank: blankObject(call),
+      applied,
+      force: isTrue(info.query.get('force')),
+    }),
   );
+  await pause(call, live);
+  return storeApplied(call, live, applied, appliedObject(merged));
 }
 
-function storeApplied(
+async function storeApplied(
   call: Call,
   live: StoredObject | undefined,
   applied: JsonObject,
   next: JsonObject,
-): MaybePromise<Answer> {
+): Promise<Answer> {
   reportOddities(call, duplicatesOf(call), [], (message) =>
     badRequest(
       `error ${message.replace('strict decoding error', 'strict decoding patch: error converting YAML to JSON')}`,
@@ -211,9 +197,9 @@ function storeApplied(
   const refuse = (why: string) => notConverted(applied, why);
   const { object, oddities } = decodePatched(call, asDecoded(call, next), refuse);
   reportOddities(call, [], oddities, (message) => refusePatch(call.definition, applied, message));
-  return whenReady(pause(call, live), () =>
-    typesFirst(call, object, () => createOrChange(call, object, live), refuse),
-  );
+  await pause(call, live);
+  requireDecodable(call, object, refuse);
+  return createOrChange(call, object, live);
 }
 
 /** As upstream, the time of creation of an applied custom resource is not decoded. The server sets it. */
@@ -232,11 +218,11 @@ function notConverted(applied: JsonObject, why: string): Error {
   });
 }
 
-function createOrChange(
+async function createOrChange(
   call: Call,
   object: ApiObject,
   live: StoredObject | undefined,
-): MaybePromise<Answer> {
+): Promise<Answer> {
   const { definition, info } = call;
   const { uid, resourceVersion } = object.metadata;
   if (!live && uid) {
@@ -247,9 +233,9 @@ function createOrChange(
     );
   }
   requireIdentity(call, object);
-  if (live) return whenReady(storeChange(call, live, object, 'applied'), changed);
+  if (live) return changed(await storeChange(call, live, object, 'applied'));
   requireParsable(resourceVersion);
-  return whenReady(createNamed(call, object, 'applied'), (stored) => created(stored));
+  return created(await createNamed(call, object, 'applied'));
 }
 
 /** @throws {StatusError} 409 with the conflicts */
@@ -307,22 +293,27 @@ export function patchTypes({ custom }: ResourceDefinition): string[] {
     : [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH];
 }
 
-/** Runs a pure patch function. Converts its errors to a Status. */
-export function patching<T>(run: () => T): T {
+/** Runs a patch function. Converts its errors to a Status. */
+export async function patching<T>(run: () => T | Promise<T>): Promise<T> {
   try {
-    return run();
+    return await run();
   } catch (error) {
-    if (error instanceof NestingError) throw badRequest(error.message);
-    if (!(error instanceof PatchError)) throw error;
-    switch (error.kind) {
-      case 'malformed':
-        throw badRequest(error.message);
-      case 'tooLarge':
-        throw tooLarge(error.message);
-      case 'invalid':
-        throw unprocessable();
-      case 'untyped':
-        throw StatusError.failure({ code: 500, message: error.message });
-    }
+    throw toStatusError(error);
+  }
+}
+
+/** Returns the Status for an error of a patch function; other errors unchanged. */
+function toStatusError(error: unknown): unknown {
+  if (error instanceof NestingError) return badRequest(error.message);
+  if (!(error instanceof PatchError)) return error;
+  switch (error.kind) {
+    case 'malformed':
+      return badRequest(error.message);
+    case 'tooLarge':
+      return tooLarge(error.message);
+    case 'invalid':
+      return unprocessable();
+    case 'untyped':
+      return StatusError.failure({ code: 500, message: error.message });
   }
 }

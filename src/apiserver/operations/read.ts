@@ -1,5 +1,3 @@
-import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from './call.ts';
 import { continueAt, continueToken } from '../request/continue-token.ts';
 import type { ListMeta } from '../request/negotiation.ts';
@@ -29,6 +27,17 @@ export function existing({ backend, definition, info }: Call): StoredObject {
   const { namespace, name = '' } = info;
   const object = backend.store.collection(definition).get(namespace, name);
   if (!object) throw notFound(definition, name);
+  return object;
+}
+
+/**
+ * Returns the object with the name in the path, after a webhook has converted it to the version of the path if needed.
+ *
+ * @throws {StatusError} 404 if there is no such object, 500 if it cannot be converted
+ */
+export async function readCurrent(call: Call): Promise<StoredObject> {
+  const object = existing(call);
+  await call.backend.converter.prepare([object], call.definition);
   return object;
 }
 
@@ -85,7 +94,7 @@ interface Page {
 }
 
 /** Returns the selected objects, at most as many as the limit. */
-export function pageOf(call: Call, options: ListOptions): MaybePromise<Page> {
+export async function pageOf(call: Call, options: ListOptions): Promise<Page> {
   const { backend, definition } = call;
   const { store } = backend;
   const { selection } = options;
@@ -110,28 +119,26 @@ export function pageOf(call: Call, options: ListOptions): MaybePromise<Page> {
     ? (object: StoredObject) => storageKey(object) > from.after
     : selection.isFound;
   if (isFound) objects = objects.filter(isFound);
-  const preparing = selection.converts ? backend.converter.prepare(objects, definition) : undefined;
-  return whenReady(preparing, () => {
-    const selected = selection.everything
-      ? objects
-      : objects.filter((object) => selection.matches(object));
-    const resourceVersion = String(revision);
-    const last = selected[limit - 1];
-    // As upstream, a full page continues if any object follows, even if the selectors match no other.
-    if (!last || last === objects.at(-1)) {
-      return { revision, objects: selected, metadata: { resourceVersion } };
-    }
-    return {
-      revision,
-      objects: selected.slice(0, limit),
-      metadata: {
-        resourceVersion,
-        continue: continueToken({ revision, after: storageKey(last) }),
-        // With a selector, the number of remaining items is unknown.
-        ...(selection.everything && { remainingItemCount: objects.length - limit }),
-      },
-    };
-  });
+  if (selection.converts) await backend.converter.prepare(objects, definition);
+  const selected = selection.everything
+    ? objects
+    : objects.filter((object) => selection.matches(object));
+  const resourceVersion = String(revision);
+  const last = selected[limit - 1];
+  // As upstream, a full page continues if any object follows, even if the selectors match no other.
+  if (!last || last === objects.at(-1)) {
+    return { revision, objects: selected, metadata: { resourceVersion } };
+  }
+  return {
+    revision,
+    objects: selected.slice(0, limit),
+    metadata: {
+      resourceVersion,
+      continue: continueToken({ revision, after: storageKey(last) }),
+      // With a selector, the number of remaining items is unknown.
+      ...(selection.everything && { remainingItemCount: objects.length - limit }),
+    },
+  };
 }
 
 /** Returns the revision that the first page shows: the newest, unless the client asks for an exact one. */

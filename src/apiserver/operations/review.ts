@@ -1,6 +1,4 @@
 import type { ObjectMeta } from '../../api/object.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from './call.ts';
 import { withTrackedFields } from './field-manager.ts';
 import { JSON_TYPE } from '../request/negotiation.ts';
@@ -11,19 +9,15 @@ import { notAcceptable } from '../objects/status-error.ts';
 import { placeObject } from './create.ts';
 
 /** `POST` of a review, such as a SubjectAccessReview: returns the object with its status, and stores nothing. */
-export function answerReview(call: Call, review: Review): MaybePromise<Answer> {
+export async function answerReview(call: Call, review: Review): Promise<Answer> {
   if (call.representation.form === 'table') throw notAcceptable([JSON_TYPE]);
-  return whenReady(decodeBody(call), (object) => answerObject(call, review, withoutNulls(object)));
-}
-
-function answerObject(call: Call, review: Review, draft: ApiObject): MaybePromise<Answer> {
+  const draft = withoutNulls(await decodeBody(call));
   requireGoTypes(call, draft);
   placeObject(call, draft);
   const { access, clock } = call.backend;
-  return whenReady(withTrackedFields(call, withoutSystemFields(call, draft)), (question) => {
-    const answer = review(question, { user: call.user, access, now: clock.now() });
-    return { kind: 'object', code: 201, object: withoutEmptyMetadata(answer) };
-  });
+  const question = await withTrackedFields(call, withoutSystemFields(call, draft));
+  const answer = review(question, { user: call.user, access, now: clock.now() });
+  return { kind: 'object', code: 201, object: withoutEmptyMetadata(answer) };
 }
 
 /** Go decodes a null as a missing field. The decoder has bounded the nesting depth. */

@@ -1,6 +1,5 @@
 import type { RequestNotes } from '../request/received-request.ts';
 import type { HttpRequest } from '../../util/http.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
 import type { User } from '../../api/user.ts';
 import type { Answer, Backend, Call } from './call.ts';
 import type { Encoding } from '../request/negotiation.ts';
@@ -24,8 +23,9 @@ import {
   badRequest,
   methodNotAllowed,
   noConsumer,
-  unsupportedMediaType,
   notFound,
+  requestTimeout,
+  unsupportedMediaType,
   verbNotSupported,
 } from '../objects/status-error.ts';
 import { endTurn, pause } from '../request/pause.ts';
@@ -66,8 +66,7 @@ export async function answerCall(
   const call = { backend, request, user, info, definition, representation, ...notes };
   requireWriteOptions(call);
   try {
-    const turn = pause(call);
-    if (turn) await turn;
+    await pause(call);
     return await rendered(await repeated(operation, call), call);
   } finally {
     endTurn(call);
@@ -82,38 +81,34 @@ async function rendered(answer: Answer, call: Call): Promise<RenderedAnswer> {
   if (answer.kind !== 'object') return { answer, encoding };
   if (answer.definition === undefined) await backend.converter.prepare([answer.object], definition);
   const { code, object, definition: shown = definition } = answer;
-  const turn = pause(call);
-  if (turn) await turn;
+  await pause(call);
   const value = represent(object, shown, representation, backend.clock.now());
   return { answer: { kind: 'json', code, value }, encoding };
 }
 
-/** Attempts of an operation whose object changes while webhooks are called. */
-const MAX_ATTEMPTS = 5;
+/**
+ * Limits of the attempts of an operation. Each one fails because another write of the object succeeded, so that the
+ * limits are only reached if a webhook writes the object that it reviews.
+ */
+const MAX_ATTEMPTS = 1000;
+const MAX_DURATION_MS = 60_000;
 
+/** Repeats an operation until no other write has come between reading and storing its object. */
 async function repeated(operation: Operation, call: Call): Promise<Answer> {
+  const { clock } = call.backend;
+  const startedMs = clock.monotonic();
   const { length } = call.warnings;
   for (let attempt = 1; ; attempt++) {
     try {
-      // Nothing happens between the last look and the operation, which reads the same state.
-      let preparing = preparation(call);
-      for (; preparing instanceof Promise; preparing = preparation(call)) await preparing;
       return await operation(call);
     } catch (error) {
-      if (!(error instanceof StaleObject) || attempt === MAX_ATTEMPTS) throw error;
+      if (!(error instanceof StaleObject)) throw error;
+      call.request.signal?.throwIfAborted();
+      const isLate = clock.monotonic() - startedMs >= MAX_DURATION_MS;
+      if (isLate || attempt === MAX_ATTEMPTS) throw requestTimeout();
       call.warnings.length = length;
     }
   }
-}
-
-/** Converts the objects that the operation reads. Returns no promise if they are converted. */
-function preparation({ backend, definition, info }: Call): MaybePromise<void> {
-  const { namespace, name, verb } = info;
-  if (!definition.conversion || (name === undefined && verb !== 'deletecollection')) return;
-  const collection = backend.store.collection(definition);
-  const object = name === undefined ? undefined : collection.get(namespace, name);
-  const objects = name === undefined ? collection.list(namespace) : object ? [object] : [];
-  return backend.converter.prepare(objects, definition);
 }
 
 function hasPath(

@@ -1,8 +1,6 @@
 import { shallowCopy } from '../objects/resource-definition.ts';
 import { formatLabelSelector } from '../../api/label-selector.ts';
 import type { ManagedFieldsEntry } from '../../api/object.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from './call.ts';
 import { fieldPath, valueAt, withValueAt } from '../objects/field-path.ts';
 import { apiVersionIn, inVersion } from '../request/negotiation.ts';
@@ -25,7 +23,7 @@ import type { FieldPath } from '../patch/field-set.ts';
 import { FieldSet, fieldElement } from '../patch/field-set.ts';
 import type { FieldManager } from '../patch/managed-fields.ts';
 import { Managers, withManagers } from '../patch/managed-fields.ts';
-import { trackUpdate } from '../patch/track-update.ts';
+import { trackUpdateOfVersion } from '../patch/track-update.ts';
 import { linkedSchema } from '../schema/builtin-schemas.ts';
 import { writeContext } from './field-manager.ts';
 import type { JsonObject } from '../../util/json-value.ts';
@@ -55,7 +53,7 @@ import {
   requireApiVersion,
 } from './patch.ts';
 import { attributesOf } from './admit.ts';
-import { existing } from './read.ts';
+import { readCurrent } from './read.ts';
 
 import { requireIdentity, requireSameObject } from './update.ts';
 import { storeChange } from './write.ts';
@@ -78,8 +76,8 @@ const SCALE: ResourceDefinition = {
   },
 };
 
-export function getScale(call: Call): Answer {
-  const object = inVersion(existing(call), call.definition);
+export async function getScale(call: Call): Promise<Answer> {
+  const object = inVersion(await readCurrent(call), call.definition);
   const { specReplicasPath } = pathsOf(call.definition);
   // A write may set replicas that are absent.
   if (valueAt(object, fieldPath(specReplicasPath)) === undefined) {
@@ -90,30 +88,25 @@ export function getScale(call: Call): Answer {
   return answer(scaleOf(object, call));
 }
 
-export function updateScale(call: Call): MaybePromise<Answer> {
-  return whenReady(decodeBody({ ...call, definition: SCALE }), (scale) =>
-    replaceScale(call, scale),
-  );
-}
-
-function replaceScale(call: Call, scale: ApiObject): MaybePromise<Answer> {
+export async function updateScale(call: Call): Promise<Answer> {
+  const scale = await decodeBody({ ...call, definition: SCALE });
   requireGoTypes({ ...call, definition: SCALE }, scale);
   requireIdentity(call, scale);
-  const stored = existing(call);
+  const stored = await readCurrent(call);
   requireSameObject(call, scale, stored.metadata);
   const present = presentScale(call, inVersion(stored, call.definition));
-  return whenReady(storeScale(call, stored, trackedScale(call, present, scale)), answer);
+  return answer(await storeScale(call, stored, trackedScale(call, present, scale)));
 }
 
-export function patchScale(call: Call): MaybePromise<Answer> {
+export async function patchScale(call: Call): Promise<Answer> {
   const isApply = isApplyPatch(contentType(call.request));
   const sent = isApply ? readApplyPatch(call.request) : readJsonPatch(call.request);
-  const stored = existing(call);
+  const stored = await readCurrent(call);
   const present = presentScale(call, inVersion(stored, call.definition));
   const next = isApply
-    ? decodeScale(call, applyScale(call, sent, present))
-    : trackedScale(call, present, decodeScale(call, patchedBody(call, sent, present)));
-  return whenReady(storeScale(call, stored, next), answer);
+    ? decodeScale(call, await applyScale(call, sent, present))
+    : trackedScale(call, present, decodeScale(call, await patchedBody(call, sent, present)));
+  return answer(await storeScale(call, stored, next));
 }
 
 /** As upstream, marks replicas that a custom resource does not have while its Scale is written. */
@@ -139,11 +132,11 @@ function presentScale(call: Call, live: StoredObject): StoredObject {
 /** Returns a Scale with its managers after a write other than apply. */
 function trackedScale(call: Call, before: StoredObject, after: ApiObject): ApiObject {
   const context = writeContext({ ...call, definition: SCALE });
-  return trackUpdate({ ...context, before, after }) as ApiObject;
+  return trackUpdateOfVersion({ ...context, before, after }) as ApiObject;
 }
 
-function applyScale(call: Call, sent: unknown, live: StoredObject): JsonObject {
-  const result = patching(() =>
+async function applyScale(call: Call, sent: unknown, live: StoredObject): Promise<JsonObject> {
+  const result = await patching(() =>
     applyPatch({
       ...writeContext({ ...call, definition: SCALE }),
       live,
@@ -221,28 +214,26 @@ function decodeScale(call: Call, patched: unknown): ApiObject {
 }
 
 /** Writes the desired number of replicas to the scaled object, and nothing else. */
-function storeScale(
+async function storeScale(
   call: Call,
   stored: StoredObject,
   draft: ApiObject,
-): MaybePromise<StoredObject> {
+): Promise<StoredObject> {
   const { admission } = call.backend;
   if (!admission.mutates(call.definition) && !admission.validates)
     return writeScale(call, stored, draft);
   const objects = { oldObject: scaleOf(inVersion(stored, call.definition), call), kind: SCALE };
   const attributes = attributesOf(call, 'UPDATE', { ...objects, object: draft });
-  return whenReady(admission.mutate(attributes), (object = draft) =>
-    whenReady(admission.validate({ ...attributes, object }), () =>
-      writeScale({ ...call, admitted: true }, stored, object),
-    ),
-  );
+  const object = (await admission.mutate(attributes)) ?? draft;
+  await admission.validate({ ...attributes, object });
+  return writeScale({ ...call, admitted: true }, stored, object);
 }
 
-function writeScale(
+async function writeScale(
   call: Call,
   stored: StoredObject,
   scale: StoredObject,
-): MaybePromise<StoredObject> {
+): Promise<StoredObject> {
   const { definition } = call;
   const { resourceVersion, uid } = scale.metadata;
   // As upstream, which checks that of a custom resource in a PUT only.
@@ -270,11 +261,9 @@ function writeScale(
   const managedFields = managedFieldsAfter(call, live, scale);
   if (managedFields.length > 0) next.metadata.managedFields = managedFields;
   else delete next.metadata.managedFields;
-  return whenReady(storeChange(call, stored, next, 'applied'), (object) =>
-    whenReady(call.backend.converter.prepare([object], definition), () =>
-      scaleOf(inVersion(object, definition), call),
-    ),
-  );
+  const object = await storeChange(call, stored, next, 'applied');
+  await call.backend.converter.prepare([object], definition);
+  return scaleOf(inVersion(object, definition), call);
 }
 
 function scaleOf(object: StoredObject, { definition }: Pick<Call, 'definition'>): StoredObject {

@@ -1,22 +1,17 @@
-import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { whenReady } from '../../util/maybe-promise.ts';
 import type { Answer, Call } from './call.ts';
 import { decodeBody } from '../request/object-decoder.ts';
 import { withoutDuplicateOwners } from '../objects/object-metadata.ts';
 import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
 import { badRequest, conflict } from '../objects/status-error.ts';
 import { createNamed, created, placeObject } from './create.ts';
-import { existing } from './read.ts';
-import { typesFirst } from './validation.ts';
+import { readCurrent } from './read.ts';
+import { requireDecodable } from './validation.ts';
 import { requireParsable, storeChange } from './write.ts';
 
-export function update(call: Call): MaybePromise<Answer> {
-  return whenReady(decodeBody(call), (object) =>
-    typesFirst(call, object, () => store(call, withoutDuplicateOwners(call, object, 'sent'))),
-  );
-}
-
-function store(call: Call, object: ApiObject): MaybePromise<Answer> {
+export async function update(call: Call): Promise<Answer> {
+  const decoded = await decodeBody(call);
+  requireDecodable(call, decoded);
+  const object = withoutDuplicateOwners(call, decoded, 'sent');
   const { definition, info, backend } = call;
   const { name = '' } = info;
   requireIdentity(call, object);
@@ -24,16 +19,12 @@ function store(call: Call, object: ApiObject): MaybePromise<Answer> {
     if (!backend.store.collection(definition).get(info.namespace, name)) {
       requireSameObject(call, object, { name, uid: '' });
       requireParsable(object.metadata.resourceVersion);
-      return whenReady(createNamed(call, object), (stored) => created(stored));
+      return created(await createNamed(call, object));
     }
   }
-  const previous = existing(call);
+  const previous = await readCurrent(call);
   requireSameObject(call, object, previous.metadata);
-  return whenReady(storeChange(call, previous, object), (stored) => ({
-    kind: 'object',
-    code: 200,
-    object: stored,
-  }));
+  return { kind: 'object', code: 200, object: await storeChange(call, previous, object) };
 }
 
 /** @throws {StatusError} 400 if the object has another namespace or name than the path */

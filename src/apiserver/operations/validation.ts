@@ -1,6 +1,5 @@
 import { fieldError, formatFieldError } from '../../api/field-error.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
 import type { Call } from './call.ts';
 import { apiVersionIn } from '../request/negotiation.ts';
 import { cannotBeHandled, refusePatch, requireGoTypes } from '../request/object-decoder.ts';
@@ -93,16 +92,18 @@ export function requireValid(
   throw invalid({ group, kind }, metadata.name, errors);
 }
 
-/** Runs a write of a decoded object. As upstream, its first error is a value that Go does not decode. */
-export function typesFirst<T>(
+/**
+ * Checks that Go decodes an object. As upstream, this comes before all other checks of a write.
+ *
+ * @throws {StatusError} 400, or 422 of a patch
+ */
+export function requireDecodable(
   call: Call,
   object: StoredObject,
-  run: () => MaybePromise<T>,
-  refuse?: (why: string) => Error,
-): MaybePromise<T> {
+  toError?: (why: string) => Error,
+): void {
   if (call.definition.custom) requireEmbeddedTypes(call, object);
-  else requireGoTypes(call, object, undefined, refuse);
-  return run();
+  else requireGoTypes(call, object, undefined, toError);
 }
 
 /**

@@ -1,6 +1,5 @@
 import type { Clock } from '../../util/clock.ts';
 import { Deferred } from '../../util/deferred.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
 import type { LineCache } from './line-cache.ts';
 import type { Representation } from '../request/negotiation.ts';
 import type { Collection } from '../storage/object-store.ts';
@@ -20,7 +19,7 @@ export interface WatcherDeps {
   /** The revision of the whole store. */
   readonly revision: () => number;
   /** Converts objects to the version of the watch, if their CRD has a webhook for it. */
-  readonly prepare: (objects: readonly StoredObject[]) => MaybePromise<void>;
+  readonly prepare: (objects: readonly StoredObject[]) => Promise<void> | undefined;
   /** Called with the number of sent events. */
   readonly sent?: ((events: number) => void) | undefined;
 }

@@ -1,7 +1,5 @@
 import { isDryRun } from '../request/request-info.ts';
 import { shallowCopy } from '../objects/resource-definition.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { whenReady } from '../../util/maybe-promise.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { Backend, Call } from './call.ts';
 import { hookContext } from './call.ts';
@@ -93,6 +91,7 @@ function prepareNew(call: Call, draft: ApiObject): PreparedObject {
  * Stores a prepared object.
  *
  * @throws {StatusError} 409 if there is one of this name
+ * @throws {StaleObject} if there was none when an apply or an update read it
  */
 function insertNew({ call, object }: PreparedObject): StoredObject {
   const { backend, definition } = call;
@@ -111,6 +110,9 @@ function insertNew({ call, object }: PreparedObject): StoredObject {
   }
   const own = isDryRun(call) ? object : storable(call, object);
   const present = collection.get(namespace, name);
+  if (present && call.info.verb !== 'create') {
+    throw new StaleObject(alreadyExists(definition, name, '').status);
+  }
   if (present) {
     const isDeleted = present.metadata.deletionTimestamp !== undefined;
     throw alreadyExists(definition, name, isDeleted ? 'object is being deleted: ' : '');
@@ -127,31 +129,24 @@ function insertNew({ call, object }: PreparedObject): StoredObject {
  *
  * @throws {StatusError} 409 if `draft` has an outdated resourceVersion, 422 if it is invalid
  */
-export function storeChange(
+export async function storeChange(
   call: Call,
   previous: StoredObject,
   draft: ApiObject,
   applied?: AppliedFields,
-): MaybePromise<StoredObject> {
+): Promise<StoredObject> {
   const { definition } = call;
   const before = inVersion(previous, definition);
   const complete = withDefaults(draft, definition, applied);
-  const tracked = applied
-    ? complete
-    : whenReady(pause(call, previous), () => withTrackedFields(call, complete, before));
-  const admitted = whenReady(tracked, (tracked) => mutated(call, tracked, before));
-  const prepared = whenReady(admitted, (admitted) =>
-    whenReady(pause(call, previous), () =>
-      prepareChange(call, definition.storedAs ? previous : before, admitted),
-    ),
-  );
-  return whenReady(prepared, (prepared) =>
-    whenReady(requireAdmitted(call, 'UPDATE', prepared.object, previous), () =>
-      whenReady(asStorage(prepared), (stored) =>
-        whenReady(pause(call, previous), () => replaceStored(stored, previous, prepared.object)),
-      ),
-    ),
-  );
+  await pause(call, previous);
+  const tracked = applied ? complete : await withTrackedFields(call, complete, before);
+  const admitted = await mutated(call, tracked, before);
+  await pause(call, previous);
+  const prepared = prepareChange(call, definition.storedAs ? previous : before, admitted);
+  await requireAdmitted(call, 'UPDATE', prepared.object, previous);
+  const stored = await toStorageVersion(prepared);
+  await pause(call, previous);
+  return replaceStored(stored, previous, prepared.object);
 }
 
 /**
@@ -159,27 +154,24 @@ export function storeChange(
  *
  * @param before the present object, if there is one
  */
-function mutated(call: Call, draft: ApiObject, before?: StoredObject): MaybePromise<ApiObject> {
-  return whenReady(admissionResult(call, draft, before), (admitted) =>
-    withoutDuplicateOwners(call, admitted, 'admitted'),
-  );
+async function mutated(call: Call, draft: ApiObject, before?: StoredObject): Promise<ApiObject> {
+  const admitted = await admissionResult(call, draft, before);
+  return withoutDuplicateOwners(call, admitted, 'admitted');
 }
 
-function admissionResult(
+async function admissionResult(
   call: Call,
   draft: ApiObject,
   before: StoredObject | undefined,
-): MaybePromise<ApiObject> {
+): Promise<ApiObject> {
   const { backend, definition } = call;
   if (!backend.admission.mutates(definition) || call.admitted) return draft;
   if (before) requireCurrent(definition, draft, before);
   const objects = { object: draft, oldObject: before };
   const attributes = attributesOf(call, before ? 'UPDATE' : 'CREATE', objects);
-  return whenReady(backend.admission.mutate(attributes), (object = draft) =>
-    object === draft
-      ? draft
-      : withDefaults(goObject(shallowCopy(object), definition), definition, 'applied'),
-  );
+  const object = (await backend.admission.mutate(attributes)) ?? draft;
+  if (object === draft) return draft;
+  return withDefaults(goObject(shallowCopy(object), definition), definition, 'applied');
 }
 
 function prepareChange(call: Call, previous: StoredObject, draft: ApiObject): PreparedObject {
@@ -272,9 +264,7 @@ function representation(
   return withDefaults(toStored(own), stored);
 }
 
-/**
- * Another write has changed an object while a webhook was called. The router repeats the operation.
- */
+/** Another write came between reading and storing the object. The router repeats the operation. */
 export class StaleObject extends StatusError {}
 
 /** @throws {StaleObject} */
@@ -293,28 +283,25 @@ export function requireUnchanged(
  *
  * @throws {StatusError} 409 if the name exists, 422 if the object is invalid
  */
-export function storeNew(call: Call, draft: ApiObject): MaybePromise<StoredObject> {
+export async function storeNew(call: Call, draft: ApiObject): Promise<StoredObject> {
   const prepared = prepareNew(call, draft);
-  return whenReady(requireAdmitted(call, 'CREATE', prepared.object, undefined), () =>
-    whenReady(asStorage(prepared), (stored) => whenReady(pause(call), () => insertNew(stored))),
-  );
+  await requireAdmitted(call, 'CREATE', prepared.object, undefined);
+  const stored = await toStorageVersion(prepared);
+  await pause(call);
+  return insertNew(stored);
 }
 
-/** The prepared object in the version in which it is stored. */
-function asStorage(prepared: PreparedObject): MaybePromise<PreparedObject> {
-  const { call, object } = prepared;
-  const converted = call.backend.converter.toStorage(object, call.definition);
-  return whenReady(converted, (stored) =>
-    stored === object ? prepared : { call, object: stored },
-  );
+/** Returns the prepared object in the version in which it is stored. */
+async function toStorageVersion({ call, object }: PreparedObject): Promise<PreparedObject> {
+  return { call, object: await call.backend.converter.toStorage(object, call.definition) };
 }
 
 /** A new draft with its defaults, its managed fields and the changes of mutating admission. */
-export function admittedDraft(
+export async function admittedDraft(
   call: Call,
   draft: ApiObject,
   applied: AppliedFields | undefined,
-): MaybePromise<ApiObject> {
+): Promise<ApiObject> {
   const { definition, info } = call;
   const {
     deletionTimestamp: _timestamp,
@@ -325,10 +312,8 @@ export function admittedDraft(
   const isWhole = definition.custom || info.subresource === 'status';
   const sent = isWhole ? draft : withoutStatus(draft, definition);
   const complete = withDefaults({ ...sent, metadata }, definition, applied);
-  const tracked = applied
-    ? complete
-    : whenReady(pause(call), () => withTrackedFields(call, complete));
-  return whenReady(tracked, (tracked) => mutated(call, tracked));
+  await pause(call);
+  return mutated(call, applied ? complete : await withTrackedFields(call, complete));
 }
 
 /** Removes the object from the store; returns its last state. */

@@ -56,24 +56,25 @@ export type ApplyResult =
  * Returns `live` itself if neither the object nor its owners change. The result contains all of `applied`, also
  * fields that only the server or another endpoint writes, for the caller to check and reset. It has no defaults yet.
  *
- * @throws {PatchError} if `applied` has another version, has managedFields, or does not fit the
- *   schema; or if the managedFields of `live` are invalid
+ * Rejects with a `PatchError` if `applied` has another version, has managedFields, or does not fit the schema; or if the
+ * managedFields of `live` are invalid.
  */
-export function applyPatch(patch: ApplyPatch): ApplyResult {
+export async function applyPatch(patch: ApplyPatch): Promise<ApplyResult> {
   const schema = withObjectMeta(patch.schema);
   requireApplicable(patch, schema);
   const { applied } = patch;
   const live: Readonly<JsonObject> = patch.live ?? {};
-  const managers = managersOf(patch, schema);
+  const managers = await managersOf(patch, schema);
 
   const self = managerOf(patch, 'Apply');
   const mine = managers.find(self);
   const fields = fieldsOf(applied, schema).recursiveDifference(resetFieldsOf(patch));
   const wanting = managers.with({ ...self, fields });
   const merged = mergeFields(live, applied, schema);
-  const object = mine ? withoutAbandoned(merged, mine, wanting, patch) : merged;
+  const object = mine ? await withoutAbandoned(merged, mine, wanting, patch) : merged;
 
-  const changes = compareVersions(live, object, schema, patch);
+  const others = [...managers].filter((manager) => manager !== mine);
+  const changes = await compareVersions(live, object, schema, patch, others);
   const conflicts = conflictsOf(managers, mine, changes);
   if (conflicts.length > 0 && !patch.force) return { kind: 'conflicts', conflicts };
 
@@ -109,7 +110,7 @@ function requireApplicable(patch: ApplyPatch, schema: JsonSchema): void {
  * The managers of the live object. If it has none, the manager `before-first-apply` owns all its
  * fields, so that the first apply reports conflicts.
  */
-function managersOf(patch: ApplyPatch, schema: JsonSchema): Managers {
+async function managersOf(patch: ApplyPatch, schema: JsonSchema): Promise<Managers> {
   const { live } = patch;
   const managers = Managers.of(live);
   if (!managers) {
@@ -119,24 +120,20 @@ function managersOf(patch: ApplyPatch, schema: JsonSchema): Managers {
     return reconciledManagers(managers, versionsOf(patch, schema));
   }
   const before: WriteContext = { ...patch, manager: 'before-first-apply' };
-  return trackChanges(
-    managers,
-    compareVersions(patch.blank ?? {}, live, schema, before),
-    schema,
-    before,
-  );
+  const changes = await compareVersions(patch.blank ?? {}, live, schema, before, managers);
+  return trackChanges(managers, changes, schema, before);
 }
 
 /**
  * `merged` without the fields of the last apply that the manager omits and no other manager owns. Fields are
  * removed in the version of the last apply, and restored in the versions of their owners.
  */
-function withoutAbandoned(
+async function withoutAbandoned(
   merged: JsonObject,
   last: FieldManager,
   managers: Managers,
   patch: ApplyPatch,
-): JsonObject {
+): Promise<JsonObject> {
   const versions = versionsOf(patch, withObjectMeta(patch.schema));
   const inVersion = (apiVersion: string) => {
     const schema = versions.schemaOf(apiVersion) ?? {};
@@ -157,18 +154,18 @@ function withoutAbandoned(
   const ofVersion = parents(owned.get(last.apiVersion) ?? FieldSet.EMPTY);
   if (abandoned.difference(ofVersion).isEmpty) return merged;
   // Removes all fields of the last apply, then restores owned fields and their parents.
-  const before = convert(merged);
+  const before = await convert(merged);
   let pruned = without(before, abandoned);
   for (const [apiVersion, fields] of owned) {
     const version = inVersion(apiVersion);
-    const present = version.convert(before);
-    const kept = version.fieldsIn(version.convert(pruned)).union(version.parents(fields));
+    const present = await version.convert(before);
+    const kept = version.fieldsIn(await version.convert(pruned)).union(version.parents(fields));
     pruned = version.without(present, version.fieldsIn(present).difference(kept));
   }
   // Restores unowned fields that the last apply did not contain.
-  const removed = fieldsIn(before).difference(fieldsIn(convert(pruned)));
+  const removed = fieldsIn(before).difference(fieldsIn(await convert(pruned)));
   const result = without(before, removed.intersection(abandoned));
-  const object = versions.convert(result, patch.apiVersion);
+  const object = await versions.convert(result, patch.apiVersion);
   return equalJson(object, merged) ? merged : object;
 }
 

@@ -24,16 +24,16 @@ const MAX_ANNOTATIONS_BYTES = 256 * 1024;
  * other managers that still have the values in the annotation `last-applied-configuration`, and keeps the
  * annotation current, so that a user can return to client-side apply.
  *
- * @throws {PatchError} like `applyPatch`
+ * Rejects like `applyPatch`.
  */
-export function applyWithLastApplied(patch: ApplyPatch): ApplyResult {
-  const result = applyPatch(patch);
+export async function applyWithLastApplied(patch: ApplyPatch): Promise<ApplyResult> {
+  const result = await applyPatch(patch);
   if (patch.manager !== KUBECTL) return result;
   if (result.kind === 'applied') return withLastApplied(result.object, patch.applied);
   const inherited = lastAppliedFields(patch);
   const conflicts = result.conflicts.filter(({ path }) => !inherited.has(path));
   if (conflicts.length > 0) return { kind: 'conflicts', conflicts };
-  const forced = applyPatch({ ...patch, force: true });
+  const forced = await applyPatch({ ...patch, force: true });
   return forced.kind === 'applied' ? withLastApplied(forced.object, patch.applied) : forced;
 }
 

@@ -2,7 +2,7 @@ import { goMetadataSchema } from '../protobuf/go-schema.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { Memo, oncePerObject } from '../../util/memo.ts';
+import { oncePerObject } from '../../util/memo.ts';
 import { isRecord } from '../../util/values.ts';
 import type { Comparison } from './compare-fields.ts';
 import { compareFields } from './compare-fields.ts';
@@ -44,12 +44,15 @@ export interface FieldVersions {
    */
   readonly schemaOf: (apiVersion: string) => JsonSchema | undefined;
   /**
-   * Converts an object to a version that has a schema.
+   * Converts an object to a version that has a schema. Rejects with a `PatchError` if it does not fit the schema.
    *
    * @param trying start of the error message
-   * @throws {PatchError} if it does not fit the schema
    */
-  readonly convert: (object: JsonObject, apiVersion: string, trying?: string) => JsonObject;
+  readonly convert: (
+    object: JsonObject,
+    apiVersion: string,
+    trying?: string,
+  ) => Promise<JsonObject>;
 }
 
 export interface Update extends WriteContext {
@@ -73,18 +76,41 @@ export interface Update extends WriteContext {
  * empty entry, resets them; an object without managers is not tracked until it is applied. Invalid
  * `managedFields`, and all that are sent to a subresource, are ignored.
  */
-export function trackUpdate(update: Update): JsonObject {
-  const schema = withObjectMeta(update.schema);
-  const { before, blank, after, subresource, resetFields } = update;
+export async function trackUpdate(update: Update): Promise<JsonObject> {
   const managers = managersOfUpdate(update);
-  if (managers.isEmpty && before !== undefined) return withManagers(after, managers);
-  if (managers.isEmpty && !blank && !subresource) {
-    const fields = newFields(after, schema, resetFields);
-    const time = timestamp(update.now);
-    return withFitting(after, managers.with({ ...managerOf(update, 'Update'), time, fields }));
-  }
-  const changes = compareVersions(before ?? blank ?? {}, after, schema, update);
+  if (isUntracked(update, managers)) return withManagers(update.after, managers);
+  if (isPlainCreate(update, managers)) return withNewFields(update, managers);
+  const { before, blank, after } = update;
+  const schema = withObjectMeta(update.schema);
+  const changes = await compareVersions(before ?? blank ?? {}, after, schema, update, managers);
   return withFitting(after, trackChanges(managers, changes, schema, update).capped());
+}
+
+/** Like `trackUpdate`, for a kind with one version. */
+export function trackUpdateOfVersion(update: Omit<Update, 'versions'>): JsonObject {
+  const managers = managersOfUpdate(update);
+  if (isUntracked(update, managers)) return withManagers(update.after, managers);
+  if (isPlainCreate(update, managers)) return withNewFields(update, managers);
+  const { before, blank, after } = update;
+  const schema = withObjectMeta(update.schema);
+  const changes = withoutReset(compareFields(before ?? blank ?? {}, after, schema), update);
+  return withFitting(after, trackChanges(managers, () => changes, schema, update).capped());
+}
+
+/** An object without managers is not tracked until it is applied. */
+function isUntracked({ before }: Update, managers: Managers): boolean {
+  return managers.isEmpty && before !== undefined;
+}
+
+/** Every field of a new object is new, unless its kind has fields that do not count as written. */
+function isPlainCreate({ blank, subresource }: Update, managers: Managers): boolean {
+  return managers.isEmpty && !blank && !subresource;
+}
+
+function withNewFields(update: Update, managers: Managers): JsonObject {
+  const fields = newFields(update.after, withObjectMeta(update.schema), update.resetFields);
+  const time = timestamp(update.now);
+  return withFitting(update.after, managers.with({ ...managerOf(update, 'Update'), time, fields }));
 }
 
 /** Omits managers that cannot be stored, before their fields are encoded. */
@@ -95,27 +121,31 @@ function withFitting(object: Readonly<JsonObject>, managers: Managers): JsonObje
 /** Returns the changes between two objects in a version of their kind. */
 export type VersionedChanges = (apiVersion: string) => Comparison;
 
-/** Compares two objects of the version of the request. */
-export function compareVersions(
+/** Compares two objects of the version of the request in this version and in those of the managers. */
+export async function compareVersions(
   before: Readonly<JsonObject>,
   after: Readonly<JsonObject>,
   schema: JsonSchema,
   context: WriteContext,
-): VersionedChanges {
+  managers: Iterable<FieldManager>,
+): Promise<VersionedChanges> {
   const { schemaOf, convert } = versionsOf(context, schema);
-  const compared = (apiVersion: string): Comparison => {
-    if (apiVersion === context.apiVersion) return compareFields(before, after, schema);
-    const left = convert(before, apiVersion);
-    const right = convert(after, apiVersion, 'failed to convert new object: ');
-    return compareFields(left, right, schemaOf(apiVersion) ?? schema);
-  };
-  const changes = new Memo(10, (apiVersion) => withoutReset(compared(apiVersion), context));
-  return (apiVersion) => changes.get(apiVersion);
+  const changes = new Map<string, Comparison>();
+  const own = withoutReset(compareFields(before, after, schema), context);
+  changes.set(context.apiVersion, own);
+  for (const { apiVersion } of managers) {
+    if (changes.has(apiVersion)) continue;
+    const left = await convert(before, apiVersion);
+    const right = await convert(after, apiVersion, 'failed to convert new object: ');
+    const compared = compareFields(left, right, schemaOf(apiVersion) ?? schema);
+    changes.set(apiVersion, withoutReset(compared, context));
+  }
+  return (apiVersion) => changes.get(apiVersion) ?? own;
 }
 
 /** Returns the versions of the kind; by default, all are like that of the request. */
 export function versionsOf({ versions }: WriteContext, schema: JsonSchema): FieldVersions {
-  return versions ?? { schemaOf: () => schema, convert: (object) => object };
+  return versions ?? { schemaOf: () => schema, convert: (object) => Promise.resolve(object) };
 }
 
 /** Adapts the fields of managers to the current schemas, and drops those of unknown versions. */

@@ -2,8 +2,6 @@ import type { ReceivedRequest } from './received-request.ts';
 import type { ObjectMeta } from '../../api/object.ts';
 import { goMetadataSchema } from '../protobuf/go-schema.ts';
 import { objectMetaSchema } from '../schema/builtin-schemas.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
-import { whenReady } from '../../util/maybe-promise.ts';
 import { pause } from './pause.ts';
 import { goTypeOf } from '../json/go-json.ts';
 import { apiVersionIn } from './negotiation.ts';
@@ -42,13 +40,13 @@ export function fieldValidationOf({ info }: ReceivedRequest): FieldValidation {
  *
  * @throws {StatusError} 400 or 422 if the body is not such an object
  */
-export function decodeBody(call: ReceivedRequest): MaybePromise<ApiObject> {
+export async function decodeBody(call: ReceivedRequest): Promise<ApiObject> {
   const { request, definition } = call;
   const body = readObject(request, definition);
-  const decoded = whenReady(pause(call), () => decodeObject(body, definition));
-  return whenReady(decoded, (decoded) =>
-    whenReady(pause(call), () => withoutOddities(call, body, decoded)),
-  );
+  await pause(call);
+  const decoded = decodeObject(body, definition);
+  await pause(call);
+  return withoutOddities(call, body, decoded);
 }
 
 function withoutOddities(

@@ -1,7 +1,6 @@
 import type { ReceivedRequest } from './received-request.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
 import type { HttpRequest } from '../../util/http.ts';
-import type { MaybePromise } from '../../util/maybe-promise.ts';
 
 /** Length of a body, or weight of an object, from which its steps are separate. */
 const LARGE = 128 * 1024;
@@ -17,14 +16,14 @@ let holder: { readonly request: HttpRequest; steps: number } | undefined;
 
 /**
  * Lets other requests proceed between two steps of a write. Each step of a large object takes some time. Returns no
- * promise for others, so that their writes are synchronous. Large writes take turns, because each needs much memory.
+ * promise for others. Large writes take turns, because each needs much memory.
  *
  * @param object the stored object, if the step depends on it
  */
 export function pause(
   { request }: Pick<ReceivedRequest, 'request'>,
   object?: StoredObject,
-): MaybePromise<void> {
+): Promise<void> | undefined {
   const { body = '' } = request;
   const isLarge = body.length >= LARGE || (object && weightLeft(object, LARGE) < 0);
   return isLarge ? turnOf(request) : undefined;

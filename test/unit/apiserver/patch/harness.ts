@@ -4,7 +4,7 @@ import { applyPatch } from '../../../../src/apiserver/patch/apply.ts';
 import { FieldSet, displayPath } from '../../../../src/apiserver/patch/field-set.ts';
 import { managedFieldsOf } from '../../../../src/apiserver/patch/managed-fields.ts';
 import type { Update } from '../../../../src/apiserver/patch/track-update.ts';
-import { trackUpdate } from '../../../../src/apiserver/patch/track-update.ts';
+import { trackUpdateOfVersion } from '../../../../src/apiserver/patch/track-update.ts';
 import type { JsonSchema } from '../../../../src/api/json-schema.ts';
 import type { JsonObject } from '../../../../src/util/json-value.ts';
 import { deepFreeze } from '../schema/arbitraries.ts';
@@ -85,10 +85,10 @@ export function updated(
     before,
     after,
   };
-  return deepFreeze(trackUpdate(deepFreeze(update)));
+  return deepFreeze(trackUpdateOfVersion(deepFreeze(update)));
 }
 
-export function tryApply(
+export async function tryApply(
   live: JsonObject | undefined,
   applied: JsonObject,
   options: Options = {},
@@ -100,26 +100,26 @@ export function tryApply(
     live,
     applied,
   };
-  return deepFreeze(applyPatch(deepFreeze(patch)));
+  return deepFreeze(await applyPatch(deepFreeze(patch)));
 }
 
 /** Returns the object after an apply without conflicts. */
-export function applied(
+export async function applied(
   live: JsonObject | undefined,
   wanted: JsonObject,
   options: Options = {},
-): JsonObject {
-  const result = tryApply(live, wanted, options);
+): Promise<JsonObject> {
+  const result = await tryApply(live, wanted, options);
   assert.ok(result.kind === 'applied', `conflicts: ${JSON.stringify(result)}`);
   return result.object;
 }
 
-export function conflictsOf(
+export async function conflictsOf(
   live: JsonObject,
   wanted: JsonObject,
   options: Options = {},
-): readonly Conflict[] {
-  const result = tryApply(live, wanted, options);
+): Promise<readonly Conflict[]> {
+  const result = await tryApply(live, wanted, options);
   assert.equal(result.kind, 'conflicts');
   return result.kind === 'conflicts' ? result.conflicts : [];
 }
