@@ -1,4 +1,4 @@
-import { isSet, numberIn, objectIn, objectsIn, setDefault } from '../../util/json-value.ts';
+import { isSet, numberIn, objectIn, objectsIn, setDefault, textIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
 import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
 import type { JsonObject } from '../../util/json-value.ts';
@@ -200,17 +200,23 @@ export const CRON_JOB: KindTraits = {
   },
 };
 
-function validateCronJob(cronJob: CheckedObject<StoredObject>): void {
+function validateCronJob(
+  cronJob: CheckedObject<StoredObject>,
+  previous: StoredObject | undefined,
+): void {
   const spec = cronJob.in('spec');
+  const before = objectIn(previous, 'spec');
   const schedule = spec.text('schedule');
   if (schedule === '') spec.required('schedule');
   const problem = schedule === '' ? undefined : cronProblem(schedule);
   if (problem !== undefined) spec.invalid('schedule', problem);
-  if (schedule.includes('TZ')) {
+  if (schedule.includes('TZ') && !textIn(before, 'schedule').includes('TZ')) {
     spec.invalid('schedule', 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead');
   }
   spec.requireNonNegative('startingDeadlineSeconds');
-  const zoneProblem = spec.has('timeZone') ? timeZoneProblem(spec.text('timeZone')) : undefined;
+  const zone = spec.value['timeZone'];
+  const isNewZone = spec.has('timeZone') && zone !== before?.['timeZone'];
+  const zoneProblem = isNewZone ? timeZoneProblem(spec.text('timeZone')) : undefined;
   if (zoneProblem !== undefined) spec.invalid('timeZone', zoneProblem);
   spec.requireOneOf('concurrencyPolicy', ['Allow', 'Forbid', 'Replace']);
   const job = spec.in('jobTemplate').in('spec');
@@ -218,7 +224,7 @@ function validateCronJob(cronJob: CheckedObject<StoredObject>): void {
   if (job.has('selector')) job.invalid('selector', '`selector` will be auto-generated');
   spec.requireNonNegative('successfulJobsHistoryLimit', 'failedJobsHistoryLimit');
   const { name } = cronJob.value.metadata;
-  if (name.length > 52) {
+  if (!previous && name.length > 52) {
     cronJob.invalid('metadata.name', 'must be no more than 52 characters', name);
   }
 }

@@ -377,3 +377,24 @@ test('the generated schemas are complete and carry no descriptions', () => {
   }
   assert.ok(publishedSchema('io.k8s.api.core.v1.PodSpec')?.properties?.['containers']);
 });
+
+test('a CronJob keeps a zone, a schedule and a name that a new one cannot have', () => {
+  const { hooks } = kind('CronJob');
+  const jobTemplate = {
+    spec: { template: { spec: { ...template.spec, restartPolicy: 'Never' } } },
+  };
+  const cronJob = (timeZone: string) =>
+    created(
+      'CronJob',
+      { spec: { schedule: 'TZ=UTC * * * * *', timeZone, jobTemplate } },
+      { name: 'x'.repeat(53) },
+    );
+  const problemsOf = (next: string, previous?: string) =>
+    (
+      hooks?.validate?.(cronJob(next), previous === undefined ? undefined : cronJob(previous)) ?? []
+    ).map(({ field }) => field);
+  assert.deepEqual(problemsOf('Nowhere/Else', 'Nowhere/Else'), []);
+  assert.deepEqual(problemsOf('Nowhere/Else', 'UTC'), ['spec.timeZone']);
+  assert.ok(problemsOf('UTC').includes('metadata.name'));
+  assert.ok(problemsOf('Nowhere/Else').includes('spec.timeZone'));
+});
