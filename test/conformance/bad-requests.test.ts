@@ -255,3 +255,22 @@ test('a lone surrogate is stored as U+FFFD', async () => {
   const { body } = await api.post(`${configMaps(space)}?dryRun=All`, text);
   assert.deepEqual(body.data, { a: '\ufffd\u{1f600}\ufffd\\ud800' });
 });
+
+test('an escape in YAML is a character', async () => {
+  for (const [escape, status] of [
+    ['\\uD800', 400],
+    ['\\uD83D\\uDE00', 400],
+    ['\\U00110000', 400],
+    ['\\U0001F600', 201],
+    ['\\\\uD800', 201],
+  ] as const) {
+    const body = `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\ndata: { a: "${escape}" }`;
+    const reply = await api.send('POST', `${configMaps(space)}?dryRun=All`, body, {
+      'content-type': 'application/yaml',
+    });
+    assert.equal(reply.status, status, escape);
+    if (status === 400) {
+      assert.match(reply.body.message, /yaml: line 4: found invalid Unicode character escape code/);
+    }
+  }
+});

@@ -3,6 +3,7 @@ import {
   EVENT_ID,
   NOT_RESOLVED,
   SCALAR_STYLE,
+  YAMLException,
   constructFromEvents,
   defineScalarTag,
   getScalarValue,
@@ -66,8 +67,9 @@ export function parseYaml(source: string, maxContainers: number = Infinity): Yam
   // One more level, so that deep YAML gets the same error as deep JSON.
   const events = parseEvents(source, { maxDepth: MAX_DEPTH + 1 });
   let containers = 0;
-  for (const { type } of events) {
-    if (type !== EVENT_ID.MAPPING && type !== EVENT_ID.SEQUENCE) continue;
+  for (const event of events) {
+    if (event.type === EVENT_ID.SCALAR) requireCharacters(source, event);
+    if (event.type !== EVENT_ID.MAPPING && event.type !== EVENT_ID.SEQUENCE) continue;
     if (++containers > maxContainers) throw new WidthError(maxContainers);
   }
   return {
@@ -77,6 +79,23 @@ export function parseYaml(source: string, maxContainers: number = Infinity): Yam
       return duplicatesIn(source, events);
     },
   };
+}
+
+/** An escape of a backslash, or of a character by its number. */
+const ESCAPES = /\\\\|\\(?:u([\da-fA-F]{4})|U([\da-fA-F]{8}))/g;
+
+/** @throws {YAMLException} if an escape is half of a surrogate pair, or beyond Unicode */
+function requireCharacters(
+  source: string,
+  { style, valueStart, valueEnd }: Extract<Event, { type: typeof EVENT_ID.SCALAR }>,
+): void {
+  if (style !== SCALAR_STYLE.DOUBLE_QUOTED) return;
+  for (const { 1: short, 2: long, index } of source.slice(valueStart, valueEnd).matchAll(ESCAPES)) {
+    const code = Number.parseInt(short ?? long ?? '0', 16);
+    if ((code < 0xd800 || code > 0xdfff) && code <= 0x10ffff) continue;
+    const why = 'found invalid Unicode character escape code';
+    YAMLException.throwAt(source, valueStart + index, why);
+  }
 }
 
 /** An open collection: a mapping has its keys so far. */
