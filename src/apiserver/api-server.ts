@@ -25,6 +25,7 @@ import type { StoredObject, WriteObserver } from './objects/resource-definition.
 import { ConnectionReset, Faults } from './http/faults.ts';
 import { listenHttps } from './http/https-listener.ts';
 import { kubeconfigOf } from './kubeconfig.ts';
+import { WriteTurns } from './request/write-turns.ts';
 import { LineCache } from './operations/line-cache.ts';
 import { ObjectStore } from './storage/object-store.ts';
 import type { ObservedRbac, ObservedRole } from './auth/observed-rbac.ts';
@@ -167,6 +168,7 @@ export class ApiServer {
       tokens,
       lines: new LineCache(),
       converter,
+      turns: new WriteTurns(),
       admission: new Admission({
         store: this.#store,
         registry,

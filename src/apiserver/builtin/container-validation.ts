@@ -110,7 +110,7 @@ function validateResources(resources: CheckedObject): void {
   for (const name of Object.keys(requests)) {
     const request = textIn(requests, name);
     const limit = textIn(limits, name);
-    if (limit === '' || compareQuantities(request, limit) <= 0) continue;
+    if (limit === '' || request === limit || compareQuantities(request, limit) <= 0) continue;
     const why = `must be less than or equal to ${name} limit of ${limit}`;
     resources.invalid('requests', why, request);
   }
@@ -118,7 +118,8 @@ function validateResources(resources: CheckedObject): void {
 
 function validateQuantities(resources: CheckedObject, list: string): void {
   for (const [name, value] of Object.entries(resources.in(list).value)) {
-    if (typeof value !== 'string' || compareQuantities(value, '0') >= 0) continue;
+    if (typeof value !== 'string' || !value.startsWith('-')) continue;
+    if (compareQuantities(value, '0') >= 0) continue;
     resources.invalid(`${list}[${name}]`, 'must be greater than or equal to 0', value);
   }
 }

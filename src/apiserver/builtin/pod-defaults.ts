@@ -139,7 +139,7 @@ function requestWhatIsLimited(container: JsonObject): void {
   const requests = objectIn(resources, 'requests') ?? {};
   const missing = Object.entries(limits).filter(([name]) => !isSet(requests, name));
   if (missing.length === 0) return;
-  resources['requests'] = { ...requests, ...Object.fromEntries(missing) };
+  resources['requests'] = Object.fromEntries([...Object.entries(requests), ...missing]);
 }
 
 function exposeOnHost(spec: JsonObject): void {

@@ -10,6 +10,7 @@ import type { Authenticator, User } from '../../api/user.ts';
 import type { CrdConverter } from '../crd/crd-conversion.ts';
 import type { LineCache } from './line-cache.ts';
 import type { ListRendering, Representation } from '../request/negotiation.ts';
+import type { WriteTurns } from '../request/write-turns.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import type { Registry } from '../objects/registry.ts';
 import type {
@@ -45,6 +46,7 @@ export interface Backend {
   readonly admission: AdmissionChain;
   /** Conversion between versions of CRDs. */
   readonly converter: CrdConverter;
+  readonly turns: WriteTurns;
 }
 
 /** Returns the HTTP handler of a node's kubelet, which serves the logs of Pods. */

@@ -177,6 +177,7 @@ async function apply(call: Call): Promise<Answer> {
       blank: blankObject(call),
       applied,
       force: isTrue(info.query.get('force')),
+      pause: () => pause(call, live),
     }),
   );
   await pause(call, live);

@@ -28,7 +28,7 @@ import {
   unsupportedMediaType,
   verbNotSupported,
 } from '../objects/status-error.ts';
-import { endTurn, pause } from '../request/pause.ts';
+import { pause } from '../request/pause.ts';
 import { requireWriteOptions } from '../request/write-options.ts';
 
 /** An answer with its object in the requested representation. */
@@ -63,13 +63,14 @@ export async function answerCall(
     requireMediaType(accept, [...texts, ...OBJECT_TYPES], isStream || info.verb === 'list');
   }
   const representation = negotiate(accept, info.query.get('includeObject'), definition, isStream);
-  const call = { backend, request, user, info, definition, representation, ...notes };
+  const { turns } = backend;
+  const call = { backend, turns, request, user, info, definition, representation, ...notes };
   requireWriteOptions(call);
   try {
     await pause(call);
     return await rendered(await repeated(operation, call), call);
   } finally {
-    endTurn(call);
+    turns.end(request);
   }
 }
 

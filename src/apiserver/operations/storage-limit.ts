@@ -34,12 +34,18 @@ export function storable(
   previous?: StoredObject,
 ): ApiObject {
   if (weightLeft(object, SMALL_WEIGHT) >= 0) return object;
+  const problem = sizeProblem(definition, object, previous);
+  if (problem === undefined) return object;
+  if (request.method === 'PATCH' && isApplyPatch(contentType(request))) throw refused(problem);
   const { managedFields: _managedFields, ...metadata } = object.metadata;
-  const needsFields = request.method === 'PATCH' && isApplyPatch(contentType(request));
-  const smaller = needsFields ? object : { ...object, metadata };
-  const problem = sizeProblem(definition, smaller, previous);
-  if (problem !== undefined) throw StatusError.failure({ code: 500, message: problem });
-  return needsFields || sizeProblem(definition, object, previous) === undefined ? object : smaller;
+  const smaller = { ...object, metadata };
+  const remaining = sizeProblem(definition, smaller, previous);
+  if (remaining !== undefined) throw refused(remaining);
+  return smaller;
+}
+
+function refused(problem: string): StatusError {
+  return StatusError.failure({ code: 500, message: problem });
 }
 
 /** Returns the error of etcd, whose limits apply to JSON of a custom resource and to protobuf of a built-in kind. */

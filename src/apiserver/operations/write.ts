@@ -54,7 +54,7 @@ interface PreparedObject {
  *
  * @throws {StatusError} 422 if something is wrong with it
  */
-function prepareNew(call: Call, draft: ApiObject): PreparedObject {
+async function prepareNew(call: Call, draft: ApiObject): Promise<PreparedObject> {
   const { backend, definition } = call;
   const { storedAs } = definition;
   if (storedAs) {
@@ -73,10 +73,13 @@ function prepareNew(call: Call, draft: ApiObject): PreparedObject {
   if (tracksGeneration) object.metadata.generation = 1;
   hooks?.prepareForCreate?.(object, hookContext(call));
   const ofMetadata = validateMetadata(object.metadata, definition.namespaced, nameFormat);
+  await pause(call);
+  const bySchema = validateObject(call, object, undefined, ofMetadata);
+  await pause(call);
   requireValid(
     definition,
     object,
-    withSchemaErrors(validateObject(call, object, undefined, ofMetadata), [
+    withSchemaErrors(bySchema, [
       ...ofMetadata,
       ...validateKubeFinalizers(object.metadata, definition),
       ...(hooks?.validate?.(object, undefined) ?? []),
@@ -93,7 +96,7 @@ function prepareNew(call: Call, draft: ApiObject): PreparedObject {
  * @throws {StatusError} 409 if there is one of this name
  * @throws {StaleObject} if there was none when an apply or an update read it
  */
-function insertNew({ call, object }: PreparedObject): StoredObject {
+async function insertNew({ call, object }: PreparedObject): Promise<StoredObject> {
   const { backend, definition } = call;
   const { namespace, name } = object.metadata;
   const collection = backend.store.collection(definition);
@@ -109,6 +112,7 @@ function insertNew({ call, object }: PreparedObject): StoredObject {
     });
   }
   const own = isDryRun(call) ? object : storable(call, object);
+  await pause(call);
   const present = collection.get(namespace, name);
   if (present && call.info.verb !== 'create') {
     throw new StaleObject(alreadyExists(definition, name, '').status);
@@ -142,7 +146,7 @@ export async function storeChange(
   const tracked = applied ? complete : await withTrackedFields(call, complete, before);
   const admitted = await mutated(call, tracked, before);
   await pause(call, previous);
-  const prepared = prepareChange(call, definition.storedAs ? previous : before, admitted);
+  const prepared = await prepareChange(call, definition.storedAs ? previous : before, admitted);
   await requireAdmitted(call, 'UPDATE', prepared.object, previous);
   const stored = await toStorageVersion(prepared);
   await pause(call, previous);
@@ -174,7 +178,11 @@ async function admissionResult(
   return withDefaults(goObject(shallowCopy(object), definition), definition, 'applied');
 }
 
-function prepareChange(call: Call, previous: StoredObject, draft: ApiObject): PreparedObject {
+async function prepareChange(
+  call: Call,
+  previous: StoredObject,
+  draft: ApiObject,
+): Promise<PreparedObject> {
   const { definition, info } = call;
   const { hooks, storedAs } = definition;
   if (storedAs) {
@@ -193,10 +201,13 @@ function prepareChange(call: Call, previous: StoredObject, draft: ApiObject): Pr
     object.metadata.generation = (previous.metadata.generation ?? 0) + 1;
   }
   const ofMetadata = validateMetadataUpdate(object.metadata, previous.metadata, definition);
+  await pause(call, previous);
+  const bySchema = validateObject(call, object, previous, ofMetadata.ofRules);
+  await pause(call, previous);
   requireValid(
     definition,
     object,
-    withSchemaErrors(validateObject(call, object, previous, ofMetadata.ofRules), [
+    withSchemaErrors(bySchema, [
       ...(hooks?.validate?.(object, previous) ?? []),
       ...(hooks?.validateUpdate?.(object, previous, info.subresource) ?? []),
       ...ofMetadata.errors,
@@ -284,7 +295,7 @@ export function requireUnchanged(
  * @throws {StatusError} 409 if the name exists, 422 if the object is invalid
  */
 export async function storeNew(call: Call, draft: ApiObject): Promise<StoredObject> {
-  const prepared = prepareNew(call, draft);
+  const prepared = await prepareNew(call, draft);
   await requireAdmitted(call, 'CREATE', prepared.object, undefined);
   const stored = await toStorageVersion(prepared);
   await pause(call);

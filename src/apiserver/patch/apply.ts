@@ -41,6 +41,8 @@ export interface ApplyPatch extends WriteContext {
    * @default false
    */
   readonly force?: boolean | undefined;
+  /** Called between steps that take some time if the objects are large. */
+  readonly pause?: (() => Promise<void> | undefined) | undefined;
 }
 
 export type ApplyResult =
@@ -62,7 +64,8 @@ export type ApplyResult =
 export async function applyPatch(patch: ApplyPatch): Promise<ApplyResult> {
   const schema = withObjectMeta(patch.schema);
   requireApplicable(patch, schema);
-  const { applied } = patch;
+  const { applied, pause } = patch;
+  await pause?.();
   const live: Readonly<JsonObject> = patch.live ?? {};
   const managers = await managersOf(patch, schema);
 
@@ -70,14 +73,17 @@ export async function applyPatch(patch: ApplyPatch): Promise<ApplyResult> {
   const mine = managers.find(self);
   const fields = fieldsOf(applied, schema).recursiveDifference(resetFieldsOf(patch));
   const wanting = managers.with({ ...self, fields });
+  await pause?.();
   const merged = mergeFields(live, applied, schema);
   const object = mine ? await withoutAbandoned(merged, mine, wanting, patch) : merged;
 
+  await pause?.();
   const others = [...managers].filter((manager) => manager !== mine);
   const changes = await compareVersions(live, object, schema, patch, others);
   const conflicts = conflictsOf(managers, mine, changes);
   if (conflicts.length > 0 && !patch.force) return { kind: 'conflicts', conflicts };
 
+  await pause?.();
   const left = managers.map((manager) =>
     manager === mine ? manager.fields : leftOf(manager, changes),
   );
@@ -85,6 +91,7 @@ export async function applyPatch(patch: ApplyPatch): Promise<ApplyResult> {
   // As upstream, an apply that changes no field does not change its time, so a new owner has none.
   const time = object === live ? mine?.time : timestamp(patch.now);
   const result = left.with({ ...self, time, fields: owned });
+  await pause?.();
   if (object === live && result.equalEntriesOf(live)) return { kind: 'applied', object: live };
   return { kind: 'applied', object: withManagers(object, result) };
 }

@@ -80,16 +80,15 @@ export class FieldSet {
 
   /** Returns `fieldsV1` with sorted keys. It is the same object for each call, and must not change. */
   toJson(): JsonObject {
-    this.#json ??= this.#toJson();
+    this.#json ??= this.#addTo({});
     return this.#json;
   }
 
-  #toJson(): JsonObject {
-    const fields: JsonObject = {};
+  #addTo(fields: JsonObject): JsonObject {
     for (const element of this.#elements()) {
       const child = this.#children.get(element);
       if (!child) fields[element] = LEAF;
-      else if (this.#members.has(element)) fields[element] = { '.': LEAF, ...child.toJson() };
+      else if (this.#members.has(element)) fields[element] = child.#addTo({ '.': LEAF });
       else fields[element] = child.toJson();
     }
     return fields;

@@ -34,13 +34,19 @@ function reversed(value: unknown): readonly unknown[] {
 
 /** Writes the entries by key, each a message with the key as field 1 and the value as field 2. */
 function writeMap(number: number, { type }: Field, entries: JsonObject, writer: WireWriter): void {
-  const keys = Object.keys(entries).sort((a, b) => Buffer.compare(Buffer.from(b), Buffer.from(a)));
-  for (const key of keys) {
+  for (const key of sortedByBytes(Object.keys(entries)).toReversed()) {
     const { length } = writer;
     writeValue(2, type, entries[key], writer);
     writer.text(1, key);
     writer.delimit(number, length);
   }
+}
+
+/** Sorts texts by their UTF-8 bytes. Only surrogates have another order in UTF-16. */
+function sortedByBytes(texts: string[]): string[] {
+  if (!texts.some((text) => /[\uD800-\uDFFF]/.test(text))) return texts.sort();
+  const pairs = texts.map((text) => ({ text, bytes: Buffer.from(text) }));
+  return pairs.sort((a, b) => Buffer.compare(a.bytes, b.bytes)).map(({ text }) => text);
 }
 
 function writeZero(number: number, type: Field['type'], writer: WireWriter): void {

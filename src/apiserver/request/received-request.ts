@@ -1,5 +1,6 @@
 import type { HttpRequest } from '../../util/http.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
+import type { WriteTurns } from './write-turns.ts';
 import type { RequestInfo } from './request-info.ts';
 
 /** What a request reports besides its response. */
@@ -15,4 +16,6 @@ export interface ReceivedRequest extends RequestNotes {
   readonly request: HttpRequest;
   readonly info: RequestInfo;
   readonly definition: ResourceDefinition;
+  /** The turns of the server's large writes. */
+  readonly turns: WriteTurns;
 }

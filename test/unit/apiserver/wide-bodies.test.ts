@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Api, APPLY, CONFIG_MAPS, PODS, STRATEGIC } from './api-client.ts';
+import { Api, APPLY, CONFIG_MAPS, CRDS, JSON_PATCH, PODS, STRATEGIC } from './api-client.ts';
 import type { HttpRequest } from '../../../src/util/http.ts';
 
 /** Large enough that a step whose time is quadratic takes a hundred times as long as the parser. */
@@ -56,6 +56,13 @@ function apply(path: string, body: string): Sent {
   return { method: 'PATCH', path: `${path}/a${query}`, body, type: APPLY };
 }
 
+function crd(bytes: number): string {
+  const names = { plural: 'as', singular: 'a', kind: 'A', listKind: 'AList' };
+  const properties = repeated(bytes, (at) => `"p${at}":{"type":"string"}`);
+  const version = `{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{${properties}}}}}`;
+  return `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"as.x.io"},"spec":{"group":"x.io","scope":"Namespaced","names":${JSON.stringify(names)},"versions":[${version}]}}`;
+}
+
 function container(fields: string): string {
   return `"containers":[{"name":"c","image":"i",${fields}}]`;
 }
@@ -93,6 +100,36 @@ const BODIES: Readonly<Record<string, Body>> = {
       );
     return [apply(SERVICES, body(0)), apply(SERVICES, body(10))];
   },
+  'resource limits': (bytes) => [
+    pod(container(`"resources":{"limits":{${repeated(bytes, (at) => `"x.io/r${at}":"1"`)}}}`)),
+  ],
+  'properties of a kind': (bytes) => [post(CRDS, crd(bytes))],
+  'an apply of a Pod': (bytes) => [
+    apply(
+      PODS,
+      object(
+        'Pod',
+        '',
+        `,"spec":{${container(`"env":[${repeated(bytes, (at) => `{"name":"V${at}"}`)}]`)}}`,
+      ),
+    ),
+  ],
+  'a second apply of keys': (bytes) =>
+    ['v', 'w'].map((value) =>
+      apply(
+        CONFIG_MAPS,
+        object('ConfigMap', '', `,"data":{${repeated(bytes, (at) => `"k${at}":"${value}"`)}}`),
+      ),
+    ),
+  'inserts of a JSON patch': (bytes) => [
+    configMap(',"finalizers":["a/b"]'),
+    {
+      method: 'PATCH',
+      path: `${CONFIG_MAPS}/a`,
+      body: `[${repeated(bytes, (at) => `{"op":"add","path":"/metadata/finalizers/0","value":"a/${at}"}`)}]`,
+      type: JSON_PATCH,
+    },
+  ],
   'a strategic merge patch': (bytes) => [
     pod(container('"command":["a"]')),
     {
@@ -151,6 +188,39 @@ describe('A wide object blocks the server for a time that grows with its size al
       assert.ok(ratio < MAX_RATIO, `the longest step takes ${ratio} times as long as the parser`);
     });
   }
+});
+
+/** Returns the number of rounds of the event loop in which servers answer equal requests. */
+async function roundsOf({ method, path, body, type }: Sent, servers: number = 1): Promise<number> {
+  let rounds = 0;
+  let isRunning = true;
+  const tick = () => {
+    rounds++;
+    if (isRunning) setImmediate(tick);
+  };
+  setImmediate(tick);
+  await Promise.all(
+    Array.from({ length: servers }, () =>
+      new Api().send(method, path, body, { 'content-type': type }),
+    ),
+  );
+  isRunning = false;
+  return rounds;
+}
+
+it('A large write has a step for each of its parts', async () => {
+  for (const what of ['resource limits', 'properties of a kind', 'an apply of a Pod']) {
+    const [sent] = BODIES[what]?.(BYTES) ?? [];
+    assert.ok(sent);
+    const rounds = await roundsOf(sent);
+    assert.ok(rounds >= 10, `${what}: ${rounds}`);
+  }
+});
+
+it('A large write of one server does not wait for those of another', async () => {
+  const [sent] = BODIES['resource limits']?.(BYTES) ?? [];
+  assert.ok(sent);
+  assert.equal(await roundsOf(sent, 3), await roundsOf(sent));
 });
 
 it('Large writes end while the webhook of one of them makes another', async () => {
