@@ -1,6 +1,7 @@
 /**
  * Reports words that have a standard replacement (docs/glossary.md) in everything that people read:
- * guides, comments, names, messages and test titles. `npm run check` runs it.
+ * guides, comments, names, messages and test titles. An identifier is split into its words: `heldBack` is "held back".
+ * `npm run check` runs it.
  *
  *   node hack/words.ts [PATH…]     the given files and folders, or all that are checked
  *
@@ -67,12 +68,25 @@ function insteadOf(word: string): string {
   return found?.[1] ?? '';
 }
 
+/** Returns the words of a line, and those of its identifiers, that have a replacement. */
+function wordsIn(line: string): string[] {
+  const inText = [...line.matchAll(pattern)].map(([word]) => word);
+  const inIdentifiers = [...line.matchAll(COMPOUND)].flatMap(([identifier]) => {
+    const split = identifier.replaceAll(/([a-z\d])([A-Z])/g, '$1 $2').replaceAll('_', ' ');
+    return [...split.matchAll(pattern)].map(([word]) => word.toLowerCase());
+  });
+  return [...inText, ...inIdentifiers];
+}
+
+/** Identifiers of several words: `heldBack`, `HELD_BACK`. */
+const COMPOUND = /\b(?:[A-Za-z\d]*[a-z\d][A-Z]\w*|[A-Za-z\d]+_\w+)\b/g;
+
 let count = 0;
 for (const path of filesBelow(process.argv.length > 2 ? process.argv.slice(2) : CHECKED)) {
   const lines = readFileSync(join(ROOT, path), 'utf8').split('\n');
   for (const [index, line] of lines.entries()) {
     if (ALLOWED.test(line)) continue;
-    for (const [word] of line.matchAll(pattern)) {
+    for (const word of wordsIn(line)) {
       count += 1;
       console.error(`${path}:${index + 1}: "${word}": ${insteadOf(word)}`);
     }
