@@ -41,13 +41,16 @@ const WORDS: readonly (readonly [pattern: string, instead: string])[] = [
   ['mirrors?', 'cache (of objects); corresponds to'],
   ['goes on|go on|went on', 'continue, resume'],
   ['held back', 'suppressed, delayed'],
+  ['oddit(?:y|ies)', 'strict decoding errors'],
+  ['legible', 'pretty print'],
+  ['uninterpretable', 'cannot be parsed'],
   ['by chance', 'randomly, jitter'],
   ['their say|has a say', 'is asked'],
 ];
 
 /** Technical uses of these words. */
 const ALLOWED =
-  /Object\.is|-----BEGIN|unit\/ mirror|config\.mirror|[Mm]irror [Pp]od|mirrors `src\/`|mirror `src\/`|words-ok/;
+  /Object\.is|-----BEGIN|unit\/ mirror|config\.mirror|[Mm]irror ?[Pp]od|isMirror|SKIP_MIRROR|mirrors `src\/`|mirror `src\/`|words-ok/;
 
 const pattern = new RegExp(`\\b(?:${WORDS.map(([words]) => words).join('|')})\\b`, 'gi');
 

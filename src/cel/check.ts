@@ -122,7 +122,7 @@ class Checker {
         this.#expect(expression.condition, BOOL);
         const yes = this.check(expression.yes);
         const no = this.check(expression.no);
-        const [condition] = [this.types.get(expression.condition) ?? DYN];
+        const condition = this.types.get(expression.condition) ?? DYN;
         if (!this.#assign(yes, no))
           return this.#noOverload(expression.at, '_?_:_', [condition, yes, no], false);
         return isAny(no) ? no : yes;
@@ -207,7 +207,8 @@ class Checker {
   }
 
   #map({ entries }: MapExpression): CelType {
-    let [key, value]: (CelType | undefined)[] = [];
+    let key: CelType | undefined;
+    let value: CelType | undefined;
     for (const entry of entries) {
       key = this.#commonType(entry.key, key);
       value = this.#commonType(entry.value, value, this.#memberType(entry.value, entry.isOptional));

@@ -65,7 +65,7 @@ export class Program {
     this.#override = override;
   }
 
-  /** Returns when the program ends, or until when it certainly runs after `ms`. */
+  /** Interprets the program up to `ms`. Returns when it ends, or a time until which it runs. */
   forecast(ms: number): Forecast {
     const { exitCode, runsMs } = this.#override;
     this.#interpret(runsMs ?? ms);

@@ -1,6 +1,6 @@
 import { shallowCopy } from '../objects/resource-definition.ts';
 import type { CrdConverter } from '../crd/crd-conversion.ts';
-import { apiVersionIn, inVersion } from '../request/negotiation.ts';
+import { apiVersionIn, toRequestedVersion } from '../request/negotiation.ts';
 
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 
@@ -14,7 +14,7 @@ export function convertedTo(
   to: ResourceDefinition,
 ): StoredObject {
   if (from === to || object.apiVersion !== apiVersionIn(from)) return object;
-  if (to.conversion) return inVersion(object, to);
+  if (to.conversion) return toRequestedVersion(object, to);
   const stored = from.storedAs ? from.storedAs.toStored(shallowCopy(object)) : object;
   return to.storedAs?.fromStored(stored) ?? { ...stored, apiVersion: apiVersionIn(to) };
 }

@@ -1,6 +1,6 @@
 import { objectIn, textIn } from '../../util/json-value.ts';
 import { matchesLabels } from '../../api/label-selector.ts';
-import { inVersion } from '../request/negotiation.ts';
+import { toRequestedVersion } from '../request/negotiation.ts';
 import type { Registry } from '../objects/registry.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 import { AuthorizerValue } from '../../cel/functions/authorization.ts';
@@ -125,7 +125,7 @@ export function bindingsOf(
     oldObject: versioned(oldObject),
     request: admissionRequest(attributes, match),
     namespaceObject: namespaceOf(attributes, context),
-    params: param && inVersion(param.object, param.definition),
+    params: param && toRequestedVersion(param.object, param.definition),
     authorizer: new AuthorizerValue({ access: context.access, user }, requestResource),
   };
 }

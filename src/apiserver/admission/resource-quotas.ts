@@ -77,12 +77,12 @@ function chargeOf(
   const isWithin = (each: StoredObject) => isWithinScopes(evaluator, quota, each);
   const tracked = Object.keys(hard).filter((each) => evaluator.tracks(each));
   if (tracked.length === 0 || !isWithin(object)) return undefined;
-  const refuse = (why: string) => forbidden(definition, shownName(attributes), why);
+  const toError = (why: string) => forbidden(definition, shownName(attributes), why);
   const missing = definition.plural === 'pods' ? missingAmounts(object, tracked) : undefined;
-  if (missing) throw refuse(`failed quota: ${name}: ${missing}`);
+  if (missing) throw toError(`failed quota: ${name}: ${missing}`);
   if (tracked.some((each) => !Object.hasOwn(used, each))) {
     const names = tracked.toSorted().join(',');
-    throw refuse(`status unknown for quota: ${name}, resources: ${names}`);
+    throw toError(`status unknown for quota: ${name}, resources: ${names}`);
   }
   const usage = evaluator.usage(object, nowMs);
   const before = oldObject && isWithin(oldObject) ? evaluator.usage(oldObject, nowMs) : undefined;
@@ -99,7 +99,7 @@ function chargeOf(
     Object.hasOwn(requested, each) && compareQuantities(next[each] ?? '0', hard[each] ?? '0') > 0;
   if (tracked.some(exceeded)) {
     const shown = (list: ResourceList) => formatted(selectResources(list, exceeded));
-    throw refuse(
+    throw toError(
       `exceeded quota: ${name}, requested: ${shown(requested)}, used: ${shown(used)}, limited: ${shown(hard)}`,
     );
   }

@@ -122,7 +122,7 @@ function impersonate(
     if (isMany && access.decide(requestor, asked(all)).allowed) return;
     for (const each of values) require(each);
   };
-  const refuse = (part: Partial<ResourceAction>, why: string) => {
+  const deny = (part: Partial<ResourceAction>, why: string) => {
     if (!isLegacy)
       throw accessDenied(requestor, asked(part), `impersonating ${why} is not allowed`);
   };
@@ -134,16 +134,16 @@ function impersonate(
   else require(asked({ resource: 'nodes', name: mode === 'associated-node' ? '*' : node }));
   if (uid !== '') require(asked({ group: AUTHENTICATION_GROUP, resource: 'uids', name: uid }));
   const aGroup = { resource: 'groups' };
-  if (groups.includes('')) refuse(aGroup, 'the empty string group');
-  if (groups.includes(MASTERS)) refuse({ ...aGroup, name: MASTERS }, `the ${MASTERS} group`);
+  if (groups.includes('')) deny(aGroup, 'the empty string group');
+  if (groups.includes(MASTERS)) deny({ ...aGroup, name: MASTERS }, `the ${MASTERS} group`);
   requireAll(
     groups.map((group) => asked({ ...aGroup, name: group })),
     { ...aGroup, name: '*' },
   );
   const field = { group: AUTHENTICATION_GROUP, resource: 'userextras' };
   for (const [key, values] of Object.entries(extra)) {
-    if (!/^[^/]+\/./.test(key)) refuse(field, 'an invalid key in extra');
-    if (values.includes('')) refuse(field, 'the empty string value in extra');
+    if (!/^[^/]+\/./.test(key)) deny(field, 'an invalid key in extra');
+    if (values.includes('')) deny(field, 'the empty string value in extra');
   }
   requireAll(
     Object.entries(extra).flatMap(([subresource, values]) =>

@@ -27,7 +27,7 @@ export const NAMESPACE: KindTraits = {
       namespace.invalid('status.Phase', `may only be '${expected}' if ${when}`, phase);
     }),
     markDeleted,
-    heldBack: (namespace) => listIn(objectIn(namespace, 'spec'), 'finalizers').length > 0,
+    blocksRemoval: (namespace) => listIn(objectIn(namespace, 'spec'), 'finalizers').length > 0,
   },
 };
 

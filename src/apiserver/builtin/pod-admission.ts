@@ -2,8 +2,8 @@ import { objectsIn, setDefault, textIn } from '../../util/json-value.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 
 /**
- * What the admission plugins that a kube-apiserver enables by itself add to a new Pod: priority 0,
- * and five minutes of patience with a node that is gone (DefaultTolerationSeconds).
+ * Sets what the default admission plugins of a kube-apiserver add to a new Pod: priority 0, and tolerations of 300 s
+ * for a node that is not ready or unreachable (DefaultTolerationSeconds).
  */
 export function admitPod(spec: JsonObject): void {
   setDefault(spec, 'priority', 0);

@@ -15,14 +15,14 @@ const PODS = { group: '', plural: 'pods' };
  * @throws {StatusError} 403 if a class does not exist or the Pod contradicts it
  */
 export function admitClasses(pod: ApiObject, spec: JsonObject, context: HookContext): void {
-  const refuse = (why: string) => forbidden(PODS, pod.metadata.name, why);
-  admitPriority(spec, context, refuse);
-  admitRuntime(spec, context, refuse);
+  const toError = (why: string) => forbidden(PODS, pod.metadata.name, why);
+  admitPriority(spec, context, toError);
+  admitRuntime(spec, context, toError);
 }
 
-type Refuse = (why: string) => Error;
+type ToError = (why: string) => Error;
 
-function admitPriority(spec: JsonObject, { list }: HookContext, refuse: Refuse): void {
+function admitPriority(spec: JsonObject, { list }: HookContext, toError: ToError): void {
   const classes = list({ group: 'scheduling.k8s.io', plural: 'priorityclasses' });
   const name = textIn(spec, 'priorityClassName');
   const chosen =
@@ -35,11 +35,11 @@ function admitPriority(spec: JsonObject, { list }: HookContext, refuse: Refuse):
             undefined,
           )
       : classes.find(({ metadata }) => metadata.name === name);
-  if (!chosen && name !== '') throw refuse(`no PriorityClass with name ${name} was found`);
+  if (!chosen && name !== '') throw toError(`no PriorityClass with name ${name} was found`);
   const priority = chosen ? valueOf(chosen) : 0;
   const given = numberIn(spec, 'priority');
   if (given !== undefined && given !== priority) {
-    throw refuse(
+    throw toError(
       `the integer value of priority (${given}) must not be provided in pod spec; priority admission controller computed ${priority} from the given PriorityClass name`,
     );
   }
@@ -49,7 +49,7 @@ function admitPriority(spec: JsonObject, { list }: HookContext, refuse: Refuse):
   const policy = textIn(chosen, 'preemptionPolicy');
   const wanted = textIn(spec, 'preemptionPolicy');
   if (policy !== '' && wanted !== '' && wanted !== policy) {
-    throw refuse(
+    throw toError(
       `the string value of PreemptionPolicy (${wanted}) must not be provided in pod spec; priority admission controller computed ${policy} from the given PriorityClass name`,
     );
   }
@@ -60,7 +60,7 @@ function valueOf(priorityClass: Readonly<Record<string, unknown>>): number {
   return numberIn(priorityClass, 'value') ?? 0;
 }
 
-function admitRuntime(spec: JsonObject, { list }: HookContext, refuse: Refuse): void {
+function admitRuntime(spec: JsonObject, { list }: HookContext, toError: ToError): void {
   const name = textIn(spec, 'runtimeClassName');
   const chosen =
     name === ''
@@ -68,16 +68,16 @@ function admitRuntime(spec: JsonObject, { list }: HookContext, refuse: Refuse): 
       : list({ group: 'node.k8s.io', plural: 'runtimeclasses' }).find(
           ({ metadata }) => metadata.name === name,
         );
-  if (name !== '' && !chosen) throw refuse(`pod rejected: RuntimeClass "${name}" not found`);
+  if (name !== '' && !chosen) throw toError(`pod rejected: RuntimeClass "${name}" not found`);
   const overhead = objectIn(objectIn(chosen, 'overhead'), 'podFixed');
   if (isSet(spec, 'overhead') && !overhead) {
-    throw refuse(
+    throw toError(
       'pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead',
     );
   }
   if (overhead) {
     if (isSet(spec, 'overhead') && !equalJson(spec['overhead'], overhead)) {
-      throw refuse("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
+      throw toError("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
     }
     spec['overhead'] = copyJson(overhead);
   }
@@ -86,7 +86,7 @@ function admitRuntime(spec: JsonObject, { list }: HookContext, refuse: Refuse): 
   const added = objectIn(scheduling, 'nodeSelector') ?? {};
   for (const [key, value] of Object.entries(added)) {
     if (Object.hasOwn(selector, key) && selector[key] !== value) {
-      throw refuse(
+      throw toError(
         `conflict: runtimeClass.scheduling.nodeSelector[${key}] = ${String(value)}; pod.spec.nodeSelector[${key}] = ${String(selector[key])}`,
       );
     }

@@ -253,7 +253,7 @@ export function withCrdRules(
       ...definition.hooks,
       validate: checkCrd,
       // A CRD is never deleted immediately: its objects are deleted first.
-      heldBack: ({ metadata }) => metadata.deletionTimestamp === undefined,
+      blocksRemoval: ({ metadata }) => metadata.deletionTimestamp === undefined,
       markDeleted: (crd) => {
         crd.metadata.finalizers = [...(crd.metadata.finalizers ?? []), CLEANUP_FINALIZER];
         const { status } = crd as StoredObject as StoredCrd;

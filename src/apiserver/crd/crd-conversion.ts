@@ -32,7 +32,7 @@ export class CrdConverter {
   }
 
   /**
-   * Converts stored objects to the version of `definition`, so that `inVersion` returns them. Returns no promise if no
+   * Converts stored objects to the version of `definition`, so that `toRequestedVersion` returns them. Returns no promise if no
    * webhook has to be called.
    *
    * @throws {StatusError} 500 if the webhook does not convert them

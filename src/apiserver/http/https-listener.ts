@@ -106,7 +106,7 @@ export async function listenHttps(
     void exchange.then(() => exchanges.delete(exchange));
   };
   const accept = (incoming: Incoming, outgoing: Outgoing, isExpecting: boolean) => {
-    if (hasSeveralHosts(incoming)) return refuse(outgoing);
+    if (hasSeveralHosts(incoming)) return rejectRequest(outgoing);
     track(serve(handler, incoming, outgoing, { isExpecting, discardMs, bodies }));
   };
   server.on('request', (incoming, outgoing) => accept(incoming, outgoing, false));
@@ -142,7 +142,7 @@ function hasSeveralHosts({ rawHeaders }: Incoming): boolean {
 const HOST = /^host$/i;
 
 /** Answers a malformed request as Go's server does. */
-function refuse(outgoing: Outgoing): void {
+function rejectRequest(outgoing: Outgoing): void {
   outgoing.statusCode = 400;
   outgoing.setHeader('content-type', 'text/plain; charset=utf-8');
   if (!('stream' in outgoing)) outgoing.shouldKeepAlive = false;

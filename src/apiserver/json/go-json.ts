@@ -20,7 +20,7 @@ export interface JsonFindings {
   /** Syntax error; absent if the text is valid JSON. */
   readonly problem?: string;
   /** Duplicate and unknown fields in the order of the text: `duplicate field "spec.x"`. */
-  readonly oddities: readonly string[];
+  readonly strictErrors: readonly string[];
 }
 
 /** Maximum number of reported duplicates, as in Go. */
@@ -44,7 +44,7 @@ class SyntaxProblem extends Error {}
 class Inspection {
   readonly #text: string;
   readonly #frames: Frame[] = [];
-  readonly #oddities: string[] = [];
+  readonly #strictErrors: string[] = [];
   readonly #unknown: Set<string>;
   #at = 0;
 
@@ -58,9 +58,9 @@ class Inspection {
       this.#document();
     } catch (error) {
       if (!(error instanceof SyntaxProblem)) throw error;
-      return { problem: error.message, oddities: [] };
+      return { problem: error.message, strictErrors: [] };
     }
-    return { oddities: this.#oddities };
+    return { strictErrors: this.#strictErrors };
   }
 
   #document(): void {
@@ -111,7 +111,7 @@ class Inspection {
   }
 
   #lookFor(unknown: string): void {
-    if (this.#unknown.delete(unknown)) this.#oddities.push(unknown);
+    if (this.#unknown.delete(unknown)) this.#strictErrors.push(unknown);
   }
 
   /** Path of the current member: `spec`, `spec.tags[0]`. */
@@ -127,9 +127,9 @@ class Inspection {
   /** Records a duplicate. Builds its path, which may be long, only once for each key. */
   #duplicate(frame: Frame): void {
     frame.duplicates ??= new Set();
-    if (frame.duplicates.has(frame.key) || this.#oddities.length >= MAX_DUPLICATES) return;
+    if (frame.duplicates.has(frame.key) || this.#strictErrors.length >= MAX_DUPLICATES) return;
     frame.duplicates.add(frame.key);
-    this.#oddities.push(`duplicate field ${goQuote(this.#path())}`);
+    this.#strictErrors.push(`duplicate field ${goQuote(this.#path())}`);
   }
 
   #value(): void {

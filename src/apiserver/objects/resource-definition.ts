@@ -311,5 +311,5 @@ export interface ResourceHooks {
    */
   readonly markDeleted?: (object: ApiObject) => void;
   /** Returns true while something besides `metadata.finalizers` blocks the removal (Namespace). */
-  readonly heldBack?: (object: StoredObject) => boolean;
+  readonly blocksRemoval?: (object: StoredObject) => boolean;
 }

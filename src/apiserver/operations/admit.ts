@@ -2,7 +2,7 @@ import { isDryRun } from '../request/request-info.ts';
 import { actionOf } from '../auth/access.ts';
 import type { AdmissionOperation, Attributes } from '../admission/attributes.ts';
 import type { Call } from './call.ts';
-import { inVersion } from '../request/negotiation.ts';
+import { toRequestedVersion } from '../request/negotiation.ts';
 import type { Action, Decision } from '../../api/policy-rule.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
 import { accessDenied } from '../objects/status-error.ts';
@@ -72,8 +72,8 @@ export async function requireAdmitted(
   if (!backend.admission.validates || admitted) return;
   await backend.admission.validate(
     attributesOf(call, operation, {
-      object: inVersion(object, definition),
-      oldObject: previous && inVersion(previous, definition),
+      object: toRequestedVersion(object, definition),
+      oldObject: previous && toRequestedVersion(previous, definition),
     }),
   );
 }

@@ -6,7 +6,7 @@ import { pause } from '../request/pause.ts';
 import { generatedName } from '../../api/object-names.ts';
 import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
 import { StatusError, badRequest, forbidden, notFound } from '../objects/status-error.ts';
-import type { AppliedFields } from './successor.ts';
+import type { AppliedFields } from './prepare-update.ts';
 import { requireDecodable } from './validation.ts';
 import { admittedDraft, storeNew } from './write.ts';
 

@@ -5,7 +5,7 @@ import type { Answer, Backend, Call } from './call.ts';
 import { copyJson } from '../json/copy-json.ts';
 import type { DeleteOptions } from '../request/delete-options.ts';
 import { deleteOptions } from '../request/delete-options.ts';
-import { inVersion, renderList } from '../request/negotiation.ts';
+import { toRequestedVersion, renderList } from '../request/negotiation.ts';
 import { deletionFinalizers } from '../objects/object-metadata.ts';
 import type {
   ApiObject,
@@ -67,7 +67,7 @@ async function requireDeletable(
     ...(propagationPolicy && { propagationPolicy }),
     ...(dryRun && { dryRun: ['All'] }),
   };
-  const oldObject = inVersion(stored, call.definition);
+  const oldObject = toRequestedVersion(stored, call.definition);
   await admission.admit({ ...attributesOf(call, 'DELETE', { oldObject, options }), dryRun });
 }
 
@@ -115,7 +115,9 @@ export function deleteObject(
     definition.orphansDependents,
   );
   const held =
-    grace.seconds > 0 || finalizers.length > 0 || definition.hooks?.heldBack?.(stored) === true;
+    grace.seconds > 0 ||
+    finalizers.length > 0 ||
+    definition.hooks?.blocksRemoval?.(stored) === true;
   if (!held) {
     // A kind with grace periods first stores that this one is 0.
     const last = definition.hooks?.gracePeriodSeconds

@@ -1,7 +1,7 @@
 import type { Answer, Call } from './call.ts';
 import { blankObject, fieldVersions, writeContext } from './field-manager.ts';
 import { goTypeOf } from '../json/go-json.ts';
-import { apiVersionIn, inVersion } from '../request/negotiation.ts';
+import { apiVersionIn, toRequestedVersion } from '../request/negotiation.ts';
 import { pause } from '../request/pause.ts';
 import {
   decodeObject,
@@ -9,8 +9,8 @@ import {
   goKindOf,
   invalidPatch,
   isOfAnotherType,
-  refusePatch,
-  reportOddities,
+  unprocessablePatch,
+  reportStrictErrors,
   requireGoTypes,
 } from '../request/object-decoder.ts';
 import type { ApplyResult } from '../patch/apply.ts';
@@ -66,7 +66,7 @@ export async function patch(call: Call): Promise<Answer> {
   const sent = readJsonPatch(call.request);
   const live = await readCurrent(call);
   await pause(call, live);
-  const result = await patchedBody(call, sent, inVersion(live, call.definition));
+  const result = await patchedBody(call, sent, toRequestedVersion(live, call.definition));
   await pause(call, live);
   return changed(await storePatched(call, live, sent, result));
 }
@@ -75,25 +75,25 @@ export async function patch(call: Call): Promise<Answer> {
 function requireConvertible(
   definition: ResourceDefinition,
   patched: unknown,
-  refuse: (message: string) => Error,
+  toError: (message: string) => Error,
 ): void {
   if (!isRecord(patched)) return;
   const wrong = validateValues(patched, definition.schema ?? {}).find(isOfAnotherType);
-  if (wrong) throw refuse(conversionProblem(wrong, patched, goKindOf(definition)));
+  if (wrong) throw toError(conversionProblem(wrong, patched, goKindOf(definition)));
 }
 
 /** Without an apiVersion, upstream decodes the result to an internal type, whose fields have other names. */
 export function requireApiVersion(
   call: Call,
   patched: unknown,
-  refuse: (message: string) => Error,
+  toError: (message: string) => Error,
 ): void {
   if (call.definition.custom || !isRecord(patched) || patched['apiVersion']) return;
   const fields = Object.keys(patched)
     .sort()
     .filter((field) => field !== 'apiVersion' && field !== 'kind');
   const unknown = fields.map((field) => `unknown field ${JSON.stringify(field)}`);
-  reportOddities(call, [], unknown, refuse);
+  reportStrictErrors(call, [], unknown, toError);
   requireName(call, '');
 }
 
@@ -114,18 +114,18 @@ async function storePatched(
     type === STRATEGIC_PATCH && isRecord(result)
       ? { ...result, apiVersion: apiVersionIn(definition), kind: definition.kind }
       : result;
-  const refuse = (message: string) =>
+  const toError = (message: string) =>
     type === STRATEGIC_PATCH
       ? invalidPatch(goValue(sent), message)
-      : refusePatch(definition, patched, message);
-  if (type === STRATEGIC_PATCH) requireConvertible(call.definition, result, refuse);
-  else requireApiVersion(call, patched, refuse);
-  const { object, oddities } = decodePatched(call, patched);
+      : unprocessablePatch(definition, patched, message);
+  if (type === STRATEGIC_PATCH) requireConvertible(call.definition, result, toError);
+  else requireApiVersion(call, patched, toError);
+  const { object, strictErrors } = decodePatched(call, patched);
   const prefix = type === JSON_PATCH ? 'json patch ' : '';
   const duplicates = duplicatesOf(call).map((duplicate) => `${prefix}${duplicate}`);
-  reportOddities(call, duplicates, oddities, (message) => {
+  reportStrictErrors(call, duplicates, strictErrors, (message) => {
     if (!definition.custom) requireGoTypes(call, object);
-    return refuse(message);
+    return toError(message);
   });
   await pause(call, live);
   requireDecodable(call, object);
@@ -172,7 +172,7 @@ async function apply(call: Call): Promise<Answer> {
     applyWithLastApplied({
       ...writeContext(call),
       versions: fieldVersions(call),
-      live: live && inVersion(live, definition),
+      live: live && toRequestedVersion(live, definition),
       checksLive: definition.custom,
       blank: blankObject(call),
       applied,
@@ -190,16 +190,18 @@ async function storeApplied(
   applied: JsonObject,
   next: JsonObject,
 ): Promise<Answer> {
-  reportOddities(call, duplicatesOf(call), [], (message) =>
+  reportStrictErrors(call, duplicatesOf(call), [], (message) =>
     badRequest(
       `error ${message.replace('strict decoding error', 'strict decoding patch: error converting YAML to JSON')}`,
     ),
   );
-  const refuse = (why: string) => notConverted(applied, why);
-  const { object, oddities } = decodePatched(call, asDecoded(call, next), refuse);
-  reportOddities(call, [], oddities, (message) => refusePatch(call.definition, applied, message));
+  const toError = (why: string) => notConverted(applied, why);
+  const { object, strictErrors } = decodePatched(call, asDecoded(call, next), toError);
+  reportStrictErrors(call, [], strictErrors, (message) =>
+    unprocessablePatch(call.definition, applied, message),
+  );
   await pause(call, live);
-  requireDecodable(call, object, refuse);
+  requireDecodable(call, object, toError);
   return createOrChange(call, object, live);
 }
 
@@ -249,14 +251,14 @@ export function appliedObject(result: ApplyResult): JsonObject {
 export function decodePatched(
   { definition, request }: Call,
   patched: unknown,
-  refuse?: (why: string) => Error,
-): { object: ApiObject; oddities: string[] } {
+  toError?: (why: string) => Error,
+): { object: ApiObject; strictErrors: string[] } {
   if (!isRecord(patched))
-    throw refusePatch(definition, patched, 'the result of the patch is not an object');
-  const { object, oddities } = decodeObject(patched, definition, 'patch', refuse);
+    throw unprocessablePatch(definition, patched, 'the result of the patch is not an object');
+  const { object, strictErrors } = decodeObject(patched, definition, 'patch', toError);
   // As upstream, which sorts the keys of the result, except those of values in a JSON patch.
-  if (!definition.custom && contentType(request) !== JSON_PATCH) oddities.sort();
-  return { object, oddities };
+  if (!definition.custom && contentType(request) !== JSON_PATCH) strictErrors.sort();
+  return { object, strictErrors };
 }
 
 /** @throws {StatusError} 400 if an applied body is no object, or has another kind or version */

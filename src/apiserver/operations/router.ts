@@ -51,7 +51,7 @@ export async function answerCall(
   if (!definition || !hasPath(request, info, definition)) return undefined;
   if (definition.deprecationWarning) notes.warnings.push(definition.deprecationWarning);
   const operation = operationOf(info, definition);
-  if (!operation) throw refuseVerb(info, definition);
+  if (!operation) throw verbError(info, definition);
   const { accept } = request.headers;
   const types = patchTypes(definition);
   if (info.verb === 'patch' && !types.includes(contentType(request))) {
@@ -150,7 +150,7 @@ export function hasSubresource(subresource: string, { subresources }: ResourceDe
 const NOT_SERVED: ReadonlySet<string> = new Set(['attach', 'exec', 'portforward', 'proxy']);
 
 /** Returns the error for a verb that a path does not support. */
-function refuseVerb({ verb, name }: RequestInfo, definition: ResourceDefinition): Error {
+function verbError({ verb, name }: RequestInfo, definition: ResourceDefinition): Error {
   // Of the built-in kinds, only ComponentStatuses are listed and not watched.
   const isList = verb === 'watch' && definition.verbs?.includes('list');
   if (!definition.custom && !isList) return methodNotAllowed();

@@ -3,12 +3,12 @@ import { formatLabelSelector } from '../../api/label-selector.ts';
 import type { ManagedFieldsEntry } from '../../api/object.ts';
 import type { Answer, Call } from './call.ts';
 import { fieldPath, valueAt, withValueAt } from '../objects/field-path.ts';
-import { apiVersionIn, inVersion } from '../request/negotiation.ts';
+import { apiVersionIn, toRequestedVersion } from '../request/negotiation.ts';
 import {
   decodeBody,
   duplicatesOf,
-  refusePatch,
-  reportOddities,
+  unprocessablePatch,
+  reportStrictErrors,
   requireGoTypes,
 } from '../request/object-decoder.ts';
 import {
@@ -77,7 +77,7 @@ const SCALE: ResourceDefinition = {
 };
 
 export async function getScale(call: Call): Promise<Answer> {
-  const object = inVersion(await readCurrent(call), call.definition);
+  const object = toRequestedVersion(await readCurrent(call), call.definition);
   const { specReplicasPath } = pathsOf(call.definition);
   // A write may set replicas that are absent.
   if (valueAt(object, fieldPath(specReplicasPath)) === undefined) {
@@ -94,7 +94,7 @@ export async function updateScale(call: Call): Promise<Answer> {
   requireIdentity(call, scale);
   const stored = await readCurrent(call);
   requireSameObject(call, scale, stored.metadata);
-  const present = presentScale(call, inVersion(stored, call.definition));
+  const present = presentScale(call, toRequestedVersion(stored, call.definition));
   return answer(await storeScale(call, stored, trackedScale(call, present, scale)));
 }
 
@@ -102,7 +102,7 @@ export async function patchScale(call: Call): Promise<Answer> {
   const isApply = isApplyPatch(contentType(call.request));
   const sent = isApply ? readApplyPatch(call.request) : readJsonPatch(call.request);
   const stored = await readCurrent(call);
-  const present = presentScale(call, inVersion(stored, call.definition));
+  const present = presentScale(call, toRequestedVersion(stored, call.definition));
   const next = isApply
     ? decodeScale(call, await applyScale(call, sent, present))
     : trackedScale(call, present, decodeScale(call, await patchedBody(call, sent, present)));
@@ -203,12 +203,14 @@ function decodeScale(call: Call, patched: unknown): ApiObject {
   const { kind } = SCALE;
   const isStrategic = type === STRATEGIC_PATCH && isRecord(patched);
   const scale = isStrategic ? { ...patched, apiVersion: apiVersionIn(SCALE), kind } : patched;
-  const { object, oddities } = decodePatched(ofScale, scale);
+  const { object, strictErrors } = decodePatched(ofScale, scale);
   // The scheme of custom resources has no internal types.
   if (type !== STRATEGIC_PATCH && !call.definition.custom)
-    requireApiVersion(ofScale, patched, (why) => refusePatch(SCALE, patched, why));
+    requireApiVersion(ofScale, patched, (why) => unprocessablePatch(SCALE, patched, why));
   requireGoTypes(ofScale, object);
-  reportOddities(call, duplicatesOf(call), oddities, (why) => refusePatch(SCALE, patched, why));
+  reportStrictErrors(call, duplicatesOf(call), strictErrors, (why) =>
+    unprocessablePatch(SCALE, patched, why),
+  );
   requireIdentity(call, object);
   return object;
 }
@@ -222,7 +224,10 @@ async function storeScale(
   const { admission } = call.backend;
   if (!admission.mutates(call.definition) && !admission.validates)
     return writeScale(call, stored, draft);
-  const objects = { oldObject: scaleOf(inVersion(stored, call.definition), call), kind: SCALE };
+  const objects = {
+    oldObject: scaleOf(toRequestedVersion(stored, call.definition), call),
+    kind: SCALE,
+  };
   const attributes = attributesOf(call, 'UPDATE', { ...objects, object: draft });
   const object = (await admission.mutate(attributes)) ?? draft;
   await admission.validate({ ...attributes, object });
@@ -255,7 +260,7 @@ async function writeScale(
   if (replicas === NO_REPLICAS) {
     throw badRequest(`the spec replicas field ${JSON.stringify(specReplicasPath)} cannot be empty`);
   }
-  const live = inVersion(stored, definition);
+  const live = toRequestedVersion(stored, definition);
   const next = withValueAt(shallowCopy(live), fieldPath(specReplicasPath), replicas);
   if (resourceVersion) next.metadata.resourceVersion = resourceVersion;
   const managedFields = managedFieldsAfter(call, live, scale);
@@ -263,7 +268,7 @@ async function writeScale(
   else delete next.metadata.managedFields;
   const object = await storeChange(call, stored, next, 'applied');
   await call.backend.converter.prepare([object], definition);
-  return scaleOf(inVersion(object, definition), call);
+  return scaleOf(toRequestedVersion(object, definition), call);
 }
 
 function scaleOf(object: StoredObject, { definition }: Pick<Call, 'definition'>): StoredObject {

@@ -2,7 +2,7 @@ import { fieldError, formatFieldError } from '../../api/field-error.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import type { Call } from './call.ts';
 import { apiVersionIn } from '../request/negotiation.ts';
-import { cannotBeHandled, refusePatch, requireGoTypes } from '../request/object-decoder.ts';
+import { cannotBeHandled, unprocessablePatch, requireGoTypes } from '../request/object-decoder.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 import { validateRules } from '../../cel/validate-rules.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
@@ -71,7 +71,10 @@ function validateType(object: StoredObject, definition: ResourceDefinition): Fie
     .map((field) => fieldError.invalid(field, object[field], `must be ${expected[field]}`));
 }
 
-/** Errors of the schema follow those of the kind's own rules, which may have reported the same field. */
+/**
+ * Returns the errors of the kind's own rules, and then those of the schema for other fields: both may report the same
+ * field.
+ */
 export function withSchemaErrors(
   ofSchema: readonly FieldError[],
   ofRules: readonly FieldError[],
@@ -116,6 +119,6 @@ function requireEmbeddedTypes({ definition, info }: Call, object: StoredObject):
   if (!wrong) return;
   const why = formatFieldError(wrong);
   throw info.verb === 'patch'
-    ? refusePatch(definition, object, why)
+    ? unprocessablePatch(definition, object, why)
     : cannotBeHandled(definition, why);
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../util/clock.ts';
 import { jsonText } from '../json/json-text.ts';
 import type { LineCache } from './line-cache.ts';
 import type { Representation } from '../request/negotiation.ts';
-import { apiVersionIn, inVersion, represent } from '../request/negotiation.ts';
+import { apiVersionIn, toRequestedVersion, represent } from '../request/negotiation.ts';
 import { encodeEvent } from '../protobuf/protobuf-body.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 import { renderTable } from '../table/table.ts';
@@ -106,7 +106,7 @@ export class WatchEncoder {
   /** Only the first event of a watch has column definitions. */
   #table(object: StoredObject): object {
     const representation = this.#representation;
-    const table = renderTable(this.#definition, [inVersion(object, this.#definition)], {
+    const table = renderTable(this.#definition, [toRequestedVersion(object, this.#definition)], {
       listMeta: { resourceVersion: object.metadata.resourceVersion },
       now: this.#clock.now(),
       noHeaders: this.#headersSent,

@@ -141,7 +141,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
       this.#giveUp();
-      this.#refuse(error);
+      this.#sendError(error);
     }
   }
 
@@ -151,7 +151,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
     const { revision = 0, selection, sendInitialEvents = revision === 0 } = this.#options;
     if (sendInitialEvents) {
       if (revision > this.#initialRevision) {
-        return this.#refuse(tooLargeResourceVersion(revision, this.#initialRevision));
+        return this.#sendError(tooLargeResourceVersion(revision, this.#initialRevision));
       }
       this.#initial = collection
         .list(selection.namespace)
@@ -167,11 +167,11 @@ export class Watcher implements AsyncIterable<Uint8Array> {
       return true;
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
-      return this.#refuse(error);
+      return this.#sendError(error);
     }
   }
 
-  #refuse({ status }: StatusError): false {
+  #sendError({ status }: StatusError): false {
     this.#push({ kind: 'line', line: this.#encoder.error(status) });
     this.end();
     return false;

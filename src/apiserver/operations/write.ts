@@ -4,7 +4,7 @@ import { timestamp } from '../../api/conditions.ts';
 import type { Backend, Call } from './call.ts';
 import { hookContext } from './call.ts';
 import { withTrackedFields } from './field-manager.ts';
-import { inVersion, isOfType } from '../request/negotiation.ts';
+import { toRequestedVersion, isOfType } from '../request/negotiation.ts';
 import { goObject } from '../request/object-decoder.ts';
 import { pause } from '../request/pause.ts';
 import {
@@ -29,16 +29,16 @@ import {
   invalid,
 } from '../objects/status-error.ts';
 import { attributesOf, requireAdmitted } from './admit.ts';
-import type { AppliedFields } from './successor.ts';
+import type { AppliedFields } from './prepare-update.ts';
 import {
-  differsInSubstance,
+  isSpecChanged,
   isUnchanged,
-  isolated,
-  settledMetadata,
-  shareUnchanged,
+  resetFields,
+  withSystemMetadata,
+  shareEqualFields,
   withDefaults,
   withoutStatus,
-} from './successor.ts';
+} from './prepare-update.ts';
 import { storable } from './storage-limit.ts';
 import { requireValid, validateObject, withSchemaErrors } from './validation.ts';
 
@@ -58,7 +58,7 @@ async function prepareNew(call: Call, draft: ApiObject): Promise<PreparedObject>
   const { backend, definition } = call;
   const { storedAs } = definition;
   if (storedAs) {
-    const own = representation(call, storedAs, undefined, draft);
+    const own = toStoredKind(call, storedAs, undefined, draft);
     return prepareNew({ ...call, definition: storedAs.definition }, own);
   }
   const { clock, uid } = backend;
@@ -140,7 +140,7 @@ export async function storeChange(
   applied?: AppliedFields,
 ): Promise<StoredObject> {
   const { definition } = call;
-  const before = inVersion(previous, definition);
+  const before = toRequestedVersion(previous, definition);
   const complete = withDefaults(draft, definition, applied);
   await pause(call, previous);
   const tracked = applied ? complete : await withTrackedFields(call, complete, before);
@@ -186,18 +186,18 @@ async function prepareChange(
   const { definition, info } = call;
   const { hooks, storedAs } = definition;
   if (storedAs) {
-    const own = representation(call, storedAs, previous, draft);
+    const own = toStoredKind(call, storedAs, previous, draft);
     return prepareChange({ ...call, definition: storedAs.definition }, previous, own);
   }
   requireCurrent(definition, draft, previous);
   if (draft.apiVersion === '') {
     throw internalError("Object 'apiVersion' is missing in 'object has no apiVersion field'");
   }
-  const own = isolated(draft, previous, definition, info.subresource);
-  const object = { ...own, metadata: settledMetadata(own, previous, definition) };
+  const own = resetFields(draft, previous, definition, info.subresource);
+  const object = { ...own, metadata: withSystemMetadata(own, previous, definition) };
   hooks?.prepareForUpdate?.(object, previous, hookContext(call));
-  shareUnchanged(object, previous);
-  if (definition.tracksGeneration && differsInSubstance(object, previous, definition)) {
+  shareEqualFields(object, previous);
+  if (definition.tracksGeneration && isSpecChanged(object, previous, definition)) {
     object.metadata.generation = (previous.metadata.generation ?? 0) + 1;
   }
   const ofMetadata = validateMetadataUpdate(object.metadata, previous.metadata, definition);
@@ -242,7 +242,7 @@ function replaceStored(
   const { backend, definition } = call;
   requireUnchanged(call, previous);
   if (isUnchanged(next, previous)) return previous;
-  const isLast = isReadyToGo(next, definition);
+  const isLast = canBeRemoved(next, definition);
   if (isDryRun(call)) return isLast ? requested : next;
   if (isLast) {
     // The DELETED event has the stored state: the change that removes the object is never stored.
@@ -259,7 +259,7 @@ function replaceStored(
  *
  * @throws {StatusError} 422 if it is invalid
  */
-function representation(
+function toStoredKind(
   call: Call,
   { definition: stored, fromStored, toStored }: StoredAs,
   previous: StoredObject | undefined,
@@ -267,7 +267,7 @@ function representation(
 ): ApiObject {
   const { definition, info } = call;
   const before = previous && fromStored(previous);
-  const own = before ? isolated(draft, before, definition, info.subresource) : draft;
+  const own = before ? resetFields(draft, before, definition, info.subresource) : draft;
   requireValid(stored, own, [
     ...validateObject(call, own),
     ...(definition.hooks?.validate?.(own, before) ?? []),
@@ -339,13 +339,13 @@ export function removeObject(
 }
 
 /** Whether the object is being deleted and has no finalizer and grace period left. */
-export function isReadyToGo(object: StoredObject, { hooks }: ResourceDefinition): boolean {
+export function canBeRemoved(object: StoredObject, { hooks }: ResourceDefinition): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = object.metadata;
   return (
     deletionTimestamp !== undefined &&
     deletionGracePeriodSeconds === 0 &&
     !hasFinalizers(object) &&
-    !hooks?.heldBack?.(object)
+    !hooks?.blocksRemoval?.(object)
   );
 }
 

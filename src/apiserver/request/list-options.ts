@@ -3,7 +3,7 @@ import { matchesFields, parseFieldSelector } from '../../api/field-selector.ts';
 import type { Requirement } from '../../api/label-selector.ts';
 import { matchesLabels, parseLabelSelector } from '../../api/label-selector.ts';
 import { continueAt } from './continue-token.ts';
-import { inVersion } from './negotiation.ts';
+import { toRequestedVersion } from './negotiation.ts';
 import type { RequestInfo, Verb } from './request-info.ts';
 import { isTrue } from './request-info.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
@@ -150,7 +150,7 @@ function selectionOf(
     converts,
     matches:
       converts || (custom && isByValue)
-        ? (object) => matches(inVersion(object, definition))
+        ? (object) => matches(toRequestedVersion(object, definition))
         : matches,
   };
 }

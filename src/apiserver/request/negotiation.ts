@@ -205,15 +205,15 @@ export function represent(
 ): object {
   switch (representation.form) {
     case 'object':
-      return trimmed(inVersion(object, definition), representation);
+      return trimmed(toRequestedVersion(object, definition), representation);
     case 'metadata':
       if (representation.list) throw wrongMetadataForm(definition, false);
       return partialMetadata(
-        trimmed(inVersion(object, definition), representation),
+        trimmed(toRequestedVersion(object, definition), representation),
         representation.version,
       );
     case 'table':
-      return renderTable(definition, [inVersion(object, definition)], {
+      return renderTable(definition, [toRequestedVersion(object, definition)], {
         version: representation.version,
         includeObject: representation.includeObject,
         listMeta: { resourceVersion: object.metadata.resourceVersion },
@@ -275,7 +275,7 @@ export function renderList(
         encoding,
         message: typeOf('meta.v1.PartialObjectMetadata'),
         item: (object) =>
-          partialMetadata(trimmed(inVersion(object, definition), representation), version),
+          partialMetadata(trimmed(toRequestedVersion(object, definition), representation), version),
       };
     }
     case 'table': {
@@ -289,7 +289,7 @@ export function renderList(
           definition.columns === DEFAULT_COLUMNS || definition.group === 'apiextensions.k8s.io',
         encoding,
         message: undefined,
-        item: (object) => tableRow(definition, inVersion(object, definition), options),
+        item: (object) => tableRow(definition, toRequestedVersion(object, definition), options),
       };
     }
   }
@@ -299,7 +299,10 @@ export function renderList(
  * Returns a stored object in the requested version or representation. The router converts objects of CRDs with a
  * webhook before.
  */
-export function inVersion(object: StoredObject, definition: ResourceDefinition): StoredObject {
+export function toRequestedVersion(
+  object: StoredObject,
+  definition: ResourceDefinition,
+): StoredObject {
   const apiVersion = apiVersionIn(definition);
   if (object.apiVersion === apiVersion) return object;
   if (definition.conversion) {
@@ -331,8 +334,8 @@ function listItem(
   object: StoredObject,
   definition: ResourceDefinition,
 ): Pick<StoredObject, 'metadata'> {
-  if (definition.custom) return inVersion(object, definition);
-  const { apiVersion: _version, kind: _kind, ...item } = inVersion(object, definition);
+  if (definition.custom) return toRequestedVersion(object, definition);
+  const { apiVersion: _version, kind: _kind, ...item } = toRequestedVersion(object, definition);
   return item;
 }
 

@@ -46,19 +46,19 @@ export async function decodeBody(call: ReceivedRequest): Promise<ApiObject> {
   await pause(call);
   const decoded = decodeObject(body, definition);
   await pause(call);
-  return withoutOddities(call, body, decoded);
+  return withoutUnknownFields(call, body, decoded);
 }
 
-function withoutOddities(
+function withoutUnknownFields(
   call: ReceivedRequest,
   body: object,
-  { object, oddities }: ReturnType<typeof decodeObject>,
+  { object, strictErrors }: ReturnType<typeof decodeObject>,
 ): ApiObject {
   const { definition } = call;
-  // Upstream, only the decoder of built-in kinds finds both in one pass.
-  const found = duplicatesOf(call, definition.custom ? [] : oddities, body);
-  const others = oddities.filter((oddity) => !found.includes(oddity));
-  reportOddities(call, found, others, (message) => {
+  // As upstream, duplicate and unknown fields of a custom resource are found separately.
+  const found = duplicatesOf(call, definition.custom ? [] : strictErrors, body);
+  const others = strictErrors.filter((strictError) => !found.includes(strictError));
+  reportStrictErrors(call, found, others, (message) => {
     if (!definition.custom) requireGoTypes(call, object);
     return cannotBeHandled(definition, message, object);
   });
@@ -79,7 +79,7 @@ function requireVersion({ apiVersion }: ApiObject, definition: ResourceDefinitio
  * Decodes a JSON object to an object of a kind. Checks identity and metadata, and prunes unknown fields.
  *
  * @param from origin of the JSON object: a body or the result of a patch
- * @param refuse returns the error for metadata that Go does not decode
+ * @param toError returns the error for metadata that Go does not decode
  * @returns the object, and warnings such as `unknown field "spec.x"`
  * @throws {StatusError} 400 or 422 if it has another kind or is not an API object
  */
@@ -87,15 +87,17 @@ export function decodeObject(
   body: Record<string, unknown>,
   definition: ResourceDefinition,
   from: 'body' | 'patch' = 'body',
-  refuse: (why: string) => Error = (why) =>
-    from === 'patch' ? refusePatch(definition, body, why) : cannotBeHandled(definition, why, body),
-): { object: ApiObject; oddities: string[] } {
+  toError: (why: string) => Error = (why) =>
+    from === 'patch'
+      ? unprocessablePatch(definition, body, why)
+      : cannotBeHandled(definition, why, body),
+): { object: ApiObject; strictErrors: string[] } {
   requireTexts(body, definition, from);
-  if (definition.custom) requireCustomKind(body, definition, from, refuse);
+  if (definition.custom) requireCustomKind(body, definition, from, toError);
   else requireBuiltinKind(body, definition, from);
   const dropped: string[] = [];
   const metadata = decodeMetadata(body['metadata'], definition, dropped, (why) =>
-    refuse(definition.custom ? why : (decodingProblem(body, definition, from) ?? why)),
+    toError(definition.custom ? why : (decodingProblem(body, definition, from) ?? why)),
   );
   const identity = {
     apiVersion: definition.custom ? shown(body['apiVersion'] ?? '') : apiVersionIn(definition),
@@ -109,8 +111,10 @@ export function decodeObject(
   const unknown = [...dropped, ...known.dropped];
   // As upstream, where the members of a built-in kind are sorted unless the client sent them.
   if (!definition.custom) unknown.sort((a, b) => compareText(memberOf(a), memberOf(b)));
-  const oddities = unknown.slice(0, MAX_REPORTED).map((path) => `unknown field ${goQuote(path)}`);
-  return { object: goObject(object, definition), oddities };
+  const strictErrors = unknown
+    .slice(0, MAX_REPORTED)
+    .map((path) => `unknown field ${goQuote(path)}`);
+  return { object: goObject(object, definition), strictErrors };
 }
 
 /** `spec` of `spec.list[0].x` */
@@ -141,24 +145,24 @@ export function duplicatesOf(
 /**
  * Handles duplicate and unknown fields by the requested `fieldValidation`.
  *
- * @throws {StatusError} the result of `refuse` for Strict
+ * @throws {StatusError} the result of `toError` for Strict
  */
-export function reportOddities(
+export function reportStrictErrors(
   call: ReceivedRequest,
   duplicates: readonly string[],
-  oddities: readonly string[],
-  refuse: (message: string) => Error,
+  strictErrors: readonly string[],
+  toError: (message: string) => Error,
 ): void {
-  if (duplicates.length + oddities.length === 0) return;
+  if (duplicates.length + strictErrors.length === 0) return;
   switch (fieldValidationOf(call)) {
     case 'Ignore':
       return;
     case 'Warn':
-      for (const oddity of [...duplicates, ...oddities]) call.warnings.push(oddity);
+      for (const strictError of [...duplicates, ...strictErrors]) call.warnings.push(strictError);
       return;
     case 'Strict': {
-      const problems = [...strictDuplicates(call.request, duplicates), ...oddities];
-      throw refuse(`strict decoding error: ${problems.join(', ')}`);
+      const problems = [...strictDuplicates(call.request, duplicates), ...strictErrors];
+      throw toError(`strict decoding error: ${problems.join(', ')}`);
     }
   }
 }
@@ -182,8 +186,10 @@ export function requireGoTypes(
   { definition, info, warnings }: Pick<ReceivedRequest, 'definition' | 'info' | 'warnings'>,
   object: StoredObject,
   errors: readonly FieldError[] = validateValues(object, definition.schema ?? {}),
-  refuse: (why: string) => Error = (why) =>
-    info.verb === 'patch' ? refusePatch(definition, object, why) : cannotBeHandled(definition, why),
+  toError: (why: string) => Error = (why) =>
+    info.verb === 'patch'
+      ? unprocessablePatch(definition, object, why)
+      : cannotBeHandled(definition, why),
 ): void {
   let wrong = firstMismatch(errors);
   if (!wrong) return;
@@ -193,7 +199,7 @@ export function requireGoTypes(
   }
   // As upstream, an object that cannot be decoded has no unknown fields.
   warnings.length = 0;
-  throw refuse(unmarshalProblem(wrong, object, goKindOf(definition)));
+  throw toError(unmarshalProblem(wrong, object, goKindOf(definition)));
 }
 
 /** As upstream, the decoder stops at a value that is no time or quantity, and continues after other values. */
@@ -232,7 +238,7 @@ export function cannotBeHandled(
 }
 
 /** Returns the 422 for a patch whose result is not an object of its kind. */
-export function refusePatch(
+export function unprocessablePatch(
   { custom }: Pick<ResourceDefinition, 'custom'>,
   patched: unknown,
   why: string,
@@ -283,7 +289,7 @@ function unidentified(
   why: string,
 ): Error {
   return from === 'patch'
-    ? refusePatch(definition, body, why)
+    ? unprocessablePatch(definition, body, why)
     : unrecognized(definition, why, JSON.stringify(body));
 }
 
@@ -292,7 +298,7 @@ function requireCustomKind(
   body: Record<string, unknown>,
   definition: ResourceDefinition,
   from: 'body' | 'patch',
-  refuse: (why: string) => Error,
+  toError: (why: string) => Error,
 ): void {
   const { apiVersion, kind } = body;
   if (!kind) {
@@ -300,7 +306,7 @@ function requireCustomKind(
     throw unidentified(body, definition, from, `Object 'Kind' is missing in '${text}'`);
   }
   if (apiVersion === null) {
-    throw refuse('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
+    throw toError('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
   }
   const version = shown(apiVersion ?? '');
   if (version.split('/').length > 2) {
@@ -336,7 +342,7 @@ function requireBuiltinKind(
   if (kind === definition.kind && apiVersion === expected) return;
   const why = `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
   throw from === 'patch'
-    ? refusePatch(definition, body, why)
+    ? unprocessablePatch(definition, body, why)
     : cannotBeHandled(definition, why, body);
 }
 
@@ -348,18 +354,18 @@ function decodeMetadata(
   value: unknown,
   { custom, kind }: ResourceDefinition,
   dropped: string[],
-  refuse: (why: string) => Error,
+  toError: (why: string) => Error,
 ): ObjectMeta {
   const sent = value ?? {};
   if (!isRecord(sent)) {
-    throw refuse(
+    throw toError(
       custom
         ? notMetadata(sent)
         : `json: cannot unmarshal ${goTypeOf(sent)} into Go struct field ${kind}.metadata of type v1.ObjectMeta`,
     );
   }
   const problem = metadataProblem(sent);
-  if (problem !== undefined) throw refuse(problem);
+  if (problem !== undefined) throw toError(problem);
   const known = prunedValue(sent, goMetadataSchema(), 'metadata');
   for (const path of known.dropped) dropped.push(path);
   const { selfLink: _, ...metadata } = withoutZeroValues(known.value as JsonObject, objectMeta());

@@ -100,12 +100,12 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
     throw unsupportedMediaType([...BODY_TYPES, PROTOBUF_TYPE]);
   }
   const text = bodyText(request);
-  const refuse = (why: string) => unrecognized(expected, why, text);
+  const toError = (why: string) => unrecognized(expected, why, text);
   const value = shallow(() =>
     type === 'application/json'
-      ? jsonOf(text, (why) => refuse(`couldn't get version/kind; json parse error: ${why}`))
+      ? jsonOf(text, (why) => toError(`couldn't get version/kind; json parse error: ${why}`))
       : // As upstream, whose decoder reports the first problem of the JSON that it has converted.
-        withSortedKeys(yamlOf(text, (why) => refuse(`yaml: ${why}`))),
+        withSortedKeys(yamlOf(text, (why) => toError(`yaml: ${why}`))),
   );
   // As upstream, where null is an object without fields.
   if (value === null) return {};
@@ -113,13 +113,13 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
     const field = wrongIdentity(value);
     if (field !== undefined) {
       const type = goTypeOf(value[field]);
-      throw refuse(
+      throw toError(
         `couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go struct field .${field} of type string`,
       );
     }
     return value;
   }
-  throw refuse(
+  throw toError(
     `couldn't get version/kind; json parse error: json: cannot unmarshal ${goTypeOf(value)} into Go value of type ${IDENTITY}`,
   );
 }
@@ -130,8 +130,8 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
  * @throws {StatusError} 400 if it is malformed, 413 if it is too large
  */
 export function readJsonPatch(request: HttpRequest): unknown {
-  const refuse = () => badRequest('invalid JSON patch');
-  return shallow(() => jsonOf(bodyText(request), refuse));
+  const toError = () => badRequest('invalid JSON patch');
+  return shallow(() => jsonOf(bodyText(request), toError));
 }
 
 /** Parses the body of an apply patch: YAML, of which JSON is a subset. */
@@ -160,11 +160,11 @@ export function duplicateFields(
   const text = bodyText(request);
   if (type === YAML_TYPE || isApplyPatch(type)) {
     // Most YAML is JSON, which is faster to inspect.
-    const isUnique = jsonIn(text) !== undefined && inspectJson(text).oddities.length === 0;
+    const isUnique = jsonIn(text) !== undefined && inspectJson(text).strictErrors.length === 0;
     return isUnique ? [] : parseYaml(text).duplicates;
   }
   if (unknown.length === 0 && decoded && JSON.stringify(decoded) === text.trimEnd()) return [];
-  return inspectJson(text, unknown).oddities;
+  return inspectJson(text, unknown).strictErrors;
 }
 
 /** Returns the text for duplicate fields in a strict decoding error. */
@@ -209,27 +209,27 @@ function withoutLoneSurrogates(text: string): string {
   );
 }
 
-function jsonOf(text: string, refuse: (why: string) => Error): unknown {
+function jsonOf(text: string, toError: (why: string) => Error): unknown {
   try {
     return JSON.parse(withoutLoneSurrogates(text)) as unknown;
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
-    throw refuse(inspectJson(text).problem ?? cause.message);
+    throw toError(inspectJson(text).problem ?? cause.message);
   }
 }
 
 /** Parses JSON, or the first document of YAML. Tries JSON first, which is faster. */
-function yamlOf(text: string, refuse: (why: string) => Error): unknown {
-  return jsonIn(text) ?? yamlText(text, refuse).documents[0] ?? null;
+function yamlOf(text: string, toError: (why: string) => Error): unknown {
+  return jsonIn(text) ?? yamlText(text, toError).documents[0] ?? null;
 }
 
-function yamlText(text: string, refuse: (why: string) => Error): YamlText {
+function yamlText(text: string, toError: (why: string) => Error): YamlText {
   try {
     return parseYaml(text, MAX_CONTAINERS);
   } catch (cause) {
     if (!(cause instanceof YAMLException)) throw cause;
     const { reason, mark } = cause;
-    throw refuse(mark ? `line ${mark.line + 1}: ${reason}` : reason);
+    throw toError(mark ? `line ${mark.line + 1}: ${reason}` : reason);
   }
 }
 

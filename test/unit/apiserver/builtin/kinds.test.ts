@@ -77,7 +77,7 @@ test('a new namespace is active, and has its label and finalizer', () => {
   assert.deepEqual(namespace['spec'], { finalizers: ['kubernetes'] });
   assert.deepEqual(namespace['status'], { phase: 'Active' });
   const { hooks } = kind('Namespace');
-  assert.equal(hooks?.heldBack?.(namespace), true);
+  assert.equal(hooks?.blocksRemoval?.(namespace), true);
   hooks?.markDeleted?.(namespace);
   assert.deepEqual(namespace['status'], { phase: 'Terminating' });
 });
@@ -86,7 +86,7 @@ test('only finalize removes the finalizer of a namespace', () => {
   const before = created('Namespace', {});
   assert.deepEqual(updated(before, { spec: {} })['spec'], { finalizers: ['kubernetes'] });
   const finalized = updated(before, { spec: { finalizers: [] } }, 'finalize');
-  assert.equal(kind('Namespace').hooks?.heldBack?.(finalized), false);
+  assert.equal(kind('Namespace').hooks?.blocksRemoval?.(finalized), false);
 });
 
 test('an event must be in the namespace of its object', () => {

@@ -47,11 +47,11 @@ test('a text has no problem exactly if JSON.parse accepts it', () => {
 test('repeated members are found at every depth', () => {
   const text = `{"a":1,"b":{"c":1,"\\u0063":2,"c":3},"l":[{"x":1},{"x":1,"x":2}],"a":{"a":1}}`;
   const duplicates = ['b.c', 'l[1].x', 'a'].map((path) => `duplicate field "${path}"`);
-  assert.deepEqual(inspectJson(text).oddities, duplicates);
-  assert.deepEqual(inspectJson('{"__proto__":1,"constructor":2}').oddities, []);
+  assert.deepEqual(inspectJson(text).strictErrors, duplicates);
+  assert.deepEqual(inspectJson('{"__proto__":1,"constructor":2}').strictErrors, []);
 });
 
 test('deep nesting does not overflow the stack', () => {
   const depth = 100_000;
-  assert.deepEqual(inspectJson('['.repeat(depth) + ']'.repeat(depth)), { oddities: [] });
+  assert.deepEqual(inspectJson('['.repeat(depth) + ']'.repeat(depth)), { strictErrors: [] });
 });

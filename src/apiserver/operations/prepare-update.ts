@@ -16,7 +16,7 @@ import { prune } from '../schema/pruning.ts';
 export type AppliedFields = 'applied';
 
 /** Takes all fields that the path cannot write from `previous`. Hooks may change the result. */
-export function isolated(
+export function resetFields(
   draft: ApiObject,
   previous: StoredObject,
   definition: ResourceDefinition,
@@ -99,7 +99,7 @@ function resized(before: JsonObject, after: JsonObject): readonly JsonObject[] {
 }
 
 /** Keeps the metadata that clients cannot set. */
-export function settledMetadata(
+export function withSystemMetadata(
   draft: ApiObject,
   { metadata: previous }: StoredObject,
   { tracksGeneration }: ResourceDefinition,
@@ -116,13 +116,13 @@ export function settledMetadata(
   if (previous.deletionGracePeriodSeconds !== undefined) {
     metadata.deletionGracePeriodSeconds ??= previous.deletionGracePeriodSeconds;
   }
-  // Without one, kinds with conditional updates were refused before.
+  // Kinds with conditional updates were rejected before if they have none.
   metadata.resourceVersion = previous.resourceVersion;
   return metadata;
 }
 
 /** Reuses equal values of `previous`, so that they are stored once and compared by identity. */
-export function shareUnchanged(object: ApiObject, previous: StoredObject): void {
+export function shareEqualFields(object: ApiObject, previous: StoredObject): void {
   for (const [field, value] of Object.entries(previous)) {
     if (field !== 'metadata' && equalJson(object[field], value)) object[field] = value;
   }
@@ -138,7 +138,7 @@ function keep<T extends object>(target: T, source: object, field: keyof T & stri
 }
 
 /** `metadata.generation` counts changes outside of metadata, and of the status if `/status` writes it. */
-export function differsInSubstance(
+export function isSpecChanged(
   object: StoredObject,
   previous: StoredObject,
   { custom, subresources }: ResourceDefinition,
