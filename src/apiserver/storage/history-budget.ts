@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../util/json-value.ts';
 import { own } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
-import type { Change } from './watch-history.ts';
 
 /** The part of a history that the budget uses. */
 interface Holder {
@@ -52,6 +51,13 @@ export class HistoryBudget {
   }
 }
 
+/** The states of an object before and after a write. */
+interface StateChange {
+  readonly object: unknown;
+  readonly previous: unknown;
+  readonly removed: boolean;
+}
+
 /** Approximate V8 memory of a change, a container and a member, in bytes. */
 const CHANGE_BYTES = 200;
 const CONTAINER_BYTES = 48;
@@ -61,7 +67,7 @@ const MEMBER_BYTES = 24;
  * Returns the memory that `change` keeps alive, in bytes: the parts of the previous object that the
  * next one does not share. The next object belongs to the store or to a later change.
  */
-export function bytesOf({ object, previous, removed }: Change): number {
+export function bytesOf({ object, previous, removed }: StateChange): number {
   return CHANGE_BYTES + bytesBeside(previous, removed ? undefined : object);
 }
 
