@@ -10,7 +10,10 @@ import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { callService } from '../../../src/manager/call-service.ts';
 import { objectController } from '../../../src/manager/object-controller.ts';
-import type { ObjectControllerOptions } from '../../../src/manager/object-controller.ts';
+import type {
+  ObjectControllerOptions,
+  ReconcileContext,
+} from '../../../src/manager/object-controller.ts';
 import { predicates } from '../../../src/manager/predicate.ts';
 import { runControllers } from '../../../src/manager/run-controllers.ts';
 import type { ControllerManagerOptions } from '../../../src/manager/run-controllers.ts';
@@ -31,10 +34,19 @@ const FINALIZER = 'test.example/cleanup';
 async function start(
   context: TestContext,
   options: Omit<ObjectControllerOptions<Count>, 'name'>,
-  { fetch, history }: Pick<ControllerManagerOptions, 'fetch' | 'history'> = {},
+  {
+    clock = new FakeClock(),
+    fetch,
+    history,
+    prepare,
+  }: Pick<ControllerManagerOptions, 'fetch' | 'history'> & {
+    readonly clock?: FakeClock;
+    /** Called before the controller starts. */
+    readonly prepare?: (server: ApiServer) => void;
+  } = {},
 ) {
-  const clock = new FakeClock();
   const server = new ApiServer({ clock });
+  prepare?.(server);
   const client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
   await client.create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(COUNTS));
   const stop = new AbortController();
@@ -137,16 +149,18 @@ test('reports a TerminalError as stalled, and does not retry', async (context) =
 
 test('waits for its backoff after each report, and syncs at once after other changes', async (context) => {
   const times: number[] = [];
-  const { clock, client, live } = await start(context, {
+  const clock = new FakeClock();
+  const options = {
     rateLimiter: exponentialLimiter({ initialMs: 60_000, maxMs: 60_000 }),
-    reconcile: async (_, context) => {
+    reconcile: async (_: unknown, context: ReconcileContext<Count>) => {
       times.push(clock.now());
       context.status.replicas = times.length;
       const message = `request ${times.length} failed`;
       // The second is not reported.
       throw times.length === 2 ? new ApiError({ kind: 'internal', message }) : new Error(message);
     },
-  });
+  };
+  const { client, live } = await start(context, options, { clock });
   await clock.advance(200_000);
   const waits = times.slice(1).map((time, index) => time - times[index]!);
   assert.deepEqual(waits, [60_000, 60_000, 60_000]);
@@ -244,12 +258,13 @@ test('does not accept a condition of the readiness beside it', async (context) =
 test('retries calls of services after 1 s, doubling, and reports a malformed URL as stalled', async (context) => {
   const service = new FakeFetch();
   const times: number[] = [];
+  const clock = new FakeClock();
   service.respond = () => {
     times.push(clock.now());
     return 503;
   };
   let url = 'https://service.test';
-  const { clock, client, ready } = await start(
+  const { client, ready } = await start(
     context,
     {
       reconcile: async (_, context) => {
@@ -257,7 +272,7 @@ test('retries calls of services after 1 s, doubling, and reports a malformed URL
         return READY;
       },
     },
-    { fetch: service.fetch },
+    { clock, fetch: service.fetch },
   );
   await clock.advance(10_000);
   const waits = times.slice(1).map((time, index) => time - times[index]!);
@@ -272,12 +287,13 @@ test('retries calls of services after 1 s, doubling, and reports a malformed URL
 test('retries a SyncError not before its minimum delay, and calls services with the fetch of the kit', async (context) => {
   const service = new FakeFetch();
   const times: number[] = [];
+  const clock = new FakeClock();
   service.respond = () => {
     times.push(clock.now());
     const headers = { 'retry-after': '30' };
     return times.length < 3 ? new Response(null, { status: 429, headers }) : 200;
   };
-  const { clock, ready } = await start(
+  const { ready } = await start(
     context,
     {
       reconcile: async (_, context) => {
@@ -285,7 +301,7 @@ test('retries a SyncError not before its minimum delay, and calls services with 
         return READY;
       },
     },
-    { fetch: service.fetch },
+    { clock, fetch: service.fetch },
   );
   await clock.advance(1000);
   assert.match(await ready(), /^False ServiceFailed: GET to https:\/\/service\.test failed/);
@@ -334,13 +350,19 @@ test('reports that a sync took longer than its timeout', async (context) => {
 });
 
 test('does not report failures of the API server that a retry solves', async (context) => {
-  const { clock, events, server, ready } = await start(context, {
-    reconcile: async ({ metadata }, { client, signal }) => {
-      await client.get(COUNTS, metadata, { signal });
-      return READY;
+  const { clock, events, ready } = await start(
+    context,
+    {
+      reconcile: async ({ metadata }, { client, signal }) => {
+        await client.get(COUNTS, metadata, { signal });
+        return READY;
+      },
     },
-  });
-  server.faults.failNext({ verb: 'get', resource: 'counts' }, 500, { times: 3 });
+    {
+      prepare: ({ faults }) =>
+        faults.failNext({ verb: 'get', resource: 'counts' }, 500, { times: 3 }),
+    },
+  );
   await clock.advance(10_000);
   assert.match(await ready(), /^True/);
   assert.deepEqual(await events(), ['Normal Counted tally-controller']);
