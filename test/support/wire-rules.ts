@@ -41,6 +41,8 @@ const TOLERANCE = 1e-6;
  * Test clusters check them at the end.
  */
 export class WireRules {
+  /** Writes of daemons, as method and path. */
+  readonly writes: string[] = [];
   readonly #broken: string[] = [];
   readonly #calls = new AsyncLocalStorage<ClientCall>();
 
@@ -93,6 +95,8 @@ export class WireRules {
   #check(request: HttpRequest): void {
     const userAgent = request.headers['user-agent'] ?? '';
     if (userAgent === TEST_AGENT) return;
+    const { method, path } = request;
+    if (method !== 'GET' && userAgent !== CLUSTER_AGENT) this.writes.push(`${method} ${path}`);
     const broken = [
       this.#repeated(),
       deletedWithoutUid(request),
