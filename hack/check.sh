@@ -17,7 +17,7 @@ generated() {
   node hack/generate-types.ts --check && node hack/generate-manifests.ts --check &&
     node hack/generate-builtin-kinds.ts --check && node hack/generate-json-scan.ts --check
 }
-tests() { npm test; }
+tests() { npm run test:all; }
 package() { npm run build && publint --strict; }
 
 steps=("$@")

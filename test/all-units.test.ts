@@ -1,4 +1,4 @@
-/** Runs all unit tests in one process. */
+/** Runs the unit tests in one process, except those that take long (`*.slow.test.ts`). */
 import { importAll } from './support/import-all.ts';
 
-await importAll('unit');
+await importAll('unit', '**/!(*.slow).test.ts');

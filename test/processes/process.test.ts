@@ -110,19 +110,6 @@ describe('The program', { concurrency: 3 }, () => {
     });
   });
 
-  describe('The serve command', () => {
-    test('prints the export line; SIGTERM ends it with exit code 0 and removes its temporary kubeconfig', async () => {
-      const program = crdController(['serve', '--no-cluster-controllers']);
-      await program.printed(/export KUBECONFIG=\S+\n/);
-      const [, path = ''] = /export KUBECONFIG=(\S+)/.exec(program.stdout) ?? [];
-      assert.ok(existsSync(path));
-      program.child.kill('SIGTERM');
-      const { code } = await program.ended();
-      assert.equal(code, 0);
-      assert.ok(!existsSync(path));
-    });
-  });
-
   describe('A signal', { concurrency: 2 }, () => {
     test('lets requests in flight complete, and the process exits with code 0', async (context) => {
       const { program, reached, release, client } = await daemonCreatingPod(context);

@@ -166,6 +166,8 @@ describe('WebhookServer', () => {
   test('answers the reviews in progress before it stops', async () => {
     const answer = send(`${VALIDATE}-slow`, review('a'));
     await slowStarted.promise;
+    // Its connection is idle afterwards.
+    await send(VALIDATE, review('a'));
     stop.abort();
     slow.resolve();
     assert.equal((await answer).status, 200);
