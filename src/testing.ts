@@ -21,7 +21,8 @@ export type { RequestLog, RequestRecord } from './apiserver/audit/request-log.ts
 export type { ExpressionWarning } from './apiserver/admission/type-check.ts';
 export type { PolicyTypeCheck } from './cluster/admission-policy-status.ts';
 export { Cluster } from './cluster/cluster.ts';
-export type { ClusterKubeletOptions, ClusterOptions } from './cluster/cluster.ts';
+export type { ClusterOptions } from './cluster/cluster.ts';
+export type { ClusterKubeletOptions } from './cluster/cluster-controllers.ts';
 export { checkConversion } from './property/check-conversion.ts';
 export type { ConversionCheckOptions } from './property/check-conversion.ts';
 export type {

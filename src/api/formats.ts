@@ -1,4 +1,5 @@
-import { isIP } from 'node:net';
+import { utf8Length } from '../util/bytes.ts';
+import { isIP } from '../util/ip-address.ts';
 import { canonicalQuantity } from './quantity.ts';
 import { parseGoTime } from './go-time.ts';
 import type { JsonSchema } from './json-schema.ts';
@@ -166,8 +167,8 @@ const HOSTNAME =
   /^(?:[a-zA-Z0-9\p{S}\p{L}]-?[a-zA-Z0-9\p{S}\p{L}]{0,62}|(?:[a-zA-Z0-9\p{S}\p{L}](?:[-a-zA-Z0-9\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?\.)+[a-zA-Z\p{L}]{2,63})$/u;
 
 function isHostname(text: string): boolean {
-  if (Buffer.byteLength(text) > 255 || !HOSTNAME.test(text)) return false;
-  return text.split('.').every((label) => Buffer.byteLength(label) <= 63);
+  if (utf8Length(text) > 255 || !HOSTNAME.test(text)) return false;
+  return text.split('.').every((label) => utf8Length(label) <= 63);
 }
 
 const ESCAPES_ONLY = /^(?:[^%]|%[\da-f]{2})*$/i;

@@ -1,3 +1,5 @@
+import { toHex, utf8Bytes } from '../util/bytes.ts';
+
 /** Layout of Go's type for times: `Time` has seconds, `MicroTime` requires six digits after the second. */
 export type TimeLayout = 'seconds' | 'micros';
 
@@ -105,7 +107,7 @@ export function formatGoTime(
 function quoted(text: string): string {
   const escaped = text.replaceAll(/["\\]/g, '\\$&');
   const bytes = escaped.replaceAll(/[^\u0020-\u007f]/gu, (character) =>
-    Buffer.from(character).toString('hex').replaceAll(/../g, '\\x$&'),
+    toHex(utf8Bytes(character)).replaceAll(/../g, '\\x$&'),
   );
   return `"${bytes}"`;
 }

@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
+import { toHex } from '../util/bytes.ts';
+import { sha256 } from '../util/sha256.ts';
 
 /** `meta/v1` LabelSelector, the form in objects. */
 export interface LabelSelector {
@@ -298,6 +299,6 @@ const LONGEST = 63;
  */
 export function labelValue(name: string): string {
   if (name.length <= LONGEST) return name;
-  const hash = createHash('sha256').update(name).digest('hex').slice(0, 10);
+  const hash = toHex(sha256(name)).slice(0, 10);
   return `${name.slice(0, LONGEST - hash.length - 1).replace(/[^A-Za-z0-9]+$/, '')}-${hash}`;
 }

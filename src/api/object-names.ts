@@ -1,3 +1,5 @@
+import { utf8Length } from '../util/bytes.ts';
+
 /** A rule for the names of objects. */
 export type NameFormat = 'dns1123Subdomain' | 'dns1123Label' | 'dns1035Label' | 'pathSegment';
 
@@ -76,7 +78,7 @@ export function labelValueProblems(value: string): string[] {
 /** Counts bytes in both cases; upstream's message for object names calls them characters. */
 function problems(name: string, rule: NameRule, unit: 'bytes' | 'characters' = 'bytes'): string[] {
   const found: string[] = [];
-  if (Buffer.byteLength(name) > rule.maxLength) found.push(tooLong(rule, unit));
+  if (utf8Length(name) > rule.maxLength) found.push(tooLong(rule, unit));
   // A very long name is not matched, because the expressions backtrack.
   const isShort = name.length <= 10 * rule.maxLength;
   if (isShort && rule.pattern.test(name)) return found;

@@ -8,6 +8,7 @@ import { Deferred } from '../util/deferred.ts';
 import type { Logger } from '../util/logger.ts';
 import { occurrenceFields } from '../util/rate-limited-log.ts';
 import type { RateLimitedLog } from '../util/rate-limited-log.ts';
+import { nextTurn } from '../util/next-turn.ts';
 import type { Indexer } from './indexer.ts';
 
 /** One change, in the order of the server. */
@@ -113,8 +114,7 @@ export class DeltaQueue<D> implements TimeSlice {
     this.#clock = clock;
     this.#highWater = options.highWater ?? 2000;
     this.#sliceMs = options.sliceMs ?? 10;
-    this.#yieldTurn =
-      options.yieldTurn ?? (() => new Promise((resolve) => void setImmediate(resolve)));
+    this.#yieldTurn = options.yieldTurn ?? nextTurn;
     this.#onBatch = options.onBatch;
     this.#sliceStartMs = clock.monotonic();
     this.#batchStartMs = this.#sliceStartMs;

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../util/json-value.ts';
 import { own, setOwn } from '../util/json-value.ts';
 import { isRecord } from '../util/values.ts';
+import { toBase64 } from '../util/bytes.ts';
 import { formatDuration, formatTimestamp } from './values/time.ts';
 import type { Dictionary, Result, Value } from './values/value.ts';
 import {
@@ -38,7 +39,7 @@ export function jsonOf(value: Result): unknown {
   if (value instanceof Failure) throw new TypeError(value.message);
   if (value instanceof List) return Array.from(value, jsonOf);
   if (value instanceof Uint) return Number(value.value);
-  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  if (value instanceof Uint8Array) return toBase64(value);
   if (value instanceof Timestamp) return formatTimestamp(value.nanos);
   if (value instanceof Duration) return formatDuration(value.nanos);
   if (isDictionary(value)) {

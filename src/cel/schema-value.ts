@@ -4,6 +4,7 @@ import { declaredField } from '../api/json-schema.ts';
 import type { JsonObject } from '../util/json-value.ts';
 import { own } from '../util/json-value.ts';
 import { isRecord } from '../util/values.ts';
+import { fromBase64 } from '../util/bytes.ts';
 import { escapeName, fieldOf, isEmbedded, withTypeAndName } from './schema-type.ts';
 import { parseTimestamp, parseWordyDuration } from './values/time.ts';
 import type { Dictionary, ListKind, Result, Value } from './values/value.ts';
@@ -67,7 +68,7 @@ function toText(text: string, { format }: JsonSchema): Result {
         : new Timestamp(nanos);
     }
     case 'byte':
-      return new Uint8Array(Buffer.from(text, 'base64'));
+      return fromBase64(text);
     default:
       return text;
   }

@@ -1,4 +1,3 @@
-import { inspect } from 'node:util';
 import { ApiError } from '../api/api-error.ts';
 import { keyOf } from '../api/object-key.ts';
 import type { KubernetesObject, ObjectMeta } from '../api/object.ts';
@@ -218,6 +217,9 @@ function descriptorOf(name: string): PropertyDescriptor {
   return descriptor;
 }
 
+/** The key of the function that Node's `util.inspect` calls. */
+const INSPECT_KEY = Symbol.for('nodejs.util.inspect.custom');
+
 /** Shows values instead of accessors in `console.log` and `util.inspect`. */
 const INSPECT: PropertyDescriptor = {
   get() {
@@ -275,7 +277,7 @@ function inOrder(layout: Layout, eager: EagerFields, json: string | ApiError): K
 }
 
 function withFields(object: KubernetesObject, json: string | ApiError): KubernetesObject {
-  Reflect.defineProperty(object, inspect.custom, INSPECT);
+  Reflect.defineProperty(object, INSPECT_KEY, INSPECT);
   LazyFields.add(object, json);
   return object;
 }

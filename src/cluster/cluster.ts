@@ -1,43 +1,10 @@
-import { InformerSet } from '../cache/informer-set.ts';
 import type { ControllerDeps } from '../manager/controller-options.ts';
-import { Manager } from '../manager/manager.ts';
-import type { HttpHandler } from '../util/http.ts';
-import type { Runnable } from '../util/runnable.ts';
-import type { CertificateAuthority } from '../util/x509.ts';
-import type { PolicyTypeCheck } from './admission-policy-status.ts';
-import { admissionPolicyStatus } from './admission-policy-status.ts';
-import { certificateSigner } from './certificate-signer.ts';
-import type { ClusterDeps } from './resource-monitors.ts';
-import { ResourceMonitors } from './resource-monitors.ts';
-import { resourceQuotas } from './resource-quota.ts';
-import { EventBroadcaster } from '../record/event-broadcaster.ts';
-import { eventExpiry, NO_EVENTS } from './event-expiry.ts';
-import { fakeKubelet } from './fake-kubelet.ts';
-import type { FakeKubeletOptions } from './fake-kubelet.ts';
-import { fakeNode } from './fake-node.ts';
-import { fakeScheduler } from './fake-scheduler.ts';
-import { garbageCollection } from './garbage-collector.ts';
-import { volumeClaimProtection } from './storage-protection.ts';
-import { taintEviction } from './taints.ts';
-import { nodeLifecycle } from './node-lifecycle.ts';
-import { namespaceDeletion } from './namespace-deletion.ts';
-import { daemonSets } from './daemon-set.ts';
-import { deployments } from './deployment.ts';
-import { cronJobs } from './cron-job.ts';
-import { jobs } from './job.ts';
-import { ttlAfterFinished } from './ttl-after-finished.ts';
-import { disruptionBudgets } from './disruption.ts';
-import { endpoints } from './endpoints.ts';
-import { endpointSlices } from './endpoint-slice.ts';
-import { endpointSliceMirroring } from './endpoint-slice-mirroring.ts';
-import { persistentVolumes } from './persistent-volumes.ts';
-import { rootCaPublisher, serviceAccounts } from './namespace-defaults.ts';
-import { replicaSets, replicationControllers } from './replica-set.ts';
-import { statefulSets } from './stateful-set.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
-import { didYouMean } from '../util/did-you-mean.ts';
-import { selectNames } from '../util/select-names.ts';
+import type { CertificateAuthority } from '../util/x509.ts';
+import { certificateSigner } from './certificate-signer.ts';
+import { ClusterControllers } from './cluster-controllers.ts';
+import type { ClusterControllersOptions } from './cluster-controllers.ts';
 
 const CLUSTER_OPTIONS: OptionNames<ClusterOptions> = {
   controllers: true,
@@ -48,111 +15,13 @@ const CLUSTER_OPTIONS: OptionNames<ClusterOptions> = {
   checkPolicyTypes: true,
 };
 
-const KUBELET_OPTIONS: OptionNames<ClusterKubeletOptions> = {
-  nodeName: true,
-  startupMs: true,
-  terminationMs: true,
-};
-
-const EVENT_OPTIONS: OptionNames<{ ttlMs?: number }> = { ttlMs: true };
-
-/** Default of kube-apiserver's `--event-ttl`. */
-const EVENT_TTL_MS = 3_600_000;
-
-/** Time to write buffered events after the stop, in milliseconds. */
-const EVENT_FLUSH_MS = 1000;
-
-/** Controllers of objects of all kinds. */
-const MONITORING = [
-  ['garbage-collector', garbageCollection],
-  ['resourcequota', resourceQuotas],
-] as const;
-
-/** Controllers that need only `ClusterDeps`, by kube-controller-manager's names without `-controller`. */
-const CONTROLLERS: ReadonlyMap<string, (deps: ClusterDeps) => Runnable> = new Map([
-  ['namespace', namespaceDeletion],
-  ['deployment', deployments],
-  ['replicaset', replicaSets],
-  ['replicationcontroller', replicationControllers],
-  ['statefulset', statefulSets],
-  ['daemonset', daemonSets],
-  ['job', jobs],
-  ['cronjob', cronJobs],
-  ['ttl-after-finished', ttlAfterFinished],
-  ['disruption', disruptionBudgets],
-  ['endpoints', endpoints],
-  ['endpointslice', endpointSlices],
-  ['endpointslice-mirroring', endpointSliceMirroring],
-  ['persistentvolume-binder', persistentVolumes],
-  ['serviceaccount', serviceAccounts],
-  ['persistentvolumeclaim-protection', volumeClaimProtection],
-  ['scheduler', fakeScheduler],
-  ['node-lifecycle', nodeLifecycle],
-  ['taint-eviction', taintEviction],
-]);
-
-/** Controllers that remove the finalizers of `ApiServerOptions.storageProtection`. */
-export const STORAGE_PROTECTION: readonly string[] = [
-  'persistentvolumeclaim-protection',
-  'persistentvolume-binder',
-];
-
-const ROOT_CA_PUBLISHER = 'root-ca-certificate-publisher';
-const SIGNER = 'certificatesigningrequest-signing';
-const POLICY_STATUS = 'validatingadmissionpolicy-status';
-
-/** Names of the controllers of `Cluster`. */
-export const CLUSTER_CONTROLLERS: readonly string[] = [
-  ...MONITORING.map(([name]) => name),
-  ...CONTROLLERS.keys(),
-  ROOT_CA_PUBLISHER,
-  SIGNER,
-  POLICY_STATUS,
-  'kubelet',
-  'events',
-];
-
 /** Options of `Cluster`. */
-export interface ClusterOptions {
-  /**
-   * Controllers to run: `*` selects all, `statefulset` one, and `-statefulset` removes one, as in
-   * kube-controller-manager's `--controllers`. If there are only names with `-`, `*` is implied.
-   * @default ['*']
-   */
-  readonly controllers?: readonly string[];
-  /**
-   * The simulated node and its kubelet.
-   * @default {}
-   */
-  readonly kubelet?: ClusterKubeletOptions;
-  /**
-   * Events are deleted after `ttlMs` milliseconds. Without the controller `events`, none are recorded
-   * or deleted.
-   * @default { ttlMs: 3_600_000 }
-   */
-  readonly events?: { readonly ttlMs?: number };
-  /**
-   * CA certificate of the server, published as ConfigMap `kube-root-ca.crt` of each namespace.
-   * @default none: nothing is published
-   */
-  readonly rootCaPem?: string;
+export interface ClusterOptions extends Omit<ClusterControllersOptions, 'signer'> {
   /**
    * Authority of the server, which signs approved CertificateSigningRequests.
    * @default none: nothing is signed
    */
   readonly authority?: CertificateAuthority;
-  /**
-   * Checks the types of the expressions of a ValidatingAdmissionPolicy, for its status:
-   * `(policy) => server.checkPolicyTypes(policy)`.
-   * @default none: the status is not written
-   */
-  readonly checkPolicyTypes?: PolicyTypeCheck;
-}
-
-/** Options of the simulated node and its kubelet. */
-export interface ClusterKubeletOptions extends Omit<FakeKubeletOptions, 'nodeName'> {
-  /** @default 'node-1' */
-  readonly nodeName?: string;
 }
 
 /**
@@ -160,74 +29,13 @@ export interface ClusterKubeletOptions extends Omit<FakeKubeletOptions, 'nodeNam
  * taint eviction, event expiry and a simulated kubelet. They use a `Client`, so they work with the embedded API server and with a
  * kube-apiserver that has no controller manager.
  */
-export class Cluster implements Runnable {
-  readonly name = 'cluster';
-  readonly #manager: Manager;
-  readonly #kubelets = new Map<string, HttpHandler>();
-
+export class Cluster extends ClusterControllers {
   constructor(deps: ControllerDeps, options: ClusterOptions = {}) {
     checkOptions(options, CLUSTER_OPTIONS, 'Cluster');
-    const { controllers = ['*'], kubelet = {}, events = {}, rootCaPem, authority } = options;
-    const { checkPolicyTypes } = options;
-    checkOptions(kubelet, KUBELET_OPTIONS, 'Cluster: kubelet');
-    checkOptions(events, EVENT_OPTIONS, 'Cluster: events');
-    const { selected, unknown } = selectNames(controllers, CLUSTER_CONTROLLERS);
-    if (unknown !== undefined) {
-      const suggestion = didYouMean(unknown, CLUSTER_CONTROLLERS);
-      throw new TypeError(`Cluster: unknown controller ${unknown}${suggestion}`);
-    }
-    const log = deps.log.named('cluster');
-    const informers = new InformerSet(deps.client, { clock: deps.clock, log });
-    const broadcaster = new EventBroadcaster(
-      { ...deps, log },
-      { random: deps.random, flushTimeoutMs: EVENT_FLUSH_MS },
-    );
-    const hasEvents = selected.includes('events');
-    const clusterDeps: ClusterDeps = {
-      ...deps,
-      log,
-      informers,
-      events: hasEvents ? broadcaster : NO_EVENTS,
-    };
-    this.#manager = new Manager(clusterDeps).add('caches', informers);
-    if (hasEvents) {
-      const expiry = eventExpiry(clusterDeps, events.ttlMs ?? EVENT_TTL_MS);
-      this.#manager.add('events', broadcaster).add('controllers', expiry);
-    }
-    const monitoring = MONITORING.filter(([name]) => selected.includes(name));
-    if (monitoring.length > 0) {
-      const monitors = new ResourceMonitors(clusterDeps);
-      this.#manager.add('caches', monitors);
-      for (const [, create] of monitoring) {
-        this.#manager.add('controllers', create(clusterDeps, monitors));
-      }
-    }
-    for (const [name, create] of CONTROLLERS) {
-      if (selected.includes(name)) this.#manager.add('controllers', create(clusterDeps));
-    }
-    if (rootCaPem && selected.includes(ROOT_CA_PUBLISHER)) {
-      this.#manager.add('controllers', rootCaPublisher(clusterDeps, rootCaPem));
-    }
-    if (authority && selected.includes(SIGNER)) {
-      this.#manager.add('controllers', certificateSigner(clusterDeps, authority));
-    }
-    if (checkPolicyTypes && selected.includes(POLICY_STATUS)) {
-      this.#manager.add('controllers', admissionPolicyStatus(clusterDeps, checkPolicyTypes));
-    }
-    if (selected.includes('kubelet')) {
-      const { nodeName = 'node-1' } = kubelet;
-      const { controller, api } = fakeKubelet(clusterDeps, { ...kubelet, nodeName });
-      this.#kubelets.set(nodeName, api);
-      this.#manager.add('controllers', fakeNode(clusterDeps, nodeName), controller);
-    }
-  }
-
-  /** Returns the HTTP API of a node's kubelet, to which an API server forwards requests for logs. */
-  kubelet(nodeName: string): HttpHandler | undefined {
-    return this.#kubelets.get(nodeName);
-  }
-
-  run(signal: AbortSignal): Promise<void> {
-    return this.#manager.run(signal);
+    const { authority, ...others } = options;
+    super(deps, {
+      ...others,
+      signer: authority && ((clusterDeps) => certificateSigner(clusterDeps, authority)),
+    });
   }
 }

@@ -16,9 +16,9 @@ import { FIELD_MANAGER } from './field-manager.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import { deploymentStatus, progressDeadlineMs } from './deployment-status.ts';
 import { amountOf, nextStep } from './rolling-update.ts';
-import { createHash } from 'node:crypto';
 import { equalJson } from '../api/equal.ts';
 import { isRecord, messageOf } from '../util/values.ts';
+import { sha256 } from '../util/sha256.ts';
 import { claim, claimable, mapToClaimants } from './claim.ts';
 
 /**
@@ -340,7 +340,7 @@ type Template = NonNullable<DeepReadonly<Deployment>['spec']>['template'];
 /** Returns the hash of a template. `collisionCount` changes the hash after a collision. */
 export function templateHash(template: Template, collisionCount: number): string {
   const text = `${canonical(template)}${collisionCount || ''}`;
-  const digest = createHash('sha256').update(text).digest();
+  const digest = sha256(text);
   // Without vowels and similar digits, so that the hash contains no words.
   const letters = 'bcdfghjklmnpqrstvwxz2456789';
   return Array.from(digest.subarray(0, 10), (byte) => letters[byte % letters.length]).join('');

@@ -1,3 +1,4 @@
+import { textFromBase64 } from '../util/bytes.ts';
 import { isApiError } from '../api/api-error.ts';
 import { CONFIG_MAPS, SECRETS } from '../api/builtin.ts';
 import type { ConfigMap, Pod, Secret } from '../api/builtin.ts';
@@ -145,7 +146,7 @@ class Reader {
 
   #textOf(resource: Resource<DataObject>, value: string): string {
     this.#budget.spend(value.length);
-    return resource === SECRETS ? Buffer.from(value, 'base64').toString() : value;
+    return resource === SECRETS ? textFromBase64(value) : value;
   }
 
   #get(resource: Resource<DataObject>, name: string): Promise<DataObject | undefined> {

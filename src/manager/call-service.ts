@@ -3,6 +3,7 @@ import { rejectOnAbort } from '../util/abort.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import { TimeoutError, withinTimeout } from '../util/within-timeout.ts';
+import { concatBytes } from '../util/bytes.ts';
 import { SyncError, TerminalError } from '../workqueue/outcome.ts';
 
 /** The part of a context that `callService` uses. */
@@ -209,10 +210,13 @@ async function bodyOf({ body }: Response, limit: number) {
     length += chunk.length;
     if (length > limit) break;
   }
-  return { bytes: Buffer.concat(chunks).subarray(0, limit), isComplete: length <= limit };
+  return { bytes: concatBytes(chunks).subarray(0, limit), isComplete: length <= limit };
 }
 
-function withBody({ status, statusText, headers }: Response, bytes: Buffer<ArrayBuffer>): Response {
+function withBody(
+  { status, statusText, headers }: Response,
+  bytes: Uint8Array<ArrayBuffer>,
+): Response {
   return new Response(bytes.length > 0 ? bytes : null, { status, statusText, headers });
 }
 

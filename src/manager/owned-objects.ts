@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { isApiError } from '../api/api-error.ts';
 import { controllerOf, controllerReference } from '../api/metadata.ts';
 import { keyOf, objectKey } from '../api/object-key.ts';
@@ -10,6 +9,8 @@ import type { SharedInformer } from '../cache/shared-informer.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import { LruMap } from '../util/lru-map.ts';
+import { toBase64 } from '../util/bytes.ts';
+import { sha256 } from '../util/sha256.ts';
 import { SyncError } from '../workqueue/outcome.ts';
 import { deleteChild, ensureChild, nameCollision } from './child.ts';
 import type { ChildContext, ChildOutcome } from './child.ts';
@@ -288,7 +289,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
 }
 
 function hashOf(draft: OwnedDraft): string {
-  return createHash('sha256').update(JSON.stringify(draft)).digest('base64');
+  return toBase64(sha256(JSON.stringify(draft)));
 }
 
 function kindId(apiVersion: string, kind: string): string {

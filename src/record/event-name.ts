@@ -1,4 +1,5 @@
-import { hash as hashOf } from 'node:crypto';
+import { toHex } from '../util/bytes.ts';
+import { sha256 } from '../util/sha256.ts';
 import { joinKey } from './recorded-event.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
@@ -30,7 +31,7 @@ export function eventName(event: Omit<RecordedEvent, 'metadata'>): string {
     message,
     ...(action || related ? [action, related?.uid, related?.name] : []),
   ]);
-  const hash = hashOf('sha256', content, 'hex');
+  const hash = toHex(sha256(content));
   const readable = `${name}.${hash.slice(0, 16)}`;
   return readable.length <= LONGEST_NAME && SUBDOMAIN.test(readable) ? readable : uuidOf(hash);
 }

@@ -1,25 +1,26 @@
 import type { KeyObject } from 'node:crypto';
 import { createPublicKey, verify } from 'node:crypto';
-import type { DerElement } from './der.ts';
+import { fromBase64 } from './bytes.ts';
+import { derObjectIdentifier } from './der.ts';
+import type { DerElement } from './der-reader.ts';
 import {
   derElement,
   derElements,
   derIdentifier,
   derMembers,
-  derObjectIdentifier,
   derSetMembers,
   derText,
-} from './der.ts';
+} from './der-reader.ts';
 
 /** A certificate signing request (PKCS #10, RFC 2986). */
 export interface CertificateSigningRequest {
   /** The distinguished name in DER. */
-  readonly subject: Buffer;
+  readonly subject: Uint8Array;
   readonly commonName: string;
   readonly organizations: readonly string[];
   readonly publicKey: KeyObject;
   /** The value of the extension in DER; absent if the request has none. */
-  readonly subjectAltName: Buffer | undefined;
+  readonly subjectAltName: Uint8Array | undefined;
   /** Kinds of its names. */
   readonly nameKinds: ReadonlySet<'dns' | 'email' | 'ip' | 'uri' | 'other'>;
   /** Whether the owner of the key has signed the request. */
@@ -57,9 +58,9 @@ export function parseCertificateRequest(pem: string): CertificateSigningRequest 
     /-----BEGIN CERTIFICATE REQUEST-----([\s\S]*?)-----END CERTIFICATE REQUEST-----/.exec(pem) ??
     [];
   if (base64 === undefined) throw new TypeError('PEM block type must be CERTIFICATE REQUEST');
-  const [info, algorithm, signature] = derMembers(derElement(Buffer.from(base64, 'base64')));
+  const [info, algorithm, signature] = derMembers(derElement(fromBase64(base64)));
   const [, subject, key, ...rest] = derMembers(info);
-  const publicKey = createPublicKey({ key: whole(key), format: 'der', type: 'spki' });
+  const publicKey = createPublicKey({ key: Buffer.from(whole(key)), format: 'der', type: 'spki' });
   const names = derMembers(subject)
     .flatMap(derSetMembers)
     .map((name) => {
@@ -67,7 +68,7 @@ export function parseCertificateRequest(pem: string): CertificateSigningRequest 
       return { type: derIdentifier(type), text: derText(value) };
     });
   const textsOf = (oid: string) =>
-    names.filter(({ type }) => type.equals(derObjectIdentifier(oid))).map(({ text }) => text);
+    names.filter(({ type }) => derObjectIdentifier(oid).equals(type)).map(({ text }) => text);
   const subjectAltName = extensionIn(rest.find(({ tag }) => tag === ATTRIBUTES));
   const altNames = subjectAltName ? derMembers(derElement(subjectAltName)) : [];
   return {
@@ -82,17 +83,17 @@ export function parseCertificateRequest(pem: string): CertificateSigningRequest 
 }
 
 /** @throws {TypeError} if the element is missing */
-function whole(element: DerElement | undefined): Buffer {
+function whole(element: DerElement | undefined): Uint8Array {
   if (!element) throw new TypeError('asn1: syntax error: sequence truncated');
   return element.whole;
 }
 
 function hasOid(element: DerElement | undefined, oid: string): boolean {
-  return derIdentifier(element).equals(derObjectIdentifier(oid));
+  return derObjectIdentifier(oid).equals(derIdentifier(element));
 }
 
 /** Returns the requested subjectAltName. */
-function extensionIn(attributes: DerElement | undefined): Buffer | undefined {
+function extensionIn(attributes: DerElement | undefined): Uint8Array | undefined {
   if (!attributes) return undefined;
   for (const attribute of derElements(attributes.content)) {
     const [type, values] = derMembers(attribute);
@@ -108,7 +109,7 @@ function extensionIn(attributes: DerElement | undefined): Buffer | undefined {
 }
 
 function isSigned(
-  signed: Buffer,
+  signed: Uint8Array,
   algorithm: DerElement | undefined,
   publicKey: KeyObject,
   signature: DerElement | undefined,

@@ -61,7 +61,7 @@ function afterTimeout(ms: number, callback: () => void): () => void {
     return () => clearTimeout(timer);
   }
   const due = performance.now() + ms;
-  let timer: NodeJS.Timeout;
+  let timer: ReturnType<typeof setTimeout>;
   const arm = (left: number) => {
     timer =
       left > LONGEST_TIMEOUT_MS

@@ -1,3 +1,5 @@
+import { utf8Length } from './bytes.ts';
+
 /**
  * Returns at most `length` characters of `text`, counted as UTF-16 code units, with an ellipsis if it was cut. Cuts no
  * code point. A lone surrogate becomes U+FFFD, as which an API server stores it.
@@ -10,7 +12,7 @@ export function truncate(text: string, length: number): string {
 /** Returns at most `bytes` bytes of `text` in UTF-8, as `truncate` does. */
 export function truncateBytes(text: string, bytes: number): string {
   const whole = text.toWellFormed();
-  if (Buffer.byteLength(whole) <= bytes) return whole;
+  if (utf8Length(whole) <= bytes) return whole;
   const { read } = new TextEncoder().encodeInto(whole, new Uint8Array(bytes - ELLIPSIS_BYTES));
   return `${whole.slice(0, read)}…`;
 }

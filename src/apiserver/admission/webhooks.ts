@@ -9,6 +9,7 @@ import { decodeObject } from '../request/object-decoder.ts';
 import { jsonPatch } from '../patch/json-patch.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
 import type { JsonObject } from '../../util/json-value.ts';
+import { textFromBase64 } from '../../util/bytes.ts';
 import { StatusError, badRequest, internalError } from '../objects/status-error.ts';
 import { admissionRequest, kindOf } from './admission-request.ts';
 import type { Attributes } from './attributes.ts';
@@ -97,7 +98,7 @@ export async function callMutating(
 
 function operationsOf(encoded: string): unknown {
   try {
-    return JSON.parse(Buffer.from(encoded, 'base64').toString());
+    return JSON.parse(textFromBase64(encoded));
   } catch {
     return undefined;
   }

@@ -7,6 +7,7 @@ import type { Impersonation } from '../auth/impersonation.ts';
 import type { Action } from '../../api/policy-rule.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 import type { JsonObject } from '../../util/json-value.ts';
+import { utf8Text } from '../../util/bytes.ts';
 import type { StatusError } from '../objects/status-error.ts';
 import { userInfo } from '../../api/user.ts';
 import type { User } from '../../api/user.ts';
@@ -123,7 +124,7 @@ export class AuditExchange {
 
   requested({ body }: HttpRequest): void {
     if (!body || !this.#includes('Request')) return;
-    const value = jsonIn(typeof body === 'string' ? body : Buffer.from(body).toString());
+    const value = jsonIn(typeof body === 'string' ? body : utf8Text(body));
     if (value !== undefined) this.#event['requestObject'] = this.#shown(value);
   }
 

@@ -1,5 +1,6 @@
-import { hash } from 'node:crypto';
 import type { HttpRequest } from '../../util/http.ts';
+import { toBase64 } from '../../util/bytes.ts';
+import { sha256 } from '../../util/sha256.ts';
 import type {
   Action,
   Authorizer,
@@ -129,5 +130,5 @@ function decodedPath(path: string): string {
 
 /** Hashes a token, because the lookup of a hash leaks no timing of a partial match. */
 function hashOf(token: string): string {
-  return hash('sha256', token, 'base64');
+  return toBase64(sha256(token));
 }

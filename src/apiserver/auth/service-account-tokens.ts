@@ -1,15 +1,5 @@
-import {
-  createECDH,
-  createHash,
-  createPrivateKey,
-  createPublicKey,
-  hkdfSync,
-  randomBytes,
-  sign,
-  verify,
-} from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
 import { goQuote } from '../../util/go-quote.ts';
+import { fromBase64, textFromBase64, toBase64Url } from '../../util/bytes.ts';
 import { LruMap } from '../../util/lru-map.ts';
 import { isRecord } from '../../util/values.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
@@ -53,11 +43,14 @@ interface Claims {
   readonly sub: string;
 }
 
-interface SigningKey {
-  readonly signing: KeyObject;
-  readonly verifying: KeyObject;
+/** A key pair that signs tokens with ES256. Cryptography with keys is the platform's. */
+export interface TokenKey {
   /** Derived from the public key. */
   readonly id: string;
+  /** The public key. */
+  readonly jwk: Readonly<Record<'kty' | 'crv' | 'x' | 'y', string>>;
+  sign(text: string): Uint8Array;
+  verify(text: string, signature: Uint8Array): boolean;
 }
 
 export interface TokenOrder {
@@ -73,21 +66,20 @@ export interface TokenOrder {
 }
 
 /**
- * Issues and validates tokens of ServiceAccounts: JSON Web Tokens, signed with ES256. The key is derived from a
- * secret, so that a server with the same secret accepts tokens of its predecessor.
+ * Issues and validates tokens of ServiceAccounts: JSON Web Tokens, signed with ES256.
  */
 export class ServiceAccountTokens {
   readonly #store: ObjectStore;
   readonly #now: () => number;
-  readonly #secret: string | Uint8Array;
+  readonly #newKey: () => TokenKey;
   readonly #verified = new LruMap<string, Claims>(VERIFIED_TOKENS);
-  #key: SigningKey | undefined;
+  #createdKey: TokenKey | undefined;
 
-  /** @param secret key material; random if it is undefined */
-  constructor(store: ObjectStore, now: () => number, secret: string | undefined) {
+  /** @param newKey called when the first token is issued or validated */
+  constructor(store: ObjectStore, now: () => number, newKey: () => TokenKey) {
     this.#store = store;
     this.#now = now;
-    this.#secret = secret ?? randomBytes(32);
+    this.#newKey = newKey;
   }
 
   issue({ account, audiences, seconds, bound, now, id }: TokenOrder): string {
@@ -103,17 +95,14 @@ export class ServiceAccountTokens {
       nbf: issued,
       sub: `system:serviceaccount:${namespace}:${name}`,
     };
-    const text = `${encoded({ alg: 'ES256', kid: this.#keys().id, typ: 'JWT' })}.${encoded(claims)}`;
-    const signature = sign('sha256', Buffer.from(text), {
-      key: this.#keys().signing,
-      dsaEncoding: 'ieee-p1363',
-    });
-    return `${text}.${signature.toString('base64url')}`;
+    const text = `${encoded({ alg: 'ES256', kid: this.#key.id, typ: 'JWT' })}.${encoded(claims)}`;
+    return `${text}.${toBase64Url(this.#key.sign(text))}`;
   }
 
   /** Returns the documents of OpenID Connect discovery by their paths, for clients that verify tokens. */
   discovery(host: string): Readonly<Record<string, object>> {
-    const { kty, crv, x, y } = this.#keys().verifying.export({ format: 'jwk' });
+    const { id, jwk } = this.#key;
+    const { kty, crv, x, y } = jwk;
     return {
       '.well-known/openid-configuration': {
         issuer: ISSUER,
@@ -123,7 +112,7 @@ export class ServiceAccountTokens {
         id_token_signing_alg_values_supported: ['ES256'],
       },
       'openid/v1/jwks': {
-        keys: [{ use: 'sig', kty, kid: this.#keys().id, crv, alg: 'ES256', x, y }],
+        keys: [{ use: 'sig', kty, kid: id, crv, alg: 'ES256', x, y }],
       },
     };
   }
@@ -148,19 +137,13 @@ export class ServiceAccountTokens {
     const known = this.#verified.get(token);
     if (known) return known;
     const [header = '', payload = '', signature = '', ...rest] = token.split('.');
-    const signed = Buffer.from(signature, 'base64url');
+    const signed = fromBase64(signature);
     // The encoding has no padding, and no second form of the same bytes.
-    if (signature === '' || signed.toString('base64url') !== signature || rest.length > 0) {
+    if (signature === '' || toBase64Url(signed) !== signature || rest.length > 0) {
       return undefined;
     }
-    const isValid = verify(
-      'sha256',
-      Buffer.from(`${header}.${payload}`),
-      { key: this.#keys().verifying, dsaEncoding: 'ieee-p1363' },
-      signed,
-    );
-    if (!isValid) return undefined;
-    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString());
+    if (!this.#key.verify(`${header}.${payload}`, signed)) return undefined;
+    const claims: unknown = JSON.parse(textFromBase64(payload));
     if (!isClaims(claims)) return undefined;
     this.#verified.set(token, claims);
     return claims;
@@ -202,37 +185,15 @@ export class ServiceAccountTokens {
     );
   }
 
-  #keys(): SigningKey {
-    if (!this.#key) {
-      const signing = derivedKey(this.#secret);
-      const verifying = createPublicKey(signing);
-      const der = verifying.export({ format: 'der', type: 'spki' });
-      const id = createHash('sha256').update(der).digest('base64url');
-      this.#key = { signing, verifying, id };
-    }
-    return this.#key;
+  get #key(): TokenKey {
+    this.#createdKey ??= this.#newKey();
+    return this.#createdKey;
   }
 }
 
 /** Whether the payload of a token with a valid signature has the claims that this class writes. */
 function isClaims(payload: unknown): payload is Claims {
   return isRecord(payload) && payload['iss'] === ISSUER;
-}
-
-/** Derives an EC P-256 key from a secret. */
-function derivedKey(secret: string | Uint8Array): KeyObject {
-  const scalar = Buffer.from(hkdfSync('sha256', secret, '', 'service account tokens', 32));
-  const curve = createECDH('prime256v1');
-  curve.setPrivateKey(scalar);
-  const point = curve.getPublicKey();
-  const key = {
-    kty: 'EC',
-    crv: 'P-256',
-    d: scalar.toString('base64url'),
-    x: point.subarray(1, 33).toString('base64url'),
-    y: point.subarray(33).toString('base64url'),
-  };
-  return createPrivateKey({ format: 'jwk', key });
 }
 
 function userOf({ jti, sub, 'kubernetes.io': claim }: Claims): User {
@@ -254,7 +215,7 @@ function userOf({ jti, sub, 'kubernetes.io': claim }: Claims): User {
 export const DEFAULT_AUDIENCES: readonly string[] = [API_AUDIENCE];
 
 function encoded(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url');
+  return toBase64Url(JSON.stringify(value));
 }
 
 function quotedList(texts: readonly string[]): string {

@@ -1,5 +1,5 @@
-import { isIP } from 'node:net';
 import { goQuote } from '../../util/go-quote.ts';
+import { isIP } from '../../util/ip-address.ts';
 
 /** An IP address in the form that Go writes, and whether the text is a form that Go's `netip` accepts. */
 interface Address {

@@ -7,6 +7,7 @@ import { goQuote } from '../../util/go-quote.ts';
 import { messageOf } from '../../util/values.ts';
 import type { ApiObject, HookContext, StoredObject } from '../objects/resource-definition.ts';
 import type { JsonObject } from '../../util/json-value.ts';
+import { textFromBase64 } from '../../util/bytes.ts';
 import { fieldsAt } from '../objects/field-path.ts';
 import { forbidden } from '../objects/status-error.ts';
 import { MASTERS } from '../../api/user.ts';
@@ -54,7 +55,7 @@ function parsedRequest(request: ApiObject | StoredObject): CertificateSigningReq
 }
 
 function pemOf(request: ApiObject | StoredObject): string {
-  return Buffer.from(textIn(objectIn(request, 'spec'), 'request'), 'base64').toString();
+  return textFromBase64(textIn(objectIn(request, 'spec'), 'request'));
 }
 
 /**
@@ -193,7 +194,7 @@ function validateStatus(request: CheckedObject, previous: StoredObject | undefin
   const certificate = status.text('certificate');
   const formerCertificate = textIn(former, 'certificate');
   if (certificate === formerCertificate) return;
-  const pem = Buffer.from(certificate, 'base64').toString();
+  const pem = textFromBase64(certificate);
   const problem = certificate === '' ? undefined : certificateProblem(pem);
   if (problem !== undefined) status.invalid('certificate', problem, '<certificate data>');
   if (formerCertificate === '') return;

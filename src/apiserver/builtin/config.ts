@@ -4,6 +4,7 @@ import { fieldsAt } from '../objects/field-path.ts';
 import { goTypeOf, inspectJson } from '../json/go-json.ts';
 import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
 import { isRecord } from '../../util/values.ts';
+import { fromBase64, textFromBase64, toBase64, utf8Length } from '../../util/bytes.ts';
 import { checked } from '../objects/checked-object.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
@@ -43,7 +44,7 @@ function applySecretDefaults(secret: ApiObject): void {
   if (!plain) return;
   const encoded = Object.entries(plain).map(([key, value]) => [
     key,
-    typeof value === 'string' ? Buffer.from(value).toString('base64') : value,
+    typeof value === 'string' ? toBase64(value) : value,
   ]);
   secret['data'] = { ...objectIn(secret, 'data'), ...Object.fromEntries(encoded) };
   delete secret['stringData'];
@@ -59,7 +60,7 @@ function validateConfigMap(map: CheckedObject): void {
     }
   }
   for (const key of Object.keys(binaryData)) validateKey(map, 'binaryData', key);
-  const size = sizeOf(data, 'utf8') + sizeOf(binaryData, 'base64');
+  const size = sizeOf(data, utf8Length) + sizeOf(binaryData, base64Length);
   if (size > MAX_BYTES) map.tooLong('[]', MAX_BYTES);
 }
 
@@ -74,7 +75,7 @@ const SECRET_ENTRIES: ReadonlyMap<string, readonly string[]> = new Map([
 function validateSecret(secret: CheckedObject<StoredObject>): void {
   const data = secret.in('data').value;
   for (const key of Object.keys(data)) validateKey(secret, 'data', key);
-  if (sizeOf(data, 'base64') > MAX_BYTES) secret.tooLong('data', MAX_BYTES);
+  if (sizeOf(data, base64Length) > MAX_BYTES) secret.tooLong('data', MAX_BYTES);
   const type = secret.text('type');
   for (const entry of SECRET_ENTRIES.get(type) ?? []) {
     const isEmpty = entry === 'ssh-privatekey' && textIn(data, entry) === '';
@@ -96,7 +97,7 @@ function validateSecret(secret: CheckedObject<StoredObject>): void {
 
 /** The credentials of registries are a JSON object, which the message does not show. */
 function requireJson(secret: CheckedObject, entry: string, base64: string): void {
-  const text = Buffer.from(base64, 'base64').toString();
+  const text = textFromBase64(base64);
   const { problem } = inspectJson(text);
   const value: unknown = problem === undefined ? JSON.parse(text) : undefined;
   const mismatch = `json: cannot unmarshal ${goTypeOf(value)} into Go value of type map[string]interface {}`;
@@ -130,9 +131,16 @@ function validateKey(object: CheckedObject, field: string, key: string): void {
   else if (key.startsWith('..')) object.invalid(entry, "must not start with '..'", key);
 }
 
-/** The number of bytes of the values, which are texts in this encoding. */
-function sizeOf(data: Readonly<Record<string, unknown>>, encoding: BufferEncoding): number {
+/** Returns the number of bytes of the values. */
+function sizeOf(
+  data: Readonly<Record<string, unknown>>,
+  sizeOfText: (text: string) => number,
+): number {
   return Object.values(data)
     .filter((value) => typeof value === 'string')
-    .reduce((size, value) => size + Buffer.byteLength(value, encoding), 0);
+    .reduce((size, value) => size + sizeOfText(value), 0);
+}
+
+function base64Length(text: string): number {
+  return fromBase64(text).byteLength;
 }

@@ -1,5 +1,5 @@
 import { listIn } from '../../util/json-value.ts';
-import { isIP } from 'node:net';
+import { isIP } from '../../util/ip-address.ts';
 import { equalJson } from '../../api/equal.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
 import { ipProblem } from './addresses.ts';

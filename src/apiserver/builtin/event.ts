@@ -1,4 +1,5 @@
 import { objectIn, textIn } from '../../util/json-value.ts';
+import { utf8Length } from '../../util/bytes.ts';
 import { equalJson } from '../../api/equal.ts';
 import { fieldsAt } from '../objects/field-path.ts';
 import { qualifiedNameProblems } from '../../api/object-names.ts';
@@ -146,7 +147,7 @@ function validateReport(event: CheckedObject, controller: string): void {
     if (isController) event.problems(controller, qualifiedNameProblems(value), value);
   }
   for (const [field, limit] of Object.entries(MAX_BYTES)) {
-    if (Buffer.byteLength(event.text(field)) <= limit) continue;
+    if (utf8Length(event.text(field)) <= limit) continue;
     event.invalid(field, `can have at most ${limit} characters`, '');
   }
 }

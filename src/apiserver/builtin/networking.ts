@@ -1,5 +1,5 @@
 import { listIn, objectIn } from '../../util/json-value.ts';
-import { BlockList, isIPv4 } from 'node:net';
+import { isInBlock } from '../../util/ip-address.ts';
 import { nameProblems } from '../../api/object-names.ts';
 import { cidrProblem } from './addresses.ts';
 import { checked } from '../objects/checked-object.ts';
@@ -104,11 +104,7 @@ function isUsable(block: CheckedObject, field: string, range: string): boolean {
 function isStrictSubset(inner: string, outer: string): boolean {
   const [address = '', length] = inner.split('/');
   const [network = '', prefix] = outer.split('/');
-  const family = isIPv4(network) ? 'ipv4' : 'ipv6';
-  if (isIPv4(address) !== isIPv4(network) || Number(length) <= Number(prefix)) return false;
-  const block = new BlockList();
-  block.addSubnet(network, Number(prefix), family);
-  return block.check(address, family);
+  return Number(length) > Number(prefix) && isInBlock(address, network, Number(prefix));
 }
 
 function validateNetworkPolicy(policy: CheckedObject): void {

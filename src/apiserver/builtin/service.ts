@@ -7,8 +7,6 @@ import {
   setDefault,
   textIn,
 } from '../../util/json-value.ts';
-import { createHash } from 'node:crypto';
-import { isIPv4 } from 'node:net';
 import { equalJson } from '../../api/equal.ts';
 import { nameProblems } from '../../api/object-names.ts';
 import type { ApiObject, HookContext, StoredObject } from '../objects/resource-definition.ts';
@@ -16,6 +14,8 @@ import { fieldError } from '../../api/field-error.ts';
 import { internalError, invalid } from '../objects/status-error.ts';
 import { fieldsAt } from '../objects/field-path.ts';
 import type { JsonObject } from '../../util/json-value.ts';
+import { isIPv4 } from '../../util/ip-address.ts';
+import { sha256 } from '../../util/sha256.ts';
 import { CheckedObject, checked, untilTooMany } from '../objects/checked-object.ts';
 import { cidrProblem, ipProblem } from './addresses.ts';
 import { validateAddress } from './endpoints.ts';
@@ -270,7 +270,7 @@ function addressOf(name: string): string {
 }
 
 function hash(text: string): number {
-  return createHash('sha256').update(text).digest().readUInt32BE(0);
+  return new DataView(sha256(text).buffer).getUint32(0);
 }
 
 function validate(service: CheckedObject, previous: StoredObject | undefined): void {

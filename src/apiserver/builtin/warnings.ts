@@ -1,5 +1,6 @@
 import { isSet, listIn, objectIn } from '../../util/json-value.ts';
 import { goQuote } from '../../util/go-quote.ts';
+import { textFromBase64 } from '../../util/bytes.ts';
 import { equalJson } from '../../api/equal.ts';
 import { compareQuantities } from '../../api/quantity.ts';
 import { nameProblems } from '../../api/object-names.ts';
@@ -376,7 +377,7 @@ function tlsWarnings(object: StoredObject): string[] {
   const data = secret.in('data');
   const inputs = { certificate: 'tls.crt', key: 'tls.key' };
   const absent = Object.entries(inputs).find(
-    ([, key]) => !Buffer.from(data.text(key), 'base64').includes('-----BEGIN '),
+    ([, key]) => !textFromBase64(data.text(key)).includes('-----BEGIN '),
   );
   return absent ? [`tls: failed to find any PEM data in ${absent[0]} input`] : [];
 }

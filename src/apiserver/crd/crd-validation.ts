@@ -1,4 +1,3 @@
-import { X509Certificate } from 'node:crypto';
 import type { Condition } from '../../api/conditions.ts';
 import { equalJson } from '../../api/equal.ts';
 import { goQuote } from '../../util/go-quote.ts';
@@ -9,6 +8,8 @@ import { checkCrdSchema } from './crd-schema.ts';
 import { checkColumns, checkSelectableFields, checkSubresources } from './crd-version.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { objectIn, objectsIn, own, textIn, textsIn } from '../../util/json-value.ts';
+import { fromBase64, latin1Text } from '../../util/bytes.ts';
+import { isCertificate } from '../../util/certificate.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 
@@ -225,23 +226,15 @@ function reviewVersionsOf(crd: JsonObject): readonly string[] {
 /** Returns why the certificate authorities of the conversion webhook are invalid; undefined without any. */
 export function caBundleProblem(crd: Readonly<JsonObject>): string | undefined {
   const client = objectIn(conversionWebhookOf(crd), 'clientConfig') ?? {};
-  const bundle = Buffer.from(textIn(client, 'caBundle'), 'base64');
-  if (bundle.length === 0) return undefined;
+  const bundle = latin1Text(fromBase64(textIn(client, 'caBundle')));
+  if (bundle === '') return undefined;
   const blocks = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
-  const certificates = bundle.toString('latin1').match(blocks) ?? [];
+  const certificates = bundle.match(blocks) ?? [];
   // As in Go, one valid certificate is sufficient.
   if (certificates.some(isCertificate)) return undefined;
   const problem =
     certificates.length > 0 ? 'failed to parse certificate' : 'unable to parse bytes as PEM block';
   return `unable to load root certificates: ${problem}`;
-}
-
-function isCertificate(pem: string): boolean {
-  try {
-    return new X509Certificate(pem).raw.length > 0;
-  } catch {
-    return false;
-  }
 }
 
 function checkStoredVersions(crd: CheckedObject): void {

@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto';
+import { toBase64 } from '../../util/bytes.ts';
+import { sha256 } from '../../util/sha256.ts';
 import type { Encoding } from '../request/negotiation.ts';
 import {
   OBJECT_TYPES,
@@ -235,8 +236,7 @@ const STORED_AS: Readonly<Record<string, string>> = {
 /** Returns upstream's hash of the group, version and kind in which objects are stored. */
 function storageVersionHash({ group, version, kind, storageVersion }: ResourceDefinition): string {
   const name = `${group}/${storageVersion ?? version}/${kind}`;
-  const hash = createHash('sha256').update(STORED_AS[name] ?? name);
-  return hash.digest().toString('base64', 0, 8);
+  return toBase64(sha256(STORED_AS[name] ?? name).subarray(0, 8));
 }
 
 function verbsOf({ verbs, custom }: ResourceDefinition): readonly string[] {

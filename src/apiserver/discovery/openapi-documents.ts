@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { GroupVersion, Registry } from '../objects/registry.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
 import { mediaRanges } from '../request/negotiation.ts';
@@ -8,6 +7,8 @@ import { encodeOpenApi, encodeSwagger } from './openapi-protobuf.ts';
 import { pathsOf } from './paths.ts';
 import { swaggerOf } from './swagger.ts';
 import type { HttpRequest, HttpResponse } from '../../util/http.ts';
+import { toHex } from '../../util/bytes.ts';
+import { sha256 } from '../../util/sha256.ts';
 import type { Target } from '../request/request-info.ts';
 
 interface OpenApiDocument {
@@ -125,7 +126,7 @@ function isSame(a: readonly ResourceDefinition[], b: readonly ResourceDefinition
 
 function hashed(content: object): OpenApiDocument {
   const body = JSON.stringify(content);
-  return { body, hash: createHash('sha256').update(body).digest('hex').toUpperCase() };
+  return { body, hash: toHex(sha256(body)).toUpperCase() };
 }
 
 /** The document with a second form, which is encoded on the first request for it. */

@@ -2,6 +2,7 @@ import { dump } from 'js-yaml';
 import { isRecord } from '../../util/values.ts';
 import { BYTES, FIXED64, VARINT } from '../protobuf/wire-reader.ts';
 import type { JsonObject } from '../../util/json-value.ts';
+import { concatBytes, utf8Bytes } from '../../util/bytes.ts';
 
 /**
  * OpenAPI documents as protobuf, in the messages of gnostic that Go clients read
@@ -27,7 +28,7 @@ export function encodeOpenApi(document: JsonObject): Uint8Array {
 function bytesOf(write: (output: Output) => void): Uint8Array {
   const output: Output = [];
   write(output);
-  return Buffer.concat(output);
+  return concatBytes(output);
 }
 
 function varint(value: number): Uint8Array {
@@ -48,16 +49,16 @@ function delimited(number: number, bytes: Uint8Array, output: Output): void {
 
 /** A string, a boolean or an integer that is not negative. */
 function scalar(number: number, value: unknown, output: Output): void {
-  if (typeof value === 'string' && value !== '') delimited(number, Buffer.from(value), output);
+  if (typeof value === 'string' && value !== '') delimited(number, utf8Bytes(value), output);
   if (value === true) output.push(tag(number, VARINT), Uint8Array.of(1));
   if (typeof value === 'number' && value > 0) output.push(tag(number, VARINT), varint(value));
 }
 
 function double(number: number, value: unknown, output: Output): void {
   if (typeof value !== 'number' || value === 0) return;
-  const bytes = Buffer.alloc(8);
-  bytes.writeDoubleLE(value);
-  output.push(tag(number, FIXED64), bytes);
+  const bytes = new DataView(new ArrayBuffer(8));
+  bytes.setFloat64(0, value, true);
+  output.push(tag(number, FIXED64), new Uint8Array(bytes.buffer));
 }
 
 /** Any JSON value, as YAML. */

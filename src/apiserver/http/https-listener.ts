@@ -16,7 +16,8 @@ import type { ServedResponse } from './response.ts';
 import { CompleteBody } from './response.ts';
 import { errorResponse } from './response-encoding.ts';
 import { methodNotAllowed } from '../objects/status-error.ts';
-import { acceptHandshake, isWebSocketRequest, sendMessages } from './websocket.ts';
+import { acceptHandshake, sendMessages } from './websocket.ts';
+import { isWebSocketRequest } from './websocket-request.ts';
 
 export interface HttpsListenerOptions {
   readonly host: string;
@@ -60,8 +61,11 @@ const HTTP2_SETTINGS = { maxConcurrentStreams: 100, initialWindowSize: 256 * 102
 /** Session memory for large lists. With Node's default of 10 MB, one large list blocks other streams. */
 const HTTP2_SESSION_MB = 1024;
 
-/** Like `HttpHandler`, for requests before their body is received. */
-type IncomingHandler = (request: IncomingRequest) => Promise<ServedResponse>;
+/** Like `HttpHandler`, for requests before their body is received, with the certificate of the client. */
+export type IncomingHandler = (
+  request: IncomingRequest,
+  certificate: X509Certificate | undefined,
+) => Promise<ServedResponse>;
 
 /** Timeouts of kube-apiserver, in milliseconds. */
 const IDLE_TIMEOUT_MS = 90_000;
@@ -264,15 +268,15 @@ async function answer(
   const isHead = incoming.method === 'HEAD';
   const method = isHead ? 'GET' : (incoming.method ?? '');
   if (!isMethod(method)) return errorResponse(methodNotAllowed(), undefined);
-  const response = await handler({
+  const request: IncomingRequest = {
     method,
     isHead,
     path: url,
     headers: plainHeaders(incoming.headers),
-    clientCertificate: certificateOf(incoming),
     receiveBody,
     signal,
-  });
+  };
+  const response = await handler(request, certificateOf(incoming));
   if (!isHead) return response;
   await response.body[Symbol.asyncIterator]().return?.();
   return { ...response, body: emptyBody() };

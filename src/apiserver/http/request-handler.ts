@@ -3,7 +3,6 @@ import type { Logger } from '../../util/logger.ts';
 import { ANONYMOUS } from '../../api/user.ts';
 import type { Auditor } from '../audit/audit.ts';
 import type { RequestLog, RequestRecord } from '../audit/request-log.ts';
-import type { ClientCertificates } from '../auth/client-certificates.ts';
 import type { ObservedRbac } from '../auth/observed-rbac.ts';
 import type { KubernetesVersion } from '../objects/kubernetes-version.ts';
 import { StatusError } from '../objects/status-error.ts';
@@ -27,7 +26,7 @@ import { withRequestLog } from './filters/request-log.ts';
 import { withValidRequestLine } from './filters/request-line.ts';
 import { withResources } from './filters/resources.ts';
 import type { OpenStreams } from './open-streams.ts';
-import type { ServedResponse } from './response.ts';
+import type { Compression, ServedResponse } from './response.ts';
 
 /** Dependencies of `requestHandler`. */
 export interface RequestHandlerDeps {
@@ -35,8 +34,8 @@ export interface RequestHandlerDeps {
   readonly faults: Faults;
   readonly requests: RequestLog;
   readonly observed: ObservedRbac;
-  readonly certificates: ClientCertificates;
   readonly streams: OpenStreams;
+  readonly compression: Compression | undefined;
   readonly auditor: Auditor | undefined;
   readonly log: Logger;
   /** Version that `/version` shows. */
@@ -63,14 +62,14 @@ export function requestHandler(deps: RequestHandlerDeps): RequestHandler {
     withAudit(deps.auditor),
     withErrorResponses(deps.log),
     withValidRequestLine(registry),
-    withAuthentication(access, deps.certificates),
+    withAuthentication(access),
     withImpersonation(access),
     withAuthorization(access),
     withHealth(metrics),
     withDocuments({ registry, tokens, observed: deps.observed, version, hasMetrics: !!metrics }),
     withReceivedBody(),
     withMetrics(backend),
-    withResources(backend, deps.streams),
+    withResources(backend, deps.streams, deps.compression),
   ]);
   return async (request, authenticate) => {
     request.signal?.throwIfAborted();

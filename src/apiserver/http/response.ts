@@ -1,12 +1,23 @@
-import type { HttpResponse, ResponseBody } from '../../util/http.ts';
+import type { HttpRequest, HttpResponse, ResponseBody } from '../../util/http.ts';
+import { utf8Bytes, utf8Length } from '../../util/bytes.ts';
 import { jsonText } from '../json/json-text.ts';
 import { JSON_TYPE } from '../request/negotiation.ts';
-import type { MessageFormat } from './websocket.ts';
+import type { MessageFormat } from './websocket-request.ts';
 
 /** A response of the server to any transport. */
 export interface ServedResponse extends HttpResponse {
   /** How a WebSocket client gets the body. Absent if there is no other form than the plain response. */
   readonly messages?: MessageFormat;
+}
+
+/** Compression of responses for the clients that accept it. */
+export interface Compression {
+  response(
+    response: HttpResponse,
+    request: Pick<HttpRequest, 'headers'>,
+  ): HttpResponse | Promise<HttpResponse>;
+  /** Compresses each piece by itself. */
+  watch(response: HttpResponse, request: Pick<HttpRequest, 'headers'>): HttpResponse;
 }
 
 const NOT_CACHED = { 'cache-control': 'no-cache, private' } as const;
@@ -70,13 +81,13 @@ export class CompleteBody implements ResponseBody {
   }
 
   get byteLength(): number {
-    return Buffer.byteLength(this.content);
+    return typeof this.content === 'string' ? utf8Length(this.content) : this.content.byteLength;
   }
 
   received(): Uint8Array | undefined {
     if (this.#isRead) return undefined;
     this.#isRead = true;
-    return typeof this.content === 'string' ? Buffer.from(this.content) : this.content;
+    return typeof this.content === 'string' ? utf8Bytes(this.content) : this.content;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {

@@ -1,17 +1,8 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
-
-/**
- * How the body of a response is divided into WebSocket messages.
- *
- * - `lines`: each line of a watch is a text message. A chunk of the body has whole lines.
- * - `frames`: each protobuf event of a watch is a binary message, without its length.
- * - `bytes`: each chunk of a log is a message, in the encoding of the subprotocol.
- */
-export type MessageFormat = 'lines' | 'frames' | 'bytes';
-
-type Headers = Readonly<Record<string, string>>;
+import type { Headers, MessageFormat } from './websocket-request.ts';
+import { BEARER_PROTOCOL, protocolsIn } from './websocket-request.ts';
 
 /** The accepted handshake of a client. */
 export interface Handshake {
@@ -27,7 +18,6 @@ export interface HandshakeRefusal {
   readonly text: string;
 }
 
-const BEARER_PROTOCOL = 'base64url.bearer.authorization.k8s.io.';
 const BASE64_LOG = 'base64.binary.k8s.io';
 const LOG_PROTOCOLS: ReadonlySet<string> = new Set(['binary.k8s.io', BASE64_LOG]);
 
@@ -46,32 +36,6 @@ const PROTOCOL_ERROR = 1002;
 const MAX_CONTROL_BYTES = 125;
 /** Maximum payload of a received frame, as upstream. */
 const MAX_FRAME_BYTES = 32 * 1024 * 1024;
-
-/** True if the client asks for a WebSocket. */
-export function isWebSocketRequest(headers: {
-  readonly upgrade?: string | undefined;
-  readonly connection?: string | undefined;
-}): boolean {
-  return (
-    headers.upgrade?.toLowerCase() === 'websocket' &&
-    (headers.connection ?? '').toLowerCase().includes('upgrade')
-  );
-}
-
-/**
- * Returns the bearer token that a browser sends as a subprotocol, since it cannot set headers. Undefined if
- * there is none, or if it is not well-formed: it then also needs another subprotocol for the response.
- */
-export function protocolToken(headers: Headers): string | undefined {
-  if (!isWebSocketRequest(headers)) return undefined;
-  const protocols = protocolsIn(headers);
-  const tokens = protocols.filter((protocol) => protocol.startsWith(BEARER_PROTOCOL));
-  const [token] = tokens;
-  if (token === undefined || tokens.length > 1 || tokens.length === protocols.length) {
-    return undefined;
-  }
-  return Buffer.from(token.slice(BEARER_PROTOCOL.length), 'base64url').toString();
-}
 
 /**
  * Checks the handshake as a kube-apiserver does: a watch requires a valid `Origin` header, of any host, and
@@ -292,11 +256,6 @@ function chunkFrame(chunk: Uint8Array, isBase64: boolean): Uint8Array {
 const FRAMES: Readonly<
   Record<MessageFormat, (chunk: Uint8Array, isBase64: boolean) => Uint8Array>
 > = { lines: lineFrames, frames: eventFrames, bytes: chunkFrame };
-
-function protocolsIn(headers: Headers): string[] {
-  const protocols = headers['sec-websocket-protocol']?.trim() ?? '';
-  return protocols === '' ? [] : protocols.split(',').map((protocol) => protocol.trim());
-}
 
 /** As Go reads a request URI: an absolute URL or an absolute path. */
 function isOrigin(origin: string): boolean {

@@ -1,4 +1,5 @@
 import { goQuote } from '../../util/go-quote.ts';
+import { utf8Bytes } from '../../util/bytes.ts';
 
 /**
  * Reports errors like Go's `encoding/json`: the syntax error with its offset, and duplicate members of
@@ -247,5 +248,5 @@ function quoted(character: string): string {
  */
 function firstByte(code: number): string {
   const character = String.fromCodePoint(code);
-  return code < 0x100 ? character : String.fromCodePoint(Buffer.from(character)[0] ?? 0);
+  return code < 0x100 ? character : String.fromCodePoint(utf8Bytes(character)[0] ?? 0);
 }

@@ -12,7 +12,7 @@ export const VERSION = {
   buildDate: '1970-01-01T00:00:00Z',
   goVersion: 'none',
   compiler: 'none',
-  platform: `${process.platform}/${process.arch}`,
+  platform: 'linux/amd64',
 } as const;
 
 /** Versions of Kubernetes that `/version` can show. */

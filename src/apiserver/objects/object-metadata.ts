@@ -1,3 +1,4 @@
+import { utf8Length } from '../../util/bytes.ts';
 import type { NameFormat } from '../../api/object-names.ts';
 import type { DeepReadonly, ObjectMeta, OwnerReference } from '../../api/object.ts';
 import { CheckedObject, untilTooMany } from './checked-object.ts';
@@ -137,7 +138,7 @@ function checkAnnotations(
 ): void {
   let bytes = 0;
   for (const [key, value] of Object.entries(annotations)) {
-    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+    bytes += utf8Length(key) + utf8Length(value);
     metadata.problems('annotations', qualifiedNameProblems(key.toLowerCase()), key);
   }
   if (bytes > MAX_ANNOTATIONS_BYTES) metadata.tooLong('annotations', MAX_ANNOTATIONS_BYTES);

@@ -1,3 +1,4 @@
+import { utf8Length } from '../../util/bytes.ts';
 import type { Call } from './call.ts';
 import { weightLeft } from '../request/pause.ts';
 import type {
@@ -56,7 +57,7 @@ function sizeProblem(
 ): string | undefined {
   const { namespace, name } = object.metadata;
   const path = [definition.custom && definition.group, definition.plural, namespace, name];
-  const key = Buffer.byteLength(`/registry/${path.filter(Boolean).join('/')}`);
+  const key = utf8Length(`/registry/${path.filter(Boolean).join('/')}`);
   const bytes = transactionBytes(key, storedBytes(definition, object), previous);
   if (bytes > MAX_MESSAGE_BYTES) {
     return `rpc error: code = ResourceExhausted desc = trying to send message larger than max (${bytes} vs. ${MAX_MESSAGE_BYTES})`;
@@ -74,7 +75,7 @@ function storedBytes(definition: ResourceDefinition, object: StoredObject): numb
   const json = JSON.stringify(stored);
   // As Go, which escapes some characters and ends with a newline.
   const escaped = json.match(/[<>&]/g)?.length ?? 0;
-  return Buffer.byteLength(json) + 5 * escaped + 1;
+  return utf8Length(json) + 5 * escaped + 1;
 }
 
 /** Returns the size of the transaction that stores a value if its key has not changed. */

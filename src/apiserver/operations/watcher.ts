@@ -1,5 +1,6 @@
 import type { Clock } from '../../util/clock.ts';
 import { Deferred } from '../../util/deferred.ts';
+import { concatBytes } from '../../util/bytes.ts';
 import type { LineCache } from './line-cache.ts';
 import type { Representation } from '../request/negotiation.ts';
 import type { Collection } from '../storage/object-store.ts';
@@ -275,7 +276,7 @@ export class Watcher implements AsyncIterable<Uint8Array> {
       if (bytes >= CHUNK_BYTES) break;
     }
     this.#deps.sent?.(lines.length);
-    return lines.length <= 1 ? lines[0] : Buffer.concat(lines, bytes);
+    return lines.length <= 1 ? lines[0] : concatBytes(lines, bytes);
   }
 
   /** Takes the lines that can be sent now from the queue. */

@@ -2,6 +2,7 @@ import { goJson } from '../../util/go-format.ts';
 import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { NestingError, objectIn, textIn } from '../../util/json-value.ts';
+import { utf8Length } from '../../util/bytes.ts';
 import type { ApplyPatch, ApplyResult } from './apply.ts';
 import { applyPatch } from './apply.ts';
 import { compareFields } from './compare-fields.ts';
@@ -67,7 +68,7 @@ function withLastApplied(object: JsonObject, applied: Readonly<JsonObject>): App
   const annotations: JsonObject = { ...others, [LAST_APPLIED]: text };
   const isTooLarge =
     Object.entries(annotations).reduce(
-      (bytes, [key, value]) => bytes + Buffer.byteLength(key) + Buffer.byteLength(String(value)),
+      (bytes, [key, value]) => bytes + utf8Length(key) + utf8Length(String(value)),
       0,
     ) > MAX_ANNOTATIONS_BYTES;
   return { kind: 'applied', object: withAnnotations(object, isTooLarge ? others : annotations) };

@@ -1,5 +1,6 @@
 import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../../util/json-value.ts';
+import { compareBytes, fromBase64, utf8Bytes } from '../../util/bytes.ts';
 import { CUSTOM_JSON, numberOf, textOf } from './custom-json.ts';
 import type { Field, MessageType, Scalar } from './decode-message.ts';
 import { typeOf } from './decode-message.ts';
@@ -45,8 +46,8 @@ function writeMap(number: number, { type }: Field, entries: JsonObject, writer: 
 /** Sorts texts by their UTF-8 bytes. Only surrogates have another order in UTF-16. */
 function sortedByBytes(texts: string[]): string[] {
   if (!texts.some((text) => /[\uD800-\uDFFF]/.test(text))) return texts.sort();
-  const pairs = texts.map((text) => ({ text, bytes: Buffer.from(text) }));
-  return pairs.sort((a, b) => Buffer.compare(a.bytes, b.bytes)).map(({ text }) => text);
+  const pairs = texts.map((text) => ({ text, bytes: utf8Bytes(text) }));
+  return pairs.sort((a, b) => compareBytes(a.bytes, b.bytes)).map(({ text }) => text);
 }
 
 function writeZero(number: number, type: Field['type'], writer: WireWriter): void {
@@ -68,7 +69,7 @@ function writeScalar(number: number, type: Scalar, value: unknown, writer: WireW
     case 'string':
       return writer.text(number, textOf(value));
     case 'bytes':
-      return writer.bytes(number, Buffer.from(textOf(value), 'base64'));
+      return writer.bytes(number, fromBase64(textOf(value)));
     case 'json':
       return writer.text(number, JSON.stringify(value));
     case 'bool':

@@ -1,6 +1,7 @@
 import { goQuote } from '../../util/go-quote.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { NestingError, objectIn, textIn } from '../../util/json-value.ts';
+import { toHex, utf8Text } from '../../util/bytes.ts';
 import { badRequest } from '../objects/status-error.ts';
 import { decodeMessage, messageType, typeOf } from './decode-message.ts';
 import { encodeMessage } from './encode-message.ts';
@@ -105,9 +106,9 @@ export function encodeEvent(type: string, object: JsonObject): Uint8Array {
   writer.bytes(1, raw);
   writer.delimit(2, 0);
   writer.text(1, type);
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(writer.length);
-  writer.raw(length);
+  const length = new DataView(new ArrayBuffer(4));
+  length.setUint32(0, writer.length);
+  writer.raw(new Uint8Array(length.buffer));
   return writer.finish();
 }
 
@@ -211,7 +212,7 @@ function versionIn(apiVersion: string): string {
 /** The start of a body: as text if it may be JSON, else in hexadecimal. */
 function excerpt(bytes: Uint8Array): string {
   if (bytes.byteLength === 0) return '<empty>';
-  const start = Buffer.from(bytes.subarray(0, EXCERPT_BYTES));
-  const text = start.toString(bytes[0] === 0x7b ? 'utf8' : 'hex');
+  const start = bytes.subarray(0, EXCERPT_BYTES);
+  const text = bytes[0] === 0x7b ? utf8Text(start) : toHex(start);
   return bytes.byteLength > EXCERPT_BYTES ? `${text} ...` : text;
 }

@@ -1,4 +1,5 @@
 import { WidthError } from '../../util/json-value.ts';
+import { toBase64, utf8Text } from '../../util/bytes.ts';
 
 /** Malformed protobuf. The message is that of Go's decoder. */
 export class WireError extends Error {
@@ -29,7 +30,7 @@ const FIXED32 = 5;
  * the remaining bytes before it is used, so hostile input causes a `WireError` at worst.
  */
 export class WireReader {
-  readonly #bytes: Buffer;
+  readonly #bytes: Uint8Array;
   readonly #end: number;
   readonly #messages: MessageLimit;
   #at: number;
@@ -45,7 +46,7 @@ export class WireReader {
     messages: MessageLimit = { max: Infinity, used: 0 },
   ) {
     this.#messages = messages;
-    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#bytes = bytes;
     this.#at = start;
     this.#end = end;
   }
@@ -80,20 +81,21 @@ export class WireReader {
   }
 
   double(): number {
-    return this.#bytes.readDoubleLE(this.#advance(8));
+    const { buffer, byteOffset } = this.#bytes;
+    return new DataView(buffer, byteOffset).getFloat64(this.#advance(8), true);
   }
 
   /** Invalid UTF-8 becomes replacement characters, as in JSON. */
   text(): string {
     const length = this.#length();
     const start = this.#advance(length);
-    return this.#bytes.toString('utf8', start, start + length);
+    return utf8Text(this.#bytes.subarray(start, start + length));
   }
 
   base64(): string {
     const length = this.#length();
     const start = this.#advance(length);
-    return this.#bytes.toString('base64', start, start + length);
+    return toBase64(this.#bytes.subarray(start, start + length));
   }
 
   /** A view, not a copy. */

@@ -1,3 +1,4 @@
+import { utf8Bytes } from '../../util/bytes.ts';
 import { BYTES, FIXED64, VARINT } from './wire-reader.ts';
 
 const INITIAL_BYTES = 1024;
@@ -7,7 +8,7 @@ const INITIAL_BYTES = 1024;
  * of a nested message is then known when its tag is written.
  */
 export class WireWriter {
-  #bytes: Buffer = Buffer.allocUnsafe(INITIAL_BYTES);
+  #bytes: Uint8Array = new Uint8Array(INITIAL_BYTES);
   /** Offset of the first written byte. */
   #at: number = INITIAL_BYTES;
 
@@ -28,10 +29,7 @@ export class WireWriter {
   }
 
   text(number: number, value: string): void {
-    const length = Buffer.byteLength(value);
-    const at = this.#reserve(length);
-    this.#bytes.write(value, at);
-    this.delimit(number, this.length - length);
+    this.bytes(number, utf8Bytes(value));
   }
 
   bytes(number: number, value: Uint8Array): void {
@@ -53,7 +51,7 @@ export class WireWriter {
 
   double(number: number, value: number): void {
     const at = this.#reserve(8);
-    this.#bytes.writeDoubleLE(value, at);
+    new DataView(this.#bytes.buffer).setFloat64(at, value, true);
     this.#varint(number * 8 + FIXED64);
   }
 
@@ -81,7 +79,7 @@ export class WireWriter {
   #reserve(length: number): number {
     if (length > this.#at) {
       const { length: written } = this;
-      const larger = Buffer.allocUnsafe(2 * (written + length));
+      const larger = new Uint8Array(2 * (written + length));
       larger.set(this.finish(), larger.byteLength - written);
       this.#at = larger.byteLength - written;
       this.#bytes = larger;

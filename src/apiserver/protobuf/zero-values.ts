@@ -5,6 +5,7 @@ import { MICRO_TIME, QUANTITY, TIME, hasFormat } from '../../api/formats.ts';
 import type { TimeLayout } from '../../api/go-time.ts';
 import { formatGoTime, parseGoTime } from '../../api/go-time.ts';
 import { Draft, mapItems, own } from '../../util/json-value.ts';
+import { fromBase64, toBase64 } from '../../util/bytes.ts';
 import type { Field, MessageType } from './decode-message.ts';
 import { typeOf } from './decode-message.ts';
 import { CUSTOM_JSON } from './custom-json.ts';
@@ -97,7 +98,7 @@ function isAmount(value: unknown): value is string | number {
 /** Go ignores line breaks in base64, as `base64` and Python's `encodebytes` write them. */
 function canonicalBase64(text: string): string {
   const compact = text.replace(/[\r\n]+/g, '');
-  return hasFormat('byte', compact) ? Buffer.from(compact, 'base64').toString('base64') : text;
+  return hasFormat('byte', compact) ? toBase64(fromBase64(compact)) : text;
 }
 
 /** Returns the text of a time as Go encodes it. Leaves a text that is no time to validation. */

@@ -1,3 +1,4 @@
+import { fromBase64, latin1Text, toBase64Url, utf8Text } from '../../util/bytes.ts';
 import { inspectJson } from '../json/go-json.ts';
 import { base64Problem } from './unmarshal-problem.ts';
 import { badRequest } from '../objects/status-error.ts';
@@ -15,7 +16,7 @@ const TOKEN_VERSION = 'meta.k8s.io/v1';
 /** Encodes a continue token in upstream's format. It is opaque to clients. */
 export function continueToken({ revision, after }: ContinuePoint): string {
   const token = { v: TOKEN_VERSION, rv: revision ?? -1, start: `${after}\u0000` };
-  return Buffer.from(JSON.stringify(token)).toString('base64url');
+  return toBase64Url(JSON.stringify(token));
 }
 
 /** @throws {StatusError} 400 if the token is malformed */
@@ -35,14 +36,14 @@ function decode(token: string): { v?: unknown; rv?: unknown; start?: unknown } {
   if (/[^\w-]/.test(token) || token.length % 4 === 1) {
     throw invalidToken(base64Problem(token.replace(/_/g, '/').replace(/-/g, '+')));
   }
-  const bytes = Buffer.from(token, 'base64url');
+  const bytes = fromBase64(token);
   try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'));
+    const value: unknown = JSON.parse(utf8Text(bytes));
     return typeof value === 'object' && value !== null ? value : {};
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
     // Go reports a byte, also one that is only a part of a character.
-    throw invalidToken(inspectJson(bytes.toString('latin1')).problem ?? cause.message);
+    throw invalidToken(inspectJson(latin1Text(bytes)).problem ?? cause.message);
   }
 }
 

@@ -1,5 +1,5 @@
-import type { X509Certificate } from 'node:crypto';
 import { YAMLException } from 'js-yaml';
+import type { User } from '../../api/user.ts';
 import type { HttpRequest } from '../../util/http.ts';
 import { withSortedKeys } from '../../util/go-format.ts';
 import { inspectJson, goTypeOf } from '../json/go-json.ts';
@@ -7,6 +7,7 @@ import type { ExpectedKind } from '../protobuf/protobuf-body.ts';
 import { PROTOBUF_TYPE, decodeBody, messageOfKind } from '../protobuf/protobuf-body.ts';
 import { NestingError, requireShallow, WidthError } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
+import { toHex, utf8Bytes, utf8Length } from '../../util/bytes.ts';
 import type { StatusError } from '../objects/status-error.ts';
 import { badRequest, tooLarge, unsupportedMediaType } from '../objects/status-error.ts';
 import type { YamlText } from '../json/yaml-text.ts';
@@ -29,8 +30,8 @@ export function bodyTooLarge(): StatusError {
 export interface IncomingRequest extends HttpRequest {
   /** The client sent HEAD: it gets the headers of the response to GET. */
   readonly isHead?: boolean;
-  /** The certificate with which the client connected. */
-  readonly clientCertificate?: X509Certificate | undefined;
+  /** Returns the user of the client's certificate, or undefined if it is not valid. Absent without a certificate. */
+  readonly certifiedUser?: (() => User | undefined) | undefined;
   /**
    * Receives the body. The handler calls it once, after authorization, so that bodies of rejected
    * requests need no memory.
@@ -46,7 +47,7 @@ export interface IncomingRequest extends HttpRequest {
 export async function withBody({
   receiveBody,
   isHead: _isHead,
-  clientCertificate: _certificate,
+  certifiedUser: _user,
   ...request
 }: IncomingRequest): Promise<HttpRequest> {
   if (!receiveBody || request.method === 'GET') return request;
@@ -193,7 +194,7 @@ function excerpt(text: string): string {
   if (text === '') return '<empty>';
   const shown = text.startsWith('{')
     ? text.slice(0, EXCERPT)
-    : Buffer.from(text.slice(0, EXCERPT)).subarray(0, EXCERPT).toString('hex');
+    : toHex(utf8Bytes(text.slice(0, EXCERPT)).subarray(0, EXCERPT));
   return text.length > EXCERPT ? `${shown} ...` : shown;
 }
 
@@ -261,13 +262,13 @@ function shallow<T>(read: () => T): T {
 const BODY_TEXT = new TextDecoder('utf-8', { ignoreBOM: true });
 
 function bodyText({ body = '' }: HttpRequest): string {
-  const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
+  const bytes = typeof body === 'string' ? utf8Length(body) : body.byteLength;
   if (bytes > MAX_BODY_BYTES) throw bodyTooLarge();
   return typeof body === 'string' ? body : BODY_TEXT.decode(body);
 }
 
 function bodyBytes({ body = '' }: HttpRequest): Uint8Array {
-  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const bytes = typeof body === 'string' ? utf8Bytes(body) : body;
   if (bytes.byteLength > MAX_BODY_BYTES) throw bodyTooLarge();
   return bytes;
 }

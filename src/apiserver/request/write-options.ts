@@ -1,3 +1,4 @@
+import { utf8Length } from '../../util/bytes.ts';
 import type { ReceivedRequest } from './received-request.ts';
 import { contentType, isApplyPatch } from './request-body.ts';
 import { isTrue } from './request-info.ts';
@@ -47,13 +48,13 @@ function patchErrors({ info: { query }, request }: ReceivedRequest): FieldError[
 
 function managerErrors(manager: string): FieldError[] {
   const errors: FieldError[] = [];
-  if (Buffer.byteLength(manager) > LONGEST_MANAGER) {
+  if (utf8Length(manager) > LONGEST_MANAGER) {
     errors.push(fieldError.tooLong('fieldManager', LONGEST_MANAGER));
   }
   const [found] = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.exec(manager) ?? [];
   if (found !== undefined) {
     const code = (found.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
-    const at = Buffer.byteLength(manager.slice(0, manager.indexOf(found)));
+    const at = utf8Length(manager.slice(0, manager.indexOf(found)));
     const why = `invalid character U+${code} (at position ${at})`;
     errors.push(fieldError.invalid('fieldManager', manager, why));
   }

@@ -1,4 +1,5 @@
 import type { HttpRequest } from '../../util/http.ts';
+import { nextTurn } from '../../util/next-turn.ts';
 
 /** Rounds of the event loop without a step, after which a write waits for something else, such as a webhook. */
 const IDLE_ROUNDS = 3;
@@ -13,7 +14,7 @@ export class WriteTurns {
     let seen: { readonly by: HttpRequest | undefined; readonly steps: number } | undefined;
     let idleRounds = 0;
     for (;;) {
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
       const holder = this.#holder;
       if (holder?.request === request) {
         holder.steps++;

@@ -108,6 +108,11 @@ export class ObjectStore {
     this.#log?.startFile(this.snapshot(), 'drop');
   }
 
+  /** Closes the log. With a log, no write is possible afterwards. */
+  close(): void {
+    this.#log?.close();
+  }
+
   /**
    * Loads the objects and the history of the log. Returns false if the log is new.
    *

@@ -1,3 +1,4 @@
+import { utf8Bytes } from '../../util/bytes.ts';
 import type { Overload } from '../values/overload.ts';
 import {
   A,
@@ -140,7 +141,7 @@ function toText(): Overload[] {
     global('string', [timestamp], STRING, ({ nanos }) => formatTimestamp(nanos)),
     global('string', [duration], STRING, ({ nanos }) => formatDuration(nanos)),
     global('bytes', [bytes], BYTES, (value) => value),
-    global('bytes', [string], BYTES, (text) => new Uint8Array(Buffer.from(text)), {
+    global('bytes', [string], BYTES, (text) => utf8Bytes(text), {
       ...traversed,
       size: ([text]) => ({ ...counted((text?.count ?? 0) * 4), min: text?.min ?? 0 }),
     }),

@@ -1,5 +1,5 @@
-import { isIP } from 'node:net';
 import { goQuote } from '../../util/go-quote.ts';
+import { isIP } from '../../util/ip-address.ts';
 import type { Overload } from '../values/overload.ts';
 import { costs, counted, global, instanceOf, member, string } from '../values/overload.ts';
 import type { CelType } from '../values/type.ts';

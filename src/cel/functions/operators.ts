@@ -1,3 +1,4 @@
+import { concatBytes } from '../../util/bytes.ts';
 import { compare, equals, idOf, itemsById } from '../values/compare.ts';
 import type { CostMeter, Overload, Parameter, Size } from '../values/overload.ts';
 import {
@@ -97,7 +98,7 @@ const growth = {
 function concatenations(): Overload[] {
   return [
     global('_+_', [string, string], STRING, (a, b) => a + b, growth),
-    global('_+_', [bytes, bytes], BYTES, (a, b) => new Uint8Array(Buffer.concat([a, b])), growth),
+    global('_+_', [bytes, bytes], BYTES, (a, b) => concatBytes([a, b]), growth),
     global('_+_', [list(param('A')), list(param('A'))], LISTS, join, {
       size: both,
     }),

@@ -1,3 +1,4 @@
+import { toHex, utf8Bytes, utf8Text } from '../../util/bytes.ts';
 import type { CostMeter } from '../values/overload.ts';
 import {
   Duration,
@@ -169,8 +170,8 @@ function scientificText(value: number): string {
 
 function hexText(value: Value, whole: bigint | undefined): string {
   if (whole !== undefined) return whole.toString(16);
-  const bytes = value instanceof Uint8Array ? value : typeof value === 'string' ? value : '';
-  return Buffer.from(bytes).toString('hex');
+  if (value instanceof Uint8Array) return toHex(value);
+  return toHex(utf8Bytes(typeof value === 'string' ? value : ''));
 }
 
 function plainText(value: Value): string | Failure {
@@ -188,7 +189,7 @@ function plainText(value: Value): string | Failure {
   if (value instanceof Timestamp) return formatTimestamp(value.nanos);
   if (value instanceof Duration) return formatDuration(value.nanos);
   if (value instanceof TypeValue) return value.name;
-  if (value instanceof Uint8Array) return Buffer.from(value).toString();
+  if (value instanceof Uint8Array) return utf8Text(value);
   return value === null || typeof value === 'boolean' ? String(value) : String(wholeNumber(value));
 }
 
@@ -201,7 +202,7 @@ function nested(value: Result): string | Failure {
   if (typeof value === 'number') return fixedText(value, DEFAULT_PRECISION);
   if (value instanceof Timestamp) return `timestamp("${formatTimestamp(value.nanos)}")`;
   if (value instanceof Duration) return `duration("${formatDuration(value.nanos)}")`;
-  if (value instanceof Uint8Array) return `b${JSON.stringify(Buffer.from(value).toString())}`;
+  if (value instanceof Uint8Array) return `b${JSON.stringify(utf8Text(value))}`;
   return plainText(value);
 }
 

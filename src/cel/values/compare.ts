@@ -1,3 +1,4 @@
+import { compareBytes, toBase64, utf8Bytes } from '../../util/bytes.ts';
 import { equalJson } from '../../api/equal.ts';
 import type { CostMeter } from './overload.ts';
 import type { Dictionary, ListKind, Result, Value } from './value.ts';
@@ -28,7 +29,7 @@ export function equals(a: Result, b: Result, meter: CostMeter): boolean | Failur
     return left !== undefined && right !== undefined && sameNumber(left, right);
   }
   if (typeof a === 'string' && typeof b === 'string') return a === b;
-  if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b) === 0;
+  if (a instanceof Uint8Array && b instanceof Uint8Array) return compareBytes(a, b) === 0;
   if (a instanceof Timestamp && b instanceof Timestamp) return a.nanos === b.nanos;
   if (a instanceof Duration && b instanceof Duration) return a.nanos === b.nanos;
   if (a instanceof TypeValue && b instanceof TypeValue) return a.name === b.name;
@@ -88,7 +89,7 @@ function idText(value: Result): string {
     return `{${members.sort().join()}}`;
   }
   if (value instanceof Timestamp || value instanceof Duration) return `t${value.nanos}`;
-  if (value instanceof Uint8Array) return `b${Buffer.from(value).toString('base64')}`;
+  if (value instanceof Uint8Array) return `b${toBase64(value)}`;
   if (value instanceof Opaque) return `o${value.identity}`;
   if (value instanceof Optional) return `?${value.value === undefined ? '' : idText(value.value)}`;
   return value instanceof TypeValue ? value.name : '';
@@ -121,7 +122,7 @@ export function compare(a: Value, b: Value): number | Failure {
   }
   if (typeof a === 'string' && typeof b === 'string') return compareTexts(a, b);
   if (typeof a === 'boolean' && typeof b === 'boolean') return Number(a) - Number(b);
-  if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b);
+  if (a instanceof Uint8Array && b instanceof Uint8Array) return compareBytes(a, b);
   if (a instanceof Timestamp && b instanceof Timestamp) return order(a.nanos, b.nanos);
   if (a instanceof Duration && b instanceof Duration) return order(a.nanos, b.nanos);
   return NO_OVERLOAD;
@@ -130,7 +131,7 @@ export function compare(a: Value, b: Value): number | Failure {
 /** Compares by code point like UTF-8. UTF-16 order differs beyond the basic plane. */
 function compareTexts(a: string, b: string): number {
   if (textSize(a) === a.length && textSize(b) === b.length) return a < b ? -1 : a > b ? 1 : 0;
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  return compareBytes(utf8Bytes(a), utf8Bytes(b));
 }
 
 function order(a: bigint, b: bigint): number {

@@ -5,7 +5,7 @@ import type { EmbeddedCluster } from '../embedded/embedded-cluster.ts';
 import { startEmbeddedCluster } from '../embedded/embedded-cluster.ts';
 import { applyTo, manifestsOf } from './apply.ts';
 import { issueAdminCertificate } from '../../apiserver/api-server.ts';
-import { CLUSTER_CONTROLLERS, STORAGE_PROTECTION } from '../../cluster/cluster.ts';
+import { CLUSTER_CONTROLLERS, STORAGE_PROTECTION } from '../../cluster/cluster-controllers.ts';
 import { selectControllers } from '../program/run-config.ts';
 import { auditOptions } from '../embedded/audit-log.ts';
 import { EXIT_OK, EXIT_USAGE } from '../common/errors.ts';

@@ -1,5 +1,5 @@
 import { ApiError } from '../../api/api-error.ts';
-import { REJECTED_CERTIFICATES } from '../../util/server-trust.ts';
+import { REJECTED_CERTIFICATES } from '../../util/certificate-errors.ts';
 
 /** A connection could not be opened, so the request was not sent. */
 export class DialError extends Error {

@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto';
+import { toHex } from '../../util/bytes.ts';
+import { sha256 } from '../../util/sha256.ts';
 import type { Deployment, Service } from '../../api/builtin.ts';
 import type { WebApp, WebAppSpec } from '../../api/generated/web-app.ts';
 import { formatLabelSelector, labelValue } from '../../api/label-selector.ts';
@@ -78,7 +79,7 @@ export function deploymentName({ metadata }: DeepReadonly<WebApp>): string {
 /** Returns the name of the WebApp if it is a host name (RFC 1035), or a name with its hash. */
 export function serviceName({ metadata: { name } }: DeepReadonly<WebApp>): string {
   if (/^[a-z][-a-z0-9]{0,62}$/.test(name) && !name.endsWith('-')) return name;
-  const hash = createHash('sha256').update(name).digest('hex').slice(0, 10);
+  const hash = toHex(sha256(name)).slice(0, 10);
   return `webapp-${hash}`;
 }
 

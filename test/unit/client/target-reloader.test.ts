@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { isApiError } from '../../../src/api/api-error.ts';
-import { kubeconfigOf } from '../../../src/apiserver/kubeconfig.ts';
+import { kubeconfigOf } from '../../../src/apiserver/http/kubeconfig.ts';
 import { connectCluster } from '../../../src/client/cluster-connection.ts';
 import type { ClusterConnectionOptions } from '../../../src/client/cluster-connection.ts';
 import type { ClusterConfig } from '../../../src/client/kube-config/cluster-config.ts';

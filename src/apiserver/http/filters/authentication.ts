@@ -1,9 +1,8 @@
 import type { Authenticator, User } from '../../../api/user.ts';
 import { ADMIN, ANONYMOUS } from '../../../api/user.ts';
-import type { ClientCertificates } from '../../auth/client-certificates.ts';
 import { DEFAULT_AUDIENCES } from '../../auth/service-account-tokens.ts';
 import { unauthorized } from '../../objects/status-error.ts';
-import { protocolToken } from '../websocket.ts';
+import { protocolToken } from '../websocket-request.ts';
 import type { Filter, FilteredRequest } from './filter.ts';
 
 /**
@@ -11,12 +10,9 @@ import type { Filter, FilteredRequest } from './filter.ts';
  * the anonymous user. If requests need no credentials, it is the administrator, also with an unknown token. Rejects a
  * request with 401 if its token is unknown, or if its certificate is not valid and it has no token.
  */
-export function withAuthentication(
-  authenticator: Authenticator,
-  certificates: ClientCertificates,
-): Filter {
+export function withAuthentication(authenticator: Authenticator): Filter {
   return (filtered, next) => {
-    const user = senderOf(filtered, authenticator, certificates);
+    const user = senderOf(filtered, authenticator);
     filtered.record.user = user;
     filtered.audit?.received(user);
     return next({ ...filtered, user });
@@ -25,15 +21,14 @@ export function withAuthentication(
 
 /** @throws {StatusError} 401 */
 function senderOf(
-  { request: { headers, clientCertificate }, authenticate }: FilteredRequest,
+  { request: { headers, certifiedUser }, authenticate }: FilteredRequest,
   authenticator: Authenticator,
-  certificates: ClientCertificates,
 ): User {
-  const certified = clientCertificate && certificates.userOf(clientCertificate);
+  const certified = certifiedUser?.();
   if (certified) return certified;
   const [scheme = '', bearer = ''] = (headers['authorization'] ?? '').split(' ');
   const token = scheme.toLowerCase() === 'bearer' ? bearer : (protocolToken(headers) ?? '');
-  if (token === '' && clientCertificate) throw unauthorized();
+  if (token === '' && certifiedUser) throw unauthorized();
   if (token === '') return authenticate ? ANONYMOUS : ADMIN;
   const result = authenticator.authenticate(token, DEFAULT_AUDIENCES);
   if (typeof result === 'object') return result.user;

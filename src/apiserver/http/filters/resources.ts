@@ -1,4 +1,4 @@
-import type { HttpRequest } from '../../../util/http.ts';
+import type { HttpRequest, HttpResponse } from '../../../util/http.ts';
 import { methodNotAllowed, noSuchPath, StatusError } from '../../objects/status-error.ts';
 import type { Backend } from '../../operations/call.ts';
 import type { RenderedAnswer } from '../../operations/router.ts';
@@ -6,20 +6,22 @@ import { answerCall } from '../../operations/router.ts';
 import { PROTOBUF_TYPE } from '../../protobuf/protobuf-body.ts';
 import { JSON_TYPE } from '../../request/negotiation.ts';
 import type { OpenStreams } from '../open-streams.ts';
-import {
-  compressible,
-  compressibleWatch,
-  listResponse,
-  objectResponse,
-  prettyPrint,
-} from '../response-encoding.ts';
-import type { ServedResponse } from '../response.ts';
+import { listResponse, objectResponse, prettyPrint } from '../response-encoding.ts';
+import type { Compression, ServedResponse } from '../response.ts';
 import { emptyResponse, streamResponse, textResponse } from '../response.ts';
 import type { Filter, FilteredRequest } from './filter.ts';
 import { isInBuiltinGroup } from './request-line.ts';
 
-/** Runs the operation of a request to a resource, and encodes its answer. No filter follows. */
-export function withResources(backend: Backend, streams: OpenStreams): Filter {
+/**
+ * Runs the operation of a request to a resource, and encodes its answer. No filter follows.
+ *
+ * @param compression undefined: nothing is compressed
+ */
+export function withResources(
+  backend: Backend,
+  streams: OpenStreams,
+  compression: Compression | undefined,
+): Filter {
   return async (filtered) => {
     const { request, target, user, notes, audit } = filtered;
     const { info } = filtered.record;
@@ -28,7 +30,7 @@ export function withResources(backend: Backend, streams: OpenStreams): Filter {
     const answered = isServed && (await answerCall(backend, request, user, info, notes));
     if (answered) {
       if (answered.answer.kind === 'json') audit?.answered(answered.answer.value);
-      return responseOf(answered, filtered, streams);
+      return responseOf(answered, filtered, streams, compression);
     }
     if (!isInBuiltinGroup(backend.registry, target)) return textResponse(404, NOT_FOUND);
     throw info?.legacyWatch && request.method !== 'GET' ? methodNotAllowed() : noSuchPath();
@@ -41,17 +43,20 @@ function responseOf(
   { answer, encoding }: RenderedAnswer,
   filtered: FilteredRequest,
   streams: OpenStreams,
+  compression: Compression | undefined,
 ): ServedResponse | Promise<ServedResponse> {
   const { warnings } = filtered.notes;
   const request: HttpRequest = filtered.request;
+  const compressed = (response: HttpResponse) =>
+    compression?.response(response, request) ?? response;
   switch (answer.kind) {
     case 'json': {
       const response = objectResponse(answer.code, answer.value, encoding, warnings);
-      return compressible(prettyPrint(response, request), request);
+      return compressed(prettyPrint(response, request));
     }
     case 'list': {
       const response = listResponse(answer.rendering, answer.state, warnings);
-      return compressible(prettyPrint(response, request), request);
+      return compressed(prettyPrint(response, request));
     }
     case 'watch': {
       const onEnd = filtered.end.startWatch();
@@ -60,7 +65,7 @@ function responseOf(
       const response = streamResponse(body, type, warnings);
       filtered.audit?.started(response.status);
       return {
-        ...(answer.isList ? compressibleWatch(response, request) : response),
+        ...((answer.isList && compression?.watch(response, request)) || response),
         messages: encoding === 'protobuf' ? 'frames' : 'lines',
       };
     }

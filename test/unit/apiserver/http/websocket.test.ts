@@ -9,11 +9,8 @@ import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
 import type { ApiServerOptions } from '../../../../src/apiserver/api-server-options.ts';
-import {
-  FrameReader,
-  acceptHandshake,
-  protocolToken,
-} from '../../../../src/apiserver/http/websocket.ts';
+import { FrameReader, acceptHandshake } from '../../../../src/apiserver/http/websocket.ts';
+import { protocolToken } from '../../../../src/apiserver/http/websocket-request.ts';
 import { pod } from '../../../conformance/objects.ts';
 
 const HANDSHAKE = {

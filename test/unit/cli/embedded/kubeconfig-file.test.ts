@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { parse, stringify } from 'yaml';
-import { kubeconfigOf } from '../../../../src/apiserver/kubeconfig.ts';
+import { kubeconfigOf } from '../../../../src/apiserver/http/kubeconfig.ts';
 import {
   newIdentity,
   readOwnKubeconfig,

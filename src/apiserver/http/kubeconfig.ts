@@ -1,4 +1,4 @@
-import type { Certificate } from '../util/x509.ts';
+import type { Certificate } from '../../util/x509.ts';
 
 export interface KubeconfigInput {
   readonly url: string;

@@ -1,0 +1,33 @@
+import { fromBase64 } from './bytes.ts';
+import type { DerElement } from './der-reader.ts';
+import { derElement, derMembers } from './der-reader.ts';
+
+const INTEGER = 0x02;
+const BIT_STRING = 0x03;
+const VERSION = 0xa0;
+
+/** Whether a PEM block has the structure of an X.509 certificate (RFC 5280). Does not check the values of its fields. */
+export function isCertificate(pem: string): boolean {
+  const [, base64 = ''] =
+    /^-----BEGIN CERTIFICATE-----([\w+/\s]+={0,2}\s*)-----END CERTIFICATE-----$/.exec(pem) ?? [];
+  try {
+    const [toBeSigned, algorithm, signature, ...rest] = derMembers(derElement(fromBase64(base64)));
+    derMembers(algorithm);
+    return rest.length === 0 && signature?.tag === BIT_STRING && isBody(derMembers(toBeSigned));
+  } catch (error) {
+    if (error instanceof TypeError) return false;
+    throw error;
+  }
+}
+
+/** @throws {TypeError} if a field is missing or has another type */
+function isBody(members: readonly DerElement[]): boolean {
+  const [serial, ...others] = members[0]?.tag === VERSION ? members.slice(1) : members;
+  const [signature, issuer, validity, subject, publicKey] = others;
+  for (const field of [signature, issuer, subject]) derMembers(field);
+  return (
+    serial?.tag === INTEGER &&
+    derMembers(validity).length === 2 &&
+    derMembers(publicKey)[1]?.tag === BIT_STRING
+  );
+}

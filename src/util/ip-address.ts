@@ -1,0 +1,66 @@
+/** Returns 4 or 6 for an address of that version, and 0 for other texts, as `isIP` of `node:net`. */
+export function isIP(text: string): 0 | 4 | 6 {
+  if (isIPv4(text)) return 4;
+  return isIPv6(text) ? 6 : 0;
+}
+
+const OCTET = String.raw`(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)`;
+const IPV4 = new RegExp(String.raw`^(?:${OCTET}\.){3}${OCTET}$`);
+
+export function isIPv4(text: string): boolean {
+  return IPV4.test(text);
+}
+
+/** Accepts a zone at the end: `fe80::1%eth0`. */
+export function isIPv6(text: string): boolean {
+  const [, address = '', zone] = /^([^%]*)(%.*)?$/s.exec(text) ?? [];
+  if (zone !== undefined && !/^%[\da-z.:-]+$/i.test(zone)) return false;
+  return groupsOf(address) !== undefined;
+}
+
+/** Returns the 8 groups of an IPv6 address without a zone; undefined if it is not valid. */
+function groupsOf(address: string): readonly number[] | undefined {
+  const halves = address.split('::');
+  if (halves.length > 2) return undefined;
+  const [before, after] = halves.map((half, index) =>
+    half === '' ? [] : halfOf(half.split(':'), index === halves.length - 1),
+  );
+  if (!before) return undefined;
+  if (halves.length === 1) return before.length === 8 ? before : undefined;
+  const missing = 8 - before.length - (after?.length ?? 8);
+  return after && missing > 0
+    ? [...before, ...Array<number>(missing).fill(0), ...after]
+    : undefined;
+}
+
+/** @param isLast whether the last part can be an IPv4 address */
+function halfOf(parts: readonly string[], isLast: boolean): readonly number[] | undefined {
+  const groups: number[] = [];
+  for (const [index, part] of parts.entries()) {
+    if (/^[\da-f]{1,4}$/i.test(part)) {
+      groups.push(Number.parseInt(part, 16));
+    } else if (isLast && index === parts.length - 1 && isIPv4(part)) {
+      const [a = 0, b = 0, c = 0, d = 0] = part.split('.').map(Number);
+      groups.push(a * 256 + b, c * 256 + d);
+    } else {
+      return undefined;
+    }
+  }
+  return groups;
+}
+
+/** Returns the bits of an address without a zone, as a number; undefined if it is not valid. */
+function bitsOf(address: string): bigint | undefined {
+  const parts = isIPv4(address) ? address.split('.').map(Number) : groupsOf(address);
+  const width = isIPv4(address) ? 8n : 16n;
+  return parts?.reduce((bits, part) => (bits << width) | BigInt(part), 0n);
+}
+
+/** Whether the block `network/prefix` has an address of the same version. */
+export function isInBlock(address: string, network: string, prefix: number): boolean {
+  const [bits, block] = [bitsOf(address), bitsOf(network)];
+  if (bits === undefined || block === undefined) return false;
+  if (isIPv4(address) !== isIPv4(network)) return false;
+  const hostBits = BigInt((isIPv4(network) ? 32 : 128) - prefix);
+  return bits >> hostBits === block >> hostBits;
+}
