@@ -144,18 +144,29 @@ export function nameCollision(owner: Resource, childName: string) {
  * sends one request and not hundreds.
  *
  * @param work resolves with its failure, or undefined
+ * @param maxFailures number of failures in a row after which it stops. After fewer, it starts again with a batch of 1.
+ * Use more than 1 if the items differ, so that one that always fails does not prevent the others.
  * @returns the first failure, or undefined
  */
 export async function slowStart<T, F>(
   items: readonly T[],
   work: (item: T) => Promise<F | undefined>,
+  maxFailures = 1,
 ): Promise<F | undefined> {
-  for (let from = 0, size = 1; from < items.length; from += size, size *= 2) {
+  let first: F | undefined;
+  let failuresInRow = 0;
+  let isStopped = false;
+  for (let from = 0, size = 1; from < items.length && !isStopped;) {
     const results = await Promise.all(items.slice(from, from + size).map(work));
-    const failure = results.find((result) => result !== undefined);
-    if (failure !== undefined) return failure;
+    for (const result of results) {
+      first ??= result;
+      failuresInRow = result === undefined ? 0 : failuresInRow + 1;
+      isStopped ||= failuresInRow >= maxFailures;
+    }
+    from += size;
+    size = results.every((result) => result === undefined) ? 2 * size : 1;
   }
-  return undefined;
+  return first;
 }
 
 async function existing<T extends KubernetesObject>(

@@ -7,10 +7,13 @@ import {
   JOBS,
   MUTATING_ADMISSION_POLICIES,
   MUTATING_ADMISSION_POLICY_BINDINGS,
+  MUTATING_WEBHOOK_CONFIGURATIONS,
   PODS,
   REPLICA_SETS,
   SERVICES,
   STATEFUL_SETS,
+  VALIDATING_ADMISSION_POLICIES,
+  VALIDATING_ADMISSION_POLICY_BINDINGS,
 } from '../../src/api/builtin.ts';
 import { formatPath, valueAt } from '../../src/api/field-path.ts';
 import type { FieldPath } from '../../src/api/field-path.ts';
@@ -24,7 +27,10 @@ import { controllerOf } from '../../src/api/metadata.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { apiVersionOf, objectPath } from '../../src/api/resource.ts';
 import { ownersOf } from '../../src/manager/hot-loop/hot-loop-report.ts';
+import { Controller } from '../../src/manager/controller.ts';
+import { OwnedObjects } from '../../src/manager/owned-objects.ts';
 import { isRecord } from '../../src/util/values.ts';
+import { done } from '../../src/workqueue/outcome.ts';
 import { Simulation } from '../support/simulation.ts';
 import { TEST_AGENT } from '../support/wire-rules.ts';
 
@@ -349,4 +355,169 @@ describe('Admission that changes what identifies an object', () => {
       }
     });
   }
+});
+
+const WEBHOOK_URL = 'https://change.example.com/';
+
+/** Changes each new object, and each changed one, by a webhook with the operations of a JSON patch. */
+async function mutateByWebhook(
+  { client, server }: Simulation,
+  child: Resource,
+  patch: readonly { readonly op: string; readonly path: string; readonly value?: string }[],
+): Promise<void> {
+  await client.create(MUTATING_WEBHOOK_CONFIGURATIONS, {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingWebhookConfiguration',
+    metadata: { name: 'change' },
+    webhooks: [
+      {
+        name: 'change.example.com',
+        admissionReviewVersions: ['v1'],
+        sideEffects: 'None',
+        clientConfig: { url: WEBHOOK_URL },
+        rules: [
+          {
+            apiGroups: [child.group],
+            apiVersions: [child.version],
+            operations: ['CREATE', 'UPDATE'],
+            resources: [child.plural],
+          },
+        ],
+      },
+    ],
+  });
+  const operations = patch.map((operation) => ({ ...operation }));
+  server.registerWebhooks({
+    [WEBHOOK_URL]: () => ({ allowed: true, patchType: 'JSONPatch', patch: operations }),
+  });
+}
+
+/** A program on the library with one Deployment for each Count. */
+function startLibraryProgram(simulation: Simulation): void {
+  simulation.startControllers((kit) => {
+    const counts = kit.informers.for(COUNTS);
+    const owned = new OwnedObjects(COUNTS, 'library').add(kit.informers.for(DEPLOYMENTS));
+    const desired = {
+      apiVersion: apiVersionOf(DEPLOYMENTS),
+      kind: 'Deployment',
+      metadata: { name: 'web', labels: { tier: 'web' }, annotations: { note: 'asked' } },
+      spec: { replicas: 1, selector, template },
+    };
+    const controller = new Controller(kit, {
+      name: 'library',
+      kind: COUNTS.kind,
+      sync: async (key, context) => {
+        const count = counts.lister.get(key);
+        if (count) await owned.ensure(context, count, [desired]);
+        return done();
+      },
+    });
+    return [controller.for(counts).owns(owned)];
+  });
+}
+
+const ASKED_IMAGE = '/metadata/annotations/demo.mark8s.io~1image';
+const WEBHOOKS = [
+  {
+    what: 'the image of Pods of a Count',
+    child: PODS,
+    patch: [{ op: 'replace', path: '/spec/containers/0/image', value: 'registry.local/nginx' }],
+  },
+  {
+    what: 'the image that a Count asked for',
+    child: PODS,
+    patch: [{ op: 'replace', path: ASKED_IMAGE, value: '' }],
+  },
+  {
+    what: 'values of a Deployment of a program on the library',
+    child: DEPLOYMENTS,
+    patch: [
+      { op: 'replace', path: '/metadata/labels/tier', value: 'other' },
+      { op: 'replace', path: '/metadata/annotations/note', value: 'other' },
+      { op: 'replace', path: '/spec/template/spec/containers/0/image', value: 'other' },
+      { op: 'replace', path: '/spec/template/spec/containers/0/name', value: 'other' },
+    ],
+  },
+  {
+    what: 'the owner of a Deployment of a program on the library',
+    child: DEPLOYMENTS,
+    patch: [{ op: 'replace', path: '/metadata/ownerReferences/0/uid', value: 'other' }],
+    reported: ['.metadata.ownerReferences[0].uid'],
+  },
+];
+
+describe('A mutating webhook', () => {
+  for (const { what, child, patch, reported } of WEBHOOKS) {
+    const how = reported ? 'is reported' : 'costs no writes in steady state';
+    it(`${how} if it changes ${what}`, async () => {
+      const simulation = new Simulation();
+      simulation.startCluster();
+      try {
+        await simulation.installCrd(COUNTS, child);
+        await mutateByWebhook(simulation, child, patch);
+        if (child === PODS) simulation.startDaemon();
+        else startLibraryProgram(simulation);
+        await simulation.applyCount();
+        const { writes } = simulation.wire;
+        await simulation.pass(5 * MINUTE_MS);
+        const earlier = writes.length;
+        await simulation.pass(5 * MINUTE_MS);
+        assert.ok(writes.length - earlier <= (reported ? 10 : 0), `${writes.length} writes`);
+        const line = simulation.lines.find(({ message }) => message.startsWith('Hot loop'));
+        assert.deepEqual(line?.fields?.['fields'], reported);
+        if (reported) {
+          const mutators = ['MutatingWebhookConfiguration "change"'];
+          assert.deepEqual(line?.fields?.['admission'], mutators);
+        } else if (child === PODS) await simulation.untilReady(3);
+      } finally {
+        await simulation.end();
+      }
+    });
+  }
+});
+
+describe('Admission that denies one of the Pods of a Count', () => {
+  it('leaves the others ready, is reported in the status, and is retried slowly', async () => {
+    const simulation = new Simulation();
+    simulation.startCluster();
+    try {
+      await simulation.installCrd(COUNTS, PODS);
+      const apiVersion = 'admissionregistration.k8s.io/v1';
+      const metadata = { name: 'deny' };
+      await simulation.client.create(VALIDATING_ADMISSION_POLICIES, {
+        apiVersion,
+        kind: 'ValidatingAdmissionPolicy',
+        metadata,
+        spec: {
+          matchConstraints: {
+            resourceRules: [
+              { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
+            ],
+          },
+          validations: [{ expression: "object.metadata.name != 'test-count-0'", message: 'not 0' }],
+        },
+      });
+      await simulation.client.create(VALIDATING_ADMISSION_POLICY_BINDINGS, {
+        apiVersion,
+        kind: 'ValidatingAdmissionPolicyBinding',
+        metadata,
+        spec: { policyName: 'deny', validationActions: ['Deny'] },
+      });
+      simulation.startDaemon();
+      await simulation.applyCount();
+      await simulation.pass(MINUTE_MS);
+      assert.deepEqual(await simulation.podNames(), ['test-count-1', 'test-count-2']);
+      const { status } = await simulation.count();
+      assert.equal(status?.readyReplicas, 2);
+      const ready = status.conditions?.find(({ type }) => type === 'Ready');
+      assert.match(ready?.message ?? '', /"test-count-0" is forbidden: .*not 0/);
+      const { writes } = simulation.wire;
+      const earlier = writes.length;
+      await simulation.pass(10 * MINUTE_MS);
+      assert.ok(writes.length - earlier <= 10, writes.slice(earlier).join('\n'));
+      assert.ok(!simulation.lines.some(({ message }) => message.startsWith('Hot loop')));
+    } finally {
+      await simulation.end();
+    }
+  });
 });

@@ -38,6 +38,9 @@ import {
 import { buildStatus, invalidStatus } from './status.ts';
 import type { Failure } from './status.ts';
 
+/** Number of requests in a row that fail before a sync stops: fewer Pods that admission denies do not prevent the others. */
+const MAX_FAILURES = 5;
+
 /** Keeps `spec.count` Pods with the image `spec.name` for every Count. */
 export function countController(kit: ControllerKit): Controller {
   const counts = kit.informers.for(COUNTS);
@@ -151,8 +154,12 @@ export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): Syn
     const present = images.restore(count, pods.byIndex(OWNER_INDEX, count.metadata.uid));
     const plan = planPods(count, present);
     let collision: Failure | undefined;
-    let failure = await slowStart(plan.delete, (pod) => deletePod(context, count, pod));
-    failure ??= await slowStart(plan.create, async (ordinal) => {
+    const deleteFailure = await slowStart(
+      plan.delete,
+      (pod) => deletePod(context, count, pod),
+      MAX_FAILURES,
+    );
+    const create = async (ordinal: number) => {
       const result = await createPod(context, count, ordinal);
       if (!result) return undefined;
       if ('metadata' in result) present.push(result);
@@ -160,12 +167,14 @@ export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): Syn
       // A name collision does not stop the creation of other Pods.
       else collision ??= result;
       return undefined;
-    });
+    };
+    const createFailure = await slowStart(plan.create, create, MAX_FAILURES);
     const unlabelled = present.filter(
       (pod) => isActive(pod) && !isSelected(count, pod) && !plan.delete.includes(pod),
     );
-    failure ??= await slowStart(unlabelled, (pod) => labelPod(context, count, pod, present));
-    failure ??= collision;
+    const label = (pod: DeepReadonly<Pod>) => labelPod(context, count, pod, present);
+    const labelFailure = await slowStart(unlabelled, label, MAX_FAILURES);
+    const failure = deleteFailure ?? createFailure ?? labelFailure ?? collision;
     const status = buildStatus(count, present, failure, now);
     const isNew = await statuses.report(context, {
       object: count,

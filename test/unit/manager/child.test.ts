@@ -332,4 +332,18 @@ describe('slowStart', () => {
     });
     assert.deepEqual([failure, started], ['failure of 1', [0, 1, 2]]);
   });
+
+  it('continues after fewer failures in a row than permitted, one at a time', async () => {
+    const started: number[] = [];
+    const failing = new Set([0, 2, 3, 6, 7, 8]);
+    const failure = await slowStart(
+      Array.from({ length: 20 }, (_, at) => at),
+      async (item) => {
+        started.push(item);
+        return failing.has(item) ? `failure of ${item}` : undefined;
+      },
+      3,
+    );
+    assert.deepEqual([failure, started.at(-1)], ['failure of 0', 8]);
+  });
 });

@@ -267,16 +267,16 @@ describe('A sync of a Count', () => {
   ] as const) {
     it(`reports a failed ${verb} in an event, in the status, and to the queue`, async () => {
       const { bench, count, ...fixture } = await Bench.with({
-        count: method === 'POST' ? 4 : 0,
+        count: method === 'POST' ? 8 : 0,
       }).then(expose);
       if (method === 'DELETE') {
         fixture.pods.show(await bench.create(PODS, podDraft('test-count-0', count)));
       }
       bench.server.faults.failNext({ method, resource: 'pods' }, 403, { times: 100 });
       await assert.rejects(fixture.run(), (error) => !(error instanceof TerminalError));
-      // The controller stops after the first batch, which is a single call.
+      // The controller stops after five failures in a row.
       const tried = bench.writes.filter(({ what }) => what.endsWith(' pods'));
-      assert.equal(tried.length, 1);
+      assert.equal(tried.length, method === 'POST' ? 5 : 1);
       assert.equal(bench.events.length, 1);
       assert.match(bench.events[0] ?? '', new RegExp(`^Warning ${reason}: Error `));
       const { conditions = [], healthy } = await fixture.status();
