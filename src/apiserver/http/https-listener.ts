@@ -9,6 +9,7 @@ import type { Writable } from 'node:stream';
 import type { HttpRequest, HttpResponse } from '../../util/http.ts';
 import { ServerConnections } from '../../util/server-connections.ts';
 import { ConnectionReset } from './faults.ts';
+import { IncompleteBodies } from './incomplete-bodies.ts';
 import { messageOf } from '../../util/values.ts';
 import type { IncomingRequest } from '../request/request-body.ts';
 import { MAX_BODY_BYTES, bodyTooLarge } from '../request/request-body.ts';
@@ -38,7 +39,7 @@ export interface HttpsListenerOptions {
    */
   readonly discardMs?: number;
   /**
-   * Maximum size of all bodies that are being received, in bytes. At the limit, the oldest is given up.
+   * Maximum size of all bodies that are being received, in bytes. At the limit, the slowest are given up.
    * @default 256 MiB
    */
   readonly maxReceivedBytes?: number;
@@ -86,7 +87,7 @@ export async function listenHttps(
 ): Promise<HttpsListener> {
   const { host, port, certificatePem, privateKeyPem, authorityPem } = options;
   const { maxConnections = 1000, discardMs = 1000, maxReceivedBytes = 256 * 1024 ** 2 } = options;
-  const bodies = new IncompleteBodies(maxReceivedBytes);
+  const bodies = new IncompleteBodies<Incoming>({ maxBytes: maxReceivedBytes, giveUp });
   const server = createSecureServer({
     cert: certificatePem,
     key: privateKeyPem,
@@ -157,7 +158,7 @@ interface ExchangeOptions {
   /** Whether the client waits for `100 Continue` before it sends the body. */
   readonly isExpecting: boolean;
   readonly discardMs: number;
-  readonly bodies: IncompleteBodies;
+  readonly bodies: IncompleteBodies<Incoming>;
 }
 
 /** Handles one request and its response. Never rejects: an error breaks the connection. */
@@ -219,7 +220,7 @@ async function serveUpgrade(
   incoming: IncomingMessage,
   socket: Socket,
   head: Uint8Array,
-  bodies: IncompleteBodies,
+  bodies: IncompleteBodies<Incoming>,
 ): Promise<void> {
   const gone = new AbortController();
   const onClose = () => gone.abort(new Error('The client closed the connection'));
@@ -346,33 +347,10 @@ async function send(
   }
 }
 
-/** The bodies that are being received. Without a common limit, a client could fill the memory with their beginnings. */
-class IncompleteBodies {
-  readonly #limit: number;
-  /** Bytes received, the oldest body first. */
-  readonly #bytes = new Map<Incoming, number>();
-  #total = 0;
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  /** Counts bytes of a body. Beyond the limit, the oldest bodies are given up, because those of normal clients are short. */
-  add(incoming: Incoming, bytes: number): void {
-    this.#bytes.set(incoming, (this.#bytes.get(incoming) ?? 0) + bytes);
-    this.#total += bytes;
-    for (const oldest of this.#bytes.keys()) {
-      if (this.#total <= this.#limit) return;
-      this.delete(oldest);
-      if ('stream' in oldest) oldest.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-      else oldest.destroy();
-    }
-  }
-
-  delete(incoming: Incoming): void {
-    this.#total -= this.#bytes.get(incoming) ?? 0;
-    this.#bytes.delete(incoming);
-  }
+/** Ends a request whose body is given up. */
+function giveUp(incoming: Incoming): void {
+  if ('stream' in incoming) incoming.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  else incoming.destroy();
 }
 
 /**
@@ -381,7 +359,10 @@ class IncompleteBodies {
  * @throws {StatusError} 413 as soon as the body is known to be too large
  * @throws {ConnectionReset} if the client stops sending
  */
-async function readBody(incoming: Incoming, bodies: IncompleteBodies): Promise<Uint8Array> {
+async function readBody(
+  incoming: Incoming,
+  bodies: IncompleteBodies<Incoming>,
+): Promise<Uint8Array> {
   if (Number(incoming.headers['content-length']) > MAX_BODY_BYTES) throw bodyTooLarge();
   // Most bodies arrive with their headers.
   if (!('stream' in incoming) && incoming.complete && incoming.readableLength <= MAX_BODY_BYTES) {

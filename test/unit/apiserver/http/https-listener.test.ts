@@ -362,7 +362,7 @@ test('a body that is too large is rejected before all of it has arrived', async 
   assert.equal(await textOf(largest), `${MAX_BODY_BYTES} bytes`);
 });
 
-test('the oldest of many incomplete bodies are given up, over HTTP/2 and HTTP/1.1', async (t) => {
+test('the slowest of many incomplete bodies are given up, over HTTP/2 and HTTP/1.1', async (t) => {
   const { open, send } = await listen(t, answerStatus, { maxReceivedBytes: 100_000 });
   const old = send({ method: 'PUT', path: '/200', headers: { 'transfer-encoding': 'chunked' } });
   const closed = new Promise((resolve) => old.once('close', resolve));
