@@ -1,5 +1,6 @@
 import { isSet, numberIn, objectIn, objectsIn, setDefault, textIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
+import { matchesLabels } from '../../api/label-selector.ts';
 import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { checked } from '../objects/checked-object.ts';
@@ -7,8 +8,10 @@ import type { CheckedObject } from '../objects/checked-object.ts';
 import { cronProblem } from './cron-schedule.ts';
 import type { KindTraits } from './definition.ts';
 import { validateJobStatus } from './job-status.ts';
+import { validateJobPolicies } from './job-policies.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
-import { NO_MATCH, validatePodTemplate } from './template-validation.ts';
+import { validateLabelSelector } from './label-selector-validation.ts';
+import { NO_MATCH, requirementsOf, textsIn, validatePodTemplate } from './template-validation.ts';
 import { isTimeZone } from './time-zones.ts';
 
 const MAX_INT32 = 2 ** 31 - 1;
@@ -23,16 +26,7 @@ export const JOB: KindTraits = {
     applyDefaults: (job) => applyJobDefaults(objectIn(job, 'spec') ?? {}),
     prepareForCreate: generateSelector,
     prepareForUpdate: inheritLabels,
-    validate: checked((job) => {
-      const spec = job.in('spec');
-      if (!spec.has('selector')) spec.required('selector');
-      validateJobSpec(spec);
-      const metadata = spec.in('template').in('metadata');
-      const labels = metadata.get('labels')?.value;
-      const wanted = Object.entries(spec.in('selector').in('matchLabels').value);
-      const isMatch = wanted.every(([key, value]) => labels?.[key] === value);
-      if (!isMatch || !spec.get('selector')) metadata.invalid('labels', NO_MATCH);
-    }),
+    validate: checked(validateJob),
     validateUpdate: checked(validateJobUpdate),
   },
 };
@@ -52,6 +46,47 @@ function applyJobDefaults(spec: JsonObject): void {
   applyTemplateDefaults(spec);
 }
 
+function validateJob(job: CheckedObject<StoredObject>): void {
+  const spec = job.in('spec');
+  const selector = spec.get('selector');
+  const metadata = spec.in('template').in('metadata');
+  const labels = metadata.in('labels').value;
+  if (selector && spec.value['manualSelector'] !== true) validateGenerated(job);
+  validateJobSpec(spec);
+  if (!selector) spec.required('selector');
+  validateLabelSelector(selector);
+  if (!selector || !matchesSelector(selector, labels)) metadata.invalid('labels', NO_MATCH);
+}
+
+function matchesSelector(selector: CheckedObject, labels: Readonly<JsonObject>): boolean {
+  const expressions = selector.items('matchExpressions').map(({ value }) => value);
+  const requirements = requirementsOf(textsIn(selector.value, 'matchLabels'), expressions);
+  // A malformed selector is reported as such.
+  return !requirements || matchesLabels(requirements, textsIn({ labels }, 'labels'));
+}
+
+/** A selector that is not written by hand is the one that the server generates, as are four labels. */
+function validateGenerated(job: CheckedObject<StoredObject>): void {
+  const { name, uid } = job.value.metadata;
+  const spec = job.in('spec');
+  const metadata = spec.in('template').in('metadata');
+  const labels = metadata.in('labels').value;
+  const wanted = {
+    'controller-uid': uid,
+    'job-name': name,
+    'batch.kubernetes.io/controller-uid': uid,
+    'batch.kubernetes.io/job-name': name,
+  };
+  for (const [key, value] of Object.entries(wanted)) {
+    const field = `labels[${key}]`;
+    const why = `must be '${value}'`;
+    if (!Object.hasOwn(labels, key)) metadata.required(field, why);
+    else if (labels[key] !== value) metadata.invalid(field, why, labels);
+  }
+  if (matchesSelector(spec.in('selector'), wanted)) return;
+  spec.invalid('selector', '`selector` not auto-generated');
+}
+
 /** The Pods of a job have its name and uid as labels, which its selector matches. */
 function generateSelector(job: ApiObject): void {
   const spec = objectIn(job, 'spec');
@@ -59,21 +94,19 @@ function generateSelector(job: ApiObject): void {
   if (spec && template && spec['manualSelector'] !== true) {
     const { name, uid } = job.metadata;
     const metadata = objectIn(template, 'metadata') ?? {};
-    template['metadata'] = {
-      ...metadata,
-      labels: {
-        ...objectIn(metadata, 'labels'),
-        'batch.kubernetes.io/controller-uid': uid,
-        'batch.kubernetes.io/job-name': name,
-        'controller-uid': uid,
-        'job-name': name,
-      },
+    const own = {
+      'batch.kubernetes.io/controller-uid': uid,
+      'batch.kubernetes.io/job-name': name,
+      'controller-uid': uid,
+      'job-name': name,
     };
+    // Labels of a client that differ are reported by validation.
+    template['metadata'] = { ...metadata, labels: { ...own, ...objectIn(metadata, 'labels') } };
+    const matchLabels = { 'batch.kubernetes.io/controller-uid': uid };
     const selector = objectIn(spec, 'selector') ?? {};
-    const own = { 'batch.kubernetes.io/controller-uid': uid };
     spec['selector'] = {
       ...selector,
-      matchLabels: { ...own, ...objectIn(selector, 'matchLabels') },
+      matchLabels: { ...matchLabels, ...objectIn(selector, 'matchLabels') },
     };
   }
   inheritLabels(job);
@@ -111,6 +144,7 @@ function validateJobSpec(spec: CheckedObject): void {
       if (spec.has(field)) spec.invalid(field, 'requires indexed completion mode');
     }
   }
+  validateJobPolicies(spec);
   validatePodTemplate(spec.in('template'));
   const podSpec = spec.in('template').in('spec');
   const policy = podSpec.text('restartPolicy');

@@ -7,6 +7,7 @@ import { isRecord } from '../../util/values.ts';
 import { fromBase64, textFromBase64, toBase64, utf8Length } from '../../util/bytes.ts';
 import { checked } from '../objects/checked-object.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
+import { configKeyProblems } from './config-keys.ts';
 import type { KindTraits } from './definition.ts';
 
 const MAX_BYTES = 1024 * 1024;
@@ -119,16 +120,7 @@ function validateImmutable(
 }
 
 function validateKey(object: CheckedObject, field: string, key: string): void {
-  const entry = `${field}[${key}]`;
-  if (key.length > 253) object.invalid(entry, 'must be no more than 253 characters', key);
-  if (!/^[-._a-zA-Z0-9]+$/.test(key)) {
-    object.invalid(
-      entry,
-      "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
-      key,
-    );
-  } else if (key === '.' || key === '..') object.invalid(entry, `must not be '${key}'`, key);
-  else if (key.startsWith('..')) object.invalid(entry, "must not start with '..'", key);
+  object.problems(`${field}[${key}]`, configKeyProblems(key), key);
 }
 
 /** Returns the number of bytes of the values. */

@@ -37,13 +37,19 @@ export const POD: KindTraits = {
     applyDefaults: applyPodDefaults,
     prepareForCreate,
     prepareForUpdate,
-    validate: checked((pod) => {
+    validate: checked((pod, previous) => {
       requireNodeOfMirrorPod(pod);
-      validatePodSpec(pod.in('spec'));
+      requireDeletionCost(pod);
+      const spec = pod.in('spec');
+      validatePodSpec(spec, pod.value.metadata.name);
+      requireAccountOfTokens(spec);
+      if (!previous && spec.list('ephemeralContainers').length > 0) {
+        spec.forbidden('ephemeralContainers', 'cannot be set on create');
+      }
     }),
     // These subresources write what the Pod itself may not change, and nothing else.
     validateUpdate: checked((next, previous, subresource = '') => {
-      if (subresource === 'status') return validateStatusAddresses(next, previous);
+      if (subresource === 'status') return validateStatus(next, previous);
       if (['ephemeralcontainers', 'resize'].includes(subresource)) return;
       validatePodUpdate(next, previous);
     }),
@@ -51,8 +57,8 @@ export const POD: KindTraits = {
   },
 };
 
-/** Validates the new addresses of a Pod and of its node. */
-function validateStatusAddresses(pod: CheckedObject<StoredObject>, previous: StoredObject): void {
+/** Validates the new addresses of a Pod and of its node, and its class, which does not change. */
+function validateStatus(pod: CheckedObject<StoredObject>, previous: StoredObject): void {
   const status = pod.in('status');
   for (const list of ['podIPs', 'hostIPs']) {
     const former = new Set(
@@ -63,7 +69,39 @@ function validateStatusAddresses(pod: CheckedObject<StoredObject>, previous: Sto
       const problem = former.has(ip) ? undefined : ipProblem(ip);
       if (problem !== undefined) status.invalid(`${list}[${index}]`, problem, ip);
     }
+    const addresses = status.items(list).map((each) => each.text('ip'));
+    const families = new Set(addresses.map((ip) => ip.includes(':')));
+    if (addresses.length > 1 && families.size < addresses.length) {
+      status.invalid(list, 'may specify no more than one IP for each IP family');
+    }
   }
+  const qosClass = status.text('qosClass');
+  if (qosClass !== textIn(objectIn(previous, 'status'), 'qosClass')) {
+    status.invalid('qosClass', 'field is immutable', qosClass);
+  }
+}
+
+/** A token in a volume is one of the Pod's service account. */
+function requireAccountOfTokens(spec: CheckedObject): void {
+  if (spec.text('serviceAccountName') !== '') return;
+  const sources = spec
+    .items('volumes')
+    .flatMap((volume) => volume.in('projected').items('sources'));
+  for (const source of sources) {
+    if (!source.has('serviceAccountToken')) continue;
+    const why = 'must not be specified when serviceAccountName is not set';
+    source.forbidden('serviceAccountToken', why);
+  }
+}
+
+/** The annotation with the order in which the Pods of a ReplicaSet are deleted. */
+const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
+
+function requireDeletionCost({ value, errors }: CheckedObject<StoredObject>): void {
+  const cost = value.metadata.annotations?.[DELETION_COST] ?? '0';
+  if (/^(?:0|-?[1-9]\d*)$/.test(cost) && Math.abs(Number(cost) + 0.5) < 2 ** 31) return;
+  const field = `metadata.annotations[${DELETION_COST}]`;
+  errors.push(fieldError.invalid(field, cost, 'must be a 32bit integer'));
 }
 
 /** The annotation of a mirror Pod, which a kubelet creates for a static Pod. */

@@ -39,7 +39,11 @@ export const NO_MATCH = '`selector` does not match template `labels`';
 /** Reports what is wrong with the metadata and the spec of a Pod template. */
 export function validatePodTemplate(template: CheckedObject): void {
   validateTemplateMetadata(template);
-  validatePodSpec(template.in('spec'));
+  const spec = template.in('spec');
+  validatePodSpec(spec);
+  if (spec.list('ephemeralContainers').length > 0) {
+    spec.forbidden('ephemeralContainers', 'ephemeral containers not allowed in pod template');
+  }
 }
 
 function validateSelector(selector: CheckedObject, metadata: CheckedObject, kind: string): void {

@@ -25,7 +25,8 @@ export class CheckedObject<T extends Fields = Fields> {
 
   /** The path of a field. */
   at(field: string): string {
-    return this.path === '' || field === '' ? this.path + field : `${this.path}.${field}`;
+    const isJoined = this.path === '' || field === '' || field.startsWith('[');
+    return isJoined ? this.path + field : `${this.path}.${field}`;
   }
 
   /** The object in a field, or undefined. */
@@ -45,6 +46,11 @@ export class CheckedObject<T extends Fields = Fields> {
       (item, index) =>
         new CheckedObject(isRecord(item) ? item : {}, `${this.at(field)}[${index}]`, this.errors),
     );
+  }
+
+  /** Another part whose errors have the path of this one. */
+  as(value: Fields): CheckedObject {
+    return new CheckedObject(value, this.path, this.errors);
   }
 
   list(field: string): readonly unknown[] {
@@ -80,9 +86,9 @@ export class CheckedObject<T extends Fields = Fields> {
     this.#report(fieldError.duplicate(this.at(field), value));
   }
 
-  notFound(field: string, value: unknown): void {
+  notFound(field: string, value: unknown, detail: string = ''): void {
     const reason = 'FieldValueNotFound';
-    this.#report({ reason, field: this.at(field), badValue: value, detail: '' });
+    this.#report({ reason, field: this.at(field), badValue: value, detail });
   }
 
   /** @param value the value in the message */
@@ -96,6 +102,10 @@ export class CheckedObject<T extends Fields = Fields> {
 
   tooLong(field: string, max: number): void {
     this.#report(fieldError.tooLong(this.at(field), max));
+  }
+
+  tooMany(field: string, count: number, max: number): void {
+    this.#report(fieldError.tooMany(this.at(field), count, max));
   }
 
   /** Reports the problems of a value, each as an error. */

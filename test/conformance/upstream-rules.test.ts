@@ -1,0 +1,327 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Json } from './api.ts';
+import { Api } from './api.ts';
+
+let api: Api;
+
+before(async () => {
+  api = await Api.start();
+});
+
+after(() => api.close());
+
+/** Reasons of causes by their last words, so that a table stays narrow. */
+type Causes =
+  readonly `${string} ${'Duplicate' | 'Forbidden' | 'Invalid' | 'NotFound' | 'NotSupported' | 'Required' | 'TooLong' | 'TooMany'}`[];
+type Case = readonly [change: Json, ...causes: Causes];
+
+/** Sends each object as a dry run, and compares the causes of the refusal without their messages. */
+async function refuses(
+  path: string,
+  cases: readonly Case[],
+  merge: (change: Json) => Json,
+): Promise<void> {
+  for (const [change, ...expected] of cases) {
+    const { status, body } = await api.post(`${path}?dryRun=All`, merge(change));
+    const causes: Json[] = body.details?.causes ?? [];
+    const found = causes.map(
+      ({ field, reason }) => `${field} ${reason.slice('FieldValue'.length)}`,
+    );
+    const shown = JSON.stringify(change);
+    assert.deepEqual(found.sort(), expected.toSorted(), shown);
+    assert.equal(status, expected.length > 0 ? 422 : 201, shown);
+  }
+}
+
+const container = { name: 'c', image: 'i' };
+
+function podOf(spec: Json): Json {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'refused' },
+    spec: { containers: [container], ...spec },
+  };
+}
+
+const PODS = '/api/v1/namespaces/default/pods';
+
+test('the placement of a Pod is validated', async () => {
+  const required = 'requiredDuringSchedulingIgnoredDuringExecution';
+  const preferred = 'preferredDuringSchedulingIgnoredDuringExecution';
+  const nodes = (terms: Json) => ({
+    affinity: { nodeAffinity: { [required]: { nodeSelectorTerms: terms } } },
+  });
+  const atNodes = `spec.affinity.nodeAffinity.${required}.nodeSelectorTerms`;
+  const pods = (term: Json) => ({ affinity: { podAffinity: { [required]: [term] } } });
+  const atPods = `spec.affinity.podAffinity.${required}[0]`;
+  const spread = (constraint: Json) => ({
+    topologySpreadConstraints: [
+      { maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule', ...constraint },
+    ],
+  });
+  const atSpread = 'spec.topologySpreadConstraints[0]';
+  await refuses(
+    PODS,
+    [
+      [nodes([]), `${atNodes} Required`],
+      [
+        nodes([{ matchExpressions: [{ key: 'a', operator: 'Gt', values: ['1', '2'] }] }]),
+        `${atNodes}[0].matchExpressions[0].values Required`,
+      ],
+      [
+        nodes([{ matchExpressions: [{ key: 'a b', operator: 'Is' }] }]),
+        `${atNodes}[0].matchExpressions[0].key Invalid`,
+        `${atNodes}[0].matchExpressions[0].operator Invalid`,
+      ],
+      [
+        nodes([{ matchFields: [{ key: 'metadata.uid', operator: 'In', values: ['a'] }] }]),
+        `${atNodes}[0].matchFields[0].key Invalid`,
+      ],
+      [
+        {
+          affinity: {
+            podAntiAffinity: {
+              [preferred]: [{ weight: 101, podAffinityTerm: { topologyKey: 'a' } }],
+            },
+          },
+        },
+        `spec.affinity.podAntiAffinity.${preferred}[0].weight Invalid`,
+      ],
+      [
+        pods({ topologyKey: '' }),
+        `${atPods}.topologyKey Required`,
+        ...Array(2).fill(`${atPods}.topologyKey Invalid`),
+      ],
+      [pods({ topologyKey: 'a', matchLabelKeys: ['b'] }), `${atPods}.matchLabelKeys Forbidden`],
+      [
+        pods({
+          topologyKey: 'a',
+          labelSelector: { matchExpressions: [{ key: 'b', operator: 'Exists', values: ['c'] }] },
+        }),
+        `${atPods}.labelSelector.matchExpressions[0].values Forbidden`,
+      ],
+      [spread({})],
+      [
+        spread({ maxSkew: 0, minDomains: -1 }),
+        `${atSpread}.maxSkew Invalid`,
+        `${atSpread}.minDomains Invalid`,
+      ],
+      [spread({ whenUnsatisfiable: 'Maybe' }), `${atSpread}.whenUnsatisfiable NotSupported`],
+      [spread({ nodeTaintsPolicy: 'Maybe' }), `${atSpread}.nodeTaintsPolicy NotSupported`],
+      [
+        {
+          tolerations: [
+            { key: 'a', operator: 'Is' },
+            { key: '_', operator: 'Exists' },
+          ],
+        },
+        'spec.tolerations[0].operator NotSupported',
+        'spec.tolerations[1].key Invalid',
+      ],
+      [{ nodeSelector: { 'a b': 'c' } }, 'spec.nodeSelector Invalid'],
+    ],
+    podOf,
+  );
+});
+
+test('the containers of a Pod are validated', async () => {
+  const one = (fields: Json, others: Json = {}) => ({
+    containers: [{ ...container, ...fields }],
+    ...others,
+  });
+  const at = 'spec.containers[0]';
+  const resources = (limits: Json, requests: Json = limits) =>
+    one({ resources: { limits, requests } });
+  const env = (valueFrom: Json) => one({ env: [{ name: 'a', valueFrom }] });
+  const atEnv = `${at}.env[0].valueFrom`;
+  const mount = (fields: Json) =>
+    one(
+      { volumeMounts: [{ name: 'v', mountPath: '/a', ...fields }] },
+      { volumes: [{ name: 'v', emptyDir: {} }] },
+    );
+  await refuses(
+    PODS,
+    [
+      [
+        resources({ 'example.com/gpu': '500m' }),
+        `${at}.resources.limits[example.com/gpu] Invalid`,
+        `${at}.resources.requests[example.com/gpu] Invalid`,
+      ],
+      [
+        resources({ gpu: '1' }, {}),
+        ...Array(2).fill(`${at}.resources.limits[gpu] Invalid`),
+        ...Array(2).fill(`${at}.resources.requests[gpu] Invalid`),
+      ],
+      [resources({ 'hugepages-2Mi': '2Mi' }), `${at}.resources Forbidden`],
+      [one({ resources: { claims: [{ name: 'a' }] } }), `${at}.resources.claims[0] NotFound`],
+      [
+        env({ resourceFieldRef: { resource: 'limits.cpu', divisor: '2' } }),
+        `${atEnv}.resourceFieldRef.divisor Invalid`,
+      ],
+      [
+        env({ resourceFieldRef: { resource: 'limits.gpu' } }),
+        `${atEnv}.resourceFieldRef.resource NotSupported`,
+      ],
+      [
+        env({ fieldRef: { fieldPath: 'metadata.labels' } }),
+        `${atEnv}.fieldRef.fieldPath NotSupported`,
+      ],
+      [
+        env({ configMapKeyRef: { name: 'A', key: 'a b' } }),
+        `${atEnv}.configMapKeyRef.name Invalid`,
+        `${atEnv}.configMapKeyRef.key Invalid`,
+      ],
+      [one({ envFrom: [{}] }), `${at}.envFrom Invalid`],
+      [mount({ subPath: '../a' }), `${at}.volumeMounts.subPath Invalid`],
+      [
+        mount({ mountPropagation: 'Bidirectional' }),
+        `${at}.volumeMounts.mountPropagation Forbidden`,
+      ],
+      [
+        one({ volumeDevices: [{ name: 'v', devicePath: '/dev/a' }] }),
+        `${at}.volumeDevices[0].name NotFound`,
+      ],
+      [
+        one({
+          ports: [
+            { containerPort: 1, hostPort: 2 },
+            { containerPort: 3, hostPort: 2 },
+          ],
+        }),
+        `${at}.ports[1].hostPort Duplicate`,
+      ],
+      [
+        one({ securityContext: { privileged: true, allowPrivilegeEscalation: false } }),
+        `${at}.securityContext Invalid`,
+      ],
+      [
+        one({ securityContext: { seccompProfile: { type: 'Localhost' } } }),
+        `${at}.securityContext.seccompProfile.localhostProfile Required`,
+      ],
+      [
+        one({ securityContext: { runAsUser: -1, procMount: 'None' } }),
+        `${at}.securityContext.runAsUser Invalid`,
+        `${at}.securityContext.procMount NotSupported`,
+      ],
+      [
+        { ephemeralContainers: [container] },
+        'spec.ephemeralContainers Forbidden',
+        'spec.ephemeralContainers[0].name Duplicate',
+      ],
+    ],
+    podOf,
+  );
+});
+
+test('the volumes of a Pod are validated', async () => {
+  const one = (source: Json) => ({ volumes: [{ name: 'v', ...source }] });
+  const at = 'spec.volumes[0]';
+  const item = { key: 'a', path: 'b' };
+  const twice = [
+    { configMap: { name: 'x', items: [item] } },
+    { secret: { name: 'y', items: [item] } },
+  ];
+  await refuses(
+    PODS,
+    [
+      [one({ emptyDir: { sizeLimit: '-1' } }), `${at}.emptyDir.sizeLimit Forbidden`],
+      [
+        one({ hostPath: { path: '/a/../b', type: 'Any' } }),
+        `${at}.hostPath.path Invalid`,
+        `${at}.hostPath.type NotSupported`,
+      ],
+      [one({ nfs: { server: 'a', path: 'b' } }), `${at}.nfs.path Invalid`],
+      [one({ secret: { secretName: 'a', defaultMode: 512 } }), `${at}.secret.defaultMode Invalid`],
+      [
+        one({ configMap: { name: 'a', items: [{ key: 'b', path: '/c' }] } }),
+        `${at}.configMap.items[0].path Invalid`,
+      ],
+      [one({ projected: { sources: twice } }), `${at}.projected Invalid`],
+      [
+        one({ projected: { sources: [{ clusterTrustBundle: { path: 'a' } }] } }),
+        `${at}.projected.sources[0].clusterTrustBundle Required`,
+      ],
+      [one({ csi: { driver: '-' } }), `${at}.csi.driver Invalid`],
+      [
+        one({ downwardAPI: { items: [{ path: '..a' }] } }),
+        `${at}.downwardAPI Required`,
+        `${at}.downwardAPI.path Invalid`,
+      ],
+    ],
+    podOf,
+  );
+});
+
+test('the other fields of a Pod are validated', async () => {
+  await refuses(
+    PODS,
+    [
+      [{ os: { name: 'dos' } }, 'spec.os NotSupported'],
+      [
+        { os: { name: 'windows' }, securityContext: { runAsUser: 1 } },
+        'spec.securityContext.runAsUser Forbidden',
+      ],
+      [
+        { securityContext: { sysctls: [{ name: 'a' }, { name: 'a' }], supplementalGroups: [-1] } },
+        'spec.securityContext.sysctls[1].name Duplicate',
+        'spec.securityContext.supplementalGroups[0] Invalid',
+      ],
+      [
+        { securityContext: { windowsOptions: { runAsUserName: 'a\\b\\c' } } },
+        'spec.securityContext.windowsOptions.runAsUserName Invalid',
+      ],
+      [{ dnsPolicy: 'None' }, 'spec.dnsConfig Required'],
+      [{ dnsConfig: { searches: ['_a.b', '-'] } }, 'spec.dnsConfig.searches[1] Invalid'],
+      [{ hostUsers: false, hostPID: true }, 'spec.HostPID Forbidden'],
+      [{ resourceClaims: [{ name: 'a' }] }, 'spec.resourceClaims[0] Invalid'],
+      [{ schedulingGates: [{ name: 'a b' }] }, 'spec.schedulingGates[0] Invalid'],
+      [
+        { readinessGates: [{ conditionType: 'a b' }] },
+        'spec.readinessGates[0].conditionType Invalid',
+      ],
+      [
+        { hostAliases: [{ ip: '1.2.3.4', hostnames: ['A'] }] },
+        'spec.hostAliases[0].hostnames[0] Invalid',
+      ],
+    ],
+    podOf,
+  );
+});
+
+test('the labels, the selector and the policies of a Job are validated', async () => {
+  const at = 'spec.template.metadata.labels';
+  const rule = (fields: Json) => ({
+    podFailurePolicy: { rules: [{ action: 'Ignore', ...fields }] },
+  });
+  const atRule = 'spec.podFailurePolicy.rules[0]';
+  await refuses(
+    '/apis/batch/v1/namespaces/default/jobs',
+    [
+      [{ selector: { matchLabels: { a: 'b' } } }, 'spec.selector Invalid', `${at} Invalid`],
+      [rule({}), `${atRule} Invalid`],
+      [
+        rule({ onExitCodes: { operator: 'In', values: [2, 0, 2] } }),
+        `${atRule}.onExitCodes.values Invalid`,
+        `${atRule}.onExitCodes.values[1] Invalid`,
+        `${atRule}.onExitCodes.values[2] Duplicate`,
+      ],
+      [
+        {
+          completionMode: 'Indexed',
+          completions: 2,
+          successPolicy: { rules: [{ succeededIndexes: '1,0' }, {}] },
+        },
+        'spec.successPolicy.rules[0].succeededIndexes Invalid',
+        'spec.successPolicy.rules[1] Required',
+      ],
+    ],
+    (spec) => ({
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name: 'refused' },
+      spec: { template: { spec: { restartPolicy: 'Never', containers: [container] } }, ...spec },
+    }),
+  );
+});
