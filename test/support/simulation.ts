@@ -13,8 +13,8 @@ import type { ControllerManagerOptions } from '../../src/manager/run-controllers
 import type { Clock } from '../../src/util/clock.ts';
 import { FakeClock } from '../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
-import { silentLogger } from '../../src/util/logger.ts';
 import { recordingLogger } from './recording-logger.ts';
+import type { LogLine } from './recording-logger.ts';
 import { CLUSTER_AGENT, TEST_AGENT } from './wire-rules.ts';
 import type { RateLimit, WireRules } from './wire-rules.ts';
 import { DAEMON_CONFIG, TestCluster } from './test-cluster.ts';
@@ -31,6 +31,8 @@ export class Simulation extends TestCluster {
   readonly namespace = 'default';
   readonly server: ApiServer;
   readonly client: Client;
+  /** Log lines of the cluster controllers, without those of a verbosity. */
+  readonly clusterLines: LogLine[] = [];
   protected readonly daemonClient: Client;
   protected readonly quietMs = 2000;
   protected readonly clock = new FakeClock();
@@ -79,8 +81,9 @@ export class Simulation extends TestCluster {
     around: (handler: HttpHandler) => HttpHandler = (handler) => handler,
   ): () => Promise<void> {
     const client = this.clientOver(around(this.server.handler), CLUSTER_AGENT);
+    const { log } = recordingLogger(this.clusterLines, 0);
     const cluster = new Cluster(
-      { client, clock: this.clock, log: silentLogger, random: () => 0.5 },
+      { client, clock: this.clock, log, random: () => 0.5 },
       // Tests that pass hours count the events of the whole time.
       { events: { ttlMs: WEEK_MS }, ...options },
     );
