@@ -325,3 +325,122 @@ test('the labels, the selector and the policies of a Job are validated', async (
     }),
   );
 });
+
+test('autoscalers, quotas, Services and volumes are validated', async () => {
+  const metric = (fields: Json) => ({ metrics: [fields] });
+  const target = { type: 'Value', value: '1' };
+  const cpu = (fields: Json) =>
+    metric({ type: 'Resource', resource: { name: 'cpu', target: fields } });
+  const atCpu = 'spec.metrics[0].resource.target';
+  await refuses(
+    '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers',
+    [
+      [cpu({ type: 'Utilization', averageUtilization: 0 }), `${atCpu}.averageUtilization Invalid`],
+      [cpu({ type: 'AverageValue', averageValue: '-1' }), `${atCpu}.averageValue Invalid`],
+      [cpu({ type: 'Other', averageValue: '1' }), `${atCpu}.type Invalid`],
+      [metric({ type: 'Pods' }), 'spec.metrics[0].pods Required'],
+      [
+        metric({ type: 'External', external: { metric: { name: 'a/b' }, target } }),
+        'spec.metrics[0].external.metric.name Invalid',
+      ],
+      [
+        {
+          behavior: {
+            scaleUp: {
+              stabilizationWindowSeconds: 3601,
+              policies: [{ type: 'Pods', value: 0, periodSeconds: 1801 }],
+            },
+          },
+        },
+        'spec.behavior.scaleUp.stabilizationWindowSeconds Invalid',
+        'spec.behavior.scaleUp.policies[0].value Invalid',
+        'spec.behavior.scaleUp.policies[0].periodSeconds Invalid',
+      ],
+    ],
+    (spec) => ({
+      apiVersion: 'autoscaling/v2',
+      kind: 'HorizontalPodAutoscaler',
+      metadata: { name: 'refused' },
+      spec: {
+        maxReplicas: 2,
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'a' },
+        ...spec,
+      },
+    }),
+  );
+  await refuses(
+    '/api/v1/namespaces/default/resourcequotas',
+    [
+      [{ hard: { pods: '1500m' } }, 'spec.hard[pods] Invalid'],
+      [{ hard: { cpu: '-1' } }, 'spec.hard[cpu] Invalid'],
+      [{ hard: { pods: '1' }, scopes: ['Terminating', 'NotTerminating'] }, 'spec.scopes Invalid'],
+      [
+        {
+          scopeSelector: {
+            matchExpressions: [{ scopeName: 'BestEffort', operator: 'In', values: ['a'] }],
+          },
+        },
+        'spec.scopeSelector.matchExpressions.operator Invalid',
+      ],
+    ],
+    (spec) => ({ apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'refused' }, spec }),
+  );
+  await refuses(
+    '/api/v1/namespaces/default/services',
+    [
+      [{ loadBalancerClass: 'a/b' }, 'spec.loadBalancerClass Forbidden'],
+      [{ selector: { 'a b': 'c' } }, 'spec.selector Invalid'],
+      [{ internalTrafficPolicy: 'Any' }, 'spec.internalTrafficPolicy NotSupported'],
+      [{ trafficDistribution: 'Any' }, 'spec.trafficDistribution NotSupported'],
+    ],
+    (spec) => ({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'refused' },
+      spec: { ports: [{ port: 1 }], ...spec },
+    }),
+  );
+  await refuses(
+    '/api/v1/persistentvolumes',
+    [
+      [{ local: { path: '/a' } }, 'spec.nodeAffinity Required'],
+      [{ csi: { driver: 'a' } }, 'spec.csi.volumeHandle Required'],
+      [
+        { hostPath: { path: '/' }, persistentVolumeReclaimPolicy: 'Recycle' },
+        'spec.persistentVolumeReclaimPolicy Forbidden',
+      ],
+      [
+        { nfs: { server: 'a', path: 'b' }, storageClassName: 'A' },
+        'spec.nfs.path Invalid',
+        'spec.storageClassName Invalid',
+      ],
+    ],
+    (spec) => ({
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata: { name: 'refused' },
+      spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], ...spec },
+    }),
+  );
+  await refuses(
+    '/api/v1/namespaces/default/persistentvolumeclaims',
+    [
+      [
+        { dataSourceRef: { kind: 'Other', name: 'a' } },
+        'spec.dataSource Invalid',
+        'spec.dataSourceRef Invalid',
+      ],
+      [{ selector: { matchLabels: { 'a b': 'c' } } }, 'spec.selector.matchLabels Invalid'],
+    ],
+    (spec) => ({
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name: 'refused' },
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        resources: { requests: { storage: '1Gi' } },
+        ...spec,
+      },
+    }),
+  );
+});

@@ -5,6 +5,7 @@ import { isRecord } from '../../util/values.ts';
 import { checked } from '../objects/checked-object.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
+import { validateMetric, validateReference, validateScalingRules } from './metric-validation.ts';
 
 /** Stored as autoscaling/v2. */
 export const AUTOSCALER: KindTraits = {
@@ -53,18 +54,22 @@ function validate(autoscaler: CheckedObject): void {
     spec.invalid('maxReplicas', 'must be greater than or equal to `minReplicas`', max);
   }
   const target = spec.in('scaleTargetRef');
-  target.requireFormat('kind', 'pathSegment');
-  target.requireFormat('name', 'pathSegment');
+  validateReference(target);
   const apiVersion = target.text('apiVersion');
   if (!apiVersion.includes('/') && target.text('kind') !== 'ReplicationController') {
     target.invalid('apiVersion', 'apiVersion must specify API group', apiVersion);
   }
   spec.requireNonNegative('minReplicas');
+  for (const metric of spec.items('metrics')) validateMetric(metric);
   const isOfOtherMetrics = spec
     .items('metrics')
     .some(({ value: { type } }) => type === 'Object' || type === 'External');
   if (spec.has('minReplicas') && min === 0 && !isOfOtherMetrics) {
     spec.forbidden('metrics', NO_SCALE_TO_ZERO);
+  }
+  for (const direction of ['scaleUp', 'scaleDown']) {
+    const rules = spec.in('behavior').get(direction);
+    if (rules) validateScalingRules(rules);
   }
   if (max === 0) spec.required('maxReplicas');
   else if (max < 0) spec.invalid('maxReplicas', 'must be greater than or equal to 1');

@@ -8,7 +8,7 @@ import type { CheckedObject } from '../objects/checked-object.ts';
 import { cronProblem } from './cron-schedule.ts';
 import type { KindTraits } from './definition.ts';
 import { validateJobStatus } from './job-status.ts';
-import { validateJobPolicies } from './job-policies.ts';
+import { validateIndexedCounts, validateJobPolicies } from './job-policies.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
 import { validateLabelSelector } from './label-selector-validation.ts';
 import { NO_MATCH, requirementsOf, textsIn, validatePodTemplate } from './template-validation.ts';
@@ -136,9 +136,13 @@ const RESTART_POLICIES = ['OnFailure', 'Never'];
 
 function validateJobSpec(spec: CheckedObject): void {
   spec.requireNonNegative(...COUNTS);
+  if (spec.has('maxFailedIndexes') && !spec.has('backoffLimitPerIndex')) {
+    spec.required('backoffLimitPerIndex', 'when maxFailedIndexes is specified');
+  }
   spec.requireOneOf('completionMode', MODES);
   if (spec.text('completionMode') === 'Indexed') {
     if (!spec.has('completions')) spec.required('completions', 'when completion mode is Indexed');
+    validateIndexedCounts(spec);
   } else {
     for (const field of ['backoffLimitPerIndex', 'maxFailedIndexes', 'successPolicy'] as const) {
       if (spec.has(field)) spec.invalid(field, 'requires indexed completion mode');

@@ -108,7 +108,12 @@ export function validateResourceName(holder: CheckedObject, field: string, name:
   return false;
 }
 
-function validateContainerResourceName(holder: CheckedObject, field: string, name: string): void {
+/** Reports a name of a resource that containers do not have. */
+export function validateContainerResourceName(
+  holder: CheckedObject,
+  field: string,
+  name: string,
+): void {
   validateResourceName(holder, field, name);
   if (!name.includes('/')) {
     if (OF_CONTAINERS.includes(name) || name.startsWith(HUGE_PAGES)) return;
@@ -116,6 +121,12 @@ function validateContainerResourceName(holder: CheckedObject, field: string, nam
   } else if (!isNative(name) && !isExtended(name)) {
     holder.invalid(field, "doesn't follow extended resource name standard", name);
   }
+}
+
+/** Whether quotas limit a resource with this short name. */
+export function isQuotaResource(name: string): boolean {
+  if (name === 'storage') return false;
+  return STANDARD.has(name) || name.replace(REQUESTS, '').startsWith(HUGE_PAGES);
 }
 
 function isNative(name: string): boolean {

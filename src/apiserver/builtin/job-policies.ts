@@ -6,8 +6,41 @@ import type { CheckedObject } from '../objects/checked-object.ts';
 const MAX_RULES = 20;
 const MAX_PATTERNS = 20;
 const MAX_EXIT_CODES = 255;
+const MAX_INDEXES_BYTES = 65_536;
 const ACTIONS = ['Count', 'FailIndex', 'FailJob', 'Ignore'];
 const STATUSES = ['False', 'True', 'Unknown'];
+
+const MAX_INDEXED = 100_000;
+const MANY_COMPLETIONS = 100_000;
+const MAX_OF_MANY = 10_000;
+
+/** Reports counts of an indexed job that are too large together. */
+export function validateIndexedCounts(spec: CheckedObject): void {
+  const count = (field: string) => spec.number(field);
+  const [completions, parallelism, failed] = ['completions', 'parallelism', 'maxFailedIndexes'].map(
+    count,
+  );
+  const limit = (field: string, max: number, when: string) => {
+    if ((count(field) ?? 0) > max)
+      spec.invalid(field, `must be less than or equal to ${max}${when}`);
+  };
+  if (parallelism !== undefined) {
+    limit('parallelism', MAX_INDEXED, ' when completion mode is Indexed');
+  }
+  if (completions !== undefined && failed !== undefined && failed > completions) {
+    spec.invalid('maxFailedIndexes', 'must be less than or equal to completions');
+  }
+  limit('maxFailedIndexes', MAX_INDEXED, '');
+  if ((completions ?? 0) <= MANY_COMPLETIONS || !spec.has('backoffLimitPerIndex')) return;
+  if (failed === undefined) {
+    spec.required(
+      'maxFailedIndexes',
+      `must be specified when completions is above ${MANY_COMPLETIONS}`,
+    );
+  }
+  const when = ` when completions are above ${MANY_COMPLETIONS} and used with backoff limit per index`;
+  for (const field of ['parallelism', 'maxFailedIndexes']) limit(field, MAX_OF_MANY, when);
+}
 
 /** Reports what is wrong with the rules by which a job fails, succeeds and replaces its Pods. */
 export function validateJobPolicies(spec: CheckedObject): void {
@@ -17,7 +50,7 @@ export function validateJobPolicies(spec: CheckedObject): void {
   if (success && spec.text('completionMode') === 'Indexed') validateSuccessPolicy(success, spec);
   const replacement = spec.text('podReplacementPolicy');
   const supported = failure ? ['Failed'] : ['Failed', 'TerminatingOrFailed'];
-  if (replacement !== '' && !supported.includes(replacement)) {
+  if (spec.has('podReplacementPolicy') && !supported.includes(replacement)) {
     spec.notSupported('podReplacementPolicy', supported);
   }
 }
@@ -99,6 +132,9 @@ function validateSuccessPolicy(policy: CheckedObject, spec: CheckedObject): void
       rule.required('', why);
     }
     const total = indexes === undefined ? undefined : countIndexes(indexes, completions);
+    if (Buffer.byteLength(indexes ?? '') > MAX_INDEXES_BYTES) {
+      rule.tooLong('succeededIndexes', MAX_INDEXES_BYTES);
+    }
     if (typeof total === 'string') {
       rule.invalid('succeededIndexes', `error parsing succeededIndexes: ${total}`);
     }

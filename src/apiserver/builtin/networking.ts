@@ -2,6 +2,8 @@ import { listIn, objectIn } from '../../util/json-value.ts';
 import { isInBlock } from '../../util/ip-address.ts';
 import { nameProblems } from '../../api/object-names.ts';
 import { cidrProblem } from './addresses.ts';
+import { validatePortNumberOrName } from './container-validation.ts';
+import { validateLabelSelector } from './label-selector-validation.ts';
 import { checked } from '../objects/checked-object.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
@@ -21,6 +23,16 @@ function validateIngress(ingress: CheckedObject): void {
     spec.invalid('', 'either `defaultBackend` or `rules` must be specified', null);
   }
   if (backend) validateBackend(backend);
+  for (const tls of spec.items('tls')) {
+    for (const [index, host] of tls.list('hosts').map(String).entries()) {
+      tls.problems(
+        `hosts[${index}]`,
+        nameProblems(host.replace(/^\*\./, ''), 'dns1123Subdomain'),
+        host,
+      );
+    }
+    tls.requireFormat('secretName', 'dns1123Subdomain');
+  }
   for (const rule of rules) {
     const host = rule.text('host');
     if (/^[\d.]+$/.test(host)) {
@@ -57,6 +69,7 @@ function validateBackend(backend: CheckedObject): void {
     backend.invalid('', 'resource or service backend is required', '');
   }
   if (!service || resource) return;
+  service.requireText('name');
   service.requireFormat('name', 'dns1123Label');
   const port = service.in('port');
   const number = port.number('number') ?? 0;
@@ -109,12 +122,15 @@ function isStrictSubset(inner: string, outer: string): boolean {
 
 function validateNetworkPolicy(policy: CheckedObject): void {
   const spec = policy.in('spec');
+  validateLabelSelector(spec.get('podSelector'));
   const peers = { ingress: 'from', egress: 'to' };
   for (const [direction, list] of Object.entries(peers)) {
     for (const rule of spec.items(direction)) {
       for (const port of rule.items('ports')) validatePort(port);
       for (const peer of rule.items(list)) {
         if (Object.keys(peer.value).length === 0) peer.required('', 'must specify a peer');
+        validateLabelSelector(peer.get('podSelector'));
+        validateLabelSelector(peer.get('namespaceSelector'));
         const block = peer.get('ipBlock');
         if (!block) continue;
         validateBlock(block);
@@ -123,6 +139,10 @@ function validateNetworkPolicy(policy: CheckedObject): void {
       }
     }
   }
+  if (spec.list('policyTypes').length > 2) {
+    spec.invalid('policyTypes', 'may not specify more than two policyTypes');
+    return;
+  }
   spec.requireEachOf('policyTypes', ['Ingress', 'Egress']);
 }
 
@@ -130,13 +150,14 @@ function validatePort(port: CheckedObject): void {
   port.requireOneOf('protocol', PROTOCOLS);
   const number = port.number('port');
   const end = port.number('endPort');
-  if (number !== undefined) port.requirePort('port');
+  if (port.has('port')) validatePortNumberOrName(port, 'port');
   if (end === undefined) return;
   if (!port.has('port')) {
     port.invalid('endPort', 'may not be specified when `port` is not specified');
   } else if (number === undefined) {
     port.invalid('endPort', 'may not be specified when `port` is non-numeric');
-  } else if (end < number) {
+  } else if (end < 1 || end > 65_535) port.requirePort('endPort');
+  else if (end < number) {
     port.invalid('endPort', 'must be greater than or equal to `port`');
   }
 }

@@ -8,7 +8,7 @@ import {
   textIn,
 } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
-import { nameProblems } from '../../api/object-names.ts';
+import { nameProblems, qualifiedNameProblems } from '../../api/object-names.ts';
 import type { ApiObject, HookContext, StoredObject } from '../objects/resource-definition.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { internalError, invalid } from '../objects/status-error.ts';
@@ -21,6 +21,7 @@ import { cidrProblem, ipProblem } from './addresses.ts';
 import { validateAddress } from './endpoints.ts';
 import { validatePortNumberOrName } from './container-validation.ts';
 import type { KindTraits } from './definition.ts';
+import { validateLabels } from './label-selector-validation.ts';
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'] as const;
 
@@ -328,8 +329,44 @@ function validate(service: CheckedObject, previous: StoredObject | undefined): v
       if (!point.has('ipMode')) point.required('ipMode', 'must be specified when `ip` is set');
     }
   }
+  validateLabels(spec, 'selector');
   spec.requireOneOf('sessionAffinity', ['ClientIP', 'None']);
+  const seconds = spec.in('sessionAffinityConfig').in('clientIP').number('timeoutSeconds') ?? 1;
+  if (spec.text('sessionAffinity') === 'ClientIP' && (seconds <= 0 || seconds > 86_400)) {
+    const client = spec.in('sessionAffinityConfig').in('clientIP');
+    client.invalid('timeoutSeconds', 'must be greater than 0 and less than 86400');
+  }
+  validateBalancer(spec, objectIn(previous, 'spec'));
+  if (isExternallyAccessible(spec.value)) {
+    spec.requireOneOf('externalTrafficPolicy', ['Cluster', 'Local']);
+  }
+  spec.requireOneOf('internalTrafficPolicy', ['Cluster', 'Local']);
+  const distributions = ['PreferClose', 'PreferSameZone', 'PreferSameNode'];
+  if (
+    spec.has('trafficDistribution') &&
+    !distributions.includes(spec.text('trafficDistribution'))
+  ) {
+    spec.notSupported('trafficDistribution', distributions);
+  }
   spec.requireOneOf('type', TYPES);
+}
+
+/** Validates the fields that only a Service with a load balancer has. */
+function validateBalancer(spec: CheckedObject, previous: JsonObject | undefined): void {
+  const isBalanced = spec.text('type') === 'LoadBalancer';
+  const fields = ['allocateLoadBalancerNodePorts', 'loadBalancerClass'];
+  for (const field of isBalanced ? [] : fields) {
+    if (spec.has(field)) spec.forbidden(field, "may only be used when `type` is 'LoadBalancer'");
+  }
+  if (!isBalanced) return;
+  const name = spec.text('loadBalancerClass');
+  const wasBalanced = textIn(previous, 'type') === 'LoadBalancer';
+  if (wasBalanced && previous?.['loadBalancerClass'] !== spec.value['loadBalancerClass']) {
+    spec.invalid('loadBalancerClass', 'may not change once set');
+  }
+  if (spec.has('loadBalancerClass')) {
+    spec.problems('loadBalancerClass', qualifiedNameProblems(name));
+  }
 }
 
 /** Validates external addresses and the networks of clients. Those that a Service has may stay. */

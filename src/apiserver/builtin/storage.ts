@@ -1,10 +1,17 @@
+import { normalize } from 'node:path/posix';
 import { isSet, objectIn, textIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { checked } from '../objects/checked-object.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
+import { validateLabelSelector } from './label-selector-validation.ts';
+import { requireNoBacksteps } from './local-paths.ts';
+import { validateNodeSelector } from './pod-placement.ts';
+import { COMMON_SOURCES, requireDriverName, requireHostPath } from './volume-sources.ts';
 import { compareQuantities } from '../../api/quantity.ts';
 
 const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
@@ -13,29 +20,90 @@ export const VOLUME_CLAIM: KindTraits = {
   returnsDeleted: true,
   defaults: { 'spec.volumeMode': 'Filesystem', 'status.phase': 'Pending' },
   hooks: {
-    prepareForUpdate: alignDataSources,
+    prepareForCreate: (claim) => alignDataSources(claim),
+    prepareForUpdate: (claim, previous) => alignDataSources(claim, previous),
     validate: checked((claim) => validateClaimSpec(claim.in('spec'))),
     validateUpdate: checked(validateClaimUpdate),
   },
 };
 
-/** The older name of the data source follows the newer one, and the other way round. */
-function alignDataSources(claim: ApiObject): void {
+/**
+ * The older name of the data source follows the newer one, and the other way round, if the source is in the same namespace.
+ * The older name has claims and snapshots only.
+ */
+function alignDataSources(claim: ApiObject, previous?: StoredObject): void {
   const spec = objectIn(claim, 'spec');
   if (!spec) return;
+  // A feature gate turns sources in other namespaces off.
+  if (textIn(objectIn(spec, 'dataSourceRef'), 'namespace') !== '') delete spec['dataSourceRef'];
+  const source = objectIn(spec, 'dataSource');
+  const before = objectIn(previous, 'spec');
+  const wasSet = isSet(before, 'dataSource') || isSet(before, 'dataSourceRef');
+  if (source && !wasSet && !isSet(spec, 'dataSourceRef') && !isOlderSource(source)) {
+    delete spec['dataSource'];
+  }
   const { dataSource, dataSourceRef } = spec;
-  if (dataSource !== undefined && dataSourceRef === undefined) spec['dataSourceRef'] = dataSource;
+  if (dataSource !== undefined && dataSourceRef === undefined) {
+    spec['dataSourceRef'] = dataSource;
+    return;
+  }
+  const ref = objectIn(spec, 'dataSourceRef');
+  if (dataSource === undefined && ref) {
+    spec['dataSource'] = { ...ref };
+  }
+}
+
+function isOlderSource(source: JsonObject): boolean {
+  const [group, kind] = [textIn(source, 'apiGroup'), textIn(source, 'kind')];
+  return (
+    (group === '' && kind === 'PersistentVolumeClaim') ||
+    (group === 'snapshot.storage.k8s.io' && kind === 'VolumeSnapshot')
+  );
 }
 
 /** Reports what is wrong with the spec of a claim. */
 export function validateClaimSpec(spec: CheckedObject): void {
   validateAccessModes(spec, 'at least 1 access mode is required');
+  validateLabelSelector(spec.get('selector'));
   const size = spec.in('resources').in('requests').value['storage'];
   if (size === undefined) spec.required('resources[storage]');
   else if (typeof size === 'string' && compareQuantities(size, '0') <= 0) {
     spec.invalid('resources[storage]', 'must be greater than zero', size);
   }
-  spec.requireOneOf('volumeMode', ['Block', 'Filesystem']);
+  spec.requireFormat('storageClassName', 'dns1123Subdomain');
+  requireVolumeMode(spec);
+  validateDataSources(spec);
+  spec.requireFormat('volumeAttributesClassName', 'dns1123Subdomain');
+}
+
+/** Also an empty mode is none. */
+function requireVolumeMode(spec: CheckedObject): void {
+  const modes = ['Block', 'Filesystem'];
+  if (!spec.has('volumeMode') || modes.includes(spec.text('volumeMode'))) return;
+  spec.notSupported('volumeMode', modes);
+}
+
+function validateDataSources(spec: CheckedObject): void {
+  const [source, ref] = [spec.get('dataSource'), spec.get('dataSourceRef')];
+  for (const each of [source, ref]) {
+    if (!each) continue;
+    each.requireText('name');
+    each.requireText('kind');
+    const kind = each.text('kind');
+    if (each.text('apiGroup') === '' && kind !== 'PersistentVolumeClaim') {
+      const why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+      each.invalid('', why, kind);
+    }
+    each.requireFormat('apiGroup', 'dns1123Subdomain');
+    if (each === ref) each.requireFormat('namespace', 'dns1123Label');
+  }
+  if (!source || !ref) return;
+  const isSame = ['apiGroup', 'kind', 'name'].every(
+    (field) => source.text(field) === ref.text(field),
+  );
+  if (ref.text('namespace') !== '') {
+    spec.invalid('', 'may not be specified when dataSourceRef.namespace is specified', {});
+  } else if (!isSame) spec.invalid('', 'must match dataSourceRef', {});
 }
 
 function validateAccessModes(spec: CheckedObject, absent?: string): void {
@@ -63,25 +131,15 @@ function validateClaimUpdate(next: CheckedObject, previous: StoredObject): void 
       delete spec['volumeAttributesClassName'];
     }
   }
+  if (!equalJson(after['volumeMode'], was['volumeMode'])) {
+    next.invalid('volumeMode', 'field is immutable', after['volumeMode'] ?? null);
+  }
   if (equalJson(after, was)) return;
   next.forbidden(
     'spec',
     'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims',
   );
 }
-
-/** Fields of the spec of a volume that are no volume sources. */
-const NO_SOURCE: ReadonlySet<string> = new Set([
-  'accessModes',
-  'capacity',
-  'claimRef',
-  'mountOptions',
-  'nodeAffinity',
-  'persistentVolumeReclaimPolicy',
-  'storageClassName',
-  'volumeAttributesClassName',
-  'volumeMode',
-]);
 
 export const PERSISTENT_VOLUME: KindTraits = {
   returnsDeleted: true,
@@ -100,6 +158,9 @@ export const PERSISTENT_VOLUME: KindTraits = {
     prepareForCreate: (volume, { now }) => markPhase(volume, undefined, now),
     prepareForUpdate: (volume, previous, { now }) => markPhase(volume, previous, now),
     validate: checked(validateVolume),
+    validateUpdate: checked((next, previous, subresource) => {
+      if (subresource === undefined) validateVolumeUpdate(next, previous);
+    }),
   },
 };
 
@@ -123,16 +184,145 @@ function validateVolume(volume: CheckedObject): void {
   if (storage !== '' && compareQuantities(storage, '0') <= 0) {
     spec.invalid('capacity[storage]', 'must be greater than zero', storage);
   }
-  const hostPath = spec.get('hostPath');
-  hostPath?.requireText('path');
-  if (hostPath?.text('path').split('/').includes('..')) {
-    hostPath.invalid('path', "must not contain '..'");
-  }
   spec.requireOneOf('persistentVolumeReclaimPolicy', ['Delete', 'Recycle', 'Retain']);
-  const sources = Object.keys(spec.value).filter((field) => !NO_SOURCE.has(field));
-  for (const field of sources.slice(1)) {
-    spec.forbidden(field, 'may not specify more than 1 volume type');
+  const affinity = spec.get('nodeAffinity');
+  const required = affinity?.get('required');
+  if (required) validateNodeSelector(required);
+  else affinity?.required('required', 'must specify required node constraints');
+  const [source, ...others] = VOLUME_SOURCES.filter((field) => spec.get(field));
+  if (source === undefined) spec.required('', 'must specify a volume type');
+  else (OF_VOLUMES[source] ?? COMMON_SOURCES[source])?.(spec.in(source), spec);
+  for (const field of others) spec.forbidden(field, 'may not specify more than 1 volume type');
+  const policy = 'persistentVolumeReclaimPolicy';
+  const isRoot = /^\/\.?$/.test(normalize(spec.in('hostPath').text('path')));
+  if (isRoot && spec.text(policy) === 'Recycle') {
+    spec.forbidden(policy, "may not be 'recycle' for a hostPath mount of '/'");
   }
-  if (sources.length === 0) spec.required('', 'must specify a volume type');
-  spec.requireOneOf('volumeMode', ['Block', 'Filesystem']);
+  spec.requireFormat('storageClassName', 'dns1123Subdomain');
+  requireVolumeMode(spec);
+  if (!spec.has('volumeAttributesClassName')) return;
+  if (spec.text('volumeAttributesClassName') === '') {
+    spec.required('volumeAttributesClassName', 'an empty string is disallowed');
+  }
+  spec.requireFormat('volumeAttributesClassName', 'dns1123Subdomain');
+  const why = 'has to be specified when using volumeAttributesClassName';
+  if (!spec.get('csi')) spec.required('csi', why);
+}
+
+/** The sources of a volume in the order in which upstream validates them. */
+const VOLUME_SOURCES =
+  'hostPath gcePersistentDisk awsElasticBlockStore glusterfs flocker nfs rbd quobyte cephfs iscsi cinder fc flexVolume azureFile vsphereVolume photonPersistentDisk portworxVolume azureDisk scaleIO local storageos csi'.split(
+    ' ',
+  );
+
+/** The rules of sources that differ from those in a Pod, mostly as they name the namespace of a Secret. */
+const OF_VOLUMES: Readonly<Record<string, (source: CheckedObject, spec: CheckedObject) => void>> = {
+  hostPath: requireHostPath,
+  glusterfs: (source) => {
+    source.requireText('endpoints');
+    source.requireText('path');
+    if (!source.has('endpointsNamespace')) return;
+    const namespace = source.text('endpointsNamespace');
+    const why = 'if the endpointnamespace is set, it must be a valid namespace name';
+    if (namespace === '') source.invalid('endpointsNamespace', why);
+    source.requireFormat('endpointsNamespace', 'dns1123Label');
+  },
+  cinder: (source) => {
+    source.requireText('volumeID');
+    requireSecretText(source, 'secretRef');
+  },
+  azureFile: (source) => {
+    source.requireText('secretName');
+    source.requireText('shareName');
+    if (source.has('secretNamespace')) source.requireText('secretNamespace');
+  },
+  local: (source, spec) => {
+    source.requireText('path');
+    requireNoBacksteps(source, 'path');
+    if (!spec.get('nodeAffinity')) {
+      spec.required('nodeAffinity', 'Local volume requires node affinity');
+    }
+  },
+  storageos: (source) => {
+    source.requireText('volumeName');
+    source.requireFormat('volumeName', 'dns1123Label');
+    source.requireFormat('volumeNamespace', 'dns1123Label');
+    requireSecretText(source, 'secretRef');
+  },
+  csi: (source) => {
+    requireDriverName(source, 'driver');
+    source.requireText('volumeHandle');
+    for (const field of CSI_SECRETS) {
+      requireSecretText(source, field);
+      const secret = source.get(field);
+      secret?.requireFormat('name', 'dns1123Subdomain');
+      secret?.requireFormat('namespace', 'dns1123Label');
+    }
+  },
+};
+
+const EXPANSION = 'controllerExpandSecretRef';
+
+const CSI_SECRETS = [
+  'controllerPublishSecretRef',
+  EXPANSION,
+  'nodePublishSecretRef',
+  'nodeExpandSecretRef',
+];
+
+function requireSecretText(source: CheckedObject, field: string): void {
+  const secret = source.get(field);
+  secret?.requireText('name');
+  secret?.requireText('namespace');
+}
+
+const STABLE_LABELS: ReadonlyMap<unknown, string> = new Map([
+  ['failure-domain.beta.kubernetes.io/zone', 'topology.kubernetes.io/zone'],
+  ['failure-domain.beta.kubernetes.io/region', 'topology.kubernetes.io/region'],
+  ['beta.kubernetes.io/os', 'kubernetes.io/os'],
+  ['beta.kubernetes.io/arch', 'kubernetes.io/arch'],
+  ['beta.kubernetes.io/instance-type', 'node.kubernetes.io/instance-type'],
+]);
+
+/** The affinity with the stable names of its labels, to which an update may change. */
+function withStableLabels(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withStableLabels);
+  if (!isRecord(value)) return STABLE_LABELS.get(value) ?? value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, field]) => [key, withStableLabels(field)]),
+  );
+}
+
+/** The source and the mode of a volume do not change. */
+function validateVolumeUpdate(next: CheckedObject, previous: StoredObject): void {
+  const spec = next.in('spec');
+  const before = objectIn(previous, 'spec') ?? {};
+  const sourcesOf = (value: Readonly<JsonObject>) => {
+    const sources = VOLUME_SOURCES.map((field) => {
+      const source = objectIn(value, field);
+      // A Secret for expansion may be added.
+      const isAdded = field === 'csi' && !isSet(objectIn(before, 'csi'), EXPANSION);
+      return [field, isAdded && source ? { ...source, [EXPANSION]: undefined } : source];
+    });
+    return Object.fromEntries(sources.filter(([, source]) => source !== undefined));
+  };
+  if (!equalJson(sourcesOf(spec.value), sourcesOf(before))) {
+    const why = 'spec.persistentvolumesource is immutable after creation';
+    spec.forbidden('persistentvolumesource', why);
+  }
+  if (!equalJson(spec.value['volumeMode'], before['volumeMode'])) {
+    next.invalid('volumeMode', 'field is immutable', spec.value['volumeMode'] ?? null);
+  }
+  const [affinity, was] = [spec.value['nodeAffinity'], before['nodeAffinity']];
+  if (
+    was !== undefined &&
+    !equalJson(affinity, was) &&
+    !equalJson(affinity, withStableLabels(was))
+  ) {
+    const why = 'field is immutable, except for updating from beta label to GA';
+    next.invalid('nodeAffinity', why, affinity ?? null);
+  }
+  if (isSet(before, 'volumeAttributesClassName') && !spec.has('volumeAttributesClassName')) {
+    spec.forbidden('volumeAttributesClassName', 'update from non-nil value to nil is forbidden');
+  }
 }

@@ -8,6 +8,7 @@ import {
 import type { ObjectMeta } from '../../api/object.ts';
 import { validateMetadata } from '../objects/object-metadata.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
+import { validateLabelSelector } from './label-selector-validation.ts';
 import { validatePodSpec } from './pod-validation.ts';
 
 /** Reports what is wrong with the selector and the template of a workload whose Pods are restarted. */
@@ -54,11 +55,14 @@ function validateSelector(selector: CheckedObject, metadata: CheckedObject, kind
     selector.invalid('', `empty selector is invalid for ${workload}`, selector.value);
     return;
   }
+  const count = selector.errors.length;
+  validateLabelSelector(selector);
+  const isValid = selector.errors.length === count;
   const labels = textsIn(metadata.value, 'labels');
-  const isKnown = requireOperators(selector);
-  const requirements = isKnown ? requirementsOf(matchLabels, expressions) : undefined;
-  if (!requirements) selector.invalid('', 'invalid label selector', selector.value);
-  else if (!matchesLabels(requirements, labels)) metadata.invalid('labels', NO_MATCH, labels);
+  const requirements = requirementsOf(matchLabels, expressions);
+  if (!isValid || !requirements) {
+    if (kind !== 'DaemonSet') selector.invalid('', 'invalid label selector', selector.value);
+  } else if (!matchesLabels(requirements, labels)) metadata.invalid('labels', NO_MATCH, labels);
 }
 
 /** Reports unknown operators of a label selector; returns whether there are none. */

@@ -29,6 +29,7 @@ import { POD } from './pod.ts';
 import { PRIORITY_CLASS } from './priority-class.ts';
 import { CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING } from './rbac.ts';
 import { REPLICA_SET } from './replica-set.ts';
+import { RESOURCE_QUOTA } from './resource-quota.ts';
 import { SERVICE } from './service.ts';
 import { PERSISTENT_VOLUME, VOLUME_CLAIM } from './storage.ts';
 import {
@@ -68,9 +69,7 @@ export const TRAITS: Readonly<Record<string, KindTraits>> = {
   pods: POD,
   podtemplates: POD_TEMPLATE,
   replicationcontrollers: REPLICATION_CONTROLLER,
-  resourcequotas: {
-    returnsDeleted: true,
-  },
+  resourcequotas: RESOURCE_QUOTA,
   secrets: SECRET,
   serviceaccounts: SERVICE_ACCOUNT,
   services: SERVICE,

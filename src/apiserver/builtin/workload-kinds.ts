@@ -171,6 +171,16 @@ function validateStatefulSet(set: CheckedObject): void {
   } else if (type === 'OnDelete' && strategy.has('rollingUpdate')) {
     strategy.invalid('rollingUpdate', "only allowed for updateStrategy 'RollingUpdate'");
   }
+  const rolling = strategy.get('rollingUpdate');
+  if (type === 'RollingUpdate' && rolling) validateRolling(rolling);
+  const retention = spec.in('persistentVolumeClaimRetentionPolicy');
+  for (const field of ['whenDeleted', 'whenScaled']) {
+    const policies = ['Delete', 'Retain'];
+    if (retention.has(field) && !policies.includes(retention.text(field))) {
+      retention.notSupported(field, policies);
+    }
+  }
+  spec.in('ordinals').requireNonNegative('start');
   const claims = spec.items('volumeClaimTemplates');
   for (const claim of claims) validateClaimSpec(claim.in('spec'));
   spec.requireNonNegative('replicas', 'minReadySeconds');
@@ -179,6 +189,22 @@ function validateStatefulSet(set: CheckedObject): void {
   const volumes = claims.map((claim) => ({ name: claim.in('metadata').text('name') }));
   validateTemplate(withVolumes(spec, volumes), 'StatefulSet');
   validateReplicaStatus(set, ['readyReplicas', 'currentReplicas', 'updatedReplicas']);
+}
+
+function validateRolling(rolling: CheckedObject): void {
+  rolling.requireNonNegative('partition');
+  const field = 'maxUnavailable';
+  const most = rolling.value[field];
+  if (typeof most === 'string' && !/^\d+%$/.test(most)) {
+    const why =
+      "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+    rolling.invalid(field, why);
+  } else if (typeof most === 'string' && parseInt(most, 10) > 100) {
+    rolling.invalid(field, 'must not be greater than 100%');
+  } else if (typeof most === 'number' && most < 0) {
+    rolling.invalid(field, 'must be greater than or equal to 0');
+  }
+  if (most === 0 || most === '0%') rolling.invalid(field, 'cannot be 0');
 }
 
 function withVolumes(
