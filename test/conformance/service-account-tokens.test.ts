@@ -167,6 +167,104 @@ describe('ServiceAccount tokens', () => {
       message: 'serviceaccounts "none" not found',
     });
   });
+
+  const WEBHOOK = {
+    kind: 'ValidatingWebhookConfiguration',
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    name: 'w',
+  };
+  const groups = { admissionReviewAPIGroups: ['apps'] };
+  const DECODED =
+    'TokenRequest in version "v1" cannot be handled as a TokenRequest: json: cannot unmarshal ';
+  for (const [what, sent, code, message] of [
+    [
+      'a text as seconds',
+      { spec: { expirationSeconds: '600' } },
+      400,
+      `${DECODED}string into Go struct field TokenRequestSpec.spec.expirationSeconds of type int64`,
+    ],
+    [
+      'a fraction as seconds',
+      { spec: { expirationSeconds: 600.5 } },
+      400,
+      `${DECODED}number 600.5 into Go struct field TokenRequestSpec.spec.expirationSeconds of type int64`,
+    ],
+    [
+      'a number as audience',
+      { spec: { audiences: [1] } },
+      400,
+      `${DECODED}number into Go struct field TokenRequestSpec.spec.audiences of type string`,
+    ],
+    [
+      'no seconds',
+      { spec: { expirationSeconds: 0 } },
+      422,
+      'spec.expirationSeconds: Invalid value: 0: may not specify a duration less than 10 minutes',
+    ],
+    [
+      'too many seconds',
+      { spec: { expirationSeconds: 2 ** 32 + 1 } },
+      422,
+      'spec.expirationSeconds: Invalid value: 4294967297: may not specify a duration larger than 2^32 seconds',
+    ],
+    [
+      'another namespace',
+      { metadata: { namespace: 'other' } },
+      400,
+      'the namespace of the provided object does not match the namespace sent on the request',
+    ],
+    [
+      'an object without a name',
+      { spec: { boundObjectRef: { kind: 'Secret', apiVersion: 'v1' } } },
+      400,
+      'Name parameter required.',
+    ],
+    [
+      'an apiVersion that cannot be parsed',
+      { spec: { boundObjectRef: { kind: 'Secret', apiVersion: 'a/b/c', name: 'x' } } },
+      404,
+      'secrets "x" not found',
+    ],
+    [
+      'attestations',
+      { spec: { expirationSeconds: 1, attestations: groups } },
+      422,
+      'spec.attestations: Invalid value: {"admissionReviewAPIGroups":["apps"]}: attestations may only be specified with a webhook bound object reference',
+    ],
+    [
+      'a webhook',
+      { spec: { boundObjectRef: WEBHOOK, attestations: groups } },
+      400,
+      'cannot bind token to object of type admissionregistration.k8s.io/v1, Kind=ValidatingWebhookConfiguration (feature gate APIServerWebhookAuthenticationToken is disabled)',
+    ],
+    [
+      'a webhook without attestations',
+      { spec: { boundObjectRef: WEBHOOK } },
+      422,
+      'spec.attestations: Invalid value: null: webhook bound requests require exactly one admissionReviewAPIGroups attestation',
+    ],
+    [
+      'a webhook with another attestation',
+      { spec: { boundObjectRef: WEBHOOK, attestations: { other: ['a'] } } },
+      422,
+      'spec.attestations[other]: Unsupported value: "other": supported values: "admissionReviewAPIGroups"',
+    ],
+  ] as const) {
+    test(`a request with ${what} is rejected`, async () => {
+      const { status, body } = await api.post(`${accounts()}/robot/token`, sent);
+      const prefix = code === 422 ? 'TokenRequest.authentication.k8s.io "" is invalid: ' : '';
+      assert.deepEqual([status, body.message], [code, prefix + message]);
+    });
+  }
+
+  test('an unknown field of a request is a warning, or an error under strict validation', async () => {
+    const sent = { metadata: { labels: { a: 'b' } }, spec: { x: 1 } };
+    const { status, body, headers } = await api.post(`${accounts()}/robot/token`, sent);
+    assert.deepEqual([status, body.metadata.labels], [201, { a: 'b' }]);
+    assert.equal(headers['warning'], String.raw`299 - "unknown field \"spec.x\""`);
+    const strict = await api.post(`${accounts()}/robot/token?fieldValidation=Strict`, sent);
+    assert.match(strict.body.message, /strict decoding error: unknown field "spec\.x"$/);
+  });
 });
 
 describe('a new Pod', () => {
