@@ -286,6 +286,70 @@ test('violations of each kind are detected', () => {
   ]);
 });
 
+/** Folders that run on every platform with the globals of the web. */
+const platformNeutral = [
+  'api',
+  'apiserver',
+  'cache',
+  'cel',
+  'cluster',
+  'controllers',
+  'manager',
+  'record',
+  'workqueue',
+];
+
+/** Their outermost layers, which need Node.js: the network, the disk, certificates and the names of hosts. */
+const needsNode = [
+  'apiserver/api-server.ts',
+  'apiserver/auth/client-certificates.ts',
+  'apiserver/builtin/certificates.ts',
+  'apiserver/http/',
+  'apiserver/storage/folder-lock.ts',
+  'apiserver/storage/log-file.ts',
+  'apiserver/storage/store-log.ts',
+  'cluster/certificate-signer.ts',
+  'manager/leader-election-defaults.ts',
+];
+
+/** Lines of comments, and comments at the end of a line. */
+const comments = /^\s*(?:\/?\*|\/\/).*$|\s\/\/ .*$/gm;
+const nodeModules = /['"]node:[\w/]+['"]/g;
+const nodeGlobals =
+  /(?<![\w.#$])(?:(?:Buffer|NodeJS|__dirname|__filename|setImmediate|clearImmediate)\b|process(?=[.?[]))/g;
+
+function usesOfNode(file: string, text: string): string[] {
+  const code = text.replaceAll(comments, '');
+  const found = [...code.matchAll(nodeModules), ...code.matchAll(nodeGlobals)];
+  return found.map(([use]) => `${file}: ${use}`);
+}
+
+test('only the outermost layers need Node.js', () => {
+  const uses = platformNeutral.flatMap((folder) =>
+    globSync(`${folder}/**/*.ts`, { cwd: src }).flatMap((file) =>
+      usesOfNode(file, readFileSync(join(src, file), 'utf8')),
+    ),
+  );
+  const isOutermost = (use: string) => needsNode.some((file) => use.startsWith(file));
+  assert.deepEqual(
+    uses.filter((use) => !isOutermost(use)),
+    [],
+  );
+  const unused = needsNode.filter((file) => uses.every((use) => !use.startsWith(file)));
+  assert.deepEqual(unused, [], 'files that no longer need Node.js: remove them from the list');
+  const planted = `
+import type { Socket } from 'node:net'; // of the process
+/** The process, and its Buffer. */
+const bytes = Buffer.from(process.env['A'] ?? '');
+setImmediate(() => this.#process.stop(clearImmediate));`;
+  assert.deepEqual(
+    usesOfNode('a.ts', planted),
+    ["'node:net'", 'Buffer', 'process', 'setImmediate', 'clearImmediate'].map(
+      (use) => `a.ts: ${use}`,
+    ),
+  );
+});
+
 /**
  * Folders that handle lists of unbounded length. More than about 120,000 arguments of one call exceed the
  * stack.
