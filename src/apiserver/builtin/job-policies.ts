@@ -1,3 +1,4 @@
+import { utf8Length } from '../../util/bytes.ts';
 import { OMITTED } from '../../api/field-error.ts';
 import { qualifiedNameProblems } from '../../api/object-names.ts';
 import { goQuote } from '../../util/go-quote.ts';
@@ -132,7 +133,7 @@ function validateSuccessPolicy(policy: CheckedObject, spec: CheckedObject): void
       rule.required('', why);
     }
     const total = indexes === undefined ? undefined : countIndexes(indexes, completions);
-    if (Buffer.byteLength(indexes ?? '') > MAX_INDEXES_BYTES) {
+    if (utf8Length(indexes ?? '') > MAX_INDEXES_BYTES) {
       rule.tooLong('succeededIndexes', MAX_INDEXES_BYTES);
     }
     if (typeof total === 'string') {

@@ -1,3 +1,4 @@
+import { utf8Length } from '../../util/bytes.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 import { validateLocalPath } from './local-paths.ts';
 import { validateWindowsOptions } from './windows-options.ts';
@@ -103,7 +104,7 @@ function validateAppArmor(profile: CheckedObject): void {
       else if (path !== path.trim()) {
         profile.invalid(field, 'must not be padded with whitespace');
       }
-      if (Buffer.byteLength(path) > 4095) profile.tooLong(field, 4095);
+      if (utf8Length(path) > 4095) profile.tooLong(field, 4095);
       return;
     case 'RuntimeDefault':
     case 'Unconfined':

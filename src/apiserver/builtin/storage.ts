@@ -1,4 +1,3 @@
-import { normalize } from 'node:path/posix';
 import { isSet, objectIn, textIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
 import { timestamp } from '../../api/conditions.ts';
@@ -194,7 +193,7 @@ function validateVolume(volume: CheckedObject): void {
   else (OF_VOLUMES[source] ?? COMMON_SOURCES[source])?.(spec.in(source), spec);
   for (const field of others) spec.forbidden(field, 'may not specify more than 1 volume type');
   const policy = 'persistentVolumeReclaimPolicy';
-  const isRoot = /^\/\.?$/.test(normalize(spec.in('hostPath').text('path')));
+  const isRoot = isRootPath(spec.in('hostPath').text('path'));
   if (isRoot && spec.text(policy) === 'Recycle') {
     spec.forbidden(policy, "may not be 'recycle' for a hostPath mount of '/'");
   }
@@ -325,4 +324,14 @@ function validateVolumeUpdate(next: CheckedObject, previous: StoredObject): void
   if (isSet(before, 'volumeAttributesClassName') && !spec.has('volumeAttributesClassName')) {
     spec.forbidden('volumeAttributesClassName', 'update from non-nil value to nil is forbidden');
   }
+}
+
+/** Whether an absolute path is the root, as Go's `filepath.Clean` finds. */
+function isRootPath(path: string): boolean {
+  let depth = 0;
+  for (const part of path.split('/')) {
+    if (part === '..') depth = Math.max(0, depth - 1);
+    else if (part !== '' && part !== '.') depth++;
+  }
+  return path.startsWith('/') && depth === 0;
 }

@@ -1,3 +1,4 @@
+import { utf8Length } from '../../util/bytes.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 
 const DNS_LABEL = '[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?';
@@ -10,7 +11,7 @@ export function validateWindowsOptions(options: CheckedObject): void {
   options.requireFormat('gmsaCredentialSpecName', 'dns1123Subdomain');
   const field = 'gmsaCredentialSpec';
   if (options.has(field)) {
-    const size = Buffer.byteLength(options.text(field));
+    const size = utf8Length(options.text(field));
     if (size === 0) options.invalid(field, `${field} cannot be an empty string`);
     else if (size > MAX_CREDENTIAL_KIB * 1024) {
       options.invalid(field, `${field} size must be under ${MAX_CREDENTIAL_KIB} KiB`);
