@@ -392,6 +392,10 @@ test('autoscalers, quotas, Services and volumes are validated', async () => {
       [{ selector: { 'a b': 'c' } }, 'spec.selector Invalid'],
       [{ internalTrafficPolicy: 'Any' }, 'spec.internalTrafficPolicy NotSupported'],
       [{ trafficDistribution: 'Any' }, 'spec.trafficDistribution NotSupported'],
+      [{ ipFamilies: ['IPv4', 'IPv6'] }, 'spec.ipFamilyPolicy Invalid'],
+      [{ ipFamilies: ['IPv6'] }, 'spec.ipFamilies[0] Invalid'],
+      [{ ipFamilies: ['IPv5'] }, 'spec.ipFamilies[0] NotSupported'],
+      [{ ports: [{ port: 1, appProtocol: 'a b' }] }, 'spec.ports[0].appProtocol Invalid'],
     ],
     (spec) => ({
       apiVersion: 'v1',
@@ -441,6 +445,58 @@ test('autoscalers, quotas, Services and volumes are validated', async () => {
         resources: { requests: { storage: '1Gi' } },
         ...spec,
       },
+    }),
+  );
+});
+
+test('the rules of admission are validated', async () => {
+  const rule = {
+    apiGroups: ['*', 'a'],
+    apiVersions: ['v1', ''],
+    operations: ['CREATE'],
+    resources: ['b'],
+  };
+  await refuses(
+    '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies',
+    [
+      [
+        {},
+        'spec.matchConstraints Required',
+        'spec.mutations Required',
+        'spec.reinvocationPolicy Required',
+      ],
+    ],
+    (spec) => ({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'MutatingAdmissionPolicy',
+      metadata: { name: 'refused' },
+      spec,
+    }),
+  );
+  const clientConfig = { service: { namespace: 'a', name: 'b', path: 'cA/' } };
+  await refuses(
+    '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+    [
+      [
+        { rules: [rule] },
+        'webhooks[0].rules[0].apiGroups Invalid',
+        'webhooks[0].rules[0].apiVersions[1] Required',
+      ],
+      [{ clientConfig }, ...Array(2).fill('webhooks[0].clientConfig.service.path Invalid')],
+    ],
+    (fields) => ({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingWebhookConfiguration',
+      metadata: { name: 'refused' },
+      webhooks: [
+        {
+          name: 'a.b.c',
+          sideEffects: 'None',
+          admissionReviewVersions: ['v1'],
+          clientConfig: { url: 'https://a' },
+          ...fields,
+        },
+      ],
     }),
   );
 });

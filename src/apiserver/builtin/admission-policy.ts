@@ -4,6 +4,7 @@ import { Environment } from '../../cel/policy-environment.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
 import { checked } from '../objects/checked-object.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
+import { validateRuleGroups } from './admission-registration.ts';
 import { validateStaticName } from './static-names.ts';
 import type { KindTraits } from './definition.ts';
 import { authorizeParamKind, authorizeParamRef } from './policy-authorization.ts';
@@ -61,8 +62,18 @@ function validate(policy: CheckedObject<StoredObject>, previous: StoredObject | 
   check('validations', 'expression', (source) => environment.compile(source, 'bool'));
   check('validations', 'messageExpression', (source) => environment.compile(source, 'string'));
   check('auditAnnotations', 'valueExpression', (source) => environment.compile(source, 'any'));
-  if (policy.value.kind !== 'ValidatingAdmissionPolicy') return;
-  if (!spec.has('matchConstraints')) spec.required('matchConstraints');
+  const constraints = spec.get('matchConstraints');
+  if (!constraints) spec.required('matchConstraints');
+  for (const list of ['resourceRules', 'excludeResourceRules']) {
+    for (const rule of constraints?.items(list) ?? []) validateRuleGroups(rule);
+  }
+  if (policy.value.kind !== 'ValidatingAdmissionPolicy') {
+    spec.requireText('reinvocationPolicy');
+    spec.requireOneOf('reinvocationPolicy', ['IfNeeded', 'Never']);
+    if (spec.list('mutations').length > 0) return;
+    spec.required('mutations', 'mutations must contain at least one item');
+    return;
+  }
   const lists = ['validations', 'auditAnnotations'] as const;
   if (lists.some((list) => spec.list(list).length > 0)) return;
   const why = 'validations or auditAnnotations must contain at least one item';

@@ -70,10 +70,24 @@ function validateRule(rule: CheckedObject): void {
     rule.invalid('operations', "if '*' is present, must not specify other operations");
   }
   rule.requireEachOf('operations', OPERATIONS);
-  for (const field of ['apiGroups', 'apiVersions', 'resources'] as const) {
-    if (rule.list(field).length === 0) rule.required(field);
-  }
+  validateRuleGroups(rule);
   rule.requireOneOf('scope', ['*', 'Cluster', 'Namespaced']);
+}
+
+/** Validates groups, versions and resources of a rule; a wildcard stands alone. */
+export function validateRuleGroups(rule: CheckedObject): void {
+  const words = { apiGroups: 'API groups', apiVersions: 'API versions' };
+  for (const [field, word] of Object.entries(words)) {
+    const list = rule.list(field);
+    if (list.length === 0) rule.required(field);
+    else if (list.length > 1 && list.includes('*')) {
+      rule.invalid(field, `if '*' is present, must not specify other ${word}`);
+    }
+  }
+  for (const [index, version] of rule.list('apiVersions').entries()) {
+    if (version === '') rule.required(`apiVersions[${index}]`);
+  }
+  if (rule.list('resources').length === 0) rule.required('resources');
 }
 
 /** Validates the `clientConfig` of a webhook without its `caBundle`. */
@@ -87,6 +101,7 @@ export function validateWebhookClient(client: CheckedObject): void {
     // Upstream mistakes the one for the other.
     if (service.text('namespace') === '') service.required('name');
     if (service.text('name') === '') service.required('namespace');
+    validateServicePath(service);
     return;
   }
   const url = client.text('url');
@@ -106,5 +121,22 @@ function validateVersions(webhook: CheckedObject): void {
     webhook.required(field, `must specify one of ${REVIEW_VERSIONS.join(', ')}`);
   } else if (!REVIEW_VERSIONS.some((version) => versions.includes(version))) {
     webhook.invalid(field, `must include at least one of ${REVIEW_VERSIONS.join(', ')}`);
+  }
+}
+
+/** Each segment of a path is a DNS name. */
+function validateServicePath(service: CheckedObject): void {
+  const path = service.text('path');
+  if (path === '' || path === '/') return;
+  if (!path.startsWith('/')) service.invalid('path', "must start with a '/'");
+  for (const [index, segment] of path.slice(1).replace(/\/$/, '').split('/').entries()) {
+    if (segment === '') service.invalid('path', `segment[${index}] may not be empty`);
+    else {
+      const problems = nameProblems(segment, 'dns1123Subdomain');
+      service.problems(
+        'path',
+        problems.map((problem) => `segment[${index}]: ${problem}`),
+      );
+    }
   }
 }

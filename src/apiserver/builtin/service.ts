@@ -174,21 +174,55 @@ function allocate(
   isAddressed: boolean = true,
 ): void {
   if (textIn(spec, 'type') === 'ExternalName') return;
+  requireFamilies(service.metadata.name, spec);
   if (isAddressed) assignAddress(service.metadata, spec);
   const isOpen =
     spec['clusterIP'] === 'None' && Object.keys(objectIn(spec, 'selector') ?? {}).length === 0;
   setDefault(spec, 'ipFamilyPolicy', isOpen ? 'RequireDualStack' : 'SingleStack');
-  if (!isOpen && spec['ipFamilyPolicy'] === 'RequireDualStack') {
-    const why = 'this cluster is not configured for dual-stack services';
-    throw invalid({ group: '', kind: 'Service' }, service.metadata.name, [
-      fieldError.invalid('spec.ipFamilyPolicy', 'RequireDualStack', why),
-    ]);
-  }
   if (listIn(spec, 'ipFamilies').length === 0) {
     spec['ipFamilies'] =
       spec['ipFamilyPolicy'] === 'RequireDualStack' ? ['IPv4', 'IPv6'] : ['IPv4'];
   }
   if (takesNodePorts(spec)) allocateNodePorts(service, spec, context);
+}
+
+const FAMILIES = ['IPv4', 'IPv6'];
+const FAMILY_POLICIES = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
+
+/** @throws {StatusError} 422 if the cluster does not have a wanted family, before anything else is validated */
+function requireFamilies(name: string, spec: JsonObject): void {
+  const checked = new CheckedObject(spec, 'spec');
+  const families = checked.list('ipFamilies').map(String);
+  checked.requireEachOf('ipFamilies', FAMILIES);
+  for (const [index, family] of families.entries()) {
+    if (families.indexOf(family) < index) checked.duplicate(`ipFamilies[${index}]`, family);
+  }
+  checked.requireOneOf('ipFamilyPolicy', FAMILY_POLICIES);
+  for (const [index, address] of checked.list('clusterIPs').map(String).entries()) {
+    const problem = address === 'None' ? undefined : ipProblem(address);
+    if (problem !== undefined) checked.invalid(`clusterIPs[${index}]`, problem, address);
+  }
+  const isOpen =
+    spec['clusterIP'] === 'None' && Object.keys(objectIn(spec, 'selector') ?? {}).length === 0;
+  const policy = checked.text('ipFamilyPolicy') || (isOpen ? 'RequireDualStack' : 'SingleStack');
+  if (checked.errors.length === 0 && policy === 'SingleStack' && families.length > 1) {
+    const why =
+      "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified";
+    checked.invalid('ipFamilyPolicy', why, policy);
+  }
+  if (checked.errors.length === 0 && !isOpen) {
+    if (policy === 'RequireDualStack') {
+      const why = 'this cluster is not configured for dual-stack services';
+      checked.invalid('ipFamilyPolicy', why, policy);
+    }
+    for (const [index, family] of families.entries()) {
+      if (family === 'IPv4') continue;
+      checked.invalid(`ipFamilies[${index}]`, 'not configured on this cluster', family);
+    }
+  }
+  if (checked.errors.length > 0) {
+    throw invalid({ group: '', kind: 'Service' }, name, checked.errors);
+  }
 }
 
 /** @throws {StatusError} 422 if a wanted address is invalid, before anything else is validated */
@@ -412,6 +446,9 @@ function validatePorts(ports: readonly CheckedObject[]): void {
     port.requirePort('port');
     port.requireOneOf('protocol', ['SCTP', 'TCP', 'UDP']);
     validatePortNumberOrName(port, 'targetPort');
+    if (port.has('appProtocol')) {
+      port.problems('appProtocol', qualifiedNameProblems(port.text('appProtocol')));
+    }
     const nodePort = port.number('nodePort') || first;
     if (nodePort < first || nodePort > last) {
       const why = `provided port is not in the valid range. The range of valid ports is ${first}-${last}`;
