@@ -14,7 +14,7 @@ export type {
   Postponement,
 } from './manager/sync-history.ts';
 export type { HotLoop } from './manager/hot-loop/written-object.ts';
-export type { ObservedLease } from './serving/debug-pages.ts';
+export type { DebugLease as ObservedLease } from './serving/debug-pages.ts';
 export type { FinishedCall } from './client/observed-client.ts';
 export { cachePage } from './serving/debug-pages.ts';
 export type { CachedResource } from './serving/debug-pages.ts';

@@ -18,4 +18,4 @@ export type {
 export { metricsOf } from './metrics/metrics.ts';
 export type { Metrics } from './metrics/metrics.ts';
 export { createRegistry, expose } from './metrics/registry.ts';
-export type { Exposition, Registry, RegistryOptions } from './metrics/registry.ts';
+export type { MetricsText as Exposition, Registry, RegistryOptions } from './metrics/registry.ts';

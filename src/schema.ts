@@ -35,7 +35,7 @@ export {
 export type {
   EmbeddedResource,
   Fields,
-  ListOptions,
+  ListSchemaOptions as ListOptions,
   MapOptions,
   NumberOptions,
   ObjectOptions,

@@ -14,13 +14,13 @@ export type { HealthCheck } from './serving/health-checks.ts';
 export { HttpServer } from './serving/http-server.ts';
 export type { HttpServerOptions, ServerTls } from './serving/http-server.ts';
 export type {
-  Call,
+  RouteCall as Call,
   CallRequest,
   Calls,
   HttpServerRoutes,
   Page,
   Pages,
-  Setting,
+  RouteSetting as Setting,
   Settings,
 } from './serving/routes.ts';
 export { CertificateFiles, selfSignedCertificate } from './serving/serving-certificate.ts';

@@ -38,7 +38,7 @@ export {
 } from './webhook/field-errors.ts';
 export type { AdmissionDeniedOptions } from './webhook/field-errors.ts';
 export type { WebhookNames } from './webhook/manifests.ts';
-export type { ReviewerDeps, WebhookFunction } from './webhook/reviewer.ts';
+export type { ReviewerDeps, ReviewFunction as WebhookFunction } from './webhook/reviewer.ts';
 export { WebhookServer } from './webhook/webhook-server.ts';
 export type { WebhookServerOptions } from './webhook/webhook-server.ts';
 export { Webhooks } from './webhook/webhooks.ts';

@@ -271,6 +271,24 @@ test('a circle of imports is detected, over several files and for types', () => 
   assert.deepEqual(circles(planted), ['cache/a.ts cache/b.ts client/c.ts']);
 });
 
+const declarations =
+  /^export (?:declare )?(?:async )?(?:abstract )?(?:function\*?|class|interface|type|const|enum) (\w+)/gm;
+
+test('exported names are unique', () => {
+  const files = globSync('**/*.{ts,tsx}', { cwd: src }).filter(
+    (file) => !file.includes('generated'),
+  );
+  const declared = files.flatMap((file) =>
+    [...readFileSync(join(src, file), 'utf8').matchAll(declarations)].map(
+      ([, name = '']) => [name, file] as const,
+    ),
+  );
+  const several = [...Map.groupBy(declared, ([name]) => name)].filter(
+    ([, all]) => new Set(all.map(([, file]) => file)).size > 1,
+  );
+  assert.deepEqual(several, []);
+});
+
 test('violations of each kind are detected', () => {
   const planted = [
     ...importsOf('util/clock.ts', `import { keyOf } from '../api/object-key.ts';`),

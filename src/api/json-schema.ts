@@ -57,10 +57,10 @@ export interface JsonSchema {
   readonly 'x-kubernetes-patch-strategy'?: string;
   readonly 'x-kubernetes-patch-merge-key'?: string;
   /** Validation rules in CEL, see `cel/`. Custom resources only. */
-  readonly 'x-kubernetes-validations'?: readonly ValidationRule[];
+  readonly 'x-kubernetes-validations'?: readonly SchemaRule[];
 }
 
-export interface ValidationRule {
+export interface SchemaRule {
   readonly rule: string;
   readonly message?: string;
   readonly messageExpression?: string;

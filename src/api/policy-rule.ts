@@ -60,7 +60,7 @@ export interface Authorizer {
 }
 
 /** Whether a rule allows an action, as in RBAC. */
-export function covers(rule: PolicyRule, action: Action): boolean {
+export function ruleCovers(rule: PolicyRule, action: Action): boolean {
   if (!includes(rule.verbs, action.verb)) return false;
   if (action.kind === 'path') return coversPath(rule.nonResourceURLs ?? [], action.path);
   const { resource, subresource, name } = action;

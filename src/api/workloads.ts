@@ -11,7 +11,7 @@ export function isActive(pod: DeepReadonly<Pod>): boolean {
   return pod.metadata.deletionTimestamp === undefined && !isFinished(pod);
 }
 
-export function isReady(pod: DeepReadonly<Pod>): boolean {
+export function isPodReady(pod: DeepReadonly<Pod>): boolean {
   return readySince(pod) !== undefined;
 }
 

@@ -10,7 +10,7 @@ import { hasSameVersion } from './indexer.ts';
 import type { Indexer } from './indexer.ts';
 
 /** Entry of an informer's queue: a delta, or a handler that was added after the start. */
-export type Entry<T extends KubernetesObject> =
+export type DeltaEntry<T extends KubernetesObject> =
   Delta<DeepReadonly<T>> | { readonly type: 'handlerAdded'; readonly listener: Listener<T> };
 
 /** Changes to the store when the server had lost its history. */
@@ -65,7 +65,7 @@ export class DeltaProcessor<T extends KubernetesObject> {
   }
 
   /** Returns a promise for work that may take long. It stops early when `signal` aborts. */
-  process(entry: Entry<T>, slice: TimeSlice, signal: AbortSignal): Promise<void> | undefined {
+  process(entry: DeltaEntry<T>, slice: TimeSlice, signal: AbortSignal): Promise<void> | undefined {
     switch (entry.type) {
       case 'changed':
         this.#change(entry.key, entry.object, entry.unordered);
@@ -99,7 +99,7 @@ export class DeltaProcessor<T extends KubernetesObject> {
   }
 
   async #replace(
-    { objects, resourceVersion, quorumReadMs }: Extract<Entry<T>, { type: 'replaced' }>,
+    { objects, resourceVersion, quorumReadMs }: Extract<DeltaEntry<T>, { type: 'replaced' }>,
     slice: TimeSlice,
     signal: AbortSignal,
   ): Promise<void> {

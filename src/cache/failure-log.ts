@@ -32,7 +32,7 @@ const SERVER_FAILURES: ReadonlySet<string> = new Set<ApiError['kind']>([
 ]);
 
 /** One failure of one reflector. */
-export interface Failure {
+export interface LoggedFailure {
   /** Equal for failures of several reflectors that have one cause. */
   readonly cause: string;
   readonly resource: string;
@@ -76,7 +76,7 @@ export class FailureLog {
   }
 
   /** @returns false if the cause has been logged before */
-  failed({ cause, resource, write }: Failure): boolean {
+  failed({ cause, resource, write }: LoggedFailure): boolean {
     const outage = this.#outages.get(cause) ?? { failing: new Set(), recovered: [] };
     this.#outages.set(cause, outage);
     outage.failing.add(resource);

@@ -18,7 +18,7 @@ import { occurrenceFields, RateLimitedLog } from '../util/rate-limited-log.ts';
 import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { DeltaProcessor } from './delta-processor.ts';
-import type { Entry } from './delta-processor.ts';
+import type { DeltaEntry } from './delta-processor.ts';
 import { DeltaQueue } from './delta-queue.ts';
 import type { TimeSlice } from './delta-queue.ts';
 import { Listener, ResyncTimer } from './event-handler.ts';
@@ -131,7 +131,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
   readonly #log: Logger;
   readonly #metrics: InformerMetrics;
   readonly #indexer: Indexer<T>;
-  readonly #queue: DeltaQueue<Entry<T>>;
+  readonly #queue: DeltaQueue<DeltaEntry<T>>;
   readonly #processor: DeltaProcessor<T>;
   readonly #reflector: Reflector<T>;
   readonly #listeners = new Set<Listener<T>>();
@@ -298,7 +298,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
     }
   }
 
-  #process(entry: Entry<T>, slice: TimeSlice, signal: AbortSignal): Promise<void> | undefined {
+  #process(entry: DeltaEntry<T>, slice: TimeSlice, signal: AbortSignal): Promise<void> | undefined {
     if (entry.type === 'resync') this.#resyncQueued = false;
     return this.#processor.process(entry, slice, signal);
   }
@@ -321,7 +321,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
 }
 
 function stateOf<T extends KubernetesObject>(
-  queue: DeltaQueue<Entry<T>>,
+  queue: DeltaQueue<DeltaEntry<T>>,
   indexer: Indexer<T>,
   progress: () => Progress,
   clock: Clock,

@@ -1,5 +1,5 @@
 import type {
-  Call,
+  CallExpression,
   Construction,
   Expression,
   Fold,
@@ -42,7 +42,7 @@ export interface Checked {
   readonly type: CelType;
   readonly typeOf: ReadonlyMap<Expression, CelType>;
   /** Possible overloads of each call; several if argument types are known only at run time. */
-  readonly overloadsOf: ReadonlyMap<Call, readonly Overload[]>;
+  readonly overloadsOf: ReadonlyMap<CallExpression, readonly Overload[]>;
   /** Variables that the expression reads. */
   readonly variables: ReadonlySet<string>;
 }
@@ -52,7 +52,7 @@ export interface Checked {
  *
  * @param constructs whether it may construct objects (`Object.spec{}`) and patches (`JSONPatch{}`)
  */
-export function check(
+export function checkTypes(
   expression: Expression,
   variables: ReadonlyMap<string, CelType>,
   constructs: boolean,
@@ -77,7 +77,7 @@ class Checker {
   /** Errors of expressions with correct types; reported only if there are no type errors. */
   readonly literalErrors: TypeProblem[] = [];
   readonly types = new Map<Expression, CelType>();
-  readonly overloads = new Map<Call, readonly Overload[]>();
+  readonly overloads = new Map<CallExpression, readonly Overload[]>();
   readonly read = new Set<string>();
   #scope: Scope;
   readonly #bindings = new Bindings();
@@ -162,7 +162,7 @@ class Checker {
     }
   }
 
-  #call(call: Call): CelType {
+  #call(call: CallExpression): CelType {
     const { at, name, target, args } = call;
     if (name === 'format') this.#formats++;
     const types = [...(target ? [target] : []), ...args].map((argument) => this.check(argument));

@@ -38,7 +38,7 @@ export class Correlation {
     if (this.#schema['x-kubernetes-list-type'] !== 'map') return undefined;
     this.#items ??= itemsByKey(this.#before, this.#schema);
     const item: unknown = this.#value[index];
-    const before = this.#items.get(keyOf(item, this.#schema));
+    const before = this.#items.get(listMapKey(item, this.#schema));
     return before === undefined ? undefined : new Correlation(item, before, items);
   }
 
@@ -73,12 +73,12 @@ export function itemsByKey(
   schema: JsonSchema,
 ): ReadonlyMap<string | undefined, unknown> {
   // As upstream, the first of several items with one key counts.
-  const entries = items.map((item) => [keyOf(item, schema), item] as const).reverse();
+  const entries = items.map((item) => [listMapKey(item, schema), item] as const).reverse();
   return new Map(entries.filter(([key]) => key !== undefined));
 }
 
 /** Returns the values of the keys of an item, or undefined if one is absent or no scalar. */
-export function keyOf(item: unknown, schema: JsonSchema): string | undefined {
+export function listMapKey(item: unknown, schema: JsonSchema): string | undefined {
   if (!isRecord(item)) return undefined;
   const values = (schema['x-kubernetes-list-map-keys'] ?? []).map((key) => own(item, key) ?? {});
   return values.some((value) => typeof value === 'object') ? undefined : goJson(values);

@@ -1,5 +1,5 @@
 import type { Checked } from './check.ts';
-import type { Call, Conditional, Expression, Fold, Select } from './expression.ts';
+import type { CallExpression, Conditional, Expression, Fold, Select } from './expression.ts';
 import type { Overload, Size } from './values/overload.ts';
 import { fieldOf } from './schema-type.ts';
 import type { CelType } from './values/type.ts';
@@ -187,7 +187,7 @@ class Estimator {
     };
   }
 
-  #call(call: Call, scope: Scope): Partial<Estimate> & { readonly cost: number } {
+  #call(call: CallExpression, scope: Scope): Partial<Estimate> & { readonly cost: number } {
     const parts = [...(call.target ? [call.target] : []), ...call.args];
     // The order matters for the paths.
     const args = call.args.map((arg) => this.#estimate(arg, scope));
@@ -218,7 +218,7 @@ class Estimator {
   }
 
   #ownCost(
-    call: Call,
+    call: CallExpression,
     parts: readonly Expression[],
     overloads: readonly Overload[],
     sizes: readonly Size[],

@@ -1,8 +1,8 @@
 import type { Checked } from './check.ts';
 import type {
-  Call,
+  CallExpression,
   Conditional,
-  Entry,
+  MapEntry,
   Expression,
   Fold,
   FoldName,
@@ -12,10 +12,10 @@ import type {
 import { found } from './functions/optionals.ts';
 import { noSuchKey } from './functions/operators.ts';
 import type { CostMeter } from './values/overload.ts';
-import { counted } from './values/overload.ts';
+import { sizedAs } from './values/overload.ts';
 import type { Dictionary, Result, Value } from './values/value.ts';
 import {
-  Failure,
+  EvaluationError,
   isDictionary,
   List,
   Constructed,
@@ -33,9 +33,9 @@ import { sortBy } from './functions/lists.ts';
  * @param variables values of the variables by name
  * @throws {CostExceeded} when the meter reaches its limit
  */
-export type Program = (variables: ReadonlyMap<string, Value>, meter: CostMeter) => Result;
+export type CompiledProgram = (variables: ReadonlyMap<string, Value>, meter: CostMeter) => Result;
 
-export function compile({ expression, overloadsOf }: Checked): Program {
+export function compile({ expression, overloadsOf }: Checked): CompiledProgram {
   const run = new Compiler(overloadsOf).step(expression);
   return (variables, meter) => run({ variables, parent: undefined }, meter);
 }
@@ -83,7 +83,7 @@ class Compiler {
         return (frame, meter) => {
           const values = evaluateAll(items, frame, meter);
           meter.spend(LIST_COST);
-          if (values instanceof Failure) return values;
+          if (values instanceof EvaluationError) return values;
           return optional.size === 0 ? List.of(values) : present(values, optional);
         };
       }
@@ -98,7 +98,7 @@ class Compiler {
     }
   }
 
-  #entries(entries: readonly Entry[], create: () => LiteralMap, cost: number): Step {
+  #entries(entries: readonly MapEntry[], create: () => LiteralMap, cost: number): Step {
     const steps = entries.map(({ key, value, isOptional }) => ({
       parts: [this.step(key), this.step(value)],
       isOptional,
@@ -107,7 +107,7 @@ class Compiler {
       const map = create();
       for (const { parts, isOptional } of steps) {
         const values = evaluateAll(parts, frame, meter);
-        if (values instanceof Failure) return values;
+        if (values instanceof EvaluationError) return values;
         const [key = null, given = null] = values;
         if (isOptional && !(given instanceof Optional)) return NO_OVERLOAD;
         const value = isOptional && given instanceof Optional ? given.value : given;
@@ -123,7 +123,7 @@ class Compiler {
     const step = this.step(operand);
     return (frame, meter) => {
       const whole = step(frame, meter);
-      if (whole instanceof Failure) return whole;
+      if (whole instanceof EvaluationError) return whole;
       if (mode !== 'test') meter.spend(1);
       const isOptional = whole instanceof Optional;
       const value = isOptional ? whole.value : whole;
@@ -131,23 +131,23 @@ class Compiler {
       if (!isDictionary(value)) return NO_OVERLOAD;
       const member = value.get(field);
       // As upstream, the presence of a value of the wrong type is an error.
-      if (mode === 'test') return member instanceof Failure ? member : member !== undefined;
+      if (mode === 'test') return member instanceof EvaluationError ? member : member !== undefined;
       if (isOptional || mode === 'optional') return found(member);
       return member === undefined ? noSuchKey(field) : member;
     };
   }
 
-  #call(call: Call): Step {
+  #call(call: CallExpression): Step {
     const overloads = this.#overloads.get(call) ?? [];
     const { target, args } = call;
     const steps = [...(target ? [target] : []), ...args].map((argument) => this.step(argument));
     return (frame, meter) => {
       const values = evaluateAll(steps, frame, meter);
-      if (values instanceof Failure) return values;
+      if (values instanceof EvaluationError) return values;
       const sizes = values.map((value) => {
         const size = sizeOf(value);
         if (typeof value === 'string' || value instanceof Uint8Array) meter.work(size);
-        return counted(size, value instanceof List && value.size > 0 ? itemSize(value) : 1);
+        return sizedAs(size, value instanceof List && value.size > 0 ? itemSize(value) : 1);
       });
       for (const overload of overloads) {
         const result = overload.call(values, sizes, meter);
@@ -162,11 +162,11 @@ class Compiler {
     const decides = kind === 'or';
     const steps = terms.map((term) => this.step(term));
     return (frame, meter) => {
-      let failure: Failure | undefined;
+      let failure: EvaluationError | undefined;
       for (const step of steps) {
         const value = step(frame, meter);
         if (value === decides) return decides;
-        if (value instanceof Failure) failure ??= value;
+        if (value instanceof EvaluationError) failure ??= value;
         else if (typeof value !== 'boolean') failure ??= NO_OVERLOAD;
       }
       return failure ?? !decides;
@@ -177,7 +177,7 @@ class Compiler {
     const [test, then, otherwise] = [condition, yes, no].map((part) => this.step(part));
     return (frame, meter) => {
       const value = test?.(frame, meter) ?? null;
-      if (value instanceof Failure) return value;
+      if (value instanceof EvaluationError) return value;
       if (typeof value !== 'boolean') return NO_OVERLOAD;
       return (value ? then : otherwise)?.(frame, meter) ?? null;
     };
@@ -192,16 +192,16 @@ class Compiler {
       return optional(name, range, variables[0] ?? '', step);
     return (frame, meter) => {
       const members = range(frame, meter);
-      if (members instanceof Failure) return members;
+      if (members instanceof EvaluationError) return members;
       if (!(members instanceof List) && !isDictionary(members)) return NO_OVERLOAD;
       const collected = new Collector(name);
       meter.work(members.size);
       for (const values of bindings(members, variables)) {
         meter.spend(collected.iterationCost);
-        if (values instanceof Failure) return values;
+        if (values instanceof EvaluationError) return values;
         const inner: Frame = { variables: values, parent: frame };
         const passed = filter?.(inner, meter) ?? true;
-        if (passed instanceof Failure) return passed;
+        if (passed instanceof EvaluationError) return passed;
         if (typeof passed !== 'boolean') return NO_OVERLOAD;
         if (passed && collected.add(step(inner, meter), values, variables, meter)) break;
       }
@@ -213,11 +213,13 @@ class Compiler {
 function optional(name: 'optMap' | 'optFlatMap', range: Step, variable: string, step: Step): Step {
   return (frame, meter) => {
     const whole = range(frame, meter);
-    if (whole instanceof Failure) return whole;
+    if (whole instanceof EvaluationError) return whole;
     if (!(whole instanceof Optional)) return NO_OVERLOAD;
     if (whole.value === undefined) return whole;
     const result = step({ variables: new Map([[variable, whole.value]]), parent: frame }, meter);
-    return result instanceof Failure || name === 'optFlatMap' ? result : new Optional(result);
+    return result instanceof EvaluationError || name === 'optFlatMap'
+      ? result
+      : new Optional(result);
   };
 }
 
@@ -226,7 +228,7 @@ function lookUp(frame: Frame, name: string): Result {
     const value = at.variables.get(name);
     if (value !== undefined) return value;
   }
-  return new Failure(`no such attribute(s): ${name}`);
+  return new EvaluationError(`no such attribute(s): ${name}`);
 }
 
 /** Returns a list without the optional items that have no value. */
@@ -241,11 +243,15 @@ function present(values: readonly Value[], optional: ReadonlySet<number>): Resul
   return List.of(items);
 }
 
-function evaluateAll(steps: readonly Step[], frame: Frame, meter: CostMeter): Value[] | Failure {
+function evaluateAll(
+  steps: readonly Step[],
+  frame: Frame,
+  meter: CostMeter,
+): Value[] | EvaluationError {
   const values: Value[] = [];
   for (const step of steps) {
     const value = step(frame, meter);
-    if (value instanceof Failure) return value;
+    if (value instanceof EvaluationError) return value;
     values.push(value);
   }
   return values;
@@ -253,14 +259,14 @@ function evaluateAll(steps: readonly Step[], frame: Frame, meter: CostMeter): Va
 
 function itemSize(list: List): number {
   const first = list.at(0);
-  return first instanceof Failure ? 1 : sizeOf(first);
+  return first instanceof EvaluationError ? 1 : sizeOf(first);
 }
 
 /** Yields the variables of each iteration over a list or a map. */
 function* bindings(
   members: List | Dictionary,
   [first = '', second]: readonly string[],
-): Generator<ReadonlyMap<string, Value> | Failure> {
+): Generator<ReadonlyMap<string, Value> | EvaluationError> {
   const isList = members instanceof List;
   const keys = isList ? indices(members.size) : members.keys();
   for (const key of keys) {
@@ -269,7 +275,7 @@ function* bindings(
       : second === undefined
         ? null
         : (members.get(key) ?? null);
-    if (value instanceof Failure) yield value;
+    if (value instanceof EvaluationError) yield value;
     else if (second !== undefined)
       yield new Map([
         [first, key],
@@ -289,10 +295,10 @@ const MAP_COST = 30;
 const OBJECT_COST = 40;
 
 /** Adds an entry. Returns a failure if the key is invalid or present. */
-function insert(map: LiteralMap, key: Value, value: Value): Failure | undefined {
+function insert(map: LiteralMap, key: Value, value: Value): EvaluationError | undefined {
   const isKey = ['string', 'bigint', 'boolean', 'number'].includes(typeof key);
-  if (!isKey && !(key instanceof Uint)) return new Failure('unsupported key type');
-  return map.add(key, value) ? undefined : new Failure('Failed with repeated key');
+  if (!isKey && !(key instanceof Uint)) return new EvaluationError('unsupported key type');
+  return map.add(key, value) ? undefined : new EvaluationError('Failed with repeated key');
 }
 
 /** The accumulator of a macro. */
@@ -302,7 +308,7 @@ class Collector {
   readonly #entries = new LiteralMap();
   #count = 0;
   #decided: boolean | undefined;
-  #failure: Failure | undefined;
+  #failure: EvaluationError | undefined;
 
   constructor(name: FoldName) {
     this.#name = name;
@@ -338,7 +344,7 @@ class Collector {
       case 'exists': {
         const decides = this.#name === 'exists';
         if (value === decides) this.#decided = decides;
-        else if (value instanceof Failure) this.#failure ??= value;
+        else if (value instanceof EvaluationError) this.#failure ??= value;
         else if (typeof value !== 'boolean') this.#failure ??= NO_OVERLOAD;
         return this.#decided !== undefined;
       }
@@ -346,7 +352,7 @@ class Collector {
         return this.#addEntries(value, meter);
       default:
     }
-    if (value instanceof Failure) {
+    if (value instanceof EvaluationError) {
       this.#failure = value;
       return true;
     }
@@ -369,13 +375,14 @@ class Collector {
 
   #addEntries(value: Result, meter: CostMeter): boolean {
     if (!isDictionary(value)) {
-      this.#failure = value instanceof Failure ? value : NO_OVERLOAD;
+      this.#failure = value instanceof EvaluationError ? value : NO_OVERLOAD;
       return true;
     }
     meter.spend(value.size);
     for (const key of value.keys()) {
       const member = value.get(key) ?? null;
-      this.#failure = member instanceof Failure ? member : insert(this.#entries, key, member);
+      this.#failure =
+        member instanceof EvaluationError ? member : insert(this.#entries, key, member);
       if (this.#failure) return true;
     }
     return false;

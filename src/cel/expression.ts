@@ -5,7 +5,7 @@ export type Expression =
   | Literal
   | Identifier
   | Select
-  | Call
+  | CallExpression
   | Logical
   | Conditional
   | ListExpression
@@ -36,7 +36,7 @@ export interface Select extends Node {
 }
 
 /** A call of a function, a method, or an operator by its name in the language definition: `_+_`. */
-export interface Call extends Node {
+export interface CallExpression extends Node {
   readonly kind: 'call';
   readonly name: string;
   readonly target: Expression | undefined;
@@ -65,11 +65,11 @@ export interface ListExpression extends Node {
 
 export interface MapExpression extends Node {
   readonly kind: 'map';
-  readonly entries: readonly Entry[];
+  readonly entries: readonly MapEntry[];
 }
 
 /** An entry of a map or a field of an object. An optional one is absent if its value, an optional, has none. */
-export interface Entry {
+export interface MapEntry {
   readonly key: Expression;
   readonly value: Expression;
   readonly isOptional: boolean;
@@ -79,7 +79,7 @@ export interface Entry {
 export interface Construction extends Node {
   readonly kind: 'construction';
   readonly name: string;
-  readonly fields: readonly Entry[];
+  readonly fields: readonly MapEntry[];
 }
 
 export type FoldName =

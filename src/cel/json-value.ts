@@ -2,11 +2,11 @@ import type { JsonObject } from '../util/json-value.ts';
 import { own, setOwn } from '../util/json-value.ts';
 import { isRecord } from '../util/values.ts';
 import { toBase64 } from '../util/bytes.ts';
-import { formatDuration, formatTimestamp } from './values/time.ts';
+import { formatCelDuration, formatTimestamp } from './values/time.ts';
 import type { Dictionary, Result, Value } from './values/value.ts';
 import {
   Duration,
-  Failure,
+  EvaluationError,
   List,
   Timestamp,
   Uint,
@@ -36,12 +36,12 @@ export function jsonValue(json: unknown): Value {
  * @throws {TypeError} if it contains a value that JSON does not have, or a map with keys that are not strings
  */
 export function jsonOf(value: Result): unknown {
-  if (value instanceof Failure) throw new TypeError(value.message);
+  if (value instanceof EvaluationError) throw new TypeError(value.message);
   if (value instanceof List) return Array.from(value, jsonOf);
   if (value instanceof Uint) return Number(value.value);
   if (value instanceof Uint8Array) return toBase64(value);
   if (value instanceof Timestamp) return formatTimestamp(value.nanos);
-  if (value instanceof Duration) return formatDuration(value.nanos);
+  if (value instanceof Duration) return formatCelDuration(value.nanos);
   if (isDictionary(value)) {
     const object: JsonObject = {};
     for (const key of value.keys()) {

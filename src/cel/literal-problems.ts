@@ -1,5 +1,5 @@
 import { pattern } from './values/pattern.ts';
-import type { Call, Expression, ListExpression } from './expression.ts';
+import type { CallExpression, Expression, ListExpression } from './expression.ts';
 import { clauseProblem, clausesOf } from './functions/text-format.ts';
 import { parseDuration, parseTimestamp } from './values/time.ts';
 import type { CelType } from './values/type.ts';
@@ -12,7 +12,7 @@ export interface TypeProblem {
 
 /** Returns the errors of literals that always make `call` fail: patterns, times, format templates. */
 export function literalProblems(
-  { name, at: open, target, args }: Call,
+  { name, at: open, target, args }: CallExpression,
   types: ReadonlyMap<Expression, CelType>,
 ): readonly TypeProblem[] {
   const literal = args.at(-1);

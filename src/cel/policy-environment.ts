@@ -8,7 +8,7 @@ import { compileExpression } from './rule.ts';
 import type { CelType } from './values/type.ts';
 import { BOOL, DYN, STRING, listOf, mapOf } from './values/type.ts';
 import type { Dictionary, Result, Value } from './values/value.ts';
-import { Failure } from './values/value.ts';
+import { EvaluationError } from './values/value.ts';
 import type { JsonObject } from '../util/json-value.ts';
 
 /** Maximum cost of one expression, and of all expressions of a policy or of match conditions. */
@@ -17,7 +17,7 @@ export const POLICY_LIMIT: number = 10_000_000;
 export const CONDITIONS_LIMIT: number = 2_500_000;
 
 /** An expression of a policy or a match condition. */
-export interface Expression {
+export interface PolicyExpression {
   readonly source: string;
   /** The program, or the reason why there is none. */
   readonly compiled: Compiled | { readonly error: string };
@@ -55,10 +55,10 @@ interface ObjectTypes {
 }
 
 /** The variables that expressions can use, with their types. */
-export class Environment {
+export class PolicyEnvironment {
   readonly #types: Map<string, CelType>;
   readonly #variableTypes = new Map<string, CelType>();
-  readonly #variables = new Map<string, Expression>();
+  readonly #variables = new Map<string, PolicyExpression>();
 
   /**
    * @param hasParams whether the policy has a `paramKind`
@@ -77,8 +77,8 @@ export class Environment {
   }
 
   /** Returns the environment of a policy, with its variables. */
-  static of(spec: JsonObject, types?: ObjectTypes): Environment {
-    const environment = new Environment(objectIn(spec, 'paramKind') !== undefined, types);
+  static of(spec: JsonObject, types?: ObjectTypes): PolicyEnvironment {
+    const environment = new PolicyEnvironment(objectIn(spec, 'paramKind') !== undefined, types);
     for (const variable of objectsIn(spec, 'variables')) {
       environment.declare(textIn(variable, 'name'), textIn(variable, 'expression'));
     }
@@ -86,7 +86,7 @@ export class Environment {
   }
 
   /** Declares `variables.NAME`, which later expressions can use. */
-  declare(name: string, expression: string): Expression {
+  declare(name: string, expression: string): PolicyExpression {
     const variable = this.compile(expression, 'any');
     const { compiled } = variable;
     this.#variables.set(name, variable);
@@ -94,7 +94,7 @@ export class Environment {
     return variable;
   }
 
-  compile(source: string, expected: ResultType): Expression {
+  compile(source: string, expected: ResultType): PolicyExpression {
     const compiled = compileExpression(source, this.#types, expected);
     if (!('error' in compiled)) return { source, compiled };
     const { wrongType, error } = compiled;
@@ -105,13 +105,13 @@ export class Environment {
   }
 
   /** Returns the values of the variables for one write. */
-  bind(values: Bindings, budget: Budget): Activation {
+  bind(values: PolicyBindings, budget: Budget): Activation {
     return new Activation(values, this.#variables, budget);
   }
 }
 
 /** Values of the variables, in JSON except for the authorizer. */
-export interface Bindings {
+export interface PolicyBindings {
   readonly object: unknown;
   readonly oldObject: unknown;
   readonly request: JsonObject;
@@ -126,8 +126,8 @@ export class Activation {
   readonly #budget: Budget;
 
   constructor(
-    { authorizer, ...values }: Bindings,
-    expressions: ReadonlyMap<string, Expression>,
+    { authorizer, ...values }: PolicyBindings,
+    expressions: ReadonlyMap<string, PolicyExpression>,
     budget: Budget,
   ) {
     this.#budget = budget;
@@ -144,32 +144,32 @@ export class Activation {
    *
    * @throws {OutOfBudget}
    */
-  evaluate({ source, compiled }: Expression): Result {
-    if ('error' in compiled) return new Failure(`compilation error: ${compiled.error}`);
+  evaluate({ source, compiled }: PolicyExpression): Result {
+    if ('error' in compiled) return new EvaluationError(`compilation error: ${compiled.error}`);
     const meter = new CostMeter(EXPRESSION_LIMIT);
     let result: Result;
     try {
       result = compiled.program(this.#variables, meter);
     } catch (error) {
       if (!(error instanceof CostExceeded)) throw error;
-      result = new Failure(error.message);
+      result = new EvaluationError(error.message);
     }
     this.#budget.spend(meter.spent);
-    if (!(result instanceof Failure)) return result;
-    return new Failure(`expression '${source}' resulted in error: ${result.message}`);
+    if (!(result instanceof EvaluationError)) return result;
+    return new EvaluationError(`expression '${source}' resulted in error: ${result.message}`);
   }
 }
 
 /** `variables`, whose members are evaluated once, when they are first read. */
 class LazyVariables implements Dictionary {
   readonly kind = 'dictionary';
-  readonly #expressions: ReadonlyMap<string, Expression>;
-  readonly #evaluate: (expression: Expression) => Result;
+  readonly #expressions: ReadonlyMap<string, PolicyExpression>;
+  readonly #evaluate: (expression: PolicyExpression) => Result;
   readonly #known = new Map<string, Result>();
 
   constructor(
-    expressions: ReadonlyMap<string, Expression>,
-    evaluate: (expression: Expression) => Result,
+    expressions: ReadonlyMap<string, PolicyExpression>,
+    evaluate: (expression: PolicyExpression) => Result,
   ) {
     this.#expressions = expressions;
     this.#evaluate = evaluate;
@@ -186,8 +186,10 @@ class LazyVariables implements Dictionary {
     let value = this.#known.get(key);
     if (value === undefined) {
       value = this.#evaluate(expression);
-      if (value instanceof Failure) {
-        value = new Failure(`composited variable "${key}" fails to evaluate: ${value.message}`);
+      if (value instanceof EvaluationError) {
+        value = new EvaluationError(
+          `composited variable "${key}" fails to evaluate: ${value.message}`,
+        );
       }
       this.#known.set(key, value);
     }
@@ -201,14 +203,14 @@ class LazyVariables implements Dictionary {
 
 /** Match conditions of a webhook or policy. */
 export interface Conditions {
-  readonly environment: Environment;
-  readonly expressions: readonly Expression[];
+  readonly environment: PolicyEnvironment;
+  readonly expressions: readonly PolicyExpression[];
 }
 
 /** Compiles the match conditions of a webhook or policy. */
 export function compileConditions(
   conditions: readonly JsonObject[],
-  environment: Environment,
+  environment: PolicyEnvironment,
 ): Conditions {
   const expressions = conditions.map((condition) =>
     environment.compile(textIn(condition, 'expression'), 'bool'),
@@ -219,7 +221,7 @@ export function compileConditions(
 /** Whether all conditions are true. An error counts only if no condition is false. */
 export function evaluateConditions(
   { environment, expressions }: Conditions,
-  bindings: Bindings,
+  bindings: PolicyBindings,
 ): boolean | { readonly error: string } {
   if (expressions.length === 0) return true;
   const errors: string[] = [];
@@ -228,7 +230,7 @@ export function evaluateConditions(
     for (const expression of expressions) {
       const result = activation.evaluate(expression);
       if (result === false) return false;
-      if (result instanceof Failure) errors.push(result.message);
+      if (result instanceof EvaluationError) errors.push(result.message);
     }
   } catch (error) {
     if (!(error instanceof OutOfBudget)) throw error;

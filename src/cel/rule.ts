@@ -1,8 +1,8 @@
 import { oncePerObject } from '../util/memo.ts';
-import type { JsonSchema, ValidationRule } from '../api/json-schema.ts';
-import { check } from './check.ts';
+import type { JsonSchema, SchemaRule } from '../api/json-schema.ts';
+import { checkTypes } from './check.ts';
 import { MAX_COST, estimate } from './estimate.ts';
-import type { Program } from './evaluate.ts';
+import type { CompiledProgram } from './evaluate.ts';
 import { compile } from './evaluate.ts';
 import { CelSyntaxError } from './expression.ts';
 import { problemText } from './literal-problems.ts';
@@ -14,8 +14,8 @@ import { formatType, optionalOf } from './values/type.ts';
 import { declaredField } from '../api/json-schema.ts';
 
 export interface Rule {
-  readonly source: ValidationRule;
-  readonly program: Program;
+  readonly source: SchemaRule;
+  readonly program: CompiledProgram;
   readonly usesOldSelf: boolean;
   /** Estimated maximum cost. */
   readonly maxCost: number;
@@ -26,7 +26,7 @@ export interface Rule {
 
 /** A compiled message expression, or the reason why it is invalid. */
 type CompiledMessage =
-  { readonly program: Program; readonly maxCost: number } | { readonly error: string };
+  { readonly program: CompiledProgram; readonly maxCost: number } | { readonly error: string };
 
 /** The reason why a rule does not compile. */
 export interface RuleError {
@@ -43,11 +43,7 @@ export function compileRules(
   );
 }
 
-function compileRule(
-  source: ValidationRule,
-  schema: JsonSchema,
-  { type }: Declared,
-): Rule | RuleError {
+function compileRule(source: SchemaRule, schema: JsonSchema, { type }: Declared): Rule | RuleError {
   const oldSelf = source.optionalOldSelf === true ? optionalOf(type) : type;
   const variables = new Map([
     ['self', type],
@@ -82,7 +78,7 @@ function compileMessage(source: string, variables: ReadonlyMap<string, CelType>)
 }
 
 export interface Compiled {
-  readonly program: Program;
+  readonly program: CompiledProgram;
   readonly type: CelType;
   readonly maxCost: number;
   readonly usesOldSelf: boolean;
@@ -108,7 +104,7 @@ export function compileExpression(
     return { error: problemText(source, [parsed]), wrongType: false };
   }
   const { expression, placeOf } = parsed;
-  const checked = check(expression, variables, PATCHES.has(expected));
+  const checked = checkTypes(expression, variables, PATCHES.has(expected));
   if (!('type' in checked)) {
     const problems = checked.map(({ at, message }) => ({ at: placeOf(at), message }));
     return { error: problemText(source, problems), wrongType: false };

@@ -8,14 +8,14 @@ import { fromBase64 } from '../util/bytes.ts';
 import { escapeName, fieldOf, isEmbedded, withTypeAndName } from './schema-type.ts';
 import { parseTimestamp, parseWordyDuration } from './values/time.ts';
 import type { Dictionary, ListKind, Result, Value } from './values/value.ts';
-import { Duration, Failure, List, Timestamp } from './values/value.ts';
+import { Duration, EvaluationError, List, Timestamp } from './values/value.ts';
 
 /** Returns the CEL value of JSON. Members are read lazily, without copies. */
 export function toValue(json: unknown, schema: JsonSchema): Result {
   if (json === null || json === undefined) {
     return schema.nullable
       ? null
-      : new Failure('invalid data, got null for schema with nullable=false');
+      : new EvaluationError('invalid data, got null for schema with nullable=false');
   }
   if (schema['x-kubernetes-int-or-string']) {
     if (typeof json === 'string') return json;
@@ -37,14 +37,14 @@ export function toValue(json: unknown, schema: JsonSchema): Result {
     case 'boolean':
       return typeof json === 'boolean' ? json : invalid('bool', json);
     default:
-      return new Failure(
+      return new EvaluationError(
         `invalid type, expected object, array, number, integer, boolean or string`,
       );
   }
 }
 
-function invalid(expected: string, json: unknown): Failure {
-  return new Failure(`invalid data, expected ${expected}, got ${goTypeOf(json)}`);
+function invalid(expected: string, json: unknown): EvaluationError {
+  return new EvaluationError(`invalid data, expected ${expected}, got ${goTypeOf(json)}`);
 }
 
 function goTypeOf(json: unknown): string {
@@ -58,13 +58,15 @@ function toText(text: string, { format }: JsonSchema): Result {
   switch (format) {
     case 'duration': {
       const nanos = parseWordyDuration(text);
-      return nanos === undefined ? new Failure(`Invalid duration ${text}`) : new Duration(nanos);
+      return nanos === undefined
+        ? new EvaluationError(`Invalid duration ${text}`)
+        : new Duration(nanos);
     }
     case 'date':
     case 'date-time': {
       const nanos = parseTimestamp(text);
       return nanos === undefined
-        ? new Failure(`Invalid ${format} formatted string ${text}`)
+        ? new EvaluationError(`Invalid ${format} formatted string ${text}`)
         : new Timestamp(nanos);
     }
     case 'byte':
@@ -76,7 +78,8 @@ function toText(text: string, { format }: JsonSchema): Result {
 
 function toList(items: readonly unknown[], schema: JsonSchema): Result {
   const { items: itemSchema } = schema;
-  if (!itemSchema) return new Failure('invalid array type, expected Items with a non-empty Schema');
+  if (!itemSchema)
+    return new EvaluationError('invalid array type, expected Items with a non-empty Schema');
   return new List(items.length, (index) => toValue(items[index], itemSchema), kindOf(schema));
 }
 

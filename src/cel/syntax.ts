@@ -1,7 +1,7 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { Environment, ParseError } from '@marcbachmann/cel-js';
 import { withConstructors } from './constructors.ts';
-import type { Construction, Entry, Expression, Fold, FoldName } from './expression.ts';
+import type { Construction, MapEntry, Expression, Fold, FoldName } from './expression.ts';
 import { CelSyntaxError } from './expression.ts';
 import { isNamespaced } from './functions.ts';
 import { TypeValue, Uint } from './values/value.ts';
@@ -205,7 +205,7 @@ function fieldsOf(
   args: readonly ASTNode[],
   fields: ReadonlySet<number>,
   inner: (child: ASTNode) => Expression,
-): { readonly at: number; readonly entries: readonly Entry[] } | undefined {
+): { readonly at: number; readonly entries: readonly MapEntry[] } | undefined {
   const [only] = args;
   if (only?.op !== 'map' || !fields.has(only.start)) return undefined;
   return { at: only.start, entries: only.args.map((entry) => entryOf(entry, inner)) };
@@ -232,7 +232,7 @@ function listOf(
 function entryOf(
   [key, value]: readonly [ASTNode, ASTNode],
   inner: (child: ASTNode) => Expression,
-): Entry {
+): MapEntry {
   const marked = optionalIn(key);
   return { key: inner(marked ?? key), value: inner(value), isOptional: marked !== undefined };
 }

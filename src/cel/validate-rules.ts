@@ -1,8 +1,8 @@
-import { Correlation, itemsByKey, keyOf } from './correlation.ts';
+import { Correlation, itemsByKey, listMapKey } from './correlation.ts';
 import type { FieldError, FieldErrorReason } from '../api/field-error.ts';
 import { OMITTED, fieldError } from '../api/field-error.ts';
 import { goQuote } from '../util/go-quote.ts';
-import type { JsonSchema, ValidationRule } from '../api/json-schema.ts';
+import type { JsonSchema, SchemaRule } from '../api/json-schema.ts';
 import { own, requireDepth } from '../util/json-value.ts';
 import { isRecord } from '../util/values.ts';
 import { CostExceeded, CostMeter } from './values/overload.ts';
@@ -11,7 +11,7 @@ import { ruleTree } from './rule.ts';
 import { withTypeAndName } from './schema-type.ts';
 import { toValue } from './schema-value.ts';
 import type { Result, Value } from './values/value.ts';
-import { Failure, Optional } from './values/value.ts';
+import { EvaluationError, Optional } from './values/value.ts';
 
 /** Maximum cost of one evaluation, and of all evaluations of one write. */
 const RULE_LIMIT = 1_000_000;
@@ -103,7 +103,7 @@ class Validation {
     return items.every((value, index) =>
       this.visit(item, {
         value,
-        before: others?.get(keyOf(value, schema)),
+        before: others?.get(listMapKey(value, schema)),
         path: `${path}[${index}]`,
         history: history.current
           ? { current: history.current.item(index), parent: history.current }
@@ -155,19 +155,20 @@ class Validation {
 
   #runRule(
     rule: Rule,
-    variables: ReadonlyMap<string, Value> | Failure,
+    variables: ReadonlyMap<string, Value> | EvaluationError,
     type: string,
     { value, path, history }: Place,
   ): boolean {
     const { source } = rule;
     const name = shortText(source);
-    const outcome = variables instanceof Failure ? variables : this.#evaluate(rule, variables);
+    const outcome =
+      variables instanceof EvaluationError ? variables : this.#evaluate(rule, variables);
     if (outcome instanceof CostExceeded) {
       const detail = `'${outcome.message}': no further validation rules will be run due to call cost exceeds limit for rule: ${name}`;
       return this.#giveUp(path, type, detail);
     }
     if (this.#left < 0) return this.#giveUp(path, type, OUT_OF_BUDGET);
-    if (outcome instanceof Failure) {
+    if (outcome instanceof EvaluationError) {
       const { message } = outcome;
       const detail = message.startsWith('no such overload')
         ? `'${message}': call arguments did not match a supported operator, function or macro signature for rule: ${name}`
@@ -175,7 +176,7 @@ class Validation {
       this.#add(fieldError.invalid(path, type, detail));
       return true;
     }
-    if (outcome === true || variables instanceof Failure) return true;
+    if (outcome === true || variables instanceof EvaluationError) return true;
     const at = rule.fieldPath === '' ? path : join(path, rule.fieldPath);
     const tolerated = !rule.usesOldSelf && isUnchanged(history);
     const message = this.#message(rule, variables);
@@ -253,9 +254,9 @@ function variablesOf(
   self: Result,
   oldSelf: Result | undefined,
   optional: boolean,
-): ReadonlyMap<string, Value> | Failure {
-  if (self instanceof Failure) return self;
-  if (oldSelf instanceof Failure) return oldSelf;
+): ReadonlyMap<string, Value> | EvaluationError {
+  if (self instanceof EvaluationError) return self;
+  if (oldSelf instanceof EvaluationError) return oldSelf;
   const variables = new Map<string, Value>([['self', self]]);
   if (optional) {
     variables.set('oldSelf', oldSelf === undefined ? Optional.none : new Optional(oldSelf));
@@ -266,7 +267,7 @@ function variablesOf(
 }
 
 /** The name of a rule in messages. */
-function shortText({ rule, message }: ValidationRule): string {
+function shortText({ rule, message }: SchemaRule): string {
   return message?.trim() || rule.trim();
 }
 

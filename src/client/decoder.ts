@@ -5,7 +5,7 @@ import type { Resource } from '../api/resource.ts';
 import { apiVersionOf } from '../api/resource.ts';
 import { isBlank, isString, JsonCursor, sharedScanner } from './json-scanner.ts';
 import type { JsonScanner } from './json-scanner.ts';
-import { isTooDeep, malformed, MAX_DEPTH, parseJson } from './json.ts';
+import { isTooDeep, malformed, MAX_JSON_DEPTH, parseJson } from './json.ts';
 import { Layout, lazyObject } from './lazy-object.ts';
 import { isRecord } from '../util/values.ts';
 
@@ -136,7 +136,7 @@ export class Decoder {
       return undefined;
     }
     const fields = this.#fields;
-    if (scanner.deepest > MAX_DEPTH) return undefined;
+    if (scanner.deepest > MAX_JSON_DEPTH) return undefined;
     if (!fields.enter(bytes, scanner.tape, 0, 0, 'object')) return undefined;
     while (fields.next()) {
       if (!fields.isNamed('metadata')) continue;
@@ -276,7 +276,7 @@ export class Decoder {
       return undefined;
     }
     const eager = { apiVersion, kind, metadata };
-    const isDeep = scanner.deepest > MAX_DEPTH && isTooDeep(Buffer.from(json));
+    const isDeep = scanner.deepest > MAX_JSON_DEPTH && isTooDeep(Buffer.from(json));
     const object: unknown = lazyObject(layout, eager, isDeep ? tooDeep(eager) : json);
     return object as T;
   }
@@ -285,7 +285,7 @@ export class Decoder {
   #parseMetadata(bytes: Buffer, scanner: JsonScanner, field: JsonCursor): ObjectMeta | undefined {
     const json = this.#metadataText(bytes, scanner, field);
     if (json === undefined) return undefined;
-    if (scanner.deepest > MAX_DEPTH && isTooDeep(Buffer.from(json))) return undefined;
+    if (scanner.deepest > MAX_JSON_DEPTH && isTooDeep(Buffer.from(json))) return undefined;
     const metadata: unknown = parsedRecord(json);
     if (!isRecord(metadata)) return undefined;
     this.#trim(metadata);
@@ -372,7 +372,7 @@ function changeAt(bytes: Buffer, start: number, end: number) {
 /** Returns the error of reading a lazy field that is nested too deeply. */
 function tooDeep(object: Pick<KubernetesObject, 'kind' | 'metadata'>): ApiError {
   const name = `${object.kind} ${keyOf(object)}`;
-  return malformed(`${name} is nested deeper than ${MAX_DEPTH} levels`);
+  return malformed(`${name} is nested deeper than ${MAX_JSON_DEPTH} levels`);
 }
 
 function parsedRecord(json: string): Record<string, unknown> | undefined {

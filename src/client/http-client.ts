@@ -21,7 +21,7 @@ import type {
 } from './client.ts';
 import { Decoder } from './decoder.ts';
 import type { DecoderOptions, Expected } from './decoder.ts';
-import type { Call, RequestExecutorOptions } from './request-executor.ts';
+import type { ExecutedCall, RequestExecutorOptions } from './request-executor.ts';
 import type { ServerReachability } from './server-reachability.ts';
 import { RequestExecutor } from './request-executor.ts';
 import { encodeJson, malformed, parseJson } from './json.ts';
@@ -434,7 +434,7 @@ interface JsonCall {
   readonly trace?: CallTrace | undefined;
 }
 
-function httpCall(json: JsonCall): Call {
+function httpCall(json: JsonCall): ExecutedCall {
   const { method, path, accept = JSON_TYPE, headers, body, signal, trace } = json;
   const shared = headers ?? (body === undefined ? READ_HEADERS : WRITE_HEADERS);
   return {

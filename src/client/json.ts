@@ -4,7 +4,7 @@ import { ApiError } from '../api/api-error.ts';
  * Maximum nesting of objects and arrays. Kubernetes' own kinds stay below 20 levels. Recursive functions such
  * as structuredClone and JSON.stringify fail at a few thousand.
  */
-export const MAX_DEPTH = 100;
+export const MAX_JSON_DEPTH = 100;
 
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
@@ -24,7 +24,7 @@ const BRACE_BIT = 0x20;
  *   quote the text, which may be a Secret.
  */
 export function parseJson(bytes: Buffer, what: string): unknown {
-  if (isTooDeep(bytes)) throw malformed(`${what} is nested deeper than ${MAX_DEPTH} levels`);
+  if (isTooDeep(bytes)) throw malformed(`${what} is nested deeper than ${MAX_JSON_DEPTH} levels`);
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch {
@@ -54,11 +54,11 @@ export function malformed(message: string): ApiError {
  * search counts them; only texts with more are scanned byte by byte. This costs a few per cent of the parse.
  */
 export function isTooDeep(bytes: Buffer): boolean {
-  return hasManyOpenings(bytes) && structureOf(bytes).depth > MAX_DEPTH;
+  return hasManyOpenings(bytes) && structureOf(bytes).depth > MAX_JSON_DEPTH;
 }
 
 function hasManyOpenings(bytes: Buffer): boolean {
-  let left = MAX_DEPTH;
+  let left = MAX_JSON_DEPTH;
   for (const sign of [OPEN_BRACE, OPEN_BRACKET]) {
     for (let at = bytes.indexOf(sign); at !== -1; at = bytes.indexOf(sign, at + 1)) {
       if (--left < 0) return true;

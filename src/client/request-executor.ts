@@ -9,7 +9,7 @@ import type { Logger } from '../util/logger.ts';
 import { silentLogger } from '../util/logger.ts';
 import { errorFromResponse, isSuccess, readBody, retryAfterOf } from './response.ts';
 import type { LoggedRequest } from './request-log.ts';
-import { RequestLog } from './request-log.ts';
+import { ClientRequestLog } from './request-log.ts';
 import {
   isCertificateRejected,
   isConnectionReset,
@@ -76,7 +76,7 @@ export interface RequestExecutorOptions extends RequestTarget {
   readonly reachability?: ServerReachability | undefined;
 }
 
-export type Call = Omit<HttpRequest, 'body'> & {
+export type ExecutedCall = Omit<HttpRequest, 'body'> & {
   readonly body?: string;
   readonly trace?: CallTrace;
 };
@@ -133,7 +133,7 @@ export class RequestExecutor {
   readonly #logMissingPermission: (error: unknown) => void;
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #requestLog: RequestLog;
+  readonly #requestLog: ClientRequestLog;
   readonly #metrics: RestClientMetrics;
   /** The headers of the last request with the same own headers: calls share few of them. */
   readonly #headers = new WeakMap<
@@ -157,13 +157,13 @@ export class RequestExecutor {
     this.#clock = clock;
     this.#logMissingPermission = logMissingPermissions(log, clock);
     this.#log = log;
-    this.#requestLog = new RequestLog(log);
+    this.#requestLog = new ClientRequestLog(log);
     this.#metrics = options.metrics ?? noRestClientMetrics;
     this.reachability = options.reachability ?? new ServerReachability();
   }
 
   /** Resolves with the complete response; rejects if the response is not successful. */
-  send(call: Call): Promise<{ readonly response: HttpResponse; readonly body: Buffer }> {
+  send(call: ExecutedCall): Promise<{ readonly response: HttpResponse; readonly body: Buffer }> {
     const { signal } = call;
     const timeoutMs = this.#requestTimeoutMs;
     return this.#withRetries(call, () =>
@@ -179,7 +179,7 @@ export class RequestExecutor {
    * Resolves when the response headers have arrived; the body has no timeout. Rejects if the response is not
    * successful, or has not started within 65 s.
    */
-  async open(call: Call): Promise<HttpResponse> {
+  async open(call: ExecutedCall): Promise<HttpResponse> {
     const limit = { clock: this.#clock, timeoutMs: OPEN_TIMEOUT_MS, signal: call.signal };
     const { response } = await this.#withRetries(call, () =>
       startWithinTimeout(limit, (signal) => this.#attempt(call, signal, false)),
@@ -188,15 +188,15 @@ export class RequestExecutor {
   }
 
   /** Returns the name of a call for messages: `GET https://10.0.0.1:6443/api/v1/pods?limit=500`. */
-  describe(call: Pick<Call, 'method' | 'path'>): string {
+  describe(call: Pick<ExecutedCall, 'method' | 'path'>): string {
     return `${call.method} ${this.#url(call)}`;
   }
 
-  #url({ path }: Pick<Call, 'path'>): string {
+  #url({ path }: Pick<ExecutedCall, 'path'>): string {
     return this.#target.server + path;
   }
 
-  async #withRetries(call: Call, attempt: () => Promise<Attempt>): Promise<Received> {
+  async #withRetries(call: ExecutedCall, attempt: () => Promise<Attempt>): Promise<Received> {
     let mayRenew = true;
     let mayRetarget = true;
     for (let retries = 0; ; retries++) {
@@ -233,7 +233,12 @@ export class RequestExecutor {
     return true;
   }
 
-  async #waitToRetry(call: Call, error: unknown, delayMs: number, attempt: number): Promise<void> {
+  async #waitToRetry(
+    call: ExecutedCall,
+    error: unknown,
+    delayMs: number,
+    attempt: number,
+  ): Promise<void> {
     const code = isApiError(error) && error.code !== 0 ? String(error.code) : '<error>';
     this.#metrics.retried({ code, verb: call.method, host: this.#host });
     const url = this.#url(call);
@@ -250,7 +255,7 @@ export class RequestExecutor {
 
   /** @param isComplete whether to read the body of a successful response */
   async #attempt(
-    call: Call,
+    call: ExecutedCall,
     signal: AbortSignal | undefined,
     isComplete: boolean,
   ): Promise<Attempt> {
@@ -323,7 +328,12 @@ export class RequestExecutor {
     return Math.round(this.#clock.monotonic() - startedMs);
   }
 
-  #record({ method, body }: Call, startedMs: number, code: string, responseBytes?: number): void {
+  #record(
+    { method, body }: ExecutedCall,
+    startedMs: number,
+    code: string,
+    responseBytes?: number,
+  ): void {
     this.#metrics.exchanged({
       verb: method,
       host: this.#host,
@@ -334,7 +344,7 @@ export class RequestExecutor {
     });
   }
 
-  async #waitForThrottle(throttle: Throttle, call: Call): Promise<void> {
+  async #waitForThrottle(throttle: Throttle, call: ExecutedCall): Promise<void> {
     const waitedMs = await throttle.wait(call.signal);
     call.signal?.throwIfAborted();
     this.#metrics.throttled({ verb: call.method, host: this.#host, seconds: waitedMs / 1000 });
@@ -348,7 +358,7 @@ export class RequestExecutor {
     });
   }
 
-  #timeoutError(call: Call, timeout: TimeoutError): ApiError {
+  #timeoutError(call: ExecutedCall, timeout: TimeoutError): ApiError {
     return new ApiError({
       kind: 'unreachable',
       message:
@@ -363,7 +373,7 @@ export class RequestExecutor {
     if (header !== undefined) parseWarnings(header).forEach(this.#onWarning);
   }
 
-  #logged(call: Call): LoggedRequest {
+  #logged(call: ExecutedCall): LoggedRequest {
     const { method: verb, path } = call;
     return { verb, url: this.#url(call), path: path.split('?', 1)[0] ?? path };
   }
@@ -386,7 +396,7 @@ function isNotProcessed(error: unknown): boolean {
 }
 
 /** Reports whether a request without a response can be sent again: only reads are safe. */
-function isRetryable(call: Call, error: unknown): boolean {
+function isRetryable(call: ExecutedCall, error: unknown): boolean {
   return call.method === 'GET' && isConnectionReset(error);
 }
 

@@ -21,7 +21,7 @@ const MASKED = '<masked>';
  * or complete bodies (10). At every level it masks credentials in headers, Secrets, tokens that the server
  * issues or reviews, values of environment variables, and copies of complete objects in annotations.
  */
-export class RequestLog {
+export class ClientRequestLog {
   readonly #lines: Logger;
   readonly #headers: Logger;
   readonly #bodies: Logger;

@@ -25,7 +25,7 @@ import { cronJobs } from './cron-job.ts';
 import { jobs } from './job.ts';
 import { ttlAfterFinished } from './ttl-after-finished.ts';
 import { disruptionBudgets } from './disruption.ts';
-import { endpoints } from './endpoints.ts';
+import { endpointsController } from './endpoints.ts';
 import { endpointSlices } from './endpoint-slice.ts';
 import { endpointSliceMirroring } from './endpoint-slice-mirroring.ts';
 import { persistentVolumes } from './persistent-volumes.ts';
@@ -69,7 +69,7 @@ const CONTROLLERS: ReadonlyMap<string, (deps: ClusterDeps) => Runnable> = new Ma
   ['cronjob', cronJobs],
   ['ttl-after-finished', ttlAfterFinished],
   ['disruption', disruptionBudgets],
-  ['endpoints', endpoints],
+  ['endpoints', endpointsController],
   ['endpointslice', endpointSlices],
   ['endpointslice-mirroring', endpointSliceMirroring],
   ['persistentvolume-binder', persistentVolumes],

@@ -1,6 +1,6 @@
 import type { DaemonSet, Node, Pod } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
-import { isFinished, isReady } from '../api/workloads.ts';
+import { isFinished, isPodReady } from '../api/workloads.ts';
 import { matchesNodeAffinity } from './node-filters.ts';
 import { byAge, nonZero } from './pod-control.ts';
 import { amountOf } from './rolling-update.ts';
@@ -117,7 +117,7 @@ export class DaemonRollout {
     const desired = this.#nodes.filter(({ shouldRun }) => shouldRun);
     // Only the oldest Pod of a node counts.
     const first = desired.flatMap(({ pods }) => pods.slice(0, 1));
-    const ready = first.filter(isReady);
+    const ready = first.filter(isPodReady);
     const available = ready.filter(this.#checks.isAvailable).length;
     return {
       currentNumberScheduled: first.length,
@@ -139,7 +139,7 @@ export class DaemonRollout {
     const { isUpdated, isAvailable } = this.#checks;
     const [updated, ...moreUpdated] = running.filter(isUpdated);
     const [old, ...moreOld] = running.filter((pod) => !isUpdated(pod));
-    const isReplaced = updated && old && (!isReady(old) || isAvailable(updated));
+    const isReplaced = updated && old && (!isPodReady(old) || isAvailable(updated));
     return [...moreUpdated, ...moreOld, ...(isReplaced ? [old] : [])];
   }
 

@@ -11,7 +11,7 @@ import { claim, claimable, mapToClaimants } from './claim.ts';
 import { deleteRevisions, recordRevision, REVISION_LABEL } from './controller-revisions.ts';
 import { DaemonRollout, daemonTolerations } from './daemon-rollout.ts';
 import { FIELD_MANAGER } from './field-manager.ts';
-import { availability, buildPod, PodControl } from './pod-control.ts';
+import { availability, buildTemplatePod, PodControl } from './pod-control.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import type { Toleration } from './taints.ts';
 
@@ -133,7 +133,7 @@ function buildDaemonPod(
   node: string,
   labels: Readonly<Record<string, string>>,
 ): Draft<Pod> {
-  const draft = buildPod(set, set.spec?.template);
+  const draft = buildTemplatePod(set, set.spec?.template);
   draft.metadata.labels = { ...draft.metadata.labels, ...labels };
   if (!draft.spec) return draft;
   draft.spec.tolerations = structuredClone(daemonTolerations(draft.spec)) as Toleration[];

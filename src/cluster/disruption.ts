@@ -7,7 +7,7 @@ import { requirementsOf, selects } from '../api/label-selector.ts';
 import { controllerOf } from '../api/metadata.ts';
 import { keyOf, objectKey } from '../api/object-key.ts';
 import type { DeepReadonly, OwnerReference } from '../api/object.ts';
-import { isReady } from '../api/workloads.ts';
+import { isPodReady } from '../api/workloads.ts';
 import { apiVersionOf, groupResourceOf, objectPath } from '../api/resource.ts';
 import { discover } from '../client/discovery.ts';
 import { Controller } from '../manager/controller.ts';
@@ -174,7 +174,9 @@ function statusOf(
   const names = new Set(evicted.map(([name]) => name));
   const currentHealthy = pods.filter(
     (pod) =>
-      pod.metadata.deletionTimestamp === undefined && !names.has(pod.metadata.name) && isReady(pod),
+      pod.metadata.deletionTimestamp === undefined &&
+      !names.has(pod.metadata.name) &&
+      isPodReady(pod),
   ).length;
   const disruptionsAllowed = expected.pods > 0 ? Math.max(0, currentHealthy - expected.healthy) : 0;
   const observedGeneration = metadata.generation ?? 0;

@@ -5,7 +5,7 @@ import { equalJson } from '../api/equal.ts';
 import { controllerReference } from '../api/metadata.ts';
 import { objectKey } from '../api/object-key.ts';
 import type { DeepReadonly } from '../api/object.ts';
-import { isReady } from '../api/workloads.ts';
+import { isPodReady } from '../api/workloads.ts';
 import { deleteChild } from '../manager/child.ts';
 import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller-options.ts';
@@ -120,7 +120,7 @@ function endpointOf(
   service: DeepReadonly<Service>,
   { addresses, zone }: { readonly addresses: string[]; readonly zone: string | undefined },
 ): Endpoint {
-  const serving = isReady(pod);
+  const serving = isPodReady(pod);
   const terminating = pod.metadata.deletionTimestamp !== undefined;
   const ready = service.spec?.publishNotReadyAddresses === true || (serving && !terminating);
   const conditions = { ready, serving, terminating };

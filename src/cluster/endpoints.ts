@@ -3,7 +3,7 @@ import { ENDPOINTS, PODS, SERVICES } from '../api/builtin.ts';
 import type { Endpoints } from '../api/builtin.ts';
 import { equalJson } from '../api/equal.ts';
 import { keyOf } from '../api/object-key.ts';
-import { isReady } from '../api/workloads.ts';
+import { isPodReady } from '../api/workloads.ts';
 import { deleteChild } from '../manager/child.ts';
 import { Controller } from '../manager/controller.ts';
 import { compareText } from '../util/values.ts';
@@ -35,7 +35,7 @@ interface Served {
 }
 
 /** Endpoints controller: maintains the Endpoints object of each Service with a selector. */
-export function endpoints(deps: ClusterDeps): Controller {
+export function endpointsController(deps: ClusterDeps): Controller {
   const services = deps.informers.for(SERVICES);
   const pods = deps.informers.for(PODS);
   const all = deps.informers.for(ENDPOINTS);
@@ -62,7 +62,7 @@ export function endpoints(deps: ClusterDeps): Controller {
           const isTerminating = pod.metadata.deletionTimestamp !== undefined;
           if (!ip || (isTerminating && !publishNotReadyAddresses)) return [];
           const address = { ip, ...podFields(pod, service) };
-          const ready = publishNotReadyAddresses || isReady(pod);
+          const ready = publishNotReadyAddresses || isPodReady(pod);
           if (ports.length === 0) {
             return clusterIP === 'None' ? [{ address, ready, port: undefined }] : [];
           }

@@ -1,13 +1,13 @@
 import type { Pod } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { interpret } from './shell.ts';
-import type { Step } from './shell.ts';
+import type { ShellStep } from './shell.ts';
 import { OverBudget, WorkBudget } from './work-budget.ts';
 
 /** Annotation of a Pod with the exit code of its containers, regardless of their commands. */
 export const EXIT_CODE = 'kubelet.crd-controller/exit-code';
 /** Annotation with the run time of the containers in seconds, such as `2.5`. */
-export const DURATION = 'kubelet.crd-controller/duration';
+export const DURATION_ANNOTATION = 'kubelet.crd-controller/duration';
 /** Annotation whose value `false` makes the containers unready, as a failing readiness probe does. */
 export const READY = 'kubelet.crd-controller/ready';
 /** Annotation whose value `false` restarts the containers, as a failing liveness probe does. */
@@ -50,8 +50,8 @@ interface ProgramOverride {
  * Simulated program of a container. Each run does the same. The program is interpreted as far as its time
  * is asked for, because it may have no end.
  */
-export class Program {
-  readonly #steps: Iterator<Step, void, undefined>;
+export class SimulatedProgram {
+  readonly #steps: Iterator<ShellStep, void, undefined>;
   readonly #outputs: Output[] = [];
   readonly #override: ProgramOverride;
   #reachedMs = 0;
@@ -60,7 +60,7 @@ export class Program {
   #message: string | undefined;
   #end: ProgramEnd | 'never' | undefined;
 
-  constructor(steps: Iterable<Step, void, undefined>, override: ProgramOverride = {}) {
+  constructor(steps: Iterable<ShellStep, void, undefined>, override: ProgramOverride = {}) {
     this.#steps = steps[Symbol.iterator]();
     this.#override = override;
   }
@@ -163,12 +163,12 @@ type Annotations = Readonly<Record<string, string>>;
  * without a command runs until the Pod is deleted. Annotations of the Pod override the run time and the
  * exit code.
  */
-export function programOf(container: Container, context: ProgramContext = {}): Program {
+export function programOf(container: Container, context: ProgramContext = {}): SimulatedProgram {
   const { annotations = {}, environment = new Map<string, string>() } = context;
   const { startedMs = 0, isInit = false, budget = new WorkBudget() } = context;
   const exitCode = numberIn(annotations, EXIT_CODE);
-  const seconds = numberIn(annotations, DURATION);
-  return new Program(stepsOf(container, environment, budget, startedMs), {
+  const seconds = numberIn(annotations, DURATION_ANNOTATION);
+  return new SimulatedProgram(stepsOf(container, environment, budget, startedMs), {
     ...(exitCode !== undefined && { exitCode }),
     ...(seconds !== undefined && { runsMs: seconds * 1000 }),
     servesNothing: isInit,
@@ -181,7 +181,7 @@ function* stepsOf(
   environment: ReadonlyMap<string, string>,
   budget: WorkBudget,
   startedMs: number,
-): Generator<Step, void, undefined> {
+): Generator<ShellStep, void, undefined> {
   try {
     const argv = [...command, ...args].map((word) => expandReferences(word, environment, budget));
     yield* interpret(argv, environment, budget, () => startedMs);
@@ -260,7 +260,7 @@ const KILLED = 137;
  * @param killedAt returns when a run that starts at `fromMs` is killed
  */
 export function containerStateAt(
-  program: Program,
+  program: SimulatedProgram,
   restartPolicy: RestartPolicy,
   elapsedMs: number,
   killedAt: (fromMs: number) => number = () => Infinity,
@@ -287,7 +287,7 @@ export function containerStateAt(
     };
     const restart = restartPolicy === 'Always' || (restartPolicy === 'OnFailure' && exitCode !== 0);
     if (!restart) return { state: { kind: 'ended', ended, restarts }, changesAtMs: undefined };
-    const untilMs = toMs + backoffMs(restarts);
+    const untilMs = toMs + restartBackoffMs(restarts);
     if (elapsedMs < untilMs) {
       return { state: { kind: 'backingOff', ended, untilMs, restarts }, changesAtMs: untilMs };
     }
@@ -297,7 +297,7 @@ export function containerStateAt(
 }
 
 /** Returns the restart backoff after a number of restarts, in milliseconds. */
-export function backoffMs(restarts: number): number {
+export function restartBackoffMs(restarts: number): number {
   return Math.min(MAX_BACKOFF_MS, INITIAL_BACKOFF_MS * 2 ** restarts);
 }
 
@@ -340,7 +340,11 @@ export interface LogPart {
 }
 
 /** Returns what a program writes in a part of its run. */
-export function logOutput(program: Program, part: LogPart, options: LogOptions): Uint8Array {
+export function logOutput(
+  program: SimulatedProgram,
+  part: LogPart,
+  options: LogOptions,
+): Uint8Array {
   const { timestamps, sinceMs = -Infinity, tailLines = Infinity, limitBytes } = options;
   const lines: { readonly timeMs: number; text: string }[] = [];
   for (const { atMs, text } of program.outputs(part.afterMs, part.toMs)) {

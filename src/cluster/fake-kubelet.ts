@@ -15,7 +15,7 @@ import type { Outcome } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import { ContainerEvents } from './container-events.ts';
 import { LIVE, loggedRun, logOutput, programOf } from './fake-container.ts';
-import type { Forecast, LogOptions, LoggedRun, Program } from './fake-container.ts';
+import type { Forecast, LogOptions, LoggedRun, SimulatedProgram } from './fake-container.ts';
 import { kubeletApi } from './kubelet-api.ts';
 import type { LogRequest, LogResponse } from './kubelet-api.ts';
 import { podEnvironment } from './pod-environment.ts';
@@ -109,7 +109,7 @@ interface KnownPod {
   environment: PodEnvironment['variables'] | undefined;
   budget: WorkBudget;
   /** Programs by the name of their container. */
-  readonly programs: Map<string, Program>;
+  readonly programs: Map<string, SimulatedProgram>;
   /** Times at which the Pod was not live, in milliseconds since its start. */
   readonly failures: { readonly fromMs: number; toMs: number }[];
   /** Times at which ephemeral containers were added, in milliseconds since the start of the Pod. */
@@ -189,7 +189,7 @@ class FakeKubelet {
     known: KnownPod,
     pod: DeepReadonly<Pod>,
     { container, kind }: Pick<PodContainer, 'container' | 'kind'>,
-  ): Program {
+  ): SimulatedProgram {
     const { name } = container;
     const present = known.programs.get(name);
     if (present) return present;
@@ -252,7 +252,7 @@ class FakeKubelet {
 
   /** Returns the log of a run until now, or while it is followed until the run ends. */
   async *#log(
-    program: Program,
+    program: SimulatedProgram,
     { fromMs, toMs }: LoggedRun,
     request: LogState,
   ): AsyncGenerator<Uint8Array, void, undefined> {
@@ -292,7 +292,7 @@ class FakeKubelet {
       address: undefined,
       environment: undefined,
       budget: new WorkBudget(),
-      programs: new Map<string, Program>(),
+      programs: new Map<string, SimulatedProgram>(),
       failures: [],
       added: new Map<string, number>(),
       gone: new AbortController(),

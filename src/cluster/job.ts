@@ -6,7 +6,7 @@ import { controllerOf, hasFinalizer, isControlledBy, withoutFinalizer } from '..
 import { splitKey } from '../api/object-key.ts';
 import type { ObjectName } from '../api/object-key.ts';
 import type { DeepReadonly, Draft } from '../api/object.ts';
-import { conditionOf, finishedCondition, isFinished, isReady } from '../api/workloads.ts';
+import { conditionOf, finishedCondition, isFinished, isPodReady } from '../api/workloads.ts';
 import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller-options.ts';
 import { StatusWriter } from '../manager/status-writer.ts';
@@ -16,7 +16,7 @@ import { FIELD_MANAGER } from './field-manager.ts';
 import { jobConditions, jobDecision } from './job-decision.ts';
 import type { JobDecision, JobPods } from './job-decision.ts';
 import { INDEX_LABEL, completedCount, formatIndexes, missingIndexes } from './job-index.ts';
-import { BURST_REPLICAS, buildPod, nonZero, PodControl } from './pod-control.ts';
+import { BURST_REPLICAS, buildTemplatePod, nonZero, PodControl } from './pod-control.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
 /** Finalizer of Pods whose result the Job has not counted yet. */
@@ -168,7 +168,7 @@ async function apply(
   const missing = wanted - active.length;
   if (missing < 0) {
     const surplus = active
-      .toSorted((a, b) => Number(isReady(a)) - Number(isReady(b)))
+      .toSorted((a, b) => Number(isPodReady(a)) - Number(isPodReady(b)))
       .slice(0, -missing);
     // As upstream, Pods are not counted if the Job is suspended or needs fewer.
     if (!succeeded && !failed) await release(surplus, context);
@@ -185,7 +185,7 @@ async function apply(
 }
 
 function buildJobPod(job: DeepReadonly<Job>, index: number | undefined): Draft<Pod> {
-  const draft = buildPod(job, job.spec?.template);
+  const draft = buildTemplatePod(job, job.spec?.template);
   draft.metadata.finalizers = [...(draft.metadata.finalizers ?? []), TRACKING];
   if (index === undefined || !draft.spec) return draft;
   const { name } = job.metadata;
@@ -223,7 +223,7 @@ function statusOf(
       succeeded: isIndexed ? completedCount(job, pods.succeededPods) : pods.settledSucceeded,
       failed: pods.settledFailed,
     }),
-    ready: pods.active.filter(isReady).length,
+    ready: pods.active.filter(isPodReady).length,
     terminating: pods.terminating.length,
     ...(completed !== '' && { completedIndexes: completed }),
     uncountedTerminatedPods: {

@@ -3,7 +3,7 @@ import { PODS } from '../api/builtin.ts';
 import type { Pod } from '../api/builtin.ts';
 import { controllerReference } from '../api/metadata.ts';
 import type { DeepReadonly, Draft, KubernetesObject } from '../api/object.ts';
-import { isReady, readySince } from '../api/workloads.ts';
+import { isPodReady, readySince } from '../api/workloads.ts';
 import { slowStart } from '../manager/child.ts';
 import type { ChildContext } from '../manager/child.ts';
 import type { EventRecorder } from '../record/event-recorder.ts';
@@ -75,7 +75,7 @@ export class PodControl {
 }
 
 /** Returns a Pod of a template with a generated name. As upstream, it ignores other metadata of the template. */
-export function buildPod(
+export function buildTemplatePod(
   owner: DeepReadonly<KubernetesObject>,
   template: DeepReadonly<PodTemplate> | undefined,
 ): Draft<Pod> {
@@ -122,7 +122,7 @@ export function byDeletionPriority(a: DeepReadonly<Pod>, b: DeepReadonly<Pod>): 
   const rank = (pod: DeepReadonly<Pod>) =>
     (pod.spec?.nodeName ? 4 : 0) +
     (pod.status?.phase === 'Running' ? 2 : 0) +
-    (isReady(pod) ? 1 : 0);
+    (isPodReady(pod) ? 1 : 0);
   return rank(a) - rank(b) || byAge(b, a);
 }
 

@@ -3,8 +3,8 @@ import { timestamp } from '../api/conditions.ts';
 import { equalJson } from '../api/equal.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { formatDuration } from '../util/duration.ts';
-import { backoffMs, containerStateAt, READY } from './fake-container.ts';
-import type { ContainerState, Ended, Program, RestartPolicy } from './fake-container.ts';
+import { restartBackoffMs, containerStateAt, READY } from './fake-container.ts';
+import type { ContainerState, Ended, SimulatedProgram, RestartPolicy } from './fake-container.ts';
 import { NODE_ADDRESS } from './fake-node.ts';
 import type { StartProblem } from './pod-environment.ts';
 
@@ -17,7 +17,7 @@ export interface PodRun {
   readonly startedMs: number;
   readonly elapsedMs: number;
   readonly address: string;
-  readonly programOf: (container: Pick<PodContainer, 'container' | 'kind'>) => Program;
+  readonly programOf: (container: Pick<PodContainer, 'container' | 'kind'>) => SimulatedProgram;
   /** Times at which the Pod was not live, in milliseconds since its start. */
   readonly failures: readonly { readonly fromMs: number; readonly toMs: number }[];
   /** Milliseconds from the start of the Pod until an ephemeral container was added. */
@@ -339,7 +339,7 @@ function statesOf(
         state: {
           waiting: {
             reason: 'CrashLoopBackOff',
-            message: `back-off ${formatDuration(backoffMs(state.restarts))} restarting failed ${description}`,
+            message: `back-off ${formatDuration(restartBackoffMs(state.restarts))} restarting failed ${description}`,
           },
         },
         lastState: { terminated: terminated(state.ended) },

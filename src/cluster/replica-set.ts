@@ -3,7 +3,7 @@ import type { Pod, ReplicaSet } from '../api/builtin.ts';
 import { timestamp } from '../api/conditions.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
-import { isActive, isFinished, isReady } from '../api/workloads.ts';
+import { isActive, isFinished, isPodReady } from '../api/workloads.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
 import { Controller } from '../manager/controller.ts';
 import { OWNER_INDEX } from '../manager/enqueue.ts';
@@ -15,7 +15,7 @@ import { FIELD_MANAGER } from './field-manager.ts';
 import {
   availability,
   BURST_REPLICAS,
-  buildPod,
+  buildTemplatePod,
   byDeletionPriority,
   nonZero,
   PodControl,
@@ -76,7 +76,7 @@ function replicaController(
       const missing = (set.spec?.replicas ?? 1) - active.length;
       let failure: unknown;
       if (set.metadata.deletionTimestamp === undefined && missing > 0) {
-        const draft = buildPod(set, set.spec?.template);
+        const draft = buildTemplatePod(set, set.spec?.template);
         failure = await control.create(
           context,
           set,
@@ -121,7 +121,7 @@ function statusOf(
     observedGeneration: set.metadata.generation ?? 0,
     ...nonZero({
       fullyLabeledReplicas: active.filter(isFullyLabeled).length,
-      readyReplicas: active.filter(isReady).length,
+      readyReplicas: active.filter(isPodReady).length,
       availableReplicas: available,
     }),
   };

@@ -13,7 +13,7 @@ export interface SetSize {
 }
 
 /** Next replicas of each ReplicaSet. */
-export interface Step {
+export interface RolloutStep {
   readonly current: number;
   /** In the order of the input. */
   readonly old: readonly number[];
@@ -46,7 +46,7 @@ export function nextStep(
   { replicas, maxSurge, maxUnavailable }: RolloutPlan,
   current: SetSize,
   old: readonly SetSize[],
-): Step {
+): RolloutStep {
   // With both limits 0, no step would be possible.
   const unavailable = maxSurge === 0 && maxUnavailable === 0 ? 1 : maxUnavailable;
   const total = current.replicas + sum(old, (set) => set.replicas);

@@ -4,7 +4,7 @@ import { matchesLabels } from '../api/label-selector.ts';
 import type { Requirement } from '../api/label-selector.ts';
 import { keyOf } from '../api/object-key.ts';
 import type { DeepReadonly } from '../api/object.ts';
-import { isFinished, isReady } from '../api/workloads.ts';
+import { isFinished, isPodReady } from '../api/workloads.ts';
 import type { Lister } from '../cache/lister.ts';
 import type { MapFunction } from '../manager/enqueue.ts';
 import type { Predicate } from '../manager/predicate.ts';
@@ -64,7 +64,7 @@ function endpointFields(pod: DeepReadonly<Pod>): unknown {
     metadata.deletionTimestamp !== undefined,
     [spec?.nodeName, spec?.hostname, spec?.subdomain].map((text) => text ?? ''),
     status?.podIPs ?? null,
-    isReady(pod),
+    isPodReady(pod),
     isFinished(pod),
   ];
 }

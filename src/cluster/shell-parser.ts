@@ -13,7 +13,7 @@ export type WordPart =
 
 export type Word = readonly WordPart[];
 
-export type Command =
+export type ShellCommand =
   | {
       readonly kind: 'simple';
       readonly assignments: readonly { readonly name: string; readonly value: Word }[];
@@ -22,7 +22,7 @@ export type Command =
       readonly output: Word | undefined;
     }
   | { readonly kind: 'group'; readonly body: Script; readonly isSubshell: boolean }
-  | { readonly kind: 'not'; readonly command: Command }
+  | { readonly kind: 'not'; readonly command: ShellCommand }
   | {
       readonly kind: 'for';
       readonly variable: string;
@@ -45,7 +45,7 @@ export type Command =
 /** Commands of a script. A command after `&&` or `||` depends on the status of the one before. */
 export type Script = readonly {
   readonly operator: ';' | '&&' | '||';
-  readonly command: Command;
+  readonly command: ShellCommand;
 }[];
 
 /** Maximum length of a script; a longer one is not interpreted. */
@@ -132,7 +132,7 @@ class Parser {
     return commands;
   }
 
-  #command(): Command {
+  #command(): ShellCommand {
     if (this.#takeKeyword('!')) {
       if (++this.#depth > MAX_DEPTH) throw new Unsupported();
       const command = this.#command();
@@ -159,14 +159,14 @@ class Parser {
     }
   }
 
-  #group(end: string): Command {
+  #group(end: string): ShellCommand {
     const body = this.script([end]);
     if (!this.#take(end)) throw new Unsupported();
     this.#refuseRedirection();
     return { kind: 'group', body, isSubshell: end === ')' };
   }
 
-  #if(): Command {
+  #if(): ShellCommand {
     const branches: { condition: Script; body: Script }[] = [];
     let otherwise: Script | undefined;
     do {
@@ -180,7 +180,7 @@ class Parser {
     return { kind: 'if', branches, otherwise };
   }
 
-  #for(): Command {
+  #for(): ShellCommand {
     this.#skipBlanks();
     const variable = this.#match(NAME);
     if (variable === undefined) throw new Unsupported();
@@ -202,7 +202,7 @@ class Parser {
     return body;
   }
 
-  #simple(): Command {
+  #simple(): ShellCommand {
     const assignments: { name: string; value: Word }[] = [];
     const words: Word[] = [];
     let output: Word | undefined;

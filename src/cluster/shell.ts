@@ -1,8 +1,8 @@
 import { parseScript } from './shell-parser.ts';
-import type { Command, Script, Word, WordPart } from './shell-parser.ts';
+import type { ShellCommand, Script, Word, WordPart } from './shell-parser.ts';
 import { OverBudget, WorkBudget } from './work-budget.ts';
 
-export type Step =
+export type ShellStep =
   | { readonly kind: 'output'; readonly text: string }
   /** Text that the container writes to its termination message file. */
   | { readonly kind: 'message'; readonly text: string }
@@ -35,7 +35,7 @@ const LINE = 60;
 /** Units of the budget for each character of a script that is parsed. */
 const PARSING = 40;
 
-type Steps = Generator<Step, number, undefined>;
+type Steps = Generator<ShellStep, number, undefined>;
 
 /**
  * Interprets a command without running it. `sh -c SCRIPT` and the commands `echo`, `printf`, `sleep`,
@@ -50,7 +50,7 @@ export function* interpret(
   environment: ReadonlyMap<string, string>,
   budget: WorkBudget = new WorkBudget(),
   startedMs: () => number = () => 0,
-): Generator<Step, void, undefined> {
+): Generator<ShellStep, void, undefined> {
   budget.spend(0, environment.size);
   const shell = new Shell(new Map(environment), budget, startedMs);
   try {
@@ -198,7 +198,7 @@ class Shell {
     this.#budget.spend(characters, 1 + this.#depth / 10);
   }
 
-  #output(text: string): Step {
+  #output(text: string): ShellStep {
     this.#work(text.length + LINE * (text.split('\n').length - 1));
     return { kind: 'output', text };
   }
@@ -217,7 +217,7 @@ class Shell {
     return script.length === 0 ? 0 : this.#status;
   }
 
-  *#execute(command: Command): Steps {
+  *#execute(command: ShellCommand): Steps {
     switch (command.kind) {
       case 'simple':
         return yield* this.#simple(command);
@@ -270,7 +270,7 @@ class Shell {
 
   *#loop(
     values: readonly string[] | undefined,
-    command: Extract<Command, { kind: 'for' | 'while' }>,
+    command: Extract<ShellCommand, { kind: 'for' | 'while' }>,
   ): Steps {
     let status = 0;
     const passes = values?.length ?? Infinity;
@@ -289,7 +289,7 @@ class Shell {
     return status;
   }
 
-  *#simple({ assignments, words, output }: Extract<Command, { kind: 'simple' }>): Steps {
+  *#simple({ assignments, words, output }: Extract<ShellCommand, { kind: 'simple' }>): Steps {
     const argv = yield* this.#expand(words);
     for (const { name, value } of assignments) this.#assign(name, yield* this.#join(value));
     if (argv.length === 0) return 0;
@@ -306,7 +306,7 @@ class Shell {
   }
 
   /** Expands words; an expansion that is not quoted can become none or several. */
-  *#expand(words: readonly Word[]): Generator<Step, string[], undefined> {
+  *#expand(words: readonly Word[]): Generator<ShellStep, string[], undefined> {
     const expanded: string[] = [];
     for (const word of words) {
       const [first] = word;
@@ -337,7 +337,7 @@ class Shell {
     return expanded;
   }
 
-  *#join(word: Word): Generator<Step, string, undefined> {
+  *#join(word: Word): Generator<ShellStep, string, undefined> {
     let text = '';
     for (const part of word) {
       const value = yield* this.#partOf(part);
@@ -347,7 +347,7 @@ class Shell {
     return text;
   }
 
-  *#partOf(part: WordPart): Generator<Step, string, undefined> {
+  *#partOf(part: WordPart): Generator<ShellStep, string, undefined> {
     switch (part.kind) {
       case 'text':
         return part.text;
@@ -363,7 +363,7 @@ class Shell {
   }
 
   /** Returns the output of a command substitution. */
-  *#capture(script: Script): Generator<Step, string, undefined> {
+  *#capture(script: Script): Generator<ShellStep, string, undefined> {
     const steps = this.#isolated(this.#run(script));
     for (let output = ''; ;) {
       const { done, value } = steps.next();
@@ -487,7 +487,7 @@ class Shell {
     return text.replace(/\\([ntr\\])/g, (_, name: string) => characters[name] ?? '');
   }
 
-  #sleep(ms: number): Step {
+  #sleep(ms: number): ShellStep {
     this.#elapsedMs += ms;
     return { kind: 'sleep', ms };
   }

@@ -2,7 +2,7 @@ import type { Pod, StatefulSet } from '../api/builtin.ts';
 import type { DeepReadonly, Draft } from '../api/object.ts';
 import { REVISION_LABEL } from './controller-revisions.ts';
 import type { PodTemplateSpec } from './controller-revisions.ts';
-import { buildPod } from './pod-control.ts';
+import { buildTemplatePod } from './pod-control.ts';
 
 const POD_NAME = 'statefulset.kubernetes.io/pod-name';
 const POD_INDEX = 'apps.kubernetes.io/pod-index';
@@ -48,7 +48,7 @@ export function buildMember(
   member: Member,
   template: PodTemplateSpec | undefined,
 ): Draft<Pod> {
-  const draft = buildPod(set, template);
+  const draft = buildTemplatePod(set, template);
   const { name, ordinal, revision } = member;
   const { serviceName, volumeClaimTemplates = [] } = set.spec ?? {};
   delete draft.metadata.generateName;

@@ -8,7 +8,7 @@ import {
 import type { Pod, StatefulSet } from '../api/builtin.ts';
 import { keyOf } from '../api/object-key.ts';
 import type { DeepReadonly } from '../api/object.ts';
-import { isFinished, isReady } from '../api/workloads.ts';
+import { isFinished, isPodReady } from '../api/workloads.ts';
 import { slowStart } from '../manager/child.ts';
 import type { ChildContext } from '../manager/child.ts';
 import { Controller } from '../manager/controller.ts';
@@ -359,5 +359,5 @@ function revisionOf({ metadata }: DeepReadonly<Pod>): string {
 }
 
 function isRunningAndReady(pod: DeepReadonly<Pod>): boolean {
-  return pod.status?.phase === 'Running' && isReady(pod);
+  return pod.status?.phase === 'Running' && isPodReady(pod);
 }

@@ -1,4 +1,4 @@
-import type { Schema } from './schema.ts';
+import type { CrdSchema } from './schema.ts';
 
 /** The effect of one branch of a `oneOf` or `anyOf` on the properties of an object. */
 export interface Alternative {
@@ -18,13 +18,13 @@ const MOST_BRANCHES = 16;
  * distinguish. Example: `oneOf: [{ required: [git] }, { required: [image] }]`. Ignores constraints that
  * types cannot express, such as patterns and bounds, so that the types accept every valid object.
  */
-export function alternativesOf(schema: Schema): readonly Alternative[] | undefined {
+export function alternativesOf(schema: CrdSchema): readonly Alternative[] | undefined {
   return alternativesAmong(schema, schema.oneOf, true) ?? alternativesAmong(schema, schema.anyOf);
 }
 
 function alternativesAmong(
-  schema: Schema,
-  branches: readonly Schema[] = [],
+  schema: CrdSchema,
+  branches: readonly CrdSchema[] = [],
   isExclusive: boolean = false,
 ): readonly Alternative[] | undefined {
   if (branches.length < 2 || branches.length > MOST_BRANCHES) return undefined;
@@ -44,7 +44,7 @@ function alternativesAmong(
   return alternatives.some(isEmpty) ? undefined : alternatives;
 }
 
-function isOptional(schema: Schema, name: string): boolean {
+function isOptional(schema: CrdSchema, name: string): boolean {
   return Object.hasOwn(schema.properties ?? {}, name) && !schema.required?.includes(name);
 }
 
@@ -52,20 +52,20 @@ function isOptional(schema: Schema, name: string): boolean {
  * Returns the property of a branch that requires only this property. Other branches of a `oneOf` cannot have
  * it, because both branches would apply.
  */
-function soleRequired(branch: Schema): string | undefined {
+function soleRequired(branch: CrdSchema): string | undefined {
   const [name, ...more] = branch.required ?? [];
   return Object.keys(branch).length === 1 && more.length === 0 ? name : undefined;
 }
 
 /** Returns `a` for `not: { required: [a] }` and for this schema in a `not: { anyOf: […] }`. */
-function absentIn({ not }: Schema): string[] {
+function absentIn({ not }: CrdSchema): string[] {
   if (!not) return [];
   const excluded = Object.keys(not).length === 1 && not.anyOf ? not.anyOf : [not];
   return excluded.map(soleRequired).filter((name) => name !== undefined);
 }
 
 /** Returns the enumerations of string properties, which distinguish branches. */
-function narrowedIn(branch: Schema, schema: Schema): Map<string, readonly unknown[]> {
+function narrowedIn(branch: CrdSchema, schema: CrdSchema): Map<string, readonly unknown[]> {
   const narrowed = new Map<string, readonly unknown[]>();
   for (const [name, property] of Object.entries(branch.properties ?? {})) {
     const values = property.enum;

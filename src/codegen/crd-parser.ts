@@ -1,11 +1,11 @@
 import { parseAllDocuments, stringify } from 'yaml';
 import type { Resource } from '../api/resource.ts';
 import { asRecord, asSchema } from './schema.ts';
-import type { Schema } from './schema.ts';
+import type { CrdSchema } from './schema.ts';
 
 /** One version of a kind that a CustomResourceDefinition defines. */
-export interface CustomResource extends Omit<Resource, 'objectType'> {
-  readonly schema: Schema;
+export interface ParsedResource extends Omit<Resource, 'objectType'> {
+  readonly schema: CrdSchema;
   /** Whether it is the main version: the storage version, or the first served version. */
   readonly isMain: boolean;
 }
@@ -20,7 +20,7 @@ const DEEPEST_LIST = 4;
  * @throws {SyntaxError} if the text is not YAML
  * @throws {TypeError} if a definition is not of `apiextensions.k8s.io/v1`, or is invalid
  */
-export function parseCustomResources(text: string): CustomResource[] {
+export function parseCustomResources(text: string): ParsedResource[] {
   return parseAllDocuments(text).flatMap((document) => {
     const [error] = document.errors;
     if (error) throw new SyntaxError(error.message, { cause: error });
@@ -37,7 +37,7 @@ function definitionsIn(object: unknown, depth: number = 0): Record<string, unkno
   return items.flatMap((item) => definitionsIn(item, depth + 1));
 }
 
-function customResourcesOf(definition: Record<string, unknown>): CustomResource[] {
+function customResourcesOf(definition: Record<string, unknown>): ParsedResource[] {
   if (definition['apiVersion'] !== 'apiextensions.k8s.io/v1') {
     throw new TypeError(
       `apiVersion must be apiextensions.k8s.io/v1, found ${JSON.stringify(definition['apiVersion'])}`,

@@ -1,9 +1,9 @@
 import { alternativesOf } from './alternatives.ts';
 import type { Alternative } from './alternatives.ts';
-import type { CustomResource } from './crd-parser.ts';
-import type { Schema } from './schema.ts';
-import type { Declaration, Field, TypeNode } from './type-node.ts';
-import { BOOLEAN, NEVER, NULL, NUMBER, printType, STRING, UNKNOWN } from './type-node.ts';
+import type { ParsedResource } from './crd-parser.ts';
+import type { CrdSchema } from './schema.ts';
+import type { Declaration, TypeField, TypeNode } from './type-node.ts';
+import { BOOLEAN, NEVER, NULL_TYPE, NUMBER, printType, STRING_TYPE, UNKNOWN } from './type-node.ts';
 
 /** Types that generated modules import. Declarations cannot have these names. */
 export const LIBRARY_TYPES = ['Condition', 'KubernetesObject', 'Resource'] as const;
@@ -25,7 +25,7 @@ const INHERITED: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata'
 const LONGEST_INLINE = 72;
 
 /** Returns the declarations of a custom resource and of the objects in it. */
-export function declarationsOf(resource: CustomResource): Declarations {
+export function declarationsOf(resource: ParsedResource): Declarations {
   const module = new Module();
   const root = module.declareRoot(resource);
   return { all: module.declarations, root, imports: module.imports };
@@ -39,7 +39,7 @@ class Module {
   #map: 'map' | 'index' = 'map';
 
   /** `status` is always optional, because new objects have none. */
-  declareRoot({ kind, schema }: CustomResource): string {
+  declareRoot({ kind, schema }: ParsedResource): string {
     const properties = Object.fromEntries(
       Object.entries(schema.properties ?? {}).filter(([name]) => !INHERITED.has(name)),
     );
@@ -50,19 +50,19 @@ class Module {
     return this.#declare({ ...schema, required, properties }, name, 'KubernetesObject');
   }
 
-  #typeOf(schema: Schema, name: string): TypeNode {
+  #typeOf(schema: CrdSchema, name: string): TypeNode {
     const type = this.#presentTypeOf(schema, name);
     if (!schema.nullable || type === UNKNOWN) return type;
-    return { kind: 'union', of: [...(type.kind === 'union' ? type.of : [type]), NULL] };
+    return { kind: 'union', of: [...(type.kind === 'union' ? type.of : [type]), NULL_TYPE] };
   }
 
-  #presentTypeOf(schema: Schema, name: string): TypeNode {
-    if (schema['x-kubernetes-int-or-string']) return { kind: 'union', of: [NUMBER, STRING] };
+  #presentTypeOf(schema: CrdSchema, name: string): TypeNode {
+    if (schema['x-kubernetes-int-or-string']) return { kind: 'union', of: [NUMBER, STRING_TYPE] };
     const values = schema.enum ?? valuesOfBranches(schema);
     if (values) return this.#enumeration(values, schema, name);
     switch (schema.type) {
       case 'string':
-        return STRING;
+        return STRING_TYPE;
       case 'integer':
       case 'number':
         return NUMBER;
@@ -77,7 +77,7 @@ class Module {
     }
   }
 
-  #enumeration(values: readonly unknown[], schema: Schema, name: string): TypeNode {
+  #enumeration(values: readonly unknown[], schema: CrdSchema, name: string): TypeNode {
     const of = values.filter(isScalar).map((value): TypeNode => ({ kind: 'literal', value }));
     const [only] = of;
     if (!only || of.length < values.length) return UNKNOWN;
@@ -88,7 +88,7 @@ class Module {
     return { kind: 'named', name: alias };
   }
 
-  #objectType(schema: Schema, name: string): TypeNode {
+  #objectType(schema: CrdSchema, name: string): TypeNode {
     if (isCondition(schema)) return this.#library('Condition');
     const { properties, additionalProperties } = schema;
     if (properties && Object.keys(properties).length > 0) {
@@ -108,7 +108,7 @@ class Module {
     return { kind: this.#map, of: open ? UNKNOWN : NEVER };
   }
 
-  #declare(schema: Schema, preferred: string, base?: LibraryType): string {
+  #declare(schema: CrdSchema, preferred: string, base?: LibraryType): string {
     const name = this.#unusedName(preferred);
     const place = this.declarations.length;
     this.declarations.splice(place, 0, {
@@ -124,7 +124,7 @@ class Module {
 
   /** Declares a union of interfaces, one for each alternative form of an object. */
   #declareAlternatives(
-    schema: Schema,
+    schema: CrdSchema,
     preferred: string,
     alternatives: readonly Alternative[],
   ): string {
@@ -171,13 +171,13 @@ class Module {
     return name;
   }
 
-  #fields(schema: Schema, name: string): Field[] {
+  #fields(schema: CrdSchema, name: string): TypeField[] {
     const isEmbedded = schema['x-kubernetes-embedded-resource'];
     const properties = Object.entries(schema.properties ?? {}).filter(
       // The server keeps the metadata of an embedded resource, although the schema has no fields of it.
       ([property, of]) => !(isEmbedded && property === 'metadata' && !of.properties),
     );
-    const declared = properties.map(([property, of]): Field => ({
+    const declared = properties.map(([property, of]): TypeField => ({
       name: property,
       type: this.#typeOf(of, name + pascalCase(property)),
       // The server sets defaults, so the field is present in all its objects.
@@ -187,11 +187,11 @@ class Module {
     return isEmbedded ? [...this.#embeddedFields(declared), ...declared] : declared;
   }
 
-  #embeddedFields(declared: readonly Field[]): Field[] {
+  #embeddedFields(declared: readonly TypeField[]): TypeField[] {
     const present = new Set(declared.map(({ name }) => name));
     return [
-      { name: 'apiVersion', type: STRING, optional: false, doc: [] },
-      { name: 'kind', type: STRING, optional: false, doc: [] },
+      { name: 'apiVersion', type: STRING_TYPE, optional: false, doc: [] },
+      { name: 'kind', type: STRING_TYPE, optional: false, doc: [] },
       {
         name: 'metadata',
         type: { kind: 'named', name: "Partial<KubernetesObject['metadata']>" },
@@ -215,12 +215,12 @@ class Module {
 }
 
 /** Reports whether the object may have undeclared fields. */
-function isOpen(schema: Schema): boolean {
+function isOpen(schema: CrdSchema): boolean {
   return schema['x-kubernetes-preserve-unknown-fields'] ?? false;
 }
 
 /** Returns `field` as it is in one alternative form of its object. */
-function fieldIn(field: Field, { required, absent, narrowed }: Alternative): Field {
+function fieldIn(field: TypeField, { required, absent, narrowed }: Alternative): TypeField {
   if (absent.has(field.name)) return { ...field, type: NEVER, optional: true, doc: [] };
   const values = narrowed.get(field.name)?.filter(isScalar);
   const of = values?.map((value): TypeNode => ({ kind: 'literal', value }));
@@ -241,15 +241,16 @@ function formName({ required, absent, narrowed }: Alternative): string {
 }
 
 /** Joins the enumerations of branches: `anyOf: [{ enum: [a] }, { enum: [b] }]`. */
-function valuesOfBranches({ oneOf, anyOf }: Schema): readonly unknown[] | undefined {
+function valuesOfBranches({ oneOf, anyOf }: CrdSchema): readonly unknown[] | undefined {
   const branches = oneOf ?? anyOf ?? [];
-  const isEnum = (branch: Schema) => branch.enum !== undefined && Object.keys(branch).length === 1;
+  const isEnum = (branch: CrdSchema) =>
+    branch.enum !== undefined && Object.keys(branch).length === 1;
   if (branches.length === 0 || !branches.every(isEnum)) return undefined;
   return [...new Set(branches.flatMap((branch) => branch.enum ?? []))];
 }
 
 /** Recognises a `meta/v1` Condition by its properties, since schemas do not name their type. */
-function isCondition({ properties = {}, required = [] }: Schema): boolean {
+function isCondition({ properties = {}, required = [] }: CrdSchema): boolean {
   const mandatory = ['type', 'status', 'lastTransitionTime', 'reason', 'message'];
   return (
     mandatory.every((name) => Object.hasOwn(properties, name) && required.includes(name)) &&

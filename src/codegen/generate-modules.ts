@@ -1,7 +1,7 @@
 import { groupResourceOf } from '../api/resource.ts';
 import { messageOf } from '../util/values.ts';
 import { parseCustomResources } from './crd-parser.ts';
-import type { CustomResource } from './crd-parser.ts';
+import type { ParsedResource } from './crd-parser.ts';
 import { generateTypes, moduleNameOf } from './generate-types.ts';
 import type { GenerateTypesOptions } from './generate-types.ts';
 
@@ -18,7 +18,7 @@ export interface GeneratedModule {
   /** Name of the file, without its folder: `web-app.ts`. */
   readonly fileName: string;
   readonly text: string;
-  readonly resource: CustomResource;
+  readonly resource: ParsedResource;
 }
 
 /**
@@ -41,7 +41,7 @@ export function generateModules(
     return resources.map((resource) => ({ source, resource, name: moduleNameOf(resource) }));
   });
   const namesakes = Map.groupBy(found, ({ name }) => name);
-  const present = new Map<string, CustomResource>();
+  const present = new Map<string, ParsedResource>();
   return found.map(({ source, resource, name }) => {
     const groups = new Set(namesakes.get(name)?.map((namesake) => namesake.resource.group));
     const suffix = groups.size > 1 ? `-${resource.group.replaceAll('.', '-')}` : '';
@@ -57,7 +57,7 @@ export function generateModules(
   });
 }
 
-function parsed(source: string, text: string): CustomResource[] {
+function parsed(source: string, text: string): ParsedResource[] {
   try {
     return parseCustomResources(text);
   } catch (error) {

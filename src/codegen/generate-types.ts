@@ -1,11 +1,11 @@
 import { customShape } from '../api/field-shape.ts';
 import { assertNever, isRecord } from '../util/values.ts';
 import { wrapWords } from '../util/wrap-words.ts';
-import type { CustomResource } from './crd-parser.ts';
+import type { ParsedResource } from './crd-parser.ts';
 import type { LibraryType } from './declarations.ts';
 import { declarationsOf } from './declarations.ts';
 import { constantOf, wordsOf } from './kind-names.ts';
-import type { Declaration, Field } from './type-node.ts';
+import type { Declaration, TypeField } from './type-node.ts';
 import { printType, quote } from './type-node.ts';
 
 /** Options of `generateTypes`. */
@@ -31,7 +31,7 @@ export function isGenerated(text: string): boolean {
  * Generates the TypeScript module of a custom resource: its interfaces, and the resource descriptor for
  * typed clients, informers and listers. The output is deterministic and formatted like prettier's.
  */
-export function generateTypes(resource: CustomResource, options: GenerateTypesOptions): string {
+export function generateTypes(resource: ParsedResource, options: GenerateTypesOptions): string {
   const { all, root, imports } = declarationsOf(resource);
   return `${[
     `${MARK}${onOneLine(options.source)} by ${options.command}. Do not edit.`,
@@ -46,7 +46,7 @@ export function moduleNameOf({
   kind,
   version,
   isMain,
-}: Pick<CustomResource, 'kind' | 'version' | 'isMain'>): string {
+}: Pick<ParsedResource, 'kind' | 'version' | 'isMain'>): string {
   const name = wordsOf(kind).join('-').toLowerCase();
   return isMain ? name : `${name}-${version}`;
 }
@@ -89,7 +89,7 @@ function printDeclaration(declaration: Declaration): string {
   }
 }
 
-function printField({ name, type, optional, doc }: Field): string {
+function printField({ name, type, optional, doc }: TypeField): string {
   return `${printDoc(doc, '  ')}  ${printName(name)}${optional ? '?' : ''}: ${printType(type)};\n`;
 }
 
@@ -120,7 +120,7 @@ function printName(name: string): string {
   return /^[A-Za-z_$][A-Za-z0-9_$]*$/.test(name) ? name : quote(name);
 }
 
-function printDescriptor(resource: CustomResource, root: string): string {
+function printDescriptor(resource: ParsedResource, root: string): string {
   const { group, version, plural, kind, namespaced, schema } = resource;
   const fields = customShape(schema);
   const constant = constantOf(resource.kind, resource.plural);

@@ -57,7 +57,7 @@ export const KUSTOMIZATION = 'deploy/kustomization.yaml';
 /** File that lists the controllers. */
 export const PROGRAM = 'src/program.ts';
 /** File with the names of the ServiceAccount. */
-export const SERVICE_ACCOUNT = 'deploy/rbac/identity/service-account.yaml';
+export const SCAFFOLD_ACCOUNT = 'deploy/rbac/identity/service-account.yaml';
 /** File with the functions that the tests of all controllers use. */
 export const TEST_CLUSTER = 'test/cluster.ts';
 
@@ -177,7 +177,7 @@ const MANIFEST_PATHS: readonly string[] = [
   'deploy/namespace/namespace.yaml',
   'deploy/rbac/events/events.yaml',
   'deploy/rbac/identity/leader-election.yaml',
-  SERVICE_ACCOUNT,
+  SCAFFOLD_ACCOUNT,
   'deploy/rbac/metrics/auth-role.yaml',
   'deploy/rbac/metrics/reader.yaml',
 ];
@@ -276,7 +276,7 @@ export function addition(
   return {
     created: files,
     changed: new Map([
-      [KUSTOMIZATION, withResources(present.get(KUSTOMIZATION) ?? '', manifests)],
+      [KUSTOMIZATION, withManifests(present.get(KUSTOMIZATION) ?? '', manifests)],
       [PROGRAM, withController(present.get(PROGRAM) ?? '', names, folderOfKinds(template))],
     ]),
   };
@@ -317,7 +317,7 @@ export function manifestFiles(
   const names = { ...first.names, ...program };
   const kustomization = renamed(template.get(KUSTOMIZATION) ?? '', names);
   return new Map([
-    [KUSTOMIZATION, withResources(kustomization, [...files.keys()])],
+    [KUSTOMIZATION, withManifests(kustomization, [...files.keys()])],
     ...renamedFiles(template, MANIFEST_PATHS, names),
     ...files,
   ]);
@@ -377,7 +377,7 @@ function withDependency(manifest: string, dependency: string): string {
  *
  * @throws {RangeError} if the kustomization lists no file of a folder
  */
-export function withResources(kustomization: string, paths: readonly string[]): string {
+export function withManifests(kustomization: string, paths: readonly string[]): string {
   const lines = kustomization.split('\n');
   for (const path of paths) {
     const resource = path.replace(/^deploy\//, '');

@@ -4,19 +4,19 @@ import { isRecord } from '../util/values.ts';
  * The part of a structural schema that determines types. It omits constraints on values, such as patterns,
  * bounds and CEL rules, which the server validates.
  */
-export interface Schema {
+export interface CrdSchema {
   readonly type?: string;
   readonly description?: string;
   readonly enum?: readonly unknown[];
   readonly nullable?: boolean;
   readonly default?: unknown;
   readonly required?: readonly string[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly additionalProperties?: Schema | boolean;
-  readonly items?: Schema;
-  readonly oneOf?: readonly Schema[];
-  readonly anyOf?: readonly Schema[];
-  readonly not?: Schema;
+  readonly properties?: Readonly<Record<string, CrdSchema>>;
+  readonly additionalProperties?: CrdSchema | boolean;
+  readonly items?: CrdSchema;
+  readonly oneOf?: readonly CrdSchema[];
+  readonly anyOf?: readonly CrdSchema[];
+  readonly not?: CrdSchema;
   readonly 'x-kubernetes-list-type'?: string;
   readonly 'x-kubernetes-map-type'?: string;
   readonly 'x-kubernetes-int-or-string'?: boolean;
@@ -33,7 +33,7 @@ const DEEPEST = 64;
  * @param path path of `value` in error messages: `.spec.template`
  * @throws {TypeError} if it is not
  */
-export function asSchema(value: unknown, path: string, depth: number = 0): Schema {
+export function asSchema(value: unknown, path: string, depth: number = 0): CrdSchema {
   if (depth > DEEPEST) throw new TypeError(`${path}: nested deeper than ${DEEPEST} levels`);
   const schema = asRecord(value, path);
   expectType(

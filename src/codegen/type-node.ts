@@ -11,7 +11,7 @@ export type TypeNode =
   | { readonly kind: 'union'; readonly of: readonly TypeNode[] };
 
 /** A field of an interface. */
-export interface Field {
+export interface TypeField {
   readonly name: string;
   readonly type: TypeNode;
   readonly optional: boolean;
@@ -26,7 +26,7 @@ export type Declaration =
       readonly name: string;
       readonly doc: readonly string[];
       readonly extends?: string;
-      readonly fields: readonly Field[];
+      readonly fields: readonly TypeField[];
       /** Whether the object may have undeclared fields. */
       readonly open: boolean;
     }
@@ -37,12 +37,12 @@ export type Declaration =
       readonly type: TypeNode;
     };
 
-export const STRING: TypeNode = { kind: 'named', name: 'string' };
+export const STRING_TYPE: TypeNode = { kind: 'named', name: 'string' };
 export const NUMBER: TypeNode = { kind: 'named', name: 'number' };
 export const BOOLEAN: TypeNode = { kind: 'named', name: 'boolean' };
 export const UNKNOWN: TypeNode = { kind: 'named', name: 'unknown' };
 export const NEVER: TypeNode = { kind: 'named', name: 'never' };
-export const NULL: TypeNode = { kind: 'literal', value: null };
+export const NULL_TYPE: TypeNode = { kind: 'literal', value: null };
 
 /** Returns the source text of a type. */
 export function printType(type: TypeNode): string {

@@ -93,7 +93,7 @@ export interface NumberOptions extends SchemaOptions<number> {
 }
 
 /** Options of `list`. */
-export interface ListOptions<T> extends SchemaOptions<readonly T[]> {
+export interface ListSchemaOptions<T> extends SchemaOptions<readonly T[]> {
   readonly minItems?: number;
   readonly maxItems?: number;
   /**
@@ -152,7 +152,7 @@ const NUMBER: OptionNames<NumberOptions> = {
   multipleOf: true,
   format: true,
 };
-const LIST: OptionNames<ListOptions<unknown>> = {
+const LIST: OptionNames<ListSchemaOptions<unknown>> = {
   ...COMMON,
   minItems: true,
   maxItems: true,
@@ -250,13 +250,16 @@ export function quantity(options: SchemaOptions<number | string> = {}): Schema<n
 }
 
 /** Returns the schema of a list. */
-export function list<T>(items: Schema<T>, options: ListOptions<NoInfer<T>> = {}): Schema<T[]> {
+export function list<T>(
+  items: Schema<T>,
+  options: ListSchemaOptions<NoInfer<T>> = {},
+): Schema<T[]> {
   const listType = options.mapKeys && 'map';
   return schemaOf(
     'list',
     { type: 'array', items: items.node, ...(listType && { 'x-kubernetes-list-type': listType }) },
     options,
-    LIST as OptionNames<ListOptions<NoInfer<T>>>,
+    LIST as OptionNames<ListSchemaOptions<NoInfer<T>>>,
   );
 }
 

@@ -89,7 +89,7 @@ export function isReleased(lease: Lease | undefined): boolean {
 }
 
 /** Arguments of `claimedSpec`, besides the current spec. */
-export interface ClaimOptions {
+export interface LeaseClaimOptions {
   readonly identity: string;
   readonly durationSeconds: number;
   /** Wall-clock time, for information only. */
@@ -97,7 +97,7 @@ export interface ClaimOptions {
 }
 
 /** Returns the spec that renews or acquires a lease. @param spec undefined for a new lease */
-export function claimedSpec(spec: LeaseSpec | undefined, claim: ClaimOptions): LeaseSpec {
+export function claimedSpec(spec: LeaseSpec | undefined, claim: LeaseClaimOptions): LeaseSpec {
   const { identity, durationSeconds, nowMs } = claim;
   const now = microTimestamp(nowMs);
   const isMine = spec?.holderIdentity === identity;

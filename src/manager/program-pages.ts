@@ -2,7 +2,7 @@ import type { InformerSet } from '../cache/informer-set.ts';
 import { metricsOf } from '../metrics/metrics.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { createRegistry, expose } from '../metrics/registry.ts';
-import type { Exposition } from '../metrics/registry.ts';
+import type { MetricsText } from '../metrics/registry.ts';
 import type { RecordedEvent } from '../record/recorded-event.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
@@ -11,7 +11,7 @@ import type { Controller } from './controller.ts';
 import type { Coordination, LeaderElectionOptions } from './coordination.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { cachePage, statusPage } from '../serving/debug-pages.ts';
-import type { ObservedLease } from '../serving/debug-pages.ts';
+import type { DebugLease } from '../serving/debug-pages.ts';
 import { SyncHistory } from './sync-history.ts';
 import { isLoopback } from '../serving/bind-address.ts';
 import { debugPage } from '../serving/page/debug-page.ts';
@@ -45,7 +45,7 @@ export interface DebugOptions {
    * Returns the series of `metrics`: `() => expose(registry)`.
    * @default the series of a separate registry if `metrics` is not given; otherwise none
    */
-  readonly expose?: (() => Promise<Exposition>) | undefined;
+  readonly expose?: (() => Promise<MetricsText>) | undefined;
   /**
    * Masks credentials in texts.
    * @default no masking
@@ -64,7 +64,7 @@ export interface ControllerProgram {
   /** The leader elector or the shards; undefined without leader election. */
   readonly leadership: Coordination['leadership'] | undefined;
   /** The last observed state of each Lease; empty without leader election. */
-  readonly leases: readonly ObservedLease[];
+  readonly leases: readonly DebugLease[];
   /** Aborts when the program starts to stop. */
   readonly stopping: AbortSignal;
   /** The server of webhooks; undefined if there is none. Add its `readiness` to the checks of `/readyz`. */

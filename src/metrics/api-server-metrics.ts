@@ -1,5 +1,5 @@
 import { Gauge } from 'prom-client';
-import type { Exposition, Registry } from './registry.ts';
+import type { MetricsText, Registry } from './registry.ts';
 import { expose } from './registry.ts';
 import { SeriesCounter, SeriesHistogram } from './series.ts';
 import { Memo, oncePerObject } from '../util/memo.ts';
@@ -34,7 +34,7 @@ export interface ApiServerMetrics {
   /** Sets the function that returns the number of stored objects of each resource. */
   countObjects(count: () => Iterable<ObjectCount>): void;
   /** Returns the text of a scrape. */
-  expose(): Promise<Exposition>;
+  expose(): Promise<MetricsText>;
 }
 
 const REQUEST = [

@@ -15,7 +15,7 @@ export type ReconcileResult =
   /** The sync was aborted because the process stopped. */
   | 'cutOff';
 
-export interface ControllerMetrics {
+export interface SyncMetrics {
   started(): void;
   finished(result: ReconcileResult, ms: number): void;
   /** A sync exceeded its timeout. */
@@ -36,7 +36,7 @@ export interface PostponeMetrics {
 
 export interface ReconcileMetrics {
   /** Creates the series of the controller `name`, which has `concurrency` workers, with value zero. */
-  controller(name: string, concurrency: number): ControllerMetrics;
+  controller(name: string, concurrency: number): SyncMetrics;
   /** Creates the series of postponed syncs of the controller `name`, with value zero. */
   postponed(name: string): PostponeMetrics;
 }

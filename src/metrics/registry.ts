@@ -22,7 +22,7 @@ export interface RegistryOptions {
 }
 
 /** The response to a scrape. */
-export interface Exposition {
+export interface MetricsText {
   readonly contentType: string;
   readonly text: string;
 }
@@ -37,7 +37,7 @@ export function createRegistry(options: RegistryOptions = {}): Registry {
 }
 
 /** Returns the current values of all series in the text format of Prometheus. */
-export async function expose(registry: Registry): Promise<Exposition> {
+export async function expose(registry: Registry): Promise<MetricsText> {
   return { contentType: registry.contentType, text: await registry.metrics() };
 }
 

@@ -42,7 +42,7 @@ export interface StatusPageDeps {
         /** Holder identity of this process. */
         readonly identity: string;
         /** Returns the Leases. Called for each request. */
-        readonly leases: () => readonly ObservedLease[];
+        readonly leases: () => readonly DebugLease[];
       }
     | undefined;
   /** @default nothing is masked */
@@ -59,7 +59,7 @@ export interface ProcessStatus {
   /** Milliseconds since the process started. */
   readonly upMs: number;
   /** Absent without leader election. */
-  readonly election?: { readonly identity: string; readonly leases: readonly ObservedLease[] };
+  readonly election?: { readonly identity: string; readonly leases: readonly DebugLease[] };
   readonly informers: readonly InformerStatus[];
   readonly process: ProcessUsage;
 }
@@ -146,7 +146,7 @@ function informerStatus(
 }
 
 /** Lease as this process last observed it. */
-export interface ObservedLease {
+export interface DebugLease {
   /** `namespace/name` */
   readonly lease: string;
   /** Empty if the Lease has no holder. */
@@ -173,7 +173,7 @@ export class ObservedLeases {
   };
 
   /** The Leases, sorted by name. */
-  get all(): ObservedLease[] {
+  get all(): DebugLease[] {
     const nowMs = this.#clock.monotonic();
     return [...this.#observed]
       .toSorted(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }))

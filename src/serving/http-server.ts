@@ -29,7 +29,7 @@ import type { RequestAuthorizer } from './delegated-access.ts';
 import type { HealthCheck } from './health-checks.ts';
 import { probeResponse } from './health-checks.ts';
 import { changeSetting, MAX_SETTING_BYTES } from './routes.ts';
-import type { Call, HttpServerRoutes, Page } from './routes.ts';
+import type { RouteCall, HttpServerRoutes, Page } from './routes.ts';
 import { RequestBodies } from './request-body.ts';
 import type { CertificateSource } from './serving-certificate.ts';
 import { checkOptions } from '../util/check-options.ts';
@@ -361,7 +361,7 @@ export class HttpServer implements Runnable {
   }
 
   async #call(
-    { maxBytes, respond }: Call,
+    { maxBytes, respond }: RouteCall,
     request: Incoming,
     query: URLSearchParams,
     signal: AbortSignal,

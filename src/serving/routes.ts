@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { Exposition } from '../metrics/registry.ts';
+import type { MetricsText } from '../metrics/registry.ts';
 import { printableText } from '../util/printable.ts';
 import type { HealthCheck } from './health-checks.ts';
 
@@ -11,7 +11,7 @@ export interface HttpServerRoutes {
   /** Checks of `/readyz`. */
   readonly readyz?: readonly HealthCheck[];
   /** Metrics in the Prometheus text format, served at `/metrics`. */
-  readonly metrics?: () => Promise<Exposition>;
+  readonly metrics?: () => Promise<MetricsText>;
   /** Pages by path, such as `/debug/queues`. */
   readonly pages?: Pages;
   /** Downloads by path, such as `/debug/pprof/profile`. GET only. */
@@ -85,7 +85,7 @@ export interface CallRequest {
 }
 
 /** Function that answers a body in JSON. */
-export interface Call {
+export interface RouteCall {
   /** Maximum length of the body, in bytes. */
   readonly maxBytes: number;
   /** Returns the response. */
@@ -93,10 +93,10 @@ export interface Call {
 }
 
 /** Calls by path. */
-export type Calls = ReadonlyMap<string, Call>;
+export type Calls = ReadonlyMap<string, RouteCall>;
 
 /** Setting that can be changed while the process runs. */
-export interface Setting {
+export interface RouteSetting {
   /** Name in responses: `klog.logging.verbosity`. */
   readonly name: string;
   /** Returns the current value. */
@@ -106,14 +106,14 @@ export interface Setting {
 }
 
 /** Settings by path. */
-export type Settings = ReadonlyMap<string, Setting>;
+export type Settings = ReadonlyMap<string, RouteSetting>;
 
 /** Maximum length of the new value of a setting, in bytes. */
 export const MAX_SETTING_BYTES: number = 1024;
 
 /** Changes a setting and returns the response, with the texts of Kubernetes components. */
 export function changeSetting(
-  { name, set }: Setting,
+  { name, set }: RouteSetting,
   text: string,
 ): { readonly status: number; readonly body: string } {
   try {

@@ -72,7 +72,7 @@ export function setOwn(object: JsonObject, key: string, value: unknown): void {
  * A copy-on-write view of an object: the first change copies it. An unchanged object stays shared and
  * may be frozen.
  */
-export class Draft {
+export class CopyOnWrite {
   readonly #original: Readonly<JsonObject>;
   #copy: JsonObject | undefined;
 

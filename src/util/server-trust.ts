@@ -100,7 +100,7 @@ function isIssuedBy(certificate: X509Certificate, authority: X509Certificate): b
 function nameProblem(host: string, { raw }: PeerCertificate): Error | undefined {
   const certificate = new X509Certificate(raw);
   const name = host.replace(/\.$/, '');
-  const { dnsNames, addresses } = namesOf(certificate);
+  const { dnsNames, addresses } = certificateNames(certificate);
   const isValid = isIP(name)
     ? certificate.checkIP(name) !== undefined
     : certificate.checkHost(name, { subject: 'never', partialWildcards: false }) !== undefined ||
@@ -136,7 +136,7 @@ function mismatch(
 const NAME = /([^:,"]+):("(?:[^"\\]|\\.)*"|[^,"]*)(?:, |$)/gy;
 
 /** Returns the names of a certificate that are compared with a host. */
-export function namesOf({ subjectAltName = '' }: X509Certificate): {
+export function certificateNames({ subjectAltName = '' }: X509Certificate): {
   readonly dnsNames: readonly string[];
   readonly addresses: readonly string[];
 } {

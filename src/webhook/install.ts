@@ -10,7 +10,7 @@ import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
 import { conversionOf, webhookConfigurations, webhookNames, webhookService } from './manifests.ts';
 import type { WebhookNames } from './manifests.ts';
-import type { WebhookFunction } from './reviewer.ts';
+import type { ReviewFunction } from './reviewer.ts';
 import type { Webhooks } from './webhooks.ts';
 import { admissionPolicies, withSchemaRules } from './policies.ts';
 
@@ -49,7 +49,7 @@ export function completeDefinition(
 /** A server that calls functions instead of webhooks: `ApiServer`. */
 export interface WebhookRegistry {
   /** Adds functions by URL. */
-  registerWebhooks(functions: Readonly<Record<string, WebhookFunction>>): void;
+  registerWebhooks(functions: Readonly<Record<string, ReviewFunction>>): void;
 }
 
 /** Options of `installWebhooks`. */

@@ -35,7 +35,7 @@ export interface ReviewerDeps {
 }
 
 /** A webhook without a server: gets the `request` of a review and returns its `response`. */
-export type WebhookFunction = (request: Unchecked) => Promise<Unchecked>;
+export type ReviewFunction = (request: Unchecked) => Promise<Unchecked>;
 
 /** A request to a webhook. */
 export interface ReviewRequest {
@@ -123,7 +123,7 @@ export class Reviewer {
    * Returns the functions by URL, for webhook configurations that name `baseUrl`. They get the `request` of a review and
    * return its `response`. They throw where a server would answer without a review.
    */
-  functions(baseUrl: string): Readonly<Record<string, WebhookFunction>> {
+  functions(baseUrl: string): Readonly<Record<string, ReviewFunction>> {
     const base = baseUrl.replace(/\/$/, '');
     return Object.fromEntries(
       this.paths.map((path) => [`${base}${path}`, (request) => this.#call(path, request)]),

@@ -1,6 +1,13 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { Clock } from '../util/clock.ts';
-import { anchorOf, certificatesIn, endOf, isSame, namesOf, pemOf } from '../util/server-trust.ts';
+import {
+  anchorOf,
+  certificatesIn,
+  endOf,
+  isSame,
+  certificateNames,
+  pemOf,
+} from '../util/server-trust.ts';
 import { createCertificateAuthority, loadCertificateAuthority } from '../util/x509.ts';
 import type { Certificate } from '../util/x509.ts';
 
@@ -168,7 +175,7 @@ export async function renewCertificates(
     authorities = [...authorities, served.authority];
     keepUntil(served);
   }
-  const names = serving ? namesOf(serving.x509).dnsNames : [];
+  const names = serving ? certificateNames(serving.x509).dnsNames : [];
   const isNamed = dnsNames.every((name) => serving?.x509.checkHost(name) !== undefined);
   const isDue = !serving || !isNamed || endOf(serving.x509) <= nowMs + renewBeforeMs(rules);
   const canRenew = signing && (!serving || !isNamed || isLater(signing, serving, rules));

@@ -1,7 +1,7 @@
 import type { HealthCheck } from '../serving/health-checks.ts';
 import { HttpServer } from '../serving/http-server.ts';
 import type { HttpServerOptions, ServerTls } from '../serving/http-server.ts';
-import type { Call, CallRequest } from '../serving/routes.ts';
+import type { RouteCall, CallRequest } from '../serving/routes.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import { silentLogger } from '../util/logger.ts';
@@ -89,7 +89,7 @@ export class WebhookServer implements Runnable {
   }
 }
 
-function callOf(reviewer: Reviewer, path: string): Call {
+function callOf(reviewer: Reviewer, path: string): RouteCall {
   return {
     maxBytes: path === CONVERSION_PATH ? MAX_CONVERSION_BYTES : MAX_ADMISSION_BYTES,
     respond: async ({ query, headers, body, signal }: CallRequest) => {

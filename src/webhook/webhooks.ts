@@ -20,7 +20,7 @@ import type {
 } from './declaration.ts';
 
 import { Reviewer } from './reviewer.ts';
-import type { ReviewerDeps, WebhookFunction } from './reviewer.ts';
+import type { ReviewerDeps, ReviewFunction } from './reviewer.ts';
 
 const OPTIONS: OptionNames<AdmissionOptions> = {
   name: true,
@@ -178,7 +178,7 @@ export class Webhooks {
    *
    * @param baseUrl start of the URLs in webhook configurations: `https://NAME.NAMESPACE.svc` for a Service
    */
-  functions(baseUrl: string, deps: ReviewerDeps = {}): Readonly<Record<string, WebhookFunction>> {
+  functions(baseUrl: string, deps: ReviewerDeps = {}): Readonly<Record<string, ReviewFunction>> {
     return new Reviewer(this.entries(), deps).functions(baseUrl);
   }
 

@@ -1,6 +1,6 @@
 import PQueue from 'p-queue';
 import { noReconcileMetrics } from '../metrics/no-metrics.ts';
-import type { ControllerMetrics, ReconcileMetrics } from '../metrics/reconcile-metrics.ts';
+import type { SyncMetrics, ReconcileMetrics } from '../metrics/reconcile-metrics.ts';
 import { backoffMs } from '../util/backoff.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
 import { checkOptions } from '../util/check-options.ts';
@@ -136,7 +136,7 @@ export class WorkerPool<K> implements Runnable {
   readonly #backoffOf: (error: unknown) => BackoffPolicy | undefined;
   readonly #onSyncEnd: (report: SyncReport<K>, log: Logger) => void;
   readonly #random: () => number;
-  readonly #metrics: ControllerMetrics;
+  readonly #metrics: SyncMetrics;
   readonly #errors: SyncErrorLog;
   /** Aborts the signal of all syncs when the drain timeout is over. */
   readonly #cutOff = new AbortController();

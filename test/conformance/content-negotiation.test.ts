@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { load } from 'js-yaml';
 import type { Json } from './api.ts';
 import { Api, JSON_TYPE, MERGE } from './api.ts';
-import { decodeBody } from '../../src/apiserver/protobuf/protobuf-body.ts';
+import { decodeProtobufBody } from '../../src/apiserver/protobuf/protobuf-body.ts';
 import { messageType } from '../../src/apiserver/protobuf/decode-message.ts';
 import { configMap, configMaps, GROUP, widget, widgetCrd, widgets } from './objects.ts';
 
@@ -215,7 +215,7 @@ const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 function decoded(bytes: Uint8Array, kind: string): Json {
   const type = messageType(`core.v1.${kind}`) ?? messageType(`meta.v1.${kind}`);
   assert.ok(type, kind);
-  return decodeBody(bytes, { group: '', version: 'v1', kind }, type);
+  return decodeProtobufBody(bytes, { group: '', version: 'v1', kind }, type);
 }
 
 test('objects, errors and discovery of built-in kinds are protobuf for a client that prefers it', async () => {

@@ -4,7 +4,7 @@ import { parseTarget, requestInfo } from '../../src/apiserver/request/request-in
 import { DEPLOYMENTS, PODS, SERVICES } from '../../src/api/builtin.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import { FINALIZER as RECORDED } from '../../src/controllers/at/pod.ts';
+import { AT_FINALIZER as RECORDED } from '../../src/controllers/at/pod.ts';
 import type { HttpHandler, HttpRequest } from '../../src/util/http.ts';
 import { createNamesake, KINDS, SampleObject } from '../support/kinds.ts';
 import type { Kind, Subject } from '../support/kinds.ts';

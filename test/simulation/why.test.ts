@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { PODS } from '../../src/api/builtin.ts';
-import { fetchSnapshot } from '../../src/cli/top/snapshot.ts';
-import { render } from '../../src/cli/top/render.ts';
+import { fetchMonitorSnapshot } from '../../src/cli/top/snapshot.ts';
+import { renderView } from '../../src/cli/top/render.ts';
 import { DaemonMonitor } from '../../src/cli/top/daemon-monitor.ts';
 import { WriteFence } from '../../src/client/write-fence.ts';
 import { formatPostponement } from '../../src/manager/sync-log.ts';
@@ -184,8 +184,8 @@ describe('The live view of a daemon', () => {
       const listening = simulation.lines.findLast(({ message }) => message === 'Listening');
       const address = String(listening?.fields['address']);
       const monitor = new DaemonMonitor(address);
-      monitor.record(await fetchSnapshot(address, () => 0, new AbortController().signal));
-      const lines = render(monitor.view(0), { width: 160, height: Infinity }, false);
+      monitor.record(await fetchMonitorSnapshot(address, () => 0, new AbortController().signal));
+      const lines = renderView(monitor.view(0), { width: 160, height: Infinity }, false);
       const shown = lines.join('\n');
       assert.match(lines[1] ?? '', /^leader for 1m; identity pod-1/);
       assert.match(lines[2] ?? '', /^cpu \d+%, memory \d+MiB, heap \d+MiB, event loop lag p99 \d/);

@@ -1,6 +1,6 @@
 import { commandsOf } from '../../src/cli/commands.ts';
 import { crdController } from '../../src/cli/crd-controller.ts';
-import type { Environment } from '../../src/cli/flags/flag-parser.ts';
+import type { FlagEnvironment } from '../../src/cli/flags/flag-parser.ts';
 import { checkFlags, runOptions } from '../../src/cli/program/run-options.ts';
 import {
   defaultControllers,
@@ -20,6 +20,6 @@ export const DEFAULT_CONTROLLERS = defaultControllers(PROGRAM);
 /** Returns the environment of the program. */
 export function environmentOf(
   variables: Readonly<Record<string, string | undefined>> = {},
-): Environment {
+): FlagEnvironment {
   return { variables, prefix: environmentPrefix(PROGRAM) };
 }

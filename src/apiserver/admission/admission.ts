@@ -5,11 +5,11 @@ import type { Clock } from '../../util/clock.ts';
 import type { Collection } from '../storage/object-store.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { forbidden } from '../objects/status-error.ts';
+import { forbiddenError } from '../objects/status-error.ts';
 import type { AdmissionChain, Attributes } from './attributes.ts';
 import { prepareVersions } from './conversion.ts';
 import {
-  Environment,
+  PolicyEnvironment,
   compileConditions,
   evaluateConditions,
 } from '../../cel/policy-environment.ts';
@@ -220,11 +220,11 @@ export class Admission implements AdmissionChain {
     });
     if (typeof applies === 'boolean') return applies;
     if (textIn(webhook, 'failurePolicy') === 'Ignore') return false;
-    throw forbidden(attributes.definition, attributes.name, applies.error);
+    throw forbiddenError(attributes.definition, attributes.name, applies.error);
   }
 }
 
 /** Stored configurations are immutable, so that their conditions are compiled once. */
 const conditionsOf = oncePerObject((webhook: JsonObject) =>
-  compileConditions(objectsIn(webhook, 'matchConditions'), new Environment(false)),
+  compileConditions(objectsIn(webhook, 'matchConditions'), new PolicyEnvironment(false)),
 );

@@ -2,11 +2,11 @@ import type { RequestNotes } from '../request/received-request.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 import type { User } from '../../api/user.ts';
 
-export type AdmissionOperation = 'CONNECT' | 'CREATE' | 'DELETE' | 'UPDATE';
+export type AdmittedOperation = 'CONNECT' | 'CREATE' | 'DELETE' | 'UPDATE';
 
 /** A write, as admission sees it. Upstream: `admission.Attributes`. */
 export interface Attributes extends RequestNotes {
-  readonly operation: AdmissionOperation;
+  readonly operation: AdmittedOperation;
   /** Definition of the resource in the path. */
   readonly definition: ResourceDefinition;
   /** Empty for the resource itself. */

@@ -3,7 +3,7 @@ import { copyJson } from '../json/copy-json.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { objectIn, objectsIn, setOwn, textIn } from '../../util/json-value.ts';
-import { forbidden } from '../objects/status-error.ts';
+import { forbiddenError } from '../objects/status-error.ts';
 import type { Attributes } from './attributes.ts';
 import { shownName } from './policies.ts';
 
@@ -100,7 +100,7 @@ export function requireWithinLimits(attributes: Attributes, ranges: readonly Sto
     const unique = [...new Set(problems)];
     if (unique.length === 0) continue;
     const why = unique.length === 1 ? (unique[0] ?? '') : `[${unique.join(', ')}]`;
-    throw forbidden(definition, shownName(attributes), why);
+    throw forbiddenError(definition, shownName(attributes), why);
   }
 }
 

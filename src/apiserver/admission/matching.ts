@@ -12,7 +12,7 @@ import type { Registry } from '../objects/registry.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 import { oncePerObject } from '../../util/memo.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { internalError, notFound } from '../objects/status-error.ts';
+import { internalError, notFoundError } from '../objects/status-error.ts';
 import type { Attributes } from './attributes.ts';
 
 const NAMESPACES = { group: '', plural: 'namespaces' } as const;
@@ -138,7 +138,7 @@ function matchesNamespace(
   attributes: Attributes,
   { store }: AdmissionContext,
 ): boolean {
-  const requirements = requirementsOf(selector);
+  const requirements = matchRequirements(selector);
   const { namespace, definition, subresource, operation, object } = attributes;
   const isNamespace = definition.group === '' && definition.plural === NAMESPACES.plural;
   if (requirements.length === 0 || (namespace === '' && !isNamespace)) return true;
@@ -146,7 +146,7 @@ function matchesNamespace(
     return matchesLabels(requirements, object?.metadata.labels);
   }
   const found = store.collection(NAMESPACES).get(undefined, namespace);
-  if (!found) throw notFound(NAMESPACES, namespace);
+  if (!found) throw notFoundError(NAMESPACES, namespace);
   return matchesLabels(requirements, found.metadata.labels);
 }
 
@@ -154,7 +154,7 @@ function matchesObject(
   selector: JsonObject | undefined,
   { object, oldObject }: Attributes,
 ): boolean {
-  const requirements = requirementsOf(selector);
+  const requirements = matchRequirements(selector);
   if (requirements.length === 0) return true;
   const matches = (each: StoredObject | undefined) =>
     each !== undefined && matchesLabels(requirements, each.metadata.labels);
@@ -162,7 +162,7 @@ function matchesObject(
 }
 
 /** @throws {StatusError} 500 if the selector is malformed */
-export function requirementsOf(selector: JsonObject | undefined): readonly Requirement[] {
+export function matchRequirements(selector: JsonObject | undefined): readonly Requirement[] {
   return selector ? parsedSelector(selector) : [];
 }
 

@@ -10,18 +10,18 @@ import { requireTyped, shapeOf } from '../patch/typed-value.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
 import { jsonOf } from '../../cel/json-value.ts';
 import type { Result, Value } from '../../cel/values/value.ts';
-import { Constructed, Failure, List, isDictionary } from '../../cel/values/value.ts';
+import { Constructed, EvaluationError, List, isDictionary } from '../../cel/values/value.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import { declaredField } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { StatusError, forbidden, internalError } from '../objects/status-error.ts';
+import { StatusError, forbiddenError, internalError } from '../objects/status-error.ts';
 import { kindOf } from './admission-request.ts';
 import type { Attributes } from './attributes.ts';
 import { convertedTo, prepareVersions } from './conversion.ts';
-import type { Conditions, Expression } from '../../cel/policy-environment.ts';
+import type { Conditions, PolicyExpression } from '../../cel/policy-environment.ts';
 import {
   Budget,
-  Environment,
+  PolicyEnvironment,
   OutOfBudget,
   POLICY_LIMIT,
   compileConditions,
@@ -35,7 +35,7 @@ interface CompiledPolicy {
   readonly conditions: Conditions;
   readonly mutations: readonly {
     readonly type: 'ApplyConfiguration' | 'JSONPatch';
-    readonly expression: Expression;
+    readonly expression: PolicyExpression;
   }[];
 }
 
@@ -68,7 +68,7 @@ export async function mutateByPolicy(
       const budget = new Budget(POLICY_LIMIT);
       const activation = conditions.environment.bind({ ...bindings, object }, budget);
       const result = activation.evaluate(expression);
-      if (result instanceof Failure) throw new Rejected(result.message);
+      if (result instanceof EvaluationError) throw new Rejected(result.message);
       requireTypeNames(result);
       const patched =
         type === 'JSONPatch' ? patchedBy(object, result) : mergedWith(object, result, match);
@@ -179,7 +179,7 @@ function keyText(key: Value): string {
 /** Stored policies are immutable, so that each is compiled once. */
 const compiledPolicy = oncePerObject((policy: StoredObject): CompiledPolicy => {
   const spec = objectIn(policy, 'spec') ?? {};
-  const environment = Environment.of(spec);
+  const environment = PolicyEnvironment.of(spec);
   const conditions = compileConditions(objectsIn(spec, 'matchConditions'), environment);
   const mutations = objectsIn(spec, 'mutations').map((mutation) => {
     const isPatch = mutation['patchType'] === 'JSONPatch';
@@ -206,7 +206,7 @@ export function requireMutated(attributes: Attributes, failures: readonly Policy
       : JSON.stringify(policy.metadata.name);
     return { message: `policy ${by} denied request: ${message}` };
   });
-  const { status } = forbidden(attributes.definition, shownName(attributes), '', causes);
+  const { status } = forbiddenError(attributes.definition, shownName(attributes), '', causes);
   const { reason = 'Forbidden' } = first;
   throw StatusError.of({ ...status, message: causes[0]?.message ?? '', reason });
 }

@@ -9,9 +9,9 @@ import { StatusError } from '../objects/status-error.ts';
 import { admissionRequest } from './admission-request.ts';
 import type { Attributes } from './attributes.ts';
 import { convertedTo, prepareVersions } from './conversion.ts';
-import type { Bindings } from '../../cel/policy-environment.ts';
+import type { PolicyBindings } from '../../cel/policy-environment.ts';
 import type { Match, AdmissionContext } from './matching.ts';
-import { matchOf, policyCriteria, requirementsOf } from './matching.ts';
+import { matchOf, policyCriteria, matchRequirements } from './matching.ts';
 
 /** A policy that applies to a write by one of its bindings, with one of the params of the binding. */
 export interface PolicyInvocation {
@@ -114,7 +114,7 @@ export function bindingsOf(
   match: Match,
   context: AdmissionContext,
   param?: Param,
-): Bindings {
+): PolicyBindings {
   const { object, oldObject, definition, user, subresource, namespace, name } = attributes;
   const versioned = (each: StoredObject | undefined) =>
     each && convertedTo(each, definition, match);
@@ -155,7 +155,7 @@ function paramsOf(
     ref,
   );
   const name = textIn(ref, 'name');
-  const requirements = requirementsOf(objectIn(ref, 'selector'));
+  const requirements = matchRequirements(objectIn(ref, 'selector'));
   const found =
     name === ''
       ? collection

@@ -8,7 +8,7 @@ import { addLists, selectResources } from '../../api/resource-list.ts';
 import type { Collection } from '../storage/object-store.ts';
 
 import type { StoredObject } from '../objects/resource-definition.ts';
-import { forbidden } from '../objects/status-error.ts';
+import { forbiddenError } from '../objects/status-error.ts';
 import type { Attributes } from './attributes.ts';
 import { shownName } from './policies.ts';
 
@@ -77,7 +77,7 @@ function chargeOf(
   const isWithin = (each: StoredObject) => isWithinScopes(evaluator, quota, each);
   const tracked = Object.keys(hard).filter((each) => evaluator.tracks(each));
   if (tracked.length === 0 || !isWithin(object)) return undefined;
-  const toError = (why: string) => forbidden(definition, shownName(attributes), why);
+  const toError = (why: string) => forbiddenError(definition, shownName(attributes), why);
   const missing = definition.plural === 'pods' ? missingAmounts(object, tracked) : undefined;
   if (missing) throw toError(`failed quota: ${name}: ${missing}`);
   if (tracked.some((each) => !Object.hasOwn(used, each))) {

@@ -10,7 +10,7 @@ import type {
   StoredObject,
 } from '../objects/resource-definition.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { forbidden } from '../objects/status-error.ts';
+import { forbiddenError } from '../objects/status-error.ts';
 import type { Attributes } from './attributes.ts';
 import { shownName } from './policies.ts';
 
@@ -59,7 +59,7 @@ export async function withServiceAccount(
   const name = textIn(objectIn(object, 'spec'), 'serviceAccountName') || DEFAULT;
   const account = await findAccount(deps, { namespace, name, signal });
   if (account) return prepared(object, account, deps.random);
-  throw forbidden(
+  throw forbiddenError(
     definition,
     shownName(attributes),
     `error looking up service account ${namespace}/${name}: serviceaccount ${goQuote(name)} not found`,

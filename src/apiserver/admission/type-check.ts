@@ -6,7 +6,7 @@ import type { CelType } from '../../cel/values/type.ts';
 import { DYN } from '../../cel/values/type.ts';
 import { NestingError, listIn, objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { Environment } from '../../cel/policy-environment.ts';
+import { PolicyEnvironment } from '../../cel/policy-environment.ts';
 
 /** A warning about an expression of a ValidatingAdmissionPolicy, in `status.typeChecking`. */
 export interface ExpressionWarning {
@@ -32,7 +32,7 @@ export function typeWarnings(spec: JsonObject, registry: Registry): readonly Exp
     const { group, version, kind: name } = kind;
     return {
       id: `${group}/${version}, Kind=${name}`,
-      types: Environment.of(spec, { object: type, params }),
+      types: PolicyEnvironment.of(spec, { object: type, params }),
     };
   });
   return objectsIn(spec, 'validations').flatMap((validation, index) =>

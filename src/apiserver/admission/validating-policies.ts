@@ -1,14 +1,14 @@
 import { listIn, objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import { oncePerObject } from '../../util/memo.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
-import { Failure } from '../../cel/values/value.ts';
+import { EvaluationError } from '../../cel/values/value.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { StatusError, forbidden } from '../objects/status-error.ts';
+import { StatusError, forbiddenError } from '../objects/status-error.ts';
 import type { Attributes } from './attributes.ts';
-import type { Activation, Conditions, Expression } from '../../cel/policy-environment.ts';
+import type { Activation, Conditions, PolicyExpression } from '../../cel/policy-environment.ts';
 import {
   Budget,
-  Environment,
+  PolicyEnvironment,
   OutOfBudget,
   POLICY_LIMIT,
   compileConditions,
@@ -34,10 +34,10 @@ interface CompiledPolicy {
   readonly conditions: Conditions;
   readonly validations: readonly {
     readonly source: JsonObject;
-    readonly expression: Expression;
-    readonly message: Expression | undefined;
+    readonly expression: PolicyExpression;
+    readonly message: PolicyExpression | undefined;
   }[];
-  readonly annotations: readonly { readonly key: string; readonly value: Expression }[];
+  readonly annotations: readonly { readonly key: string; readonly value: PolicyExpression }[];
 }
 
 /**
@@ -117,7 +117,7 @@ function evaluate(
     return results.flatMap((result, index): readonly Problem[] => {
       const validation = validations[index];
       if (result === true || !validation) return [];
-      if (result instanceof Failure) return failed({ message: result.message, index });
+      if (result instanceof EvaluationError) return failed({ message: result.message, index });
       const { source, message } = validation;
       const text = message ? activation.evaluate(message) : '';
       return [{ message: messageOfFailure(source, text), reason: textIn(source, 'reason'), index }];
@@ -131,7 +131,7 @@ function evaluate(
     const activation = activate();
     for (const { key, value } of annotations) {
       const result = activation.evaluate(value);
-      if (result instanceof Failure) {
+      if (result instanceof EvaluationError) {
         for (const message of failed(result.message)) errors.push(message);
       } else if (typeof result === 'string' && result.trim() !== '')
         values.push([key, result.trim()]);
@@ -146,7 +146,7 @@ function evaluate(
 /** Stored policies are immutable, so that each is compiled once. */
 const compiledPolicy = oncePerObject((policy: StoredObject): CompiledPolicy => {
   const spec = objectIn(policy, 'spec') ?? {};
-  const environment = Environment.of(spec);
+  const environment = PolicyEnvironment.of(spec);
   const conditions = compileConditions(objectsIn(spec, 'matchConditions'), environment);
   const validations = objectsIn(spec, 'validations').map((source) => {
     const message = textIn(source, 'messageExpression');
@@ -184,7 +184,7 @@ function refusal(
 ): StatusError {
   const by = binding ? ` with binding '${binding.metadata.name}'` : '';
   const why = `ValidatingAdmissionPolicy '${policy.metadata.name}'${by} denied request: ${message}`;
-  const { status } = forbidden(attributes.definition, shownName(attributes), why, [
+  const { status } = forbiddenError(attributes.definition, shownName(attributes), why, [
     { message: why },
   ]);
   return StatusError.of({

@@ -3,7 +3,7 @@ import { microTimestamp } from '../../api/conditions.ts';
 import type { HttpRequest } from '../../util/http.ts';
 import { isRecord } from '../../util/values.ts';
 import { actionOf } from '../auth/access.ts';
-import type { Impersonation } from '../auth/impersonation.ts';
+import type { AuthorizedImpersonation } from '../auth/impersonation.ts';
 import type { Action } from '../../api/policy-rule.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 import type { JsonObject } from '../../util/json-value.ts';
@@ -111,7 +111,7 @@ export class AuditExchange {
     this.#emit('RequestReceived', {});
   }
 
-  impersonated({ user, constraint }: Impersonation): void {
+  impersonated({ user, constraint }: AuthorizedImpersonation): void {
     this.#event['impersonatedUser'] = userInfo(user);
     if (constraint === undefined) return;
     this.#event['authenticationMetadata'] = { impersonationConstraint: constraint };

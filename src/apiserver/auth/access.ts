@@ -9,7 +9,7 @@ import type {
   ResolvedRules,
   RoleRef,
 } from '../../api/policy-rule.ts';
-import { covers } from '../../api/policy-rule.ts';
+import { ruleCovers } from '../../api/policy-rule.ts';
 import { ObservedRbac } from './observed-rbac.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 import type { Rbac } from './rbac.ts';
@@ -78,7 +78,7 @@ export class Access implements Authenticator, Authorizer {
 
   decide(user: User, action: Action): Decision {
     if (user.groups.includes(MASTERS)) return ALLOWED;
-    if (this.#rulesOf(user).some((rule) => covers(rule, action))) return ALLOWED;
+    if (this.#rulesOf(user).some((rule) => ruleCovers(rule, action))) return ALLOWED;
     return this.#rbac.decide(user, action);
   }
 

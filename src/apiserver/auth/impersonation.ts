@@ -38,7 +38,7 @@ export type ImpersonationMode =
   'associated-node' | 'arbitrary-node' | 'serviceaccount' | 'user-info' | 'legacy';
 
 /** The user for whom the server handles a request, and the verb that permits it, unless that is `impersonate`. */
-export interface Impersonation {
+export interface AuthorizedImpersonation {
   readonly user: User;
   readonly constraint: string | undefined;
 }
@@ -58,7 +58,7 @@ export function authorizeImpersonation(
   requestor: User,
   wanted: User,
   action: Action,
-): Impersonation {
+): AuthorizedImpersonation {
   const last = lastModes.get(requestor.name);
   const modes = modesOf(requestor, wanted).toSorted(
     (one, other) => Number(other === last) - Number(one === last),

@@ -4,7 +4,7 @@ import type { Authorizer, PolicyRule, RoleRef } from '../../api/policy-rule.ts';
 import { coversPath } from '../../api/policy-rule.ts';
 import { aggregate } from './rbac.ts';
 import type { ResourceNames, StoredObject } from '../objects/resource-definition.ts';
-import { forbidden, notFound } from '../objects/status-error.ts';
+import { forbiddenError, notFoundError } from '../objects/status-error.ts';
 import type { User } from '../../api/user.ts';
 import { MASTERS } from '../../api/user.ts';
 
@@ -63,7 +63,11 @@ export function requireRoleRights(
   requireRules({ user, access }, resource, object, role.rules ?? []);
   if (!isAggregated(object) && !isAggregated(previous)) return;
   if (missingRules(access.rulesOf(user, namespace).rules, FULL_AUTHORITY).length === 0) return;
-  throw forbidden(resource, name, 'must have cluster-admin privileges to use the aggregationRule');
+  throw forbiddenError(
+    resource,
+    name,
+    'must have cluster-admin privileges to use the aggregationRule',
+  );
 }
 
 /**
@@ -93,7 +97,7 @@ export function requireBindingRights(
   const resource = { group: GROUP, plural };
   const rules = access.rulesOfRole(roleRef, namespace);
   // As upstream, the error contains the resource of the binding.
-  if (typeof rules === 'string') throw notFound(resource, roleRef.name);
+  if (typeof rules === 'string') throw notFoundError(resource, roleRef.name);
   requireRules({ user, access }, resource, object, rules);
 }
 
@@ -119,7 +123,7 @@ function requireRules(
   const groups = quotedList(user.groups);
   const lines = [...new Set(compact(missing).map(inGo))].sort().join('\n');
   const unresolved = problems.length > 0 ? `; resolution errors: [${aggregate(problems)}]` : '';
-  throw forbidden(
+  throw forbiddenError(
     resource,
     name,
     `user ${goQuote(user.name)} (groups=${groups}) is attempting to grant RBAC permissions not currently held:\n${lines}${unresolved}`,

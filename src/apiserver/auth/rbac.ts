@@ -17,7 +17,7 @@ import type {
   ResolvedRules,
   RoleRef,
 } from '../../api/policy-rule.ts';
-import { covers } from '../../api/policy-rule.ts';
+import { ruleCovers } from '../../api/policy-rule.ts';
 import type {
   ResourceDefinition,
   StoredObject,
@@ -100,7 +100,7 @@ export class Rbac implements WriteObserver {
     for (const grant of this.#grantsOf(user, action.kind === 'path' ? '' : action.namespace)) {
       const rules = this.rulesOfRole(grant.binding.roleRef, grant.binding.metadata.namespace);
       if (typeof rules === 'string') problems.push(rules);
-      else if (rules.some((rule) => covers(rule, action))) {
+      else if (rules.some((rule) => ruleCovers(rule, action))) {
         return { allowed: true, reason: `RBAC: allowed by ${described(grant)}` };
       }
     }

@@ -1,6 +1,6 @@
 import { equalJson } from '../../api/equal.ts';
-import type { Expression } from '../../cel/policy-environment.ts';
-import { Environment } from '../../cel/policy-environment.ts';
+import type { PolicyExpression } from '../../cel/policy-environment.ts';
+import { PolicyEnvironment } from '../../cel/policy-environment.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
 import { checked } from '../objects/checked-object.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
@@ -39,11 +39,11 @@ function validate(policy: CheckedObject<StoredObject>, previous: StoredObject | 
   validateStaticName(policy, previous);
   const spec = policy.in('spec');
   if (previous && equalJson(spec.value, previous['spec'])) return;
-  const environment = new Environment(spec.has('paramKind'));
+  const environment = new PolicyEnvironment(spec.has('paramKind'));
   const check = (
     list: string,
     field: string,
-    compile: (source: string, item: CheckedObject) => Expression,
+    compile: (source: string, item: CheckedObject) => PolicyExpression,
   ) => {
     for (const item of spec.items(list)) {
       const source = item.text(field);

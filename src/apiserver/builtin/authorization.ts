@@ -4,7 +4,7 @@ import { aggregate } from '../auth/rbac.ts';
 import type { User } from '../../api/user.ts';
 import type { ReviewContext, StoredObject } from '../objects/resource-definition.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { badRequest, invalid } from '../objects/status-error.ts';
+import { badRequest, invalidError } from '../objects/status-error.ts';
 import {
   requireNoPath,
   validateAttributes,
@@ -90,7 +90,7 @@ function specOf(
   const checked = new CheckedObject(review);
   untilTooMany(() => validate(checked, checked.in('spec')));
   // Reviews go without a kind here, on a real server too.
-  if (checked.errors.length > 0) throw invalid({ group: GROUP, kind: '' }, '', checked.errors);
+  if (checked.errors.length > 0) throw invalidError({ group: GROUP, kind: '' }, '', checked.errors);
   return objectIn(review, 'spec') ?? {};
 }
 

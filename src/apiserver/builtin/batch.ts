@@ -11,7 +11,12 @@ import { validateJobStatus } from './job-status.ts';
 import { validateIndexedCounts, validateJobPolicies } from './job-policies.ts';
 import { applyTemplateDefaults } from './pod-defaults.ts';
 import { validateLabelSelector } from './label-selector-validation.ts';
-import { NO_MATCH, requirementsOf, textsIn, validatePodTemplate } from './template-validation.ts';
+import {
+  NO_MATCH,
+  selectorRequirements,
+  textMapIn,
+  validatePodTemplate,
+} from './template-validation.ts';
 import { isTimeZone } from './time-zones.ts';
 
 const MAX_INT32 = 2 ** 31 - 1;
@@ -60,9 +65,9 @@ function validateJob(job: CheckedObject<StoredObject>): void {
 
 function matchesSelector(selector: CheckedObject, labels: Readonly<JsonObject>): boolean {
   const expressions = selector.items('matchExpressions').map(({ value }) => value);
-  const requirements = requirementsOf(textsIn(selector.value, 'matchLabels'), expressions);
+  const requirements = selectorRequirements(textMapIn(selector.value, 'matchLabels'), expressions);
   // A malformed selector is reported as such.
-  return !requirements || matchesLabels(requirements, textsIn({ labels }, 'labels'));
+  return !requirements || matchesLabels(requirements, textMapIn({ labels }, 'labels'));
 }
 
 /** A selector that is not written by hand is the one that the server generates, as are four labels. */

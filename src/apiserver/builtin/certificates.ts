@@ -9,7 +9,7 @@ import type { ApiObject, HookContext, StoredObject } from '../objects/resource-d
 import type { JsonObject } from '../../util/json-value.ts';
 import { textFromBase64 } from '../../util/bytes.ts';
 import { fieldsAt } from '../objects/field-path.ts';
-import { forbidden } from '../objects/status-error.ts';
+import { forbiddenError } from '../objects/status-error.ts';
 import { MASTERS } from '../../api/user.ts';
 import { checked } from '../objects/checked-object.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
@@ -39,7 +39,7 @@ function prepareForCreate(request: ApiObject, { user }: HookContext): void {
   const { organizations = [] } = parsedRequest(request) ?? {};
   if (!organizations.includes(MASTERS)) return;
   const why = `use of ${signer} signer with ${MASTERS} group is not allowed`;
-  throw forbidden(RESOURCE, request.metadata.name, why);
+  throw forbiddenError(RESOURCE, request.metadata.name, why);
 }
 
 const RESOURCE = { group: 'certificates.k8s.io', plural: 'certificatesigningrequests' } as const;
@@ -77,7 +77,7 @@ function requireSignerRights(
   );
   if (isAllowed) return;
   const why = `user not permitted to ${verb} requests with signerName ${goQuote(signer)}`;
-  throw forbidden(RESOURCE, metadata.name, why);
+  throw forbiddenError(RESOURCE, metadata.name, why);
 }
 
 const DECISIONS: ReadonlySet<string> = new Set(['Approved', 'Denied']);

@@ -1,11 +1,11 @@
 import { KINDS } from '../generated/kinds.ts';
 import { messageOfKind } from '../protobuf/protobuf-body.ts';
 import { equalJson } from '../../api/equal.ts';
-import { fieldPath, valueAt } from '../objects/field-path.ts';
+import { fieldPath, valueAtPath } from '../objects/field-path.ts';
 import type {
   ResourceDefinition,
   ResourceHooks,
-  ScalePaths,
+  ScaleFieldPaths,
   StoredAs,
   Subresources,
 } from '../objects/resource-definition.ts';
@@ -40,7 +40,7 @@ export interface KindTraits extends Partial<
   >
 > {
   /** Paths of `/scale`, if it is a subresource. */
-  readonly scale?: ScalePaths;
+  readonly scale?: ScaleFieldPaths;
   /**
    * Default values by path: `spec.replicas`, `webhooks[].failurePolicy`. A default applies if the parent object
    * is present and the field is not.
@@ -163,8 +163,8 @@ function withImmutable(paths: readonly string[], hooks: ResourceHooks = {}): Res
     ...hooks,
     validateUpdate: (next, previous, subresource) => {
       const errors = paths.flatMap((path) => {
-        const value = valueAt(next, fieldPath(path));
-        const isSame = equalJson(value, valueAt(previous, fieldPath(path)));
+        const value = valueAtPath(next, fieldPath(path));
+        const isSame = equalJson(value, valueAtPath(previous, fieldPath(path)));
         return isSame ? [] : [fieldError.invalid(path, value ?? null, 'field is immutable')];
       });
       return [...errors, ...(hooks.validateUpdate?.(next, previous, subresource) ?? [])];

@@ -19,7 +19,7 @@ const UNUSABLE: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-export const ENDPOINTS: KindTraits = {
+export const ENDPOINTS_TRAITS: KindTraits = {
   createOnUpdate: true,
   defaults: { 'subsets[].ports[].protocol': 'TCP' },
   deprecationWarning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',

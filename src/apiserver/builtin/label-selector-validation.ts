@@ -7,7 +7,7 @@ export function validateLabelSelector(selector: CheckedObject | undefined): void
   validateLabels(selector, 'matchLabels');
   for (const expression of selector.items('matchExpressions')) {
     requireValuesOfOperator(expression);
-    requireLabelKey(expression, 'key');
+    requireSelectorKey(expression, 'key');
     requireLabelValues(expression);
   }
 }
@@ -34,7 +34,7 @@ export function requireValuesOfOperator(expression: CheckedObject): void {
 }
 
 /** A text, also an absent one, is the key of a label. */
-export function requireLabelKey(holder: CheckedObject, field: string): void {
+export function requireSelectorKey(holder: CheckedObject, field: string): void {
   const key = holder.text(field);
   holder.problems(field, qualifiedNameProblems(key), key);
 }

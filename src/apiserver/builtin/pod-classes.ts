@@ -4,7 +4,7 @@ import { copyJson } from '../json/copy-json.ts';
 import type { ApiObject, HookContext } from '../objects/resource-definition.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { isSet, numberIn, objectIn, objectsIn, setOwn, textIn } from '../../util/json-value.ts';
-import { forbidden } from '../objects/status-error.ts';
+import { forbiddenError } from '../objects/status-error.ts';
 
 const PODS = { group: '', plural: 'pods' };
 
@@ -15,7 +15,7 @@ const PODS = { group: '', plural: 'pods' };
  * @throws {StatusError} 403 if a class does not exist or the Pod contradicts it
  */
 export function admitClasses(pod: ApiObject, spec: JsonObject, context: HookContext): void {
-  const toError = (why: string) => forbidden(PODS, pod.metadata.name, why);
+  const toError = (why: string) => forbiddenError(PODS, pod.metadata.name, why);
   admitPriority(spec, context, toError);
   admitRuntime(spec, context, toError);
 }

@@ -1,7 +1,7 @@
 import { nameProblems, qualifiedNameProblems, labelValueProblems } from '../../api/object-names.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 import {
-  requireLabelKey,
+  requireSelectorKey,
   requireLabelValues,
   requireValuesOfOperator,
   validateLabelSelector,
@@ -53,7 +53,7 @@ function validateNodeTerm(term: CheckedObject, isRequired: boolean): void {
       const why = "must be specified single value when `operator` is 'Lt' or 'Gt'";
       expression.required('values', why);
     }
-    requireLabelKey(expression, 'key');
+    requireSelectorKey(expression, 'key');
     if (isRequired) requireLabelValues(expression);
   }
   for (const field of term.items('matchFields')) validateNodeField(field);
@@ -86,7 +86,7 @@ function validatePodTerm(term: CheckedObject): void {
   }
   validateLabelKeys(term);
   if (term.text('topologyKey') === '') term.required('topologyKey', 'can not be empty');
-  requireLabelKey(term, 'topologyKey');
+  requireSelectorKey(term, 'topologyKey');
 }
 
 /** Label keys whose values are those of the Pod itself extend the selector. */
@@ -172,7 +172,7 @@ const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 function validateToleration(toleration: CheckedObject): void {
   const value = toleration.text('value');
   const operator = toleration.text('operator');
-  if (toleration.text('key') !== '') requireLabelKey(toleration, 'key');
+  if (toleration.text('key') !== '') requireSelectorKey(toleration, 'key');
   else if (operator !== 'Exists') {
     const why =
       'operator must be Exists when `key` is empty, which means "match all values and all keys"';

@@ -8,7 +8,7 @@ import {
 } from './container-resources.ts';
 import type { PodContext } from './container-validation.ts';
 import { validateContainer, validateHandlers, validateRestarts } from './container-validation.ts';
-import { requireLabelKey, validateLabels } from './label-selector-validation.ts';
+import { requireSelectorKey, validateLabels } from './label-selector-validation.ts';
 import {
   validateFileVolumes,
   validateHostProcesses,
@@ -57,7 +57,7 @@ export function validatePodSpec(spec: CheckedObject, podName?: string): void {
   }
   validatePlacement(spec);
   validateDns(spec);
-  for (const gate of spec.items('readinessGates')) requireLabelKey(gate, 'conditionType');
+  for (const gate of spec.items('readinessGates')) requireSelectorKey(gate, 'conditionType');
   validateGates(spec);
   validateHostProcesses(spec);
   validateHostUsers(spec);

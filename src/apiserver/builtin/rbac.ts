@@ -5,7 +5,7 @@ import type { ApiObject, ResourceHooks } from '../objects/resource-definition.ts
 import { checked } from '../objects/checked-object.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 import type { KindTraits } from './definition.ts';
-import { requireOperators, requirementsOf, textsIn } from './template-validation.ts';
+import { requireOperators, selectorRequirements, textMapIn } from './template-validation.ts';
 
 const GROUP = 'rbac.authorization.k8s.io';
 
@@ -84,7 +84,7 @@ function validateRule(rule: CheckedObject, isNamespaced: boolean): void {
 function validateRoleSelector(selector: CheckedObject): void {
   requireOperators(selector);
   const expressions = selector.items('matchExpressions').map(({ value }) => value);
-  if (requirementsOf(textsIn(selector.value, 'matchLabels'), expressions)) return;
+  if (selectorRequirements(textMapIn(selector.value, 'matchLabels'), expressions)) return;
   selector.invalid('', 'invalid label selector.', selector.value);
 }
 

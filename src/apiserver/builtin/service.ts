@@ -11,7 +11,7 @@ import { equalJson } from '../../api/equal.ts';
 import { nameProblems, qualifiedNameProblems } from '../../api/object-names.ts';
 import type { ApiObject, HookContext, StoredObject } from '../objects/resource-definition.ts';
 import { fieldError } from '../../api/field-error.ts';
-import { internalError, invalid } from '../objects/status-error.ts';
+import { internalError, invalidError } from '../objects/status-error.ts';
 import { fieldsAt } from '../objects/field-path.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { isIPv4 } from '../../util/ip-address.ts';
@@ -221,7 +221,7 @@ function requireFamilies(name: string, spec: JsonObject): void {
     }
   }
   if (checked.errors.length > 0) {
-    throw invalid({ group: '', kind: 'Service' }, name, checked.errors);
+    throw invalidError({ group: '', kind: 'Service' }, name, checked.errors);
   }
 }
 
@@ -235,7 +235,7 @@ function assignAddress({ namespace, name }: ApiObject['metadata'], spec: JsonObj
   const checked = new CheckedObject(spec, 'spec');
   untilTooMany(() => validateAddresses(checked));
   if (checked.errors.length > 0) {
-    throw invalid({ group: '', kind: 'Service' }, name, checked.errors);
+    throw invalidError({ group: '', kind: 'Service' }, name, checked.errors);
   }
 }
 
@@ -274,7 +274,7 @@ function allocateNodePorts(service: ApiObject, spec: JsonObject, { list }: HookC
     const wanted = numberIn(port, 'nodePort');
     if (wanted) {
       if (!taken.has(wanted)) continue;
-      throw invalid({ group: '', kind: 'Service' }, name, [
+      throw invalidError({ group: '', kind: 'Service' }, name, [
         fieldError.invalid(
           `spec.ports[${index}].nodePort`,
           wanted,

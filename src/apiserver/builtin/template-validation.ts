@@ -48,7 +48,7 @@ export function validatePodTemplate(template: CheckedObject): void {
 }
 
 function validateSelector(selector: CheckedObject, metadata: CheckedObject, kind: string): void {
-  const matchLabels = textsIn(selector.value, 'matchLabels');
+  const matchLabels = textMapIn(selector.value, 'matchLabels');
   const expressions = selector.items('matchExpressions').map(({ value }) => value);
   if (Object.keys(matchLabels).length + expressions.length === 0) {
     const workload = kind === 'ReplicaSet' ? 'deployment' : kind.toLowerCase();
@@ -58,8 +58,8 @@ function validateSelector(selector: CheckedObject, metadata: CheckedObject, kind
   const count = selector.errors.length;
   validateLabelSelector(selector);
   const isValid = selector.errors.length === count;
-  const labels = textsIn(metadata.value, 'labels');
-  const requirements = requirementsOf(matchLabels, expressions);
+  const labels = textMapIn(metadata.value, 'labels');
+  const requirements = selectorRequirements(matchLabels, expressions);
   if (!isValid || !requirements) {
     if (kind !== 'DaemonSet') selector.invalid('', 'invalid label selector', selector.value);
   } else if (!matchesLabels(requirements, labels)) metadata.invalid('labels', NO_MATCH, labels);
@@ -78,7 +78,7 @@ export function requireOperators(selector: CheckedObject): boolean {
 }
 
 /** The selector as requirements; undefined if a key or a value of it is malformed. */
-export function requirementsOf(
+export function selectorRequirements(
   matchLabels: Readonly<Record<string, string>>,
   expressions: readonly Readonly<Record<string, unknown>>[],
 ): readonly Requirement[] | undefined {
@@ -111,15 +111,15 @@ function validateTemplateMetadata({ value, path, errors }: CheckedObject): void 
     uid: '',
     resourceVersion: '',
     creationTimestamp: '',
-    labels: textsIn(metadata, 'labels'),
-    annotations: textsIn(metadata, 'annotations'),
+    labels: textMapIn(metadata, 'labels'),
+    annotations: textMapIn(metadata, 'annotations'),
   };
   for (const error of validateMetadata(template, false, 'pathSegment')) {
     errors.push({ ...error, field: error.field.replace(/^metadata\./, `${path}.`) });
   }
 }
 
-export function textsIn(
+export function textMapIn(
   parent: Readonly<Record<string, unknown>> | undefined,
   field: string,
 ): Record<string, string> {

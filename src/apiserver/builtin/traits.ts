@@ -18,7 +18,7 @@ import type { KindTraits } from './definition.ts';
 import { authorizeAdminAccess, authorizeClaimStatus } from './device-claims.ts';
 import { DEPLOYMENT } from './deployment.ts';
 import { POD_DISRUPTION_BUDGET } from './disruption-budget.ts';
-import { ENDPOINTS, ENDPOINT_SLICE } from './endpoints.ts';
+import { ENDPOINTS_TRAITS, ENDPOINT_SLICE } from './endpoints.ts';
 import { EVENT, EVENTS_EVENT } from './event.ts';
 import { LEASE } from './lease.ts';
 import { LIMIT_RANGE } from './limits.ts';
@@ -59,7 +59,7 @@ export const TRAITS: Readonly<Record<string, KindTraits>> = {
     deprecationWarning: 'v1 ComponentStatus is deprecated in v1.19+',
   },
   configmaps: CONFIG_MAP,
-  endpoints: ENDPOINTS,
+  endpoints: ENDPOINTS_TRAITS,
   events: EVENT,
   limitranges: LIMIT_RANGE,
   namespaces: NAMESPACE,

@@ -1,10 +1,10 @@
 import { objectIn } from '../../util/json-value.ts';
 import { equalJson } from '../../api/equal.ts';
-import type { ScalePaths, StoredObject } from '../objects/resource-definition.ts';
+import type { ScaleFieldPaths, StoredObject } from '../objects/resource-definition.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 
 /** Where Deployment and ReplicaSet have what `/scale` shows. */
-export const WORKLOAD_SCALE: ScalePaths = {
+export const WORKLOAD_SCALE: ScaleFieldPaths = {
   specReplicasPath: '.spec.replicas',
   statusReplicasPath: '.status.replicas',
   labelSelectorPath: '.spec.selector',

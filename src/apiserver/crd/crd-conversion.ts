@@ -4,7 +4,7 @@ import { WebhookCallError } from '../objects/webhook-call.ts';
 import { isRecord } from '../../util/values.ts';
 import type {
   ApiObject,
-  Conversion,
+  WebhookConversion,
   ResourceDefinition,
   StoredObject,
 } from '../objects/resource-definition.ts';
@@ -19,7 +19,7 @@ import { goQuote } from '../../util/go-quote.ts';
 const MAX_OBJECTS = 500;
 const TIMEOUT_MS = 30_000;
 
-type Versioned = ResourceDefinition & { readonly conversion: Conversion };
+type Versioned = ResourceDefinition & { readonly conversion: WebhookConversion };
 
 /** Converts custom resources between versions by the webhook of their CRD. */
 export class CrdConverter {

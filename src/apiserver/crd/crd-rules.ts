@@ -6,7 +6,7 @@ import type { Declared } from '../../cel/schema-type.ts';
 import { declare, isEmbedded } from '../../cel/schema-type.ts';
 import type { Rule, RuleError } from '../../cel/rule.ts';
 import { goJson } from '../../util/go-format.ts';
-import type { JsonSchema, ValidationRule } from '../../api/json-schema.ts';
+import type { JsonSchema, SchemaRule } from '../../api/json-schema.ts';
 import { propertyPath } from './structural-schema.ts';
 
 const REASONS = [
@@ -165,7 +165,7 @@ class RuleCheck {
     }
   }
 
-  #compileError({ error }: RuleError, source: ValidationRule, at: string): void {
+  #compileError({ error }: RuleError, source: SchemaRule, at: string): void {
     this.errors.push(fieldError.invalid(`${at}.rule`, asGo(source), error));
   }
 
@@ -219,7 +219,7 @@ function tooExpensive(what: string, cost: number, limit: number): string {
 }
 
 /** A rule as upstream shows it: all fields in the order of the Go struct. */
-function asGo(rule: ValidationRule): Verbatim {
+function asGo(rule: SchemaRule): Verbatim {
   const members = [
     ['Rule', rule.rule],
     ['Message', rule.message ?? ''],

@@ -7,10 +7,10 @@ import { checkRuleExpressions, checkRules } from './crd-rules.ts';
 import { unknownFields } from '../schema/pruning.ts';
 import {
   checkStructural,
-  fieldsOf,
+  schemaFieldsOf,
   flag,
   isConvertible,
-  isSet,
+  isNonZero,
   UNSUPPORTED,
 } from './structural-schema.ts';
 import { validateCustom } from '../request/embedded-resources.ts';
@@ -82,7 +82,7 @@ const META_FIELDS: ReadonlySet<string> = new Set(['metadata', 'kind', 'apiVersio
 
 function checkRoot(schema: CheckedObject): void {
   for (const [key, value] of Object.entries(schema.value)) {
-    if (!isSet(value)) continue;
+    if (!isNonZero(value)) continue;
     if (key === 'type' && value !== 'object') {
       const detail =
         'only "object" is allowed as the type at the root of the schema if the status subresource is enabled';
@@ -106,7 +106,7 @@ function checkNode(schema: CheckedObject, context: Context, depth: number): void
     if (sub) checkNode(sub, its, depth + 1);
   };
   const values = schema.get('additionalProperties');
-  const fields = fieldsOf(schema);
+  const fields = schemaFieldsOf(schema);
   if (fields.length > 0 && (values || schema.value['additionalProperties'] === false)) {
     const detail = 'additionalProperties and properties are mutual exclusive';
     schema.forbidden('additionalProperties', detail);
@@ -139,7 +139,7 @@ function checkKeywords(schema: CheckedObject, context: Context): void {
     schema.forbidden('default', `must not be set ${context.noDefaults}`);
   }
   for (const key of UNSUPPORTED) {
-    if (isSet(own(schema.value, key))) schema.forbidden(key, `${key} is not supported`);
+    if (isNonZero(own(schema.value, key))) schema.forbidden(key, `${key} is not supported`);
   }
   if (type === 'null') {
     schema.forbidden('type', 'type cannot be set to null, use nullable as an alternative');
@@ -179,7 +179,7 @@ function checkDefaults(schema: CheckedObject, depth: number, inMetadata: boolean
   const items = schema.get('items');
   const within = inMetadata && !isEmbedded;
   if (items) checkDefaults(items, depth + 1, within);
-  for (const [name, field] of fieldsOf(schema)) {
+  for (const [name, field] of schemaFieldsOf(schema)) {
     checkDefaults(field, depth + 1, within || (isEmbedded && name === 'metadata'));
   }
 }
@@ -246,7 +246,7 @@ function checkListMap(schema: CheckedObject, keys: readonly string[]): void {
     items.invalid('type', detail, type);
     return;
   }
-  const properties = new Map(fieldsOf(items));
+  const properties = new Map(schemaFieldsOf(items));
   for (const [index, key] of keys.entries()) {
     const property = properties.get(key);
     if (!property) schema.invalid(field, 'entries must all be names of item properties', keys);

@@ -1,7 +1,7 @@
 import type { CheckedObject } from '../objects/checked-object.ts';
 import { isRecord } from '../../util/values.ts';
 import { fieldError } from '../../api/field-error.ts';
-import { propertiesOf, typeOf } from './structural-schema.ts';
+import { propertiesOf, schemaTypeOf } from './structural-schema.ts';
 
 /** Validates the subresources of a version. */
 export function checkSubresources(subresources: CheckedObject): void {
@@ -98,7 +98,7 @@ function typeAt(schema: unknown, jsonPath: string): string | undefined {
     if (!isRecord(current)) return undefined;
     current = new Map(propertiesOf(current)).get(name);
   }
-  return isRecord(current) ? typeOf(current) : undefined;
+  return isRecord(current) ? schemaTypeOf(current) : undefined;
 }
 
 function isSimplePath(jsonPath: string): boolean {

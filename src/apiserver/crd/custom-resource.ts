@@ -6,7 +6,7 @@ import { fieldsAt } from '../objects/field-path.ts';
 import { finalizerWarnings } from '../objects/object-metadata.ts';
 import { compareVersions } from '../objects/registry.ts';
 import type {
-  Conversion,
+  WebhookConversion,
   ResourceDefinition,
   Subresources,
 } from '../objects/resource-definition.ts';
@@ -84,7 +84,7 @@ function deprecationWarning(
   return `${group}/${name} ${kind} is deprecated${use}`;
 }
 
-function conversionOf({ spec }: Crd): Conversion | undefined {
+function conversionOf({ spec }: Crd): WebhookConversion | undefined {
   const { strategy, webhook } = spec.conversion ?? {};
   if (strategy !== 'Webhook' || !webhook) return undefined;
   return {

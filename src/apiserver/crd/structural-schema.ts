@@ -36,7 +36,7 @@ export const UNSUPPORTED: readonly string[] = [
 /** Whether a schema has none of these keywords, and a schema for the items of each list. */
 export function isConvertible(schema: Readonly<JsonObject>): boolean {
   const { items, additionalProperties, not } = schema;
-  if (Array.isArray(items) || UNSUPPORTED.some((key) => isSet(own(schema, key)))) return false;
+  if (Array.isArray(items) || UNSUPPORTED.some((key) => isNonZero(own(schema, key)))) return false;
   const nested = [
     ...Object.values(objectIn(schema, 'properties') ?? {}),
     ...['allOf', 'anyOf', 'oneOf'].flatMap((key) => objectsIn(schema, key)),
@@ -83,7 +83,7 @@ function checkNode(schema: CheckedObject, level: Level, depth: number): void {
   const items = schema.get('items');
   if (schema.text('type') === 'array' && !items) schema.required('items', 'must be specified');
   if (items) checkNode(items, 'item', depth + 1);
-  for (const [, field] of fieldsOf(schema)) checkNode(field, 'field', depth + 1);
+  for (const [, field] of schemaFieldsOf(schema)) checkNode(field, 'field', depth + 1);
   const values = schema.get('additionalProperties');
   if (schema.value['additionalProperties'] !== undefined && level === 'root') {
     schema.forbidden('additionalProperties', 'must not be used at the root');
@@ -111,7 +111,7 @@ function checkType(schema: CheckedObject, level: Level): void {
     const detail = 'must not be used if x-kubernetes-embedded-resource is set';
     schema.forbidden('additionalProperties', detail);
   }
-  if (embedded && !open && fieldsOf(schema).length === 0) {
+  if (embedded && !open && schemaFieldsOf(schema).length === 0) {
     const detail =
       'must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields';
     schema.required('properties', detail);
@@ -124,7 +124,7 @@ function checkType(schema: CheckedObject, level: Level): void {
 /** Checks the schemas of `apiVersion`, `kind` and `metadata`, which may restrict hardly anything. */
 function checkMetaProperties(schema: CheckedObject, level: Level): void {
   if (level !== 'root' && !flag(schema.value, 'x-kubernetes-embedded-resource')) return;
-  for (const [name, field] of fieldsOf(schema)) {
+  for (const [name, field] of schemaFieldsOf(schema)) {
     const expected = META_TYPES.get(name);
     const type = field.text('type');
     if (expected && type !== expected) field.invalid('type', `must be ${expected}`, type);
@@ -173,12 +173,12 @@ function checkNested(schema: CheckedObject, skipAnyOf: boolean, depth: number): 
   checkValueValidation(schema, skipAnyOf, false, depth);
   const items = schema.get('items');
   if (items) checkNested(items, false, depth + 1);
-  for (const [name, field] of fieldsOf(schema)) {
+  for (const [name, field] of schemaFieldsOf(schema)) {
     checkNested(field, false, depth + 1);
     if (name === 'metadata') field.forbidden('', 'must not be specified in a nested context');
   }
   for (const [key, detail] of FORBIDDEN_NESTED) {
-    if (isSet(own(schema.value, key))) schema.forbidden(key, detail);
+    if (isNonZero(own(schema.value, key))) schema.forbidden(key, detail);
   }
 }
 
@@ -203,8 +203,8 @@ function checkBranch(validation: CheckedObject, structural: CheckedObject, depth
   };
   const items = validation.get('items');
   if (items) compare(items, structural.get('items'), 'items');
-  const declared = new Map(fieldsOf(structural));
-  for (const [name, field] of fieldsOf(validation)) {
+  const declared = new Map(schemaFieldsOf(structural));
+  for (const [name, field] of schemaFieldsOf(validation)) {
     compare(field, declared.get(name), `properties[${name}]`);
   }
 }
@@ -214,7 +214,7 @@ function restrictsNameOnly(metadata: Readonly<JsonObject>): boolean {
   return (
     restricted.every((name) => name === 'name' || name === 'generateName') &&
     Object.entries(metadata).every(
-      ([key, value]) => ['type', 'properties', 'default'].includes(key) || !isSet(value),
+      ([key, value]) => ['type', 'properties', 'default'].includes(key) || !isNonZero(value),
     )
   );
 }
@@ -242,14 +242,14 @@ export function propertiesOf(schema: Readonly<JsonObject>): [name: string, schem
 }
 
 /** Returns the schemas of declared fields with their paths. */
-export function fieldsOf(schema: CheckedObject): [name: string, schema: CheckedObject][] {
+export function schemaFieldsOf(schema: CheckedObject): [name: string, schema: CheckedObject][] {
   return propertiesOf(schema.value).map(([name, field]) => [
     name,
     new CheckedObject(field, propertyPath(schema.path, name), schema.errors),
   ]);
 }
 
-export function typeOf(schema: Readonly<JsonObject>): string {
+export function schemaTypeOf(schema: Readonly<JsonObject>): string {
   return textIn(schema, 'type');
 }
 
@@ -258,7 +258,7 @@ export function flag(schema: Readonly<JsonObject>, name: string): boolean {
 }
 
 /** Whether a value differs from the zero value of its Go field. */
-export function isSet(value: unknown): boolean {
+export function isNonZero(value: unknown): boolean {
   if (value === undefined || value === null || value === false || value === '') return false;
   return !Array.isArray(value) || value.length > 0;
 }

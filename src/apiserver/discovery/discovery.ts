@@ -55,7 +55,7 @@ interface SubresourceInfo {
  *
  * @throws {StatusError} 406 if the client accepts no form of it
  */
-export function discover(
+export function findDocument(
   registry: Registry,
   segments: readonly string[],
   { accept, host = 'kubernetes.default.svc' }: Readonly<Record<string, string | undefined>>,

@@ -1,6 +1,6 @@
 import { dump } from 'js-yaml';
 import { isRecord } from '../../util/values.ts';
-import { BYTES, FIXED64, VARINT } from '../protobuf/wire-reader.ts';
+import { WIRE_BYTES, FIXED64, VARINT } from '../protobuf/wire-reader.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { concatBytes, utf8Bytes } from '../../util/bytes.ts';
 
@@ -44,7 +44,7 @@ function varint(value: number): Uint8Array {
 const tag = (number: number, type: number): Uint8Array => varint(number * 8 + type);
 
 function delimited(number: number, bytes: Uint8Array, output: Output): void {
-  output.push(tag(number, BYTES), varint(bytes.byteLength), bytes);
+  output.push(tag(number, WIRE_BYTES), varint(bytes.byteLength), bytes);
 }
 
 /** A string, a boolean or an integer that is not negative. */

@@ -1,6 +1,6 @@
 import type { ListState } from '../operations/call.ts';
 import { ConnectionReset } from './faults.ts';
-import { encodeJson } from '../json/json-text.ts';
+import { encodeExactJson } from '../json/json-text.ts';
 import type { ListRendering } from '../request/negotiation.ts';
 import type { MessageType } from '../protobuf/decode-message.ts';
 import { encodeList } from '../protobuf/protobuf-body.ts';
@@ -56,7 +56,7 @@ async function* jsonBody(
     for (let index = 0; index < objects.length; index++) {
       const object = left[index];
       if (!object) throw new ConnectionReset();
-      text += `${index === 0 ? '' : ','}${encodeJson(item(object))}`;
+      text += `${index === 0 ? '' : ','}${encodeExactJson(item(object))}`;
       if (text.length < CHUNK_CHARACTERS) continue;
       yield encoder.encode(text);
       text = '';

@@ -5,7 +5,7 @@ let last: { readonly value: object; readonly text: string } | undefined;
  * watchers in succession. `value` must not change afterwards.
  */
 export function jsonText(value: object): string {
-  if (last?.value !== value) last = { value, text: encodeJson(value) };
+  if (last?.value !== value) last = { value, text: encodeExactJson(value) };
   return last.text;
 }
 
@@ -19,7 +19,7 @@ const INT64_LIMITS: ReadonlyMap<unknown, object> = new Map([
 const ROUNDED_LIMIT = String(2 ** 63);
 
 /** Encodes `value` as JSON with exact limits of int64. */
-export function encodeJson(value: object): string {
+export function encodeExactJson(value: object): string {
   const text = JSON.stringify(value);
   if (!text.includes(ROUNDED_LIMIT)) return text;
   return JSON.stringify(value, (_key, part: unknown) => INT64_LIMITS.get(part) ?? part);

@@ -11,7 +11,7 @@ export function fieldPath(path: string): readonly string[] {
 }
 
 /** Returns the value at a path, or undefined if it is absent. */
-export function valueAt(value: unknown, path: readonly string[]): unknown {
+export function valueAtPath(value: unknown, path: readonly string[]): unknown {
   let current = value;
   for (const field of path) {
     if (!isRecord(current)) return undefined;
@@ -33,7 +33,7 @@ export function fieldsAt(
 ): Readonly<Record<string, (object: StoredObject) => string>> {
   return Object.fromEntries(
     paths.map(fieldPath).map((path) => {
-      return [path.join('.'), (object: StoredObject) => textOf(valueAt(object, path), '')];
+      return [path.join('.'), (object: StoredObject) => textOf(valueAtPath(object, path), '')];
     }),
   );
 }

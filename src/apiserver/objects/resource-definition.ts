@@ -128,7 +128,7 @@ export interface ResourceDefinition extends ResourceNames {
   readonly storedAs?: StoredAs;
 
   /** Present on a version of a CRD whose webhook converts its objects. */
-  readonly conversion?: Conversion | undefined;
+  readonly conversion?: WebhookConversion | undefined;
 
   readonly hooks?: ResourceHooks;
 
@@ -144,7 +144,7 @@ export interface ResourceDefinition extends ResourceNames {
 }
 
 /** The conversion of stored objects to one version of a CRD by a webhook. */
-export interface Conversion {
+export interface WebhookConversion {
   /** `spec.conversion.webhook` of the CRD. */
   readonly webhook: JsonObject;
   /** Converted objects by stored object. */
@@ -195,7 +195,7 @@ export interface ResourceNames {
 export interface Subresources {
   /** `/status` exists, and only it writes `status`. */
   readonly status?: boolean;
-  readonly scale?: ScalePaths;
+  readonly scale?: ScaleFieldPaths;
   /** `PUT /finalize` writes `spec.finalizers` (Namespace). */
   readonly finalize?: boolean;
   /** `POST /binding` sets `spec.nodeName` (Pod). */
@@ -219,7 +219,7 @@ export interface Subresources {
 }
 
 /** The fields that `/scale` reads and writes, as paths in the form of a CRD (`.spec.replicas`). */
-export interface ScalePaths {
+export interface ScaleFieldPaths {
   readonly specReplicasPath: string;
   readonly statusReplicasPath: string;
   /** Path of a selector string, or of a `meta/v1` LabelSelector. */

@@ -1,4 +1,4 @@
-import type { ScalePaths, StoredObject } from './resource-definition.ts';
+import type { ScaleFieldPaths, StoredObject } from './resource-definition.ts';
 import { fieldPath } from './field-path.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
@@ -12,7 +12,7 @@ const MAX_INT32 = 2 ** 31 - 1;
  * Validates the fields at the paths of a CRD's scale subresource. As upstream, this check is
  * independent of the schema, so that one mistake can cause two errors.
  */
-export function validateScaleValues(object: StoredObject, paths: ScalePaths): FieldError[] {
+export function validateScaleValues(object: StoredObject, paths: ScaleFieldPaths): FieldError[] {
   const { specReplicasPath, statusReplicasPath, labelSelectorPath } = paths;
   return [
     ...validateReplicas(object, specReplicasPath),

@@ -93,7 +93,7 @@ export function unauthorized(): StatusError {
   return failure(401, 'Unauthorized');
 }
 
-export function forbidden(
+export function forbiddenError(
   resource: Names,
   name: string,
   why: string,
@@ -120,7 +120,7 @@ export function accessDenied({ name: user }: User, action: Action, reason: strin
   return failure(403, message, detailsOf(names, name));
 }
 
-export function notFound(resource: Names, name: string): StatusError {
+export function notFoundError(resource: Names, name: string): StatusError {
   const message = `${groupResourceOf(resource)} ${goQuote(name)} not found`;
   return failure(404, message, detailsOf(resource, name));
 }
@@ -215,7 +215,7 @@ export function unsupportedMediaType(supported: readonly string[]): StatusError 
   return failure(415, message);
 }
 
-export function invalid(
+export function invalidError(
   { group, kind }: Kind,
   name: string,
   errors: readonly FieldError[],

@@ -1,6 +1,6 @@
 import { isDryRun } from '../request/request-info.ts';
 import { actionOf } from '../auth/access.ts';
-import type { AdmissionOperation, Attributes } from '../admission/attributes.ts';
+import type { AdmittedOperation, Attributes } from '../admission/attributes.ts';
 import type { Call } from './call.ts';
 import { toRequestedVersion } from '../request/negotiation.ts';
 import type { Action, Decision } from '../../api/policy-rule.ts';
@@ -18,7 +18,7 @@ export interface AdmittedObjects {
 
 export function attributesOf(
   call: Call,
-  operation: AdmissionOperation,
+  operation: AdmittedOperation,
   { object, oldObject, kind = call.definition, options }: AdmittedObjects,
 ): Attributes {
   const { definition, info, user, warnings, annotations, request } = call;
@@ -45,7 +45,7 @@ export function attributesOf(
 const META = 'meta.k8s.io/v1';
 
 /** Returns the options in the query of a write, as an object of `meta.k8s.io`. A patch creates or updates. */
-function optionsOf({ info }: Call, operation: AdmissionOperation): object {
+function optionsOf({ info }: Call, operation: AdmittedOperation): object {
   const { query } = info;
   const texts = ['fieldManager', 'fieldValidation'].flatMap((name) => {
     const value = query.get(name);

@@ -4,7 +4,7 @@ import type { EndpointSlice, Service } from '../../api/builtin.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { Call } from './call.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
-import { StatusError, badRequest, forbidden } from '../objects/status-error.ts';
+import { StatusError, badRequest, forbiddenError } from '../objects/status-error.ts';
 import { authorizeCreate } from './admit.ts';
 import { containerOf } from './pod-log.ts';
 import { existing } from './read.ts';
@@ -42,7 +42,7 @@ function requireCreate(call: Call): void {
   const { info, definition } = call;
   if (info.verb === 'create') return;
   const { allowed, reason } = authorizeCreate(call);
-  if (!allowed) throw forbidden(definition, info.name ?? '', reason);
+  if (!allowed) throw forbiddenError(definition, info.name ?? '', reason);
 }
 
 /**

@@ -5,7 +5,7 @@ import { withoutDuplicateOwners } from '../objects/object-metadata.ts';
 import { pause } from '../request/pause.ts';
 import { generatedName } from '../../api/object-names.ts';
 import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
-import { StatusError, badRequest, forbidden, notFound } from '../objects/status-error.ts';
+import { StatusError, badRequest, forbiddenError, notFoundError } from '../objects/status-error.ts';
 import type { AppliedFields } from './prepare-update.ts';
 import { requireDecodable } from './validation.ts';
 import { admittedDraft, storeNew } from './write.ts';
@@ -81,7 +81,7 @@ export function placeObject({ info, definition }: Call, { metadata }: ApiObject)
 /** @throws {StatusError} 403 if the CRD is being deleted */
 function requireOpen({ definition }: Call, name: string): void {
   if (!definition.terminating) return;
-  throw forbidden(
+  throw forbiddenError(
     definition,
     name,
     'create not allowed while custom resource definition is terminating',
@@ -93,9 +93,9 @@ function requireNamespace({ backend, definition, info }: Call, name: string = ''
   if (!definition.namespaced || info.namespace === undefined) return;
   const namespaces = { group: '', plural: 'namespaces' };
   const namespace = backend.store.collection(namespaces).get(undefined, info.namespace);
-  if (!namespace) throw notFound(namespaces, info.namespace);
+  if (!namespace) throw notFoundError(namespaces, info.namespace);
   if (namespace.metadata.deletionTimestamp === undefined) return;
-  throw forbidden(
+  throw forbiddenError(
     definition,
     name,
     `unable to create new content in namespace ${info.namespace} because it is being terminated`,

@@ -3,7 +3,7 @@ import { equalJson } from '../../api/equal.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { Answer, Backend, Call } from './call.ts';
 import { copyJson } from '../json/copy-json.ts';
-import type { DeleteOptions } from '../request/delete-options.ts';
+import type { DeletionOptions } from '../request/delete-options.ts';
 import { deleteOptions } from '../request/delete-options.ts';
 import { toRequestedVersion, renderList } from '../request/negotiation.ts';
 import { deletionFinalizers } from '../objects/object-metadata.ts';
@@ -13,7 +13,7 @@ import type {
   StoredObject,
 } from '../objects/resource-definition.ts';
 import { listOptions } from '../request/list-options.ts';
-import { conflict, forbidden } from '../objects/status-error.ts';
+import { conflict, forbiddenError } from '../objects/status-error.ts';
 import { attributesOf } from './admit.ts';
 import { pageOf, readCurrent } from './read.ts';
 
@@ -33,7 +33,7 @@ const JOB_WARNING =
   'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning';
 
 /** Reads the options of a deletion, and warns of their defaults like upstream. */
-function optionsOf(call: Call): DeleteOptions {
+function optionsOf(call: Call): DeletionOptions {
   const options = deleteOptions(call);
   const { group, plural } = call.definition;
   const isOfJobs = group === 'batch' && plural === 'jobs';
@@ -56,7 +56,7 @@ export async function remove(call: Call): Promise<Answer> {
 async function requireDeletable(
   call: Call,
   stored: StoredObject,
-  { dryRun, gracePeriodSeconds, propagationPolicy }: DeleteOptions,
+  { dryRun, gracePeriodSeconds, propagationPolicy }: DeletionOptions,
 ): Promise<void> {
   const { admission } = call.backend;
   if (!admission.mutates(call.definition) && !admission.validates) return;
@@ -101,7 +101,7 @@ export async function removeCollection(call: Call): Promise<Answer> {
 export function deleteObject(
   { backend, definition }: Pick<Call, 'backend' | 'definition'>,
   stored: StoredObject,
-  options: DeleteOptions,
+  options: DeletionOptions,
 ): Deletion {
   requirePreconditions(definition, stored, options);
   requireMortal(definition, stored);
@@ -134,7 +134,7 @@ function writeMark(
   definition: ResourceDefinition,
   stored: StoredObject,
   marked: ApiObject,
-  { dryRun }: DeleteOptions,
+  { dryRun }: DeletionOptions,
 ): StoredObject {
   if (dryRun || equalJson(marked, stored)) return marked;
   const object = store.collection(definition).put(marked);
@@ -193,7 +193,7 @@ function mark(
 export function requirePreconditions(
   definition: ResourceDefinition,
   { metadata }: StoredObject,
-  { uid, resourceVersion }: DeleteOptions,
+  { uid, resourceVersion }: DeletionOptions,
 ): void {
   // A real server names the kind here where it names the resource elsewhere.
   const { group, kind } = definition;
@@ -216,7 +216,7 @@ export function requirePreconditions(
 function requireMortal(definition: ResourceDefinition, { metadata }: StoredObject): void {
   const { group, plural } = definition;
   if (group === '' && plural === 'namespaces' && ETERNAL_NAMESPACES.has(metadata.name)) {
-    throw forbidden(definition, metadata.name, 'this namespace may not be deleted');
+    throw forbiddenError(definition, metadata.name, 'this namespace may not be deleted');
   }
 }
 

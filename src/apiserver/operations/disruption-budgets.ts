@@ -5,7 +5,7 @@ import { selects } from '../../api/label-selector.ts';
 import type { Backend } from './call.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { StatusError, forbidden } from '../objects/status-error.ts';
+import { StatusError, forbiddenError } from '../objects/status-error.ts';
 
 /** Number of evictions that the disruption controller has not yet observed, as in kube-apiserver. */
 const MAX_DISRUPTED_PODS = 2000;
@@ -70,7 +70,7 @@ function checkBudget(definition: ResourceDefinition, budget: StoredObject): void
   if (pending > MAX_DISRUPTED_PODS) {
     const problem =
       'DisruptedPods map too big - too many evictions not confirmed by PDB controller';
-    throw forbidden({ ...definition, plural: 'poddisruptionbudget' }, name, problem);
+    throw forbiddenError({ ...definition, plural: 'poddisruptionbudget' }, name, problem);
   }
   if (statusNumber(budget, 'disruptionsAllowed') > 0) return;
   const current = statusNumber(budget, 'currentHealthy');

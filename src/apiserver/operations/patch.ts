@@ -13,7 +13,7 @@ import {
   reportStrictErrors,
   requireGoTypes,
 } from '../request/object-decoder.ts';
-import type { ApplyResult } from '../patch/apply.ts';
+import type { ApplyPatchResult } from '../patch/apply.ts';
 import { describeConflicts } from '../patch/apply.ts';
 import { jsonPatch, mergePatch, PatchError } from '../patch/json-patch.ts';
 import { describe } from '../patch/typed-value.ts';
@@ -43,7 +43,7 @@ import {
   applyConflict,
   badRequest,
   conflict,
-  notFound,
+  notFoundError,
   tooLarge,
   unprocessable,
   unsupportedMediaType,
@@ -164,7 +164,7 @@ async function apply(call: Call): Promise<Answer> {
   const sent = readApplyPatch(call.request);
   const live = backend.store.collection(definition).get(info.namespace, info.name ?? '');
   const creates = info.subresource === undefined || definition.createOnUpdate;
-  if (!live && !creates) throw notFound(definition, info.name ?? '');
+  if (!live && !creates) throw notFoundError(definition, info.name ?? '');
   const applied = appliedFields(sent, definition);
   if (live) await backend.converter.prepare([live], definition);
   await pause(call, live);
@@ -242,7 +242,7 @@ async function createOrChange(
 }
 
 /** @throws {StatusError} 409 with the conflicts */
-export function appliedObject(result: ApplyResult): JsonObject {
+export function appliedObject(result: ApplyPatchResult): JsonObject {
   if (result.kind === 'applied') return result.object;
   const { message, causes } = describeConflicts(result.conflicts);
   throw applyConflict(message, causes);

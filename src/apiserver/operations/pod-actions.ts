@@ -3,7 +3,7 @@ import { shallowCopy } from '../objects/resource-definition.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { Answer, Call } from './call.ts';
 import { deleteOptionsOf } from '../request/delete-options.ts';
-import { valueAt, withValueAt } from '../objects/field-path.ts';
+import { valueAtPath, withValueAt } from '../objects/field-path.ts';
 import { readObject } from '../request/request-body.ts';
 import { fieldError, formatFieldError } from '../../api/field-error.ts';
 import { isRecord } from '../../util/values.ts';
@@ -25,7 +25,7 @@ const EVICTION = { group: 'policy', version: 'v1', kind: 'Eviction' };
 /** `POST /bindings`: the name of the Pod is in the body. */
 export function bindNamed(call: Call): Answer {
   const pods = call.backend.registry.find('', 'v1', 'pods');
-  const name = valueAt(readObject(call.request, BINDING), ['metadata', 'name']);
+  const name = valueAtPath(readObject(call.request, BINDING), ['metadata', 'name']);
   if (!pods || typeof name !== 'string' || name === '') throw badRequest('name is required');
   return bind({ ...call, definition: pods, info: { ...call.info, name } });
 }
@@ -39,7 +39,7 @@ export function bind(call: Call): Answer {
   if (pod.metadata.deletionTimestamp !== undefined) {
     throw conflict(definition, name, `pod ${name} is being deleted, cannot be assigned to a host`);
   }
-  const assigned = valueAt(pod, ['spec', 'nodeName']);
+  const assigned = valueAtPath(pod, ['spec', 'nodeName']);
   if (assigned) {
     throw conflict(
       { group: '', plural: 'pods/binding' },
@@ -64,8 +64,8 @@ export function bind(call: Call): Answer {
 
 /** @throws {StatusError} 500, as kube-apiserver does, if it has no node */
 function targetOf(binding: Record<string, unknown>): string {
-  const kind = valueAt(binding, ['target', 'kind']);
-  const name = valueAt(binding, ['target', 'name']);
+  const kind = valueAtPath(binding, ['target', 'kind']);
+  const name = valueAtPath(binding, ['target', 'name']);
   const errors = [
     ...(kind === undefined || kind === '' || kind === 'Node'
       ? []
@@ -82,7 +82,7 @@ function targetOf(binding: Record<string, unknown>): string {
 /** `POST /eviction`: a deletion that a PodDisruptionBudget may reject. */
 export function evict(call: Call): Answer {
   const eviction = readObject(call.request, EVICTION);
-  if (valueAt(eviction, ['metadata', 'name']) !== call.info.name) {
+  if (valueAtPath(eviction, ['metadata', 'name']) !== call.info.name) {
     throw badRequest('name in URL does not match name in Eviction object');
   }
   const pod = existing(call);
@@ -121,9 +121,9 @@ interface PodCondition {
 
 /** Returns the conditions of the Pod with `condition` in place of the one of its type. */
 function withCondition(pod: StoredObject, condition: PodCondition): unknown[] {
-  const current = valueAt(pod, ['status', 'conditions']);
+  const current = valueAtPath(pod, ['status', 'conditions']);
   const others = Array.isArray(current)
-    ? current.filter((each) => valueAt(each, ['type']) !== condition.type)
+    ? current.filter((each) => valueAtPath(each, ['type']) !== condition.type)
     : [];
   return [...others, condition];
 }

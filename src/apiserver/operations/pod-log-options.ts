@@ -2,7 +2,7 @@ import { isTrue } from '../request/request-info.ts';
 import { fieldError } from '../../api/field-error.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { formatGoTime, parseGoTime } from '../../api/go-time.ts';
-import { badRequest, invalid } from '../objects/status-error.ts';
+import { badRequest, invalidError } from '../objects/status-error.ts';
 
 const KIND = { group: '', kind: 'PodLogOptions' };
 
@@ -34,7 +34,7 @@ export function kubeletQuery(query: URLSearchParams, name: string): URLSearchPar
   }
   // Its feature gate is off by default.
   if (query.has('stream')) errors.push(fieldError.forbidden('stream', 'may not be specified'));
-  if (errors.length > 0) throw invalid(KIND, name, errors);
+  if (errors.length > 0) throw invalidError(KIND, name, errors);
 
   const asked = new URLSearchParams();
   for (const flag of ['follow', 'previous', 'timestamps']) {

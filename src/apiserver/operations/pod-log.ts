@@ -2,7 +2,7 @@ import { objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import type { HttpHandler, HttpResponse } from '../../util/http.ts';
 import type { Answer, Call } from './call.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
-import { StatusError, badRequest, internalError, notFound } from '../objects/status-error.ts';
+import { StatusError, badRequest, internalError, notFoundError } from '../objects/status-error.ts';
 import { kubeletQuery } from './pod-log-options.ts';
 import { existing } from './read.ts';
 
@@ -59,7 +59,7 @@ function kubeletOf({ backend, definition }: Call, node: string): HttpHandler {
   const nodes = backend.registry.find('', 'v1', 'nodes');
   // kube-apiserver answers NotFound for a Pod with the name of the node.
   if (nodes && !backend.store.collection(nodes).get(undefined, node)) {
-    throw notFound(definition, node);
+    throw notFoundError(definition, node);
   }
   const kubelet = backend.kubelets(node);
   if (kubelet) return kubelet;

@@ -4,12 +4,12 @@ import type { ListMeta } from '../request/negotiation.ts';
 import { renderList } from '../request/negotiation.ts';
 import { storageKey } from '../storage/object-store.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
-import type { ListOptions } from '../request/list-options.ts';
-import { listOptions, revisionOf } from '../request/list-options.ts';
+import type { RequestedList } from '../request/list-options.ts';
+import { listOptions, parseRevision } from '../request/list-options.ts';
 import {
   StatusError,
   expired,
-  notFound,
+  notFoundError,
   tooLargeResourceVersion,
 } from '../objects/status-error.ts';
 import { Watcher } from './watcher.ts';
@@ -18,7 +18,7 @@ import { Watcher } from './watcher.ts';
 const FRESHNESS_WAIT_MS = 3000;
 
 export async function get(call: Call): Promise<Answer> {
-  await untilReached(call, revisionOf(call.info.query.get('resourceVersion'), call.info.verb));
+  await untilReached(call, parseRevision(call.info.query.get('resourceVersion'), call.info.verb));
   return { kind: 'object', code: 200, object: existing(call) };
 }
 
@@ -26,7 +26,7 @@ export async function get(call: Call): Promise<Answer> {
 export function existing({ backend, definition, info }: Call): StoredObject {
   const { namespace, name = '' } = info;
   const object = backend.store.collection(definition).get(namespace, name);
-  if (!object) throw notFound(definition, name);
+  if (!object) throw notFoundError(definition, name);
   return object;
 }
 
@@ -45,7 +45,7 @@ export async function readCurrent(call: Call): Promise<StoredObject> {
  * Lists one page or all objects. Every page shows the state of the first one: the continue token has its
  * revision, and the history restores that state.
  */
-export async function list(call: Call): Promise<Answer> {
+export async function listObjects(call: Call): Promise<Answer> {
   const { backend, definition, representation } = call;
   const options = listOptions(call.info, definition);
   if (!options.exact) await untilReached(call, options.revision);
@@ -94,7 +94,7 @@ interface Page {
 }
 
 /** Returns the selected objects, at most as many as the limit. */
-export async function pageOf(call: Call, options: ListOptions): Promise<Page> {
+export async function pageOf(call: Call, options: RequestedList): Promise<Page> {
   const { backend, definition } = call;
   const { store } = backend;
   const { selection } = options;
@@ -142,7 +142,7 @@ export async function pageOf(call: Call, options: ListOptions): Promise<Page> {
 }
 
 /** Returns the revision that the first page shows: the newest, unless the client asks for an exact one. */
-function exactRevision({ exact, revision, limit }: ListOptions, current: number): number {
+function exactRevision({ exact, revision, limit }: RequestedList, current: number): number {
   // As etcd: a limited list at a revision, without a match, means exactly that revision.
   const insists = exact || (limit > 0 && revision !== undefined && revision > 0);
   return insists && revision !== undefined ? revision : current;

@@ -8,7 +8,7 @@ import { rejectConnection } from './connect.ts';
 import { create } from './create.ts';
 import { remove, removeCollection } from './delete.ts';
 import { patch, patchTypes } from './patch.ts';
-import { get, list, watch } from './read.ts';
+import { get, listObjects, watch } from './read.ts';
 import { bind, bindNamed, evict } from './pod-actions.ts';
 import { readLog } from './pod-log.ts';
 import { answerReview } from './review.ts';
@@ -23,7 +23,7 @@ import {
   badRequest,
   methodNotAllowed,
   noConsumer,
-  notFound,
+  notFoundError,
   requestTimeout,
   unsupportedMediaType,
   verbNotSupported,
@@ -134,7 +134,7 @@ function hasPath(
   }
   // As upstream, an unknown subresource of a custom resource is a 404.
   if (custom && subresource !== undefined && !hasSubresource(subresource, definition)) {
-    throw notFound(definition, name ?? '');
+    throw notFoundError(definition, name ?? '');
   }
   return subresource === undefined || hasSubresource(subresource, definition);
 }
@@ -201,7 +201,7 @@ function operationOf(
 
 const OPERATIONS: Readonly<Record<Exclude<Verb, 'proxy'>, Operation>> = {
   get,
-  list,
+  list: listObjects,
   watch,
   create,
   update,

@@ -2,7 +2,7 @@ import { shallowCopy } from '../objects/resource-definition.ts';
 import { formatLabelSelector } from '../../api/label-selector.ts';
 import type { ManagedFieldsEntry } from '../../api/object.ts';
 import type { Answer, Call } from './call.ts';
-import { fieldPath, valueAt, withValueAt } from '../objects/field-path.ts';
+import { fieldPath, valueAtPath, withValueAt } from '../objects/field-path.ts';
 import { apiVersionIn, toRequestedVersion } from '../request/negotiation.ts';
 import {
   decodeBody,
@@ -19,7 +19,7 @@ import {
 } from '../request/request-body.ts';
 import { isTrue } from '../request/request-info.ts';
 import { applyPatch } from '../patch/apply.ts';
-import type { FieldPath } from '../patch/field-set.ts';
+import type { FieldSetPath } from '../patch/field-set.ts';
 import { FieldSet, fieldElement } from '../patch/field-set.ts';
 import type { FieldManager } from '../patch/managed-fields.ts';
 import { Managers, withManagers } from '../patch/managed-fields.ts';
@@ -30,7 +30,7 @@ import type { JsonObject } from '../../util/json-value.ts';
 import type {
   ApiObject,
   ResourceDefinition,
-  ScalePaths,
+  ScaleFieldPaths,
   StoredObject,
 } from '../objects/resource-definition.ts';
 import { fieldError } from '../../api/field-error.ts';
@@ -39,7 +39,7 @@ import {
   badRequest,
   conflict,
   internalError,
-  invalid,
+  invalidError,
   methodNotAllowed,
 } from '../objects/status-error.ts';
 import { SCALE_COLUMNS } from '../table/workload-columns.ts';
@@ -80,7 +80,7 @@ export async function getScale(call: Call): Promise<Answer> {
   const object = toRequestedVersion(await readCurrent(call), call.definition);
   const { specReplicasPath } = pathsOf(call.definition);
   // A write may set replicas that are absent.
-  if (valueAt(object, fieldPath(specReplicasPath)) === undefined) {
+  if (valueAtPath(object, fieldPath(specReplicasPath)) === undefined) {
     throw internalError(
       `the spec replicas field ${JSON.stringify(specReplicasPath)} does not exist`,
     );
@@ -112,12 +112,12 @@ export async function patchScale(call: Call): Promise<Answer> {
 /** As upstream, marks replicas that a custom resource does not have while its Scale is written. */
 const NO_REPLICAS = -(2 ** 31);
 
-const REPLICAS: FieldPath = ['f:spec', 'f:replicas'];
+const REPLICAS: FieldSetPath = ['f:spec', 'f:replicas'];
 
 /** Returns the Scale of an object. Its managers are the owners of the replicas. */
 function presentScale(call: Call, live: StoredObject): StoredObject {
   const { specReplicasPath } = pathsOf(call.definition);
-  const isPresent = valueAt(live, fieldPath(specReplicasPath)) !== undefined;
+  const isPresent = valueAtPath(live, fieldPath(specReplicasPath)) !== undefined;
   const scale = scaleOf(live, call);
   const shown =
     isPresent || !call.definition.custom ? scale : { ...scale, spec: { replicas: NO_REPLICAS } };
@@ -249,10 +249,10 @@ async function writeScale(
       `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${stored.metadata.uid}`,
     );
   }
-  const replicas = valueAt(scale, ['spec', 'replicas']) ?? 0;
+  const replicas = valueAtPath(scale, ['spec', 'replicas']) ?? 0;
   // Custom kinds have their own validation.
   if (Number(replicas) < 0 && !definition.custom) {
-    throw invalid(SCALE, stored.metadata.name, [
+    throw invalidError(SCALE, stored.metadata.name, [
       fieldError.invalid('spec.replicas', replicas, 'must be greater than or equal to 0'),
     ]);
   }
@@ -273,9 +273,10 @@ async function writeScale(
 
 function scaleOf(object: StoredObject, { definition }: Pick<Call, 'definition'>): StoredObject {
   const { specReplicasPath, statusReplicasPath, labelSelectorPath } = pathsOf(definition);
-  const replicas = valueAt(object, fieldPath(specReplicasPath));
+  const replicas = valueAtPath(object, fieldPath(specReplicasPath));
   const selector =
-    labelSelectorPath && selectorText(valueAt(object, fieldPath(labelSelectorPath)), definition);
+    labelSelectorPath &&
+    selectorText(valueAtPath(object, fieldPath(labelSelectorPath)), definition);
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   return {
     kind: 'Scale',
@@ -290,7 +291,7 @@ function scaleOf(object: StoredObject, { definition }: Pick<Call, 'definition'>)
     // As upstream, a Scale omits 0 replicas.
     spec: replicas ? { replicas } : {},
     status: {
-      replicas: valueAt(object, fieldPath(statusReplicasPath)) ?? 0,
+      replicas: valueAtPath(object, fieldPath(statusReplicasPath)) ?? 0,
       ...(selector && { selector }),
     },
   };
@@ -302,7 +303,7 @@ function selectorText(selector: unknown, { custom }: ResourceDefinition): string
   return !custom && isRecord(selector) ? formatLabelSelector(selector) : '';
 }
 
-function pathsOf({ subresources }: ResourceDefinition): ScalePaths {
+function pathsOf({ subresources }: ResourceDefinition): ScaleFieldPaths {
   if (!subresources.scale) throw methodNotAllowed();
   return subresources.scale;
 }

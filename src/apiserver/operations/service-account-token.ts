@@ -8,7 +8,7 @@ import { fieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import type { BoundKind, TokenOrder } from '../auth/service-account-tokens.ts';
 import { DEFAULT_AUDIENCES } from '../auth/service-account-tokens.ts';
-import { badRequest, conflict, invalid, notFound } from '../objects/status-error.ts';
+import { badRequest, conflict, invalidError, notFoundError } from '../objects/status-error.ts';
 import { linkedSchema } from '../schema/builtin-schemas.ts';
 import { placeObject } from './create.ts';
 import { existing } from './read.ts';
@@ -44,7 +44,7 @@ export async function createToken(call: Call): Promise<Answer> {
   const { name: sentName, uid, labels, annotations } = request.metadata;
   if (sentName && sentName !== info.name) {
     const detail = 'must match the service account name if specified';
-    throw invalid(TOKEN_REQUEST, info.name ?? '', [
+    throw invalidError(TOKEN_REQUEST, info.name ?? '', [
       fieldError.invalid('metadata.name', sentName, detail),
     ]);
   }
@@ -57,7 +57,7 @@ export async function createToken(call: Call): Promise<Answer> {
   const seconds = numberIn(spec, 'expirationSeconds') ?? DEFAULT_SECONDS;
   const reference = objectIn(spec, 'boundObjectRef');
   const errors = requestErrors(spec, seconds, reference);
-  if (errors.length > 0) throw invalid(TOKEN_REQUEST, '', errors);
+  if (errors.length > 0) throw invalidError(TOKEN_REQUEST, '', errors);
   const named = listIn(spec, 'audiences').filter((audience) => typeof audience === 'string');
   const audiences = named.length > 0 ? named : DEFAULT_AUDIENCES;
   const now = backend.clock.now();
@@ -171,7 +171,7 @@ function boundObjects(
   const resource = { group: '', plural: `${kind}s` };
   const collection = call.backend.store.collection(resource);
   const object = collection.get(kind === 'node' ? undefined : namespace, name);
-  if (!object) throw notFound(resource, name);
+  if (!object) throw notFoundError(resource, name);
   if (uid && uid !== object.metadata.uid) {
     const why = `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`;
     throw conflict({ group: '', plural: kindName ?? '' }, name, why);

@@ -10,7 +10,7 @@ import { fieldSchema } from '../../api/json-schema.ts';
 import { embeddedTypeError, validateCustom } from '../request/embedded-resources.ts';
 import { validateScaleValues } from '../objects/scale-values.ts';
 import { validateValues } from '../schema/validate.ts';
-import { invalid } from '../objects/status-error.ts';
+import { invalidError } from '../objects/status-error.ts';
 
 /**
  * Validates an object by its schema.
@@ -92,7 +92,7 @@ export function requireValid(
   if (errors.length === 0) return;
   const { kind, apiVersion, metadata } = object;
   const group = definition.custom ? apiVersion.split('/').slice(0, -1).join('/') : definition.group;
-  throw invalid({ group, kind }, metadata.name, errors);
+  throw invalidError({ group, kind }, metadata.name, errors);
 }
 
 /**

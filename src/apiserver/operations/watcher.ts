@@ -6,7 +6,7 @@ import type { Representation } from '../request/negotiation.ts';
 import type { Collection } from '../storage/object-store.ts';
 import { atRevision } from '../storage/object-store.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
-import type { ListOptions } from '../request/list-options.ts';
+import type { RequestedList } from '../request/list-options.ts';
 import { StatusError, tooLargeResourceVersion } from '../objects/status-error.ts';
 import type { ObjectEventType } from './watch-encoder.ts';
 import { WatchEncoder } from './watch-encoder.ts';
@@ -25,7 +25,7 @@ export interface WatcherDeps {
   readonly sent?: ((events: number) => void) | undefined;
 }
 
-export interface WatcherOptions extends ListOptions {
+export interface WatcherOptions extends RequestedList {
   readonly representation: Representation;
   /** How often a bookmark is sent, in milliseconds. */
   readonly bookmarkIntervalMs: number;

@@ -26,7 +26,7 @@ import {
   alreadyExists,
   conflict,
   internalError,
-  invalid,
+  invalidError,
 } from '../objects/status-error.ts';
 import { attributesOf, requireAdmitted } from './admit.ts';
 import type { AppliedFields } from './prepare-update.ts';
@@ -368,7 +368,7 @@ function requireCurrent(
   const { group, plural, custom, unconditionalUpdate = !custom } = definition;
   if ((!resourceVersion || resourceVersion === '0') && !unconditionalUpdate) {
     // As upstream, which names the resource here instead of the kind.
-    throw invalid({ group, kind: plural }, metadata.name, [
+    throw invalidError({ group, kind: plural }, metadata.name, [
       fieldError.invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
     ]);
   }

@@ -7,7 +7,7 @@ import { fieldsOf, mergeFields, removeFields, withDeclaredParents } from './merg
 import type { FieldManager } from './managed-fields.ts';
 import { Managers, managedFieldsOf, withManagers, UNMANAGED } from './managed-fields.ts';
 import {
-  compareVersions,
+  compareInVersions,
   leftOf,
   managerOf,
   resetFieldsOf,
@@ -22,7 +22,7 @@ import { describe, requireTyped } from './typed-value.ts';
 import type { StatusCause } from '../../api/status.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { andMore, listed } from '../../util/go-format.ts';
-import type { FieldPath } from './field-set.ts';
+import type { FieldSetPath } from './field-set.ts';
 
 export interface ApplyPatch extends WriteContext {
   /** The stored object; absent if the apply creates it. */
@@ -45,7 +45,7 @@ export interface ApplyPatch extends WriteContext {
   readonly pause?: (() => Promise<void> | undefined) | undefined;
 }
 
-export type ApplyResult =
+export type ApplyPatchResult =
   | { readonly kind: 'applied'; readonly object: JsonObject }
   | { readonly kind: 'conflicts'; readonly conflicts: readonly Conflict[] };
 
@@ -61,7 +61,7 @@ export type ApplyResult =
  * Rejects with a `PatchError` if `applied` has another version, has managedFields, or does not fit the schema; or if the
  * managedFields of `live` are invalid.
  */
-export async function applyPatch(patch: ApplyPatch): Promise<ApplyResult> {
+export async function applyPatch(patch: ApplyPatch): Promise<ApplyPatchResult> {
   const schema = withObjectMeta(patch.schema);
   requireApplicable(patch, schema);
   const { applied, pause } = patch;
@@ -79,7 +79,7 @@ export async function applyPatch(patch: ApplyPatch): Promise<ApplyResult> {
 
   await pause?.();
   const others = [...managers].filter((manager) => manager !== mine);
-  const changes = await compareVersions(live, object, schema, patch, others);
+  const changes = await compareInVersions(live, object, schema, patch, others);
   const conflicts = conflictsOf(managers, mine, changes);
   if (conflicts.length > 0 && !patch.force) return { kind: 'conflicts', conflicts };
 
@@ -127,7 +127,7 @@ async function managersOf(patch: ApplyPatch, schema: JsonSchema): Promise<Manage
     return reconciledManagers(managers, versionsOf(patch, schema));
   }
   const before: WriteContext = { ...patch, manager: 'before-first-apply' };
-  const changes = await compareVersions(patch.blank ?? {}, live, schema, before, managers);
+  const changes = await compareInVersions(patch.blank ?? {}, live, schema, before, managers);
   return trackChanges(managers, changes, schema, before);
 }
 
@@ -203,7 +203,7 @@ export interface Conflict {
   readonly operation: FieldManager['operation'];
   readonly apiVersion: string;
   readonly subresource?: string | undefined;
-  readonly path: FieldPath;
+  readonly path: FieldSetPath;
 }
 
 /** Returns the message and `details.causes` of the 409 (reason `Conflict`) for conflicts. */

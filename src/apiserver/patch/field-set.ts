@@ -5,7 +5,7 @@ import { goJson, goNumber } from '../../util/go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
 
 /** The path from an object to one of its fields. */
-export type FieldPath = readonly PathElement[];
+export type FieldSetPath = readonly PathElement[];
 
 /**
  * An immutable set of fields, as recorded in `managedFields`: a trie of path elements. An element
@@ -43,7 +43,7 @@ export class FieldSet {
     return new FieldSet(own, below ?? FieldSet.EMPTY.#children);
   }
 
-  static ofPaths(paths: Iterable<FieldPath>): FieldSet {
+  static ofPaths(paths: Iterable<FieldSetPath>): FieldSet {
     const builder = new FieldSetBuilder();
     for (const path of paths) {
       const last = path.at(-1);
@@ -106,7 +106,7 @@ export class FieldSet {
     return this.#members.size === 0 && this.#children.size === 0;
   }
 
-  has(path: FieldPath): boolean {
+  has(path: FieldSetPath): boolean {
     const [element, ...rest] = path;
     if (element === undefined) return false;
     if (rest.length === 0) return this.#members.has(element);
@@ -173,7 +173,7 @@ export class FieldSet {
   }
 
   /** Yields every field in order. */
-  *paths(prefix: FieldPath = []): Generator<FieldPath> {
+  *paths(prefix: FieldSetPath = []): Generator<FieldSetPath> {
     for (const element of this.#elements()) {
       const path = [...prefix, element];
       if (this.#members.has(element)) yield path;
@@ -217,7 +217,7 @@ const LEAF_LENGTH = '"":{}'.length;
 const LEAF: JsonObject = {};
 
 /** Formats a path for messages: `.spec.containers[name="web"].image`. */
-export function displayPath(path: FieldPath): string {
+export function displayPath(path: FieldSetPath): string {
   return path.map(displayElement).join('');
 }
 

@@ -1,11 +1,11 @@
 import { equalJson } from '../../api/equal.ts';
 import { goTypeOf } from '../json/go-json.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { Draft, requireDepth, requireShallow, setOwn } from '../../util/json-value.ts';
+import { CopyOnWrite, requireDepth, requireShallow, setOwn } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 
 /** One operation of RFC 6902. */
-export type JsonPatchOperation =
+export type JsonOperation =
   | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: unknown }
   | { readonly op: 'remove'; readonly path: string }
   | { readonly op: 'move' | 'copy'; readonly path: string; readonly from: string };
@@ -71,7 +71,7 @@ export class PatchedDocument {
   }
 
   /** @throws {PatchError} if the operation does not fit the document or its test fails */
-  apply(operation: JsonPatchOperation): void {
+  apply(operation: JsonOperation): void {
     const path = parsePointer(operation.path);
     switch (operation.op) {
       case 'add':
@@ -89,7 +89,7 @@ export class PatchedDocument {
     }
   }
 
-  #add(path: readonly string[], value: unknown, operation: JsonPatchOperation): void {
+  #add(path: readonly string[], value: unknown, operation: JsonOperation): void {
     const token = path.at(-1);
     if (token === undefined) {
       this.#root = value;
@@ -103,7 +103,7 @@ export class PatchedDocument {
     }
   }
 
-  #remove(path: readonly string[], operation: JsonPatchOperation): void {
+  #remove(path: readonly string[], operation: JsonOperation): void {
     const token = path.at(-1);
     if (token === undefined) throw invalid(operation, 'the whole object cannot be removed');
     const parent = this.#writableParent(path, operation);
@@ -112,7 +112,7 @@ export class PatchedDocument {
     else delete parent[token];
   }
 
-  #replace(path: readonly string[], value: unknown, operation: JsonPatchOperation): void {
+  #replace(path: readonly string[], value: unknown, operation: JsonOperation): void {
     const token = path.at(-1);
     if (token === undefined) {
       this.#root = value;
@@ -123,7 +123,7 @@ export class PatchedDocument {
   }
 
   /** Compares an absent member as `null`. */
-  #test(path: readonly string[], value: unknown, operation: JsonPatchOperation): void {
+  #test(path: readonly string[], value: unknown, operation: JsonOperation): void {
     const parent = path.length === 0 ? undefined : this.#get(path.slice(0, -1), operation);
     const absent = isRecord(parent) && !Object.hasOwn(parent, path.at(-1) ?? '');
     if (!equalJson(absent ? null : this.#get(path, operation), value)) {
@@ -131,7 +131,7 @@ export class PatchedDocument {
     }
   }
 
-  #move(from: readonly string[], path: readonly string[], operation: JsonPatchOperation): void {
+  #move(from: readonly string[], path: readonly string[], operation: JsonOperation): void {
     const value = this.#get(from, operation);
     if (from.length < path.length && from.every((token, index) => token === path[index])) {
       throw invalid(operation, 'a value cannot be moved into itself');
@@ -140,7 +140,7 @@ export class PatchedDocument {
     this.#add(path, value, operation);
   }
 
-  #copy(from: readonly string[], path: readonly string[], operation: JsonPatchOperation): void {
+  #copy(from: readonly string[], path: readonly string[], operation: JsonOperation): void {
     const parent = from.length === 0 ? undefined : this.#get(from.slice(0, -1), operation);
     // As upstream, an absent member is copied as null.
     const isAbsent = isRecord(parent) && !Object.hasOwn(parent, from.at(-1) ?? '');
@@ -155,7 +155,7 @@ export class PatchedDocument {
     this.#add(path, JSON.parse(text) as unknown, operation);
   }
 
-  #get(path: readonly string[], operation: JsonPatchOperation): unknown {
+  #get(path: readonly string[], operation: JsonOperation): unknown {
     let current = this.#root;
     for (const token of path) {
       if (!isContainer(current)) throw missing(operation);
@@ -165,7 +165,7 @@ export class PatchedDocument {
   }
 
   /** Returns the container of the last token of `path`, copied if necessary. */
-  #writableParent(path: readonly string[], operation: JsonPatchOperation): Container {
+  #writableParent(path: readonly string[], operation: JsonOperation): Container {
     if (!isContainer(this.#root)) throw missing(operation);
     let parent = this.#writable(this.#root);
     this.#root = parent;
@@ -188,7 +188,7 @@ export class PatchedDocument {
   }
 }
 
-function member(container: Container, token: string, operation: JsonPatchOperation): unknown {
+function member(container: Container, token: string, operation: JsonOperation): unknown {
   if (!isRecord(container)) return container[indexOf(container, token, operation, false)];
   if (!Object.hasOwn(container, token)) throw missing(operation);
   return container[token];
@@ -198,7 +198,7 @@ function setMember(
   container: Container,
   token: string,
   value: unknown,
-  operation: JsonPatchOperation,
+  operation: JsonOperation,
 ): void {
   if (isRecord(container)) setOwn(container, token, value);
   else container[indexOf(container, token, operation, false)] = value;
@@ -207,7 +207,7 @@ function setMember(
 function indexOf(
   list: readonly unknown[],
   token: string,
-  operation: JsonPatchOperation,
+  operation: JsonOperation,
   orEnd: boolean,
 ): number {
   const index = /^(?:0|[1-9]\d{0,9})$/.test(token) ? Number(token) : Number.NaN;
@@ -233,7 +233,7 @@ function parsePointer(pointer: string): string[] {
     .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-function parseOperations(patch: unknown): JsonPatchOperation[] {
+function parseOperations(patch: unknown): JsonOperation[] {
   // As Go decodes it: no operations.
   if (patch === null) return [];
   if (!Array.isArray(patch)) {
@@ -251,7 +251,7 @@ function parseOperations(patch: unknown): JsonPatchOperation[] {
   return patch.map(parseOperation);
 }
 
-function parseOperation(operation: unknown): JsonPatchOperation {
+function parseOperation(operation: unknown): JsonOperation {
   if (!isRecord(operation)) {
     throw new PatchError(
       'malformed',
@@ -277,12 +277,12 @@ function parseOperation(operation: unknown): JsonPatchOperation {
   }
 }
 
-function missing(operation: JsonPatchOperation): PatchError {
+function missing(operation: JsonOperation): PatchError {
   const pointer = 'from' in operation ? operation.from : operation.path;
   return invalid(operation, `doc is missing path: ${JSON.stringify(pointer)}: missing value`);
 }
 
-function invalid(operation: JsonPatchOperation, why: string): PatchError {
+function invalid(operation: JsonOperation, why: string): PatchError {
   return new PatchError('invalid', `${operation.op} operation does not apply: ${why}`);
 }
 
@@ -301,7 +301,7 @@ function merge(target: unknown, patch: unknown, depth: number): unknown {
   if (!isRecord(patch)) return patch;
   requireDepth(depth);
   const base: JsonObject = isRecord(target) ? target : {};
-  const draft = new Draft(base);
+  const draft = new CopyOnWrite(base);
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) draft.delete(key);
     else draft.set(key, merge(Object.hasOwn(base, key) ? base[key] : undefined, value, depth + 1));

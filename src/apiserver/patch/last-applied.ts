@@ -3,7 +3,7 @@ import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { NestingError, objectIn, textIn } from '../../util/json-value.ts';
 import { utf8Length } from '../../util/bytes.ts';
-import type { ApplyPatch, ApplyResult } from './apply.ts';
+import type { ApplyPatch, ApplyPatchResult } from './apply.ts';
 import { applyPatch } from './apply.ts';
 import { compareFields } from './compare-fields.ts';
 import { FieldSet } from './field-set.ts';
@@ -27,7 +27,7 @@ const MAX_ANNOTATIONS_BYTES = 256 * 1024;
  *
  * Rejects like `applyPatch`.
  */
-export async function applyWithLastApplied(patch: ApplyPatch): Promise<ApplyResult> {
+export async function applyWithLastApplied(patch: ApplyPatch): Promise<ApplyPatchResult> {
   const result = await applyPatch(patch);
   if (patch.manager !== KUBECTL) return result;
   if (result.kind === 'applied') return withLastApplied(result.object, patch.applied);
@@ -59,7 +59,7 @@ function lastAppliedFields({ live, apiVersion, schema: declared }: ApplyPatch): 
 }
 
 /** Returns the result with the annotation set to `applied`, or without it if annotations become too large. */
-function withLastApplied(object: JsonObject, applied: Readonly<JsonObject>): ApplyResult {
+function withLastApplied(object: JsonObject, applied: Readonly<JsonObject>): ApplyPatchResult {
   const present = annotationOf(object);
   if (present === '') return { kind: 'applied', object };
   const text = `${goJson(withoutAnnotation(applied))}\n`;

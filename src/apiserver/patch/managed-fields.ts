@@ -2,7 +2,7 @@ import type { ManagedFieldsEntry } from '../../api/object.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { NestingError, own } from '../../util/json-value.ts';
 import { compareText, isRecord } from '../../util/values.ts';
-import type { FieldPath } from './field-set.ts';
+import type { FieldSetPath } from './field-set.ts';
 import { FieldSet } from './field-set.ts';
 
 /** A field manager and the fields that it owns. */
@@ -255,5 +255,5 @@ export const UNMANAGED: FieldSet = FieldSet.ofPaths([
     'generation',
     'managedFields',
     'resourceVersion',
-  ].map((name): FieldPath => ['f:metadata', `f:${name}`]),
+  ].map((name): FieldSetPath => ['f:metadata', `f:${name}`]),
 ]);

@@ -1,7 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { Draft, requireDepth } from '../../util/json-value.ts';
+import { CopyOnWrite, requireDepth } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import type { PathElement } from './field-set.ts';
 import type { Shape } from './typed-value.ts';
@@ -25,7 +25,7 @@ export function mergeFields(live: JsonObject, applied: JsonObject, schema: JsonS
  */
 export function removeFields(object: JsonObject, fields: FieldSet, schema: JsonSchema): JsonObject {
   if (fields.isEmpty) return object;
-  const draft = new Draft(object);
+  const draft = new CopyOnWrite(object);
   for (const [name, value] of Object.entries(object)) {
     const element = fieldElement(name);
     if (fields.hasMember(element)) {
@@ -85,7 +85,7 @@ function mergeMembers(
   schema: JsonSchema,
   depth: number,
 ): JsonObject {
-  const draft = new Draft(live);
+  const draft = new CopyOnWrite(live);
   for (const [name, value] of Object.entries(applied)) {
     const current = Object.hasOwn(live, name) ? live[name] : undefined;
     draft.set(name, merge(current, value, memberSchema(schema, name), depth + 1));

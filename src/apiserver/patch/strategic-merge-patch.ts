@@ -3,7 +3,7 @@ import { goJson, goValue } from '../../util/go-format.ts';
 import { fieldSchema } from '../../api/json-schema.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { Draft, mapItems, own, requireDepth } from '../../util/json-value.ts';
+import { CopyOnWrite, mapItems, own, requireDepth } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import { PatchError } from './json-patch.ts';
 import { UNDECLARED, itemSchema } from './typed-value.ts';
@@ -60,7 +60,7 @@ function mergeObject(
     const { [PATCH]: _, ...content } = patch;
     return content;
   }
-  const draft = new Draft(original);
+  const draft = new CopyOnWrite(original);
   retainKeys(draft, patch);
   const orders = ordersOf(patch);
   const fieldOf = (key: string) => fieldSchema(schema, key) ?? UNDECLARED;
@@ -176,7 +176,7 @@ function specialItems(
   return { base, items };
 }
 
-function retainKeys(draft: Draft, patch: JsonObject): void {
+function retainKeys(draft: CopyOnWrite, patch: JsonObject): void {
   const retained = own(patch, RETAIN_KEYS);
   if (retained === undefined) return;
   const malformed = new PatchError('malformed', 'invalid patch format of retainKeys');
@@ -188,7 +188,7 @@ function retainKeys(draft: Draft, patch: JsonObject): void {
   for (const key of Object.keys(draft.value)) if (!names.has(key)) draft.delete(key);
 }
 
-function deleteFromList(draft: Draft, key: string, values: unknown): void {
+function deleteFromList(draft: CopyOnWrite, key: string, values: unknown): void {
   const current = own(draft.value, key);
   if (!Array.isArray(current)) return;
   if (!Array.isArray(values)) {
@@ -253,7 +253,7 @@ function withoutDirectives(value: unknown, depth: number): unknown {
   }
   if (!isRecord(value)) return value;
   if (Object.hasOwn(value, PATCH)) return undefined;
-  const draft = new Draft(value);
+  const draft = new CopyOnWrite(value);
   for (const [key, member] of Object.entries(value)) {
     const kept =
       member === null || isDirective(key) ? undefined : withoutDirectives(member, depth + 1);

@@ -82,7 +82,7 @@ export async function trackUpdate(update: Update): Promise<JsonObject> {
   if (isPlainCreate(update, managers)) return withNewFields(update, managers);
   const { before, blank, after } = update;
   const schema = withObjectMeta(update.schema);
-  const changes = await compareVersions(before ?? blank ?? {}, after, schema, update, managers);
+  const changes = await compareInVersions(before ?? blank ?? {}, after, schema, update, managers);
   return withFitting(after, trackChanges(managers, changes, schema, update).capped());
 }
 
@@ -122,7 +122,7 @@ function withFitting(object: Readonly<JsonObject>, managers: Managers): JsonObje
 export type VersionedChanges = (apiVersion: string) => Comparison;
 
 /** Compares two objects of the version of the request in this version and in those of the managers. */
-export async function compareVersions(
+export async function compareInVersions(
   before: Readonly<JsonObject>,
   after: Readonly<JsonObject>,
   schema: JsonSchema,

@@ -14,13 +14,13 @@ interface CustomJson {
 
 const QUANTITY: CustomJson = {
   toJson: ({ string = '0' }) => {
-    const canonical = canonicalQuantity(textOf(string));
+    const canonical = canonicalQuantity(customText(string));
     if (canonical === undefined)
-      throw new WireError(quantityProblem(textOf(string)) ?? NOT_A_QUANTITY);
+      throw new WireError(quantityProblem(customText(string)) ?? NOT_A_QUANTITY);
     return canonical;
   },
   toMembers: (value) => ({
-    string: typeof value === 'number' ? String(value) : textOf(value) || '0',
+    string: typeof value === 'number' ? String(value) : customText(value) || '0',
   }),
 };
 
@@ -94,7 +94,7 @@ function timeMembers(value: unknown): JsonObject {
   return { seconds: moment.seconds, nanos: moment.nanos - (moment.nanos % 1000) };
 }
 
-export function textOf(value: unknown): string {
+export function customText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../util/json-value.ts';
 import { requireDepth, setOwn } from '../../util/json-value.ts';
-import { BYTES, FIXED64, VARINT, WireError, WireReader } from './wire-reader.ts';
+import { WIRE_BYTES, FIXED64, VARINT, WireError, WireReader } from './wire-reader.ts';
 import { PROTOBUF } from '../generated/protobuf.ts';
 import { CUSTOM_JSON } from './custom-json.ts';
 
@@ -17,7 +17,7 @@ export function decodeMessage(
   bytes: Uint8Array,
   maxMessages: number = Infinity,
 ): JsonObject {
-  const fields = new Map<Field, FieldValue>();
+  const fields = new Map<MessageField, FieldValue>();
   collect(
     type,
     new WireReader(bytes, 0, bytes.byteLength, { max: maxMessages, used: 0 }),
@@ -43,9 +43,9 @@ type FieldValue =
   | { readonly kind: 'message'; readonly parts: WireReader[] };
 
 const WIRE_TYPES: Readonly<Record<Scalar, number>> = {
-  string: BYTES,
-  bytes: BYTES,
-  json: BYTES,
+  string: WIRE_BYTES,
+  bytes: WIRE_BYTES,
+  json: WIRE_BYTES,
   bool: VARINT,
   int32: VARINT,
   int64: VARINT,
@@ -65,7 +65,7 @@ const ZERO_VALUES: Readonly<Record<Scalar, unknown>> = {
 function collect(
   type: MessageType,
   reader: WireReader,
-  fields: Map<Field, FieldValue>,
+  fields: Map<MessageField, FieldValue>,
   depth: number,
 ): void {
   requireDepth(depth);
@@ -78,10 +78,10 @@ function collect(
 }
 
 function readField(
-  field: Field,
+  field: MessageField,
   wireType: number,
   reader: WireReader,
-  fields: Map<Field, FieldValue>,
+  fields: Map<MessageField, FieldValue>,
   depth: number,
 ): void {
   const found = fields.get(field);
@@ -94,7 +94,7 @@ function readField(
       return;
     }
     case 'map': {
-      requireWireType(field, wireType, BYTES);
+      requireWireType(field, wireType, WIRE_BYTES);
       const entries = found?.kind === 'map' ? found.entries : {};
       readEntry(field, reader.nested(), entries, depth);
       fields.set(field, { kind: 'map', entries });
@@ -106,7 +106,7 @@ function readField(
         fields.set(field, { kind: 'scalar', value: readScalar(field.type, reader) });
         return;
       }
-      requireWireType(field, wireType, BYTES);
+      requireWireType(field, wireType, WIRE_BYTES);
       const parts = found?.kind === 'message' ? found.parts : [];
       parts.push(reader.nested());
       fields.set(field, { kind: 'message', parts });
@@ -115,7 +115,7 @@ function readField(
 }
 
 function readItems(
-  field: Field,
+  field: MessageField,
   wireType: number,
   reader: WireReader,
   items: unknown[],
@@ -123,12 +123,12 @@ function readItems(
 ): void {
   const { type } = field;
   if (typeof type !== 'string') {
-    requireWireType(field, wireType, BYTES);
-    items.push(messageJson(typeOf(type.message), [reader.nested()], depth + 2));
+    requireWireType(field, wireType, WIRE_BYTES);
+    items.push(messageJson(messageTypeOf(type.message), [reader.nested()], depth + 2));
     return;
   }
   const expected = WIRE_TYPES[type];
-  if (wireType === BYTES && expected !== BYTES) {
+  if (wireType === WIRE_BYTES && expected !== WIRE_BYTES) {
     // Packed encoding: numbers without tags.
     const packed = reader.nested();
     while (!packed.atEnd) items.push(readScalar(type, packed));
@@ -139,13 +139,18 @@ function readItems(
 }
 
 /** Reads a map entry: a message with the key as field 1 and the value as field 2. */
-function readEntry(field: Field, reader: WireReader, entries: JsonObject, depth: number): void {
+function readEntry(
+  field: MessageField,
+  reader: WireReader,
+  entries: JsonObject,
+  depth: number,
+): void {
   const { type } = field;
   let key = '';
   let value: unknown;
   for (let tag = reader.tag('Entry'); tag; tag = reader.tag('Entry')) {
     if (tag.number === 1) {
-      requireWireType(field, tag.wireType, BYTES);
+      requireWireType(field, tag.wireType, WIRE_BYTES);
       key = reader.text();
     } else if (tag.number !== 2) {
       reader.skip(tag.wireType);
@@ -153,12 +158,14 @@ function readEntry(field: Field, reader: WireReader, entries: JsonObject, depth:
       requireWireType(field, tag.wireType, WIRE_TYPES[type]);
       value = readScalar(type, reader);
     } else {
-      requireWireType(field, tag.wireType, BYTES);
-      value = messageJson(typeOf(type.message), [reader.nested()], depth + 2);
+      requireWireType(field, tag.wireType, WIRE_BYTES);
+      value = messageJson(messageTypeOf(type.message), [reader.nested()], depth + 2);
     }
   }
   value ??=
-    typeof type === 'string' ? zeroInMap(type) : messageJson(typeOf(type.message), [], depth + 2);
+    typeof type === 'string'
+      ? zeroInMap(type)
+      : messageJson(messageTypeOf(type.message), [], depth + 2);
   setOwn(entries, key, value);
 }
 
@@ -200,7 +207,7 @@ function parseJson(text: string): unknown {
 }
 
 function messageJson(type: MessageType, parts: readonly WireReader[], depth: number): unknown {
-  const fields = new Map<Field, FieldValue>();
+  const fields = new Map<MessageField, FieldValue>();
   for (const part of parts) collect(type, part, fields, depth);
   const members = membersOf(type, fields, depth);
   const custom = CUSTOM_JSON.get(type.name);
@@ -209,7 +216,7 @@ function messageJson(type: MessageType, parts: readonly WireReader[], depth: num
 
 function membersOf(
   type: MessageType,
-  fields: ReadonlyMap<Field, FieldValue>,
+  fields: ReadonlyMap<MessageField, FieldValue>,
   depth: number,
 ): JsonObject {
   const members: JsonObject = {};
@@ -222,7 +229,7 @@ function membersOf(
 }
 
 /** The JSON of a field, or undefined if it is omitted. */
-function valueOf(field: Field, found: FieldValue | undefined, depth: number): unknown {
+function valueOf(field: MessageField, found: FieldValue | undefined, depth: number): unknown {
   const { type, label, optional, pointer } = field;
   switch (found?.kind) {
     case 'list':
@@ -232,7 +239,7 @@ function valueOf(field: Field, found: FieldValue | undefined, depth: number): un
     case 'scalar':
       return optional && !pointer && isZero(found.value) ? undefined : found.value;
     case 'message': {
-      const value = messageJson(typeOf(messageOf(field)), found.parts, depth + 1);
+      const value = messageJson(messageTypeOf(messageOf(field)), found.parts, depth + 1);
       return optional && !pointer && value === null ? undefined : value;
     }
     case undefined:
@@ -240,7 +247,7 @@ function valueOf(field: Field, found: FieldValue | undefined, depth: number): un
       if (pointer || label !== 'single') return null;
       return typeof type === 'string'
         ? ZERO_VALUES[type]
-        : messageJson(typeOf(type.message), [], depth + 1);
+        : messageJson(messageTypeOf(type.message), [], depth + 1);
   }
 }
 
@@ -248,18 +255,18 @@ function isZero(value: unknown): boolean {
   return value === '' || value === 0 || value === false || value === null;
 }
 
-function messageOf({ type }: Field): string {
+function messageOf({ type }: MessageField): string {
   return typeof type === 'string' ? type : type.message;
 }
 
 /** Returns the message type `name`, which other messages refer to. */
-export function typeOf(name: string): MessageType {
+export function messageTypeOf(name: string): MessageType {
   const type = messageType(name);
   if (!type) throw new Error(`no protobuf message named ${name}`);
   return type;
 }
 
-function requireWireType({ name = '' }: Field, wireType: number, expected: number): void {
+function requireWireType({ name = '' }: MessageField, wireType: number, expected: number): void {
   if (wireType === expected) return;
   // The Go field has the JSON name with an upper-case initial.
   const goName = name.slice(0, 1).toUpperCase() + name.slice(1);
@@ -270,12 +277,12 @@ function requireWireType({ name = '' }: Field, wireType: number, expected: numbe
 export interface MessageType {
   /** Package and name: `core.v1.Pod`. */
   readonly name: string;
-  readonly fields: ReadonlyMap<number, Field>;
+  readonly fields: ReadonlyMap<number, MessageField>;
   /** The fields by descending number. */
-  readonly descending: readonly (readonly [number: number, field: Field])[];
+  readonly descending: readonly (readonly [number: number, field: MessageField])[];
 }
 
-export interface Field {
+export interface MessageField {
   /** JSON name; undefined if the members of the value are inlined into the message. */
   readonly name: string | undefined;
   /** The keys of a map are strings; `type` is the type of its values. */
@@ -325,7 +332,7 @@ function linesByName(): ReadonlyMap<string, readonly [alias: string, line: strin
   );
 }
 
-function parseField(text: string, alias: string): [number: number, field: Field] {
+function parseField(text: string, alias: string): [number: number, field: MessageField] {
   const [, number, name, optional, pointer, label, type = '', goType] =
     /^(\d+) ([^ ?]+)(\??) (\*?)((?:map)?\[\])?([^=]+)(?:=(.+))?$/.exec(text) ?? [];
   const version = alias.slice(alias.indexOf('.') + 1);

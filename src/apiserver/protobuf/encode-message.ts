@@ -1,9 +1,9 @@
 import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { compareBytes, fromBase64, utf8Bytes } from '../../util/bytes.ts';
-import { CUSTOM_JSON, numberOf, textOf } from './custom-json.ts';
-import type { Field, MessageType, Scalar } from './decode-message.ts';
-import { typeOf } from './decode-message.ts';
+import { CUSTOM_JSON, numberOf, customText } from './custom-json.ts';
+import type { MessageField, MessageType, Scalar } from './decode-message.ts';
+import { messageTypeOf } from './decode-message.ts';
 import type { WireWriter } from './wire-writer.ts';
 
 /**
@@ -34,7 +34,12 @@ function reversed(value: unknown): readonly unknown[] {
 }
 
 /** Writes the entries by key, each a message with the key as field 1 and the value as field 2. */
-function writeMap(number: number, { type }: Field, entries: JsonObject, writer: WireWriter): void {
+function writeMap(
+  number: number,
+  { type }: MessageField,
+  entries: JsonObject,
+  writer: WireWriter,
+): void {
   for (const key of sortedByBytes(Object.keys(entries)).toReversed()) {
     const { length } = writer;
     writeValue(2, type, entries[key], writer);
@@ -50,15 +55,20 @@ function sortedByBytes(texts: string[]): string[] {
   return pairs.sort((a, b) => compareBytes(a.bytes, b.bytes)).map(({ text }) => text);
 }
 
-function writeZero(number: number, type: Field['type'], writer: WireWriter): void {
+function writeZero(number: number, type: MessageField['type'], writer: WireWriter): void {
   // Go's zero value of bytes is nil, which is not written.
   if (type !== 'bytes' && type !== 'json') writeValue(number, type, undefined, writer);
 }
 
-function writeValue(number: number, type: Field['type'], value: unknown, writer: WireWriter): void {
+function writeValue(
+  number: number,
+  type: MessageField['type'],
+  value: unknown,
+  writer: WireWriter,
+): void {
   if (typeof type === 'string') return writeScalar(number, type, value, writer);
   const { length } = writer;
-  const message = typeOf(type.message);
+  const message = messageTypeOf(type.message);
   const custom = CUSTOM_JSON.get(message.name);
   encodeMessage(message, custom?.toMembers(value) ?? recordOf(value), writer);
   writer.delimit(number, length);
@@ -67,9 +77,9 @@ function writeValue(number: number, type: Field['type'], value: unknown, writer:
 function writeScalar(number: number, type: Scalar, value: unknown, writer: WireWriter): void {
   switch (type) {
     case 'string':
-      return writer.text(number, textOf(value));
+      return writer.text(number, customText(value));
     case 'bytes':
-      return writer.bytes(number, fromBase64(textOf(value)));
+      return writer.bytes(number, fromBase64(customText(value)));
     case 'json':
       return writer.text(number, JSON.stringify(value));
     case 'bool':

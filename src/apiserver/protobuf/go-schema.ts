@@ -1,5 +1,5 @@
 import { oncePerObject } from '../../util/memo.ts';
-import type { Field, MessageType } from './decode-message.ts';
+import type { MessageField, MessageType } from './decode-message.ts';
 import { messageType } from './decode-message.ts';
 import { MICRO_TIME, QUANTITY, TIME } from '../../api/formats.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
@@ -57,7 +57,7 @@ type Copies = Map<string, Map<JsonSchema, JsonSchema>>;
 /** The schema of a field, with its zero value if Go always writes it. */
 function withZero(
   schema: JsonSchema,
-  field: Field,
+  field: MessageField,
   required: boolean,
   place: Place,
   copies: Copies,
@@ -74,12 +74,12 @@ function withZero(
 
 const NULL: JsonSchema = { nullable: true, zero: null };
 
-function isTime(type: Field['type']): boolean {
+function isTime(type: MessageField['type']): boolean {
   return typeof type === 'object' && (type.message === TIME || type.message === MICRO_TIME);
 }
 
 /** The schema of a message, a list or a map of messages. */
-function inside(schema: JsonSchema, field: Field, place: Place, copies: Copies): JsonSchema {
+function inside(schema: JsonSchema, field: MessageField, place: Place, copies: Copies): JsonSchema {
   const { type, label } = field;
   const message = typeof type === 'string' ? undefined : messageType(type.message);
   const { items, additionalProperties } = schema;
@@ -129,7 +129,7 @@ function isRequired({ required = [] }: JsonSchema, name: string): boolean {
 }
 
 /** Undefined for types with their own JSON, and for bytes, whose zero value is null. */
-function zeroOf({ type, properties, format }: JsonSchema, field: Field): unknown {
+function zeroOf({ type, properties, format }: JsonSchema, field: MessageField): unknown {
   switch (field.type) {
     case 'string':
       return format === undefined && type === 'string' ? '' : undefined;
@@ -149,15 +149,15 @@ function zeroOf({ type, properties, format }: JsonSchema, field: Field): unknown
 
 /** The fields of a message by their names in JSON, also those that embedded messages declare. */
 const fieldsByName = oncePerObject(
-  (message: MessageType): ReadonlyMap<string, Field> =>
+  (message: MessageType): ReadonlyMap<string, MessageField> =>
     new Map(fieldsOf(message).map((field) => [field.name ?? '', field])),
 );
 
-function fieldOf(message: MessageType | undefined, name: string): Field | undefined {
+function fieldOf(message: MessageType | undefined, name: string): MessageField | undefined {
   return message && fieldsByName(message).get(name);
 }
 
-function fieldsOf({ fields }: MessageType): readonly Field[] {
+function fieldsOf({ fields }: MessageType): readonly MessageField[] {
   return [...fields.values()].flatMap((field) => {
     const { name, type } = field;
     if (name !== undefined || typeof type === 'string') return [field];

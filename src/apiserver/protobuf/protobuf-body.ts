@@ -3,10 +3,10 @@ import type { JsonObject } from '../../util/json-value.ts';
 import { NestingError, objectIn, textIn } from '../../util/json-value.ts';
 import { toHex, utf8Text } from '../../util/bytes.ts';
 import { badRequest } from '../objects/status-error.ts';
-import { decodeMessage, messageType, typeOf } from './decode-message.ts';
+import { decodeMessage, messageType, messageTypeOf } from './decode-message.ts';
 import { encodeMessage } from './encode-message.ts';
 import type { MessageType } from './decode-message.ts';
-import { BYTES, WireError, WireReader } from './wire-reader.ts';
+import { WIRE_BYTES, WireError, WireReader } from './wire-reader.ts';
 import { WireWriter } from './wire-writer.ts';
 
 export const PROTOBUF_TYPE = 'application/vnd.kubernetes.protobuf';
@@ -45,7 +45,7 @@ export function messageOfKind({
  * @throws {StatusError} 400 if the body is malformed or has another kind
  * @throws {WidthError} if it has more than `maxContainers` messages
  */
-export function decodeBody(
+export function decodeProtobufBody(
   bytes: Uint8Array,
   expected: ExpectedKind,
   message: MessageType,
@@ -76,7 +76,7 @@ export function decodeBody(
  */
 export function encodeBody(
   object: JsonObject,
-  message: MessageType = messageOf(object),
+  message: MessageType = messageOfType(object),
 ): Uint8Array {
   return enveloped(object, (writer) => encodeMessage(message, object, writer));
 }
@@ -94,7 +94,7 @@ export function encodeList(
       writer.delimit(2, length);
     }
     const { length } = writer;
-    encodeMessage(typeOf('meta.v1.ListMeta'), objectIn(head, 'metadata') ?? {}, writer);
+    encodeMessage(messageTypeOf('meta.v1.ListMeta'), objectIn(head, 'metadata') ?? {}, writer);
     writer.delimit(1, length);
   });
 }
@@ -130,10 +130,10 @@ function enveloped(typeMeta: JsonObject, write: (writer: WireWriter) => void): U
 }
 
 /** Returns the message of an object's kind; kinds that are no resources are in the package `meta.v1`. */
-export function messageOf(object: JsonObject): MessageType {
+export function messageOfType(object: JsonObject): MessageType {
   const [version = '', group = ''] = textIn(object, 'apiVersion').split('/').reverse();
   const kind = textIn(object, 'kind');
-  return messageOfKind({ group, version, kind }) ?? typeOf(`meta.v1.${kind}`);
+  return messageOfKind({ group, version, kind }) ?? messageTypeOf(`meta.v1.${kind}`);
 }
 
 interface TypeMeta {
@@ -189,7 +189,7 @@ function readTypeMeta(reader: WireReader): TypeMeta {
 }
 
 function requireBytes(wireType: number, field: string): void {
-  if (wireType === BYTES) return;
+  if (wireType === WIRE_BYTES) return;
   throw new WireError(`proto: wrong wireType = ${wireType} for field ${field}`);
 }
 

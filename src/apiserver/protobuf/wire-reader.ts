@@ -20,7 +20,7 @@ interface Tag {
 
 export const VARINT = 0;
 export const FIXED64 = 1;
-export const BYTES = 2;
+export const WIRE_BYTES = 2;
 const START_GROUP = 3;
 const END_GROUP = 4;
 const FIXED32 = 5;
@@ -132,7 +132,7 @@ export class WireReader {
         case FIXED64:
           this.#advance(8);
           break;
-        case BYTES:
+        case WIRE_BYTES:
           this.#advance(this.#length());
           break;
         case START_GROUP:

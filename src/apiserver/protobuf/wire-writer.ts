@@ -1,5 +1,5 @@
 import { utf8Bytes } from '../../util/bytes.ts';
-import { BYTES, FIXED64, VARINT } from './wire-reader.ts';
+import { WIRE_BYTES, FIXED64, VARINT } from './wire-reader.ts';
 
 const INITIAL_BYTES = 1024;
 
@@ -25,7 +25,7 @@ export class WireWriter {
   /** Writes the tag and the length of what was written since the writer had the length `before`. */
   delimit(number: number, before: number): void {
     this.#varint(this.length - before);
-    this.#varint(number * 8 + BYTES);
+    this.#varint(number * 8 + WIRE_BYTES);
   }
 
   text(number: number, value: string): void {

@@ -4,10 +4,10 @@ import type { JsonObject } from '../../util/json-value.ts';
 import { MICRO_TIME, QUANTITY, TIME, hasFormat } from '../../api/formats.ts';
 import type { TimeLayout } from '../../api/go-time.ts';
 import { formatGoTime, parseGoTime } from '../../api/go-time.ts';
-import { Draft, mapItems, own } from '../../util/json-value.ts';
+import { CopyOnWrite, mapItems, own } from '../../util/json-value.ts';
 import { fromBase64, toBase64 } from '../../util/bytes.ts';
-import type { Field, MessageType } from './decode-message.ts';
-import { typeOf } from './decode-message.ts';
+import type { MessageField, MessageType } from './decode-message.ts';
+import { messageTypeOf } from './decode-message.ts';
 import { CUSTOM_JSON } from './custom-json.ts';
 
 /**
@@ -16,11 +16,11 @@ import { CUSTOM_JSON } from './custom-json.ts';
  * unchanged parts with it.
  */
 export function withoutZeroValues(object: JsonObject, type: MessageType): JsonObject {
-  let draft = new Draft(object);
+  let draft = new CopyOnWrite(object);
   for (const field of type.fields.values()) {
     if (field.name === undefined) {
       // The members of the value are members of the object.
-      draft = new Draft(inlined(draft.value, field.type));
+      draft = new CopyOnWrite(inlined(draft.value, field.type));
       continue;
     }
     const value = own(draft.value, field.name);
@@ -34,7 +34,10 @@ export function withoutZeroValues(object: JsonObject, type: MessageType): JsonOb
 /** The zero values of scalars. A value of another type is left to validation. */
 const ZEROS = { string: '', bytes: '', json: '', bool: false, int32: 0, int64: 0, double: 0 };
 
-function isOmitted({ name, optional, pointer, label, type }: Field, value: unknown): boolean {
+function isOmitted(
+  { name, optional, pointer, label, type }: MessageField,
+  value: unknown,
+): boolean {
   if (value === null) return optional;
   if (!optional || (pointer && label === 'single')) return false;
   // The validation of a CRD rejects schemas that have it, even if it is empty.
@@ -45,24 +48,24 @@ function isOmitted({ name, optional, pointer, label, type }: Field, value: unkno
   return value === '' || value === 0 || value === false;
 }
 
-function memberOf(field: Field, value: unknown): unknown {
+function memberOf(field: MessageField, value: unknown): unknown {
   const { label, type } = field;
   if (label === 'list') {
     return Array.isArray(value) ? mapItems(value, (item) => elementOf(item, field)) : value;
   }
   if (label !== 'map') return field.pointer ? valueOf(value, type) : elementOf(value, field);
   if (!isRecord(value)) return value;
-  const draft = new Draft(value);
+  const draft = new CopyOnWrite(value);
   for (const [key, member] of Object.entries(value)) draft.set(key, elementOf(member, field));
   return draft.value;
 }
 
-function inlined(object: JsonObject, type: Field['type']): JsonObject {
-  return typeof type === 'string' ? object : withoutZeroValues(object, typeOf(type.message));
+function inlined(object: JsonObject, type: MessageField['type']): JsonObject {
+  return typeof type === 'string' ? object : withoutZeroValues(object, messageTypeOf(type.message));
 }
 
 /** A value that is no pointer, where null is Go's zero value. */
-function elementOf(value: unknown, { type, goType }: Field): unknown {
+function elementOf(value: unknown, { type, goType }: MessageField): unknown {
   if (value === null && type === 'string') return '';
   if (typeof type === 'object' && type.message === QUANTITY && value === null) return '0';
   // As upstream, which rounds the amounts of resources when it sets defaults.
@@ -72,12 +75,14 @@ function elementOf(value: unknown, { type, goType }: Field): unknown {
   return valueOf(value, type);
 }
 
-function valueOf(value: unknown, type: Field['type']): unknown {
+function valueOf(value: unknown, type: MessageField['type']): unknown {
   if (typeof type === 'string') {
     return type === 'bytes' && typeof value === 'string' ? canonicalBase64(value) : value;
   }
   if (isRecord(value)) {
-    return CUSTOM_JSON.has(type.message) ? value : withoutZeroValues(value, typeOf(type.message));
+    return CUSTOM_JSON.has(type.message)
+      ? value
+      : withoutZeroValues(value, messageTypeOf(type.message));
   }
   switch (type.message) {
     case QUANTITY:

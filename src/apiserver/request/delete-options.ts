@@ -1,17 +1,17 @@
 import { numberIn, textIn } from '../../util/json-value.ts';
 import type { ReceivedRequest } from './received-request.ts';
-import { valueAt } from '../objects/field-path.ts';
+import { valueAtPath } from '../objects/field-path.ts';
 import { goTypeOf } from '../json/go-json.ts';
 import { isDryRun, isTrue } from './request-info.ts';
 import { hasBody, readObject } from './request-body.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { isRecord } from '../../util/values.ts';
-import { integer } from './list-options.ts';
-import { badRequest, invalid } from '../objects/status-error.ts';
+import { parseInteger } from './list-options.ts';
+import { badRequest, invalidError } from '../objects/status-error.ts';
 import { dryRunErrors } from './write-options.ts';
 
 /** The `meta/v1` DeleteOptions of a request. */
-export interface DeleteOptions {
+export interface DeletionOptions {
   readonly uid: string | undefined;
   readonly resourceVersion: string | undefined;
   readonly gracePeriodSeconds: number | undefined;
@@ -28,7 +28,7 @@ const POLICIES: ReadonlySet<string> = new Set(['Orphan', 'Background', 'Foregrou
  *
  * @throws {StatusError} 400 if they are malformed, 422 if they are invalid
  */
-export function deleteOptions(call: ReceivedRequest): DeleteOptions {
+export function deleteOptions(call: ReceivedRequest): DeletionOptions {
   const { request, info } = call;
   return checked(
     hasBody(request) ? fromBody(readObject(request, DELETE_OPTIONS)) : fromQuery(info.query),
@@ -39,15 +39,15 @@ export function deleteOptions(call: ReceivedRequest): DeleteOptions {
 export function deleteOptionsOf(
   call: ReceivedRequest,
   body: Record<string, unknown>,
-): DeleteOptions {
+): DeletionOptions {
   const options = checked(fromBody(body));
   return isDryRun(call) ? { ...options, dryRun: true } : options;
 }
 
-function checked(given: DeleteOptions): DeleteOptions {
+function checked(given: DeletionOptions): DeletionOptions {
   const { propagationPolicy } = given;
   if (propagationPolicy !== undefined && !POLICIES.has(propagationPolicy)) {
-    throw invalid(DELETE_OPTIONS, '', [
+    throw invalidError(DELETE_OPTIONS, '', [
       fieldError.notSupported('propagationPolicy', propagationPolicy, [
         'Foreground',
         'Background',
@@ -64,7 +64,7 @@ function checked(given: DeleteOptions): DeleteOptions {
   };
 }
 
-function fromBody(body: Record<string, unknown>): DeleteOptions {
+function fromBody(body: Record<string, unknown>): DeletionOptions {
   requireKind(body);
   requireTypes(body);
   const preconditions = isRecord(body['preconditions']) ? body['preconditions'] : {};
@@ -91,7 +91,7 @@ const FIELDS: readonly (readonly [path: string, goType: string, type: string])[]
 /** @throws {StatusError} 400 if a field has another type, with the message of Go's decoder */
 function requireTypes(body: Record<string, unknown>): void {
   for (const [path, goType, type] of FIELDS) {
-    const value = valueAt(body, path.split('.'));
+    const value = valueAtPath(body, path.split('.'));
     const found = goTypeOf(value);
     if (value === undefined || found === 'null') continue;
     if (found === type && (goType !== 'int64' || Number.isSafeInteger(value))) continue;
@@ -110,12 +110,12 @@ function requireKind({ apiVersion, kind }: Record<string, unknown>): void {
   );
 }
 
-function fromQuery(query: URLSearchParams): DeleteOptions {
+function fromQuery(query: URLSearchParams): DeletionOptions {
   const orphan = query.get('orphanDependents');
   return {
     uid: query.get('uid') || undefined,
     resourceVersion: undefined,
-    gracePeriodSeconds: integer(query.get('gracePeriodSeconds')),
+    gracePeriodSeconds: parseInteger(query.get('gracePeriodSeconds')),
     propagationPolicy: policy(
       query.get('propagationPolicy') ?? '',
       orphan === null ? undefined : isTrue(orphan),
@@ -128,7 +128,7 @@ function fromQuery(query: URLSearchParams): DeleteOptions {
 function policy(given: string, orphan: unknown): string | undefined {
   const isOld = orphan !== undefined && orphan !== null;
   if (given && isOld) {
-    throw invalid(DELETE_OPTIONS, '', [
+    throw invalidError(DELETE_OPTIONS, '', [
       fieldError.invalid(
         'propagationPolicy',
         given,
@@ -144,6 +144,6 @@ function policy(given: string, orphan: unknown): string | undefined {
 function dryRunOf(given: unknown): boolean {
   const stages = Array.isArray(given) ? given : [];
   const errors = dryRunErrors(stages);
-  if (errors.length > 0) throw invalid(DELETE_OPTIONS, '', errors);
+  if (errors.length > 0) throw invalidError(DELETE_OPTIONS, '', errors);
   return stages.length > 0;
 }

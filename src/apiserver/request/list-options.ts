@@ -9,11 +9,11 @@ import { isTrue } from './request-info.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
-import { StatusError, badRequest, invalid } from '../objects/status-error.ts';
+import { StatusError, badRequest, invalidError } from '../objects/status-error.ts';
 
 /** The query of a list, a watch or a collection's deletion. */
-export interface ListOptions {
-  readonly selection: Selection;
+export interface RequestedList {
+  readonly selection: ListSelection;
   /** Undefined without a resourceVersion; `0` for any state. */
   readonly revision: number | undefined;
   readonly exact: boolean;
@@ -29,7 +29,7 @@ export interface ListOptions {
 }
 
 /** The selected objects of a resource. */
-export interface Selection {
+export interface ListSelection {
   readonly namespace: string | undefined;
   /** Whether the selectors match all objects; the namespace may still restrict them. */
   readonly everything: boolean;
@@ -42,7 +42,7 @@ export interface Selection {
 }
 
 /** @throws {StatusError} 400 or 422 with the name of the invalid option */
-export function listOptions(info: RequestInfo, definition: ResourceDefinition): ListOptions {
+export function listOptions(info: RequestInfo, definition: ResourceDefinition): RequestedList {
   const { query } = info;
   // In the order of upstream: what can be parsed, then what fits together.
   const { limit, timeoutSeconds, ...selectors } = parsedOptions(query);
@@ -54,7 +54,7 @@ export function listOptions(info: RequestInfo, definition: ResourceDefinition): 
   const allowBookmarks = isTrue(query.get('allowWatchBookmarks'));
   return {
     selection,
-    revision: revisionOf(query.get('resourceVersion'), info.verb),
+    revision: parseRevision(query.get('resourceVersion'), info.verb),
     exact: query.get('resourceVersionMatch') === 'Exact',
     limit,
     continueToken: query.get('continue') || undefined,
@@ -93,8 +93,8 @@ function parsedOptions(query: URLSearchParams): {
   readonly fields: readonly FieldRequirement[];
 } {
   return {
-    limit: Math.max(0, integer(query.get('limit')) ?? 0),
-    timeoutSeconds: integer(query.get('timeoutSeconds')) || undefined,
+    limit: Math.max(0, parseInteger(query.get('limit')) ?? 0),
+    timeoutSeconds: parseInteger(query.get('timeoutSeconds')) || undefined,
     labels: parsed(parseLabelSelector, query.get('labelSelector') ?? ''),
     fields: parsed(parseFieldSelector, query.get('fieldSelector') ?? ''),
   };
@@ -125,7 +125,7 @@ function selectionOf(
     labels,
     fields,
   }: { readonly labels: readonly Requirement[]; readonly fields: readonly FieldRequirement[] },
-): Selection {
+): ListSelection {
   const { custom, conversion } = definition;
   const isByValue = fields.some(({ field }) => !field.startsWith('metadata.'));
   const converts = conversion !== undefined && (isByValue || labels.length > 0);
@@ -193,7 +193,7 @@ function requireConsistent({ verb, query }: RequestInfo): void {
   const isWatch = verb === 'watch' && isTrue(query.get('watch'));
   const errors = isWatch ? watchErrors(query) : listErrors(query);
   if (errors.length > 0) {
-    throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
+    throw invalidError({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
   }
 }
 
@@ -276,7 +276,7 @@ function parsed<T>(parse: (text: string) => T, text: string): T {
 }
 
 /** @throws {StatusError} if `text` is not a resourceVersion: 400 for a list, else 500 */
-export function revisionOf(text: string | null, verb: Verb): number | undefined {
+export function parseRevision(text: string | null, verb: Verb): number | undefined {
   if (!text) return undefined;
   const revision = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(revision)) return revision;
@@ -287,7 +287,7 @@ export function revisionOf(text: string | null, verb: Verb): number | undefined 
 }
 
 /** @throws {StatusError} 400 if `text` is not an integer */
-export function integer(text: string | null): number | undefined {
+export function parseInteger(text: string | null): number | undefined {
   if (text === null || text === '') return undefined;
   if (!/^-?\d{1,15}$/.test(text)) {
     throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);

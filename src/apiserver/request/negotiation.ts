@@ -1,6 +1,6 @@
 import { Memo } from '../../util/memo.ts';
 import type { MessageType } from '../protobuf/decode-message.ts';
-import { typeOf } from '../protobuf/decode-message.ts';
+import { messageTypeOf } from '../protobuf/decode-message.ts';
 import { PROTOBUF_TYPE, messageOfKind } from '../protobuf/protobuf-body.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 import { prune } from '../schema/pruning.ts';
@@ -273,7 +273,7 @@ export function renderList(
         field: 'items',
         isNullIfEmpty: true,
         encoding,
-        message: typeOf('meta.v1.PartialObjectMetadata'),
+        message: messageTypeOf('meta.v1.PartialObjectMetadata'),
         item: (object) =>
           partialMetadata(trimmed(toRequestedVersion(object, definition), representation), version),
       };

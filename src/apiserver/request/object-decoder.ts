@@ -16,7 +16,7 @@ import { fieldError } from '../../api/field-error.ts';
 import { goJson, withSortedKeys } from '../../util/go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { MessageType } from '../protobuf/decode-message.ts';
-import { typeOf } from '../protobuf/decode-message.ts';
+import { messageTypeOf } from '../protobuf/decode-message.ts';
 import { messageOfKind } from '../protobuf/protobuf-body.ts';
 import { withoutZeroValues } from '../protobuf/zero-values.ts';
 import { compareText, isRecord } from '../../util/values.ts';
@@ -25,7 +25,7 @@ import { MAX_REPORTED, pruned, prunedValue } from '../schema/pruning.ts';
 import type { GoKind } from './unmarshal-problem.ts';
 import { endsDecoding, isOutOfRange, unmarshalProblem } from './unmarshal-problem.ts';
 import { validateValues } from '../schema/validate.ts';
-import { badRequest, invalid } from '../objects/status-error.ts';
+import { badRequest, invalidError } from '../objects/status-error.ts';
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
@@ -247,7 +247,7 @@ export function unprocessablePatch(
 }
 
 export function invalidPatch(shown: string, why: string): Error {
-  return invalid({ group: '', kind: '' }, '', [fieldError.invalid('patch', shown, why)]);
+  return invalidError({ group: '', kind: '' }, '', [fieldError.invalid('patch', shown, why)]);
 }
 
 /** Encodes the result of a patch of a built-in kind: sorted, but metadata has the order of Go's struct. */
@@ -387,5 +387,5 @@ function notMetadata(value: unknown): string {
 }
 
 function objectMeta(): MessageType {
-  return typeOf('meta.v1.ObjectMeta');
+  return messageTypeOf('meta.v1.ObjectMeta');
 }

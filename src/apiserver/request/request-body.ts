@@ -4,7 +4,7 @@ import type { HttpRequest } from '../../util/http.ts';
 import { withSortedKeys } from '../../util/go-format.ts';
 import { inspectJson, goTypeOf } from '../json/go-json.ts';
 import type { ExpectedKind } from '../protobuf/protobuf-body.ts';
-import { PROTOBUF_TYPE, decodeBody, messageOfKind } from '../protobuf/protobuf-body.ts';
+import { PROTOBUF_TYPE, decodeProtobufBody, messageOfKind } from '../protobuf/protobuf-body.ts';
 import { NestingError, requireShallow, WidthError } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import { toHex, utf8Bytes, utf8Length } from '../../util/bytes.ts';
@@ -95,7 +95,7 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
   const type = contentType(request);
   const message = messageOfKind(expected);
   if (message && type === PROTOBUF_TYPE) {
-    return shallow(() => decodeBody(bodyBytes(request), expected, message, MAX_CONTAINERS));
+    return shallow(() => decodeProtobufBody(bodyBytes(request), expected, message, MAX_CONTAINERS));
   }
   if (type !== 'application/json' && type !== YAML_TYPE) {
     throw unsupportedMediaType([...BODY_TYPES, PROTOBUF_TYPE]);

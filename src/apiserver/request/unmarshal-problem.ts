@@ -1,5 +1,5 @@
-import type { Field, MessageType } from '../protobuf/decode-message.ts';
-import { typeOf } from '../protobuf/decode-message.ts';
+import type { MessageField, MessageType } from '../protobuf/decode-message.ts';
+import { messageTypeOf } from '../protobuf/decode-message.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { NOT_A_QUANTITY, quantityProblem } from '../../api/quantity.ts';
 import { goNumber } from '../../util/go-format.ts';
@@ -70,13 +70,13 @@ interface Struct {
   readonly type: MessageType | undefined;
 }
 
-function structOf({ type }: Field): Struct | undefined {
+function structOf({ type }: MessageField): Struct | undefined {
   if (typeof type === 'string') return undefined;
-  return { name: type.message.split('.').at(-1) ?? '', type: typeOf(type.message) };
+  return { name: type.message.split('.').at(-1) ?? '', type: messageTypeOf(type.message) };
 }
 
 /** Returns the field of a message, or of a message whose members are inlined. */
-function fieldOf({ fields }: MessageType, name: string): Field | undefined {
+function fieldOf({ fields }: MessageType, name: string): MessageField | undefined {
   for (const field of fields.values()) {
     if (field.name === name) return field;
     const inlined = field.name === undefined ? structOf(field)?.type : undefined;
@@ -150,7 +150,7 @@ function mismatchOf(
 ): Mismatch {
   const path: string[] = [];
   let struct: Struct = { name: kind, type: message };
-  let field: Field | undefined;
+  let field: MessageField | undefined;
   let at = schema;
   let value = object;
   const enter = (indices: readonly string[], member: JsonSchema, from: unknown) => {
@@ -193,7 +193,7 @@ function keyAt(map: JsonObject, path: string): string {
 }
 
 /** Returns the Go type of a value in a field, which may be in a list or map of the field. */
-function goTypeIn(field: Field | undefined, schema: JsonSchema): string {
+function goTypeIn(field: MessageField | undefined, schema: JsonSchema): string {
   const type = goType(schema);
   if (field?.goType !== undefined && field.label === 'map') {
     return type.startsWith('map[') ? field.goType : type;

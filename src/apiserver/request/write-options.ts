@@ -4,7 +4,7 @@ import { contentType, isApplyPatch } from './request-body.ts';
 import { isTrue } from './request-info.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
-import { invalid } from '../objects/status-error.ts';
+import { invalidError } from '../objects/status-error.ts';
 
 /** In bytes. */
 export const LONGEST_MANAGER = 128;
@@ -26,7 +26,8 @@ export function requireWriteOptions(call: ReceivedRequest): void {
     ...dryRunErrors(query.getAll('dryRun')),
     ...validationErrors(query.get('fieldValidation') ?? ''),
   ];
-  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: KINDS[verb] }, '', errors);
+  if (errors.length > 0)
+    throw invalidError({ group: 'meta.k8s.io', kind: KINDS[verb] }, '', errors);
 }
 
 export function dryRunErrors(stages: readonly unknown[]): FieldError[] {

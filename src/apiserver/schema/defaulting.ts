@@ -1,7 +1,7 @@
 import { oncePerObject } from '../../util/memo.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import { declaredField, fieldSchema } from '../../api/json-schema.ts';
-import { Draft, mapItems, requireDepth } from '../../util/json-value.ts';
+import { CopyOnWrite, mapItems, requireDepth } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 
@@ -47,7 +47,7 @@ function defaultedObject(
 ): JsonObject {
   const complete = (value: unknown, field: JsonSchema) =>
     defaulted(value, field, keepsNulls, depth);
-  const draft = new Draft(object);
+  const draft = new CopyOnWrite(object);
   for (const [key, value] of Object.entries(object)) {
     const field = fieldSchema(schema, key);
     if (!field) continue;

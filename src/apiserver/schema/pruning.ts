@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../api/json-schema.ts';
 import { declaredField } from '../../api/json-schema.ts';
-import { Draft, mapItems, requireDepth, setOwn } from '../../util/json-value.ts';
+import { CopyOnWrite, mapItems, requireDepth, setOwn } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 
@@ -66,11 +66,11 @@ export function unknownFields(value: unknown, schema: JsonSchema): string[] {
 export function withPrunedDefaults(schema: JsonSchema, metadata: JsonSchema): JsonSchema {
   const pruning = new Pruning({ metadata });
   const walk = (node: JsonSchema, within: JsonSchema | undefined): JsonSchema => {
-    const draft = new Draft(node as JsonObject);
+    const draft = new CopyOnWrite(node as JsonObject);
     if (node.default) draft.set('default', pruning.value(node.default, within ?? node, ''));
     if (node.items) draft.set('items', walk(node.items, within?.items));
     if (!node.properties) return draft.value;
-    const properties = new Draft(node.properties);
+    const properties = new CopyOnWrite(node.properties);
     for (const [name, field] of Object.entries(node.properties)) {
       const isMetadata = node['x-kubernetes-embedded-resource'] && name === 'metadata';
       const { default: _, ...bare } = field;

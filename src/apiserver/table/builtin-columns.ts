@@ -17,7 +17,7 @@ import {
   column,
   columns,
   field,
-  flag,
+  flagColumn,
   numeric,
   wide,
 } from './column.ts';
@@ -160,7 +160,7 @@ export const BUILTIN_COLUMNS: KindColumns = {
   'scheduling.k8s.io/priorityclasses': [
     NAME_COLUMN,
     numeric('Value', 'value'),
-    flag('Global-Default', 'globalDefault'),
+    flagColumn('Global-Default', 'globalDefault'),
     AGE_COLUMN,
     field('PreemptionPolicy', 'preemptionPolicy'),
   ],

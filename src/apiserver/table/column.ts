@@ -1,6 +1,6 @@
 import { objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
-import { fieldPath, textOf, valueAt } from '../objects/field-path.ts';
+import { fieldPath, textOf, valueAtPath } from '../objects/field-path.ts';
 import type {
   ApiObject,
   StoredAs,
@@ -66,7 +66,7 @@ export function numeric(
   return fieldColumn(name, path, (value) => (typeof value === 'number' ? value : 0), { type });
 }
 
-export function flag(name: string, path: string, absent = false): TableColumn {
+export function flagColumn(name: string, path: string, absent = false): TableColumn {
   const options = { type: 'boolean' } as const;
   return fieldColumn(name, path, (value) => (typeof value === 'boolean' ? value : absent), options);
 }
@@ -84,7 +84,7 @@ export function fieldColumn(
   options: Options = {},
 ): TableColumn {
   const fields = fieldPath(path);
-  return column(name, `Value of ${path}.`, (object) => cell(valueAt(object, fields)), options);
+  return column(name, `Value of ${path}.`, (object) => cell(valueAtPath(object, fields)), options);
 }
 
 /** `deployments.apps`, or the name alone in the core group. */

@@ -1,9 +1,18 @@
-import { textOf, valueAt } from '../objects/field-path.ts';
+import { textOf, valueAtPath } from '../objects/field-path.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { listIn, objectIn, objectsIn, textIn, textsIn } from '../../util/json-value.ts';
 import type { KindColumns } from './column.ts';
-import { AGE_COLUMN, NAME_COLUMN, WIDE, column, columns, count, field, flag } from './column.ts';
+import {
+  AGE_COLUMN,
+  NAME_COLUMN,
+  WIDE,
+  column,
+  columns,
+  count,
+  field,
+  flagColumn,
+} from './column.ts';
 
 const ACCESS_MODES = {
   ReadWriteOnce: 'RWO',
@@ -64,7 +73,7 @@ export const STORAGE_COLUMNS: KindColumns = {
     field('Volume', 'spec.volumeName'),
     column('Capacity', 'Size of the bound volume.', (claim) => {
       if (textIn(objectIn(claim, 'spec') ?? {}, 'volumeName') === '') return '';
-      return textOf(valueAt(claim, ['status', 'capacity', 'storage']), '0');
+      return textOf(valueAtPath(claim, ['status', 'capacity', 'storage']), '0');
     }),
     column('Access Modes', 'Ways to mount the bound volume.', (claim) =>
       textIn(objectIn(claim, 'spec') ?? {}, 'volumeName') === ''
@@ -80,19 +89,19 @@ export const STORAGE_COLUMNS: KindColumns = {
     field('Provisioner', 'provisioner'),
     field('ReclaimPolicy', 'reclaimPolicy', 'Delete'),
     field('VolumeBindingMode', 'volumeBindingMode', 'Immediate'),
-    { ...flag('AllowVolumeExpansion', 'allowVolumeExpansion'), type: 'string' },
+    { ...flagColumn('AllowVolumeExpansion', 'allowVolumeExpansion'), type: 'string' },
   ),
   'storage.k8s.io/volumeattributesclasses': columns(field('DriverName', 'driverName')),
   'storage.k8s.io/volumeattachments': columns(
     field('Attacher', 'spec.attacher', '', { format: 'name' }),
     field('PV', 'spec.source.persistentVolumeName'),
     field('Node', 'spec.nodeName'),
-    flag('Attached', 'status.attached'),
+    flagColumn('Attached', 'status.attached'),
   ),
   'storage.k8s.io/csidrivers': columns(
-    flag('AttachRequired', 'spec.attachRequired', true),
-    flag('PodInfoOnMount', 'spec.podInfoOnMount'),
-    flag('StorageCapacity', 'spec.storageCapacity'),
+    flagColumn('AttachRequired', 'spec.attachRequired', true),
+    flagColumn('PodInfoOnMount', 'spec.podInfoOnMount'),
+    flagColumn('StorageCapacity', 'spec.storageCapacity'),
     column('TokenRequests', 'Audiences of the tokens that the driver needs.', (driver) => {
       const { tokenRequests } = objectIn(driver, 'spec') ?? {};
       if (!Array.isArray(tokenRequests)) return '<unset>';
@@ -100,7 +109,7 @@ export const STORAGE_COLUMNS: KindColumns = {
         .map((request) => textIn(request, 'audience'))
         .join(',');
     }),
-    flag('RequiresRepublish', 'spec.requiresRepublish'),
+    flagColumn('RequiresRepublish', 'spec.requiresRepublish'),
     column(
       'Modes',
       'Volume modes of the driver.',

@@ -1,5 +1,5 @@
 import type { Deployment } from '../../api/builtin.ts';
-import { textOf, valueAt } from '../objects/field-path.ts';
+import { textOf, valueAtPath } from '../objects/field-path.ts';
 import type { StoredObject, TableColumn } from '../objects/resource-definition.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { numberIn, objectIn, objectsIn, textIn, textsIn } from '../../util/json-value.ts';
@@ -23,7 +23,7 @@ import {
 /** Columns with the containers of the Pod template at a path. */
 function containerColumns(template: readonly string[], priority: 0 | 1 = 1): TableColumn[] {
   const texts = (name: 'name' | 'image') => (object: StoredObject) => {
-    const spec = valueAt(object, [...template, 'spec']);
+    const spec = valueAtPath(object, [...template, 'spec']);
     return objectsIn(isRecord(spec) ? spec : {}, 'containers')
       .map((container) => textIn(container, name))
       .join(',');
@@ -218,7 +218,7 @@ function metricText(metric: JsonObject, current: JsonObject | undefined): string
 
 /** The labels at a path, ordered by key. */
 export function labelsText(object: StoredObject, path: readonly string[]): string {
-  const labels = valueAt(object, path);
+  const labels = valueAtPath(object, path);
   const pairs = Object.entries(isRecord(labels) ? labels : {});
   const texts = pairs.map(([key, value]) => `${key}=${String(value)}`);
   return texts.sort().join(',') || '<none>';

@@ -2,11 +2,11 @@ import { nameProblems } from '../../api/object-names.ts';
 import type { Action, Authorizer, Decision } from '../../api/policy-rule.ts';
 import type { User } from '../../api/user.ts';
 import type { Overload } from '../values/overload.ts';
-import { instanceOf, member, string } from '../values/overload.ts';
+import { instanceOf, member, stringParameter } from '../values/overload.ts';
 import type { CelType } from '../values/type.ts';
 import { BOOL, STRING } from '../values/type.ts';
 import type { Dictionary, Result, Value } from '../values/value.ts';
-import { Failure, Opaque } from '../values/value.ts';
+import { EvaluationError, Opaque } from '../values/value.ts';
 
 type ResourceAction = Extract<Action, { readonly kind: 'resource' }>;
 
@@ -118,36 +118,41 @@ export function authorization(): Overload[] {
   const decision = instanceOf(DECISION, DecisionValue);
   /** Defines a method that sets one field of the action. */
   const setter = (name: string, set: (text: string) => Partial<ResourceAction>) =>
-    member(name, [resourceCheck, string], RESOURCE_CHECK, ({ subject, action }, text) => {
+    member(name, [resourceCheck, stringParameter], RESOURCE_CHECK, ({ subject, action }, text) => {
       return new ResourceCheck(subject, { ...action, ...set(text) });
     });
   const decide = ({ subject, action }: Check<Action>, verb: string) =>
     new DecisionValue(subject.access.decide(subject.user, { ...action, verb }));
   return [
-    member('path', [authorizer, string], PATH_CHECK, ({ subject }, path) => {
-      if (path.trim() === '') return new Failure('path must not be empty');
+    member('path', [authorizer, stringParameter], PATH_CHECK, ({ subject }, path) => {
+      if (path.trim() === '') return new EvaluationError('path must not be empty');
       return new PathCheck(subject, { kind: 'path', verb: '', path });
     }),
-    member('group', [authorizer, string], GROUP_CHECK, ({ subject }, group) => {
+    member('group', [authorizer, stringParameter], GROUP_CHECK, ({ subject }, group) => {
       return new GroupCheck(subject, { ...NOTHING, group });
     }),
     member(
       'serviceAccount',
-      [authorizer, string, string],
+      [authorizer, stringParameter, stringParameter],
       AUTHORIZER,
       ({ subject }, namespace, name) => serviceAccount(subject, namespace, name),
     ),
-    member('resource', [groupCheck, string], RESOURCE_CHECK, ({ subject, action }, resource) => {
-      if (resource.trim() === '') return new Failure('resource must not be empty');
-      return new ResourceCheck(subject, { ...action, resource });
-    }),
+    member(
+      'resource',
+      [groupCheck, stringParameter],
+      RESOURCE_CHECK,
+      ({ subject, action }, resource) => {
+        if (resource.trim() === '') return new EvaluationError('resource must not be empty');
+        return new ResourceCheck(subject, { ...action, resource });
+      },
+    ),
     setter('subresource', (subresource) => ({ subresource })),
     setter('namespace', (namespace) => ({ namespace })),
     setter('name', (name) => ({ name })),
     setter('fieldSelector', () => ({})),
     setter('labelSelector', () => ({})),
-    member('check', [pathCheck, string], DECISION, decide, CHECK),
-    member('check', [resourceCheck, string], DECISION, decide, CHECK),
+    member('check', [pathCheck, stringParameter], DECISION, decide, CHECK),
+    member('check', [resourceCheck, stringParameter], DECISION, decide, CHECK),
     member('allowed', [decision], BOOL, (value) => value.decision.allowed),
     member('reason', [decision], STRING, (value) => value.decision.reason),
     member('errored', [decision], BOOL, () => false),
@@ -157,10 +162,10 @@ export function authorization(): Overload[] {
 
 function serviceAccount(subject: Subject, namespace: string, name: string): Result {
   if (nameProblems(name, 'dns1123Subdomain').length > 0) {
-    return new Failure('Invalid service account name');
+    return new EvaluationError('Invalid service account name');
   }
   if (nameProblems(namespace, 'dns1123Label').length > 0) {
-    return new Failure('Invalid service account namespace');
+    return new EvaluationError('Invalid service account namespace');
   }
   const user = {
     name: `system:serviceaccount:${namespace}:${name}`,

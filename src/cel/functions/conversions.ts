@@ -5,22 +5,22 @@ import {
   bool,
   bytes,
   costs,
-  counted,
+  sizedAs,
   double,
-  duration,
+  durationParameter,
   global,
   int,
   member,
   memberWithOptional,
-  string,
-  timestamp,
+  stringParameter,
+  timestampParameter,
   typeValue,
   uint,
 } from '../values/overload.ts';
 import {
   MAX_TIMESTAMP,
   MIN_TIMESTAMP,
-  formatDuration,
+  formatCelDuration,
   formatTimestamp,
   localTime,
   parseDuration,
@@ -38,20 +38,27 @@ import {
   UINT,
 } from '../values/type.ts';
 import type { Result } from '../values/value.ts';
-import { Duration, Failure, Timestamp, typeNameOf, TypeValue, Uint } from '../values/value.ts';
+import {
+  Duration,
+  EvaluationError,
+  Timestamp,
+  typeNameOf,
+  TypeValue,
+  Uint,
+} from '../values/value.ts';
 
 /** Type conversions and accessors of timestamps and durations. */
 export function conversions(): Overload[] {
   return [
     global('type', [A], TYPE, (value) => new TypeValue(typeNameOf(value))),
     global('bool', [bool], BOOL, (value) => value),
-    global('bool', [string], BOOL, parseBool),
+    global('bool', [stringParameter], BOOL, parseBool),
     ...toInt(),
     ...toUint(),
     global('double', [double], DOUBLE, (value) => value),
     global('double', [int], DOUBLE, (value) => Number(value)),
     global('double', [uint], DOUBLE, (value) => Number(value.value)),
-    global('double', [string], DOUBLE, parseDouble),
+    global('double', [stringParameter], DOUBLE, parseDouble),
     ...toText(),
     ...toTime(),
     ...timeParts(),
@@ -64,8 +71,8 @@ function parseBool(text: string): Result {
   return conversionError('string', 'bool');
 }
 
-function conversionError(from: string, to: string): Failure {
-  return new Failure(`type conversion error from '${from}' to '${to}'`);
+function conversionError(from: string, to: string): EvaluationError {
+  return new EvaluationError(`type conversion error from '${from}' to '${to}'`);
 }
 
 function toInt(): Overload[] {
@@ -74,20 +81,22 @@ function toInt(): Overload[] {
     global('int', [uint], INT, ({ value }) => intOr(value, 'integer overflow')),
     global('int', [double], INT, (value) =>
       // The bounds are not exact doubles.
-      Math.abs(value) < 2 ** 63 ? BigInt(Math.trunc(value)) : new Failure('integer overflow'),
+      Math.abs(value) < 2 ** 63
+        ? BigInt(Math.trunc(value))
+        : new EvaluationError('integer overflow'),
     ),
-    global('int', [string], INT, (text) =>
+    global('int', [stringParameter], INT, (text) =>
       /^[+-]?\d{1,25}$/.test(text)
         ? intOr(BigInt(text), "type conversion error from 'string' to 'int'")
         : conversionError('string', 'int'),
     ),
-    global('int', [timestamp], INT, ({ nanos }) => floorSeconds(nanos)),
-    global('int', [duration], INT, ({ nanos }) => nanos),
+    global('int', [timestampParameter], INT, ({ nanos }) => floorSeconds(nanos)),
+    global('int', [durationParameter], INT, ({ nanos }) => nanos),
   ];
 }
 
 function intOr(value: bigint, problem: string): Result {
-  return BigInt.asIntN(64, value) === value ? value : new Failure(problem);
+  return BigInt.asIntN(64, value) === value ? value : new EvaluationError(problem);
 }
 
 function floorSeconds(nanos: bigint): bigint {
@@ -99,16 +108,16 @@ function toUint(): Overload[] {
   const unsigned = (value: bigint): Result =>
     BigInt.asUintN(64, value) === value
       ? new Uint(value)
-      : new Failure('unsigned integer overflow');
+      : new EvaluationError('unsigned integer overflow');
   return [
     global('uint', [uint], UINT, (value) => value),
     global('uint', [int], UINT, unsigned),
     global('uint', [double], UINT, (value) =>
       value >= 0 && value < 2 ** 64
         ? new Uint(BigInt(Math.trunc(value)))
-        : new Failure('unsigned integer overflow'),
+        : new EvaluationError('unsigned integer overflow'),
     ),
-    global('uint', [string], UINT, (text) =>
+    global('uint', [stringParameter], UINT, (text) =>
       /^\d{1,25}$/.test(text) ? unsigned(BigInt(text)) : conversionError('string', 'uint'),
     ),
   ];
@@ -126,7 +135,7 @@ function parseDouble(text: string): Result {
 function toText(): Overload[] {
   const traversed = { cost: costs.traverse(0) };
   return [
-    global('string', [string], STRING, (value) => value),
+    global('string', [stringParameter], STRING, (value) => value),
     global('string', [bool], STRING, (value) => String(value)),
     global('string', [int], STRING, (value) => String(value)),
     global('string', [uint], STRING, ({ value }) => String(value)),
@@ -134,16 +143,16 @@ function toText(): Overload[] {
     global('string', [bytes], STRING, decode, {
       ...traversed,
       size: ([value]) => ({
-        ...counted(value?.count ?? 0),
+        ...sizedAs(value?.count ?? 0),
         min: Math.floor((value?.min ?? 0) / 4),
       }),
     }),
-    global('string', [timestamp], STRING, ({ nanos }) => formatTimestamp(nanos)),
-    global('string', [duration], STRING, ({ nanos }) => formatDuration(nanos)),
+    global('string', [timestampParameter], STRING, ({ nanos }) => formatTimestamp(nanos)),
+    global('string', [durationParameter], STRING, ({ nanos }) => formatCelDuration(nanos)),
     global('bytes', [bytes], BYTES, (value) => value),
-    global('bytes', [string], BYTES, (text) => utf8Bytes(text), {
+    global('bytes', [stringParameter], BYTES, (text) => utf8Bytes(text), {
       ...traversed,
-      size: ([text]) => ({ ...counted((text?.count ?? 0) * 4), min: text?.min ?? 0 }),
+      size: ([text]) => ({ ...sizedAs((text?.count ?? 0) * 4), min: text?.min ?? 0 }),
     }),
     global('type', [typeValue], TYPE, () => new TypeValue('type')),
   ];
@@ -165,15 +174,15 @@ function decode(value: Uint8Array): Result {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(value);
   } catch (error) {
     if (error instanceof TypeError)
-      return new Failure('invalid UTF-8 in bytes, cannot convert to string');
+      return new EvaluationError('invalid UTF-8 in bytes, cannot convert to string');
     throw error;
   }
 }
 
 function toTime(): Overload[] {
   return [
-    global('timestamp', [timestamp], TIMESTAMP, (value) => value),
-    global('timestamp', [string], TIMESTAMP, (text) => {
+    global('timestamp', [timestampParameter], TIMESTAMP, (value) => value),
+    global('timestamp', [stringParameter], TIMESTAMP, (text) => {
       const nanos = /[Tt]/.test(text) ? parseTimestamp(text) : undefined;
       return nanos === undefined
         ? conversionError('string', 'google.protobuf.Timestamp')
@@ -182,10 +191,10 @@ function toTime(): Overload[] {
     global('timestamp', [int], TIMESTAMP, (seconds) => {
       const nanos = seconds * 10n ** 9n;
       const fits = nanos >= MIN_TIMESTAMP && nanos <= MAX_TIMESTAMP;
-      return fits ? new Timestamp(nanos) : new Failure('timestamp overflow');
+      return fits ? new Timestamp(nanos) : new EvaluationError('timestamp overflow');
     }),
-    global('duration', [duration], DURATION, (value) => value),
-    global('duration', [string], DURATION, (text) => {
+    global('duration', [durationParameter], DURATION, (value) => value),
+    global('duration', [stringParameter], DURATION, (text) => {
       const nanos = parseDuration(text);
       return nanos === undefined
         ? conversionError('string', 'google.protobuf.Duration')
@@ -202,16 +211,22 @@ function timeParts(): Overload[] {
       const local = localTime(nanos, zone);
       return local
         ? BigInt(read(local.date, local.millis))
-        : new Failure(`unknown time zone ${zone}`);
+        : new EvaluationError(`unknown time zone ${zone}`);
     };
-    return memberWithOptional(name, [timestamp], string, INT, ({ nanos }, zone, meter) => {
-      // Lookups in the time zone database are slow.
-      if (zone !== undefined) meter.spend(20);
-      return run(nanos, zone);
-    });
+    return memberWithOptional(
+      name,
+      [timestampParameter],
+      stringParameter,
+      INT,
+      ({ nanos }, zone, meter) => {
+        // Lookups in the time zone database are slow.
+        if (zone !== undefined) meter.spend(20);
+        return run(nanos, zone);
+      },
+    );
   };
   const span = (name: string, unit: bigint): Overload =>
-    member(name, [duration], INT, ({ nanos }) => nanos / unit);
+    member(name, [durationParameter], INT, ({ nanos }) => nanos / unit);
   return [
     ...part('getFullYear', (date) => date.getUTCFullYear()),
     ...part('getMonth', (date) => date.getUTCMonth()),
@@ -228,6 +243,6 @@ function timeParts(): Overload[] {
     span('getHours', 3600n * 10n ** 9n),
     span('getMinutes', 60n * 10n ** 9n),
     span('getSeconds', 10n ** 9n),
-    member('getMilliseconds', [duration], INT, ({ nanos }) => nanos / 10n ** 6n),
+    member('getMilliseconds', [durationParameter], INT, ({ nanos }) => nanos / 10n ** 6n),
   ];
 }

@@ -2,11 +2,19 @@ import { NOT_A_QUANTITY, quantityNanos } from '../../api/quantity.ts';
 import { labelValueProblems, nameProblems, qualifiedNameProblems } from '../../api/object-names.ts';
 import { hasFormat } from '../../api/formats.ts';
 import type { Overload, Parameter } from '../values/overload.ts';
-import { bool, costs, global, instanceOf, int, member, string } from '../values/overload.ts';
+import {
+  bool,
+  costs,
+  global,
+  instanceOf,
+  int,
+  member,
+  stringParameter,
+} from '../values/overload.ts';
 import type { CelType } from '../values/type.ts';
 import { BOOL, DOUBLE, INT, STRING, listOf, optionalOf } from '../values/type.ts';
 import type { Result } from '../values/value.ts';
-import { Failure, List, Opaque, Optional } from '../values/value.ts';
+import { EvaluationError, List, Opaque, Optional } from '../values/value.ts';
 
 const QUANTITY: CelType = { kind: 'opaque', name: 'kubernetes.Quantity' };
 const FORMAT: CelType = { kind: 'opaque', name: 'kubernetes.NamedFormat' };
@@ -18,7 +26,7 @@ export function kubernetes(): Overload[] {
     ...quantities(),
     ...formats(),
     ...versions(),
-    global('jsonpatch.escapeKey', [string], STRING, (text) =>
+    global('jsonpatch.escapeKey', [stringParameter], STRING, (text) =>
       text.replaceAll('~', '~0').replaceAll('/', '~1'),
     ),
   ];
@@ -52,10 +60,10 @@ function quantities(): Overload[] {
   const order = (a: Quantity, b: Quantity) =>
     a.nanos < b.nanos ? -1n : a.nanos > b.nanos ? 1n : 0n;
   return [
-    global('quantity', [string], QUANTITY, parseQuantity, traversed),
+    global('quantity', [stringParameter], QUANTITY, parseQuantity, traversed),
     global(
       'isQuantity',
-      [string],
+      [stringParameter],
       BOOL,
       (text) => parseQuantity(text) instanceof Quantity,
       traversed,
@@ -70,7 +78,7 @@ function quantities(): Overload[] {
       'asInteger',
       [quantity],
       INT,
-      ({ integer }) => integer ?? new Failure('cannot convert value to integer'),
+      ({ integer }) => integer ?? new EvaluationError('cannot convert value to integer'),
     ),
     member('add', [quantity, quantity], QUANTITY, (a, b) => new Quantity(a.nanos + b.nanos)),
     member('add', [quantity, int], QUANTITY, (a, b) => new Quantity(a.nanos + b * NANO)),
@@ -79,9 +87,9 @@ function quantities(): Overload[] {
   ];
 }
 
-function parseQuantity(text: string): Quantity | Failure {
+function parseQuantity(text: string): Quantity | EvaluationError {
   const nanos = quantityNanos(text);
-  return nanos === undefined ? new Failure(NOT_A_QUANTITY) : new Quantity(nanos);
+  return nanos === undefined ? new EvaluationError(NOT_A_QUANTITY) : new Quantity(nanos);
 }
 
 class NamedFormat extends Opaque {
@@ -138,10 +146,15 @@ function formats(): Overload[] {
   const format = instanceOf(FORMAT, NamedFormat);
   return [
     ...Array.from(FORMATS, ([name, value]) => global(`format.${name}`, [], FORMAT, () => value)),
-    global('format.named', [string], optionalOf(FORMAT), (name) => new Optional(FORMATS.get(name))),
+    global(
+      'format.named',
+      [stringParameter],
+      optionalOf(FORMAT),
+      (name) => new Optional(FORMATS.get(name)),
+    ),
     member(
       'validate',
-      [format, string],
+      [format, stringParameter],
       optionalOf(listOf(STRING)),
       ({ problems }, text) => {
         const found = problems(text);
@@ -174,14 +187,14 @@ class Semver extends Opaque {
 function versions(): Overload[] {
   const semver = instanceOf(SEMVER, Semver);
   const traversed = { cost: costs.traverse(0) };
-  const normalizing: readonly [Parameter<string>, Parameter<boolean>] = [string, bool];
+  const normalizing: readonly [Parameter<string>, Parameter<boolean>] = [stringParameter, bool];
   const parsed = (text: string, normalize: boolean): Result =>
-    parseSemver(text, normalize) ?? new Failure(`Invalid version: ${text}`);
+    parseSemver(text, normalize) ?? new EvaluationError(`Invalid version: ${text}`);
   const isValid = (text: string, normalize: boolean) => parseSemver(text, normalize) !== undefined;
   return [
-    global('semver', [string], SEMVER, (text) => parsed(text, false), traversed),
+    global('semver', [stringParameter], SEMVER, (text) => parsed(text, false), traversed),
     global('semver', normalizing, SEMVER, parsed, traversed),
-    global('isSemver', [string], BOOL, (text) => isValid(text, false), traversed),
+    global('isSemver', [stringParameter], BOOL, (text) => isValid(text, false), traversed),
     global('isSemver', normalizing, BOOL, isValid, traversed),
     member('major', [semver], INT, ({ numbers }) => numbers[0]),
     member('minor', [semver], INT, ({ numbers }) => numbers[1]),

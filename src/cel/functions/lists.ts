@@ -3,12 +3,12 @@ import type { CostMeter, Overload, Parameter, Size } from '../values/overload.ts
 import {
   A,
   costs,
-  counted,
+  sizedAs,
   double,
-  duration,
+  durationParameter,
   global,
   int,
-  list,
+  listParameter,
   member,
   uint,
 } from '../values/overload.ts';
@@ -27,10 +27,10 @@ import {
   param,
 } from '../values/type.ts';
 import type { Result, Value } from '../values/value.ts';
-import { Duration, Failure, List, Uint } from '../values/value.ts';
+import { Duration, EvaluationError, List, Uint } from '../values/value.ts';
 import { contains } from './operators.ts';
 
-const items = list(param('A'));
+const items = listParameter(param('A'));
 const LISTS = listOf(param('A'));
 const SORTABLE: readonly CelType[] = [INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES];
 
@@ -40,12 +40,12 @@ export function lists(): Overload[] {
   return [
     ...sums(),
     ...SORTABLE.flatMap((type) => [
-      member('isSorted', [list(type)], BOOL, isSorted, scan),
-      member('max', [list(type)], type, (values) => extreme(values, 1, 'max'), scan),
-      member('min', [list(type)], type, (values) => extreme(values, -1, 'min'), scan),
+      member('isSorted', [listParameter(type)], BOOL, isSorted, scan),
+      member('max', [listParameter(type)], type, (values) => extreme(values, 1, 'max'), scan),
+      member('min', [listParameter(type)], type, (values) => extreme(values, -1, 'min'), scan),
       member(
         'sort',
-        [list(type)],
+        [listParameter(type)],
         listOf(type),
         (values) => sortBy(values, values),
         squared(type === STRING || type === BYTES ? 2.1 : 2),
@@ -60,18 +60,23 @@ export function lists(): Overload[] {
 
 function sums(): Overload[] {
   const scan = { cost: costs.items };
-  const total = <V extends Value>(item: Parameter<V>, zero: V, add: (a: V, b: V) => V | Failure) =>
+  const total = <V extends Value>(
+    item: Parameter<V>,
+    zero: V,
+    add: (a: V, b: V) => V | EvaluationError,
+  ) =>
     member(
       'sum',
-      [list(item.type)],
+      [listParameter(item.type)],
       item.type,
       (values) => {
         let sum = zero;
         for (const each of values) {
-          if (each instanceof Failure) return each;
+          if (each instanceof EvaluationError) return each;
           const value = item.read(each);
-          const next = value === undefined ? new Failure('no such overload') : add(sum, value);
-          if (next instanceof Failure) return next;
+          const next =
+            value === undefined ? new EvaluationError('no such overload') : add(sum, value);
+          if (next instanceof EvaluationError) return next;
           sum = next;
         }
         return sum;
@@ -79,35 +84,35 @@ function sums(): Overload[] {
       scan,
     );
   const fits = (value: bigint) =>
-    BigInt.asIntN(64, value) === value ? value : new Failure('integer overflow');
+    BigInt.asIntN(64, value) === value ? value : new EvaluationError('integer overflow');
   return [
     total(int, 0n, (a, b) => fits(a + b)),
     total(uint, new Uint(0n), (a, b) => new Uint(BigInt.asUintN(64, a.value + b.value))),
     total(double, 0, (a, b) => a + b),
-    total(duration, new Duration(0n), (a, b) => new Duration(a.nanos + b.nanos)),
+    total(durationParameter, new Duration(0n), (a, b) => new Duration(a.nanos + b.nanos)),
   ];
 }
 
 function isSorted(values: List): Result {
   for (let index = 1; index < values.size; index++) {
     const order = ordered(values.at(index - 1), values.at(index));
-    if (order instanceof Failure) return order;
+    if (order instanceof EvaluationError) return order;
     if (order > 0) return false;
   }
   return true;
 }
 
-function ordered(a: Result, b: Result): number | Failure {
-  if (a instanceof Failure) return a;
-  return b instanceof Failure ? b : compare(a, b);
+function ordered(a: Result, b: Result): number | EvaluationError {
+  if (a instanceof EvaluationError) return a;
+  return b instanceof EvaluationError ? b : compare(a, b);
 }
 
 function extreme(values: List, sign: 1 | -1, name: string): Result {
-  if (values.size === 0) return new Failure(`${name} called on empty list`);
+  if (values.size === 0) return new EvaluationError(`${name} called on empty list`);
   let best = values.at(0);
   for (const value of values) {
     const order = ordered(value, best);
-    if (order instanceof Failure) return order;
+    if (order instanceof EvaluationError) return order;
     if (order * sign > 0) best = value;
   }
   return best;
@@ -126,10 +131,10 @@ function indexOf(last: boolean) {
 /** Sorts `values` by the `keys` with the same indices. */
 export function sortBy(values: List, keys: List): Result {
   const pairs = Array.from(values, (value, index) => [value, keys.at(index)] as const);
-  let failure: Failure | undefined;
+  let failure: EvaluationError | undefined;
   pairs.sort(([, a], [, b]) => {
     const order = ordered(a, b);
-    if (order instanceof Failure) {
+    if (order instanceof EvaluationError) {
       failure ??= order;
       return 0;
     }
@@ -142,7 +147,7 @@ export function sortBy(values: List, keys: List): Result {
 const squared = (factor: number) => ({
   cost: ([values]: readonly Size[]) => 11 + Math.ceil((values?.count ?? 0) ** 2 * factor),
   size: ([values]: readonly Size[]) => ({
-    ...counted((values?.count ?? 0) ** 2),
+    ...sizedAs((values?.count ?? 0) ** 2),
     min: (values?.min ?? 0) ** 2,
   }),
 });
@@ -150,7 +155,7 @@ const squared = (factor: number) => ({
 function copies(): Overload[] {
   const allocated = {
     cost: ([values]: readonly Size[]) => 11 + (values?.count ?? 0),
-    size: ([values]: readonly Size[]) => values ?? counted(0),
+    size: ([values]: readonly Size[]) => values ?? sizedAs(0),
   };
   return [
     member(
@@ -159,19 +164,23 @@ function copies(): Overload[] {
       LISTS,
       (values, start, end) => {
         if (start < 0n || end < 0n)
-          return new Failure(`cannot slice(${start}, ${end}), negative indexes not supported`);
+          return new EvaluationError(
+            `cannot slice(${start}, ${end}), negative indexes not supported`,
+          );
         if (start > end)
-          return new Failure(
+          return new EvaluationError(
             `cannot slice(${start}, ${end}), start index must be less than or equal to end index`,
           );
         if (end > BigInt(values.size))
-          return new Failure(`cannot slice(${start}, ${end}), list is length ${values.size}`);
+          return new EvaluationError(
+            `cannot slice(${start}, ${end}), list is length ${values.size}`,
+          );
         return List.of([...values].slice(Number(start), Number(end)));
       },
       {
         cost: allocated.cost,
         estimatedCost: (sizes) => 11 + sliceSize(sizes),
-        size: (sizes) => counted(sliceSize(sizes)),
+        size: (sizes) => sizedAs(sliceSize(sizes)),
       },
     ),
     member('reverse', [items], LISTS, (values) => List.of([...values].toReversed()), allocated),
@@ -191,18 +200,18 @@ function copies(): Overload[] {
     ),
     member(
       'flatten',
-      [list(listOf(param('A')))],
+      [listParameter(listOf(param('A')))],
       LISTS,
       (values, meter) => flatten(values, 1, meter),
       allocated,
     ),
     member(
       'flatten',
-      [list(DYN), int],
+      [listParameter(DYN), int],
       listOf(DYN),
       (values, depth, meter) =>
         depth < 0n
-          ? new Failure('level must be non-negative')
+          ? new EvaluationError('level must be non-negative')
           : flatten(values, Math.min(Number(depth), 100), meter),
       {
         ...allocated,
@@ -214,7 +223,7 @@ function copies(): Overload[] {
       [int],
       listOf(INT),
       (end, meter) => {
-        if (end < 0n) return new Failure(`lists.range: negative size: ${end}`);
+        if (end < 0n) return new EvaluationError(`lists.range: negative size: ${end}`);
         // Charged before the list is created.
         meter.spend(Number(end));
         return new List(Number(end), (index) => BigInt(index));
@@ -222,7 +231,7 @@ function copies(): Overload[] {
       {
         cost: () => 11,
         estimatedCost: ([end]) => 11 + (end?.value ?? UNBOUNDED),
-        size: ([end]) => counted(end?.value ?? UNBOUNDED),
+        size: ([end]) => sizedAs(end?.value ?? UNBOUNDED),
       },
     ),
   ];
@@ -260,7 +269,7 @@ function sets(): Overload[] {
   });
   const all = (values: List, others: List, meter: CostMeter): Result => {
     for (const value of others) {
-      if (value instanceof Failure) return value;
+      if (value instanceof EvaluationError) return value;
       const found = contains(values, value, meter);
       if (found !== true) return found;
     }
@@ -284,7 +293,7 @@ function sets(): Overload[] {
       BOOL,
       (a, b, meter) => {
         for (const value of b) {
-          if (value instanceof Failure) return value;
+          if (value instanceof EvaluationError) return value;
           const found = contains(a, value, meter);
           if (found !== false) return found;
         }

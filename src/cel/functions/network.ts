@@ -1,11 +1,11 @@
 import { goQuote } from '../../util/go-quote.ts';
 import { isIP } from '../../util/ip-address.ts';
 import type { Overload } from '../values/overload.ts';
-import { costs, counted, global, instanceOf, member, string } from '../values/overload.ts';
+import { costs, sizedAs, global, instanceOf, member, stringParameter } from '../values/overload.ts';
 import type { CelType } from '../values/type.ts';
 import { BOOL, INT, listOf, mapOf, STRING } from '../values/type.ts';
 import type { Result } from '../values/value.ts';
-import { Failure, List, LiteralMap, Opaque } from '../values/value.ts';
+import { EvaluationError, List, LiteralMap, Opaque } from '../values/value.ts';
 
 const IP_TYPE: CelType = { kind: 'opaque', name: 'net.IP' };
 const CIDR_TYPE: CelType = { kind: 'opaque', name: 'net.CIDR' };
@@ -63,42 +63,60 @@ const cidr = instanceOf(CIDR_TYPE, Network);
 /** Functions of IP addresses and networks: `ip('10.0.0.1')`, `cidr('10.0.0.0/8').containsIP(…)`. */
 export function networks(): Overload[] {
   const traversed = { cost: costs.traverse(0) };
-  const within = (network: Network, address: IpAddress | Failure): Result =>
-    address instanceof Failure ? address : network.contains(address);
-  const inside = (network: Network, other: Network | Failure): Result =>
-    other instanceof Failure
+  const within = (network: Network, address: IpAddress | EvaluationError): Result =>
+    address instanceof EvaluationError ? address : network.contains(address);
+  const inside = (network: Network, other: Network | EvaluationError): Result =>
+    other instanceof EvaluationError
       ? other
       : network.prefix <= other.prefix && network.contains(other.address);
   return [
-    global('ip', [string], IP_TYPE, parseIp, traversed),
-    global('isIP', [string], BOOL, (text) => parseIp(text) instanceof IpAddress, traversed),
+    global('ip', [stringParameter], IP_TYPE, parseIp, traversed),
+    global(
+      'isIP',
+      [stringParameter],
+      BOOL,
+      (text) => parseIp(text) instanceof IpAddress,
+      traversed,
+    ),
     global(
       'ip.isCanonical',
-      [string],
+      [stringParameter],
       BOOL,
       (text) => {
         const address = parseIp(text);
-        return address instanceof Failure ? address : address.identity === text;
+        return address instanceof EvaluationError ? address : address.identity === text;
       },
       { cost: costs.traverse(0, 2) },
     ),
     global('string', [ip], STRING, ({ identity }) => identity),
     member('family', [ip], INT, ({ family }) => BigInt(family)),
     ...addressKinds(),
-    global('cidr', [string], CIDR_TYPE, parseCidr, traversed),
-    global('isCIDR', [string], BOOL, (text) => parseCidr(text) instanceof Network, traversed),
+    global('cidr', [stringParameter], CIDR_TYPE, parseCidr, traversed),
+    global(
+      'isCIDR',
+      [stringParameter],
+      BOOL,
+      (text) => parseCidr(text) instanceof Network,
+      traversed,
+    ),
     global('string', [cidr], STRING, ({ identity }) => identity),
     member('ip', [cidr], IP_TYPE, ({ address }) => address),
     member('prefixLength', [cidr], INT, ({ prefix }) => BigInt(prefix)),
     member('masked', [cidr], CIDR_TYPE, (network) => new Network(network.masked, network.prefix)),
     member('containsIP', [cidr, ip], BOOL, within, { cost: compared(2) }),
-    member('containsIP', [cidr, string], BOOL, (network, text) => within(network, parseIp(text)), {
-      cost: (sizes) => compared(2)(sizes) + costs.traverse(1)(sizes),
-    }),
+    member(
+      'containsIP',
+      [cidr, stringParameter],
+      BOOL,
+      (network, text) => within(network, parseIp(text)),
+      {
+        cost: (sizes) => compared(2)(sizes) + costs.traverse(1)(sizes),
+      },
+    ),
     member('containsCIDR', [cidr, cidr], BOOL, inside, { cost: masked }),
     member(
       'containsCIDR',
-      [cidr, string],
+      [cidr, stringParameter],
       BOOL,
       (network, text) => inside(network, parseCidr(text)),
       { cost: (sizes) => masked(sizes) + costs.traverse(1)(sizes) },
@@ -139,30 +157,30 @@ function addressKinds(): Overload[] {
   ];
 }
 
-function parseIp(text: string): IpAddress | Failure {
+function parseIp(text: string): IpAddress | EvaluationError {
   const family = isIP(text);
   if (family === 4) return new IpAddress(4, bits4(text));
   if (family !== 6) {
-    return new Failure(
+    return new EvaluationError(
       `IP Address ${goQuote(text)} parse error during conversion from string: ParseAddr(${goQuote(text)}): unable to parse IP`,
     );
   }
   if (text.includes('%'))
-    return new Failure(`IP address ${goQuote(text)} with zone value is not allowed`);
+    return new EvaluationError(`IP address ${goQuote(text)} with zone value is not allowed`);
   const bits = bits6(text);
   if (bits >> 32n === 0xffffn)
-    return new Failure(`IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`);
+    return new EvaluationError(`IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`);
   return new IpAddress(6, bits);
 }
 
-function parseCidr(text: string): Network | Failure {
+function parseCidr(text: string): Network | EvaluationError {
   const [, address = '', prefix = ''] = /^(.*)\/(0|[1-9]\d{0,2})$/.exec(text.slice(0, 100)) ?? [];
   const parsed = address.includes('%') ? undefined : parseIp(address);
   if (parsed instanceof IpAddress && Number(prefix) <= widthOf(parsed)) {
     return new Network(parsed, Number(prefix));
   }
-  if (parsed instanceof Failure && isIP(address) !== 0) return parsed;
-  return new Failure(
+  if (parsed instanceof EvaluationError && isIP(address) !== 0) return parsed;
+  return new EvaluationError(
     `network address parse error during conversion from string: netip.ParsePrefix(${goQuote(text)}): no IP address prefix`,
   );
 }
@@ -240,11 +258,11 @@ export function urls(): Overload[] {
   const url = instanceOf(URL_TYPE, UrlValue);
   const traversed = { cost: costs.traverse(0) };
   return [
-    global('url', [string], URL_TYPE, parseUrl, {
+    global('url', [stringParameter], URL_TYPE, parseUrl, {
       ...traversed,
-      size: ([text]) => text ?? counted(0),
+      size: ([text]) => text ?? sizedAs(0),
     }),
-    global('isURL', [string], BOOL, (text) => parseUrl(text) instanceof UrlValue, {
+    global('isURL', [stringParameter], BOOL, (text) => parseUrl(text) instanceof UrlValue, {
       ...traversed,
       estimatedCost: () => 1,
     }),
@@ -265,9 +283,11 @@ export function urls(): Overload[] {
 
 const PARTS = /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?$/s;
 
-function parseUrl(text: string): UrlValue | Failure {
+function parseUrl(text: string): UrlValue | EvaluationError {
   const fail = (why: string) =>
-    new Failure(`URL parse error during conversion from string: parse ${goQuote(text)}: ${why}`);
+    new EvaluationError(
+      `URL parse error during conversion from string: parse ${goQuote(text)}: ${why}`,
+    );
   if (text === '') return fail('empty url');
   if (/[\p{Cc}]/u.test(text)) return fail('net/url: invalid control character in URL');
   const [, scheme = '', authority = '', path = '', query = ''] = PARTS.exec(text) ?? [];

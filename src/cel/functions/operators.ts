@@ -5,17 +5,17 @@ import {
   A,
   bool,
   bytes,
-  counted,
+  sizedAs,
   double,
-  duration,
+  durationParameter,
   dyn,
   global,
   int,
-  list,
-  map,
+  listParameter,
+  mapParameter,
   member,
-  string,
-  timestamp,
+  stringParameter,
+  timestampParameter,
   uint,
 } from '../values/overload.ts';
 import { MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP } from '../values/time.ts';
@@ -33,7 +33,7 @@ import {
 } from '../values/type.ts';
 import type { CelType } from '../values/type.ts';
 import type { Result, Value } from '../values/value.ts';
-import { Duration, Failure, List, Timestamp, Uint, sizeOf } from '../values/value.ts';
+import { Duration, EvaluationError, List, Timestamp, Uint, sizeOf } from '../values/value.ts';
 
 const LISTS = listOf(param('A'));
 
@@ -49,7 +49,7 @@ export function operators(): Overload[] {
 }
 
 function arithmetic(): Overload[] {
-  const integers = (operator: string, run: (a: bigint, b: bigint) => bigint | Failure) => [
+  const integers = (operator: string, run: (a: bigint, b: bigint) => bigint | EvaluationError) => [
     global(`_${operator}_`, [int, int], INT, (a, b) => asInt(run(a, b))),
     global(`_${operator}_`, [uint, uint], UINT, (a, b) => asUint(run(a.value, b.value))),
   ];
@@ -59,8 +59,8 @@ function arithmetic(): Overload[] {
     ...integers('+', (a, b) => a + b),
     ...integers('-', (a, b) => a - b),
     ...integers('*', (a, b) => a * b),
-    ...integers('/', (a, b) => (b === 0n ? new Failure('division by zero') : a / b)),
-    ...integers('%', (a, b) => (b === 0n ? new Failure('modulus by zero') : a % b)),
+    ...integers('/', (a, b) => (b === 0n ? new EvaluationError('division by zero') : a / b)),
+    ...integers('%', (a, b) => (b === 0n ? new EvaluationError('modulus by zero') : a % b)),
     doubles('+', (a, b) => a + b),
     doubles('-', (a, b) => a - b),
     doubles('*', (a, b) => a * b),
@@ -71,19 +71,19 @@ function arithmetic(): Overload[] {
   ];
 }
 
-function asInt(value: bigint | Failure): Result {
-  if (value instanceof Failure) return value;
-  return BigInt.asIntN(64, value) === value ? value : new Failure('integer overflow');
+function asInt(value: bigint | EvaluationError): Result {
+  if (value instanceof EvaluationError) return value;
+  return BigInt.asIntN(64, value) === value ? value : new EvaluationError('integer overflow');
 }
 
-function asUint(value: bigint | Failure): Result {
-  if (value instanceof Failure) return value;
+function asUint(value: bigint | EvaluationError): Result {
+  if (value instanceof EvaluationError) return value;
   const fits = BigInt.asUintN(64, value) === value;
-  return fits ? new Uint(value) : new Failure('unsigned integer overflow');
+  return fits ? new Uint(value) : new EvaluationError('unsigned integer overflow');
 }
 
 const both = ([a, b]: readonly Size[]): Size => ({
-  ...counted(
+  ...sizedAs(
     Math.min(2 ** 64, (a?.count ?? 0) + (b?.count ?? 0)),
     Math.max(a?.item ?? 0, b?.item ?? 0),
   ),
@@ -97,9 +97,9 @@ const growth = {
 
 function concatenations(): Overload[] {
   return [
-    global('_+_', [string, string], STRING, (a, b) => a + b, growth),
+    global('_+_', [stringParameter, stringParameter], STRING, (a, b) => a + b, growth),
     global('_+_', [bytes, bytes], BYTES, (a, b) => concatBytes([a, b]), growth),
-    global('_+_', [list(param('A')), list(param('A'))], LISTS, join, {
+    global('_+_', [listParameter(param('A')), listParameter(param('A'))], LISTS, join, {
       size: both,
     }),
   ];
@@ -122,23 +122,35 @@ function join(a: List, b: List, meter: CostMeter): Result {
 
 function timeArithmetic(): Overload[] {
   return [
-    global('_+_', [timestamp, duration], TIMESTAMP, (a, b) => asTimestamp(a.nanos + b.nanos)),
-    global('_+_', [duration, timestamp], TIMESTAMP, (a, b) => asTimestamp(a.nanos + b.nanos)),
-    global('_+_', [duration, duration], DURATION, (a, b) => asDuration(a.nanos + b.nanos)),
-    global('_-_', [timestamp, timestamp], DURATION, (a, b) => asDuration(a.nanos - b.nanos)),
-    global('_-_', [timestamp, duration], TIMESTAMP, (a, b) => asTimestamp(a.nanos - b.nanos)),
-    global('_-_', [duration, duration], DURATION, (a, b) => asDuration(a.nanos - b.nanos)),
+    global('_+_', [timestampParameter, durationParameter], TIMESTAMP, (a, b) =>
+      asTimestamp(a.nanos + b.nanos),
+    ),
+    global('_+_', [durationParameter, timestampParameter], TIMESTAMP, (a, b) =>
+      asTimestamp(a.nanos + b.nanos),
+    ),
+    global('_+_', [durationParameter, durationParameter], DURATION, (a, b) =>
+      asDuration(a.nanos + b.nanos),
+    ),
+    global('_-_', [timestampParameter, timestampParameter], DURATION, (a, b) =>
+      asDuration(a.nanos - b.nanos),
+    ),
+    global('_-_', [timestampParameter, durationParameter], TIMESTAMP, (a, b) =>
+      asTimestamp(a.nanos - b.nanos),
+    ),
+    global('_-_', [durationParameter, durationParameter], DURATION, (a, b) =>
+      asDuration(a.nanos - b.nanos),
+    ),
   ];
 }
 
 function asTimestamp(nanos: bigint): Result {
   const fits = nanos >= MIN_TIMESTAMP && nanos <= MAX_TIMESTAMP;
-  return fits ? new Timestamp(nanos) : new Failure('timestamp overflow');
+  return fits ? new Timestamp(nanos) : new EvaluationError('timestamp overflow');
 }
 
 function asDuration(nanos: bigint): Result {
   const fits = nanos <= MAX_DURATION && nanos >= -MAX_DURATION;
-  return fits ? new Duration(nanos) : new Failure('duration overflow');
+  return fits ? new Duration(nanos) : new EvaluationError('duration overflow');
 }
 
 /** Size of the smaller argument. */
@@ -156,10 +168,10 @@ function comparisons(): Overload[] {
   const pairs: (readonly [Parameter, Parameter])[] = [
     ...numbers.flatMap((a) => numbers.map((b) => [a, b] as const)),
     [bool, bool],
-    [string, string],
+    [stringParameter, stringParameter],
     [bytes, bytes],
-    [timestamp, timestamp],
-    [duration, duration],
+    [timestampParameter, timestampParameter],
+    [durationParameter, durationParameter],
   ];
   const cost = { cost: smaller };
   return [
@@ -171,9 +183,9 @@ function comparisons(): Overload[] {
           BOOL,
           (x, y) => {
             const order = compare(x, y);
-            return order instanceof Failure ? order : holds(order);
+            return order instanceof EvaluationError ? order : holds(order);
           },
-          a === string || a === bytes ? cost : {},
+          a === stringParameter || a === bytes ? cost : {},
         ),
       ),
     ),
@@ -182,20 +194,31 @@ function comparisons(): Overload[] {
   ];
 }
 
-function negated(equal: boolean | Failure): Result {
-  return equal instanceof Failure ? equal : !equal;
+function negated(equal: boolean | EvaluationError): Result {
+  return equal instanceof EvaluationError ? equal : !equal;
 }
 
 function lookups(): Overload[] {
   const item: CelType = param('A');
-  const sized: readonly Parameter[] = [string, bytes, list(item), map];
+  const sized: readonly Parameter[] = [stringParameter, bytes, listParameter(item), mapParameter];
   return [
-    global('_[_]', [list(item), int], item, itemAt),
-    global('_[_]', [map, A], param('B'), (entries, key) => entries.get(key) ?? noSuchKey(key)),
-    global('@in', [A, list(item)], BOOL, (wanted, items, meter) => contains(items, wanted, meter), {
-      cost: ([, items]) => items?.count ?? 0,
-    }),
-    global('@in', [A, map], BOOL, (key, entries) => entries.get(key) !== undefined),
+    global('_[_]', [listParameter(item), int], item, itemAt),
+    global(
+      '_[_]',
+      [mapParameter, A],
+      param('B'),
+      (entries, key) => entries.get(key) ?? noSuchKey(key),
+    ),
+    global(
+      '@in',
+      [A, listParameter(item)],
+      BOOL,
+      (wanted, items, meter) => contains(items, wanted, meter),
+      {
+        cost: ([, items]) => items?.count ?? 0,
+      },
+    ),
+    global('@in', [A, mapParameter], BOOL, (key, entries) => entries.get(key) !== undefined),
     ...sized.flatMap((type) => [
       global('size', [type], INT, (value) => BigInt(sizeOf(value))),
       member('size', [type], INT, (value) => BigInt(sizeOf(value))),
@@ -206,22 +229,22 @@ function lookups(): Overload[] {
 
 export function itemAt(items: List, index: bigint): Result {
   if (index < 0n || index >= BigInt(items.size)) {
-    return new Failure(`index out of bounds: ${index}`);
+    return new EvaluationError(`index out of bounds: ${index}`);
   }
   return items.at(Number(index));
 }
 
-export function noSuchKey(key: Value): Failure {
+export function noSuchKey(key: Value): EvaluationError {
   const text = typeof key === 'object' && key !== null ? '' : String(key);
-  return new Failure(`no such key: ${text}`);
+  return new EvaluationError(`no such key: ${text}`);
 }
 
 export function contains(items: List, wanted: Value, meter: CostMeter): Result {
-  let failure: Failure | undefined;
+  let failure: EvaluationError | undefined;
   for (const item of items) {
     const equal = equals(item, wanted, meter);
     if (equal === true) return true;
-    if (equal instanceof Failure) failure ??= equal;
+    if (equal instanceof EvaluationError) failure ??= equal;
   }
   return failure ?? false;
 }

@@ -1,12 +1,20 @@
 import type { Overload } from '../values/overload.ts';
-import { A, global, int, list, map, member, optional } from '../values/overload.ts';
+import {
+  A,
+  global,
+  int,
+  listParameter,
+  mapParameter,
+  member,
+  optionalParameter,
+} from '../values/overload.ts';
 import { BOOL, listOf, mapOf, optionalOf, param } from '../values/type.ts';
 import type { Result, Value } from '../values/value.ts';
-import { Duration, Failure, List, Optional, Uint, isDictionary } from '../values/value.ts';
+import { Duration, EvaluationError, List, Optional, Uint, isDictionary } from '../values/value.ts';
 import { itemAt } from './operators.ts';
 
-const maybe = optional(param('A'));
-const items = list(param('A'));
+const maybe = optionalParameter(param('A'));
+const items = listParameter(param('A'));
 const MAYBE = optionalOf(param('A'));
 
 /** Functions of optional values: `oldSelf` of a rule with `optionalOldSelf`, `a.?b`, `a[?0]`. */
@@ -19,22 +27,29 @@ export function optionals(): Overload[] {
     global('optional.none', [], MAYBE, () => Optional.none),
     member('hasValue', [maybe], BOOL, ({ value }) => value !== undefined),
     member('value', [maybe], param('A'), ({ value }) =>
-      value === undefined ? new Failure('optional.none() dereference') : value,
+      value === undefined ? new EvaluationError('optional.none() dereference') : value,
     ),
     member('or', [maybe, maybe], MAYBE, (first, second) =>
       first.value === undefined ? second : first,
     ),
     member('orValue', [maybe, A], param('A'), ({ value }, other) => value ?? absent(value, other)),
     global('_[?_]', [items, int], MAYBE, (all, index) => found(inRange(all, index))),
-    global('_[?_]', [map, A], optionalOf(param('B')), (entries, key) => found(entries.get(key))),
+    global('_[?_]', [mapParameter, A], optionalOf(param('B')), (entries, key) =>
+      found(entries.get(key)),
+    ),
     ...['_[?_]', '_[_]'].flatMap((name) => [
-      global(name, [optional(listOf(param('A'))), int], MAYBE, lookUp),
-      global(name, [optional(mapOf(param('A'), param('B'))), A], optionalOf(param('B')), lookUp),
+      global(name, [optionalParameter(listOf(param('A'))), int], MAYBE, lookUp),
+      global(
+        name,
+        [optionalParameter(mapOf(param('A'), param('B'))), A],
+        optionalOf(param('B')),
+        lookUp,
+      ),
     ]),
     member('first', [items], MAYBE, (all) => found(inRange(all, 0n))),
     member('last', [items], MAYBE, (all) => found(inRange(all, BigInt(all.size) - 1n))),
-    global('optional.unwrap', [list(MAYBE)], listOf(param('A')), unwrap),
-    member('unwrapOpt', [list(MAYBE)], listOf(param('A')), unwrap),
+    global('optional.unwrap', [listParameter(MAYBE)], listOf(param('A')), unwrap),
+    member('unwrapOpt', [listParameter(MAYBE)], listOf(param('A')), unwrap),
   ];
 }
 
@@ -51,8 +66,8 @@ function inRange(items: List, index: bigint): Result | undefined {
 function unwrap(optionals: List): Result {
   const values: Value[] = [];
   for (const each of optionals) {
-    if (each instanceof Failure) return each;
-    if (!(each instanceof Optional)) return new Failure('no such overload');
+    if (each instanceof EvaluationError) return each;
+    if (!(each instanceof Optional)) return new EvaluationError('no such overload');
     if (each.value !== undefined) values.push(each.value);
   }
   return List.of(values);
@@ -61,12 +76,12 @@ function unwrap(optionals: List): Result {
 function lookUp({ value }: Optional, key: Value): Result {
   if (value === undefined) return Optional.none;
   if (value instanceof List && typeof key === 'bigint') return found(inRange(value, key));
-  return isDictionary(value) ? found(value.get(key)) : new Failure('no such overload');
+  return isDictionary(value) ? found(value.get(key)) : new EvaluationError('no such overload');
 }
 
 export function found(value: Result | undefined): Result {
   if (value === undefined) return Optional.none;
-  return value instanceof Failure ? value : new Optional(value);
+  return value instanceof EvaluationError ? value : new Optional(value);
 }
 
 function isZero(value: Value): boolean {

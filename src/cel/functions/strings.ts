@@ -4,55 +4,73 @@ import { isCompiled, pattern } from '../values/pattern.ts';
 import type { CostMeter, Overload, Size } from '../values/overload.ts';
 import {
   costs,
-  counted,
+  sizedAs,
   global,
   int,
-  list,
+  listParameter,
   member,
   memberWithOptional,
-  string,
+  stringParameter,
 } from '../values/overload.ts';
 import { BOOL, DYN, INT, STRING, listOf } from '../values/type.ts';
 import type { Result } from '../values/value.ts';
-import { Failure, List, textSize } from '../values/value.ts';
+import { EvaluationError, List, textSize } from '../values/value.ts';
 import { formatText } from './text-format.ts';
 
 const TEXTS = listOf(STRING);
-const texts = list(STRING);
+const texts = listParameter(STRING);
 
 /** Functions of strings: the standard library, the strings extension, and regular expressions (RE2). */
 export function strings(): Overload[] {
-  const whole = { cost: costs.traverse(0), size: ([text]: readonly Size[]) => text ?? counted(0) };
+  const whole = { cost: costs.traverse(0), size: ([text]: readonly Size[]) => text ?? sizedAs(0) };
   return [
-    member('contains', [string, string], BOOL, (text, part) => text.includes(part), {
-      cost: (sizes) => costs.traverse(0)(sizes) * costs.traverse(1)(sizes),
-    }),
-    member('startsWith', [string, string], BOOL, (text, part) => text.startsWith(part), {
-      cost: costs.traverse(1),
-    }),
-    member('endsWith', [string, string], BOOL, (text, part) => text.endsWith(part), {
-      cost: costs.traverse(1),
-    }),
+    member(
+      'contains',
+      [stringParameter, stringParameter],
+      BOOL,
+      (text, part) => text.includes(part),
+      {
+        cost: (sizes) => costs.traverse(0)(sizes) * costs.traverse(1)(sizes),
+      },
+    ),
+    member(
+      'startsWith',
+      [stringParameter, stringParameter],
+      BOOL,
+      (text, part) => text.startsWith(part),
+      {
+        cost: costs.traverse(1),
+      },
+    ),
+    member(
+      'endsWith',
+      [stringParameter, stringParameter],
+      BOOL,
+      (text, part) => text.endsWith(part),
+      {
+        cost: costs.traverse(1),
+      },
+    ),
     member(
       'lowerAscii',
-      [string],
+      [stringParameter],
       STRING,
       (text) => mapAscii(text, /[A-Z]+/g, 'toLowerCase'),
       whole,
     ),
     member(
       'upperAscii',
-      [string],
+      [stringParameter],
       STRING,
       (text) => mapAscii(text, /[a-z]+/g, 'toUpperCase'),
       whole,
     ),
-    member('trim', [string], STRING, (text) => text.trim(), whole),
-    global('strings.quote', [string], STRING, quote, {
+    member('trim', [stringParameter], STRING, (text) => text.trim(), whole),
+    global('strings.quote', [stringParameter], STRING, quote, {
       cost: costs.traverse(0),
-      size: ([text]) => ({ ...counted((text?.count ?? 0) * 2 + 2), min: (text?.min ?? 0) + 2 }),
+      size: ([text]) => ({ ...sizedAs((text?.count ?? 0) * 2 + 2), min: (text?.min ?? 0) + 2 }),
     }),
-    member('format', [string, list(DYN)], STRING, formatText, {
+    member('format', [stringParameter, listParameter(DYN)], STRING, formatText, {
       cost: costs.traverse(0),
     }),
     ...positions(),
@@ -80,7 +98,7 @@ function slice(text: string | readonly string[], start: number, end?: number): s
 }
 
 function positions(): Overload[] {
-  const outOfRange = (index: bigint) => new Failure(`index out of range: ${index}`);
+  const outOfRange = (index: bigint) => new EvaluationError(`index out of range: ${index}`);
   const find = (last: boolean) => (text: string, part: string, from: bigint | undefined) => {
     const size = textSize(text);
     if (from !== undefined && (from < 0n || from > BigInt(size))) return outOfRange(from);
@@ -95,27 +113,41 @@ function positions(): Overload[] {
   };
   const cost = { cost: costs.traverse(0) };
   return [
-    member('charAt', [string, int], STRING, (text, index) => {
+    member('charAt', [stringParameter, int], STRING, (text, index) => {
       const whole = points(text);
       if (index < 0n || index > BigInt(whole.length)) return outOfRange(index);
       return whole[Number(index)] ?? '';
     }),
-    ...memberWithOptional('indexOf', [string, string], int, INT, find(false), cost),
-    ...memberWithOptional('lastIndexOf', [string, string], int, INT, find(true), cost),
+    ...memberWithOptional(
+      'indexOf',
+      [stringParameter, stringParameter],
+      int,
+      INT,
+      find(false),
+      cost,
+    ),
+    ...memberWithOptional(
+      'lastIndexOf',
+      [stringParameter, stringParameter],
+      int,
+      INT,
+      find(true),
+      cost,
+    ),
     ...memberWithOptional(
       'substring',
-      [string, int],
+      [stringParameter, int],
       int,
       STRING,
       (text, start, end) => {
         const whole = points(text);
         if (end !== undefined && start > end)
-          return new Failure(`invalid substring range. start: ${start}, end: ${end}`);
+          return new EvaluationError(`invalid substring range. start: ${start}, end: ${end}`);
         if (start < 0n || start > BigInt(whole.length)) return outOfRange(start);
         if (end !== undefined && (end < 0n || end > BigInt(whole.length))) return outOfRange(end);
         return slice(whole, Number(start), end === undefined ? undefined : Number(end));
       },
-      { cost: costs.traverse(0), size: ([text]) => text ?? counted(0) },
+      { cost: costs.traverse(0), size: ([text]) => text ?? sizedAs(0) },
     ),
   ];
 }
@@ -125,7 +157,7 @@ function cuts(): Overload[] {
   const parts = {
     ...twice,
     size: ([text, , limit]: readonly Size[]) => ({
-      ...counted(limit?.value ?? text?.count ?? 0),
+      ...sizedAs(limit?.value ?? text?.count ?? 0),
       min: 0,
     }),
   };
@@ -133,14 +165,21 @@ function cuts(): Overload[] {
   const joined = {
     cost: ([items, separator]: readonly Size[]) => Math.ceil(joinedSize(items, separator) * 0.1),
     size: ([items, separator]: readonly Size[]) => ({
-      ...counted(joinedSize(items, separator)),
+      ...sizedAs(joinedSize(items, separator)),
       min: 0,
     }),
   };
   return [
-    ...memberWithOptional('split', [string, string], int, TEXTS, split, parts),
-    ...memberWithOptional('replace', [string, string, string], int, STRING, replace, replaced),
-    ...memberWithOptional('join', [texts], string, STRING, join, joined),
+    ...memberWithOptional('split', [stringParameter, stringParameter], int, TEXTS, split, parts),
+    ...memberWithOptional(
+      'replace',
+      [stringParameter, stringParameter, stringParameter],
+      int,
+      STRING,
+      replace,
+      replaced,
+    ),
+    ...memberWithOptional('join', [texts], stringParameter, STRING, join, joined),
   ];
 }
 
@@ -152,10 +191,10 @@ function replacedSize([text, part, by]: readonly Size[]): Size {
   else if (put.max > found.min) most = Math.ceil(whole.max / found.min) * put.max;
   if (found.max === 0) least += (whole.min + 1) * put.min;
   else if (found.max > put.min) least = Math.ceil(whole.min / found.max) * put.min;
-  return { ...counted(most), min: least };
+  return { ...sizedAs(most), min: least };
 }
 
-function rangeOf({ count, min = count }: Size = counted(0)): { min: number; max: number } {
+function rangeOf({ count, min = count }: Size = sizedAs(0)): { min: number; max: number } {
   return { min, max: count };
 }
 
@@ -196,8 +235,8 @@ function replace(
 function join(items: List, separator: string = '', meter: CostMeter): Result {
   const read: string[] = [];
   for (const item of items) {
-    if (item instanceof Failure) return item;
-    if (typeof item !== 'string') return new Failure('no such overload');
+    if (item instanceof EvaluationError) return item;
+    if (typeof item !== 'string') return new EvaluationError('no such overload');
     meter.spend((item.length + separator.length) * 0.1);
     read.push(item);
   }
@@ -208,20 +247,20 @@ function expressions(): Overload[] {
   const regex = { cost: costs.regex };
   const partial = {
     ...regex,
-    size: ([text]: readonly Size[]) => ({ ...counted(text?.count ?? 0), min: 0 }),
+    size: ([text]: readonly Size[]) => ({ ...sizedAs(text?.count ?? 0), min: 0 }),
   };
-  const searched = [string, string] as const;
+  const searched = [stringParameter, stringParameter] as const;
   const matches = (text: string, source: string, meter: CostMeter): Result => {
     const compiled = compile(text, source, meter);
-    return compiled instanceof Failure ? compiled : compiled.matches(text);
+    return compiled instanceof EvaluationError ? compiled : compiled.matches(text);
   };
   const find = (text: string, source: string, meter: CostMeter): Result => {
     const compiled = compile(text, source, meter);
-    return compiled instanceof Failure ? compiled : (compiled.findAll(text, 1)[0] ?? '');
+    return compiled instanceof EvaluationError ? compiled : (compiled.findAll(text, 1)[0] ?? '');
   };
   const findAll = (text: string, source: string, limit: bigint = -1n, meter: CostMeter): Result => {
     const compiled = compile(text, source, meter);
-    if (compiled instanceof Failure) return compiled;
+    if (compiled instanceof EvaluationError) return compiled;
     return List.of(compiled.findAll(text, limit < 0n ? Infinity : Number(limit)));
   };
   return [
@@ -243,9 +282,9 @@ function compile(
   text: string,
   source: string,
   meter: CostMeter,
-): Exclude<Pattern, { error: string }> | Failure {
+): Exclude<Pattern, { error: string }> | EvaluationError {
   if (!isCompiled(source)) meter.spend(COMPILATION + source.length * COMPILATION_EACH);
-  if (text.length > LONG) meter.spend(costs.regex([counted(text.length), counted(source.length)]));
+  if (text.length > LONG) meter.spend(costs.regex([sizedAs(text.length), sizedAs(source.length)]));
   const compiled = pattern(source);
-  return 'error' in compiled ? new Failure(compiled.error) : compiled;
+  return 'error' in compiled ? new EvaluationError(compiled.error) : compiled;
 }

@@ -2,7 +2,7 @@ import { toHex, utf8Bytes, utf8Text } from '../../util/bytes.ts';
 import type { CostMeter } from '../values/overload.ts';
 import {
   Duration,
-  Failure,
+  EvaluationError,
   isDictionary,
   List as ListValue,
   Timestamp,
@@ -10,7 +10,7 @@ import {
   TypeValue,
   Uint,
 } from '../values/value.ts';
-import { formatDuration, formatTimestamp } from '../values/time.ts';
+import { formatCelDuration, formatTimestamp } from '../values/time.ts';
 import type { List, Result, Value } from '../values/value.ts';
 import { doubleText } from './conversions.ts';
 
@@ -34,19 +34,19 @@ export function clausesOf(template: string): Clause[] {
 /** Formats a template: `'%s has %d'.format([…])`. Verbs: `s`, `d`, `f`, `e`, `b`, `x`, `X`, `o`, `%%`. */
 export function formatText(template: string, args: List, meter: CostMeter): Result {
   const clauses = clausesOf(template);
-  let failure: Failure | undefined;
+  let failure: EvaluationError | undefined;
   let next = 0;
   const text = template.replace(CLAUSES, (_clause, _digits, verb: string | undefined) => {
     if (verb === '%') return '%';
     const clause = clauses[next];
     if (failure || !clause) return '';
     if (next >= args.size) {
-      failure = new Failure(`index ${next} out of range`);
+      failure = new EvaluationError(`index ${next} out of range`);
       return '';
     }
     const argument = args.at(next++);
-    const formatted = argument instanceof Failure ? argument : clauseText(argument, clause);
-    if (formatted instanceof Failure) {
+    const formatted = argument instanceof EvaluationError ? argument : clauseText(argument, clause);
+    if (formatted instanceof EvaluationError) {
       failure = formatted;
       return '';
     }
@@ -56,9 +56,9 @@ export function formatText(template: string, args: List, meter: CostMeter): Resu
   return failure ?? text;
 }
 
-function clauseText(value: Value, { verb, precision }: Clause): string | Failure {
+function clauseText(value: Value, { verb, precision }: Clause): string | EvaluationError {
   const problem = clauseProblem(verb, typeNameOf(value));
-  if (problem !== undefined) return new Failure(problem);
+  if (problem !== undefined) return new EvaluationError(problem);
   const whole = wholeNumber(value);
   switch (verb) {
     case 's':
@@ -174,7 +174,7 @@ function hexText(value: Value, whole: bigint | undefined): string {
   return toHex(utf8Bytes(typeof value === 'string' ? value : ''));
 }
 
-function plainText(value: Value): string | Failure {
+function plainText(value: Value): string | EvaluationError {
   if (typeof value === 'string') return value;
   if (value instanceof ListValue) {
     return together(Array.from(value, nested), (items) => `[${items.join(', ')}]`);
@@ -187,32 +187,32 @@ function plainText(value: Value): string | Failure {
   }
   if (typeof value === 'number') return doubleText(value);
   if (value instanceof Timestamp) return formatTimestamp(value.nanos);
-  if (value instanceof Duration) return formatDuration(value.nanos);
+  if (value instanceof Duration) return formatCelDuration(value.nanos);
   if (value instanceof TypeValue) return value.name;
   if (value instanceof Uint8Array) return utf8Text(value);
   return value === null || typeof value === 'boolean' ? String(value) : String(wholeNumber(value));
 }
 
 /** Formats a value inside a list or a map. */
-function nested(value: Result): string | Failure {
-  if (value instanceof Failure) return value;
+function nested(value: Result): string | EvaluationError {
+  if (value instanceof EvaluationError) return value;
   const problem = clauseProblem('s', typeNameOf(value));
-  if (problem !== undefined) return new Failure(problem);
+  if (problem !== undefined) return new EvaluationError(problem);
   if (typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'number') return fixedText(value, DEFAULT_PRECISION);
   if (value instanceof Timestamp) return `timestamp("${formatTimestamp(value.nanos)}")`;
-  if (value instanceof Duration) return `duration("${formatDuration(value.nanos)}")`;
+  if (value instanceof Duration) return `duration("${formatCelDuration(value.nanos)}")`;
   if (value instanceof Uint8Array) return `b${JSON.stringify(utf8Text(value))}`;
   return plainText(value);
 }
 
 function together(
-  parts: readonly (string | Failure)[],
+  parts: readonly (string | EvaluationError)[],
   combine: (texts: string[]) => string,
-): string | Failure {
+): string | EvaluationError {
   const texts: string[] = [];
   for (const part of parts) {
-    if (part instanceof Failure) return part;
+    if (part instanceof EvaluationError) return part;
     texts.push(part);
   }
   return combine(texts);

@@ -4,7 +4,7 @@ import type { CostMeter } from './overload.ts';
 import type { Dictionary, ListKind, Result, Value } from './value.ts';
 import {
   Duration,
-  Failure,
+  EvaluationError,
   List,
   NO_OVERLOAD,
   Opaque,
@@ -20,10 +20,10 @@ import {
 const COST = 0.5;
 
 /** Whether two values are equal. Numbers are compared by value, also across types. */
-export function equals(a: Result, b: Result, meter: CostMeter): boolean | Failure {
+export function equals(a: Result, b: Result, meter: CostMeter): boolean | EvaluationError {
   meter.spend(COST);
-  if (a instanceof Failure) return a;
-  if (b instanceof Failure) return b;
+  if (a instanceof EvaluationError) return a;
+  if (b instanceof EvaluationError) return b;
   const [left, right] = [numeric(a), numeric(b)];
   if (left !== undefined || right !== undefined) {
     return left !== undefined && right !== undefined && sameNumber(left, right);
@@ -45,7 +45,7 @@ export function equals(a: Result, b: Result, meter: CostMeter): boolean | Failur
   return a === b;
 }
 
-function equalLists(a: List, b: List, meter: CostMeter): boolean | Failure {
+function equalLists(a: List, b: List, meter: CostMeter): boolean | EvaluationError {
   if (a.size !== b.size) return false;
   const kind = a.kind !== 'atomic' ? a.kind : b.kind;
   const others = kind === 'atomic' ? undefined : itemsById(b, kind, meter);
@@ -77,7 +77,7 @@ export function idOf(item: Result, kind: ListKind, meter: CostMeter): string {
 function idText(value: Result): string {
   if (value === null || typeof value === 'boolean') return String(value);
   if (typeof value === 'string') return JSON.stringify(value);
-  if (value instanceof Failure) return value.message;
+  if (value instanceof EvaluationError) return value.message;
   const number = numeric(value);
   if (number !== undefined) return String(number);
   if (value instanceof List) return `[${Array.from(value, idText).join()}]`;
@@ -99,7 +99,7 @@ function memberOf(value: Result, key: string): Result {
   return isDictionary(value) ? (value.get(key) ?? null) : null;
 }
 
-function equalMaps(a: Dictionary, b: Dictionary, meter: CostMeter): boolean | Failure {
+function equalMaps(a: Dictionary, b: Dictionary, meter: CostMeter): boolean | EvaluationError {
   if (a.size !== b.size) return false;
   for (const key of a.keys()) {
     const [mine, other] = [a.get(key), b.get(key)];
@@ -114,7 +114,7 @@ function equalMaps(a: Dictionary, b: Dictionary, meter: CostMeter): boolean | Fa
 }
 
 /** Orders two values like a comparator. Returns a failure if they have no order. NaN is unordered. */
-export function compare(a: Value, b: Value): number | Failure {
+export function compare(a: Value, b: Value): number | EvaluationError {
   const [left, right] = [numeric(a), numeric(b)];
   if (left !== undefined && right !== undefined) {
     if (Number.isNaN(left) || Number.isNaN(right)) return Number.NaN;

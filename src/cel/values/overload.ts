@@ -162,27 +162,27 @@ export const double: Parameter<number> = {
   type: DOUBLE,
   read: (value) => (typeof value === 'number' ? value : undefined),
 };
-export const string: Parameter<string> = {
+export const stringParameter: Parameter<string> = {
   type: STRING,
   read: (value) => (typeof value === 'string' ? value : undefined),
 };
 export const bytes: Parameter<Uint8Array> = instanceOf(BYTES, Uint8Array);
 export const uint: Parameter<Uint> = instanceOf(UINT, Uint);
-export const timestamp: Parameter<Timestamp> = instanceOf(TIMESTAMP, Timestamp);
-export const duration: Parameter<Duration> = instanceOf(DURATION, Duration);
+export const timestampParameter: Parameter<Timestamp> = instanceOf(TIMESTAMP, Timestamp);
+export const durationParameter: Parameter<Duration> = instanceOf(DURATION, Duration);
 export const typeValue: Parameter<TypeValue> = instanceOf(TYPE, TypeValue);
 export const dyn: Parameter = { type: DYN, read: (value) => value };
 export const A: Parameter = { type: param('A'), read: (value) => value };
-export const map: Parameter<Dictionary> = {
+export const mapParameter: Parameter<Dictionary> = {
   type: mapOf(param('A'), param('B')),
   read: (value) => (isDictionary(value) ? value : undefined),
 };
 
-export function list(item: CelType): Parameter<List> {
+export function listParameter(item: CelType): Parameter<List> {
   return instanceOf(listOf(item), List);
 }
 
-export function optional(item: CelType): Parameter<Optional> {
+export function optionalParameter(item: CelType): Parameter<Optional> {
   return instanceOf(optionalOf(item), Optional);
 }
 
@@ -207,7 +207,7 @@ export const costs: {
   items: ([items]) => (items?.count ?? 0) * (1 + Math.ceil((items?.item ?? 0) * TRAVERSAL)),
 };
 
-export const counted = (count: number, item: number = 1): Size => ({ count, item });
+export const sizedAs = (count: number, item: number = 1): Size => ({ count, item });
 
 /** The cost limit of a rule is exceeded. Only the code that evaluates rules catches it. */
 export class CostExceeded extends Error {

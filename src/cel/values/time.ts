@@ -87,7 +87,7 @@ export function formatTimestamp(nanos: bigint): string {
   return `${text}${digits && `.${digits}`}Z`;
 }
 
-export function formatDuration(nanos: bigint): string {
+export function formatCelDuration(nanos: bigint): string {
   const size = nanos < 0n ? -nanos : nanos;
   const digits = String(size % SECOND)
     .padStart(9, '0')

@@ -21,10 +21,10 @@ export type Value =
   | TypeValue
   | Opaque;
 
-export type Result = Value | Failure;
+export type Result = Value | EvaluationError;
 
 /** An evaluation error with upstream's text. */
-export class Failure {
+export class EvaluationError {
   readonly message: string;
 
   constructor(message: string) {
@@ -32,7 +32,7 @@ export class Failure {
   }
 }
 
-export const NO_OVERLOAD: Failure = new Failure('no such overload');
+export const NO_OVERLOAD: EvaluationError = new EvaluationError('no such overload');
 
 export class Uint {
   readonly value: bigint;

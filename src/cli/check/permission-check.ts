@@ -9,7 +9,7 @@ import { errorText } from '../common/errors.ts';
 import { failed, ok, skipped, warning } from './check-result.ts';
 import type { CheckResult } from './check-result.ts';
 import { parseAllDocuments } from 'yaml';
-import type { ReadFile } from '../program/installation.ts';
+import type { ReadManifest } from '../program/installation.ts';
 
 /**
  * No request is made for the finalizers subresource. The admission plugin checks the permission when an
@@ -120,7 +120,7 @@ function missingPermissions(
 }
 
 /** Rule of an RBAC role. */
-export interface Rule {
+export interface RequiredRule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
   readonly resourceNames?: readonly string[];
@@ -159,7 +159,10 @@ export interface PermissionPlan {
  *
  * @param read reads a file of the kustomization
  */
-export function requiredPermissions(read: ReadFile, plan: PermissionPlan): RequiredPermissions[] {
+export function requiredPermissions(
+  read: ReadManifest,
+  plan: PermissionPlan,
+): RequiredPermissions[] {
   const { controllers, namespaces, leases, hasProtectedEndpoints = false } = plan;
   const { eventGroup = '' } = plan;
   const everywhere = namespaces.length > 0 ? namespaces : [undefined];
@@ -173,7 +176,7 @@ export function requiredPermissions(read: ReadFile, plan: PermissionPlan): Requi
     [...new Set([...everywhere, ...(leases && namespaces.length > 0 ? [leases.namespace] : [])])],
   ).filter(({ group }) => group === eventGroup);
   const reviews = hasProtectedEndpoints ? rulesIn(read('rbac/metrics/auth-role.yaml')) : [];
-  const lease = rulesIn(read('rbac/identity/leader-election.yaml')).map((rule): Rule =>
+  const lease = rulesIn(read('rbac/identity/leader-election.yaml')).map((rule): RequiredRule =>
     rule.resourceNames ? named(rule, leases?.names ?? []) : rule,
   );
   return [
@@ -188,13 +191,13 @@ export function requiredPermissions(read: ReadFile, plan: PermissionPlan): Requi
 }
 
 /** Returns the rule with other resource names. */
-function named(rule: Rule, resourceNames: readonly string[]): Rule {
+function named(rule: RequiredRule, resourceNames: readonly string[]): RequiredRule {
   return { ...rule, resourceNames };
 }
 
-function rulesIn(text: string): Rule[] {
+function rulesIn(text: string): RequiredRule[] {
   return parseAllDocuments(text).flatMap((document) => {
-    const { rules = [] } = document.toJS() as { readonly rules?: readonly Rule[] };
+    const { rules = [] } = document.toJS() as { readonly rules?: readonly RequiredRule[] };
     return rules;
   });
 }
@@ -205,7 +208,7 @@ export function webhookPermissions(
   installedIn: string,
 ): RequiredPermissions {
   const rules = (given: readonly PolicyRule[]) =>
-    given.map(({ apiGroups = [], resources = [], ...rule }): Rule => ({
+    given.map(({ apiGroups = [], resources = [], ...rule }): RequiredRule => ({
       ...rule,
       apiGroups,
       resources,
@@ -220,7 +223,7 @@ export function webhookPermissions(
 }
 
 function permissionsOf(
-  rules: readonly Rule[],
+  rules: readonly RequiredRule[],
   namespaces: readonly (string | undefined)[],
 ): readonly Permission[] {
   return rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>

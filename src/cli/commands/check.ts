@@ -29,7 +29,7 @@ import type { RunConfig } from '../program/run-config.ts';
 import type { Resource } from '../../api/resource.ts';
 import type { Client } from '../../client/client.ts';
 import type { Clock } from '../../util/clock.ts';
-import type { ReadFile } from '../program/installation.ts';
+import type { ReadManifest } from '../program/installation.ts';
 import {
   checkPermissions,
   requiredPermissions,
@@ -156,7 +156,7 @@ export interface PreflightDeps {
   /** Wraps the transport of `client`. */
   readonly serverClock: ServerClock;
   /** Reads a manifest of an installation; undefined if the program has none. */
-  readonly read: ReadFile | undefined;
+  readonly read: ReadManifest | undefined;
   /** Name of the program. */
   readonly program: string;
 }
@@ -270,7 +270,7 @@ function podOf(holder: string): string {
 /** Returns how to install the CRDs or the webhooks of this version. */
 function installStep(
   program: string,
-  read: ReadFile | undefined,
+  read: ReadManifest | undefined,
   part: ManifestPart = 'crds',
 ): string {
   return read

@@ -7,7 +7,7 @@ import {
   KUSTOMIZATION,
   manifestFiles,
   programNames,
-  withResources,
+  withManifests,
 } from '../../codegen/scaffold.ts';
 import type { Definition } from '../../codegen/scaffold.ts';
 import type { WebhookEntries } from '../../webhook/declaration.ts';
@@ -75,7 +75,7 @@ export async function generateManifests(
     const present = existsSync(target) ? await writing(() => readFile(target, 'utf8')) : undefined;
     const wanted =
       present !== undefined && path === KUSTOMIZATION
-        ? valid(() => withResources(present, [...files.keys()].filter(isOfKind)))
+        ? valid(() => withManifests(present, [...files.keys()].filter(isOfKind)))
         : text;
     if (present === wanted) continue;
     if (present !== undefined && path !== KUSTOMIZATION) {

@@ -15,7 +15,7 @@ import {
   PROGRAM,
   programNames,
   scaffold,
-  SERVICE_ACCOUNT,
+  SCAFFOLD_ACCOUNT,
   TEMPLATE_PATHS,
   TEST_CLUSTER,
   TYPESCRIPT_PATHS,
@@ -111,7 +111,7 @@ async function add(
   }
   if (name) throw new UsageError('--name cannot be combined with --add: the program has a name');
   const present = new Map<string, string>();
-  const required = [KUSTOMIZATION, PROGRAM, SERVICE_ACCOUNT, TEST_CLUSTER];
+  const required = [KUSTOMIZATION, PROGRAM, SCAFFOLD_ACCOUNT, TEST_CLUSTER];
   const missing = required.filter((path) => !existsSync(join(dir, path)));
   if (missing.length > 0) {
     throw new UsageError(
@@ -120,7 +120,10 @@ async function add(
   }
   for (const path of required)
     present.set(path, await writingTo(dir)(() => readFile(join(dir, path), 'utf8')));
-  const program = serviceAccountIn(join(dir, SERVICE_ACCOUNT), present.get(SERVICE_ACCOUNT) ?? '');
+  const program = serviceAccountIn(
+    join(dir, SCAFFOLD_ACCOUNT),
+    present.get(SCAFFOLD_ACCOUNT) ?? '',
+  );
   const schema = existsSync(join(dir, KINDS)) ? 'ts' : 'yaml';
   if (given === 'ts' && schema !== given) {
     throw new UsageError(`--schema=ts cannot be combined with --add: the project has no ${KINDS}`);

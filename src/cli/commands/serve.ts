@@ -10,7 +10,7 @@ import { selectControllers } from '../program/run-config.ts';
 import { auditOptions } from '../embedded/audit-log.ts';
 import { EXIT_OK, EXIT_USAGE } from '../common/errors.ts';
 import {
-  newIdentity,
+  newServerIdentity,
   readOwnKubeconfig,
   temporaryKubeconfig,
   writeKubeconfig,
@@ -52,7 +52,7 @@ export async function serve(
   ].filter((target) => target !== '');
   const found = await Promise.all(targets.map((target) => readOwnKubeconfig(target)));
   const previous = found.find((kubeconfig) => kubeconfig?.identity) ?? found.find(Boolean);
-  const identity = previous?.identity ?? (await newIdentity());
+  const identity = previous?.identity ?? (await newServerIdentity());
   // The log of the cluster controllers is less verbose, because users watch their own controllers.
   const log = createLogger({ ...logging, verbosity: logging.verbosity - 2 });
   const previousPort = Number(previous?.server?.port) || undefined;

@@ -7,8 +7,8 @@ import type { CommandContext } from '../program/program.ts';
 import { EXIT_FAILURE, EXIT_OK, UsageError } from '../common/errors.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { TOP_OPTIONS } from '../flags/options.ts';
-import { fetchSnapshot } from '../top/snapshot.ts';
-import { render } from '../top/render.ts';
+import { fetchMonitorSnapshot } from '../top/snapshot.ts';
+import { renderView } from '../top/render.ts';
 import { DaemonMonitor } from '../top/daemon-monitor.ts';
 import { showLive } from '../top/live.ts';
 
@@ -40,7 +40,7 @@ async function once(
 ): Promise<number> {
   const monitor = new DaemonMonitor(address);
   try {
-    monitor.record(await fetchSnapshot(address, () => clock.monotonic(), signal));
+    monitor.record(await fetchMonitorSnapshot(address, () => clock.monotonic(), signal));
   } catch (error) {
     warn(
       `Error: Cannot show ${address}: ${messageOf(error)}. Set --address to the daemon's --debug-bind-address.`,
@@ -48,7 +48,7 @@ async function once(
     return EXIT_FAILURE;
   }
   const size = { width: process.stdout.columns || WIDTH, height: Infinity };
-  for (const line of render(monitor.view(clock.monotonic()), size, colour)) print(line);
+  for (const line of renderView(monitor.view(clock.monotonic()), size, colour)) print(line);
   return EXIT_OK;
 }
 

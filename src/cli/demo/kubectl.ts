@@ -27,7 +27,7 @@ export interface KubectlOptions {
 }
 
 /** Name of an object and its resource. */
-export interface Named {
+export interface NamedObject {
   readonly resource: Resource;
   readonly name: string;
 }
@@ -43,7 +43,7 @@ export class Kubectl {
   }
 
   /** `kubectl apply -f crds -f examples/01-count`; resolves to the applied objects. */
-  async apply(...paths: readonly string[]): Promise<readonly Named[]> {
+  async apply(...paths: readonly string[]): Promise<readonly NamedObject[]> {
     const texts = await this.#read(paths);
     this.#type(`apply ${paths.map((path) => `-f ${path}`).join(' ')}`);
     return this.#apply(texts);
@@ -171,9 +171,9 @@ export class Kubectl {
     return readManifests(files, { signal });
   }
 
-  async #apply(texts: readonly ManifestText[]): Promise<readonly Named[]> {
+  async #apply(texts: readonly ManifestText[]): Promise<readonly NamedObject[]> {
     const { client, clock, namespace, signal } = this.#options;
-    const applied: Named[] = [];
+    const applied: NamedObject[] = [];
     const options = { fieldManager: FIELD_MANAGER, namespace, clock, signal };
     for await (const result of applyManifests(client, parseManifests(texts), options)) {
       const { name } = result.manifest.object.metadata;

@@ -257,7 +257,7 @@ function observed<T extends KubernetesObject>(
 
 function podState(pod: Pod): string {
   if (pod.metadata.deletionTimestamp !== undefined) return 'Terminating';
-  return `${pod.status?.phase ?? 'Pending'}${isReady(pod) ? ', ready' : ''}`;
+  return `${pod.status?.phase ?? 'Pending'}${isShownReady(pod) ? ', ready' : ''}`;
 }
 
 function deploymentState({ spec, status }: Deployment): string {
@@ -323,7 +323,7 @@ export function holds({ metadata, status }: Conditioned, type: string): boolean 
   );
 }
 
-export function isReady(pod: Pod): boolean {
+export function isShownReady(pod: Pod): boolean {
   return holds(pod, 'Ready');
 }
 

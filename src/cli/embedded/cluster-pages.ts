@@ -5,7 +5,7 @@ import type {
   ClusterReport,
   ShownRequest,
 } from '../../serving/page/cluster-report.ts';
-import type { HttpServerRoutes, Setting } from '../../serving/routes.ts';
+import type { HttpServerRoutes, RouteSetting } from '../../serving/routes.ts';
 import { jsonPages } from '../../serving/routes.ts';
 import { redactText } from '../../util/redact.ts';
 
@@ -89,7 +89,7 @@ function shownEvent(event: ReturnType<ApiServer['objects']>[number]): ClusterEve
 }
 
 /** Setting that answers the next write of a client with a status code; 0 takes the plan back. */
-function failNextWrite({ faults }: ApiServer): Setting {
+function failNextWrite({ faults }: ApiServer): RouteSetting {
   let code = 0;
   faults.beforeRequest(({ method, userAgent }) => {
     // The cluster controllers write all the time, and would take the fault.
@@ -111,7 +111,7 @@ function failNextWrite({ faults }: ApiServer): Setting {
 }
 
 /** Setting whose value is the number of times that it was set to `now`. */
-function action(name: string, act: () => void): Setting {
+function action(name: string, act: () => void): RouteSetting {
   let times = 0;
   return {
     name,

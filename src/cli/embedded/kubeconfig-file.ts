@@ -82,7 +82,7 @@ export async function readOwnKubeconfig(
 }
 
 /** Creates a new identity. */
-export async function newIdentity(): Promise<ServerIdentity> {
+export async function newServerIdentity(): Promise<ServerIdentity> {
   return { authority: await createServerAuthority(), token: randomBytes(32).toString('hex') };
 }
 

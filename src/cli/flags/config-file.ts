@@ -7,23 +7,23 @@ import { wrapWords } from '../../util/wrap-words.ts';
 import { didYouMean } from '../../util/did-you-mean.ts';
 import { pathError, UsageError } from '../common/errors.ts';
 import { CONFIG_FLAG, flagNamed, sortedOptions } from './flag-parser.ts';
-import type { FileSettings, Setting } from './flag-parser.ts';
+import type { FileSettings, FlagSetting } from './flag-parser.ts';
 import type { Option, Options } from './option.ts';
 
 export const CONFIG_API_VERSION = 'crd-controller.example.io/v1alpha1';
 export const CONFIG_KIND = 'ControllerConfiguration';
 
 /** Returns the field of a flag in a configuration file: `kubeApiQps` for `kube-api-qps`. */
-export function fieldName(flag: string): string {
+export function settingName(flag: string): string {
   return flag.replaceAll(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** Returns the options that a configuration file can set, by field. */
-export function fieldsOf(options: Options): Map<string, [flag: string, option: Option<unknown>]> {
+export function settingsOf(options: Options): Map<string, [flag: string, option: Option<unknown>]> {
   return new Map(
     Object.entries(options)
       .filter(([flag, { flagOnly }]) => !flagOnly && flag !== CONFIG_FLAG)
-      .map(([flag, option]) => [fieldName(flag), [flag, option]]),
+      .map(([flag, option]) => [settingName(flag), [flag, option]]),
   );
 }
 
@@ -34,9 +34,9 @@ export function fieldsOf(options: Options): Map<string, [flag: string, option: O
  * @throws {UsageError} naming the file, the line and the field
  */
 export function readConfigFile(path: string, options: Options): FileSettings {
-  const fields = fieldsOf(options);
+  const fields = settingsOf(options);
   const { document, members } = onlyObject(path, textOf(path));
-  const settings = new Map<string, Setting>();
+  const settings = new Map<string, FlagSetting>();
   for (const [field, value] of members) {
     if (field === 'apiVersion' || field === 'kind') continue;
     const place = `${path}:${document.lineAt([field]) ?? document.line}`;
@@ -142,7 +142,7 @@ kind: ${CONFIG_KIND}
 /** Returns a configuration file with every field of `options`, commented out. */
 export function configSample(options: Options): string {
   const fields = new Map(
-    [...fieldsOf(options)].map(([field, [flag]]): [string, string] => [flag, field]),
+    [...settingsOf(options)].map(([field, [flag]]): [string, string] => [flag, field]),
   );
   const sections: string[] = [HEADER];
   let group = '';

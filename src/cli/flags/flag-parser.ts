@@ -34,21 +34,21 @@ function otherSpellings(name: string): readonly string[] {
 }
 
 /** Environment of a process, in which a prefix marks the variables of flags. */
-export interface Environment {
+export interface FlagEnvironment {
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** `CRD_CONTROLLER_` */
   readonly prefix: string;
 }
 
 /** Value that a user gave to an option. */
-export interface Setting {
+export interface FlagSetting {
   /** Flag, variable or field, for messages. */
   readonly source: string;
   readonly text: string;
 }
 
 /** Settings of a configuration file, by flag. */
-export type FileSettings = ReadonlyMap<string, Setting>;
+export type FileSettings = ReadonlyMap<string, FlagSetting>;
 
 /** Name of the flag for the configuration file. */
 export const CONFIG_FLAG = 'config';
@@ -57,7 +57,7 @@ export const CONFIG_FLAG = 'config';
 export function configPath(
   options: Options,
   flags: readonly string[],
-  environment: Environment,
+  environment: FlagEnvironment,
 ): string {
   const option = options[CONFIG_FLAG];
   if (!option) return '';
@@ -77,7 +77,7 @@ export function configPath(
 export function parseFlags<O extends Options>(
   options: O,
   flags: readonly string[],
-  environment: Environment,
+  environment: FlagEnvironment,
   file: FileSettings = new Map(),
 ): ParsedFlags<O> {
   const unknown = flags.map(nameOf).find((name) => !Object.hasOwn(options, name));
@@ -151,7 +151,7 @@ function describe({ help, default: initial }: Option<unknown>): string {
   return initial === '' || initial === 'false' ? help : `${help} (default ${initial})`;
 }
 
-function flagSettings(name: string, given: Readonly<Record<string, unknown>>): Setting[] {
+function flagSettings(name: string, given: Readonly<Record<string, unknown>>): FlagSetting[] {
   const value = given[name];
   return typeof value === 'string' || typeof value === 'boolean'
     ? [{ source: flagNamed(name), text: String(value) }]
@@ -162,8 +162,8 @@ function flagSettings(name: string, given: Readonly<Record<string, unknown>>): S
 function environmentSettings(
   name: string,
   option: Option<unknown>,
-  { variables, prefix }: Environment,
-): Setting[] {
+  { variables, prefix }: FlagEnvironment,
+): FlagSetting[] {
   if (option.flagOnly) return [];
   return [...(option.environment ?? []).toReversed(), environmentVariable(name, prefix)].flatMap(
     (source) => {
@@ -179,8 +179,8 @@ function environmentSettings(
 function effectiveSetting(
   name: string,
   option: Option<unknown>,
-  settings: readonly Setting[],
-): Setting {
+  settings: readonly FlagSetting[],
+): FlagSetting {
   if (option.type === 'switches') {
     for (const setting of settings) parse(option, setting);
     const text = settings.map(({ text }) => text).join(',');
@@ -194,7 +194,7 @@ export function environmentVariable(flag: string, prefix: string): string {
   return `${prefix}${flag.replaceAll('-', '_').toUpperCase()}`;
 }
 
-function parse<T>(option: Option<T>, { source, text }: Setting): T {
+function parse<T>(option: Option<T>, { source, text }: FlagSetting): T {
   try {
     return option.parse(text);
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { Environment, FileSettings, ParsedFlags } from '../flags/flag-parser.ts';
+import type { FlagEnvironment, FileSettings, ParsedFlags } from '../flags/flag-parser.ts';
 import { configPath, parseFlags } from '../flags/flag-parser.ts';
 import type { Completion, Options } from '../flags/option.ts';
 import type { CommandContext } from './program.ts';
@@ -46,7 +46,7 @@ export interface Command extends Omit<CommandDefinition<Options>, 'run'> {
   prepare(
     flags: readonly string[],
     operands: readonly string[],
-    environment: Environment,
+    environment: FlagEnvironment,
   ): Promise<ReadyCommand>;
 }
 

@@ -15,7 +15,7 @@ import type { ControllerKit, ControllerManagerOptions } from '../../manager/run-
 import type { WebhookServingOptions } from '../../manager/webhook-serving.ts';
 import type { HealthCheck } from '../../serving/health-checks.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
-import type { Exposition } from '../../metrics/registry.ts';
+import type { MetricsText } from '../../metrics/registry.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
 import type { Runnable } from '../../util/runnable.ts';
@@ -43,7 +43,7 @@ export interface DaemonDeps {
   readonly clock: Clock;
   readonly log: Logger;
   /** @default none */
-  readonly metrics?: { readonly metrics: Metrics; expose(): Promise<Exposition> };
+  readonly metrics?: { readonly metrics: Metrics; expose(): Promise<MetricsText> };
   /** Random numbers in [0, 1). */
   readonly random: () => number;
   /** The host or Pod in the source of events. */

@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts';
 import { DelegatedAccess } from '../../serving/delegated-access.ts';
 import { HttpServer } from '../../serving/http-server.ts';
-import type { HttpServerRoutes, Setting, Settings } from '../../serving/routes.ts';
+import type { HttpServerRoutes, RouteSetting, Settings } from '../../serving/routes.ts';
 import type {
   CertificateFilesOptions,
   CertificateSource,
@@ -122,7 +122,7 @@ export async function certificateFiles(
 
 /** Setting `/debug/flags/v` for the log verbosity, as in Kubernetes components. */
 export function debugFlags(level: LogLevel): Settings {
-  const verbosity: Setting = {
+  const verbosity: RouteSetting = {
     name: 'klog.logging.verbosity',
     get: () => String(level.verbosity),
     set: (text) => {

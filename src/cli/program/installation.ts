@@ -51,7 +51,7 @@ const namespaceOf = (program: string): string => `${program}-system`;
  */
 export function installation(
   program: string,
-  read: ReadFile,
+  read: ReadManifest,
   options: InstallationOptions = {},
 ): string {
   const { controllers, namespaces = [], only = [], webhooks } = options;
@@ -106,7 +106,7 @@ function webhookDocuments(
 
 /** Removes the files of other controllers, and adds those of controllers that are off by default. */
 function selectFiles(
-  read: ReadFile,
+  read: ReadManifest,
   files: readonly ManifestFile[],
   controllers: readonly InstalledController[] | undefined,
 ): readonly ManifestFile[] {
@@ -218,7 +218,7 @@ function asRole(namespace: string): Edit {
 }
 
 /** Returns a function that reads the files of a folder. */
-export function readerOf(folder: URL): ReadFile {
+export function readerOf(folder: URL): ReadManifest {
   return (path) => readFileSync(new URL(path, folder), 'utf8');
 }
 
@@ -234,14 +234,14 @@ export interface ManifestFile {
  *
  * @throws {Error} if it does not exist
  */
-export type ReadFile = (path: string) => string;
+export type ReadManifest = (path: string) => string;
 
 /**
  * Returns the files that the kustomization of `folder` names, directly or through others, in their order.
  *
  * @throws {Error} if a kustomization uses more than `resources`
  */
-export function kustomizationFiles(read: ReadFile, folder: string = ''): ManifestFile[] {
+export function kustomizationFiles(read: ReadManifest, folder: string = ''): ManifestFile[] {
   const file = posix.join(folder, 'kustomization.yaml');
   return resourcesIn(file, read(file)).flatMap((resource) => {
     const path = posix.join(folder, resource);
@@ -250,7 +250,7 @@ export function kustomizationFiles(read: ReadFile, folder: string = ''): Manifes
 }
 
 /** Returns the files that a component names as resources. Its patches are not applied. */
-export function componentFiles(read: ReadFile, folder: string): ManifestFile[] {
+export function componentFiles(read: ReadManifest, folder: string): ManifestFile[] {
   const { resources } = parse(read(posix.join(folder, 'kustomization.yaml'))) as {
     readonly resources: readonly string[];
   };

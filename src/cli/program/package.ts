@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ProgramOptions } from './program.ts';
 
-export interface Manifest {
+export interface PackageManifest {
   readonly version: string;
   /** Commit of the build, if known. */
   readonly gitHead?: string;
@@ -25,8 +25,8 @@ export function packageRoot(from: string = import.meta.url): URL {
   }
 }
 
-export function manifest(root: URL = packageRoot()): Manifest {
-  const { version, gitHead }: Manifest = JSON.parse(
+export function manifest(root: URL = packageRoot()): PackageManifest {
+  const { version, gitHead }: PackageManifest = JSON.parse(
     readFileSync(new URL('package.json', root), 'utf8'),
   );
   return gitHead === undefined ? { version } : { version, gitHead };

@@ -7,7 +7,7 @@ import type { Cause } from '../../workqueue/queue-item.ts';
 const WINDOW_MS = 60_000;
 
 /** Data of the view. */
-export interface View {
+export interface MonitorView {
   readonly address: string;
   /** Why the data is not current, or that it is current again. */
   readonly notice?: { readonly text: string; readonly isError: boolean };
@@ -95,7 +95,7 @@ export class DaemonMonitor {
     this.#lost = { sinceMs: this.#lost?.sinceMs ?? atMs, reason };
   }
 
-  view(nowMs: number): View {
+  view(nowMs: number): MonitorView {
     const notice = this.#notice(nowMs);
     const fetchSnapshot = this.#snapshots.at(-1);
     return {
@@ -107,7 +107,7 @@ export class DaemonMonitor {
     };
   }
 
-  #notice(nowMs: number): View['notice'] {
+  #notice(nowMs: number): MonitorView['notice'] {
     if (this.#lost) {
       const { sinceMs, reason } = this.#lost;
       const old = this.#snapshots.length > 0 ? `; showing the last values` : '';

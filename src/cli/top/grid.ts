@@ -10,7 +10,7 @@ export interface Span {
   readonly style: Style;
 }
 
-export interface Column {
+export interface GridColumn {
   readonly title: string;
   /**
    * Numbers are aligned right.
@@ -38,7 +38,7 @@ const LAST_TEXT_WIDTH = 20;
  * omitted are omitted, then all texts are cut.
  */
 export function grid(
-  columns: readonly Column[],
+  columns: readonly GridColumn[],
   rows: readonly (readonly Cell[])[],
   width: number,
 ): Span[][] {
@@ -66,7 +66,7 @@ export function grid(
 }
 
 function columnsThatFit(
-  columns: readonly Column[],
+  columns: readonly GridColumn[],
   least: readonly number[],
   width: number,
 ): number[] {

@@ -6,16 +6,16 @@ import type { Cause } from '../../workqueue/queue-item.ts';
 import type { Span, Style } from './grid.ts';
 import type { KeyReport, KeyStatus } from './snapshot.ts';
 import { resultStyle } from './tables.ts';
-import { duration, printable, wrap } from './text.ts';
+import { durationCell, printable, wrap } from './text.ts';
 
 /** Data of the page of a key, or why there is none. */
-export type KeyData = KeyReport | { readonly controllers?: undefined; readonly error: string };
+export type KeyPageData = KeyReport | { readonly controllers?: undefined; readonly error: string };
 
 /** Width of the labels. */
 const LABEL = 10;
 
 /** Returns the page of a key: its state, and its last syncs, the newest first. */
-export function keyPage(data: KeyData | undefined, width: number): Span[][] {
+export function keyPage(data: KeyPageData | undefined, width: number): Span[][] {
   if (!data) return [[{ text: 'Loading ...', style: 'faint' }]];
   if (!data.controllers) return [[{ text: data.error, style: 'alarm' }]];
   const { controllers, owner, error = 'No sync of it is remembered' } = data;
@@ -50,12 +50,12 @@ function statusLines(status: KeyStatus, owner: KeyReport['owner'], width: number
   if (status.state !== 'running') lines.push(...causeLines('WHY', causes, width));
   if (hotLoop) {
     const { times, withinMs, object, fields } = hotLoop;
-    const text = `${times} changes within ${duration(withinMs)} of ${object}: ${fields.join(', ')}`;
+    const text = `${times} changes within ${durationCell(withinMs)} of ${object}: ${fields.join(', ')}`;
     lines.push(...field('HOT LOOP', text, width, 'alarm'));
   }
   if (!history) return [...lines, [], [{ text: 'no sync is remembered', style: 'faint' }]];
   const { syncs, failures, busyMs, last } = history;
-  const totals = `${syncs}, of which ${failures} failed; ${duration(busyMs)} in total`;
+  const totals = `${syncs}, of which ${failures} failed; ${durationCell(busyMs)} in total`;
   lines.push(...field('SYNCS', totals, width, failures > 0 ? 'warning' : 'plain'));
   for (const record of last.toReversed()) lines.push([], ...syncLines(record, width));
   return lines;
@@ -65,8 +65,8 @@ function stateOf({ state, forMs, queuedMs, dueInMs, again }: KeyStatus): string 
   const since = forMs ?? queuedMs;
   const time =
     dueInMs === undefined
-      ? since !== undefined && ` for ${duration(since)}`
-      : `, due in ${duration(dueInMs)}`;
+      ? since !== undefined && ` for ${durationCell(since)}`
+      : `, due in ${durationCell(dueInMs)}`;
   return `${state}${time || ''}${again ? ', and queued again' : ''}`;
 }
 
@@ -74,8 +74,8 @@ function syncLines(record: SyncRecord, width: number): Span[][] {
   const { startedAt, causes, omittedCauses, attempt, delayedMs, queuedMs, postponed } = record;
   const { calls, omittedCalls, reconcileID, end } = record;
   const waits = [
-    ...(delayedMs > 0 ? [`delayed ${duration(delayedMs)}`] : []),
-    `queued ${duration(queuedMs)}`,
+    ...(delayedMs > 0 ? [`delayed ${durationCell(delayedMs)}`] : []),
+    `queued ${durationCell(queuedMs)}`,
     ...postponed.map(formatPostponement),
   ];
   const title: Span[] = [
@@ -84,7 +84,7 @@ function syncLines(record: SyncRecord, width: number): Span[][] {
       ? { text: `  ${end.result}`, style: end.result === 'done' ? 'good' : resultStyle(end.result) }
       : { text: '  running', style: 'good' },
     {
-      text: `${end ? `  ${duration(end.tookMs)}` : ''}${attempt > 1 ? `  attempt ${attempt}` : ''}`,
+      text: `${end ? `  ${durationCell(end.tookMs)}` : ''}${attempt > 1 ? `  attempt ${attempt}` : ''}`,
       style: 'plain',
     },
     { text: `  ${reconcileID}`, style: 'faint' },
@@ -103,7 +103,7 @@ function syncLines(record: SyncRecord, width: number): Span[][] {
   if (end?.error !== undefined) lines.push(...field('  error', end.error, width, 'alarm'));
   if (end?.requeueAfterMs !== undefined) {
     const reason = end.reason === undefined ? '' : `: ${end.reason}`;
-    lines.push(...field('  next', `in ${duration(end.requeueAfterMs)}${reason}`, width));
+    lines.push(...field('  next', `in ${durationCell(end.requeueAfterMs)}${reason}`, width));
   } else if (end?.reason !== undefined) {
     lines.push(...field('  reason', end.reason, width));
   }

@@ -1,14 +1,14 @@
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/values.ts';
 import { DaemonMonitor } from './daemon-monitor.ts';
-import type { KeyData } from './key-page.ts';
+import type { KeyPageData } from './key-page.ts';
 import { Keyboard } from './keyboard.ts';
 import { currentPage, pressed, START } from './model.ts';
 import type { TopState } from './model.ts';
 import { renderScreen } from './render.ts';
 import type { Drawn } from './render.ts';
 import { Screen } from './screen.ts';
-import { fetchKey, fetchSnapshot } from './snapshot.ts';
+import { fetchKey, fetchMonitorSnapshot } from './snapshot.ts';
 import type { PageId } from './tables.ts';
 
 export interface LiveOptions {
@@ -89,7 +89,7 @@ class LiveView {
   #state: TopState = START;
   #drawn: Drawn = { text: [], tables: [], lines: 0, height: 1 };
   /** Data of the last page of a key. */
-  #key: { readonly page: PageId; readonly data: KeyData } | undefined;
+  #key: { readonly page: PageId; readonly data: KeyPageData } | undefined;
   /** Ends the pause before the next request. */
   #wake = () => {};
   #isDue = true;
@@ -170,7 +170,7 @@ class LiveView {
     const { isPaused } = this.#state;
     const snapshot = async () => {
       try {
-        this.#monitor.record(await fetchSnapshot(address, () => clock.monotonic(), end));
+        this.#monitor.record(await fetchMonitorSnapshot(address, () => clock.monotonic(), end));
       } catch (error) {
         if (!end.aborted) this.#monitor.recordFailure(messageOf(error), clock.monotonic());
       }

@@ -1,6 +1,6 @@
 import type { Cell } from './grid.ts';
 import type { Key } from './keyboard.ts';
-import type { PageId, Row, Table } from './tables.ts';
+import type { PageId, Row, TopTable } from './tables.ts';
 
 /** State of the user interface: what the user has opened, selected, sorted and filtered. */
 export interface TopState {
@@ -34,7 +34,7 @@ export interface TableState {
 /** Data that the meaning of a key depends on. */
 export interface Shown {
   /** Tables of the page, as `arranged` returns them. */
-  readonly tables: readonly Table[];
+  readonly tables: readonly TopTable[];
   /** Number of lines of a page of text. */
   readonly lines: number;
   /** Number of lines that fit on the screen. */
@@ -57,7 +57,7 @@ export function currentPage({ pages }: TopState): PageState {
 }
 
 /** Returns the tables with the filter and the order that the user chose. */
-export function arranged(tables: readonly Table[], page: PageState): Table[] {
+export function arranged(tables: readonly TopTable[], page: PageState): TopTable[] {
   const wanted = page.filter.toLowerCase();
   return tables.map((table) => {
     const rows = table.rows.filter(({ cells }) =>
@@ -80,7 +80,7 @@ export function arranged(tables: readonly Table[], page: PageState): Table[] {
 
 /** Numbers start with the highest one, texts with the first one of the alphabet. */
 function isDescending(
-  { columns }: Table,
+  { columns }: TopTable,
   { column, isReverse }: NonNullable<TableState['sort']>,
 ): boolean {
   return (columns[column]?.isNumber ?? false) !== isReverse;
@@ -102,14 +102,17 @@ function valueOf(cell: Cell): number | undefined {
 }
 
 /** Returns the table with the selected row: the one that the user chose, or the first one that has a row. */
-export function focusedTable(tables: readonly Table[], { focus }: PageState): Table | undefined {
+export function focusedTable(
+  tables: readonly TopTable[],
+  { focus }: PageState,
+): TopTable | undefined {
   return (
     tables.find(({ id }) => id === focus) ?? tables.find(({ rows }) => rows.length > 0) ?? tables[0]
   );
 }
 
 /** Returns the position of the selected row; -1 if the table is empty. */
-export function selectedAt({ id, rows }: Table, { tables }: PageState): number {
+export function selectedAt({ id, rows }: TopTable, { tables }: PageState): number {
   const { row } = tables[id] ?? {};
   const at = rows.findIndex((each) => each.id === row?.id);
   return at === -1 ? Math.min(row?.at ?? 0, rows.length - 1) : at;
@@ -244,7 +247,12 @@ function moved(state: TopState, key: Key, { tables, height }: Shown): TopState {
 }
 
 /** Moves over the first or last row of a table to the next table with rows, if there is one. */
-function crossed(state: TopState, tables: readonly Table[], table: Table, step: 1 | -1): TopState {
+function crossed(
+  state: TopState,
+  tables: readonly TopTable[],
+  table: TopTable,
+  step: 1 | -1,
+): TopState {
   const at = tables.indexOf(table);
   const rest = step === 1 ? tables.slice(at + 1) : tables.slice(0, at).reverse();
   const next = rest.find(({ rows }) => rows.length > 0);
@@ -252,13 +260,18 @@ function crossed(state: TopState, tables: readonly Table[], table: Table, step: 
   return selected(withPage(state, { focus: next.id }), next, step === 1 ? 0 : next.rows.length - 1);
 }
 
-function focused(state: TopState, tables: readonly Table[], table: Table, step: 1 | -1): TopState {
+function focused(
+  state: TopState,
+  tables: readonly TopTable[],
+  table: TopTable,
+  step: 1 | -1,
+): TopState {
   const at = tables.indexOf(table) + step + tables.length;
   const next = tables[at % tables.length] ?? table;
   return withPage(state, { focus: next.id });
 }
 
-function selected(state: TopState, table: Table, at: number): TopState {
+function selected(state: TopState, table: TopTable, at: number): TopState {
   const row: Row | undefined = table.rows[at];
   if (!row) return state;
   const known = currentPage(state).tables[table.id];
@@ -266,7 +279,7 @@ function selected(state: TopState, table: Table, at: number): TopState {
   return withPage(next, { focus: table.id });
 }
 
-function withTable(state: TopState, { id }: Table, table: TableState): TopState {
+function withTable(state: TopState, { id }: TopTable, table: TableState): TopState {
   return withPage(state, { tables: { ...currentPage(state).tables, [id]: table } });
 }
 

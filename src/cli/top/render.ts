@@ -1,17 +1,17 @@
 import type { InformerStatus, ProcessStatus } from '../../serving/debug-pages.ts';
-import type { DaemonView, View } from './daemon-monitor.ts';
+import type { DaemonView, MonitorView } from './daemon-monitor.ts';
 import { cutLine, grid, paint } from './grid.ts';
 import type { Span } from './grid.ts';
 import { helpLines, hintLine } from './help.ts';
 import { keyPage } from './key-page.ts';
-import type { KeyData } from './key-page.ts';
+import type { KeyPageData } from './key-page.ts';
 import { arranged, currentPage, focusedTable, selectedAt, START } from './model.ts';
 import type { PageState, Shown, TopState } from './model.ts';
 import { tablesOf } from './tables.ts';
-import type { PageId, Table } from './tables.ts';
-import { duration, mebibytes, pad, roughly } from './text.ts';
+import type { PageId, TopTable } from './tables.ts';
+import { durationCell, mebibytesCell, pad, roughly } from './text.ts';
 
-export interface Size {
+export interface ScreenSize {
   /** Columns. */
   readonly width: number;
   /** Lines; `Infinity` shows everything. */
@@ -19,7 +19,11 @@ export interface Size {
 }
 
 /** Returns the overview as lines that fit in `size`. */
-export function render(view: View, { width, height }: Size, colour: boolean): string[] {
+export function renderView(
+  view: MonitorView,
+  { width, height }: ScreenSize,
+  colour: boolean,
+): string[] {
   const head = headOf(view);
   const tables = tablesOf(view.daemon, currentPage(START).id);
   const body = tableLines(tables, undefined, { width, height: height - head.length });
@@ -38,10 +42,10 @@ export interface Drawn extends Shown {
  * @param key data of the page, if it is the page of a key
  */
 export function renderScreen(
-  view: View,
+  view: MonitorView,
   state: TopState,
-  key: KeyData | undefined,
-  { width, height }: Size,
+  key: KeyPageData | undefined,
+  { width, height }: ScreenSize,
   colour: boolean,
 ): Drawn {
   const page = currentPage(state);
@@ -73,7 +77,7 @@ function titleOf(id: PageId): Span[][] {
   return [[], [{ text, style: 'heading' }]];
 }
 
-function headOf({ address, notice, daemon }: View): Span[][] {
+function headOf({ address, notice, daemon }: MonitorView): Span[][] {
   const title = [{ text: daemon?.status.name ?? 'program', style: 'heading' as const }];
   const lines: Span[][] = [
     [
@@ -131,9 +135,9 @@ function processLine({ cpu, residentBytes, heapBytes, loopLagMs, windowMs }: Dae
   const window = windowMs === undefined ? 'since the start' : `over the last ${roughly(windowMs)}`;
   return [
     plain(
-      `cpu ${cpu === undefined ? '-' : `${Math.round(100 * cpu)}%`}, memory ${mebibytes(residentBytes)}, heap ${mebibytes(heapBytes)}, `,
+      `cpu ${cpu === undefined ? '-' : `${Math.round(100 * cpu)}%`}, memory ${mebibytesCell(residentBytes)}, heap ${mebibytesCell(heapBytes)}, `,
     ),
-    { text: `event loop lag p99 ${duration(loopLagMs)}`, style: isLate ? 'alarm' : 'plain' },
+    { text: `event loop lag p99 ${durationCell(loopLagMs)}`, style: isLate ? 'alarm' : 'plain' },
     { text: `; rates ${window}`, style: 'faint' },
   ];
 }
@@ -142,7 +146,11 @@ function processLine({ cpu, residentBytes, heapBytes, loopLagMs, windowMs }: Dae
  * Distributes lines: a heading and one row for each table, first for the one with the selected row; half
  * of the height for that table; then the fair number of rows, then the rest from the top.
  */
-function roomFor(tables: readonly Table[], focus: Table | undefined, height: number): number[] {
+function roomFor(
+  tables: readonly TopTable[],
+  focus: TopTable | undefined,
+  height: number,
+): number[] {
   let left = height;
   const half = Math.floor(height / 2);
   const rows = tables.map(({ rows: { length } }) => Math.max(1, length));
@@ -170,9 +178,9 @@ function roomFor(tables: readonly Table[], focus: Table | undefined, height: num
 
 /** @param page absent: no row is selected */
 function tableLines(
-  tables: readonly Table[],
+  tables: readonly TopTable[],
   page: PageState | undefined,
-  { width, height }: Size,
+  { width, height }: ScreenSize,
 ): Span[][] {
   const focus = page && focusedTable(tables, page);
   const room = roomFor(tables, focus, height);
@@ -204,7 +212,7 @@ function selectedLine(line: readonly Span[], width: number): Span {
 
 /** Returns the heading and the rows around the selected one, with its position among the lines. */
 function tableRows(
-  { columns, rows, nothing }: Table,
+  { columns, rows, nothing }: TopTable,
   selected: number,
   room: number,
   width: number,

@@ -84,7 +84,7 @@ const TIMEOUT_MS = 5000;
  *
  * @throws {Error} if there is no response, or an invalid one
  */
-export async function fetchSnapshot(
+export async function fetchMonitorSnapshot(
   address: string,
   now: () => number,
   signal: AbortSignal,

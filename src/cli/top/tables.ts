@@ -2,8 +2,8 @@ import { formatCause } from '../../workqueue/queue-item.ts';
 import type { Cause } from '../../workqueue/queue-item.ts';
 import type { InformerStatus } from '../../serving/debug-pages.ts';
 import type { DaemonView, KeyView, QueueView } from './daemon-monitor.ts';
-import type { Cell, Column, Style } from './grid.ts';
-import { duration, rate, roughly } from './text.ts';
+import type { Cell, GridColumn, Style } from './grid.ts';
+import { durationCell, rateCell, roughly } from './text.ts';
 
 /** A page of the view. */
 export type PageId =
@@ -13,9 +13,9 @@ export type PageId =
   | { readonly kind: 'key'; readonly key: string; readonly controller?: string };
 
 /** Table of a page; shows as many rows as there is room for. */
-export interface Table {
+export interface TopTable {
   readonly id: string;
-  readonly columns: readonly Column[];
+  readonly columns: readonly GridColumn[];
   readonly rows: readonly Row[];
   /** Text if there are no rows. */
   readonly nothing: string;
@@ -32,7 +32,7 @@ export interface Row {
 }
 
 /** Returns the tables of a page. Pages without tables show a text. */
-export function tablesOf(daemon: DaemonView | undefined, page: PageId): Table[] {
+export function tablesOf(daemon: DaemonView | undefined, page: PageId): TopTable[] {
   if (!daemon || page.kind === 'key') return [];
   if (page.kind === 'overview') {
     return [
@@ -54,7 +54,7 @@ export function tablesOf(daemon: DaemonView | undefined, page: PageId): Table[] 
   ];
 }
 
-const QUEUE_COLUMNS: readonly Column[] = [
+const QUEUE_COLUMNS: readonly GridColumn[] = [
   { title: 'QUEUE' },
   { title: 'READY', isNumber: true },
   { title: 'DELAYED', isNumber: true, spare: 2 },
@@ -68,7 +68,7 @@ const QUEUE_COLUMNS: readonly Column[] = [
   { title: 'HOT LOOPS', isNumber: true, spare: 6 },
 ];
 
-function queues({ queues }: DaemonView): Table {
+function queues({ queues }: DaemonView): TopTable {
   return {
     id: 'queues',
     columns: QUEUE_COLUMNS,
@@ -82,8 +82,8 @@ function queueRow(queue: QueueView): Row {
   const { controller, running, limit, errorsPerSecond, hotLoops } = queue;
   const isBusy = limit !== undefined && running >= limit;
   const perSecond = (value: number | undefined, style: Style = 'plain') =>
-    number(value, rate(value), style);
-  const time = (ms: number | undefined) => number(ms, duration(ms));
+    number(value, rateCell(value), style);
+  const time = (ms: number | undefined) => number(ms, durationCell(ms));
   return {
     id: controller,
     cells: [
@@ -106,7 +106,7 @@ function queueRow(queue: QueueView): Row {
 /** Cause of a retry, as the worker pool writes it. */
 const RETRY = /^retry after an error: /;
 
-const KEY_COLUMNS: readonly Column[] = [
+const KEY_COLUMNS: readonly GridColumn[] = [
   { title: 'KEY' },
   { title: 'STATE', spare: 2 },
   { title: 'FOR', isNumber: true, spare: 1 },
@@ -114,7 +114,7 @@ const KEY_COLUMNS: readonly Column[] = [
   { title: 'WHY', spare: 1 },
 ];
 
-function keys(keys: readonly KeyView[]): Table {
+function keys(keys: readonly KeyView[]): TopTable {
   return {
     id: 'keys',
     columns: KEY_COLUMNS,
@@ -125,8 +125,8 @@ function keys(keys: readonly KeyView[]): Table {
       cells: [
         key,
         styled(state, state === 'running' ? 'good' : 'plain'),
-        number(forMs, forMs === undefined ? '' : duration(forMs)),
-        number(dueInMs, dueInMs === undefined ? '' : duration(dueInMs)),
+        number(forMs, forMs === undefined ? '' : durationCell(forMs)),
+        number(dueInMs, dueInMs === undefined ? '' : durationCell(dueInMs)),
         styled(why(causes), causes.some(({ text }) => RETRY.test(text)) ? 'alarm' : 'plain'),
       ],
     })),
@@ -135,7 +135,7 @@ function keys(keys: readonly KeyView[]): Table {
   };
 }
 
-const FAILING_COLUMNS: readonly Column[] = [
+const FAILING_COLUMNS: readonly GridColumn[] = [
   { title: 'FAILING KEY' },
   { title: 'QUEUE', spare: 2 },
   { title: 'RETRY IN', isNumber: true, spare: 1 },
@@ -143,7 +143,7 @@ const FAILING_COLUMNS: readonly Column[] = [
 ];
 
 /** Keys that wait for a retry. The table is absent without them. */
-function failing(keys: readonly KeyView[]): Table[] {
+function failing(keys: readonly KeyView[]): TopTable[] {
   const rows = keys.flatMap(({ controller, key, dueInMs = 0, causes }) => {
     const retry = causes.find(({ text }) => RETRY.test(text));
     if (!retry) return [];
@@ -151,7 +151,7 @@ function failing(keys: readonly KeyView[]): Table[] {
     return [
       {
         ...keyRow(controller, key),
-        cells: [key, controller, number(dueInMs, duration(dueInMs)), error],
+        cells: [key, controller, number(dueInMs, durationCell(dueInMs)), error],
       },
     ];
   });
@@ -159,7 +159,7 @@ function failing(keys: readonly KeyView[]): Table[] {
   return [{ id: 'failing', columns: FAILING_COLUMNS, rows, nothing: '', fair: 4 }];
 }
 
-const LOOP_COLUMNS: readonly Column[] = [
+const LOOP_COLUMNS: readonly GridColumn[] = [
   { title: 'HOT LOOP' },
   { title: 'CHANGES', isNumber: true },
   { title: 'WITHIN', isNumber: true, spare: 1 },
@@ -167,7 +167,7 @@ const LOOP_COLUMNS: readonly Column[] = [
   { title: 'FIELDS' },
 ];
 
-function loops(hotLoops: DaemonView['hotLoops']): Table {
+function loops(hotLoops: DaemonView['hotLoops']): TopTable {
   return {
     id: 'loops',
     columns: LOOP_COLUMNS,
@@ -177,7 +177,7 @@ function loops(hotLoops: DaemonView['hotLoops']): Table {
       cells: [
         key,
         count(times, 'alarm'),
-        number(withinMs, duration(withinMs)),
+        number(withinMs, durationCell(withinMs)),
         object,
         fields.join(', '),
       ],
@@ -187,7 +187,7 @@ function loops(hotLoops: DaemonView['hotLoops']): Table {
   };
 }
 
-const INFORMER_COLUMNS: readonly Column[] = [
+const INFORMER_COLUMNS: readonly GridColumn[] = [
   { title: 'INFORMER' },
   { title: 'STATE' },
   { title: 'FOR', isNumber: true, spare: 3 },
@@ -197,7 +197,7 @@ const INFORMER_COLUMNS: readonly Column[] = [
 ];
 
 /** Informers with problems come first, because there may be no room for all. */
-function informers({ status }: DaemonView): Table {
+function informers({ status }: DaemonView): TopTable {
   const rank = (informer: InformerStatus) => (styleOf(informer) === 'plain' ? 1 : 0);
   return {
     id: 'informers',
@@ -239,14 +239,14 @@ function styleOf({ state, hasSynced, error }: InformerStatus): Style {
   return state === 'missing' || !hasSynced || error !== undefined ? 'warning' : 'plain';
 }
 
-const HOT_COLUMNS: readonly Column[] = [
+const HOT_COLUMNS: readonly GridColumn[] = [
   { title: 'HOTTEST KEY' },
   { title: 'QUEUE', spare: 2 },
   { title: 'SYNCS/MIN', isNumber: true },
   { title: 'WHY', spare: 1 },
 ];
 
-function hottest({ hottest }: Pick<DaemonView, 'hottest'>): Table {
+function hottest({ hottest }: Pick<DaemonView, 'hottest'>): TopTable {
   return {
     id: 'hottest',
     columns: HOT_COLUMNS,
@@ -264,7 +264,7 @@ function hottest({ hottest }: Pick<DaemonView, 'hottest'>): Table {
   };
 }
 
-const SLOW_COLUMNS: readonly Column[] = [
+const SLOW_COLUMNS: readonly GridColumn[] = [
   { title: 'SLOWEST KEY' },
   { title: 'QUEUE', spare: 2 },
   { title: 'TOOK', isNumber: true },
@@ -272,7 +272,7 @@ const SLOW_COLUMNS: readonly Column[] = [
   { title: 'WHY', spare: 1 },
 ];
 
-function slowest({ slowest }: Pick<DaemonView, 'slowest'>): Table {
+function slowest({ slowest }: Pick<DaemonView, 'slowest'>): TopTable {
   return {
     id: 'slowest',
     columns: SLOW_COLUMNS,
@@ -281,7 +281,7 @@ function slowest({ slowest }: Pick<DaemonView, 'slowest'>): Table {
       cells: [
         key,
         controller,
-        number(tookMs, duration(tookMs)),
+        number(tookMs, durationCell(tookMs)),
         styled(result, resultStyle(result)),
         why(causes),
       ],

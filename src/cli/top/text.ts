@@ -67,13 +67,13 @@ function start(text: string, room: number): string {
   return text.slice(0, length);
 }
 
-export function rate(perSecond: number | undefined): string {
+export function rateCell(perSecond: number | undefined): string {
   if (perSecond === undefined) return '-';
   return perSecond === 0 || perSecond >= 100 ? String(Math.round(perSecond)) : perSecond.toFixed(2);
 }
 
 /** Two digits are enough to compare. */
-export function duration(ms: number | undefined): string {
+export function durationCell(ms: number | undefined): string {
   if (ms === undefined) return '-';
   return formatDuration(ms < 1000 ? Number(ms.toPrecision(2)) : 100 * Math.round(ms / 100));
 }
@@ -100,6 +100,6 @@ export function roughly(ms: number): string {
     .join('');
 }
 
-export function mebibytes(bytes: number | undefined): string {
+export function mebibytesCell(bytes: number | undefined): string {
   return bytes === undefined ? '-' : `${Math.round(bytes / 2 ** 20)}MiB`;
 }

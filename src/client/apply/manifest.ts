@@ -1,7 +1,7 @@
 import { parseDocuments } from './manifest-yaml.ts';
 import type { ManifestDocument } from './manifest-yaml.ts';
 import { isRecord } from '../../util/values.ts';
-import { MAX_DEPTH } from '../json.ts';
+import { MAX_JSON_DEPTH } from '../json.ts';
 
 /** An object as a manifest describes it: the fields that the author sets. */
 export interface ManifestObject {
@@ -264,8 +264,8 @@ class Copy {
   }
 
   #inside(value: unknown, step: string, path: string[]): unknown {
-    if (path.length >= MAX_DEPTH) {
-      throw new ValueError(`${display(path)}: nested deeper than ${MAX_DEPTH} levels`);
+    if (path.length >= MAX_JSON_DEPTH) {
+      throw new ValueError(`${display(path)}: nested deeper than ${MAX_JSON_DEPTH} levels`);
     }
     path.push(step);
     const copy = this.#value(value, path);

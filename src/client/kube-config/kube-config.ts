@@ -12,7 +12,7 @@ import {
   readKubeConfigFile,
 } from './kube-config-file.ts';
 import type { KubeConfigFile } from './kube-config-file.ts';
-import { isLoopback, proxyFor } from './proxy-environment.ts';
+import { isLoopbackHost, proxyFor } from './proxy-environment.ts';
 import { checkOptions } from '../../util/check-options.ts';
 import type { OptionNames } from '../../util/check-options.ts';
 
@@ -249,7 +249,7 @@ function serverOf({ master }: ClusterConfigOptions, { server, source }: ClusterC
       `${where}: the server address must not contain a user or password. Set them in the kubeconfig's user.`,
     );
   }
-  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+  if (url.protocol === 'http:' && !isLoopbackHost(url.hostname)) {
     throw new KubeConfigError(
       `${where}: ${url.origin} would send credentials unencrypted. Use https://; http:// is for this machine only.`,
     );

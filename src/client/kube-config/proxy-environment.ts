@@ -14,7 +14,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function proxyFor(server: URL, environment: Environment): string | undefined {
   const read = (name: string) => environment[name] || environment[name.toLowerCase()] || undefined;
   const proxy = read(server.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY');
-  if (proxy === undefined || isLoopback(server.hostname)) return undefined;
+  if (proxy === undefined || isLoopbackHost(server.hostname)) return undefined;
   const exceptions = (read('NO_PROXY') ?? '').split(',').map((entry) => entry.trim().toLowerCase());
   if (exceptions.some((entry) => entry !== '' && covers(entry, server))) return undefined;
   return proxy.includes('://') ? proxy : `http://${proxy}`;
@@ -24,7 +24,7 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-export function isLoopback(hostname: string): boolean {
+export function isLoopbackHost(hostname: string): boolean {
   const host = withoutBrackets(hostname);
   return host === 'localhost' || isOneOf(host, LOOPBACK);
 }

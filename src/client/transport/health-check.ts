@@ -28,7 +28,7 @@ const SUSPENDED_MS = 1000;
  * If the process or the machine was suspended, timers fire late while responses are still unread. Then it sends
  * another ping.
  */
-export class HealthCheck implements ConnectionActivity {
+export class ConnectionHealthCheck implements ConnectionActivity {
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly #limits: HealthCheckLimits;
   readonly #ping: () => void;

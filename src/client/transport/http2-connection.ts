@@ -9,7 +9,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../../util/clock.ts';
 import type { HttpRequest, HttpResponse } from '../../util/http.ts';
 import { unreachable } from './connection-error.ts';
-import { HealthCheck } from './health-check.ts';
+import { ConnectionHealthCheck } from './health-check.ts';
 import type { HealthCheckLimits } from './health-check.ts';
 import { MAX_INFORMATIONAL } from './response-parser.ts';
 import { Deferred } from '../../util/deferred.ts';
@@ -44,7 +44,7 @@ export class Http2Connection {
   readonly #session: ClientHttp2Session;
   readonly #options: Http2ConnectionOptions;
   readonly #prefix: string;
-  readonly #healthCheck: HealthCheck;
+  readonly #healthCheck: ConnectionHealthCheck;
   #isReady = false;
   #streams = 0;
   #error: unknown;
@@ -60,7 +60,7 @@ export class Http2Connection {
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
     });
     this.#session = session;
-    this.#healthCheck = new HealthCheck(clock, options, {
+    this.#healthCheck = new ConnectionHealthCheck(clock, options, {
       ping: () => this.#ping(),
       onDead: (error) => this.destroy(error),
     });

@@ -21,10 +21,10 @@ import { formatDuration } from '../../util/duration.ts';
 import { messageOf } from '../../util/values.ts';
 import { done, requeueAt, TerminalError } from '../../workqueue/outcome.ts';
 import type { Outcome } from '../../workqueue/outcome.ts';
-import { buildPod, COMPONENT, exitOf, FINALIZER, podName } from './pod.ts';
+import { buildAtPod, AT_COMPONENT, exitOf, AT_FINALIZER, podName } from './pod.ts';
 import { Punctuality } from './punctuality.ts';
 import { parseSpec } from './spec.ts';
-import { buildStatus, SUCCEEDED } from './status.ts';
+import { buildAtStatus, SUCCEEDED } from './status.ts';
 import type { AtState } from './status.ts';
 
 /** Runs the command of every At once, at its time. */
@@ -35,12 +35,12 @@ export function atController(kit: ControllerKit): Controller {
   const toAt = mapToOwner(ATS);
   pods.addIndexers({
     [UNRECORDED_INDEX]: (pod: DeepReadonly<Pod>) =>
-      hasFinalizer(pod, FINALIZER) ? allKeys(toAt, pod) : [],
+      hasFinalizer(pod, AT_FINALIZER) ? allKeys(toAt, pod) : [],
   });
   const sync = atSync({
     ats: ats.lister,
     pods: pods.lister,
-    recorder: kit.events.recorder(COMPONENT),
+    recorder: kit.events.recorder(AT_COMPONENT),
     punctuality: new Punctuality(kit.metrics?.at),
     clock,
   });
@@ -70,7 +70,9 @@ export const UNRECORDED_INDEX = 'unrecorded';
  * At has at most one Pod, after any crash, with any stale cache, and if the Pod is deleted.
  */
 export function atSync(deps: AtSyncDeps): SyncHandler {
-  const statuses = new StatusWriter(ATS, COMPONENT, { events: { recorder: () => deps.recorder } });
+  const statuses = new StatusWriter(ATS, AT_COMPONENT, {
+    events: { recorder: () => deps.recorder },
+  });
   return async (key, context) => {
     const at = deps.ats.get(key);
     await removeFinalizers(deps.pods.byIndex(UNRECORDED_INDEX, key), at, context);
@@ -92,10 +94,14 @@ async function removeFinalizers(
   for (const pod of pods) {
     const { uid, resourceVersion } = pod.metadata;
     if (await isUnrecorded(pod, at, context)) continue;
-    const metadata = { uid, resourceVersion, '$deleteFromPrimitiveList/finalizers': [FINALIZER] };
+    const metadata = {
+      uid,
+      resourceVersion,
+      '$deleteFromPrimitiveList/finalizers': [AT_FINALIZER],
+    };
     try {
       const patch = { type: 'strategic', body: { metadata } } as const;
-      await client.patch(PODS, pod.metadata, patch, { fieldManager: COMPONENT, signal });
+      await client.patch(PODS, pod.metadata, patch, { fieldManager: AT_COMPONENT, signal });
     } catch (error) {
       // The event of the change or the deletion enqueues the key.
       if (!isApiError(error, 'notFound', 'conflict')) throw error;
@@ -216,8 +222,8 @@ class AtSync {
   async #create(words: readonly string[]): Promise<Pod | undefined> {
     const { client, signal } = this.#context;
     try {
-      const pod = buildPod(this.#at, words);
-      return await client.create(PODS, pod, { fieldManager: COMPONENT, signal });
+      const pod = buildAtPod(this.#at, words);
+      return await client.create(PODS, pod, { fieldManager: AT_COMPONENT, signal });
     } catch (cause) {
       if (isApiError(cause, 'alreadyExists')) return this.#livePod();
       if (isNamespaceTerminating(cause)) return undefined;
@@ -275,7 +281,7 @@ class AtSync {
     rest: { readonly event?: StatusEvent; readonly error?: Error } = {},
   ): Promise<void> {
     const { statuses, clock } = this.#deps;
-    const status = buildStatus(this.#at, state, clock.now());
+    const status = buildAtStatus(this.#at, state, clock.now());
     const event = eventOf(state);
     await statuses.report(this.#context, { object: this.#at, status, event, ...rest });
   }

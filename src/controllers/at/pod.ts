@@ -5,20 +5,20 @@ import type { DeepReadonly, Draft } from '../../api/object.ts';
 import { controllerReference } from '../../api/metadata.ts';
 
 /** Name of the controller in managedFields, labels and events. */
-export const COMPONENT = 'at-controller';
+export const AT_COMPONENT = 'at-controller';
 
 /**
  * Keeps a Pod until its uid is in the status of its At. Without it, a Pod that was deleted while the
  * controller was stopped would leave no trace, and the command would run twice.
  */
-export const FINALIZER = 'cnat.programming-kubernetes.info/recorded';
+export const AT_FINALIZER = 'cnat.programming-kubernetes.info/recorded';
 
 export function podName({ metadata: { name = '' } }: DeepReadonly<Draft<At>>): string {
   return `${name}-pod`;
 }
 
 /** Returns the only Pod of an At. A command that fails is not retried. */
-export function buildPod(at: DeepReadonly<At>, words: readonly string[]): Draft<Pod> {
+export function buildAtPod(at: DeepReadonly<At>, words: readonly string[]): Draft<Pod> {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -27,9 +27,9 @@ export function buildPod(at: DeepReadonly<At>, words: readonly string[]): Draft<
       namespace: at.metadata.namespace ?? '',
       labels: {
         'app.kubernetes.io/instance': labelValue(at.metadata.name),
-        'app.kubernetes.io/managed-by': COMPONENT,
+        'app.kubernetes.io/managed-by': AT_COMPONENT,
       },
-      finalizers: [FINALIZER],
+      finalizers: [AT_FINALIZER],
       ownerReferences: [controllerReference(at)],
     },
     spec: {

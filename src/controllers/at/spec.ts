@@ -49,7 +49,7 @@ function invalidField(field: string, value: string, detail: string): ParsedSpec 
 const BLANK = /[ \t\n]/;
 
 /** The words of a command, or why it cannot be split into words. */
-export type Command =
+export type AtCommand =
   | { readonly kind: 'words'; readonly words: readonly string[] }
   | { readonly kind: 'malformed'; readonly problem: string };
 
@@ -58,7 +58,7 @@ export type Command =
  * characters; double quotes keep all but a backslash before `"`, `\`, `$` or a backtick; a backslash
  * keeps the next character. Nothing is expanded.
  */
-export function parseCommand(text: string): Command {
+export function parseCommand(text: string): AtCommand {
   const words: string[] = [];
   let word: string | undefined;
   let quote: '"' | "'" | undefined;
@@ -89,7 +89,7 @@ function escapes(quote: '"' | "'" | undefined, next: string): boolean {
   return quote === undefined || (quote === '"' && next !== '' && '"\\$`'.includes(next));
 }
 
-function malformed(problem: string): Command {
+function malformed(problem: string): AtCommand {
   return { kind: 'malformed', problem };
 }
 

@@ -20,7 +20,7 @@ export type AtState =
  *
  * @param now milliseconds since the epoch
  */
-export function buildStatus(at: DeepReadonly<At>, state: AtState, now: number): AtStatus {
+export function buildAtStatus(at: DeepReadonly<At>, state: AtState, now: number): AtStatus {
   const observedGeneration = at.metadata.generation ?? 0;
   const podUID = state.kind === 'running' ? state.podUID : at.status?.podUID;
   const { status, reason, message } = verdictOf(state);

@@ -27,16 +27,16 @@ import { messageOf } from '../../util/values.ts';
 import { done, TerminalError } from '../../workqueue/outcome.ts';
 import {
   AskedImages,
-  buildPod,
-  COMPONENT,
+  buildCountPod,
+  COUNT_COMPONENT,
   countKeyOf,
   isSelected,
   planPods,
   podLabels,
-  problemOf,
+  podProblem,
 } from './pods.ts';
-import { buildStatus, invalidStatus } from './status.ts';
-import type { Failure } from './status.ts';
+import { buildCountStatus, invalidCountStatus } from './status.ts';
+import type { CountFailure } from './status.ts';
 
 /** Number of requests in a row that fail before a sync stops: fewer Pods that admission denies do not prevent the others. */
 const MAX_FAILURES = 5;
@@ -52,7 +52,7 @@ export function countController(kit: ControllerKit): Controller {
   const sync = countSync({
     counts: counts.lister,
     pods: pods.lister,
-    recorder: kit.events.recorder(COMPONENT),
+    recorder: kit.events.recorder(COUNT_COMPONENT),
     clock: kit.clock,
   });
   return new Controller(kit, { name: 'count', kind: COUNTS.kind, sync })
@@ -71,14 +71,16 @@ export interface CountSyncDeps {
 
 /** Creates and deletes the Pods of a Count, and writes its status. */
 export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): SyncHandler {
-  const statuses = new StatusWriter(COUNTS, COMPONENT, { events: { recorder: () => recorder } });
+  const statuses = new StatusWriter(COUNTS, COUNT_COMPONENT, {
+    events: { recorder: () => recorder },
+  });
   const images = new AskedImages();
 
   const deletePod = async (
     context: SyncContext,
     count: DeepReadonly<Count>,
     pod: DeepReadonly<Pod>,
-  ): Promise<Failure | undefined> => {
+  ): Promise<CountFailure | undefined> => {
     try {
       if (!(await deleteChild(context, PODS, pod))) return undefined;
     } catch (cause) {
@@ -94,13 +96,16 @@ export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): Syn
     context: SyncContext,
     count: DeepReadonly<Count>,
     ordinal: number,
-  ): Promise<DeepReadonly<Pod> | Failure | undefined> => {
-    const desired = buildPod(count, ordinal);
+  ): Promise<DeepReadonly<Pod> | CountFailure | undefined> => {
+    const desired = buildCountPod(count, ordinal);
     const { name } = desired.metadata;
     const pod = objectKey(count.metadata.namespace, name);
     const child = { resource: PODS, owner: count, desired, cached: pods.get(pod), update: false };
     try {
-      const { kind, object } = await ensureChild(context, { ...child, fieldManager: COMPONENT });
+      const { kind, object } = await ensureChild(context, {
+        ...child,
+        fieldManager: COUNT_COMPONENT,
+      });
       if (kind === 'nameCollision') return { ...nameCollision(COUNTS, name), stalled: true };
       if (kind !== 'created') return undefined;
       context.log.v(2).info('Created Pod', { pod });
@@ -121,10 +126,10 @@ export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): Syn
     count: DeepReadonly<Count>,
     pod: DeepReadonly<Pod>,
     present: DeepReadonly<Pod>[],
-  ): Promise<Failure | undefined> => {
+  ): Promise<CountFailure | undefined> => {
     const body = { metadata: { uid: pod.metadata.uid, labels: podLabels(count) } };
     try {
-      const options = { fieldManager: COMPONENT, signal };
+      const options = { fieldManager: COUNT_COMPONENT, signal };
       const labelled = client.patch(PODS, pod.metadata, { type: 'merge', body }, options);
       present.splice(present.indexOf(pod), 1, ...images.restore(count, [await labelled]));
       return undefined;
@@ -141,11 +146,11 @@ export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): Syn
     // The garbage collector deletes the Pods of a deleted Count.
     if (!count || count.metadata.deletionTimestamp !== undefined) return done();
     const now = clock.now();
-    const problem = problemOf(count);
+    const problem = podProblem(count);
     if (problem) {
       await statuses.report(context, {
         object: count,
-        status: invalidStatus(count, problem, now),
+        status: invalidCountStatus(count, problem, now),
         event: { type: 'Warning', ...problem },
         error: new TerminalError(problem.message),
       });
@@ -153,7 +158,7 @@ export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): Syn
     }
     const present = images.restore(count, pods.byIndex(OWNER_INDEX, count.metadata.uid));
     const plan = planPods(count, present);
-    let collision: Failure | undefined;
+    let collision: CountFailure | undefined;
     const deleteFailure = await slowStart(
       plan.delete,
       (pod) => deletePod(context, count, pod),
@@ -175,7 +180,7 @@ export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): Syn
     const label = (pod: DeepReadonly<Pod>) => labelPod(context, count, pod, present);
     const labelFailure = await slowStart(unlabelled, label, MAX_FAILURES);
     const failure = deleteFailure ?? createFailure ?? labelFailure ?? collision;
-    const status = buildStatus(count, present, failure, now);
+    const status = buildCountStatus(count, present, failure, now);
     const isNew = await statuses.report(context, {
       object: count,
       status,
@@ -191,11 +196,14 @@ export function countSync({ counts, pods, recorder, clock }: CountSyncDeps): Syn
   };
 }
 
-function failureOf(reason: string, message: string, cause: unknown): Failure {
+function failureOf(reason: string, message: string, cause: unknown): CountFailure {
   return { reason, message, stalled: isApiError(cause, 'invalid'), cause };
 }
 
-function eventOf(failure: Failure | undefined, isNewlyReady: boolean): StatusEvent | undefined {
+function eventOf(
+  failure: CountFailure | undefined,
+  isNewlyReady: boolean,
+): StatusEvent | undefined {
   if (failure) {
     const { reason, message, cause } = failure;
     // Retries of a Pod that the server rejects record no further event.

@@ -5,13 +5,13 @@ import { controllerReference } from '../../api/metadata.ts';
 import { objectKey } from '../../api/object-key.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { DeepReadonly, Draft } from '../../api/object.ts';
-import { isActive, isFinished, isReady } from '../../api/workloads.ts';
+import { isActive, isFinished, isPodReady } from '../../api/workloads.ts';
 import { LruMap } from '../../util/lru-map.ts';
 import { MAX_NAME_LENGTH, specProblem } from '../spec-problem.ts';
 import type { SpecRules } from '../spec-problem.ts';
 
 /** Name of the controller in managedFields, labels and events. */
-export const COMPONENT = 'count-controller';
+export const COUNT_COMPONENT = 'count-controller';
 
 /** Annotation with the image that was asked for. Admission may change the image itself. */
 export const IMAGE = 'demo.mark8s.io/image';
@@ -22,7 +22,7 @@ const RULES: SpecRules<CountSpec> = {
 };
 
 /** Returns why the Count cannot be reconciled until its user changes it, or undefined. */
-export function problemOf(
+export function podProblem(
   count: DeepReadonly<Count>,
 ): { readonly reason: string; readonly message: string } | undefined {
   const problem = specProblem<CountSpec>(count.spec, RULES);
@@ -34,7 +34,7 @@ export function problemOf(
 }
 
 /** Returns the desired Pod with an ordinal. */
-export function buildPod(count: DeepReadonly<Count>, ordinal: number) {
+export function buildCountPod(count: DeepReadonly<Count>, ordinal: number) {
   const { namespace } = count.metadata;
   return {
     apiVersion: 'v1',
@@ -61,7 +61,7 @@ function podName({ metadata }: DeepReadonly<Count>, ordinal: number): string {
 export function podLabels({ metadata }: DeepReadonly<Count>): Record<string, string> {
   return {
     'app.kubernetes.io/instance': labelValue(metadata.name),
-    'app.kubernetes.io/managed-by': COMPONENT,
+    'app.kubernetes.io/managed-by': COUNT_COMPONENT,
   };
 }
 
@@ -149,8 +149,9 @@ export function planPods(
   );
   const placed = highestFirst.filter((pod) => ordinalOf(count, pod) < desired);
   const outdated = placed.filter((pod) => isActive(pod) && isOutdated(count, pod));
-  const settled = placed.length === desired && placed.every((pod) => isActive(pod) && isReady(pod));
-  const replaced = settled ? outdated.slice(0, 1) : outdated.filter((pod) => !isReady(pod));
+  const settled =
+    placed.length === desired && placed.every((pod) => isActive(pod) && isPodReady(pod));
+  const replaced = settled ? outdated.slice(0, 1) : outdated.filter((pod) => !isPodReady(pod));
   const taken = new Set(placed.map((pod) => ordinalOf(count, pod)));
   return {
     create: [...Array(desired).keys()].filter((ordinal) => !taken.has(ordinal)),

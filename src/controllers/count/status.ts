@@ -4,11 +4,11 @@ import { formatLabelSelector } from '../../api/label-selector.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { withReadiness } from '../../api/readiness.ts';
 import type { Readiness } from '../../api/readiness.ts';
-import { isActive, isReady } from '../../api/workloads.ts';
+import { isActive, isPodReady } from '../../api/workloads.ts';
 import { isOutdated, isSelected, podLabels } from './pods.ts';
 
 /** Why a Count does not have its Pods. */
-export interface Failure {
+export interface CountFailure {
   /** CamelCase and stable, for conditions and events. */
   readonly reason: string;
   readonly message: string;
@@ -19,9 +19,9 @@ export interface Failure {
 }
 
 /** Returns the status of a Count with an invalid spec: its Pods are unchanged, and Stalled is true. */
-export function invalidStatus(
+export function invalidCountStatus(
   { metadata, status = {} }: DeepReadonly<Count>,
-  problem: Pick<Failure, 'reason' | 'message'>,
+  problem: Pick<CountFailure, 'reason' | 'message'>,
   now: number,
 ): CountStatus {
   const observedGeneration = metadata.generation ?? 0;
@@ -34,14 +34,14 @@ export function invalidStatus(
  * Returns the status of a Count with the Pods `owned`. It counts those that `selector` matches, because autoscalers find
  * the Pods by it. `healthy` counts ready Pods; `Ready` also requires that they run the image of the spec.
  */
-export function buildStatus(
+export function buildCountStatus(
   count: DeepReadonly<Count>,
   owned: readonly DeepReadonly<Pod>[],
-  failure: Failure | undefined,
+  failure: CountFailure | undefined,
   now: number,
 ): CountStatus {
   const active = owned.filter((pod) => isActive(pod) && isSelected(count, pod));
-  const ready = active.filter(isReady);
+  const ready = active.filter(isPodReady);
   const desired = count.spec.count;
   const observedGeneration = count.metadata.generation ?? 0;
   const healthy = active.length === desired && ready.length === desired;

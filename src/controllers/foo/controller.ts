@@ -18,8 +18,8 @@ import type { StatusEvent } from '../../manager/status-writer.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
 import { done, TerminalError } from '../../workqueue/outcome.ts';
-import { buildDeployment, COMPONENT, problemOf } from './deployment.ts';
-import { buildStatus, isSyncedEventRecorded, readinessOf } from './status.ts';
+import { buildFooDeployment, FOO_COMPONENT, deploymentProblem } from './deployment.ts';
+import { buildFooStatus, isSyncedEventRecorded, readinessOf } from './status.ts';
 
 /** Keeps the Deployment `spec.deploymentName` for every Foo, as sample-controller. */
 export function fooController(kit: ControllerKit): Controller {
@@ -27,12 +27,12 @@ export function fooController(kit: ControllerKit): Controller {
   const deployments = kit.informers.for(DEPLOYMENTS);
   deployments.addIndexers(ownerIndexers);
   const orNamed = mapByName(foos, 'deployment', (foo) =>
-    problemOf(foo) === undefined ? foo.spec.deploymentName : undefined,
+    deploymentProblem(foo) === undefined ? foo.spec.deploymentName : undefined,
   );
   const sync = fooSync({
     foos: foos.lister,
     deployments: deployments.lister,
-    recorder: kit.events.recorder(COMPONENT),
+    recorder: kit.events.recorder(FOO_COMPONENT),
     clock: kit.clock,
   });
   return new Controller(kit, { name: 'foo', kind: FOOS.kind, sync })
@@ -54,7 +54,7 @@ export interface FooSyncDeps {
  * its status.
  */
 export function fooSync({ foos, deployments, recorder, clock }: FooSyncDeps): SyncHandler {
-  const statuses = new StatusWriter(FOOS, COMPONENT, { events: { recorder: () => recorder } });
+  const statuses = new StatusWriter(FOOS, FOO_COMPONENT, { events: { recorder: () => recorder } });
 
   return async (key, context) => {
     const foo = foos.get(key);
@@ -66,7 +66,7 @@ export function fooSync({ foos, deployments, recorder, clock }: FooSyncDeps): Sy
       rest: { event?: StatusEvent; error?: Error; deployment?: DeepReadonly<Deployment> } = {},
     ) => {
       const { deployment, ...eventAndError } = rest;
-      const status: FooStatus = buildStatus(foo, readiness, deployment, clock.now());
+      const status: FooStatus = buildFooStatus(foo, readiness, deployment, clock.now());
       await statuses.report(context, { object: foo, status, ...eventAndError });
       return done();
     };
@@ -76,7 +76,7 @@ export function fooSync({ foos, deployments, recorder, clock }: FooSyncDeps): Sy
       return report({ kind: 'stalled', reason, message }, { event, error });
     };
 
-    const problem = problemOf(foo);
+    const problem = deploymentProblem(foo);
     if (problem !== undefined) return reportStalled('InvalidSpec', new TerminalError(problem));
     const name = foo.spec.deploymentName;
     const deployment = objectKey(foo.metadata.namespace, name);
@@ -85,9 +85,9 @@ export function fooSync({ foos, deployments, recorder, clock }: FooSyncDeps): Sy
       outcome = await ensureChild(context, {
         resource: DEPLOYMENTS,
         owner: foo,
-        desired: buildDeployment(foo),
+        desired: buildFooDeployment(foo),
         cached: deployments.get(deployment),
-        fieldManager: COMPONENT,
+        fieldManager: FOO_COMPONENT,
       });
     } catch (cause) {
       // The Foo is about to be deleted with its namespace.

@@ -7,13 +7,13 @@ import { MAX_NAME_LENGTH, shown, specProblem } from '../spec-problem.ts';
 import type { SpecRules } from '../spec-problem.ts';
 
 /** Name of the controller in managedFields and events, as sample-controller's. */
-export const COMPONENT = 'sample-controller';
+export const FOO_COMPONENT = 'sample-controller';
 
 /**
  * Returns the desired Deployment of a Foo. It equals that of sample-controller, so that a Deployment
  * which sample-controller created is unchanged. Without `spec.replicas`, the field is not managed.
  */
-export function buildDeployment(
+export function buildFooDeployment(
   foo: DeepReadonly<Foo>,
 ): Draft<Deployment> & { metadata: { name: string } } {
   const { namespace = '' } = foo.metadata;
@@ -39,7 +39,7 @@ export function buildDeployment(
 }
 
 /** Returns the label selector of the Foo's Pods in the string form that autoscalers read. */
-export function podSelector(foo: DeepReadonly<Foo>): string {
+export function fooSelector(foo: DeepReadonly<Foo>): string {
   return formatLabelSelector({ matchLabels: labelsOf(foo) });
 }
 
@@ -61,7 +61,7 @@ const RULES: SpecRules<FooSpec> = {
 const MAX_DEPLOYMENT_NAME_LENGTH = MAX_NAME_LENGTH - 11;
 
 /** Returns why the Foo cannot have a Deployment, or undefined. */
-export function problemOf({ spec }: DeepReadonly<Foo>): string | undefined {
+export function deploymentProblem({ spec }: DeepReadonly<Foo>): string | undefined {
   const problem = specProblem<FooSpec>(spec, RULES);
   if (problem !== undefined) return problem;
   const { deploymentName: name } = spec;

@@ -4,7 +4,7 @@ import type { Foo, FooStatus } from '../../api/generated/foo.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { withReadiness } from '../../api/readiness.ts';
 import type { Readiness } from '../../api/readiness.ts';
-import { podSelector } from './deployment.ts';
+import { fooSelector } from './deployment.ts';
 
 /** Reasons of the Ready condition after the Deployment was created or updated. */
 const AVAILABLE = 'DeploymentAvailable';
@@ -13,7 +13,7 @@ const LATE = 'ProgressDeadlineExceeded';
 const SYNCED_REASONS = new Set<string | undefined>([AVAILABLE, NOT_AVAILABLE, LATE]);
 
 /** Returns the status of a Foo with the Deployment, if it has one. */
-export function buildStatus(
+export function buildFooStatus(
   foo: DeepReadonly<Foo>,
   readiness: Readiness,
   deployment: DeepReadonly<Deployment> | undefined,
@@ -23,7 +23,7 @@ export function buildStatus(
   return {
     observedGeneration,
     availableReplicas: deployment?.status?.availableReplicas ?? 0,
-    selector: podSelector(foo),
+    selector: fooSelector(foo),
     conditions: withReadiness(foo.status?.conditions, readiness, observedGeneration, now),
   };
 }

@@ -28,7 +28,7 @@ export interface PodCountControllerOptions {
 const OPTIONS: OptionNames<PodCountControllerOptions> = { podEvents: true };
 
 /** Name of the controller in managedFields and events. */
-export const COMPONENT = 'pod-count-controller';
+export const POD_COUNT_COMPONENT = 'pod-count-controller';
 
 /** The label with the number of Pods. */
 export const LABEL = 'hopegi/pod-count';
@@ -55,7 +55,7 @@ export function podCountController(
   const { clock, log } = kit;
   const nodes = kit.informers.for(NODES);
   const pods = kit.informers.for(PODS);
-  const recorder = kit.events.recorder(COMPONENT);
+  const recorder = kit.events.recorder(POD_COUNT_COMPONENT);
   const announcer = new Announcer({ recorder, clock, log, count: () => pods.lister.size });
   if (podEvents) {
     pods.addHandler({
@@ -112,7 +112,7 @@ export function podCountSync({ nodes, pods, recorder, clock }: PodCountSyncDeps)
     const body = { metadata: { uid, labels: { [LABEL]: String(count) } } };
     try {
       const patch = { type: 'merge', body } as const;
-      await client.patch(NODES, { name }, patch, { fieldManager: COMPONENT, signal });
+      await client.patch(NODES, { name }, patch, { fieldManager: POD_COUNT_COMPONENT, signal });
     } catch (error) {
       if (isApiError(error, 'notFound')) return done();
       if (!isApiError(error, 'forbidden')) throw error;

@@ -9,12 +9,12 @@ import { shown, specProblem } from '../spec-problem.ts';
 import type { SpecRules } from '../spec-problem.ts';
 
 /** Name of the controller in managedFields, labels and events. */
-export const COMPONENT = 'webapp-controller';
+export const WEB_APP_COMPONENT = 'webapp-controller';
 
 /** Keeps a WebApp until the delete hooks of its tasks are done. */
-export const FINALIZER = 'jiajunhuang.com/webapp';
+export const WEB_APP_FINALIZER = 'jiajunhuang.com/webapp';
 
-export type Named<T> = T & { metadata: { name: string } };
+export type NamedChild<T> = T & { metadata: { name: string } };
 
 const RULES: SpecRules<WebAppSpec> = {
   version: { type: 'string' },
@@ -23,7 +23,7 @@ const RULES: SpecRules<WebAppSpec> = {
 };
 
 /** Returns why the spec is invalid, or undefined. */
-export function problemOf({ spec }: DeepReadonly<WebApp>): string | undefined {
+export function childProblem({ spec }: DeepReadonly<WebApp>): string | undefined {
   const problem = specProblem<WebAppSpec>(spec, RULES);
   if (problem !== undefined) return problem;
   const { image, version } = spec;
@@ -31,7 +31,7 @@ export function problemOf({ spec }: DeepReadonly<WebApp>): string | undefined {
   return `spec.version ${shown(version)} is not a tag of the nginx image: set spec.image, or another version`;
 }
 
-export function buildDeployment(webapp: DeepReadonly<WebApp>): Named<Draft<Deployment>> {
+export function buildWebAppDeployment(webapp: DeepReadonly<WebApp>): NamedChild<Draft<Deployment>> {
   const { spec } = webapp;
   const labels = labelsOf(webapp);
   return {
@@ -59,7 +59,7 @@ export function buildDeployment(webapp: DeepReadonly<WebApp>): Named<Draft<Deplo
   };
 }
 
-export function buildService(webapp: DeepReadonly<WebApp>): Named<Draft<Service>> {
+export function buildService(webapp: DeepReadonly<WebApp>): NamedChild<Draft<Service>> {
   return {
     apiVersion: 'v1',
     kind: 'Service',
@@ -84,7 +84,7 @@ export function serviceName({ metadata: { name } }: DeepReadonly<WebApp>): strin
 }
 
 /** Returns the label selector of the WebApp's Pods in the string form that autoscalers read. */
-export function podSelector(webapp: DeepReadonly<WebApp>): string {
+export function webAppSelector(webapp: DeepReadonly<WebApp>): string {
   return formatLabelSelector({ matchLabels: selectorOf(webapp) });
 }
 
@@ -92,7 +92,7 @@ export function podSelector(webapp: DeepReadonly<WebApp>): string {
 function selectorOf({ metadata }: DeepReadonly<WebApp>): Record<string, string> {
   return {
     'app.kubernetes.io/instance': labelValue(metadata.name),
-    'app.kubernetes.io/managed-by': COMPONENT,
+    'app.kubernetes.io/managed-by': WEB_APP_COMPONENT,
   };
 }
 

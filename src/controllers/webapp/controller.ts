@@ -22,12 +22,18 @@ import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/values.ts';
 import { done, requeueAfter, TerminalError } from '../../workqueue/outcome.ts';
 import type { Outcome } from '../../workqueue/outcome.ts';
-import { COMPONENT, deploymentName, FINALIZER, problemOf, serviceName } from './children.ts';
+import {
+  WEB_APP_COMPONENT,
+  deploymentName,
+  WEB_APP_FINALIZER,
+  childProblem,
+  serviceName,
+} from './children.ts';
 import { standardTasks } from './standard-tasks.ts';
 import type { TaskCaches } from './standard-tasks.ts';
-import { buildStatus } from './status.ts';
+import { buildWebAppStatus } from './status.ts';
 import { checkTasks, runCreateHooks, runDeleteHooks, TaskError } from './task.ts';
-import type { Progress, Task } from './task.ts';
+import type { TaskProgress, Task } from './task.ts';
 
 /** Options of `webAppController`. */
 export interface WebAppControllerOptions {
@@ -60,7 +66,7 @@ export function webAppController(
     webapps: webapps.lister,
     deployments: deployments.lister,
     tasks,
-    recorder: kit.events.recorder(COMPONENT),
+    recorder: kit.events.recorder(WEB_APP_COMPONENT),
     clock: kit.clock,
   });
   return new Controller(kit, { name: 'webapp', kind: WEB_APPS.kind, sync })
@@ -88,8 +94,10 @@ export interface WebAppSyncDeps {
  */
 export function webAppSync(deps: WebAppSyncDeps): SyncHandler {
   const { webapps, deployments, tasks, recorder, clock } = deps;
-  const statuses = new StatusWriter(WEB_APPS, COMPONENT, { events: { recorder: () => recorder } });
-  const finalizer = new Finalizer(WEB_APPS, FINALIZER, COMPONENT);
+  const statuses = new StatusWriter(WEB_APPS, WEB_APP_COMPONENT, {
+    events: { recorder: () => recorder },
+  });
+  const finalizer = new Finalizer(WEB_APPS, WEB_APP_FINALIZER, WEB_APP_COMPONENT);
 
   return async (key, context) => {
     const webapp = webapps.get(key);
@@ -108,11 +116,11 @@ export function webAppSync(deps: WebAppSyncDeps): SyncHandler {
   async function report(
     webapp: DeepReadonly<WebApp>,
     context: SyncContext,
-    progress: Progress,
+    progress: TaskProgress,
   ): Promise<Outcome> {
     const named = deployments.get(objectKey(webapp.metadata.namespace, deploymentName(webapp)));
     const deployment = named && isControlledBy(named, webapp) ? named : undefined;
-    const status = buildStatus(webapp, { tasks, progress, deployment, now: clock.now() });
+    const status = buildWebAppStatus(webapp, { tasks, progress, deployment, now: clock.now() });
     await statuses.report(context, {
       object: webapp,
       status,
@@ -129,14 +137,14 @@ async function runTasks(
   tasks: readonly Task[],
   webapp: DeepReadonly<WebApp>,
   context: SyncContext,
-): Promise<Progress> {
-  const problem = problemOf(webapp);
+): Promise<TaskProgress> {
+  const problem = childProblem(webapp);
   return problem === undefined
     ? runCreateHooks(tasks, { ...context, webapp })
     : { kind: 'invalid', problem };
 }
 
-function eventOf(progress: Progress, isNewlyReady: boolean): StatusEvent | undefined {
+function eventOf(progress: TaskProgress, isNewlyReady: boolean): StatusEvent | undefined {
   switch (progress.kind) {
     case 'invalid':
       return { type: 'Warning', reason: 'InvalidSpec', message: progress.problem };
@@ -154,7 +162,7 @@ function eventOf(progress: Progress, isNewlyReady: boolean): StatusEvent | undef
   }
 }
 
-function errorOf(progress: Progress): Error | undefined {
+function errorOf(progress: TaskProgress): Error | undefined {
   switch (progress.kind) {
     case 'invalid':
       return new TerminalError(progress.problem);

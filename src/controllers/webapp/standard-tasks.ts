@@ -9,13 +9,13 @@ import type { Lister } from '../../cache/lister.ts';
 import { deleteChild, ensureChild, nameCollision } from '../../manager/child.ts';
 import type { ChildOutcome } from '../../manager/child.ts';
 import {
-  buildDeployment,
+  buildWebAppDeployment,
   buildService,
-  COMPONENT,
+  WEB_APP_COMPONENT,
   deploymentName,
   serviceName,
 } from './children.ts';
-import type { Named } from './children.ts';
+import type { NamedChild } from './children.ts';
 import { TaskError } from './task.ts';
 import type { Task, TaskContext, Wait } from './task.ts';
 import { DEPLOYMENTS, SERVICES } from '../../api/builtin.ts';
@@ -33,7 +33,7 @@ export interface ChildTaskOptions<T extends KubernetesObject> {
   /** Returns the name of the child of a WebApp. */
   readonly nameOf: (webapp: DeepReadonly<WebApp>) => string;
   /** Returns the desired child of a WebApp. */
-  readonly build: (webapp: DeepReadonly<WebApp>) => Named<Draft<T>>;
+  readonly build: (webapp: DeepReadonly<WebApp>) => NamedChild<Draft<T>>;
   /**
    * Receives the child in each sync, as the server has it after the write.
    * @default nothing reads it
@@ -71,7 +71,7 @@ export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<
           owner: webapp,
           desired,
           cached: cached(webapp),
-          fieldManager: COMPONENT,
+          fieldManager: WEB_APP_COMPONENT,
         });
       } catch (cause) {
         if (isNamespaceTerminating(cause)) return { message: 'The namespace is being deleted' };
@@ -159,7 +159,7 @@ export function standardTasks({ deployments, services }: TaskCaches): Task[] {
       resource: DEPLOYMENTS,
       lister: deployments,
       nameOf: deploymentName,
-      build: buildDeployment,
+      build: buildWebAppDeployment,
       onChild: (webapp, deployment) => current.set(webapp, deployment),
     }),
     childTask({

@@ -6,13 +6,13 @@ import type { DeepReadonly } from '../../api/object.ts';
 import { withReadiness } from '../../api/readiness.ts';
 import type { Readiness } from '../../api/readiness.ts';
 import { messageOf } from '../../util/values.ts';
-import { podSelector } from './children.ts';
+import { webAppSelector } from './children.ts';
 import { CONDITION_SUFFIX, conditionType, TaskError } from './task.ts';
-import type { Progress, Task } from './task.ts';
+import type { TaskProgress, Task } from './task.ts';
 
 export interface StatusInputs {
   readonly tasks: readonly Task[];
-  readonly progress: Progress;
+  readonly progress: TaskProgress;
   /** Controlled by the WebApp. */
   readonly deployment: DeepReadonly<Deployment> | undefined;
   /** Milliseconds since the epoch. */
@@ -20,7 +20,10 @@ export interface StatusInputs {
 }
 
 /** Returns the status of a WebApp after its hooks ran as far as `progress`. */
-export function buildStatus(webapp: DeepReadonly<WebApp>, inputs: StatusInputs): WebAppStatus {
+export function buildWebAppStatus(
+  webapp: DeepReadonly<WebApp>,
+  inputs: StatusInputs,
+): WebAppStatus {
   const { metadata, status } = webapp;
   const { now, deployment } = inputs;
   const observedGeneration = metadata.generation ?? 0;
@@ -41,7 +44,7 @@ export function buildStatus(webapp: DeepReadonly<WebApp>, inputs: StatusInputs):
     observedGeneration,
     replicas,
     availableReplicas,
-    selector: podSelector(webapp),
+    selector: webAppSelector(webapp),
     conditions: conditions.map(inPhase),
   };
 }
@@ -109,7 +112,7 @@ function withTasks(
 type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
 
 function verdictOf(
-  progress: Progress,
+  progress: TaskProgress,
   where: {
     readonly isStoppedHere: boolean;
     readonly isAfterStop: boolean;

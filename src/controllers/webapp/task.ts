@@ -96,7 +96,7 @@ export class TaskError extends Error {
 }
 
 /** The result of running hooks. */
-export type Progress =
+export type TaskProgress =
   | { readonly kind: 'done' }
   | { readonly kind: 'waiting'; readonly task: string; readonly wait: Wait }
   | {
@@ -143,12 +143,18 @@ export function conditionType({ name }: Pick<Task, 'name'>): string {
 }
 
 /** Runs the create hooks of all tasks, in order, up to the first that waits or fails. */
-export function runCreateHooks(tasks: readonly Task[], context: TaskContext): Promise<Progress> {
+export function runCreateHooks(
+  tasks: readonly Task[],
+  context: TaskContext,
+): Promise<TaskProgress> {
   return run(tasks, ['preCreate', 'create', 'postCreate'], context);
 }
 
 /** Runs the delete hooks of all tasks, the last task first, up to the first that waits or fails. */
-export function runDeleteHooks(tasks: readonly Task[], context: TaskContext): Promise<Progress> {
+export function runDeleteHooks(
+  tasks: readonly Task[],
+  context: TaskContext,
+): Promise<TaskProgress> {
   return run(tasks.toReversed(), ['preDelete', 'delete', 'postDelete'], context);
 }
 
@@ -156,7 +162,7 @@ async function run(
   tasks: readonly Task[],
   hooks: readonly HookName[],
   context: TaskContext,
-): Promise<Progress> {
+): Promise<TaskProgress> {
   for (const task of tasks) {
     for (const hook of hooks) {
       const runHook = task[hook];

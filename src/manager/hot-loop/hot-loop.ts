@@ -4,7 +4,7 @@ import type { Resource } from '../../api/resource.ts';
 import type { Clock } from '../../util/clock.ts';
 import { changedPaths, isWithin } from '../../api/field-path.ts';
 import { findLoop, MAX_INTERVAL_MS, WrittenObject } from './written-object.ts';
-import type { Change, HotLoop, WritingSync } from './written-object.ts';
+import type { ObjectChange, HotLoop, WritingSync } from './written-object.ts';
 import { RecreatedObjects } from './recreated-objects.ts';
 import type { FinishedCall } from '../../client/observed-client.ts';
 import { backoffMs } from '../../util/backoff.ts';
@@ -49,7 +49,7 @@ interface TrackedKey {
   /** Objects that the key deleted and created again. */
   readonly recreated: RecreatedObjects;
   /** Changes of these objects since the last sync started. */
-  events: (Change & { readonly object: WrittenObject })[];
+  events: (ObjectChange & { readonly object: WrittenObject })[];
   /** Whether another event has enqueued the key since then. */
   hasOtherEvents: boolean;
   run: WritingSync;
@@ -287,7 +287,7 @@ export class HotLoopDetector {
 function isNewSpec(
   backoff: HotLoopBackoff,
   object: WrittenObject | undefined,
-  { before, after }: Change,
+  { before, after }: ObjectChange,
 ): boolean {
   if (object?.writerOf(after.metadata.resourceVersion)) return false;
   const isDeletion =

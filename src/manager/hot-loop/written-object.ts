@@ -15,7 +15,7 @@ export interface WritingSync {
 }
 
 /** Change of an object in its cache. */
-export interface Change {
+export interface ObjectChange {
   readonly before: DeepReadonly<KubernetesObject>;
   readonly after: DeepReadonly<KubernetesObject>;
 }
@@ -94,7 +94,7 @@ export class WrittenObject {
    * @returns the paths of the changed fields, if they were compared
    */
   ownChange(
-    { before, after }: Change,
+    { before, after }: ObjectChange,
     run: WritingSync,
     now: number,
     always: boolean,
@@ -118,7 +118,7 @@ export class WrittenObject {
   }
 
   /** Records a change by another client, if it overwrites fields of the key. */
-  otherChange({ before, after }: Change, now: number): void {
+  otherChange({ before, after }: ObjectChange, now: number): void {
     for (const field of this.#fields) {
       const { path, lastBy } = field;
       if (lastBy === 'others' || equalJson(valueAt(before, path), valueAt(after, path))) continue;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Action, PolicyRule } from '../../../src/api/policy-rule.ts';
-import { covers } from '../../../src/api/policy-rule.ts';
+import { ruleCovers } from '../../../src/api/policy-rule.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import type { HttpRequest } from '../../../src/util/http.ts';
 import { CONFIG_MAPS } from '../apiserver/api-client.ts';
@@ -37,7 +37,7 @@ describe('a rule', () => {
       [all, { ...POD, subresource: 'log' }, true],
       [all, { kind: 'path', verb: 'get', path: '/metrics' }, false],
     ] as const) {
-      assert.equal(covers(rule, action), expected, JSON.stringify([rule, action]));
+      assert.equal(ruleCovers(rule, action), expected, JSON.stringify([rule, action]));
     }
   });
 
@@ -51,10 +51,10 @@ describe('a rule', () => {
       [['*'], '/anything', true],
       [[], '/metrics', false],
     ] as const) {
-      assert.equal(covers({ verbs: ['get'], nonResourceURLs }, get(path)), expected, path);
+      assert.equal(ruleCovers({ verbs: ['get'], nonResourceURLs }, get(path)), expected, path);
     }
     const post: Action = { kind: 'path', verb: 'post', path: '/metrics' };
-    assert.equal(covers({ verbs: ['get'], nonResourceURLs: ['/metrics'] }, post), false);
+    assert.equal(ruleCovers({ verbs: ['get'], nonResourceURLs: ['/metrics'] }, post), false);
   });
 });
 

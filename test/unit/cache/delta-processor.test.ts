@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { keyOf } from '../../../src/api/object-key.ts';
 import { DeltaProcessor } from '../../../src/cache/delta-processor.ts';
-import type { Entry, HistoryLoss } from '../../../src/cache/delta-processor.ts';
+import type { DeltaEntry, HistoryLoss } from '../../../src/cache/delta-processor.ts';
 import { Indexer } from '../../../src/cache/indexer.ts';
 import { Listener } from '../../../src/cache/event-handler.ts';
 import { Decoder } from '../../../src/client/decoder.ts';
@@ -28,7 +28,7 @@ function newProcessor() {
     indexer,
     losses,
     synced: () => synced,
-    process: async (entry: Entry<Thing>) =>
+    process: async (entry: DeltaEntry<Thing>) =>
       processor.process(entry, { spend: () => undefined }, signal),
     listener: () => {
       const { notes, handler } = recordingHandler();
@@ -50,7 +50,7 @@ function newProcessor() {
   };
 }
 
-const state = (resourceVersion: string, ...objects: Thing[]): Entry<Thing> => ({
+const state = (resourceVersion: string, ...objects: Thing[]): DeltaEntry<Thing> => ({
   type: 'replaced',
   objects,
   resourceVersion,
@@ -72,7 +72,7 @@ test('calls handlers if a resourceVersion that a quorum read returns names anoth
   const { notes, listener: early } = listener();
   early.activate();
   const unchanged = thing('b', 1, '6');
-  const quorumRead = (...objects: Thing[]): Entry<Thing> => ({
+  const quorumRead = (...objects: Thing[]): DeltaEntry<Thing> => ({
     type: 'replaced',
     objects,
     resourceVersion: '10',

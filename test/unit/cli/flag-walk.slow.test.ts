@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { commandLine } from '../../../src/cli/command-line.ts';
-import { CONFIG_API_VERSION, CONFIG_KIND, fieldsOf } from '../../../src/cli/flags/config-file.ts';
+import { CONFIG_API_VERSION, CONFIG_KIND, settingsOf } from '../../../src/cli/flags/config-file.ts';
 import { environmentVariable, flagNamed } from '../../../src/cli/flags/flag-parser.ts';
 import type { Option } from '../../../src/cli/flags/option.ts';
 import { COMMANDS, PROGRAM, RUN_OPTIONS, environmentOf } from '../../support/own-program.ts';
@@ -244,7 +244,7 @@ describe('run rejects', () => {
       switches: ['A=true', '[A]', '{ A: 1 }'],
     };
     const path = at('config.yaml');
-    for (const [field, [, { type }]] of fieldsOf(RUN_OPTIONS)) {
+    for (const [field, [, { type }]] of settingsOf(RUN_OPTIONS)) {
       for (const value of wrong[type]) {
         const head = `apiVersion: ${CONFIG_API_VERSION}\nkind: ${CONFIG_KIND}\n`;
         writeFileSync(path, `${head}${field}: ${value}\n`);

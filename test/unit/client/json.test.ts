@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { encodeJson, MAX_DEPTH, parseJson } from '../../../src/client/json.ts';
+import { encodeJson, MAX_JSON_DEPTH, parseJson } from '../../../src/client/json.ts';
 
 function parsed(text: string): unknown {
   return parseJson(Buffer.from(text), 'A text');
@@ -19,10 +19,10 @@ test('rejects malformed JSON without quoting it', () => {
 
 test('rejects JSON that is nested too deeply', () => {
   const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
-  parsed(nested(MAX_DEPTH));
-  assert.throws(() => parsed(nested(MAX_DEPTH + 1)), /deeper than 100 levels/);
-  assert.throws(() => parsed(`{"items":${nested(MAX_DEPTH)}}`), /deeper than 100 levels/);
-  parsed(JSON.stringify({ items: ['{"['.repeat(MAX_DEPTH), '\\"'.repeat(MAX_DEPTH)] }));
+  parsed(nested(MAX_JSON_DEPTH));
+  assert.throws(() => parsed(nested(MAX_JSON_DEPTH + 1)), /deeper than 100 levels/);
+  assert.throws(() => parsed(`{"items":${nested(MAX_JSON_DEPTH)}}`), /deeper than 100 levels/);
+  parsed(JSON.stringify({ items: ['{"['.repeat(MAX_JSON_DEPTH), '\\"'.repeat(MAX_JSON_DEPTH)] }));
 });
 
 test('encodes lone surrogates as U+FFFD, and all other text unchanged', () => {

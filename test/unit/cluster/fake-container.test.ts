@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  DURATION,
+  DURATION_ANNOTATION,
   EXIT_CODE,
   containerStateAt,
   programOf,
@@ -19,11 +19,11 @@ test('annotations override the command', () => {
     exitCode,
   });
   assert.deepEqual(part(forecast({ [EXIT_CODE]: '3' }, 'nginx')), end(0, 3));
-  assert.deepEqual(part(forecast({ [DURATION]: '2.5' }, 'nginx')), end(2500, 0));
+  assert.deepEqual(part(forecast({ [DURATION_ANNOTATION]: '2.5' }, 'nginx')), end(2500, 0));
   assert.deepEqual(part(forecast({ [EXIT_CODE]: '3' }, 'sleep', '2')), end(2000, 3));
-  assert.deepEqual(part(forecast({ [DURATION]: '1' }, 'false')), end(1000, 1));
+  assert.deepEqual(part(forecast({ [DURATION_ANNOTATION]: '1' }, 'false')), end(1000, 1));
   const unchanged = { kind: 'runs', untilMs: Infinity };
-  assert.deepEqual(forecast({ [DURATION]: 'soon' }, 'nginx'), unchanged);
+  assert.deepEqual(forecast({ [DURATION_ANNOTATION]: 'soon' }, 'nginx'), unchanged);
 });
 
 test('arguments and environment variables are part of the command', () => {

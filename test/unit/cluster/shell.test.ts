@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Program } from '../../../src/cluster/fake-container.ts';
+import { SimulatedProgram } from '../../../src/cluster/fake-container.ts';
 import { interpret } from '../../../src/cluster/shell.ts';
 
 const HOUR_MS = 3_600_000;
@@ -11,7 +11,7 @@ function run(
   environment: Record<string, string> = {},
   ms: number = HOUR_MS,
 ) {
-  const program = new Program(interpret(argv, new Map(Object.entries(environment))));
+  const program = new SimulatedProgram(interpret(argv, new Map(Object.entries(environment))));
   const forecast = program.forecast(ms);
   const output = program
     .outputs(-1, ms)

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { logOutput, programOf } from '../../../src/cluster/fake-container.ts';
-import type { Program } from '../../../src/cluster/fake-container.ts';
+import type { SimulatedProgram } from '../../../src/cluster/fake-container.ts';
 
 const HOUR_MS = 3_600_000;
 
 const repeated = (count: number, word: string) => Array.from({ length: count }, () => word);
 
-function logOf(program: Program, toMs: number): string {
+function logOf(program: SimulatedProgram, toMs: number): string {
   const options = {
     previous: false,
     timestamps: true,
@@ -18,7 +18,10 @@ function logOf(program: Program, toMs: number): string {
   return new TextDecoder().decode(logOutput(program, { startedMs: 0, afterMs: -1, toMs }, options));
 }
 
-function program(command: readonly string[], environment: Record<string, string> = {}): Program {
+function program(
+  command: readonly string[],
+  environment: Record<string, string> = {},
+): SimulatedProgram {
   return programOf(
     { name: 'app', command: [...command] },
     { environment: new Map(Object.entries(environment)) },

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { CustomResource } from '../../../src/codegen/crd-parser.ts';
+import type { ParsedResource } from '../../../src/codegen/crd-parser.ts';
 import { parseCustomResources } from '../../../src/codegen/crd-parser.ts';
 import { LIBRARY_MODULES } from '../../../src/codegen/generate-modules.ts';
 import { generateTypes, moduleNameOf } from '../../../src/codegen/generate-types.ts';
-import type { Schema } from '../../../src/codegen/schema.ts';
+import type { CrdSchema } from '../../../src/codegen/schema.ts';
 
-const widget: CustomResource = {
+const widget: ParsedResource = {
   group: 'example.com',
   version: 'v1',
   plural: 'widgets',
@@ -18,7 +18,7 @@ const widget: CustomResource = {
   isMain: true,
 };
 
-function generate(resource: CustomResource): string {
+function generate(resource: ParsedResource): string {
   return generateTypes(resource, {
     source: 'complex-crd.yaml',
     command: 'hand',
@@ -26,7 +26,7 @@ function generate(resource: CustomResource): string {
   });
 }
 
-function withSpec(spec: Schema): string {
+function withSpec(spec: CrdSchema): string {
   return generate({ ...widget, schema: { type: 'object', properties: { spec } } });
 }
 
@@ -160,7 +160,7 @@ test('joins the enumerations of anyOf branches', () => {
 });
 
 test('an embedded resource has the metadata of objects, unless its schema has fields of it', () => {
-  const embedded = (metadata: Schema) =>
+  const embedded = (metadata: CrdSchema) =>
     withSpec({
       type: 'object',
       'x-kubernetes-embedded-resource': true,

@@ -3,7 +3,7 @@ import type { HttpRequest, HttpResponse } from '../../../util/http.ts';
 import type { ObservedRbac } from '../../auth/observed-rbac.ts';
 import { yamlOfRole } from '../../auth/observed-rbac.ts';
 import type { ServiceAccountTokens } from '../../auth/service-account-tokens.ts';
-import { discover } from '../../discovery/discovery.ts';
+import { findDocument } from '../../discovery/discovery.ts';
 import { OpenApiDocuments, openApiResponse } from '../../discovery/openapi-documents.ts';
 import type { KubernetesVersion } from '../../objects/kubernetes-version.ts';
 import { versionInfo } from '../../objects/kubernetes-version.ts';
@@ -49,7 +49,7 @@ function documentAt(
   // As upstream, the method does not matter at the root and at the list of groups.
   if (request.method !== 'GET' && first !== undefined && !(first === 'apis' && isAlone)) {
     const isOther = (first === 'version' && isAlone) || openId() !== undefined;
-    if (!isOther && !discover(registry, segments, {})) return undefined;
+    if (!isOther && !findDocument(registry, segments, {})) return undefined;
     throw methodNotAllowed();
   }
   if (first === undefined) return indented(jsonResponse(200, { paths: pathsOf(deps) }));
@@ -73,7 +73,7 @@ function discoveryResponse(
   request: HttpRequest,
   { segments }: Target,
 ): HttpResponse | undefined {
-  const document = discover(registry, segments, request.headers);
+  const document = findDocument(registry, segments, request.headers);
   if (!document) return undefined;
   const { value, encoding, parameters } = document;
   const response = prettyPrint(objectResponse(200, value, encoding, [], parameters), request);

@@ -1,9 +1,9 @@
 import { PODS } from '../../../api/builtin.ts';
 import type { Pod } from '../../../api/builtin.ts';
 import { COUNTS } from '../../../api/generated/count.ts';
-import { COMPONENT } from '../../../controllers/count/pods.ts';
+import { COUNT_COMPONENT } from '../../../controllers/count/pods.ts';
 import type { ScenarioContext, Scenario } from '../scenario.ts';
-import { eventsOf, isReady, namesOf, ownedBy, recordings } from '../observer.ts';
+import { eventsOf, isShownReady, namesOf, ownedBy, recordings } from '../observer.ts';
 import type { View } from '../observer.ts';
 
 const NAME = 'test-count';
@@ -19,7 +19,7 @@ export const countScenario: Scenario = {
     await kubectl.apply('examples/01-count');
     let view = await checkEventually(context, 3);
     await kubectl.get(COUNTS, PODS);
-    await kubectl.getEvents(`source=${COMPONENT}`);
+    await kubectl.getEvents(`source=${COUNT_COMPONENT}`);
     context.check('The Count is the controller owner of each Pod', podsNotOwned(view));
     context.check(
       'count-controller records the event Synced: Count synced successfully',
@@ -99,7 +99,7 @@ function missingPods(pods: ReadonlyMap<string, Pod>, wanted: number): string | u
   for (let ordinal = 0; ordinal < wanted; ordinal++) {
     const pod = pods.get(podName(ordinal));
     if (!pod) return `${podName(ordinal)} does not exist`;
-    if (!isReady(pod)) return `${podName(ordinal)} is not ready`;
+    if (!isShownReady(pod)) return `${podName(ordinal)} is not ready`;
   }
   return pods.size === wanted ? undefined : `there are ${pods.size} Pods, not ${wanted}`;
 }
@@ -123,14 +123,15 @@ function podsNotOwned(view: View): string | undefined {
 
 function wrongEvent(view: View): string | undefined {
   const [event] = eventsOf(view, 'Synced');
-  return event?.source?.component === COMPONENT && event.message === 'Count synced successfully'
+  return event?.source?.component === COUNT_COMPONENT &&
+    event.message === 'Count synced successfully'
     ? undefined
     : `the server has ${JSON.stringify(event?.message)} from ${JSON.stringify(event?.source)}`;
 }
 
 function syncedIn(view: View): number {
   return recordings(
-    eventsOf(view, 'Synced').filter(({ source }) => source?.component === COMPONENT),
+    eventsOf(view, 'Synced').filter(({ source }) => source?.component === COUNT_COMPONENT),
   );
 }
 

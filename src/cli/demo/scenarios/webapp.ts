@@ -4,9 +4,9 @@ import { WEB_APPS } from '../../../api/generated/web-app.ts';
 import type { WebApp } from '../../../api/generated/web-app.ts';
 import type { KubernetesObject } from '../../../api/object.ts';
 import { compareResourceVersions } from '../../../api/resource-version.ts';
-import { FINALIZER } from '../../../controllers/webapp/children.ts';
+import { WEB_APP_FINALIZER } from '../../../controllers/webapp/children.ts';
 import type { ScenarioContext, Scenario } from '../scenario.ts';
-import { holds, isReady, namesOf, ownedBy } from '../observer.ts';
+import { holds, isShownReady, namesOf, ownedBy } from '../observer.ts';
 import type { View } from '../observer.ts';
 
 const NAME = 'webapp-sample';
@@ -85,7 +85,7 @@ function missingChildren(view: View, webapp: WebApp, wanted: number): string | u
   if (!service) return 'it owns no Service';
   const available = deployment.status?.availableReplicas;
   if (available !== wanted) return `the Deployment has ${available} available replicas`;
-  const ready = [...view(PODS).values()].filter((pod) => isReady(pod));
+  const ready = [...view(PODS).values()].filter((pod) => isShownReady(pod));
   return ready.length === wanted ? undefined : `${ready.length} Pods are ready`;
 }
 
@@ -97,7 +97,9 @@ function falseConditions(view: View): string | undefined {
 
 function missingFinalizer(view: View): string | undefined {
   const { finalizers = [] } = view(WEB_APPS).get(NAME)?.metadata ?? {};
-  return finalizers.includes(FINALIZER) ? undefined : `it has ${JSON.stringify(finalizers)}`;
+  return finalizers.includes(WEB_APP_FINALIZER)
+    ? undefined
+    : `it has ${JSON.stringify(finalizers)}`;
 }
 
 /** The Service of the API server has no owner. */

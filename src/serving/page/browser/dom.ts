@@ -1,13 +1,13 @@
 /** Attribute of an element. A function is an event handler; `false` and undefined omit the attribute. */
 type Value = string | number | boolean | undefined | ((event: Event) => void);
 
-/** Attributes by name. `key` identifies the element among its siblings. */
-export type Attributes = Readonly<Record<string, Value>>;
+/** ElementAttributes by name. `key` identifies the element among its siblings. */
+export type ElementAttributes = Readonly<Record<string, Value>>;
 
 /** Description of an element, from which `render` creates or updates one. */
 export interface Element_ {
   readonly tag: string;
-  readonly attributes: Attributes;
+  readonly attributes: ElementAttributes;
   readonly children: readonly (Element_ | string)[];
 }
 
@@ -15,7 +15,11 @@ export interface Element_ {
 export type Content = Element_ | string | number | false | undefined | readonly Content[];
 
 /** Describes an element. */
-export function h(tag: string, attributes: Attributes = {}, ...content: Content[]): Element_ {
+export function h(
+  tag: string,
+  attributes: ElementAttributes = {},
+  ...content: Content[]
+): Element_ {
   return { tag, attributes, children: flat(content) };
 }
 

@@ -30,7 +30,7 @@ export function shownState({ why }: KeyData, controller: string | undefined): Ke
 }
 
 /** Returns the view of one key. */
-export function keyOf(
+export function keyView(
   key: string,
   controller: string | undefined,
   data: KeyData | undefined,

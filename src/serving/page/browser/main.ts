@@ -6,7 +6,7 @@ import { h, render } from './dom.ts';
 import type { Content, Element_ } from './dom.ts';
 import { leaderOf, roleOf } from './election.ts';
 import { duration } from './format.ts';
-import { keyOf, shownState } from './key.ts';
+import { keyView, shownState } from './key.ts';
 import type { KeyData } from './key.ts';
 import { keysOf } from './keys.ts';
 import { Monitor } from './monitor.ts';
@@ -14,7 +14,7 @@ import { overviewOf } from './overview.ts';
 import { keyText, overviewText } from './report.ts';
 import { linkTo, parseRoute } from './route.ts';
 import type { Route } from './route.ts';
-import { fetchJson, fetchSnapshot, fetchWhy, put, StatusError } from './source.ts';
+import { fetchJson, fetchSnapshot, fetchWhy, put, ResponseError } from './source.ts';
 import { badge } from './table.ts';
 
 /** Time between two updates, and the longest one while the program does not respond, in milliseconds. */
@@ -129,7 +129,7 @@ async function updateKey(nowMs: number): Promise<void> {
 
 function lost(error: unknown): Connection {
   const sinceMs = 'sinceMs' in connection ? connection.sinceMs : performance.now();
-  if (error instanceof StatusError) {
+  if (error instanceof ResponseError) {
     const reason = `${error.status}: ${error.message}`;
     return { state: error.isForbidden ? 'forbidden' : 'lost', sinceMs, reason };
   }
@@ -302,7 +302,7 @@ function content(): Content {
   if (route.view === 'keys') return keysOf(keys, route, go, draw);
   if (route.view === 'key') {
     const data = shownKey?.link === location.hash ? shownKey.data : undefined;
-    return keyOf(route.query['key'] ?? '', route.query['controller'], data);
+    return keyView(route.query['key'] ?? '', route.query['controller'], data);
   }
   return h('div', { class: 'cards', key: 'overview' }, overviewOf(overview));
 }

@@ -6,7 +6,7 @@ import type { Snapshot } from './monitor.ts';
 const TIMEOUT_MS = 8000;
 
 /** Response with a status other than 200. */
-export class StatusError extends Error {
+export class ResponseError extends Error {
   readonly status: number;
 
   constructor(status: number, message: string) {
@@ -23,13 +23,13 @@ export class StatusError extends Error {
 /**
  * Returns the text at a path relative to the page.
  *
- * @throws {StatusError} if the status is not 200
+ * @throws {ResponseError} if the status is not 200
  */
 async function text(path: string, init: RequestInit = {}): Promise<string> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const response = await fetch(path, { ...init, signal, cache: 'no-store', redirect: 'error' });
   const body = await response.text();
-  if (!response.ok) throw new StatusError(response.status, body.trim().slice(0, 2000));
+  if (!response.ok) throw new ResponseError(response.status, body.trim().slice(0, 2000));
   return body;
 }
 
@@ -38,7 +38,7 @@ export async function fetchJson<T>(path: string): Promise<T | undefined> {
   try {
     return JSON.parse(await text(path)) as T;
   } catch (error) {
-    if (error instanceof StatusError && error.status === 404) return undefined;
+    if (error instanceof ResponseError && error.status === 404) return undefined;
     throw error;
   }
 }
@@ -51,7 +51,7 @@ export async function fetchWhy(
     const path = `why?${new URLSearchParams({ key }).toString()}`;
     return { why: JSON.parse(await text(path)) as WhyReport };
   } catch (error) {
-    if (!(error instanceof StatusError) || error.status !== 404) throw error;
+    if (!(error instanceof ResponseError) || error.status !== 404) throw error;
     const { error: unknown } = JSON.parse(error.message) as { readonly error: string };
     return { unknown };
   }
@@ -69,7 +69,7 @@ export async function fetchSnapshot(): Promise<Snapshot> {
     fetchJson<Snapshot['queues']>('queues?limit=0'),
     // A program without metrics has no such page.
     text('../metrics').catch((error: unknown) => {
-      if (error instanceof StatusError && error.status === 404) return '';
+      if (error instanceof ResponseError && error.status === 404) return '';
       throw error;
     }),
   ]);

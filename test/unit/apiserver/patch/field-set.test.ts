@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import type { FieldPath, PathElement } from '../../../../src/apiserver/patch/field-set.ts';
+import type { FieldSetPath, PathElement } from '../../../../src/apiserver/patch/field-set.ts';
 import { FieldSet, displayPath } from '../../../../src/apiserver/patch/field-set.ts';
 import { NestingError } from '../../../../src/util/json-value.ts';
 import { nested } from '../schema/arbitraries.ts';
@@ -16,8 +16,8 @@ const element: fc.Arbitrary<PathElement> = fc.constantFrom<PathElement>(
   'v:2',
   'i:0',
 );
-const path: fc.Arbitrary<FieldPath> = fc.array(element, { minLength: 1, maxLength: 4 });
-const paths: fc.Arbitrary<readonly FieldPath[]> = fc.array(path, { maxLength: 12 });
+const path: fc.Arbitrary<FieldSetPath> = fc.array(element, { minLength: 1, maxLength: 4 });
+const paths: fc.Arbitrary<readonly FieldSetPath[]> = fc.array(path, { maxLength: 12 });
 
 function textsOf(set: FieldSet): Set<string> {
   return new Set([...set.paths()].map((each) => JSON.stringify(each)));

@@ -7,7 +7,7 @@ import {
   PatchedDocument,
   PatchError,
 } from '../../../../src/apiserver/patch/json-patch.ts';
-import type { JsonPatchOperation } from '../../../../src/apiserver/patch/json-patch.ts';
+import type { JsonOperation } from '../../../../src/apiserver/patch/json-patch.ts';
 import { NestingError } from '../../../../src/util/json-value.ts';
 import { deepFreeze, json, object } from '../schema/arbitraries.ts';
 
@@ -135,7 +135,7 @@ const pointer = fc
   .array(fc.constantFrom('a', 'b', '0', '1', '-'), { maxLength: 3 })
   .map((tokens) => tokens.map((token) => `/${token}`).join(''));
 const small = fc.constantFrom<unknown>(1, {}, [], { a: [1, 2], b: { a: {} } }, [[{ b: 1 }], 2]);
-const operation: fc.Arbitrary<JsonPatchOperation> = fc.oneof(
+const operation: fc.Arbitrary<JsonOperation> = fc.oneof(
   fc.record({ op: fc.constantFrom('add', 'replace'), path: pointer, value: small }),
   fc.record({ op: fc.constant('remove'), path: pointer }),
   fc.record({ op: fc.constantFrom('move', 'copy'), path: pointer, from: pointer }),

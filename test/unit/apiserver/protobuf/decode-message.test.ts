@@ -10,7 +10,7 @@ import {
 } from '../../../../src/apiserver/protobuf/decode-message.ts';
 import type { MessageType } from '../../../../src/apiserver/protobuf/decode-message.ts';
 import {
-  decodeBody,
+  decodeProtobufBody,
   encodeBody,
   messageOfKind,
 } from '../../../../src/apiserver/protobuf/protobuf-body.ts';
@@ -69,7 +69,7 @@ test('decodes objects to the same JSON as Go', () => {
     const { protobuf, json, ...kind } = JSON.parse(line);
     const type = messageOfKind(kind);
     assert.ok(type, kind.kind);
-    const decoded = decodeBody(Buffer.from(protobuf, 'base64'), kind, type);
+    const decoded = decodeProtobufBody(Buffer.from(protobuf, 'base64'), kind, type);
     assert.deepEqual(JSON.parse(JSON.stringify(decoded)), json, kind.kind);
   }
 });

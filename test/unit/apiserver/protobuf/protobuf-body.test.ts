@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { messageType } from '../../../../src/apiserver/protobuf/decode-message.ts';
-import { decodeBody, messageOfKind } from '../../../../src/apiserver/protobuf/protobuf-body.ts';
+import {
+  decodeProtobufBody,
+  messageOfKind,
+} from '../../../../src/apiserver/protobuf/protobuf-body.ts';
 import { MAX_BODY_BYTES } from '../../../../src/apiserver/request/request-body.ts';
 import { StatusError } from '../../../../src/apiserver/objects/status-error.ts';
 import type { HttpRequest } from '../../../../src/util/http.ts';
@@ -160,7 +163,9 @@ describe('a protobuf body', () => {
     assert.ok(type);
     const chunks: Uint8Array[] = [];
     for await (const chunk of created.body) chunks.push(chunk);
-    assert.deepEqual(decodeBody(Buffer.concat(chunks), kind, type)['data'], { key: 'value' });
+    assert.deepEqual(decodeProtobufBody(Buffer.concat(chunks), kind, type)['data'], {
+      key: 'value',
+    });
   });
 });
 
@@ -229,7 +234,7 @@ test('decodes or rejects arbitrary bytes', () => {
     const kind = kinds[round % kinds.length] ?? assert.fail();
     const type = messageType(`${kind.group || 'core'}.v1.${kind.kind}`) ?? assert.fail();
     const bytes = damaged(kind.group ? deployment() : configMap('a'), random);
-    const outcome = outcomeOf(() => decodeBody(bytes, kind, type));
+    const outcome = outcomeOf(() => decodeProtobufBody(bytes, kind, type));
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
   }
   assert.deepEqual([...outcomes.keys()].sort(), ['decoded', 'refused']);

@@ -17,7 +17,7 @@ import type { TestContext } from 'node:test';
 import { parse, stringify } from 'yaml';
 import { kubeconfigOf } from '../../../../src/apiserver/http/kubeconfig.ts';
 import {
-  newIdentity,
+  newServerIdentity,
   readOwnKubeconfig,
   temporaryKubeconfig,
   writeKubeconfig,
@@ -42,7 +42,7 @@ function kubeconfigFor({ authority, ...credentials }: ServerIdentity): object {
 /** Returns a kubeconfig with the identity, as `serve` writes it. */
 async function written(context: TestContext) {
   const path = join(folderFor(context), 'dev');
-  const identity = await newIdentity();
+  const identity = await newServerIdentity();
   await writeKubeconfig(path, kubeconfigFor(identity), identity.authority);
   return { path, identity, keyFile: `${path}.ca-key` };
 }
@@ -91,7 +91,7 @@ test('reads a client certificate that its CA has signed, and no other', async (c
   await writeKubeconfig(path, kubeconfigFor({ ...identity, client }), identity.authority);
   assert.deepEqual((await identityIn(path))?.client, client);
   const { privateKeyPem } = await issued(identity);
-  for (const wrong of [{ ...client, privateKeyPem }, await issued(await newIdentity())]) {
+  for (const wrong of [{ ...client, privateKeyPem }, await issued(await newServerIdentity())]) {
     await writeKubeconfig(path, kubeconfigFor({ ...identity, client: wrong }), identity.authority);
     assert.equal((await identityIn(path))?.client, undefined);
     assert.equal((await identityIn(path))?.token, identity.token);
@@ -108,7 +108,7 @@ test('recognises its own file after kubectl has rewritten it', { skip }, async (
   assert.doesNotMatch(text, /Written by/, 'kubectl dropped the comment');
   assert.equal((await identityIn(path))?.token, identity.token);
 
-  const next = await newIdentity();
+  const next = await newServerIdentity();
   await writeKubeconfig(path, kubeconfigFor(next), next.authority);
   const document = parse(readFileSync(path, 'utf8'));
   assert.deepEqual(
@@ -127,7 +127,7 @@ test('returns no identity if the key of the CA is missing or readable by others'
   assert.equal(await identityIn(path), undefined);
   chmodSync(keyFile, 0o600);
   assert.ok(await identityIn(path));
-  for (const other of ['', 'no PEM', (await newIdentity()).authority.privateKeyPem]) {
+  for (const other of ['', 'no PEM', (await newServerIdentity()).authority.privateKeyPem]) {
     writeFileSync(keyFile, other);
     assert.equal(await identityIn(path), undefined, other);
   }
@@ -145,7 +145,7 @@ test('returns no identity if the key of the CA is missing or readable by others'
 test('rejects a key file that it did not write, and does not change it', async (context) => {
   const path = join(folderFor(context), 'dev');
   writeFileSync(`${path}.ca-key`, 'mine');
-  const { authority, token } = await newIdentity();
+  const { authority, token } = await newServerIdentity();
   await assert.rejects(writeKubeconfig(path, kubeconfigFor({ authority, token }), authority), {
     name: 'UsageError',
     message: /dev\.ca-key exists and was not written by crd-controller/,

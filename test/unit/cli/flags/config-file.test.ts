@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import {
   CONFIG_API_VERSION,
-  fieldsOf,
+  settingsOf,
   readConfigFile,
 } from '../../../../src/cli/flags/config-file.ts';
 import { parseFlags } from '../../../../src/cli/flags/flag-parser.ts';
@@ -29,11 +29,11 @@ function valuesOf(text: string, flags: readonly string[] = [], environment = {})
 
 describe('a configuration file', () => {
   test('has a field for every flag except --help, --version and --config', () => {
-    const flags = new Set([...fieldsOf(RUN_OPTIONS).values()].map(([flag]) => flag));
+    const flags = new Set([...settingsOf(RUN_OPTIONS).values()].map(([flag]) => flag));
     const others = Object.keys(RUN_OPTIONS).filter((flag) => !flags.has(flag));
     assert.deepEqual(others.toSorted(), ['config', 'help', 'version']);
     assert.ok(
-      [...fieldsOf(RUN_OPTIONS).keys()].every((field) => /^[a-z][a-zA-Z0-9]*$/.test(field)),
+      [...settingsOf(RUN_OPTIONS).keys()].every((field) => /^[a-z][a-zA-Z0-9]*$/.test(field)),
     );
   });
 
@@ -98,7 +98,7 @@ describe('the sample in hack/deploy', () => {
     join(import.meta.dirname, '../../../../hack/deploy/configuration/config.yaml'),
     'utf8',
   );
-  const shown = [...fieldsOf(RUN_OPTIONS)].filter(([, [, { hidden }]]) => !hidden);
+  const shown = [...settingsOf(RUN_OPTIONS)].filter(([, [, { hidden }]]) => !hidden);
 
   test('sets nothing', () => {
     assert.equal(read(sample).size, 0);

@@ -10,9 +10,9 @@ import {
   START,
 } from '../../../../src/cli/top/model.ts';
 import type { TopState } from '../../../../src/cli/top/model.ts';
-import type { PageId, Table } from '../../../../src/cli/top/tables.ts';
+import type { PageId, TopTable } from '../../../../src/cli/top/tables.ts';
 
-function table(id: string, rows: Readonly<Record<string, number>>, opens?: PageId): Table {
+function table(id: string, rows: Readonly<Record<string, number>>, opens?: PageId): TopTable {
   return {
     id,
     columns: [{ title: 'NAME' }, { title: 'N', isNumber: true }],
@@ -30,7 +30,7 @@ const KEYS = table('keys', { a: -Infinity, b: 2, c: -Infinity });
 const TABLES = [QUEUES, table('empty', {}), KEYS];
 
 /** A user interface with tables that a test can change. */
-function ui(tables: readonly Table[] = TABLES, lines = 0) {
+function ui(tables: readonly TopTable[] = TABLES, lines = 0) {
   let state: TopState | undefined = START;
   const current = () => state ?? assert.fail('the user has quit');
   const it = {

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { KeyData } from '../../../../src/cli/top/key-page.ts';
+import type { KeyPageData } from '../../../../src/cli/top/key-page.ts';
 import { pressed, START } from '../../../../src/cli/top/model.ts';
 import { objectKey } from '../../../../src/api/object-key.ts';
-import { render, renderScreen } from '../../../../src/cli/top/render.ts';
-import type { Size } from '../../../../src/cli/top/render.ts';
+import { renderView, renderScreen } from '../../../../src/cli/top/render.ts';
+import type { ScreenSize } from '../../../../src/cli/top/render.ts';
 import { DaemonMonitor } from '../../../../src/cli/top/daemon-monitor.ts';
 import type { SyncRecord } from '../../../../src/manager/sync-history.ts';
 import { snapshotOf } from './snapshots.ts';
 import type { SnapshotOptions } from './snapshots.ts';
 
-const WIDE: Size = { width: 200, height: Infinity };
+const WIDE: ScreenSize = { width: 200, height: Infinity };
 
-function lines(options: SnapshotOptions = {}, size: Size = WIDE, colour = false): string[] {
+function lines(options: SnapshotOptions = {}, size: ScreenSize = WIDE, colour = false): string[] {
   const monitor = new DaemonMonitor('127.0.0.1:6060');
   monitor.record(snapshotOf(options));
-  return render(monitor.view(0), size, colour);
+  return renderView(monitor.view(0), size, colour);
 }
 
 const election = (holder: string) => ({
@@ -187,9 +187,9 @@ describe('renderScreen', () => {
     return text;
   }
   interface Shown {
-    readonly size?: Partial<Size>;
+    readonly size?: Partial<ScreenSize>;
     readonly colour?: boolean;
-    readonly key?: KeyData;
+    readonly key?: KeyPageData;
   }
 
   it('marks the selected row, with and without colours', () => {
@@ -252,7 +252,7 @@ describe('renderScreen', () => {
   it('shows why a key ran: causes, waits, calls, the error and the next retry', () => {
     const last = [sync('aaaaaaaa', 'done'), sync('bbbbbbbb', 'error')];
     const history = { controller: 'count', key: KEY, syncs: 9, failures: 1, busyMs: 90, last };
-    const key: KeyData = {
+    const key: KeyPageData = {
       controllers: [{ controller: 'count', state: 'delayed', dueInMs: 900, causes: [], history }],
       owner: { lease: 'system/x-1', holder: 'other', isThisProcess: false },
     };
@@ -265,7 +265,7 @@ describe('renderScreen', () => {
     assert.match(text, /calls +create pods q\/x-0 403 forbidden 4ms\n +\.\.\. and 2 more\n/);
     assert.match(text, /error +quota exceeded\n +next +in 1s\n/);
     assert.ok(text.indexOf('bbbbbbbb') < text.indexOf('aaaaaaaa'), 'the newest is first');
-    const unknown: KeyData = { controllers: [], error: 'Ask other' };
+    const unknown: KeyPageData = { controllers: [], error: 'Ask other' };
     assert.match(screen({}, ['w', 'x', 'enter'], { key: unknown }).join('\n'), /Ask other\./);
     assert.match(screen({}, ['w', 'x', 'enter']).join('\n'), /Loading/);
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { fetchKey, fetchSnapshot } from '../../../../src/cli/top/snapshot.ts';
+import { fetchKey, fetchMonitorSnapshot } from '../../../../src/cli/top/snapshot.ts';
 import { snapshotOf } from './snapshots.ts';
 
 describe('a fetchSnapshot at a daemon', () => {
@@ -23,7 +23,7 @@ describe('a fetchSnapshot at a daemon', () => {
     server.close();
   });
 
-  const ask = () => fetchSnapshot(address, () => 7, new AbortController().signal);
+  const ask = () => fetchMonitorSnapshot(address, () => 7, new AbortController().signal);
 
   it('rejects responses that are not from a daemon', async () => {
     await assert.rejects(ask(), /^Error: it responded with 404 to \/debug\/(status|queues)$/);
@@ -60,7 +60,7 @@ describe('a fetchSnapshot at a daemon', () => {
     const { port } = other.address() as AddressInfo;
     await new Promise((resolve) => other.close(resolve));
     await assert.rejects(
-      fetchSnapshot(`127.0.0.1:${port}`, () => 0, new AbortController().signal),
+      fetchMonitorSnapshot(`127.0.0.1:${port}`, () => 0, new AbortController().signal),
       /^Error: connection refused$/,
     );
   });

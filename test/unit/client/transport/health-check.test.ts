@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PingTimeoutError } from '../../../../src/client/transport/connection-error.ts';
-import { HealthCheck } from '../../../../src/client/transport/health-check.ts';
+import { ConnectionHealthCheck } from '../../../../src/client/transport/health-check.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 
 /** Time passes while this machine is suspended; timers fire late. */
@@ -17,7 +17,7 @@ function newFixture(answers: 'at once' | 'late' | 'never' = 'at once') {
   const clock = new SuspendableClock();
   const pings: number[] = [];
   const deaths: [number, string][] = [];
-  const heartbeat: HealthCheck = new HealthCheck(
+  const heartbeat: ConnectionHealthCheck = new ConnectionHealthCheck(
     clock,
     { pingAfterMs: 20_000, pingTimeoutMs: 10_000 },
     {

@@ -9,7 +9,7 @@ import { ATS } from '../../../../src/api/generated/at.ts';
 import type { At } from '../../../../src/api/generated/at.ts';
 import { objectKey } from '../../../../src/api/object-key.ts';
 import type { DeepReadonly, Draft } from '../../../../src/api/object.ts';
-import { buildPod, COMPONENT, FINALIZER } from '../../../../src/controllers/at/pod.ts';
+import { buildAtPod, AT_COMPONENT, AT_FINALIZER } from '../../../../src/controllers/at/pod.ts';
 import { Punctuality } from '../../../../src/controllers/at/punctuality.ts';
 import { atSync, UNRECORDED_INDEX } from '../../../../src/controllers/at/controller.ts';
 import { done, TerminalError } from '../../../../src/workqueue/outcome.ts';
@@ -31,7 +31,7 @@ async function setUp({ dueInMs = 0, spec = {} }: Setting = {}) {
   const pods = bench.cache<Pod>({
     [UNRECORDED_INDEX]: (pod: DeepReadonly<Pod>) => {
       const owner = controllerOf(pod);
-      return owner && hasFinalizer(pod, FINALIZER) ? [objectKey(NAMESPACE, owner.name)] : [];
+      return owner && hasFinalizer(pod, AT_FINALIZER) ? [objectKey(NAMESPACE, owner.name)] : [];
     },
   });
   const draft: Draft<At> = {
@@ -102,8 +102,8 @@ describe('A sync of an At', () => {
       'patch ats/status',
     ]);
     const [creation] = bench.writes;
-    assert.equal(creation?.fieldManager, COMPONENT);
-    assert.deepEqual(creation?.body.metadata?.['finalizers'], [FINALIZER]);
+    assert.equal(creation?.fieldManager, AT_COMPONENT);
+    assert.deepEqual(creation?.body.metadata?.['finalizers'], [AT_FINALIZER]);
     assert.deepEqual(creation?.body.metadata?.['ownerReferences'], [controllerReference(at)]);
     const { status } = await live();
     assert.equal(status?.phase, 'RUNNING');
@@ -191,20 +191,20 @@ describe('A sync of an At', () => {
     const [write, ...others] = bench.writes;
     assert.deepEqual(others, []);
     assert.equal(write?.what, 'patch pods');
-    assert.equal(write?.fieldManager, COMPONENT);
+    assert.equal(write?.fieldManager, AT_COMPONENT);
     assert.equal(write?.body.metadata?.['uid'], uid);
     assert.equal(write?.body.metadata?.['resourceVersion'], resourceVersion);
-    assert.equal(hasFinalizer(await pod(), FINALIZER), false);
+    assert.equal(hasFinalizer(await pod(), AT_FINALIZER), false);
   });
 
   it('keeps the finalizer while the status does not have the uid, and reads the At if the cache is stale', async () => {
     const { bench, at, pods, ats, run, pod } = await setUp({ dueInMs: 60_000 });
-    pods.show(await bench.create(PODS, buildPod(at, ['true'])));
+    pods.show(await bench.create(PODS, buildAtPod(at, ['true'])));
     await run();
-    assert.ok(hasFinalizer(await pod(), FINALIZER));
+    assert.ok(hasFinalizer(await pod(), AT_FINALIZER));
     ats.hide(at);
     await run();
-    assert.ok(hasFinalizer(await pod(), FINALIZER));
+    assert.ok(hasFinalizer(await pod(), AT_FINALIZER));
     assert.ok(bench.reads.includes('ats task'));
   });
 
@@ -216,19 +216,19 @@ describe('A sync of an At', () => {
     bench.writes.length = 0;
     await run();
     assert.deepEqual(bench.writes, []);
-    assert.ok(hasFinalizer(await pod(), FINALIZER));
+    assert.ok(hasFinalizer(await pod(), AT_FINALIZER));
   });
 
   it('does not block the deletion of an At or Pod that its label selector no longer matches', async () => {
     const foreground = await setUp({ dueInMs: 60_000 });
     const { bench, at } = foreground;
-    foreground.pods.show(await bench.create(PODS, buildPod(at, ['true'])));
+    foreground.pods.show(await bench.create(PODS, buildAtPod(at, ['true'])));
     const body = { metadata: { finalizers: ['foregroundDeletion'] } };
     await bench.client.patch(ATS, AT, { type: 'merge', body });
     await bench.client.delete(ATS, AT);
     foreground.ats.hide(at);
     await foreground.run();
-    assert.equal(hasFinalizer(await foreground.pod(), FINALIZER), false);
+    assert.equal(hasFinalizer(await foreground.pod(), AT_FINALIZER), false);
 
     const recorded = await setUp();
     await recorded.run();
@@ -241,25 +241,25 @@ describe('A sync of an At', () => {
 
   it('removes the finalizer of a Pod whose At is gone, being deleted or replaced', async () => {
     const gone = await setUp({ dueInMs: 60_000 });
-    gone.pods.show(await gone.bench.create(PODS, buildPod(gone.at, ['true'])));
+    gone.pods.show(await gone.bench.create(PODS, buildAtPod(gone.at, ['true'])));
     await gone.bench.client.delete(ATS, AT);
     gone.ats.hide(gone.at);
     await gone.run();
-    assert.equal(hasFinalizer(await gone.pod(), FINALIZER), false);
+    assert.equal(hasFinalizer(await gone.pod(), AT_FINALIZER), false);
 
     const leaving = await setUp({ dueInMs: 60_000 });
-    leaving.pods.show(await leaving.bench.create(PODS, buildPod(leaving.at, ['true'])));
+    leaving.pods.show(await leaving.bench.create(PODS, buildAtPod(leaving.at, ['true'])));
     const deletionTimestamp = timestamp(0);
     leaving.ats.show({ ...leaving.at, metadata: { ...leaving.at.metadata, deletionTimestamp } });
     await leaving.run();
-    assert.equal(hasFinalizer(await leaving.pod(), FINALIZER), false);
+    assert.equal(hasFinalizer(await leaving.pod(), AT_FINALIZER), false);
 
     const replaced = await setUp({ dueInMs: 60_000 });
-    replaced.pods.show(await replaced.bench.create(PODS, buildPod(replaced.at, ['true'])));
+    replaced.pods.show(await replaced.bench.create(PODS, buildAtPod(replaced.at, ['true'])));
     await replaced.bench.client.delete(ATS, AT);
     replaced.ats.show(await replaced.bench.create(ATS, replaced.draft));
     await replaced.run();
-    assert.equal(hasFinalizer(await replaced.pod(), FINALIZER), false);
+    assert.equal(hasFinalizer(await replaced.pod(), AT_FINALIZER), false);
   });
 
   it('ignores a Pod that is gone, replaced or changed when it removes the finalizer', async () => {
@@ -349,13 +349,13 @@ describe('A sync of an At', () => {
   it('waits for the Pod of a previous At of the same name, and reports a name collision with any other Pod', async () => {
     const former = await setUp();
     const metadata = { ...former.at.metadata, uid: 'uid-of-the-former' };
-    await former.bench.create(PODS, buildPod({ ...former.at, metadata }, ['true']));
+    await former.bench.create(PODS, buildAtPod({ ...former.at, metadata }, ['true']));
     assert.deepEqual(await former.run(), done());
     assert.equal((await former.condition('Succeeded'))?.reason, 'PodTerminating');
     assert.deepEqual(former.bench.events, []);
 
     const other = await setUp();
-    const pod = buildPod(other.at, ['true']);
+    const pod = buildAtPod(other.at, ['true']);
     const { ownerReferences: _, ...others } = pod.metadata;
     await other.bench.create(PODS, { ...pod, metadata: others });
     await assert.rejects(other.run(), /already exists and is not managed by At/);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import type { At } from '../../../../src/api/generated/at.ts';
-import { buildPod } from '../../../../src/controllers/at/pod.ts';
+import { buildAtPod } from '../../../../src/controllers/at/pod.ts';
 
 const AT: At = {
   apiVersion: 'cnat.programming-kubernetes.info/v1alpha1',
@@ -18,7 +18,7 @@ const AT: At = {
 };
 
 function commandOf(words: readonly string[]): readonly string[] {
-  return buildPod(AT, words).spec?.containers[0]?.command ?? [];
+  return buildAtPod(AT, words).spec?.containers[0]?.command ?? [];
 }
 
 /** Expands a word as the kubelet does, in a container in which every variable is set. */
@@ -37,6 +37,6 @@ test('escapes words that the kubelet would expand', () => {
 
 test('shortens a long name in the label of the Pod to what a label value may have', () => {
   const name = 'a'.repeat(200);
-  const { labels } = buildPod({ ...AT, metadata: { ...AT.metadata, name } }, []).metadata;
+  const { labels } = buildAtPod({ ...AT, metadata: { ...AT.metadata, name } }, []).metadata;
   assert.match(labels?.['app.kubernetes.io/instance'] ?? '', /^a[-.\w]{1,61}\w$/);
 });

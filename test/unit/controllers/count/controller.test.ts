@@ -8,7 +8,7 @@ import type { Draft } from '../../../../src/api/object.ts';
 import { objectKey } from '../../../../src/api/object-key.ts';
 import { isApiError } from '../../../../src/api/api-error.ts';
 import { controllerReference } from '../../../../src/api/metadata.ts';
-import { COMPONENT } from '../../../../src/controllers/count/pods.ts';
+import { COUNT_COMPONENT } from '../../../../src/controllers/count/pods.ts';
 import { podLabels } from '../../../../src/controllers/count/pods.ts';
 import { countSync } from '../../../../src/controllers/count/controller.ts';
 import { TerminalError } from '../../../../src/workqueue/outcome.ts';
@@ -96,7 +96,7 @@ describe('A sync of a Count', () => {
       'test-count-2',
     ]);
     for (const { body, fieldManager } of created) {
-      assert.equal(fieldManager, COMPONENT);
+      assert.equal(fieldManager, COUNT_COMPONENT);
       assert.deepEqual(body.metadata?.['ownerReferences'], [controllerReference(count)]);
     }
     assert.deepEqual(bench.events, [
@@ -108,7 +108,7 @@ describe('A sync of a Count', () => {
     assert.equal(write?.what, 'patch counts/status');
     const { uid, resourceVersion } = count.metadata;
     assert.deepEqual(write?.body.metadata, { uid, resourceVersion });
-    assert.equal(write?.fieldManager, COMPONENT);
+    assert.equal(write?.fieldManager, COUNT_COMPONENT);
     const status = await fixture.status();
     assert.equal(status.replicas, 3);
     assert.equal(status.readyReplicas, 0);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { IMAGE, planPods, problemOf } from '../../../../src/controllers/count/pods.ts';
+import { IMAGE, planPods, podProblem } from '../../../../src/controllers/count/pods.ts';
 import type { Pod } from '../../../../src/api/builtin.ts';
 import type { Count } from '../../../../src/api/generated/count.ts';
 import { aCount, aPodOf } from '../../../support/objects.ts';
@@ -129,7 +129,7 @@ describe('The plan for the Pods of a Count', () => {
 describe('The problem of a Count that cannot have its Pods', () => {
   it('is undefined at the bounds of spec.count', () => {
     for (const count of [0, 1, 1000]) {
-      assert.equal(problemOf(aCount({ spec: { count } })), undefined);
+      assert.equal(podProblem(aCount({ spec: { count } })), undefined);
     }
   });
 
@@ -140,13 +140,13 @@ describe('The problem of a Count that cannot have its Pods', () => {
     ['no image', { name: '' }],
   ] as const) {
     it(`is InvalidSpec with ${what}`, () => {
-      assert.equal(problemOf(aCount({ spec }))?.reason, 'InvalidSpec');
+      assert.equal(podProblem(aCount({ spec }))?.reason, 'InvalidSpec');
     });
   }
 
   it('is NameTooLong if the name of the last Pod would have more than 253 characters', () => {
     const ofLength = (length: number, count: number) =>
-      problemOf(aCount({ name: 'a'.repeat(length), spec: { count } }));
+      podProblem(aCount({ name: 'a'.repeat(length), spec: { count } }));
     // The ordinals of ten Pods have one digit.
     assert.equal(ofLength(251, 10), undefined);
     assert.equal(ofLength(251, 11)?.reason, 'NameTooLong');
@@ -156,7 +156,8 @@ describe('The problem of a Count that cannot have its Pods', () => {
   });
 
   it('has a message that shortens the name', () => {
-    const { message = '' } = problemOf(aCount({ name: 'a'.repeat(253), spec: { count: 1 } })) ?? {};
+    const { message = '' } =
+      podProblem(aCount({ name: 'a'.repeat(253), spec: { count: 1 } })) ?? {};
     assert.ok(message.length < 200, message);
     assert.match(message, /255/);
   });

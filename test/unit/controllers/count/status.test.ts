@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isReadyAt } from '../../../../src/api/readiness.ts';
-import { buildStatus } from '../../../../src/controllers/count/status.ts';
+import { buildCountStatus } from '../../../../src/controllers/count/status.ts';
 import type { Pod } from '../../../../src/api/builtin.ts';
 import type { Count, CountStatus } from '../../../../src/api/generated/count.ts';
 import { aCount, aPodOf } from '../../../support/objects.ts';
@@ -18,7 +18,7 @@ function conditionsOf(status: CountStatus): Record<string, string> {
 }
 
 function statusOf(count: Count, pods: readonly Pod[]): CountStatus {
-  return buildStatus(count, pods, undefined, now);
+  return buildCountStatus(count, pods, undefined, now);
 }
 
 describe('The status of a Count', () => {
@@ -77,7 +77,7 @@ describe('The status of a Count', () => {
   it('is stalled by a failure that only the user can resolve', () => {
     const count = aCount({ spec: { count: 1 } });
     const obstacle = { reason: 'ErrResourceExists', message: 'taken', stalled: true };
-    const stalled = buildStatus(count, [], obstacle, now);
+    const stalled = buildCountStatus(count, [], obstacle, now);
     assert.deepEqual(conditionsOf(stalled), {
       Ready: 'False ErrResourceExists',
       Stalled: 'True ErrResourceExists',
@@ -89,7 +89,7 @@ describe('The status of a Count', () => {
   it('is reconciling after a failure that a retry may resolve', () => {
     const count = aCount({ spec: { count: 1 } });
     const obstacle = { reason: 'FailedCreate', message: 'quota', stalled: false };
-    assert.deepEqual(conditionsOf(buildStatus(count, [], obstacle, now)), {
+    assert.deepEqual(conditionsOf(buildCountStatus(count, [], obstacle, now)), {
       Ready: 'False FailedCreate',
       Reconciling: 'True Progressing',
     });
@@ -99,13 +99,13 @@ describe('The status of a Count', () => {
     const count = aCount({ spec: { count: 1 } });
     const pods = [aPodOf(count, 0)];
     const status = statusOf(count, pods);
-    assert.deepEqual(buildStatus({ ...count, status }, pods, undefined, now + 60_000), status);
+    assert.deepEqual(buildCountStatus({ ...count, status }, pods, undefined, now + 60_000), status);
   });
 
   it('changes lastTransitionTime only when the status of the condition changes', () => {
     const count = aCount({ spec: { count: 1 } });
-    const first = buildStatus(count, [], undefined, now);
-    const second = buildStatus(
+    const first = buildCountStatus(count, [], undefined, now);
+    const second = buildCountStatus(
       { ...count, status: first },
       [aPodOf(count, 0)],
       undefined,

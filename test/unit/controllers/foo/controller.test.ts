@@ -8,7 +8,7 @@ import type { Foo } from '../../../../src/api/generated/foo.ts';
 import { objectKey } from '../../../../src/api/object-key.ts';
 import type { Draft } from '../../../../src/api/object.ts';
 import { controllerReference } from '../../../../src/api/metadata.ts';
-import { buildDeployment, COMPONENT } from '../../../../src/controllers/foo/deployment.ts';
+import { buildFooDeployment, FOO_COMPONENT } from '../../../../src/controllers/foo/deployment.ts';
 import { fooSync } from '../../../../src/controllers/foo/controller.ts';
 import { TerminalError } from '../../../../src/workqueue/outcome.ts';
 import { assertEndsAtEachRequest, NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
@@ -84,11 +84,11 @@ describe('A sync of a Foo', () => {
       'patch foos/status',
     ]);
     const [creation, status] = bench.writes;
-    assert.equal(creation?.fieldManager, COMPONENT);
+    assert.equal(creation?.fieldManager, FOO_COMPONENT);
     assert.deepEqual(creation?.body.metadata?.['ownerReferences'], [controllerReference(foo)]);
     const { uid, resourceVersion } = foo.metadata;
     assert.deepEqual(status?.body.metadata, { uid, resourceVersion });
-    assert.equal(status?.fieldManager, COMPONENT);
+    assert.equal(status?.fieldManager, FOO_COMPONENT);
     const ready = await condition('Ready');
     assert.equal(ready?.status, 'False');
     assert.equal(ready?.reason, 'DeploymentNotAvailable');
@@ -149,7 +149,7 @@ describe('A sync of a Foo', () => {
   it('stalls on an unowned Deployment with the name, and does not write to it', async () => {
     const { bench, deployments, run, condition } = await setUp();
     const other = await bench.create(FOOS, fooDraft({}, 'other'));
-    const unowned = await bench.create(DEPLOYMENTS, buildDeployment(other));
+    const unowned = await bench.create(DEPLOYMENTS, buildFooDeployment(other));
     deployments.show(unowned);
     await assert.rejects(run(), /already exists and is not managed by Foo/);
     await assert.rejects(run(), (error) => !(error instanceof TerminalError));
@@ -162,7 +162,7 @@ describe('A sync of a Foo', () => {
   it('records a name collision at each retry, and writes its status once', async () => {
     const { bench, foos, run } = await setUp();
     const other = await bench.create(FOOS, fooDraft({}, 'other'));
-    await bench.create(DEPLOYMENTS, buildDeployment(other));
+    await bench.create(DEPLOYMENTS, buildFooDeployment(other));
     await assert.rejects(run(), /already exists and is not managed by Foo/);
     foos.show(await bench.get(FOOS, 'foo'));
     await assert.rejects(run(), /already exists and is not managed by Foo/);
@@ -179,7 +179,7 @@ describe('A sync of a Foo', () => {
   it('waits for the Deployment of a previous Foo of the same name', async () => {
     const { bench, foo, deployments, run, condition } = await setUp();
     const former = { ...foo, metadata: { ...foo.metadata, uid: 'uid-of-the-former' } };
-    deployments.show(await bench.create(DEPLOYMENTS, buildDeployment(former)));
+    deployments.show(await bench.create(DEPLOYMENTS, buildFooDeployment(former)));
     await run();
     assert.deepEqual(bench.taken(), ['patch foos/status foo']);
     assert.equal((await condition('Ready'))?.reason, 'DeploymentTerminating');
@@ -219,7 +219,7 @@ describe('A sync of a Foo', () => {
     await catchUp();
     await bench.client.delete(DEPLOYMENTS, own.metadata);
     const other = await bench.create(FOOS, fooDraft({}, 'other'));
-    const unowned = await bench.create(DEPLOYMENTS, buildDeployment(other));
+    const unowned = await bench.create(DEPLOYMENTS, buildFooDeployment(other));
     await run();
     assert.equal((await bench.get(DEPLOYMENTS, 'web')).metadata.uid, unowned.metadata.uid);
     deployments.show(unowned);
@@ -231,7 +231,7 @@ describe('A sync of a Foo', () => {
   it('does not delete a terminating Deployment with the previous name again', async () => {
     const { bench, run, catchUp, foo } = await setUp({ deploymentName: 'www' });
     await run();
-    const draft = buildDeployment({ ...foo, spec: { ...foo.spec, deploymentName: 'web' } });
+    const draft = buildFooDeployment({ ...foo, spec: { ...foo.spec, deploymentName: 'web' } });
     const finalizers = ['test/keep'];
     const held = { ...draft, metadata: { ...draft.metadata, finalizers } };
     await bench.create(DEPLOYMENTS, held);

@@ -3,12 +3,12 @@ import { describe, it } from 'node:test';
 import type { Deployment } from '../../../../src/api/builtin.ts';
 import type { Foo, FooStatus } from '../../../../src/api/generated/foo.ts';
 import {
-  buildDeployment,
-  podSelector,
-  problemOf,
+  buildFooDeployment,
+  fooSelector,
+  deploymentProblem,
 } from '../../../../src/controllers/foo/deployment.ts';
 import {
-  buildStatus,
+  buildFooStatus,
   readinessOf,
   isSyncedEventRecorded,
 } from '../../../../src/controllers/foo/status.ts';
@@ -33,7 +33,7 @@ function aFoo(spec: object = {}, status?: FooStatus): Foo {
 describe('The Deployment of a Foo', () => {
   it('has its name, replicas and owner, and no fields of other writers', () => {
     const labels = { app: 'nginx', controller: 'foo' };
-    assert.deepEqual(buildDeployment(aFoo()), {
+    assert.deepEqual(buildFooDeployment(aFoo()), {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
       metadata: {
@@ -59,11 +59,11 @@ describe('The Deployment of a Foo', () => {
         },
       },
     });
-    assert.equal(podSelector(aFoo()), 'app=nginx,controller=foo');
+    assert.equal(fooSelector(aFoo()), 'app=nginx,controller=foo');
   });
 
   it('has no replicas if the Foo has none', () => {
-    const { spec } = buildDeployment(aFoo({ replicas: undefined }));
+    const { spec } = buildFooDeployment(aFoo({ replicas: undefined }));
     assert.equal(Object.hasOwn(spec ?? {}, 'replicas'), false);
   });
 });
@@ -79,7 +79,7 @@ describe('problemOf rejects a Foo', () => {
     ['with more than ten replicas', { replicas: 11 }],
   ] as const) {
     it(what, () => {
-      assert.match(problemOf(aFoo(spec)) ?? '', /^spec\./);
+      assert.match(deploymentProblem(aFoo(spec)) ?? '', /^spec\./);
     });
   }
 
@@ -91,7 +91,7 @@ describe('problemOf rejects a Foo', () => {
       { replicas: 10 },
       { replicas: undefined },
     ]) {
-      assert.equal(problemOf(aFoo(spec)), undefined);
+      assert.equal(deploymentProblem(aFoo(spec)), undefined);
     }
   });
 });
@@ -124,7 +124,7 @@ describe('The status of a Foo', () => {
   });
 
   it('has the available replicas, the selector and the generation', () => {
-    const status = buildStatus(
+    const status = buildFooStatus(
       aFoo(),
       { kind: 'ready', reason: 'DeploymentAvailable', message: 'fine' },
       deployment({ ...base, availableReplicas: 2 }),
@@ -134,7 +134,7 @@ describe('The status of a Foo', () => {
     assert.equal(status.observedGeneration, 3);
     assert.equal(status.selector, 'app=nginx,controller=foo');
     const without = { kind: 'stalled', reason: 'InvalidSpec', message: 'no' } as const;
-    assert.equal(buildStatus(aFoo(), without, undefined, 0).availableReplicas, 0);
+    assert.equal(buildFooStatus(aFoo(), without, undefined, 0).availableReplicas, 0);
   });
 
   it('shows whether the Synced event of the generation was recorded', () => {

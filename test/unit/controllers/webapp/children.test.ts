@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WebApp } from '../../../../src/api/generated/web-app.ts';
 import {
-  buildDeployment,
+  buildWebAppDeployment,
   buildService,
   deploymentName,
-  podSelector,
-  problemOf,
+  webAppSelector,
+  childProblem,
   serviceName,
 } from '../../../../src/controllers/webapp/children.ts';
 
@@ -41,7 +41,7 @@ const LABELS = { ...SELECTOR, 'app.kubernetes.io/version': '1.25' };
 
 describe('The children of a WebApp', () => {
   it('include a Deployment with its image and replicas', () => {
-    assert.deepEqual(buildDeployment(aWebApp('web')), {
+    assert.deepEqual(buildWebAppDeployment(aWebApp('web')), {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
       metadata: { namespace: 'shop', ownerReferences: [OWNER], name: 'web', labels: LABELS },
@@ -59,7 +59,7 @@ describe('The children of a WebApp', () => {
         },
       },
     });
-    const { spec } = buildDeployment(aWebApp('web', { image: 'shop:3' }));
+    const { spec } = buildWebAppDeployment(aWebApp('web', { image: 'shop:3' }));
     assert.equal(spec?.template.spec?.containers[0]?.image, 'shop:3');
   });
 
@@ -71,7 +71,7 @@ describe('The children of a WebApp', () => {
       spec: { selector: SELECTOR, ports: [{ name: 'http', port: 80, targetPort: 'http' }] },
     });
     assert.equal(
-      podSelector(aWebApp('web')),
+      webAppSelector(aWebApp('web')),
       'app.kubernetes.io/instance=web,app.kubernetes.io/managed-by=webapp-controller',
     );
   });
@@ -87,7 +87,8 @@ describe('The children of a WebApp', () => {
   });
 
   it('have a selector that does not change with the version', () => {
-    const of = (version: string) => buildDeployment(aWebApp('web', { version })).spec?.selector;
+    const of = (version: string) =>
+      buildWebAppDeployment(aWebApp('web', { version })).spec?.selector;
     assert.deepEqual(of('1'), of('2'));
   });
 });
@@ -118,7 +119,7 @@ describe('problemOf rejects a WebApp', () => {
     ['with too many replicas', { replicas: 1001 }],
   ] as const) {
     it(what, () => {
-      assert.match(problemOf(aWebApp('web', spec)) ?? '', /^spec\./);
+      assert.match(childProblem(aWebApp('web', spec)) ?? '', /^spec\./);
     });
   }
 
@@ -130,7 +131,7 @@ describe('problemOf rejects a WebApp', () => {
       { replicas: 0 },
       { replicas: 1000 },
     ]) {
-      assert.equal(problemOf(aWebApp('web', spec)), undefined);
+      assert.equal(childProblem(aWebApp('web', spec)), undefined);
     }
   });
 });

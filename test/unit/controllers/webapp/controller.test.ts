@@ -8,9 +8,9 @@ import type { WebApp } from '../../../../src/api/generated/web-app.ts';
 import { objectKey } from '../../../../src/api/object-key.ts';
 import type { Draft } from '../../../../src/api/object.ts';
 import {
-  buildDeployment,
-  COMPONENT,
-  FINALIZER,
+  buildWebAppDeployment,
+  WEB_APP_COMPONENT,
+  WEB_APP_FINALIZER,
 } from '../../../../src/controllers/webapp/children.ts';
 import { webAppSync } from '../../../../src/controllers/webapp/controller.ts';
 import { TaskError } from '../../../../src/controllers/webapp/task.ts';
@@ -21,7 +21,7 @@ import { NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
 const AT = { namespace: NAMESPACE, name: 'shop' };
 
 function draft(
-  finalizers: string[] = [FINALIZER],
+  finalizers: string[] = [WEB_APP_FINALIZER],
   spec: Partial<WebApp['spec']> = {},
 ): Draft<WebApp> {
   return {
@@ -32,7 +32,7 @@ function draft(
   };
 }
 
-async function setUp(finalizers: string[] = [FINALIZER]) {
+async function setUp(finalizers: string[] = [WEB_APP_FINALIZER]) {
   const bench = await SyncBench.with(WEB_APPS);
   const webapps = bench.cache<WebApp>();
   const deployments = bench.cache<Deployment>();
@@ -74,10 +74,10 @@ describe('A sync of a WebApp', () => {
     assert.deepEqual(others, []);
     const { uid, resourceVersion } = webapp.metadata;
     assert.deepEqual(write?.body, {
-      metadata: { uid, resourceVersion, finalizers: ['test/other', FINALIZER] },
+      metadata: { uid, resourceVersion, finalizers: ['test/other', WEB_APP_FINALIZER] },
     });
-    assert.equal(write?.fieldManager, COMPONENT);
-    assert.deepEqual((await live()).metadata.finalizers, ['test/other', FINALIZER]);
+    assert.equal(write?.fieldManager, WEB_APP_COMPONENT);
+    assert.deepEqual((await live()).metadata.finalizers, ['test/other', WEB_APP_FINALIZER]);
   });
 
   it('keeps a finalizer that was added since the cache saw the object', async () => {
@@ -214,7 +214,7 @@ describe('A sync of a WebApp', () => {
   it('counts only the replicas of its own Deployment', async () => {
     const { bench, webapp, deployments, run, catchUp, live } = await setUp();
     const status = { observedGeneration: 1, replicas: 2, readyReplicas: 2, availableReplicas: 1 };
-    const own = await bench.create(DEPLOYMENTS, buildDeployment(webapp));
+    const own = await bench.create(DEPLOYMENTS, buildWebAppDeployment(webapp));
     deployments.show({ ...own, status });
     await run();
     assert.equal((await live()).status?.replicas, 2);
@@ -229,7 +229,7 @@ describe('A sync of a WebApp', () => {
 });
 
 describe('A sync of a WebApp that is being deleted', () => {
-  async function leaving(finalizers: string[] = [FINALIZER]) {
+  async function leaving(finalizers: string[] = [WEB_APP_FINALIZER]) {
     const fixture = await setUp(finalizers);
     await fixture.bench.client.delete(WEB_APPS, AT);
     await fixture.catchUp();
@@ -237,7 +237,7 @@ describe('A sync of a WebApp that is being deleted', () => {
   }
 
   it('runs the tasks in reverse order, then removes its finalizer with uid and resourceVersion', async () => {
-    const { bench, ran, run, live, webapps } = await leaving([FINALIZER, 'test/other']);
+    const { bench, ran, run, live, webapps } = await leaving([WEB_APP_FINALIZER, 'test/other']);
     const { uid, resourceVersion } = webapps.lister.get(objectKey(NAMESPACE, 'shop'))!.metadata;
     assert.deepEqual(await run(), done());
     assert.deepEqual(ran, ['second delete', 'first delete']);
@@ -247,7 +247,7 @@ describe('A sync of a WebApp that is being deleted', () => {
         {
           what: 'patch webapps',
           body: { metadata: { uid, resourceVersion, finalizers: ['test/other'] } },
-          fieldManager: COMPONENT,
+          fieldManager: WEB_APP_COMPONENT,
         },
       ],
     );
@@ -260,7 +260,7 @@ describe('A sync of a WebApp that is being deleted', () => {
     hooks.set('second delete', async () => ({ message: 'still there' }));
     assert.deepEqual(await run(), done());
     assert.deepEqual(ran, ['second delete']);
-    assert.deepEqual((await live()).metadata.finalizers, [FINALIZER]);
+    assert.deepEqual((await live()).metadata.finalizers, [WEB_APP_FINALIZER]);
     assert.equal((await condition('Ready'))?.reason, 'Deleting');
     assert.equal((await condition('Ready'))?.status, 'False');
     assert.equal((await condition('SecondDone'))?.message, 'still there');
@@ -273,7 +273,7 @@ describe('A sync of a WebApp that is being deleted', () => {
       throw new Error('no answer');
     });
     await assert.rejects(run(), /Task first failed at delete: no answer/);
-    assert.deepEqual((await live()).metadata.finalizers, [FINALIZER]);
+    assert.deepEqual((await live()).metadata.finalizers, [WEB_APP_FINALIZER]);
     assert.equal(bench.events.length, 1);
   });
 
@@ -284,18 +284,18 @@ describe('A sync of a WebApp that is being deleted', () => {
       body: { metadata: { finalizers: null } },
     });
     assert.deepEqual(await gone.run(), done());
-    const changed = await leaving([FINALIZER, 'test/other']);
+    const changed = await leaving([WEB_APP_FINALIZER, 'test/other']);
     const body = { metadata: { labels: { a: 'b' } } };
     await changed.bench.client.patch(WEB_APPS, AT, { type: 'merge', body });
     await assert.rejects(changed.run(), (error) => isApiError(error, 'conflict'));
-    assert.deepEqual((await changed.live()).metadata.finalizers, [FINALIZER, 'test/other']);
+    assert.deepEqual((await changed.live()).metadata.finalizers, [WEB_APP_FINALIZER, 'test/other']);
   });
 
   it('does nothing without its finalizer, or before the garbage collector has orphaned the children', async () => {
-    for (const finalizers of [['test/other'], [FINALIZER, 'orphan']]) {
+    for (const finalizers of [['test/other'], [WEB_APP_FINALIZER, 'orphan']]) {
       const { bench, ran, run } = await leaving(finalizers);
       const { kind } = await run();
-      assert.equal(kind, finalizers.includes(FINALIZER) ? 'requeueAfter' : 'done');
+      assert.equal(kind, finalizers.includes(WEB_APP_FINALIZER) ? 'requeueAfter' : 'done');
       assert.deepEqual(ran, []);
       assert.deepEqual(bench.steps, []);
     }

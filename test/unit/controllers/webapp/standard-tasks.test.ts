@@ -6,9 +6,9 @@ import type { Deployment, Service } from '../../../../src/api/builtin.ts';
 import { WEB_APPS } from '../../../../src/api/generated/web-app.ts';
 import type { WebApp } from '../../../../src/api/generated/web-app.ts';
 import {
-  buildDeployment,
+  buildWebAppDeployment,
   buildService,
-  COMPONENT,
+  WEB_APP_COMPONENT,
 } from '../../../../src/controllers/webapp/children.ts';
 import { standardTasks } from '../../../../src/controllers/webapp/standard-tasks.ts';
 import { TaskError } from '../../../../src/controllers/webapp/task.ts';
@@ -43,7 +43,7 @@ describe('The task of a Deployment or a Service', () => {
       assert.equal(await fixture[kind].create?.(context), undefined);
       const [creation] = bench.writes;
       assert.equal(creation?.what, `create ${resource.plural}`);
-      assert.equal(creation?.fieldManager, COMPONENT);
+      assert.equal(creation?.fieldManager, WEB_APP_COMPONENT);
       const owners = creation?.body.metadata?.['ownerReferences'] as { uid: string }[];
       assert.equal(owners[0]?.uid, webapp.metadata.uid);
       fixture.deployments.show(...(await bench.list(DEPLOYMENTS)));
@@ -60,8 +60,8 @@ describe('The task of a Deployment or a Service', () => {
       const other = { ...webapp, metadata };
       if (kind === 'deployment') {
         const unowned = {
-          ...buildDeployment(other),
-          metadata: { ...buildDeployment(other).metadata, name: 'web' },
+          ...buildWebAppDeployment(other),
+          metadata: { ...buildWebAppDeployment(other).metadata, name: 'web' },
         };
         await bench.create(DEPLOYMENTS, unowned);
       } else {
@@ -92,7 +92,7 @@ describe('The task of a Deployment or a Service', () => {
       const { bench, webapp, context } = fixture;
       const deletionTimestamp = '2026-01-01T00:00:00Z';
       if (kind === 'deployment') {
-        const own = await bench.create(DEPLOYMENTS, buildDeployment(webapp));
+        const own = await bench.create(DEPLOYMENTS, buildWebAppDeployment(webapp));
         fixture.deployments.show({ ...own, metadata: { ...own.metadata, deletionTimestamp } });
       } else {
         const own = await bench.create(SERVICES, buildService(webapp));
@@ -157,7 +157,7 @@ describe('The task of a Deployment or a Service', () => {
       const { bench, webapp, context } = fixture;
       const metadata = { ...webapp.metadata, uid: 'uid-of-another' };
       const other = { ...webapp, metadata };
-      fixture.deployments.show(await bench.create(DEPLOYMENTS, buildDeployment(other)));
+      fixture.deployments.show(await bench.create(DEPLOYMENTS, buildWebAppDeployment(other)));
       fixture.services.show(await bench.create(SERVICES, buildService(other)));
       assert.equal(await fixture[kind].delete?.(context), undefined);
       assert.deepEqual(bench.writes, []);
@@ -176,7 +176,7 @@ describe('The task of the rollout', () => {
 
   async function rolledOut(status: object, spec: object = {}) {
     const fixture = await setUp();
-    const own = await fixture.bench.create(DEPLOYMENTS, buildDeployment(fixture.webapp));
+    const own = await fixture.bench.create(DEPLOYMENTS, buildWebAppDeployment(fixture.webapp));
     fixture.deployments.show({ ...own, spec: { ...own.spec, ...spec }, status });
     await fixture.deployment.create?.(fixture.context);
     return () => fixture.rollout.postCreate?.(fixture.context);

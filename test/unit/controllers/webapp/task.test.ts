@@ -10,8 +10,8 @@ import {
   runDeleteHooks,
   TaskError,
 } from '../../../../src/controllers/webapp/task.ts';
-import type { Progress, Task } from '../../../../src/controllers/webapp/task.ts';
-import { buildStatus } from '../../../../src/controllers/webapp/status.ts';
+import type { TaskProgress, Task } from '../../../../src/controllers/webapp/task.ts';
+import { buildWebAppStatus } from '../../../../src/controllers/webapp/status.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
 
 const WEB_APP: WebApp = {
@@ -117,9 +117,9 @@ describe('Hooks', () => {
 
 describe('The status of a WebApp', () => {
   const list = [{ name: 'a' }, { name: 'b' }, { name: 'c' }];
-  const conditionsAt = (progress: Progress, more: Partial<WebApp> = {}) => {
+  const conditionsAt = (progress: TaskProgress, more: Partial<WebApp> = {}) => {
     const webapp = { ...WEB_APP, ...more };
-    const { conditions = [], ...others } = buildStatus(webapp, {
+    const { conditions = [], ...others } = buildWebAppStatus(webapp, {
       tasks: list,
       progress,
       deployment: undefined,
@@ -157,7 +157,7 @@ describe('The status of a WebApp', () => {
   });
 
   it('shows a failure with the reason of its TaskError, and Stalled if it is stalled', () => {
-    const failed = (cause: unknown): Progress => ({
+    const failed = (cause: unknown): TaskProgress => ({
       kind: 'failed',
       task: 'a',
       hook: 'create',

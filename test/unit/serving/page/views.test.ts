@@ -12,7 +12,7 @@ import {
   rate,
   timeOfDay,
 } from '../../../../src/serving/page/browser/format.ts';
-import { keyOf, toneOf } from '../../../../src/serving/page/browser/key.ts';
+import { keyView, toneOf } from '../../../../src/serving/page/browser/key.ts';
 import type { KeyData } from '../../../../src/serving/page/browser/key.ts';
 import { selectedKeys } from '../../../../src/serving/page/browser/keys.ts';
 import { isFailure } from '../../../../src/serving/page/browser/monitor.ts';
@@ -181,7 +181,7 @@ describe('the view of a key', () => {
       nowMs: NOW_MS,
     }) as unknown as KeyData;
   const textOfView = (data: KeyData | undefined, controller?: string) =>
-    keyOf('ns/a', controller, data).map(textOf).join('\n');
+    keyView('ns/a', controller, data).map(textOf).join('\n');
 
   it('shows why it ran, how long it waited, its calls, its outcome, and the next sync', () => {
     const text = textOfView(dataOf({}));
