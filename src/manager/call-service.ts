@@ -3,7 +3,7 @@ import { rejectOnAbort } from '../util/abort.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import { TimeoutError, withinTimeout } from '../util/within-timeout.ts';
-import { concatBytes } from '../util/bytes.ts';
+import { concatBytes, utf8Text } from '../util/bytes.ts';
 import { SyncError, TerminalError } from '../workqueue/outcome.ts';
 
 /** The part of a context that `callService` uses. */
@@ -155,7 +155,7 @@ export async function callService(
     const reason = isRejected ? 'ServiceRejected' : 'ServiceFailed';
     throw new ServiceError(reason, `${call} failed: the response has status ${status}`, {
       status,
-      body: bytes.toString(),
+      body: utf8Text(bytes),
       retryAfterMs: retryAfterOf(response, clock.now()),
     });
   };
