@@ -238,8 +238,8 @@ const REPLICA_SET = { replicas: 2, selector, template };
 const COUNT = { name: 'nginx:1', count: 2 };
 const OTHER_OWNER = 'op: "replace", path: "/metadata/ownerReferences/0/uid", value: "other"';
 const NO_LABELS = 'op: "remove", path: "/metadata/labels"';
-const AFFINITY =
-  '/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0';
+const NODE =
+  '/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0';
 
 /** Fields without which a controller does not recognize its objects. */
 const IDENTITY: readonly {
@@ -278,14 +278,7 @@ const IDENTITY: readonly {
     resource: DAEMON_SETS,
     spec: { selector, template },
     child: PODS,
-    operations: [`op: "replace", path: "${AFFINITY}/key", value: "other"`],
-    settles: true,
-  },
-  {
-    resource: DAEMON_SETS,
-    spec: { selector, template },
-    child: PODS,
-    operations: [`op: "replace", path: "${AFFINITY}/values/0", value: "other"`],
+    operations: [`op: "replace", path: "${NODE}", value: "other"`],
   },
   {
     resource: STATEFUL_SETS,
