@@ -247,7 +247,11 @@ inTestClusters((where, createCluster) => {
     });
 
     it('write to a Deployment and its objects what kubectl and other clients read', async () => {
-      await create(DEPLOYMENTS, 'web', workload(2));
+      // Its Pods are not scheduled, so that one that is deleted waits for its finalizer alone.
+      const { spec } = workload(2);
+      const podSpec = { ...spec.template.spec, schedulerName: 'none' };
+      const template = { ...spec.template, spec: podSpec };
+      await create(DEPLOYMENTS, 'web', { spec: { ...spec, template } });
       const { client, namespace } = cluster;
       const replicaSet = async () => (await client.list(REPLICA_SETS, { namespace })).items[0];
       const sizes = async () => {
