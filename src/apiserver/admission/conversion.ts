@@ -1,7 +1,6 @@
 import { shallowCopy } from '../objects/resource-definition.ts';
 import type { CrdConverter } from '../crd/crd-conversion.ts';
 import { apiVersionIn, toRequestedVersion } from '../request/negotiation.ts';
-
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 
 /**

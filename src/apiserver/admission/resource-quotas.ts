@@ -6,7 +6,6 @@ import { hasDeadline, isWithinScopes, missingAmounts, quotaEvaluator } from '../
 import type { ResourceList } from '../../api/resource-list.ts';
 import { addLists, selectResources } from '../../api/resource-list.ts';
 import type { Collection } from '../storage/object-store.ts';
-
 import type { StoredObject } from '../objects/resource-definition.ts';
 import { forbiddenError } from '../objects/status-error.ts';
 import type { Attributes } from './attributes.ts';

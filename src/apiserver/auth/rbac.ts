@@ -9,7 +9,6 @@ import {
 } from '../../api/label-selector.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
-
 import type {
   Action,
   Decision,

@@ -5,7 +5,6 @@ import type { Backend } from '../operations/call.ts';
 import type { Crd } from '../crd/custom-resource.ts';
 import { linkedSchema } from '../schema/builtin-schemas.ts';
 import { removeObject } from '../operations/write.ts';
-
 import { trackUpdateOfVersion } from '../patch/track-update.ts';
 import type {
   ApiObject,

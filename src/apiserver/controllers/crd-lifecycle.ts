@@ -10,7 +10,6 @@ import { definitionsOf, schemaOf } from '../crd/custom-resource.ts';
 import { deleteObject } from '../operations/delete.ts';
 import { linkedSchema } from '../schema/builtin-schemas.ts';
 import { trackUpdateOfVersion } from '../patch/track-update.ts';
-
 import { removeObject } from '../operations/write.ts';
 import type {
   ApiObject,

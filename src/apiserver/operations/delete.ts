@@ -16,7 +16,6 @@ import { listOptions } from '../request/list-options.ts';
 import { conflict, forbiddenError } from '../objects/status-error.ts';
 import { attributesOf } from './admit.ts';
 import { pageOf, readCurrent } from './read.ts';
-
 import { removeObject, requireUnchanged } from './write.ts';
 
 /** The namespaces that cannot be deleted. */

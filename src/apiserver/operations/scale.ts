@@ -54,7 +54,6 @@ import {
 } from './patch.ts';
 import { attributesOf } from './admit.ts';
 import { readCurrent } from './read.ts';
-
 import { requireIdentity, requireSameObject } from './update.ts';
 import { storeChange } from './write.ts';
 

@@ -114,10 +114,10 @@ async function insertNew({ call, object }: PreparedObject): Promise<StoredObject
   const own = isDryRun(call) ? object : storable(call, object);
   await pause(call);
   const present = collection.get(namespace, name);
-  if (present && call.info.verb !== 'create') {
-    throw new StaleObject(alreadyExists(definition, name, '').status);
-  }
   if (present) {
+    if (call.info.verb !== 'create') {
+      throw new StaleObject(alreadyExists(definition, name, '').status);
+    }
     const isDeleted = present.metadata.deletionTimestamp !== undefined;
     throw alreadyExists(definition, name, isDeleted ? 'object is being deleted: ' : '');
   }

@@ -1,9 +1,11 @@
 import { MUTATING_ADMISSION_POLICIES, MUTATING_WEBHOOK_CONFIGURATIONS } from '../../api/builtin.ts';
-import { valueAt } from '../../api/field-path.ts';
 import { collectionPath } from '../../api/resource.ts';
 import type { Resource } from '../../api/resource.ts';
 import type { Client } from '../../client/client.ts';
 import type { Clock } from '../../util/clock.ts';
+import { listIn, objectIn, objectsIn, textIn } from '../../util/json-value.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { isRecord } from '../../util/values.ts';
 import { withinTimeout } from '../../util/within-timeout.ts';
 
 /** Timeout for reading the objects of one kind, in milliseconds. */
@@ -16,13 +18,13 @@ const MAX_READ = 500;
 const KINDS = [
   {
     kind: MUTATING_ADMISSION_POLICIES,
-    rulesOf: (object: unknown) =>
-      list(valueAt(object, ['spec', 'matchConstraints', 'resourceRules'])),
+    rulesOf: (object: JsonObject) =>
+      objectsIn(objectIn(objectIn(object, 'spec'), 'matchConstraints'), 'resourceRules'),
   },
   {
     kind: MUTATING_WEBHOOK_CONFIGURATIONS,
-    rulesOf: (object: unknown) =>
-      list(valueAt(object, ['webhooks'])).flatMap((webhook) => list(valueAt(webhook, ['rules']))),
+    rulesOf: (object: JsonObject) =>
+      objectsIn(object, 'webhooks').flatMap((webhook) => objectsIn(webhook, 'rules')),
   },
 ] as const;
 
@@ -47,9 +49,9 @@ export async function mutatorsOf(
         { clock, timeoutMs: LOOKUP_TIMEOUT_MS, signal },
         (limit) => client.raw({ path, signal: limit }),
       );
-      for (const object of list(valueAt(objects, ['items']))) {
+      for (const object of objectsIn(isRecord(objects) ? objects : undefined, 'items')) {
         if (!rulesOf(object).some((rule) => isAbout(rule, resource))) continue;
-        found.push(`${kind.kind} ${JSON.stringify(valueAt(object, ['metadata', 'name']))}`);
+        found.push(`${kind.kind} ${JSON.stringify(textIn(objectIn(object, 'metadata'), 'name'))}`);
       }
     } catch (error) {
       failure ??= { error };
@@ -58,19 +60,15 @@ export async function mutatorsOf(
   return { names: found.slice(0, MAX_MUTATORS), ...failure };
 }
 
-function isAbout(rule: unknown, { group, version, plural }: Resource): boolean {
+function isAbout(rule: JsonObject, { group, version, plural }: Resource): boolean {
   const has = (field: string, value: string) => {
-    const values = list(valueAt(rule, [field]));
+    const values = listIn(rule, field);
     return values.includes('*') || values.includes(value);
   };
   return (
-    (has('resources', plural) || list(valueAt(rule, ['resources'])).includes('*/*')) &&
+    (has('resources', plural) || listIn(rule, 'resources').includes('*/*')) &&
     has('apiGroups', group) &&
     has('apiVersions', version) &&
     has('operations', 'CREATE')
   );
-}
-
-function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

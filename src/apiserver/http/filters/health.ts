@@ -13,7 +13,7 @@ export function withHealth(metrics: ApiServerMetrics | undefined): Filter {
     const health = target.endsWithSlash ? undefined : healthResponse(target, counts);
     if (health) return health;
     const path = target.segments.join('/');
-    if (!metrics || request.method !== 'GET' || !path.startsWith('metrics')) return next(filtered);
+    if (!metrics || request.method !== 'GET') return next(filtered);
     if (path === 'metrics/slis') return textResponse(200, healthMetrics(counts));
     if (path !== 'metrics') return next(filtered);
     const { contentType, text } = await metrics.expose();
