@@ -65,6 +65,8 @@ const SYSTEM = 'crd-controller-system';
 const EVENTS_ROLE = manifestsOf('rbac/events/events.yaml');
 const LEASE_ROLE = manifestsOf('rbac/identity/leader-election.yaml');
 
+const IDENTITY = 'replica';
+
 const WATCHES_LEASE = 'watch coordination.k8s.io/leases';
 
 const LEADER_ELECTION = {
@@ -265,15 +267,20 @@ function stages(plane: () => ControlPlane | undefined) {
           eventApiVersion: isNamespaced ? 'events.k8s.io/v1' : 'v1',
         },
         client,
-        { client: leases, fence, identity: 'replica', namespace: system },
+        { client: leases, fence, identity: IDENTITY, namespace: system },
       );
       await cluster.until('the standby waits', async () =>
         demand.permissions.includes(WATCHES_LEASE),
       );
-      // A Lease that was deleted, but not released, counts as held until it expires.
+      const isHeld = async () => {
+        const { items } = await cluster.client.list(LEASES, { namespace: system });
+        return items.some(({ spec }) => spec?.holderIdentity === IDENTITY);
+      };
       const body = { spec: releasedSpec({}, cluster.now()) };
       await cluster.client.patch(LEASES, lease, { type: 'merge', body });
+      await cluster.until('the standby has acquired the released Lease', isHeld);
       await cluster.client.delete(LEASES, lease);
+      await cluster.until('the leader has created the Lease again', isHeld);
       return stageOf(cluster, demand);
     },
     async clear(): Promise<void> {
