@@ -12,6 +12,7 @@ import type { BuildOptions, Plugin } from 'esbuild';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { SourceMapPayload } from 'node:module';
 import { join, resolve } from 'node:path';
+import { DESCRIPTIONS } from '../src/apiserver/generated/descriptions.ts';
 import { CALLERS_SUFFIX } from '../src/cli/logs/caller.ts';
 import { callersIn } from './callers.ts';
 import { ASSETS_MODULE, builtAssets } from './page-assets.ts';
@@ -50,6 +51,18 @@ const lazySegmenter: Plugin = {
       return { contents: lazy, loader: 'js' };
     }),
 };
+/** Descriptions of built-in types, which only OpenAPI documents need: a file that is read when one is requested. */
+const DESCRIPTIONS_FILE = 'descriptions.json';
+const separateDescriptions: Plugin = {
+  name: 'separate-descriptions',
+  setup: (builder) =>
+    builder.onLoad({ filter: /[\\/]generated[\\/]descriptions\.ts$/ }, () => {
+      writeFileSync(join(image, DESCRIPTIONS_FILE), DESCRIPTIONS);
+      const contents = `import { readFileSync } from 'node:fs';
+        export const DESCRIPTIONS = readFileSync(new URL('${DESCRIPTIONS_FILE}', import.meta.url), 'utf8');`;
+      return { contents, loader: 'js' };
+    }),
+};
 const common = {
   absWorkingDir: root,
   bundle: true,
@@ -77,7 +90,7 @@ const { metafile } = await build({
   sourcemap: 'external',
   sourcesContent: false,
   metafile: true,
-  plugins: [debugPage, lazySegmenter],
+  plugins: [debugPage, lazySegmenter, separateDescriptions],
   define: { 'import.meta.url': 'importMetaUrl' },
   banner: { js: WRAPPER.start },
   footer: { js: WRAPPER.end },

@@ -1,9 +1,9 @@
 /**
- * Writes src/apiserver/generated/kinds.ts, schemas.ts and bootstrap.ts: the resources that kube-apiserver serves
- * by default, their schemas, derived from its discovery and OpenAPI v3 documents, and the objects that it creates
- * when it starts. The schemas have the structure (types,
- * required fields, defaults, enums, formats, list and map types, merge keys and patch strategies) without
- * descriptions, which would be large.
+ * Writes src/apiserver/generated/kinds.ts, schemas.ts, descriptions.ts and bootstrap.ts: the resources that
+ * kube-apiserver serves by default, their schemas, derived from its discovery and OpenAPI v3 documents, and the
+ * objects that it creates when it starts. The schemas have the structure (types, required fields, defaults, enums,
+ * formats, list and map types, merge keys and patch strategies). Their descriptions are apart, because only OpenAPI
+ * documents need them.
  *
  *   node hack/envtest/main.ts start
  *   TOKEN=… NODE_EXTRA_CA_CERTS=ca.crt node hack/generate-builtin-schemas.ts https://127.0.0.1:6443
@@ -82,11 +82,13 @@ async function generate(source: string, isCheck: boolean): Promise<void> {
       versions.map((version) => ({ group: metadata?.name ?? '', ...version })),
     );
   const schemas = new Map<string, Json>();
+  const descriptions = new Map<string, Json>();
   for (const { group, version } of versions) {
     const path = group ? `apis/${group}/${version}` : `api/${version}`;
     const document = (await read(source, `openapi/v3/${path}`)) as OpenApiDocument;
     for (const [name, schema] of Object.entries(document.components.schemas)) {
       schemas.set(name, withoutProse(schema));
+      descriptions.set(name, descriptionsOf(name, schema as Schemas));
     }
   }
   const served = new Set(versions.map(({ group, version }) => groupVersion(group, version)));
@@ -95,6 +97,7 @@ async function generate(source: string, isCheck: boolean): Promise<void> {
   );
   await put('kinds.ts', kindsModule(gitVersion, sections), isCheck);
   await put('schemas.ts', schemasModule(gitVersion, byPackage(schemas, served)), isCheck);
+  await put('descriptions.ts', descriptionsModule(gitVersion, descriptions), isCheck);
   const objects = (
     await Promise.all(BOOTSTRAPPED.map((path) => bootstrapped(source, path)))
   ).flat();
@@ -203,6 +206,33 @@ function withoutProse(value: Json, namesAreData = false): Json {
     else kept[key] = key === 'default' ? member : withoutProse(member, key === 'properties');
   }
   return kept;
+}
+
+/**
+ * Returns the descriptions of a type, under the empty name, and of its fields.
+ *
+ * @throws {Error} if a description is elsewhere in the schema
+ */
+function descriptionsOf(name: string, { description = '', properties = {} }: Schemas): Json {
+  const fields = Object.entries(properties as Schemas).flatMap(([field, schema]) => {
+    const { description: text, ...rest } = schema as Schemas;
+    if (JSON.stringify(rest).includes('"description":"')) {
+      throw new Error(`${name}.${field}: a description below a field`);
+    }
+    return text === undefined ? [] : [[field, text] as const];
+  });
+  return { '': description, ...Object.fromEntries(fields) };
+}
+
+function descriptionsModule(version: string, descriptions: ReadonlyMap<string, Json>): string {
+  const lines = [...descriptions]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, texts]) => `${JSON.stringify(name)}:${JSON.stringify(texts)}`);
+  const json = `{\n${lines.join(',\n')}\n}`.replaceAll(/[\\`]|\$\{/g, String.raw`\$&`);
+  return `${header(version)}
+/** JSON with the descriptions of each schema by its name: of the type under the empty name, and of its fields. */
+export const DESCRIPTIONS: string = \`${json}\`;
+`;
 }
 
 function kindsModule(version: string, sections: readonly string[]): string {

@@ -344,8 +344,9 @@ function usesOfNode(file: string, text: string): string[] {
 
 test('only the outermost layers need Node.js', () => {
   const uses = platformNeutral.flatMap((folder) =>
-    globSync(`${folder}/**/*.ts`, { cwd: src }).flatMap((file) =>
-      usesOfNode(file, readFileSync(join(src, file), 'utf8')),
+    // Generated modules of the API server contain data, with text of all kinds.
+    globSync(`${folder}/**/*.ts`, { cwd: src, exclude: ['apiserver/generated/**'] }).flatMap(
+      (file) => usesOfNode(file, readFileSync(join(src, file), 'utf8')),
     ),
   );
   const isOutermost = (use: string) => needsNode.some((file) => use.startsWith(file));

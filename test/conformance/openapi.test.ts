@@ -45,6 +45,18 @@ const textIn = (fields: Map<number, Uint8Array[]>, number: number): string =>
 const namesIn = (bytes: Uint8Array = new Uint8Array(), field: number = 1): string[] =>
   (fieldsOf(bytes).get(field) ?? []).map((entry) => textIn(fieldsOf(entry), 1));
 
+test('the types and fields of built-in kinds have descriptions, for kubectl explain', async () => {
+  const v2 = (await api.get('/openapi/v2')).body.definitions;
+  const v3 = (await api.get('/openapi/v3/apis/apps/v1')).body.components.schemas;
+  for (const schemas of [v2, v3]) {
+    const { description, properties } = schemas['io.k8s.api.apps.v1.DeploymentSpec'];
+    assert.match(description, /^DeploymentSpec is the specification/);
+    assert.match(properties.replicas.description, /^Number of desired pods\./);
+    // A field that refers to another type.
+    assert.match(properties.template.description, /^Template describes the pods/);
+  }
+});
+
 test('OpenAPI v2 contains the paths and the schema of every kind', async () => {
   const { status, headers, body } = await api.get('/openapi/v2');
   assert.deepEqual([status, headers['content-type']], [200, JSON_TYPE]);

@@ -1,5 +1,7 @@
 import { publishedSchema, schemaName } from '../schema/builtin-schemas.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
+import { described } from './descriptions.ts';
+import type { Descriptions } from './descriptions.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1.';
@@ -33,9 +35,14 @@ export function componentName(
   return [...group.split('.').reverse(), version, kind].join('.');
 }
 
-/** Returns the schemas of kinds and of their lists, with all schemas that these and operations refer to. */
+/**
+ * Returns the schemas of kinds and of their lists, with all schemas that these and operations refer to.
+ *
+ * @param descriptions those of the built-in types
+ */
 export function componentsOf(
   definitions: readonly ResourceDefinition[],
+  descriptions: Descriptions,
 ): ReadonlyMap<string, PublishedSchema> {
   const found = new Map<string, PublishedSchema>();
   const pending: string[] = [
@@ -64,7 +71,7 @@ export function componentsOf(
     if (found.has(name)) continue;
     const schema = publishedSchema(name);
     if (!schema) throw new Error(`no schema named ${name}`);
-    found.set(name, name === `${META}ObjectMeta` ? described(schema) : schema);
+    found.set(name, described(schema, descriptions[name] ?? {}));
     for (const reference of referencesOf(schema)) pending.push(reference);
   }
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -95,35 +102,6 @@ export interface GroupVersionKind {
   readonly group: string;
   readonly kind: string;
   readonly version: string;
-}
-
-/** Descriptions of the fields of ObjectMeta, for `kubectl explain`. */
-const OBJECT_META_FIELDS: Readonly<Record<string, string>> = {
-  annotations: 'Annotations is a map of arbitrary data that tools store with the object.',
-  creationTimestamp:
-    'CreationTimestamp is a timestamp of the server when it created the object. Read-only.',
-  deletionGracePeriodSeconds:
-    'Number of seconds between the request to delete the object and its removal. Read-only.',
-  deletionTimestamp:
-    'DeletionTimestamp is the time after which the object is removed, once it has no finalizers. Read-only.',
-  finalizers: 'Must be empty before the object is removed. Each entry names who removes it.',
-  generateName: 'Prefix of the name that the server generates if the name is empty.',
-  generation: 'Number that the server increments when the desired state changes. Read-only.',
-  labels: 'Map of names and values by which selectors find the object.',
-  managedFields: 'The fields that each field manager has set.',
-  name: 'Name of the object, unique among the objects of its kind in a namespace. Cannot be updated.',
-  namespace: 'Namespace of the object. Cannot be updated.',
-  ownerReferences: 'Objects that this one depends on. It is deleted when all of them are.',
-  resourceVersion: 'Opaque version of the object, for watches and to detect conflicts. Read-only.',
-  uid: 'UID is unique among all objects of all times. Read-only.',
-};
-
-function described(schema: JsonSchema): PublishedSchema {
-  const properties = Object.entries(schema.properties ?? {}).map(([name, field]) => {
-    const description = OBJECT_META_FIELDS[name];
-    return [name, description === undefined ? field : { ...field, description }] as const;
-  });
-  return { ...schema, properties: Object.fromEntries(properties) };
 }
 
 const CONVENTIONS =

@@ -2,7 +2,10 @@ import type { GroupVersion, Registry } from '../objects/registry.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
 import { mediaRanges } from '../request/negotiation.ts';
 import type { JsonObject } from '../../util/json-value.ts';
+import { VERSION } from '../objects/kubernetes-version.ts';
 import { componentsOf } from './components.ts';
+import { loadDescriptions } from './descriptions.ts';
+import type { Descriptions } from './descriptions.ts';
 import { encodeOpenApi, encodeSwagger } from './openapi-protobuf.ts';
 import { pathsOf } from './paths.ts';
 import { swaggerOf } from './swagger.ts';
@@ -12,11 +15,11 @@ import { sha256 } from '../../util/sha256.ts';
 import type { Target } from '../request/request-info.ts';
 
 interface OpenApiDocument {
-  readonly body: string;
-  /** SHA-256 of the body in upper-case hexadecimal. */
+  /** SHA-256 in upper-case hexadecimal: it changes if the content does. */
   readonly hash: string;
+  readonly json: () => Promise<string>;
   /** Returns the document as protobuf; absent for the index, which has no other form. */
-  readonly protobuf?: () => Uint8Array;
+  readonly protobuf?: () => Promise<Uint8Array>;
 }
 
 interface Cached extends OpenApiDocument {
@@ -47,7 +50,8 @@ export class OpenApiDocuments {
       return [path, { serverRelativeURL: documentUrl(path, this.#document(version).hash) }];
     });
     this.#forgetAllBut(new Set([...versions.map(pathOf), SWAGGER]));
-    return hashed({ paths: Object.fromEntries(paths) });
+    const json = JSON.stringify({ paths: Object.fromEntries(paths) });
+    return { hash: hashOf(json), json: () => Promise.resolve(json) };
   }
 
   /** Returns the document at `/openapi/v3/<path>`, or undefined if the group version is not served. */
@@ -63,14 +67,14 @@ export class OpenApiDocuments {
     const versions = this.#registry.groups().flatMap(({ versions }) => versions);
     const definitions = versions.flatMap(({ definitions }) => definitions);
     return this.#cached(SWAGGER, definitions, () =>
-      withProtobuf(swaggerOf(definitions), encodeSwagger),
+      documentOf(definitions, swaggerOf, encodeSwagger),
     );
   }
 
   #document(served: GroupVersion): OpenApiDocument {
     const { definitions } = served;
     return this.#cached(pathOf(served), definitions, () =>
-      withProtobuf(contentOf(definitions), encodeOpenApi),
+      documentOf(definitions, openApiOf, encodeOpenApi),
     );
   }
 
@@ -97,13 +101,16 @@ function documentUrl(path: string, hash: string): string {
   return `/openapi/v3/${path}?hash=${hash}`;
 }
 
-function contentOf(definitions: readonly ResourceDefinition[]): JsonObject {
+function openApiOf(
+  definitions: readonly ResourceDefinition[],
+  descriptions: Descriptions,
+): JsonObject {
   return {
     openapi: '3.0.0',
     info: { title: 'Kubernetes', version: 'unversioned' },
     paths: Object.fromEntries(definitions.flatMap((each) => Object.entries(pathsOf(each)))),
     components: {
-      schemas: Object.fromEntries(componentsOf(definitions)),
+      schemas: Object.fromEntries(componentsOf(definitions, descriptions)),
       securitySchemes: {
         BearerToken: {
           description: 'Bearer token authentication',
@@ -124,22 +131,28 @@ function isSame(a: readonly ResourceDefinition[], b: readonly ResourceDefinition
   return a.length === b.length && a.every((definition, index) => definition === b[index]);
 }
 
-function hashed(content: object): OpenApiDocument {
-  const body = JSON.stringify(content);
-  return { body, hash: toHex(sha256(body)).toUpperCase() };
-}
-
-/** The document with a second form, which is encoded on the first request for it. */
-function withProtobuf(
-  content: JsonObject,
+/**
+ * Returns a document whose forms are generated on the first request for them. The descriptions of built-in types are
+ * not hashed, but the version of Kubernetes that they come from, so that the index needs no descriptions.
+ */
+function documentOf(
+  definitions: readonly ResourceDefinition[],
+  contentOf: (definitions: readonly ResourceDefinition[], descriptions: Descriptions) => JsonObject,
   encode: (content: JsonObject) => Uint8Array,
 ): OpenApiDocument {
-  const document = hashed(content);
-  let bytes: Uint8Array | undefined;
+  const hash = hashOf(VERSION.gitVersion + JSON.stringify(contentOf(definitions, {})));
+  const content = async () => contentOf(definitions, await loadDescriptions());
+  let json: Promise<string> | undefined;
+  let bytes: Promise<Uint8Array> | undefined;
   return {
-    ...document,
-    protobuf: () => (bytes ??= encode(JSON.parse(document.body) as JsonObject)),
+    hash,
+    json: () => (json ??= content().then((value) => JSON.stringify(value))),
+    protobuf: () => (bytes ??= content().then(encode)),
   };
+}
+
+function hashOf(text: string): string {
+  return toHex(sha256(text)).toUpperCase();
 }
 
 /** A URL with a hash always has the same content. */
@@ -149,11 +162,11 @@ const FOREVER = { 'cache-control': 'public, immutable' } as const;
  * Answers requests below `/openapi`; returns undefined for any other path. A request with an old
  * hash is redirected to the current document. A client that has the document gets 304.
  */
-export function openApiResponse(
+export async function openApiResponse(
   documents: OpenApiDocuments,
   { headers }: HttpRequest,
   { segments, query }: Target,
-): HttpResponse | undefined {
+): Promise<HttpResponse | undefined> {
   const [root, version, ...rest] = segments;
   if (root !== 'openapi') return undefined;
   if (version === 'v2' && rest.length === 0) {
@@ -175,12 +188,12 @@ export function openApiResponse(
   return respond(document, headers, hash ? FOREVER : {});
 }
 
-function respond(
-  { body, hash, protobuf }: OpenApiDocument,
+async function respond(
+  { hash, json, protobuf }: OpenApiDocument,
   request: HttpRequest['headers'],
   extra: Readonly<Record<string, string>>,
   version: 'v2' | 'v3' = 'v3',
-): HttpResponse {
+): Promise<HttpResponse> {
   const etag = `"${hash}"`;
   const common = { vary: 'Accept', ...extra };
   const form = protobuf ? formFor(request['accept'], version) : 'json';
@@ -193,7 +206,7 @@ function respond(
       ...headers,
       'content-type': form === 'json' ? 'application/json' : protobufType(version),
     },
-    body: bodyOf(form === 'json' || !protobuf ? body : protobuf()),
+    body: bodyOf(await (form === 'json' || !protobuf ? json() : protobuf())),
   };
 }
 

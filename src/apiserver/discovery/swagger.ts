@@ -3,6 +3,7 @@ import type { JsonObject } from '../../util/json-value.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
 import { VERSION } from '../objects/kubernetes-version.ts';
 import { componentsOf } from './components.ts';
+import type { Descriptions } from './descriptions.ts';
 import { pathsOf } from './paths.ts';
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'] as const;
@@ -13,8 +14,11 @@ const PROTOBUF = 'application/vnd.kubernetes.protobuf';
  * Returns the OpenAPI v2 document of all kinds, which clients read in one piece. It says the same as the
  * documents of version 3, as far as version 2 can: see `schemaOf`.
  */
-export function swaggerOf(definitions: readonly ResourceDefinition[]): JsonObject {
-  const schemas = [...componentsOf(definitions)];
+export function swaggerOf(
+  definitions: readonly ResourceDefinition[],
+  descriptions: Descriptions,
+): JsonObject {
+  const schemas = [...componentsOf(definitions, descriptions)];
   return {
     swagger: '2.0',
     info: { title: 'Kubernetes', version: `${VERSION.major}.${VERSION.minor}` },

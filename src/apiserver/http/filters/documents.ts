@@ -26,21 +26,20 @@ export interface DocumentsDeps {
 /** Answers discovery, OpenAPI, OpenID Connect discovery, `/version` and the list of paths. */
 export function withDocuments(deps: DocumentsDeps): Filter {
   const openApi = new OpenApiDocuments(deps.registry);
-  return (filtered, next) => {
+  return async (filtered, next) => {
     const { request, target, record } = filtered;
     if (record.info || target instanceof StatusError) return next(filtered);
-    const document = documentAt(deps, openApi, request, target);
-    return document ? Promise.resolve(document) : next(filtered);
+    return (await documentAt(deps, openApi, request, target)) ?? next(filtered);
   };
 }
 
 /** @throws {StatusError} 405 if a document is not requested by GET */
-function documentAt(
+async function documentAt(
   deps: DocumentsDeps,
   openApi: OpenApiDocuments,
   request: HttpRequest,
   target: Target,
-): HttpResponse | undefined {
+): Promise<HttpResponse | undefined> {
   const { registry, tokens } = deps;
   const { segments, endsWithSlash } = target;
   const [first, ...rest] = segments;
@@ -63,7 +62,7 @@ function documentAt(
   }
   return (
     openId() ??
-    (endsWithSlash ? undefined : openApiResponse(openApi, request, target)) ??
+    (endsWithSlash ? undefined : await openApiResponse(openApi, request, target)) ??
     discoveryResponse(registry, request, target)
   );
 }

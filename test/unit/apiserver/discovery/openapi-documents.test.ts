@@ -55,7 +55,7 @@ function serve(...extra: readonly ResourceDefinition[]) {
   for (const definition of [...BUILTIN_KINDS, ...extra]) registry.add(definition);
   const documents = new OpenApiDocuments(registry);
   const get = async (path: string, headers: Record<string, string> = {}) => {
-    const response = openApiResponse(
+    const response = await openApiResponse(
       documents,
       { method: 'GET', path, headers },
       parseTarget(path),
@@ -67,12 +67,12 @@ function serve(...extra: readonly ResourceDefinition[]) {
   return { registry, documents, get };
 }
 
-function read(documents: OpenApiDocuments, path: string): Document {
-  return JSON.parse(documents.document(path)?.body ?? '') as Document;
+async function read(documents: OpenApiDocuments, path: string): Promise<Document> {
+  return JSON.parse((await documents.document(path)?.json()) ?? '') as Document;
 }
 
-function urls(documents: OpenApiDocuments): Record<string, string> {
-  const { paths } = JSON.parse(documents.index().body) as {
+async function urls(documents: OpenApiDocuments): Promise<Record<string, string>> {
+  const { paths } = JSON.parse(await documents.index().json()) as {
     paths: Record<string, { serverRelativeURL: string }>;
   };
   return Object.fromEntries(
@@ -80,9 +80,9 @@ function urls(documents: OpenApiDocuments): Record<string, string> {
   );
 }
 
-test('the index has the document URL of each group version', () => {
+test('the index has the document URL of each group version', async () => {
   const { documents } = serve(count);
-  const found = urls(documents);
+  const found = await urls(documents);
   const expected = BUILTIN_KINDS.map(({ group, version }) =>
     group ? `apis/${group}/${version}` : `api/${version}`,
   );
@@ -94,10 +94,10 @@ test('the index has the document URL of each group version', () => {
   assert.equal(found['api/v1'], `/openapi/v3/api/v1?hash=${hash}`);
 });
 
-test('every reference in a document resolves within it', () => {
+test('every reference in a document resolves within it', async () => {
   const { documents } = serve(count);
-  for (const path of Object.keys(urls(documents))) {
-    const body = documents.document(path)?.body ?? '';
+  for (const path of Object.keys(await urls(documents))) {
+    const body = (await documents.document(path)?.json()) ?? '';
     const { schemas } = (JSON.parse(body) as Document).components;
     for (const [, name = ''] of body.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
       assert.ok(Object.hasOwn(schemas, name), `${path}: ${name}`);
@@ -105,8 +105,8 @@ test('every reference in a document resolves within it', () => {
   }
 });
 
-test('each operation has its action and kind', () => {
-  const { paths } = read(serve().documents, 'api/v1');
+test('each operation has its action and kind', async () => {
+  const { paths } = await read(serve().documents, 'api/v1');
   const pods = paths['/api/v1/namespaces/{namespace}/pods/{name}'];
   const kind = { group: '', kind: 'Pod', version: 'v1' };
   for (const verb of ['get', 'put', 'patch', 'delete']) {
@@ -127,17 +127,17 @@ test('each operation has its action and kind', () => {
   );
 });
 
-test('patch operations have fieldValidation, and strategic merge patch only for built-in kinds', () => {
+test('patch operations have fieldValidation, and strategic merge patch only for built-in kinds', async () => {
   const { documents } = serve(count);
-  const patchOf = (document: string, path: string) => {
-    const patch = read(documents, document).paths[path]?.['patch'];
+  const patchOf = async (document: string, path: string) => {
+    const patch = (await read(documents, document)).paths[path]?.['patch'];
     assert.ok(patch);
     const { content } = patch['requestBody'] as { content: object };
     const names = (patch.parameters ?? []).map((each) => (each as { name: string }).name);
     return { names, types: Object.keys(content) };
   };
-  const pod = patchOf('api/v1', '/api/v1/namespaces/{namespace}/pods/{name}');
-  const custom = patchOf(
+  const pod = await patchOf('api/v1', '/api/v1/namespaces/{namespace}/pods/{name}');
+  const custom = await patchOf(
     'apis/demo.mark8s.io/v1',
     '/apis/demo.mark8s.io/v1/namespaces/{namespace}/counts/{name}',
   );
@@ -146,8 +146,8 @@ test('patch operations have fieldValidation, and strategic merge patch only for 
   assert.ok(!custom.types.includes('application/strategic-merge-patch+json'));
 });
 
-test('the schema of a custom kind has the fields of its CRD and of every object', () => {
-  const { schemas } = read(serve(count).documents, 'apis/demo.mark8s.io/v1').components;
+test('the schema of a custom kind has the fields of its CRD and of every object', async () => {
+  const { schemas } = (await read(serve(count).documents, 'apis/demo.mark8s.io/v1')).components;
   const schema = schemas['io.mark8s.demo.v1.Count'];
   assert.equal(schema?.description, 'Runs a number of Pods.');
   assert.equal(schema?.properties?.['spec']?.description, 'What is wanted.');
@@ -165,44 +165,44 @@ test('the schema of a custom kind has the fields of its CRD and of every object'
   assert.ok(schemas['io.mark8s.demo.v1.CountList']?.properties?.['items']);
 });
 
-test('a custom kind without a schema declares no fields', () => {
+test('a custom kind without a schema declares no fields', async () => {
   const { schema: _, ...open } = count;
-  const { schemas } = read(serve(open).documents, 'apis/demo.mark8s.io/v1').components;
+  const { schemas } = (await read(serve(open).documents, 'apis/demo.mark8s.io/v1')).components;
   assert.equal(schemas['io.mark8s.demo.v1.Count']?.properties, undefined);
 });
 
-test('only the document of a changed group version changes', () => {
+test('only the document of a changed group version changes', async () => {
   const { registry, documents } = serve();
-  const before = urls(documents);
+  const before = await urls(documents);
   assert.equal(documents.document('apis/demo.mark8s.io/v1'), undefined);
   registry.add(count);
-  const added = urls(documents);
+  const added = await urls(documents);
   registry.add({ ...count, subresources: {} });
-  const changed = urls(documents);
+  const changed = await urls(documents);
   assert.equal(added['api/v1'], before['api/v1']);
   assert.notEqual(changed['apis/demo.mark8s.io/v1'], added['apis/demo.mark8s.io/v1']);
   registry.remove(count);
-  assert.deepEqual(urls(documents), before);
+  assert.deepEqual(await urls(documents), before);
 });
 
-test('the same content has the same hash in another server', () => {
+test('the same content has the same hash in another server', async () => {
   assert.equal(serve(count).documents.index().hash, serve(count).documents.index().hash);
 });
 
 test('a document with a hash in its URL is immutable', async () => {
   const { documents, get } = serve();
-  const url = urls(documents)['apis/apps/v1'] ?? '';
+  const url = (await urls(documents))['apis/apps/v1'] ?? '';
   const response = await get(url);
   assert.equal(response?.status, 200);
   assert.equal(response?.headers['cache-control'], 'public, immutable');
-  assert.equal(response?.text, documents.document('apis/apps/v1')?.body);
+  assert.equal(response?.text, await documents.document('apis/apps/v1')?.json());
 });
 
 test('an old hash redirects to the current document', async () => {
   const { documents, get } = serve();
   const response = await get('/openapi/v3/apis/apps/v1?hash=OLD');
   assert.equal(response?.status, 301);
-  assert.equal(response?.headers['location'], urls(documents)['apis/apps/v1']);
+  assert.equal(response?.headers['location'], (await urls(documents))['apis/apps/v1']);
 });
 
 test('answers a matching If-None-Match with 304', async () => {
@@ -220,8 +220,8 @@ test('does not answer other paths', async () => {
   }
 });
 
-test('a kind that can only be created has one operation and no list', () => {
-  const { paths, components } = read(serve().documents, 'apis/authorization.k8s.io/v1');
+test('a kind that can only be created has one operation and no list', async () => {
+  const { paths, components } = await read(serve().documents, 'apis/authorization.k8s.io/v1');
   const own = Object.keys(paths).map((path) => path.slice('/apis/authorization.k8s.io/v1/'.length));
   assert.deepEqual(own, [
     'namespaces/{namespace}/localsubjectaccessreviews',
@@ -236,7 +236,7 @@ test('a kind that can only be created has one operation and no list', () => {
   assert.ok(!Object.keys(components.schemas).some((name) => name.endsWith('ReviewList')));
 });
 
-test('version 2 omits what its clients cannot read', () => {
+test('version 2 omits what its clients cannot read', async () => {
   const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const;
   const { documents } = serve({
     ...count,
@@ -250,7 +250,7 @@ test('version 2 omits what its clients cannot read', () => {
       },
     },
   });
-  const { definitions } = JSON.parse(documents.swagger().body) as {
+  const { definitions } = JSON.parse(await documents.swagger().json()) as {
     definitions: Record<string, Schema>;
   };
   const {
@@ -267,13 +267,13 @@ test('version 2 omits what its clients cannot read', () => {
   });
 });
 
-test('version 2 declares no field of a kind with unknown fields, so that kubectl accepts them', () => {
+test('version 2 declares no field of a kind with unknown fields, so that kubectl accepts them', async () => {
   const { group, version, kind } = count;
   const { documents } = serve({
     ...count,
     schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
   });
-  const { definitions } = JSON.parse(documents.swagger().body) as {
+  const { definitions } = JSON.parse(await documents.swagger().json()) as {
     definitions: Record<string, Schema>;
   };
   assert.deepEqual(definitions['io.mark8s.demo.v1.Count'], {
@@ -282,11 +282,11 @@ test('version 2 declares no field of a kind with unknown fields, so that kubectl
   });
 });
 
-test('the version 2 document is generated again after a kind was added', () => {
+test('the version 2 document is generated again after a kind was added', async () => {
   const { documents, registry } = serve();
   const first = documents.swagger();
   assert.equal(documents.swagger(), first);
   registry.add(count);
-  assert.match(documents.swagger().body, /io\.mark8s\.demo\.v1\.Count/);
+  assert.match(await documents.swagger().json(), /io\.mark8s\.demo\.v1\.Count/);
   assert.equal(documents.swagger().protobuf?.(), documents.swagger().protobuf?.());
 });
