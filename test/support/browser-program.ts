@@ -12,7 +12,7 @@ import type { KubernetesObject, WatchEvent } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { apiVersionOf, collectionPath, objectPath } from '../../src/api/resource.ts';
 import { builtinKinds } from '../../src/apiserver/builtin/definition.ts';
-import { TRAITS } from '../../src/apiserver/builtin/traits.ts';
+import { PORTABLE_KINDS } from '../../src/apiserver/builtin/generated/portable-kinds.ts';
 import { ServerCore } from '../../src/apiserver/server-core.ts';
 import { ObjectStore } from '../../src/apiserver/storage/object-store.ts';
 import { InformerSet } from '../../src/cache/informer-set.ts';
@@ -185,7 +185,7 @@ export async function readyCount(crd: string, count: string): Promise<string> {
     throw new Error('This program has no keys, webhooks and metrics');
   };
   const server = new ServerCore(
-    { kinds: builtinKinds(TRAITS) },
+    { kinds: builtinKinds(PORTABLE_KINDS) },
     {
       store: new ObjectStore({}),
       webhooks: { call: unavailable },

@@ -1,7 +1,7 @@
 import type { Condition } from '../../api/conditions.ts';
 import { equalJson } from '../../api/equal.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import { validateWebhookClient } from '../builtin/admission-registration.ts';
+import { validateWebhookClient } from '../builtin/admissionregistration/webhook-configurations.ts';
 import { CheckedObject } from '../objects/checked-object.ts';
 import { nameProblems } from '../../api/object-names.ts';
 import { checkCrdSchema } from './crd-schema.ts';

@@ -42,6 +42,9 @@ export interface ResourceDefinition extends ResourceNames {
   /** Every column of a Table in order, `Name` included (Event has it as a wide column). */
   readonly columns: readonly TableColumn[];
 
+  /** Returns the conditions of an object's row (Pod: whether it has ended). */
+  readonly rowConditions?: (object: StoredObject) => readonly TableRowCondition[];
+
   /**
    * Fields that a `fieldSelector` can contain besides `metadata.name` and `metadata.namespace`, and how to
    * read them (an empty string where there is no value).
@@ -224,6 +227,14 @@ export interface ScaleFieldPaths {
   readonly statusReplicasPath: string;
   /** Path of a selector string, or of a `meta/v1` LabelSelector. */
   readonly labelSelectorPath?: string | undefined;
+}
+
+/** A condition of a table row. kubectl hides the rows of completed Pods on request. */
+export interface TableRowCondition {
+  readonly type: 'Completed';
+  readonly status: 'True';
+  readonly reason: string;
+  readonly message: string;
 }
 
 /** A column of `kubectl get`. */

@@ -24,7 +24,6 @@ import { FieldSet, fieldElement } from '../patch/field-set.ts';
 import type { FieldManager } from '../patch/managed-fields.ts';
 import { Managers, withManagers } from '../patch/managed-fields.ts';
 import { trackUpdateOfVersion } from '../patch/track-update.ts';
-import { linkedSchema } from '../schema/builtin-schemas.ts';
 import { writeContext } from './field-manager.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import type {
@@ -42,7 +41,7 @@ import {
   invalidError,
   methodNotAllowed,
 } from '../objects/status-error.ts';
-import { SCALE_COLUMNS } from '../table/workload-columns.ts';
+import { SCALE } from '../builtin/autoscaling/scale.ts';
 import {
   STRATEGIC_PATCH,
   appliedFields,
@@ -56,24 +55,6 @@ import { attributesOf } from './admit.ts';
 import { readCurrent } from './read.ts';
 import { requireIdentity, requireSameObject } from './update.ts';
 import { storeChange } from './write.ts';
-
-/** The kind that `/scale` represents every scalable kind as. */
-const SCALE: ResourceDefinition = {
-  group: 'autoscaling',
-  version: 'v1',
-  plural: 'scales',
-  singular: 'scale',
-  kind: 'Scale',
-  listKind: 'ScaleList',
-  shortNames: [],
-  categories: [],
-  namespaced: true,
-  subresources: {},
-  columns: SCALE_COLUMNS,
-  get schema() {
-    return linkedSchema('io.k8s.api.autoscaling.v1.Scale');
-  },
-};
 
 export async function getScale(call: Call): Promise<Answer> {
   const object = toRequestedVersion(await readCurrent(call), call.definition);

@@ -9,17 +9,6 @@ import type {
   TableColumn,
 } from '../objects/resource-definition.ts';
 
-/** A condition of a table row. kubectl hides the rows of completed Pods on request. */
-export interface TableRowCondition {
-  readonly type: 'Completed';
-  readonly status: 'True';
-  readonly reason: string;
-  readonly message: string;
-}
-
-/** The columns of kinds, by group and plural: `apps/deployments`, or `pods` in the core group. */
-export type KindColumns = Readonly<Record<string, readonly TableColumn[]>>;
-
 /** Options of a column that only `-o wide` shows. */
 export const WIDE = { priority: 1 } as const;
 

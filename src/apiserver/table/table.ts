@@ -3,10 +3,9 @@ import type {
   StoredObject,
   TableCell,
   TableColumn,
+  TableRowCondition,
 } from '../objects/resource-definition.ts';
 import { customCell } from './custom-columns.ts';
-import { podRowConditions } from './pod-columns.ts';
-import type { TableRowCondition } from './column.ts';
 
 /** A `meta.k8s.io/v1` Table, which `kubectl get` prints. */
 interface Table {
@@ -62,7 +61,7 @@ interface TableOptions {
 
 /** Renders objects as the table of their kind, in the given order. */
 export function renderTable(
-  definition: Pick<ResourceDefinition, 'group' | 'kind' | 'columns'>,
+  definition: Pick<ResourceDefinition, 'columns' | 'rowConditions'>,
   objects: readonly StoredObject[],
   options: TableOptions,
 ): Table {
@@ -78,11 +77,11 @@ export function renderTable(
 
 /** Renders one object as a row of the table of its kind. */
 export function tableRow(
-  { group, kind, columns }: Pick<ResourceDefinition, 'group' | 'kind' | 'columns'>,
+  { columns, rowConditions }: Pick<ResourceDefinition, 'columns' | 'rowConditions'>,
   object: StoredObject,
   { now, version = 'v1', includeObject = 'Metadata' }: TableOptions,
 ): TableRow {
-  const conditions = group === '' && kind === 'Pod' ? podRowConditions(object) : [];
+  const conditions = rowConditions?.(object) ?? [];
   return {
     cells: columns.map((column) => cellOf(column, object, now)),
     ...(conditions.length > 0 ? { conditions } : {}),

@@ -6,7 +6,7 @@ import type {
   StoredObject,
 } from '../../../../src/apiserver/objects/resource-definition.ts';
 import { customColumns } from '../../../../src/apiserver/table/custom-columns.ts';
-import { SCALE_COLUMNS } from '../../../../src/apiserver/table/workload-columns.ts';
+import { SCALE } from '../../../../src/apiserver/builtin/autoscaling/scale.ts';
 import { renderTable } from '../../../../src/apiserver/table/table.ts';
 
 const now = Date.UTC(2026, 0, 1, 1);
@@ -259,8 +259,7 @@ test('other kinds show their columns', () => {
   const crd = { spec: { scope: 'Cluster', group: 'a', names: { kind: 'B' }, versions: [] } };
   const crdCells = ['web', 'Cluster', '', at(130)];
   assert.deepEqual(cells(kind('CustomResourceDefinition'), object(crd)), crdCells);
-  const scale = { group: 'autoscaling', kind: 'Scale', columns: SCALE_COLUMNS };
-  const table = renderTable(scale, [object({ spec: { replicas: 5 }, status: { replicas: 3 } })], {
+  const table = renderTable(SCALE, [object({ spec: { replicas: 5 }, status: { replicas: 3 } })], {
     listMeta: {},
     now,
   });

@@ -1,0 +1,15 @@
+import { column, columns, numeric, qualified } from '../../table/column.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+
+export const CONTROLLER_REVISION: BuiltinKind = {
+  resource: 'apps/controllerrevisions',
+  columns: columns(
+    column('Controller', 'Owner of the revision.', ({ metadata }) => {
+      const owner = metadata.ownerReferences?.find(({ controller }) => controller);
+      if (!owner) return '<none>';
+      const group = owner.apiVersion.includes('/') ? (owner.apiVersion.split('/')[0] ?? '') : '';
+      return `${qualified(owner.kind.toLowerCase(), group)}/${owner.name}`;
+    }),
+    numeric('Revision', 'revision', 'string'),
+  ),
+};

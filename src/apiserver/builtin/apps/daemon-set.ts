@@ -1,0 +1,86 @@
+import { objectIn } from '../../../util/json-value.ts';
+import { equalJson } from '../../../api/equal.ts';
+import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
+import { column, columns, numeric } from '../../table/column.ts';
+import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
+import { TEMPLATE_COLUMNS } from '../pods/template-columns.ts';
+import { validateTemplate } from '../pods/template-validation.ts';
+import { workloadWarnings } from '../pods/template-warnings.ts';
+import { validateSameSelector } from '../pods/workload.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { labelsText } from '../shared/selector-columns.ts';
+
+export const DAEMON_SET: BuiltinKind = {
+  resource: 'apps/daemonsets',
+  tracksGeneration: true,
+  defaults: { 'spec.revisionHistoryLimit': 10, 'spec.updateStrategy.type': 'RollingUpdate' },
+  hooks: {
+    applyDefaults: (set) => {
+      const spec = objectIn(set, 'spec');
+      if (!spec) return;
+      const strategy = objectIn(spec, 'updateStrategy') ?? {};
+      if (strategy['type'] === 'RollingUpdate') {
+        const rollingUpdate = objectIn(strategy, 'rollingUpdate');
+        strategy['rollingUpdate'] = { maxSurge: 0, maxUnavailable: 1, ...rollingUpdate };
+      }
+      applyTemplateDefaults(spec);
+      const annotations = { [TEMPLATE_GENERATION]: '1', ...set.metadata.annotations };
+      set.metadata.annotations = annotations;
+    },
+    prepareForUpdate: countTemplates,
+    validate: checked(validateDaemonSet),
+    validateUpdate: checked(validateSameSelector),
+  },
+  columns: [
+    ...columns(
+      numeric('Desired', 'status.desiredNumberScheduled'),
+      numeric('Current', 'status.currentNumberScheduled'),
+      numeric('Ready', 'status.numberReady'),
+      numeric('Up-to-date', 'status.updatedNumberScheduled'),
+      numeric('Available', 'status.numberAvailable'),
+      column('Node Selector', 'Labels of the nodes that run the Pods.', (set) =>
+        labelsText(set, ['spec', 'template', 'spec', 'nodeSelector']),
+      ),
+    ),
+    ...TEMPLATE_COLUMNS,
+  ],
+  warnings: (set, previous) =>
+    previous &&
+    equalJson(objectIn(set, 'spec')?.['template'], objectIn(previous, 'spec')?.['template'])
+      ? []
+      : workloadWarnings('spec.template', false)(set, undefined),
+};
+
+/** Annotation with the number of templates so far, which is a field in older versions. */
+const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
+
+function countTemplates(set: ApiObject, previous: StoredObject): void {
+  const template = (object: StoredObject) => objectIn(objectIn(object, 'spec'), 'template');
+  const last = Number(previous.metadata.annotations?.[TEMPLATE_GENERATION] ?? 1);
+  const isSame = equalJson(template(set), template(previous));
+  set.metadata.annotations = {
+    ...set.metadata.annotations,
+    [TEMPLATE_GENERATION]: String(isSame ? last : last + 1),
+  };
+}
+
+function validateDaemonSet(set: CheckedObject): void {
+  const spec = set.in('spec');
+  validateTemplate(spec, 'DaemonSet');
+  spec.requireNonNegative('minReadySeconds');
+  const strategy = spec.in('updateStrategy');
+  const types = ['RollingUpdate', 'OnDelete'];
+  if (!types.includes(strategy.text('type'))) strategy.notSupported('', types, strategy.value);
+  const update = strategy.get('rollingUpdate');
+  if (update) {
+    const { maxSurge, maxUnavailable } = update.value;
+    const isZero = (value: unknown) => value === undefined || value === 0 || value === '0%';
+    if (isZero(maxSurge) && isZero(maxUnavailable)) {
+      update.required('maxUnavailable', 'cannot be 0 when maxSurge is 0');
+    } else if (!isZero(maxSurge) && !isZero(maxUnavailable)) {
+      update.invalid('maxSurge', 'may not be set when maxUnavailable is non-zero');
+    }
+  }
+  spec.requireNonNegative('revisionHistoryLimit');
+}

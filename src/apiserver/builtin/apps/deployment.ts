@@ -1,0 +1,113 @@
+import { objectIn, setDefault } from '../../../util/json-value.ts';
+import type { Deployment } from '../../../api/builtin.ts';
+import { equalJson } from '../../../api/equal.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
+import { checked } from '../../objects/checked-object.ts';
+import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
+import { column, columns, numeric } from '../../table/column.ts';
+import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
+import { TEMPLATE_COLUMNS } from '../pods/template-columns.ts';
+import { validateTemplate } from '../pods/template-validation.ts';
+import { workloadWarnings } from '../pods/template-warnings.ts';
+import {
+  WORKLOAD_SCALE,
+  amountIn,
+  requireAmount,
+  validateReplicaStatus,
+  validateSameSelector,
+} from '../pods/workload.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+
+export const DEPLOYMENT: BuiltinKind = {
+  resource: 'apps/deployments',
+  scale: WORKLOAD_SCALE,
+  tracksGeneration: true,
+  statusKeeps: ['labels'],
+  hooks: {
+    applyDefaults,
+    prepareForUpdate,
+    validate: checked(validate),
+    validateUpdate: checked(validateSameSelector),
+  },
+  columns: [
+    ...columns(
+      column<Deployment>(
+        'Ready',
+        'Number of ready pods, and of desired pods.',
+        ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`,
+      ),
+      numeric('Up-to-date', 'status.updatedReplicas', 'string'),
+      numeric('Available', 'status.availableReplicas', 'string'),
+    ),
+    ...TEMPLATE_COLUMNS,
+  ],
+  warnings: workloadWarnings('spec.template', true),
+};
+
+function applyDefaults(deployment: ApiObject): void {
+  const spec = objectIn(deployment, 'spec');
+  if (!spec) return;
+  setDefault(spec, 'replicas', 1);
+  setDefault(spec, 'strategy', {});
+  const strategy = objectIn(spec, 'strategy') ?? {};
+  setDefault(strategy, 'type', 'RollingUpdate');
+  if (strategy['type'] === 'RollingUpdate') {
+    setDefault(strategy, 'rollingUpdate', {});
+    const rollingUpdate = objectIn(strategy, 'rollingUpdate') ?? {};
+    setDefault(rollingUpdate, 'maxUnavailable', '25%');
+    setDefault(rollingUpdate, 'maxSurge', '25%');
+  }
+  setDefault(spec, 'revisionHistoryLimit', 10);
+  setDefault(spec, 'progressDeadlineSeconds', 600);
+  applyTemplateDefaults(spec);
+}
+
+/** Annotations count as substance, because ReplicaSets get copies of them. */
+function prepareForUpdate(
+  deployment: ApiObject,
+  previous: StoredObject,
+  { subresource }: HookContext,
+): void {
+  const { annotations = {}, generation = 0 } = previous.metadata;
+  if (subresource !== undefined) return;
+  if (!equalJson(deployment.metadata.annotations ?? {}, annotations)) {
+    deployment.metadata.generation = generation + 1;
+  }
+}
+
+function validate(deployment: CheckedObject): void {
+  const spec = deployment.in('spec');
+  spec.requireNonNegative('replicas');
+  validateTemplate(spec, 'Deployment');
+  validateStrategy(spec);
+  spec.requireNonNegative('minReadySeconds', 'revisionHistoryLimit', 'progressDeadlineSeconds');
+  const deadline = spec.number('progressDeadlineSeconds') ?? Infinity;
+  if (deadline <= (spec.number('minReadySeconds') ?? 0)) {
+    spec.invalid('progressDeadlineSeconds', 'must be greater than minReadySeconds');
+  }
+  const parts = ['updatedReplicas', 'readyReplicas', 'availableReplicas'];
+  validateReplicaStatus(deployment, parts);
+}
+
+function validateStrategy(spec: CheckedObject): void {
+  const strategy = spec.in('strategy');
+  const type = strategy.text('type');
+  const supported = ['Recreate', 'RollingUpdate'];
+  if (!supported.includes(type)) spec.notSupported('strategy', supported, strategy.value);
+  if (type === 'Recreate') {
+    const why = "may not be specified when strategy `type` is 'Recreate'";
+    if (strategy.has('rollingUpdate')) strategy.forbidden('rollingUpdate', why);
+    return;
+  }
+  const update = strategy.get('rollingUpdate');
+  if (!update) return;
+  requireAmount(update, 'maxUnavailable');
+  requireAmount(update, 'maxSurge');
+  const unavailable = amountIn(update, 'maxUnavailable');
+  if (unavailable === 0 && amountIn(update, 'maxSurge') === 0) {
+    update.invalid('maxUnavailable', 'may not be 0 when `maxSurge` is 0');
+  }
+  if (update.text('maxUnavailable') !== '' && unavailable > 100) {
+    update.invalid('maxUnavailable', 'must not be greater than 100%');
+  }
+}

@@ -1,0 +1,40 @@
+import { objectIn, setDefault } from '../../../util/json-value.ts';
+import { checked } from '../../objects/checked-object.ts';
+import { columns, numeric } from '../../table/column.ts';
+import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
+import { TEMPLATE_COLUMNS } from '../pods/template-columns.ts';
+import { validateTemplate } from '../pods/template-validation.ts';
+import { workloadWarnings } from '../pods/template-warnings.ts';
+import { WORKLOAD_SCALE, validateReplicaStatus, validateSameSelector } from '../pods/workload.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+
+export const REPLICA_SET: BuiltinKind = {
+  resource: 'apps/replicasets',
+  scale: WORKLOAD_SCALE,
+  tracksGeneration: true,
+  hooks: {
+    applyDefaults: (set) => {
+      const spec = objectIn(set, 'spec');
+      if (!spec) return;
+      setDefault(spec, 'replicas', 1);
+      applyTemplateDefaults(spec);
+    },
+    validate: checked((set) => {
+      const spec = set.in('spec');
+      spec.requireNonNegative('replicas', 'minReadySeconds');
+      validateTemplate(spec, 'ReplicaSet');
+      const parts = ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'];
+      validateReplicaStatus(set, parts);
+    }),
+    validateUpdate: checked(validateSameSelector),
+  },
+  columns: [
+    ...columns(
+      numeric('Desired', 'spec.replicas'),
+      numeric('Current', 'status.replicas'),
+      numeric('Ready', 'status.readyReplicas'),
+    ),
+    ...TEMPLATE_COLUMNS,
+  ],
+  warnings: workloadWarnings('spec.template', true),
+};

@@ -1,0 +1,142 @@
+import { numberIn, objectIn, objectsIn, setDefault, textIn } from '../../../util/json-value.ts';
+import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import type { ApiObject } from '../../objects/resource-definition.ts';
+import { column, columns } from '../../table/column.ts';
+import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
+import { CONTAINER_COLUMNS } from '../pods/template-columns.ts';
+import { validateTemplate } from '../pods/template-validation.ts';
+import { workloadWarnings } from '../pods/template-warnings.ts';
+import { WORKLOAD_SCALE, validateReplicaStatus } from '../pods/workload.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { validateClaimSpec } from '../shared/claim-spec.ts';
+import { claimWarnings } from '../shared/warnings.ts';
+
+export const STATEFUL_SET: BuiltinKind = {
+  resource: 'apps/statefulsets',
+  nameFormat: 'dns1123Label',
+  scale: WORKLOAD_SCALE,
+  tracksGeneration: true,
+  immutable: [
+    'spec.selector',
+    'spec.volumeClaimTemplates',
+    'spec.serviceName',
+    'spec.podManagementPolicy',
+  ],
+  defaults: {
+    'spec.podManagementPolicy': 'OrderedReady',
+    'spec.replicas': 1,
+    'spec.revisionHistoryLimit': 10,
+    'spec.persistentVolumeClaimRetentionPolicy': {},
+    'spec.persistentVolumeClaimRetentionPolicy.whenDeleted': 'Retain',
+    'spec.persistentVolumeClaimRetentionPolicy.whenScaled': 'Retain',
+    'spec.volumeClaimTemplates[].spec.volumeMode': 'Filesystem',
+    'spec.volumeClaimTemplates[].status.phase': 'Pending',
+    'spec.volumeClaimTemplates[].apiVersion': 'v1',
+    'spec.volumeClaimTemplates[].kind': 'PersistentVolumeClaim',
+  },
+  hooks: { applyDefaults: applySetDefaults, validate: checked(validateStatefulSet) },
+  columns: [
+    ...columns(
+      column('Ready', 'Ready Pods, of all desired ones.', (set) => {
+        const ready = numberIn(objectIn(set, 'status'), 'readyReplicas') ?? 0;
+        return `${ready}/${numberIn(objectIn(set, 'spec'), 'replicas') ?? 0}`;
+      }),
+    ),
+    ...CONTAINER_COLUMNS,
+  ],
+  warnings: (set, previous) => [
+    ...workloadWarnings('spec.template', false)(set, previous),
+    ...new CheckedObject(set)
+      .in('spec')
+      .items('volumeClaimTemplates')
+      // The paths of upstream.
+      .map((claim) => new CheckedObject(claim.in('spec').value, claim.at(previous ? 'Spec' : '')))
+      .flatMap(claimWarnings),
+    ...((new CheckedObject(set).in('spec').number('revisionHistoryLimit') ?? 0) < 0
+      ? [
+          'spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended',
+        ]
+      : []),
+  ],
+};
+
+function applySetDefaults(set: ApiObject): void {
+  const spec = objectIn(set, 'spec');
+  if (!spec) return;
+  const strategy = objectIn(spec, 'updateStrategy') ?? {};
+  if (textIn(strategy, 'type') === '') {
+    strategy['type'] = 'RollingUpdate';
+    setDefault(strategy, 'rollingUpdate', {});
+  }
+  const rollingUpdate = objectIn(strategy, 'rollingUpdate');
+  if (rollingUpdate && strategy['type'] === 'RollingUpdate') {
+    setDefault(rollingUpdate, 'partition', 0);
+    setDefault(rollingUpdate, 'maxUnavailable', 1);
+  }
+  applyTemplateDefaults(spec);
+}
+
+function validateStatefulSet(set: CheckedObject): void {
+  const spec = set.in('spec');
+  const policy = spec.text('podManagementPolicy');
+  if (policy !== 'OrderedReady' && policy !== 'Parallel') {
+    spec.invalid('podManagementPolicy', "must be 'OrderedReady' or 'Parallel'", policy);
+  }
+  const strategy = spec.in('updateStrategy');
+  const type = strategy.text('type');
+  if (type !== 'RollingUpdate' && type !== 'OnDelete') {
+    strategy.invalid('', "must be 'RollingUpdate' or 'OnDelete'", strategy.value);
+  } else if (type === 'OnDelete' && strategy.has('rollingUpdate')) {
+    strategy.invalid('rollingUpdate', "only allowed for updateStrategy 'RollingUpdate'");
+  }
+  const rolling = strategy.get('rollingUpdate');
+  if (type === 'RollingUpdate' && rolling) validateRolling(rolling);
+  const retention = spec.in('persistentVolumeClaimRetentionPolicy');
+  for (const field of ['whenDeleted', 'whenScaled']) {
+    const policies = ['Delete', 'Retain'];
+    if (retention.has(field) && !policies.includes(retention.text(field))) {
+      retention.notSupported(field, policies);
+    }
+  }
+  spec.in('ordinals').requireNonNegative('start');
+  const claims = spec.items('volumeClaimTemplates');
+  for (const claim of claims) validateClaimSpec(claim.in('spec'));
+  spec.requireNonNegative('replicas', 'minReadySeconds');
+  spec.requireFormat('serviceName', 'dns1123Label');
+  // Volumes of the claims are added to the Pods by the controller.
+  const volumes = claims.map((claim) => ({ name: claim.in('metadata').text('name') }));
+  validateTemplate(withVolumes(spec, volumes), 'StatefulSet');
+  validateReplicaStatus(set, ['readyReplicas', 'currentReplicas', 'updatedReplicas']);
+}
+
+function validateRolling(rolling: CheckedObject): void {
+  rolling.requireNonNegative('partition');
+  const field = 'maxUnavailable';
+  const most = rolling.value[field];
+  if (typeof most === 'string' && !/^\d+%$/.test(most)) {
+    const why =
+      "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+    rolling.invalid(field, why);
+  } else if (typeof most === 'string' && parseInt(most, 10) > 100) {
+    rolling.invalid(field, 'must not be greater than 100%');
+  } else if (typeof most === 'number' && most < 0) {
+    rolling.invalid(field, 'must be greater than or equal to 0');
+  }
+  if (most === 0 || most === '0%') rolling.invalid(field, 'cannot be 0');
+}
+
+function withVolumes(
+  { value: spec, path, errors }: CheckedObject,
+  added: readonly { readonly name: string }[],
+): CheckedObject {
+  const template = objectIn(spec, 'template');
+  const podSpec = objectIn(template, 'spec');
+  if (added.length === 0 || !podSpec) return new CheckedObject(spec, path, errors);
+  const names = new Set(added.map(({ name }) => name));
+  const others = objectsIn(podSpec, 'volumes').filter(
+    (volume) => !names.has(textIn(volume, 'name')),
+  );
+  const volumes = [...others, ...added.map((volume) => ({ ...volume, emptyDir: {} }))];
+  const filled = { ...template, spec: { ...podSpec, volumes } };
+  return new CheckedObject({ ...spec, template: filled }, path, errors);
+}

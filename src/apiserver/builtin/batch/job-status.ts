@@ -1,0 +1,204 @@
+import type { JsonObject } from '../../../util/json-value.ts';
+import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
+import { equalJson } from '../../../api/equal.ts';
+import { OMITTED } from '../../../api/field-error.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
+import type { StoredObject } from '../../objects/resource-definition.ts';
+
+/** The parts of a Job that its status depends on. */
+class JobState {
+  readonly status: Readonly<JsonObject>;
+  readonly spec: Readonly<JsonObject>;
+
+  constructor(job: Readonly<JsonObject>) {
+    this.status = objectIn(job, 'status') ?? {};
+    this.spec = objectIn(job, 'spec') ?? {};
+  }
+
+  has(type: string, value: string = 'True'): boolean {
+    return objectsIn(this.status, 'conditions').some(
+      (condition) => condition['type'] === type && condition['status'] === value,
+    );
+  }
+
+  get isFinished(): boolean {
+    return this.has('Complete') || this.has('Failed');
+  }
+
+  count(field: string): number {
+    return numberIn(this.status, field) ?? 0;
+  }
+
+  time(field: string): number {
+    return Date.parse(textIn(this.status, field));
+  }
+
+  get uncounted(): readonly unknown[] {
+    const pods = objectIn(this.status, 'uncountedTerminatedPods');
+    return [...listIn(pods, 'failed'), ...listIn(pods, 'succeeded')];
+  }
+}
+
+/** A rule for a status: it is checked if one of the fields or conditions in `of` has changed. */
+interface Rule {
+  readonly of: readonly string[];
+  /** Field of the status. */
+  readonly at: string;
+  readonly text: string;
+  readonly isBroken: (job: JobState, previous: JobState) => boolean;
+  /** @default invalid */
+  readonly kind?: 'required';
+}
+
+/** As upstream, in its order; `finished` stands for the conditions Complete and Failed. */
+const RULES: readonly Rule[] = [
+  exclusive('Complete', 'Failed'),
+  exclusive('Complete', 'FailureTarget'),
+  {
+    of: ['Complete', 'completionTime'],
+    at: 'completionTime',
+    text: 'cannot set completionTime when there is no Complete=True condition',
+    isBroken: (job) => isSet(job.status, 'completionTime') && !job.has('Complete'),
+  },
+  {
+    of: ['Complete', 'completionTime'],
+    at: 'completionTime',
+    text: 'completionTime is required for Complete jobs',
+    kind: 'required',
+    isBroken: (job) => !isSet(job.status, 'completionTime') && job.has('Complete'),
+  },
+  {
+    of: ['startTime', 'completionTime'],
+    at: 'completionTime',
+    text: 'must be equal to or after `startTime`',
+    isBroken: (job) => job.time('completionTime') < job.time('startTime'),
+  },
+  needs(['Failed', 'failedIndexes'], 'Failed', 'FailureTarget'),
+  needs(['Complete', 'SuccessCriteriaMet'], 'Complete', 'SuccessCriteriaMet'),
+  {
+    of: ['finished', 'active'],
+    at: 'active',
+    text: 'active>0 is invalid for finished job',
+    isBroken: (job) => job.count('active') > 0 && job.isFinished,
+  },
+  {
+    of: ['finished', 'startTime'],
+    at: 'startTime',
+    text: 'startTime is required for finished job',
+    kind: 'required',
+    isBroken: (job) =>
+      !isSet(job.status, 'startTime') &&
+      job.isFinished &&
+      !(job.spec['suspend'] === true && job.spec['completions'] === 0),
+  },
+  {
+    of: ['finished', 'uncountedTerminatedPods'],
+    at: 'uncountedTerminatedPods',
+    text: 'must be empty for finished job',
+    isBroken: (job) => job.uncounted.length > 0 && job.isFinished,
+  },
+  {
+    of: ['completedIndexes'],
+    at: 'completedIndexes',
+    text: 'cannot set non-empty completedIndexes when non-indexed completion mode',
+    isBroken: (job) =>
+      textIn(job.status, 'completedIndexes') !== '' && job.spec['completionMode'] !== 'Indexed',
+  },
+  {
+    of: ['failedIndexes'],
+    at: 'failedIndexes',
+    text: 'cannot set non-null failedIndexes when backoffLimitPerIndex is null',
+    isBroken: (job) =>
+      isSet(job.status, 'failedIndexes') && !isSet(job.spec, 'backoffLimitPerIndex'),
+  },
+  {
+    of: ['finished', 'terminating'],
+    at: 'terminating',
+    text: 'terminating>0 is invalid for finished job',
+    isBroken: (job) => job.count('terminating') > 0 && job.isFinished,
+  },
+  {
+    of: ['ready', 'active'],
+    at: 'ready',
+    text: 'cannot set more ready pods than active',
+    isBroken: (job) => isSet(job.status, 'ready') && job.count('ready') > job.count('active'),
+  },
+  exclusive('SuccessCriteriaMet', 'Failed', []),
+  exclusive('SuccessCriteriaMet', 'FailureTarget', []),
+  ...['Failed', 'Complete', 'FailureTarget'].map((type) => lasting(type, `terminal ${type}`)),
+  ...(['failed', 'succeeded'] as const).map((field) => ({
+    of: [],
+    at: field,
+    text: `cannot decrease the ${field} counter`,
+    isBroken: (job: JobState, previous: JobState) =>
+      job.count(field) < previous.count(field) &&
+      (field === 'failed' ||
+        job.spec['completionMode'] !== 'Indexed' ||
+        job.spec['completions'] !== job.spec['parallelism']),
+  })),
+  {
+    of: ['completionTime'],
+    at: 'completionTime',
+    text: 'field is immutable',
+    isBroken: (job, previous) =>
+      isSet(previous.status, 'completionTime') && isSet(job.status, 'completionTime'),
+  },
+  {
+    of: ['startTime'],
+    at: 'startTime',
+    text: 'field is immutable for unsuspended job once set',
+    isBroken: (job, previous) =>
+      isSet(previous.status, 'startTime') &&
+      job.spec['suspend'] !== true &&
+      !(previous.has('Suspended') && job.has('Suspended', 'False')),
+  },
+  lasting('SuccessCriteriaMet', 'SuccessCriteriaMet'),
+];
+
+const COUNTS = ['active', 'succeeded', 'failed', 'ready', 'terminating'];
+
+/** Validates a status of a Job that a client writes. */
+export function validateJobStatus(job: CheckedObject, previous: StoredObject): void {
+  const status = job.in('status');
+  const [after, before] = [new JobState(job.value), new JobState(previous)];
+  status.requireNonNegative(...COUNTS);
+  const isChanged = (name: string) => {
+    if (name === 'finished') return after.isFinished !== before.isFinished;
+    return /^[A-Z]/.test(name)
+      ? after.has(name) !== before.has(name)
+      : !equalJson(after.status[name] ?? null, before.status[name] ?? null);
+  };
+  for (const { of, at, text, isBroken, kind } of RULES) {
+    if ((of.length > 0 && !of.some(isChanged)) || !isBroken(after, before)) continue;
+    if (kind === 'required') status.required(at, text);
+    else if (at === 'conditions') status.invalid(at, text, OMITTED);
+    else status.invalid(at, text, COUNTS.includes(at) ? after.count(at) : after.status[at]);
+  }
+}
+
+function exclusive(one: string, other: string, of: readonly string[] = [one, other]): Rule {
+  return {
+    of,
+    at: 'conditions',
+    text: `cannot set ${one}=True and ${other}=true conditions`,
+    isBroken: (job) => job.has(one) && job.has(other),
+  };
+}
+
+function needs(of: readonly string[], type: string, needed: string): Rule {
+  return {
+    of,
+    at: 'conditions',
+    text: `cannot set ${type}=True condition without the ${needed}=true condition`,
+    isBroken: (job) => job.has(type) && !job.has(needed),
+  };
+}
+
+function lasting(type: string, shown: string): Rule {
+  return {
+    of: [type],
+    at: 'conditions',
+    text: `cannot disable the ${shown}=True condition`,
+    isBroken: (job, previous) => previous.has(type) && !job.has(type),
+  };
+}

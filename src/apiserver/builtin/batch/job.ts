@@ -1,0 +1,209 @@
+import type { JsonObject } from '../../../util/json-value.ts';
+import {
+  isSet,
+  numberIn,
+  objectIn,
+  objectsIn,
+  setDefault,
+  textIn,
+} from '../../../util/json-value.ts';
+import { equalJson } from '../../../api/equal.ts';
+import { matchesLabels } from '../../../api/label-selector.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
+import { checked } from '../../objects/checked-object.ts';
+import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
+import { column, columns, humanDuration, trueCondition } from '../../table/column.ts';
+import { jobWarnings, validateJobSpec } from './job-spec.ts';
+import { validateJobStatus } from './job-status.ts';
+import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
+import { TEMPLATE_COLUMNS } from '../pods/template-columns.ts';
+import { NO_MATCH, selectorRequirements, textMapIn } from '../pods/template-validation.ts';
+import { inheritLabels } from '../pods/workload.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { validateLabelSelector } from '../shared/label-selector-validation.ts';
+
+export const JOB: BuiltinKind = {
+  resource: 'batch/jobs',
+  orphansDependents: true,
+  tracksGeneration: true,
+  selectableFields: {
+    'status.successful': (job) => String(numberIn(objectIn(job, 'status'), 'succeeded') ?? 0),
+  },
+  hooks: {
+    applyDefaults: (job) => applyJobDefaults(objectIn(job, 'spec') ?? {}),
+    prepareForCreate: generateSelector,
+    prepareForUpdate: inheritLabels,
+    validate: checked(validateJob),
+    validateUpdate: checked(validateJobUpdate),
+  },
+  columns: [
+    ...columns(
+      column('Status', 'Status of the job.', (job) => {
+        const ended = trueCondition(job, ['Complete', 'Failed']);
+        if (ended) return ended;
+        if (job.metadata.deletionTimestamp) return 'Terminating';
+        const states = ['Suspended', 'FailureTarget', 'SuccessCriteriaMet'];
+        return trueCondition(job, states) ?? 'Running';
+      }),
+      column('Completions', 'Succeeded Pods, of all required ones.', (job) => {
+        const spec = objectIn(job, 'spec');
+        const succeeded = numberIn(objectIn(job, 'status'), 'succeeded') ?? 0;
+        const completions = numberIn(spec, 'completions');
+        if (completions !== undefined) return `${succeeded}/${completions}`;
+        const parallelism = numberIn(spec, 'parallelism') ?? 0;
+        return parallelism > 1 ? `${succeeded}/1 of ${parallelism}` : `${succeeded}/1`;
+      }),
+      column('Duration', 'Time between start and completion.', (job, nowMs) => {
+        const status = objectIn(job, 'status');
+        const started = textIn(status, 'startTime');
+        const completed = textIn(status, 'completionTime');
+        if (started === '') return '';
+        return humanDuration((completed ? Date.parse(completed) : nowMs) - Date.parse(started));
+      }),
+    ),
+    ...TEMPLATE_COLUMNS,
+  ],
+  warnings: (job, previous) => jobWarnings('spec', job, previous),
+};
+
+const MAX_INT32 = 2 ** 31 - 1;
+
+function applyJobDefaults(spec: JsonObject): void {
+  if (!isSet(spec, 'completions') && !isSet(spec, 'parallelism')) spec['completions'] = 1;
+  setDefault(spec, 'parallelism', 1);
+  setDefault(spec, 'backoffLimit', isSet(spec, 'backoffLimitPerIndex') ? MAX_INT32 : 6);
+  setDefault(spec, 'completionMode', 'NonIndexed');
+  setDefault(spec, 'suspend', false);
+  setDefault(spec, 'manualSelector', false);
+  setDefault(
+    spec,
+    'podReplacementPolicy',
+    isSet(spec, 'podFailurePolicy') ? 'Failed' : 'TerminatingOrFailed',
+  );
+  applyTemplateDefaults(spec);
+}
+
+function validateJob(job: CheckedObject<StoredObject>): void {
+  const spec = job.in('spec');
+  const selector = spec.get('selector');
+  const metadata = spec.in('template').in('metadata');
+  const labels = metadata.in('labels').value;
+  if (selector && spec.value['manualSelector'] !== true) validateGenerated(job);
+  validateJobSpec(spec);
+  if (!selector) spec.required('selector');
+  validateLabelSelector(selector);
+  if (!selector || !matchesSelector(selector, labels)) metadata.invalid('labels', NO_MATCH);
+}
+
+function matchesSelector(selector: CheckedObject, labels: Readonly<JsonObject>): boolean {
+  const expressions = selector.items('matchExpressions').map(({ value }) => value);
+  const requirements = selectorRequirements(textMapIn(selector.value, 'matchLabels'), expressions);
+  // A malformed selector is reported as such.
+  return !requirements || matchesLabels(requirements, textMapIn({ labels }, 'labels'));
+}
+
+/** A selector that is not written by hand is the one that the server generates, as are four labels. */
+function validateGenerated(job: CheckedObject<StoredObject>): void {
+  const { name, uid } = job.value.metadata;
+  const spec = job.in('spec');
+  const metadata = spec.in('template').in('metadata');
+  const labels = metadata.in('labels').value;
+  const wanted = {
+    'controller-uid': uid,
+    'job-name': name,
+    'batch.kubernetes.io/controller-uid': uid,
+    'batch.kubernetes.io/job-name': name,
+  };
+  for (const [key, value] of Object.entries(wanted)) {
+    const field = `labels[${key}]`;
+    const why = `must be '${value}'`;
+    if (!Object.hasOwn(labels, key)) metadata.required(field, why);
+    else if (labels[key] !== value) metadata.invalid(field, why, labels);
+  }
+  if (matchesSelector(spec.in('selector'), wanted)) return;
+  spec.invalid('selector', '`selector` not auto-generated');
+}
+
+/** The Pods of a job have its name and uid as labels, which its selector matches. */
+function generateSelector(job: ApiObject): void {
+  const spec = objectIn(job, 'spec');
+  const template = objectIn(spec, 'template');
+  if (spec && template && spec['manualSelector'] !== true) {
+    const { name, uid } = job.metadata;
+    const metadata = objectIn(template, 'metadata') ?? {};
+    const own = {
+      'batch.kubernetes.io/controller-uid': uid,
+      'batch.kubernetes.io/job-name': name,
+      'controller-uid': uid,
+      'job-name': name,
+    };
+    // Labels of a client that differ are reported by validation.
+    template['metadata'] = { ...metadata, labels: { ...own, ...objectIn(metadata, 'labels') } };
+    const matchLabels = { 'batch.kubernetes.io/controller-uid': uid };
+    const selector = objectIn(spec, 'selector') ?? {};
+    spec['selector'] = {
+      ...selector,
+      matchLabels: { ...matchLabels, ...objectIn(selector, 'matchLabels') },
+    };
+  }
+  inheritLabels(job);
+}
+
+const IMMUTABLE = [
+  'selector',
+  'template',
+  'completionMode',
+  'podFailurePolicy',
+  'backoffLimitPerIndex',
+  'managedBy',
+  'successPolicy',
+];
+
+/** Whether the template of a suspended job may change where its Pods run and what they request: none has started. */
+function hasMutableTemplate(job: StoredObject): boolean {
+  const status = objectIn(job, 'status');
+  const isStopped = objectsIn(status, 'conditions').some(
+    (condition) => condition['type'] === 'Suspended' && condition['status'] === 'True',
+  );
+  return (
+    objectIn(job, 'spec')?.['suspend'] === true &&
+    (isStopped || !isSet(status, 'startTime')) &&
+    !numberIn(status, 'active')
+  );
+}
+
+/** The part of the Pods of a job that cannot change while it is suspended. */
+function fixedPart(job: Readonly<JsonObject>): JsonObject {
+  const spec = objectIn(objectIn(job, 'template'), 'spec') ?? {};
+  const { nodeSelector: _node, tolerations: _taints, schedulingGates: _gates, ...rest } = spec;
+  const { nodeAffinity: _affinity, ...affinity } = objectIn(spec, 'affinity') ?? {};
+  const [containers, initContainers] = ['containers', 'initContainers'].map((list) =>
+    objectsIn(spec, list).map(({ resources: _resources, ...container }) => container),
+  );
+  return { ...rest, affinity, containers, initContainers };
+}
+
+function validateJobUpdate(
+  next: CheckedObject,
+  previous: StoredObject,
+  subresource?: string,
+): void {
+  if (subresource === 'status') validateJobStatus(next, previous);
+  const spec = next.in('spec');
+  const after = spec.value;
+  const before = objectIn(previous, 'spec') ?? {};
+  const isIndexed = after['completionMode'] === 'Indexed';
+  const isMutable = hasMutableTemplate(previous);
+  for (const field of [...(isIndexed ? [] : ['completions']), ...IMMUTABLE]) {
+    if (field === 'template' && isMutable) continue;
+    if (!equalJson(after[field], before[field])) spec.invalid(field, 'field is immutable');
+  }
+  if (isMutable && !equalJson(fixedPart(after), fixedPart(before))) {
+    spec.in('template').invalid('spec', 'field is immutable');
+  }
+  // The rules of the kind require the completions.
+  const isChanged = spec.has('completions') && after['completions'] !== before['completions'];
+  if (isIndexed && isChanged && after['completions'] !== after['parallelism']) {
+    spec.invalid('completions', 'can only be modified in tandem with spec.parallelism');
+  }
+}

@@ -1,0 +1,75 @@
+import type { JsonObject } from '../../../util/json-value.ts';
+import { objectIn, objectsIn } from '../../../util/json-value.ts';
+import { compareQuantities } from '../../../api/quantity.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
+import { checked } from '../../objects/checked-object.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+
+export const LIMIT_RANGE: BuiltinKind = {
+  resource: 'limitranges',
+  createOnUpdate: true,
+  hooks: {
+    applyDefaults: (range) => {
+      for (const limit of objectsIn(objectIn(range, 'spec'), 'limits')) applyLimitDefaults(limit);
+    },
+    validate: checked((range) => {
+      const types = new Set<string>();
+      for (const limit of range.in('spec').items('limits')) validateLimit(limit, types);
+    }),
+  },
+};
+
+const TYPES = new Set(['Container', 'PersistentVolumeClaim', 'Pod']);
+const WORDS = { min: 'min', max: 'max', default: 'default', defaultRequest: 'default request' };
+const AMOUNTS = ['max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRatio'] as const;
+
+/** Limits of containers default to the maximum, requests to the limit, or else to the minimum. */
+function applyLimitDefaults(limit: JsonObject): void {
+  if (limit['type'] !== 'Container') return;
+  const amounts = (field: (typeof AMOUNTS)[number]) => objectIn(limit, field) ?? {};
+  const defaults = { ...amounts('max'), ...amounts('default') };
+  const requests = { ...amounts('min'), ...defaults, ...amounts('defaultRequest') };
+  if (Object.keys(defaults).length > 0) limit['default'] = defaults;
+  if (Object.keys(requests).length > 0) limit['defaultRequest'] = requests;
+}
+
+/** Amounts in their order, with the field and the amount that an error is about. */
+const ORDER = [
+  ['min', 'max', 'min', 'min'],
+  ['min', 'defaultRequest', 'defaultRequest', 'defaultRequest'],
+  ['defaultRequest', 'max', 'defaultRequest', 'defaultRequest'],
+  ['defaultRequest', 'default', 'defaultRequest', 'defaultRequest'],
+  ['min', 'default', 'default', 'min'],
+  ['default', 'max', 'default', 'max'],
+] as const;
+
+function validateLimit(limit: CheckedObject, types: Set<string>): void {
+  const type = limit.text('type');
+  if (!TYPES.has(type) && !type.includes('/')) {
+    limit.invalid('type', 'must be a standard limit type or fully qualified', type);
+  }
+  limit.requireUnique('type', types);
+  for (const field of type === 'Pod' ? (['default', 'defaultRequest'] as const) : []) {
+    if (Object.keys(limit.in(field).value).length === 0) continue;
+    limit.forbidden(field, "may not be specified when `type` is 'Pod'");
+  }
+  const amount = (field: (typeof AMOUNTS)[number], name: string) => limit.in(field).text(name);
+  const isUnlimited = amount('min', 'storage') === '' && amount('max', 'storage') === '';
+  if (type === 'PersistentVolumeClaim' && isUnlimited) {
+    const why = 'either minimum or maximum storage value is required, but neither was provided';
+    limit.required('limits', why);
+  }
+  const names = new Set(AMOUNTS.flatMap((field) => Object.keys(limit.in(field).value)));
+  for (const name of names) {
+    for (const [low, high, field, shown] of ORDER) {
+      const [less, more] = [amount(low, name), amount(high, name)];
+      if (less === '' || more === '' || compareQuantities(less, more) <= 0) continue;
+      const than = high === 'default' && low === 'defaultRequest' ? 'default limit' : WORDS[high];
+      const why = `${WORDS[low]} value ${less} is greater than ${than} value ${more}`;
+      limit.invalid(`${field}[${name}]`, why, amount(shown, name));
+    }
+    const ratio = amount('maxLimitRequestRatio', name);
+    if (ratio === '' || compareQuantities(ratio, '1') >= 0) continue;
+    limit.invalid(`maxLimitRequestRatio[${name}]`, `ratio ${ratio} is less than 1`, ratio);
+  }
+}

@@ -1,0 +1,77 @@
+import { listIn, objectIn, setDefault } from '../../../util/json-value.ts';
+import { checked } from '../../objects/checked-object.ts';
+import { fieldsAt } from '../../objects/field-path.ts';
+import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
+import { columns, field } from '../../table/column.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+
+export const NAMESPACE: BuiltinKind = {
+  resource: 'namespaces',
+  nameFormat: 'dns1123Label',
+  selectableFields: {
+    ...fieldsAt('status.phase'),
+    // Its own name without `metadata`: an old mistake that clients rely on.
+    name: ({ metadata }) => metadata.name,
+  },
+  hooks: {
+    applyDefaults,
+    prepareForCreate,
+    prepareForUpdate,
+    validate: checked((namespace) => {
+      const isDeleted = namespace.value.metadata.deletionTimestamp !== undefined;
+      const phase = namespace.in('status').text('phase');
+      const expected = isDeleted ? 'Terminating' : 'Active';
+      if (phase === expected) return;
+      const when = `\`deletionTimestamp\` is ${isDeleted ? 'not ' : ''}empty`;
+      namespace.invalid('status.Phase', `may only be '${expected}' if ${when}`, phase);
+    }),
+    markDeleted,
+    blocksRemoval: (namespace) => listIn(objectIn(namespace, 'spec'), 'finalizers').length > 0,
+  },
+  columns: columns(field('Status', 'status.phase')),
+};
+
+/** While it is there, the contents of the namespace have not been removed. */
+const FINALIZER = 'kubernetes';
+
+/** A generated name is not known before the create. */
+function labelWithName({ metadata }: ApiObject): void {
+  if (!metadata.name) return;
+  metadata.labels = { ...metadata.labels, 'kubernetes.io/metadata.name': metadata.name };
+}
+
+function applyDefaults(namespace: ApiObject): void {
+  labelWithName(namespace);
+  const status = objectIn(namespace, 'status');
+  if (status) setDefault(status, 'phase', 'Active');
+}
+
+function prepareForCreate(namespace: ApiObject): void {
+  labelWithName(namespace);
+  const spec = objectIn(namespace, 'spec') ?? {};
+  const finalizers = listIn(spec, 'finalizers');
+  namespace['spec'] = {
+    ...spec,
+    finalizers: finalizers.includes(FINALIZER) ? finalizers : [...finalizers, FINALIZER],
+  };
+  namespace['status'] = { phase: 'Active' };
+}
+
+/** Only `/finalize` changes the finalizers of the spec. */
+function prepareForUpdate(
+  namespace: ApiObject,
+  previous: StoredObject,
+  { subresource }: HookContext,
+): void {
+  if (subresource === 'finalize') {
+    namespace['status'] = objectIn(previous, 'status') ?? {};
+    return;
+  }
+  const { finalizers: _, ...spec } = objectIn(namespace, 'spec') ?? {};
+  const finalizers = listIn(objectIn(previous, 'spec'), 'finalizers');
+  namespace['spec'] = { ...spec, ...(finalizers.length > 0 ? { finalizers } : {}) };
+}
+
+function markDeleted(namespace: ApiObject): void {
+  namespace['status'] = { ...objectIn(namespace, 'status'), phase: 'Terminating' };
+}

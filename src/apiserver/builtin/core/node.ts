@@ -1,0 +1,146 @@
+import { isSet, listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
+import type { Node as MutableNode } from '../../../api/builtin.ts';
+import { equalJson } from '../../../api/equal.ts';
+import type { DeepReadonly } from '../../../api/object.ts';
+import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
+import { AGE_COLUMN, NAME_COLUMN, column, field, wide } from '../../table/column.ts';
+import { cidrProblem, cidrWarnings } from '../shared/addresses.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { addressWarnings } from '../shared/warnings.ts';
+
+const nodeColumn = column<MutableNode>;
+
+const wideNodeColumn = wide<MutableNode>;
+
+export const NODE: BuiltinKind = {
+  resource: 'nodes',
+  keepsStatus: true,
+  selectableFields: {
+    'spec.unschedulable': (node) => String(objectIn(node, 'spec')?.['unschedulable'] === true),
+  },
+  hooks: {
+    applyDefaults,
+    prepareForCreate,
+    validate: checked(validate),
+    validateUpdate: checked(validateUpdate),
+  },
+  columns: [
+    NAME_COLUMN,
+    nodeColumn('Status', 'Whether the node is ready and schedulable.', nodeStatus),
+    nodeColumn('Roles', 'Roles of the node.', (object) => nodeRoles(object) || '<none>'),
+    AGE_COLUMN,
+    field('Version', 'status.nodeInfo.kubeletVersion'),
+    wideNodeColumn('Internal-IP', 'Address inside the cluster.', nodeAddress('InternalIP')),
+    wideNodeColumn('External-IP', 'Address outside the cluster.', nodeAddress('ExternalIP')),
+    wideNodeColumn(
+      'OS-Image',
+      'Operating system.',
+      ({ status }) => status?.nodeInfo?.osImage || '<unknown>',
+    ),
+    wideNodeColumn('Kernel-Version', 'Version of the kernel.', ({ status }) => {
+      const { kernelVersion, architecture } = status?.nodeInfo ?? {};
+      const version = kernelVersion || '<unknown>';
+      return architecture ? `${version} (${architecture})` : version;
+    }),
+    wideNodeColumn(
+      'Container-Runtime',
+      'Container runtime and its version.',
+      ({ status }) => status?.nodeInfo?.containerRuntimeVersion || '<unknown>',
+    ),
+  ],
+  warnings: (node) => nodeWarnings(new CheckedObject(node).in('spec')),
+};
+
+function applyDefaults(node: ApiObject): void {
+  const spec = objectIn(node, 'spec');
+  const first = textIn(spec, 'podCIDR');
+  const ranges = listIn(spec, 'podCIDRs');
+  // As upstream, whose conversion keeps the two fields equal.
+  if (spec && first !== '' && ranges[0] !== first) spec['podCIDRs'] = [first];
+  else if (spec && first === '' && ranges.length > 0) spec['podCIDR'] = ranges[0];
+  const status = objectIn(node, 'status');
+  if (!status) return;
+  if (isSet(status, 'capacity') && !isSet(status, 'allocatable')) {
+    status['allocatable'] = { ...objectIn(status, 'capacity') };
+  }
+}
+
+const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' } as const;
+
+/** A new node accepts no Pods until it is ready (admission plugin TaintNodesByCondition). */
+function prepareForCreate(node: ApiObject): void {
+  const spec = objectIn(node, 'spec') ?? {};
+  const taints = objectsIn(spec, 'taints');
+  const isTainted = taints.some(
+    (taint) => textIn(taint, 'key') === NOT_READY.key && textIn(taint, 'effect') === 'NoSchedule',
+  );
+  if (!isTainted) node['spec'] = { ...spec, taints: [...taints, NOT_READY] };
+}
+
+function validate(node: CheckedObject): void {
+  const spec = node.in('spec');
+  const ranges = spec.list('podCIDRs');
+  for (const [index, range] of ranges.entries()) {
+    const problem = cidrProblem(String(range));
+    if (problem !== undefined) spec.invalid(`podCIDRs[${index}]`, problem, range);
+  }
+  const families = new Set(ranges.map((range) => String(range).includes(':')));
+  if (node.errors.length === 0 && ranges.length > families.size) {
+    spec.invalid('podCIDRs', 'may specify no more than one CIDR for each IP family');
+  }
+  for (const [index, { value }] of spec.items('taints').entries()) {
+    // A server calls it so, wherever it is.
+    const taint = new CheckedObject(value, `metadata.taints[${index}]`, node.errors);
+    taint.requireOneOf('effect', ['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
+  }
+}
+
+/** Rejects changes of the Pod networks and of the provider after they are set. */
+function validateUpdate(node: CheckedObject, previous: StoredObject): void {
+  const spec = node.in('spec');
+  const before = objectIn(previous, 'spec');
+  const ranges = listIn(before, 'podCIDRs');
+  if (ranges.length > 0 && !equalJson(ranges, spec.list('podCIDRs'))) {
+    const why = 'node updates may not change podCIDR except from "" to valid';
+    spec.forbidden('podCIDRs', why);
+  }
+  const provider = textIn(before, 'providerID');
+  if (provider !== '' && provider !== spec.text('providerID')) {
+    spec.invalid('providerID', 'field cannot be modified once set');
+  }
+}
+
+function nodeWarnings(spec: CheckedObject): string[] {
+  return [
+    ...(spec.has('configSource') ? ['spec.configSource: the feature is removed'] : []),
+    ...(spec.text('externalID') === ''
+      ? []
+      : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),
+    ...addressWarnings(spec, 'podCIDRs', cidrWarnings),
+  ];
+}
+
+type Node = DeepReadonly<MutableNode>;
+
+function nodeStatus({ spec, status }: Node): string {
+  const ready = status?.conditions?.findLast(({ type }) => type === 'Ready');
+  const word = !ready ? 'Unknown' : ready.status === 'True' ? 'Ready' : 'NotReady';
+  return spec?.unschedulable ? `${word},SchedulingDisabled` : word;
+}
+
+function nodeRoles({ metadata }: Node): string {
+  const prefix = 'node-role.kubernetes.io/';
+  const roles = new Set<string>();
+  for (const [key, value] of Object.entries(metadata.labels ?? {})) {
+    if (key.startsWith(prefix)) roles.add(key.slice(prefix.length));
+    else if (key === 'kubernetes.io/role') roles.add(value);
+  }
+  roles.delete('');
+  return [...roles].sort().join(',');
+}
+
+function nodeAddress(type: string): (object: Node) => string {
+  return ({ status }) =>
+    status?.addresses?.find((address) => address.type === type)?.address ?? '<none>';
+}

@@ -1,0 +1,26 @@
+import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import { NAME_COLUMN, column } from '../../table/column.ts';
+import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
+import { podWarnings } from '../pods/pod-warnings.ts';
+import { containerColumns } from '../pods/template-columns.ts';
+import { validatePodTemplate } from '../pods/template-validation.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { labelsText } from '../shared/selector-columns.ts';
+
+export const POD_TEMPLATE: BuiltinKind = {
+  resource: 'podtemplates',
+  tracksGeneration: true,
+  returnsDeleted: true,
+  hooks: {
+    applyDefaults: applyTemplateDefaults,
+    validate: checked((object) => validatePodTemplate(object.in('template'))),
+  },
+  columns: [
+    NAME_COLUMN,
+    ...containerColumns(['template'], 0),
+    column('Pod Labels', 'Labels of the template.', (object) =>
+      labelsText(object, ['template', 'metadata', 'labels']),
+    ),
+  ],
+  warnings: (template) => podWarnings(new CheckedObject(template).in('template')),
+};

@@ -1,0 +1,186 @@
+import type { JsonObject } from '../../../util/json-value.ts';
+import {
+  isSet,
+  listIn,
+  numberIn,
+  objectIn,
+  objectsIn,
+  setDefault,
+  textIn,
+} from '../../../util/json-value.ts';
+import { timestamp } from '../../../api/conditions.ts';
+import { fieldError } from '../../../api/field-error.ts';
+import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import { fieldsAt } from '../../objects/field-path.ts';
+import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
+import { admitPod } from '../pods/pod-admission.ts';
+import { admitClasses } from '../pods/pod-classes.ts';
+import { POD_COLUMNS, podRowConditions } from '../pods/pod-columns.ts';
+import { applyPodDefaults } from '../pods/pod-defaults.ts';
+import { qosClassOf } from '../pods/pod-qos.ts';
+import { validatePodUpdate } from '../pods/pod-update.ts';
+import { validatePodSpec } from '../pods/pod-validation.ts';
+import { podWarnings } from '../pods/pod-warnings.ts';
+import { nameWarnings } from '../pods/template-warnings.ts';
+import { ipProblem, ipWarnings } from '../shared/addresses.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+
+export const POD: BuiltinKind = {
+  resource: 'pods',
+  tracksGeneration: true,
+  statusKeeps: ['ownerReferences'],
+  returnsDeleted: true,
+  selectableFields: {
+    ...fieldsAt('spec.nodeName', 'spec.restartPolicy', 'spec.schedulerName'),
+    ...fieldsAt('spec.serviceAccountName', 'status.phase', 'status.nominatedNodeName'),
+    'spec.hostNetwork': (pod) => String(objectIn(pod, 'spec')?.['hostNetwork'] === true),
+    'status.podIP': (pod) => textIn(objectsIn(objectIn(pod, 'status'), 'podIPs')[0], 'ip'),
+  },
+  hooks: {
+    applyDefaults: applyPodDefaults,
+    prepareForCreate,
+    prepareForUpdate,
+    validate: checked((pod, previous) => {
+      requireNodeOfMirrorPod(pod);
+      requireDeletionCost(pod);
+      const spec = pod.in('spec');
+      validatePodSpec(spec, pod.value.metadata.name);
+      requireAccountOfTokens(spec);
+      if (!previous && spec.list('ephemeralContainers').length > 0) {
+        spec.forbidden('ephemeralContainers', 'cannot be set on create');
+      }
+    }),
+    // These subresources write what the Pod itself may not change, and nothing else.
+    validateUpdate: checked((next, previous, subresource = '') => {
+      if (subresource === 'status') return validateStatus(next, previous);
+      if (['ephemeralcontainers', 'resize'].includes(subresource)) return;
+      validatePodUpdate(next, previous);
+    }),
+    gracePeriodSeconds,
+  },
+  columns: POD_COLUMNS,
+  // As upstream, an update of a Pod has none.
+  warnings: (pod, previous) =>
+    previous
+      ? []
+      : [...nameWarnings(pod, "the Pod's hostname"), ...podWarnings(new CheckedObject(pod))],
+  statusWarnings: (pod) =>
+    ['podIPs', 'hostIPs']
+      .flatMap((list) => new CheckedObject(pod).in('status').items(list))
+      .flatMap((each) => ipWarnings(each.at('ip'), each.text('ip'))),
+  rowConditions: podRowConditions,
+};
+
+/** Validates the new addresses of a Pod and of its node, and its class, which does not change. */
+function validateStatus(pod: CheckedObject<StoredObject>, previous: StoredObject): void {
+  const status = pod.in('status');
+  for (const list of ['podIPs', 'hostIPs']) {
+    const former = new Set(
+      objectsIn(objectIn(previous, 'status'), list).map((each) => textIn(each, 'ip')),
+    );
+    for (const [index, each] of status.items(list).entries()) {
+      const ip = each.text('ip');
+      const problem = former.has(ip) ? undefined : ipProblem(ip);
+      if (problem !== undefined) status.invalid(`${list}[${index}]`, problem, ip);
+    }
+    const addresses = status.items(list).map((each) => each.text('ip'));
+    const families = new Set(addresses.map((ip) => ip.includes(':')));
+    if (addresses.length > 1 && families.size < addresses.length) {
+      status.invalid(list, 'may specify no more than one IP for each IP family');
+    }
+  }
+  const qosClass = status.text('qosClass');
+  if (qosClass !== textIn(objectIn(previous, 'status'), 'qosClass')) {
+    status.invalid('qosClass', 'field is immutable', qosClass);
+  }
+}
+
+/** A token in a volume is one of the Pod's service account. */
+function requireAccountOfTokens(spec: CheckedObject): void {
+  if (spec.text('serviceAccountName') !== '') return;
+  const sources = spec
+    .items('volumes')
+    .flatMap((volume) => volume.in('projected').items('sources'));
+  for (const source of sources) {
+    if (!source.has('serviceAccountToken')) continue;
+    const why = 'must not be specified when serviceAccountName is not set';
+    source.forbidden('serviceAccountToken', why);
+  }
+}
+
+/** The annotation with the order in which the Pods of a ReplicaSet are deleted. */
+const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
+
+function requireDeletionCost({ value, errors }: CheckedObject<StoredObject>): void {
+  const cost = value.metadata.annotations?.[DELETION_COST] ?? '0';
+  if (/^(?:0|-?[1-9]\d*)$/.test(cost) && Math.abs(Number(cost) + 0.5) < 2 ** 31) return;
+  const field = `metadata.annotations[${DELETION_COST}]`;
+  errors.push(fieldError.invalid(field, cost, 'must be a 32bit integer'));
+}
+
+/** The annotation of a mirror Pod, which a kubelet creates for a static Pod. */
+const OF_STATIC_POD = 'kubernetes.io/config.mirror';
+
+/** A mirror Pod is on a node. */
+function requireNodeOfMirrorPod({ value, errors }: CheckedObject<StoredObject>): void {
+  const hash = value.metadata.annotations?.[OF_STATIC_POD];
+  if (hash === undefined || textIn(objectIn(value, 'spec'), 'nodeName') !== '') return;
+  const detail = 'must set spec.nodeName if mirror pod annotation is set';
+  errors.push(fieldError.invalid(`metadata.annotations[${OF_STATIC_POD}]`, hash, detail));
+}
+
+function prepareForCreate(pod: ApiObject, context: HookContext): void {
+  const { now } = context;
+  const spec = objectIn(pod, 'spec');
+  if (!spec) return;
+  admitClasses(pod, spec, context);
+  admitPod(spec);
+  requirePositiveGracePeriod(spec);
+  pod['status'] = {
+    phase: 'Pending',
+    qosClass: qosClassOf(spec),
+    ...(listIn(spec, 'schedulingGates').length > 0 && { conditions: [gatedCondition(now)] }),
+  };
+}
+
+function gatedCondition(now: number): object {
+  return {
+    type: 'PodScheduled',
+    status: 'False',
+    lastTransitionTime: timestamp(now),
+    reason: 'SchedulingGated',
+    message: 'Scheduling is blocked due to non-empty scheduling gates',
+  };
+}
+
+/** A negative period is one second. */
+function requirePositiveGracePeriod(spec: JsonObject): void {
+  if ((numberIn(spec, 'terminationGracePeriodSeconds') ?? 0) < 0) {
+    spec['terminationGracePeriodSeconds'] = 1;
+  }
+}
+
+/** What admission and creation settled stays, also when a client takes back what it did not give. */
+function prepareForUpdate(pod: ApiObject, previous: StoredObject): void {
+  const spec = objectIn(pod, 'spec');
+  const before = objectIn(previous, 'spec');
+  if (spec && before) {
+    for (const field of ['priority', 'preemptionPolicy'] as const) {
+      if (isSet(before, field)) setDefault(spec, field, before[field]);
+    }
+    requirePositiveGracePeriod(spec);
+    admitPod(spec);
+  }
+  const status = objectIn(pod, 'status');
+  const qosClass = textIn(objectIn(previous, 'status'), 'qosClass');
+  if (status && qosClass && !isSet(status, 'qosClass')) pod['status'] = { ...status, qosClass };
+}
+
+/** Returns 0 for a Pod that has no node or has ended, and one second instead of a negative period. */
+function gracePeriodSeconds(pod: StoredObject, requested: number | undefined): number {
+  const spec = objectIn(pod, 'spec');
+  const phase = textIn(objectIn(pod, 'status'), 'phase');
+  if (textIn(spec, 'nodeName') === '' || phase === 'Failed' || phase === 'Succeeded') return 0;
+  const seconds = requested ?? numberIn(spec, 'terminationGracePeriodSeconds') ?? 0;
+  return seconds < 0 ? 1 : seconds;
+}

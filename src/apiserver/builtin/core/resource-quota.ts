@@ -1,0 +1,160 @@
+import { listIn, objectIn, textIn } from '../../../util/json-value.ts';
+import { equalJson } from '../../../api/equal.ts';
+import { compareQuantities } from '../../../api/quantity.ts';
+import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import { textOf } from '../../objects/field-path.ts';
+import type { StoredObject } from '../../objects/resource-definition.ts';
+import { column, columns } from '../../table/column.ts';
+import {
+  isQuotaResource,
+  validateAmount,
+  validateResourceName,
+} from '../pods/container-resources.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+
+export const RESOURCE_QUOTA: BuiltinKind = {
+  resource: 'resourcequotas',
+  returnsDeleted: true,
+  hooks: {
+    validate: checked((quota) => {
+      const spec = quota.in('spec');
+      validateAmounts(spec, 'hard');
+      for (const list of ['hard', 'used']) validateAmounts(quota.in('status'), list);
+      validateScopes(spec);
+      validateScopeSelector(spec);
+    }),
+    validateUpdate: checked((quota, previous) => {
+      const scopes = quota.in('spec').list('scopes').map(String).sort();
+      const before = listIn(objectIn(previous, 'spec'), 'scopes').map(String).sort();
+      if (equalJson(scopes, before)) return;
+      quota.in('spec').invalid('scopes', 'field is immutable');
+    }),
+  },
+  columns: columns(
+    column('Request', 'Used and allowed amounts, without limits.', (quota) =>
+      quotaText(quota, (resource) => !resource.startsWith('limits.')),
+    ),
+    column('Limit', 'Used and allowed limits.', (quota) =>
+      quotaText(quota, (resource) => resource.startsWith('limits.')),
+    ),
+  ),
+  warnings: (quota, previous) =>
+    previous ? [] : quotaWarnings(new CheckedObject(quota).in('spec').in('hard')),
+};
+
+function validateAmounts(holder: CheckedObject, list: string): void {
+  const amounts = holder.in(list).value;
+  for (const name of Object.keys(amounts)) {
+    const field = `${list}[${name}]`;
+    validateResourceName(holder, field, name);
+    if (!name.includes('/') && !isQuotaResource(name)) {
+      holder.invalid(field, 'must be a standard resource for quota', name);
+    }
+    validateAmount(holder, field, name, textIn(amounts, name));
+  }
+}
+
+const EXISTING = [
+  'BestEffort',
+  'CrossNamespacePodAffinity',
+  'NotBestEffort',
+  'NotTerminating',
+  'Terminating',
+];
+
+const SCOPES = new Set([...EXISTING, 'PriorityClass', 'VolumeAttributesClass']);
+
+const CONFLICTS = [
+  ['BestEffort', 'NotBestEffort'],
+  ['Terminating', 'NotTerminating'],
+];
+
+/** A server reports these errors for the whole list. */
+function validateScopes(spec: CheckedObject): void {
+  const scopes = spec.list('scopes').map(String);
+  for (const scope of scopes) {
+    if (!SCOPES.has(scope)) spec.invalid('scopes', 'unsupported scope');
+    for (const name of Object.keys(spec.in('hard').value)) {
+      if (!isQuotaResource(name) || canLimit(scope, name)) continue;
+      spec.invalid('scopes', 'unsupported scope applied to resource');
+    }
+  }
+  requireNoConflict(spec, scopes);
+}
+
+function requireNoConflict(spec: CheckedObject, scopes: readonly string[]): void {
+  for (const pair of CONFLICTS) {
+    if (!pair.every((scope) => scopes.includes(scope))) continue;
+    spec.invalid('scopes', 'conflicting scopes');
+  }
+}
+
+const OF_PODS = /^(?:pods|(?:(?:requests|limits)\.)?(?:cpu|memory))$/;
+
+/** Whether the Pods or claims of a scope use the resource. */
+function canLimit(scope: string, name: string): boolean {
+  if (scope === 'BestEffort') return name === 'pods';
+  if (scope === 'VolumeAttributesClass') {
+    return ['persistentvolumeclaims', 'requests.storage'].includes(name);
+  }
+  return !SCOPES.has(scope) || OF_PODS.test(name);
+}
+
+function validateScopeSelector(spec: CheckedObject): void {
+  const selector = spec.get('scopeSelector');
+  if (!selector) return;
+  const at = (field: string) => `matchExpressions.${field}`;
+  const expressions = selector.items('matchExpressions');
+  for (const expression of expressions) {
+    const scope = expression.text('scopeName');
+    const operator = expression.text('operator');
+    const values = expression.list('values');
+    if (!SCOPES.has(scope)) selector.invalid(at('scopeName'), 'unsupported scope', scope);
+    for (const name of Object.keys(spec.in('hard').value)) {
+      if (!isQuotaResource(name) || canLimit(scope, name)) continue;
+      selector.invalid('matchExpressions', 'unsupported scope applied to resource');
+    }
+    if (EXISTING.includes(scope) && operator !== 'Exists') {
+      const why =
+        "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
+      selector.invalid(at('operator'), why, operator);
+    }
+    if (operator === 'In' || operator === 'NotIn') {
+      const why =
+        "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
+      if (values.length === 0) selector.required(at('values'), why);
+    } else if (operator === 'Exists' || operator === 'DoesNotExist') {
+      const why =
+        "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
+      if (values.length > 0) selector.invalid(at('values'), why, values);
+    } else selector.invalid(at('operator'), 'not a valid selector operator', operator);
+  }
+  requireNoConflict(
+    spec,
+    expressions.map((expression) => expression.text('scopeName')),
+  );
+}
+
+/** Requests of a quota beyond its limits. */
+function quotaWarnings(hard: CheckedObject): string[] {
+  return ['cpu', 'memory', 'ephemeral-storage'].flatMap((resource) => {
+    const names = [`requests.${resource}`, ...(resource === 'ephemeral-storage' ? [] : [resource])];
+    const request = names.find((name) => hard.has(name));
+    const limit = `limits.${resource}`;
+    if (request === undefined || !hard.has(limit)) return [];
+    const [less, more] = [hard.text(request), hard.text(limit)];
+    return compareQuantities(less, more) > 0
+      ? [`ResourceQuota ${request} (${less}) should be less than ${limit} (${more})`]
+      : [];
+  });
+}
+
+function quotaText(quota: StoredObject, isShown: (resource: string) => boolean): string {
+  const hard = objectIn(objectIn(quota, 'status') ?? {}, 'hard') ?? {};
+  const used = objectIn(objectIn(quota, 'status') ?? {}, 'used') ?? {};
+  return Object.keys(hard)
+    .sort()
+    .filter(isShown)
+    .map((resource) => `${resource}: ${textOf(used[resource], '0')}/${textOf(hard[resource], '0')}`)
+    .join(', ');
+}

@@ -1,0 +1,87 @@
+import { isIP } from '../../../util/ip-address.ts';
+import { listIn, numberIn, objectsIn, textsIn } from '../../../util/json-value.ts';
+import { equalJson } from '../../../api/equal.ts';
+import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import { textOf } from '../../objects/field-path.ts';
+import type { StoredObject } from '../../objects/resource-definition.ts';
+import { column, columns, field } from '../../table/column.ts';
+import { ipProblem, ipWarnings } from '../shared/addresses.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import {
+  PORT_PROTOCOLS,
+  firstThree,
+  validateEndpointAddress,
+  validateEndpointNames,
+} from '../shared/endpoint-addresses.ts';
+import { addressWarnings } from '../shared/warnings.ts';
+
+export const ENDPOINT_SLICE: BuiltinKind = {
+  resource: 'discovery.k8s.io/endpointslices',
+  tracksGeneration: true,
+  defaults: { 'ports[].name': '', 'ports[].protocol': 'TCP' },
+  immutable: ['addressType'],
+  hooks: {
+    // Labels count as substance, because they assign the slice to a Service.
+    prepareForUpdate: (slice, { metadata: { labels = {}, generation = 0 } }) => {
+      if (equalJson(slice.metadata.labels ?? {}, labels)) return;
+      slice.metadata.generation = generation + 1;
+    },
+    validate: checked(validateSlice),
+  },
+  columns: columns(
+    field('AddressType', 'addressType'),
+    column('Ports', 'Ports of the endpoints.', (slice) => {
+      const ports = objectsIn(slice, 'ports');
+      return firstThree(
+        ports.map((port) => textOf(numberIn(port, 'port') ?? port['name'], '*')),
+        '<unset>',
+      );
+    }),
+    column('Endpoints', 'Addresses of the endpoints.', (slice) =>
+      firstThree(
+        objectsIn(slice, 'endpoints').flatMap((one) => textsIn(one, 'addresses')),
+        '<unset>',
+      ),
+    ),
+  ),
+  warnings: (slice, previous) => [
+    ...(!previous && slice['addressType'] === 'FQDN'
+      ? ['spec.addressType: FQDN endpoints are deprecated']
+      : []),
+    ...(SLICE_CONTROLLERS.has(
+      slice.metadata.labels?.['endpointslice.kubernetes.io/managed-by'] ?? '',
+    )
+      ? []
+      : new CheckedObject(slice)
+          .items('endpoints')
+          .flatMap((endpoint) => addressWarnings(endpoint, 'addresses', ipWarnings))),
+  ],
+};
+
+function validateSlice(slice: CheckedObject, previous: StoredObject | undefined): void {
+  const names = new Set<string>();
+  for (const port of slice.items('ports')) {
+    port.requireFormat('name', 'dns1123Label');
+    port.requireUnique('name', names);
+    port.requireOneOf('protocol', PORT_PROTOCOLS);
+  }
+  if (previous && equalJson(slice.list('endpoints'), listIn(previous, 'endpoints'))) return;
+  const type = slice.text('addressType');
+  for (const endpoint of slice.items('endpoints')) {
+    const addresses = endpoint.list('addresses').map(String);
+    if (addresses.length === 0) endpoint.required('addresses', 'must contain at least 1 address');
+    for (const [index, address] of addresses.entries()) {
+      if (type === 'FQDN') continue;
+      if (isIP(address) !== 0 && `IPv${isIP(address)}` !== type) {
+        endpoint.invalid('addresses', `must be an ${type} address`, address);
+      }
+      validateEndpointAddress(endpoint, `addresses[${index}]`, address, ipProblem(address, true));
+    }
+    validateEndpointNames(endpoint);
+  }
+}
+
+const SLICE_CONTROLLERS: ReadonlySet<string> = new Set([
+  'endpointslice-controller.k8s.io',
+  'endpointslicemirroring-controller.k8s.io',
+]);

@@ -1,0 +1,100 @@
+import { objectIn, textIn } from '../../../util/json-value.ts';
+import { equalJson } from '../../../api/equal.ts';
+import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import { fieldsAt } from '../../objects/field-path.ts';
+import type { StoredObject } from '../../objects/resource-definition.ts';
+import { EVENT_COLUMNS, REFERENCE_FIELDS, validateEvent } from '../core/event.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+
+/** Fields of events.k8s.io and of the stored event with other names. */
+const RENAMED = [
+  ['note', 'message'],
+  ['regarding', 'involvedObject'],
+  ['reportingController', 'reportingComponent'],
+  ['deprecatedSource', 'source'],
+  ['deprecatedFirstTimestamp', 'firstTimestamp'],
+  ['deprecatedLastTimestamp', 'lastTimestamp'],
+  ['deprecatedCount', 'count'],
+] as const;
+
+/** Events of events.k8s.io are another representation of the events of the core group. */
+export const EVENTS_EVENT: BuiltinKind = {
+  resource: 'events.k8s.io/events',
+  createOnUpdate: true,
+  selectableFields: {
+    ...Object.fromEntries(
+      REFERENCE_FIELDS.map((field) => [
+        `regarding.${field}`,
+        (event) => textIn(objectIn(event, 'involvedObject'), field),
+      ]),
+    ),
+    ...fieldsAt('reason', 'type'),
+    reportingController: (event) => textIn(event, 'reportingComponent'),
+  },
+  hooks: {
+    validate: checked((event, previous) => {
+      const stored = toStored(event.value);
+      validateEvent(new CheckedObject(stored, '', event.errors), 'reportingController');
+      if (!previous) {
+        const metadata = event.in('metadata');
+        metadata.requireFormat('name', 'dns1123Subdomain');
+      }
+      if (!equalJson(event.value['series'], previous?.['series'])) validateSeries(event);
+      if (previous) requireImmutable(event, previous);
+      else validateNew(event);
+    }),
+  },
+  storedAs: { kind: 'v1/events', toStored, fromStored },
+  columns: EVENT_COLUMNS,
+};
+
+const UNSET = RENAMED.filter(([own]) => own.startsWith('deprecated'));
+
+function validateNew(event: CheckedObject): void {
+  if (!event.has('eventTime')) event.required('eventTime');
+  const type = event.text('type');
+  if (type !== 'Normal' && type !== 'Warning') {
+    event.invalid('type', `has invalid value: ${type}`, '');
+  }
+  for (const [own, stored] of UNSET) {
+    // The default of the source is an empty one.
+    const isUnset = !event.has(own) || equalJson(event.value[own], {});
+    if (!isUnset) event.invalid(stored, 'needs to be unset', '');
+  }
+}
+
+const IMMUTABLE = ['reason', 'type', 'eventTime', 'action', 'related', 'reportingInstance'];
+
+/** Only the series and the metadata of an event can change. */
+function requireImmutable(event: CheckedObject, previous: StoredObject): void {
+  for (const [own, stored] of [...RENAMED, ...IMMUTABLE.map((field) => [field, field] as const)]) {
+    const value = event.value[own];
+    if (!equalJson(value, previous[own])) event.invalid(stored, 'field is immutable', value ?? '');
+  }
+}
+
+function validateSeries(event: CheckedObject): void {
+  const series = event.get('series');
+  if (!series) return;
+  if ((series.number('count') ?? 0) < 2) series.invalid('count', 'should be at least 2', '');
+  if (!series.has('lastObservedTime')) series.required('lastObservedTime');
+}
+
+function toStored<T extends StoredObject>(event: T): T {
+  return renamed(event, 'v1', RENAMED);
+}
+
+function fromStored(event: StoredObject): StoredObject {
+  const back = RENAMED.map(([own, stored]) => [stored, own] as const);
+  return renamed(event, 'events.k8s.io/v1', back);
+}
+
+function renamed<T extends StoredObject>(
+  event: T,
+  apiVersion: string,
+  names: readonly (readonly [from: string, to: string])[],
+): T {
+  const to = new Map(names);
+  const fields = Object.entries(event).map(([name, value]) => [to.get(name) ?? name, value]);
+  return { ...(Object.fromEntries(fields) as T), apiVersion };
+}

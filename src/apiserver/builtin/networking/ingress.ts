@@ -1,0 +1,108 @@
+import { isSet, listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
+import { nameProblems } from '../../../api/object-names.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
+import { checked } from '../../objects/checked-object.ts';
+import { column, columns, field } from '../../table/column.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { loadBalancerWarnings } from '../shared/warnings.ts';
+
+export const INGRESS: BuiltinKind = {
+  resource: 'networking.k8s.io/ingresses',
+  tracksGeneration: true,
+  hooks: { validate: checked(validateIngress) },
+  columns: columns(
+    field('Class', 'spec.ingressClassName', '<none>'),
+    column('Hosts', 'Hosts of the rules.', (ingress) => {
+      const rules = objectsIn(objectIn(ingress, 'spec'), 'rules');
+      const hosts = rules.map((rule) => textIn(rule, 'host')).filter((host) => host !== '');
+      if (hosts.length === 0) return '*';
+      const more = hosts.length > 3 ? ` + ${rules.length - 3} more...` : '';
+      return hosts.slice(0, 3).join(',') + more;
+    }),
+    column('Address', 'Addresses of the load balancer.', (ingress) => {
+      const entries = objectsIn(objectIn(objectIn(ingress, 'status'), 'loadBalancer'), 'ingress');
+      const addresses = entries.map((entry) => textIn(entry, 'ip') || textIn(entry, 'hostname'));
+      return [...new Set(addresses.filter((address) => address !== ''))].sort().join(',');
+    }),
+    column('Ports', 'Ports of the rules.', (ingress) =>
+      listIn(objectIn(ingress, 'spec'), 'tls').length > 0 ? '80, 443' : '80',
+    ),
+  ),
+  warnings: (ingress, previous) =>
+    !previous &&
+    ingress.metadata.annotations?.[CLASS_ANNOTATION] !== undefined &&
+    !isSet(objectIn(ingress, 'spec'), 'ingressClassName')
+      ? [
+          `annotation "${CLASS_ANNOTATION}" is deprecated, please use 'spec.ingressClassName' instead`,
+        ]
+      : [],
+  statusWarnings: loadBalancerWarnings,
+};
+
+const PATH_TYPES = ['Exact', 'ImplementationSpecific', 'Prefix'];
+
+function validateIngress(ingress: CheckedObject): void {
+  const spec = ingress.in('spec');
+  const rules = spec.items('rules');
+  const backend = spec.get('defaultBackend');
+  if (rules.length === 0 && !backend) {
+    spec.invalid('', 'either `defaultBackend` or `rules` must be specified', null);
+  }
+  if (backend) validateBackend(backend);
+  for (const tls of spec.items('tls')) {
+    for (const [index, host] of tls.list('hosts').map(String).entries()) {
+      tls.problems(
+        `hosts[${index}]`,
+        nameProblems(host.replace(/^\*\./, ''), 'dns1123Subdomain'),
+        host,
+      );
+    }
+    tls.requireFormat('secretName', 'dns1123Subdomain');
+  }
+  for (const rule of rules) {
+    const host = rule.text('host');
+    if (/^[\d.]+$/.test(host)) {
+      rule.invalid('host', 'must be a DNS name, not an IP address');
+    } else if (host !== '') {
+      rule.problems('host', nameProblems(host.replace(/^\*\./, ''), 'dns1123Subdomain'));
+    }
+    const http = rule.get('http');
+    if (!http) continue;
+    const paths = http.items('paths');
+    if (paths.length === 0) http.required('paths');
+    for (const path of paths) validatePath(path);
+  }
+}
+
+function validatePath(path: CheckedObject): void {
+  const type = path.text('pathType');
+  // A missing type is reported by the schema.
+  if (type === '') return;
+  const value = path.text('path');
+  if (!PATH_TYPES.includes(type)) path.notSupported('pathType', PATH_TYPES);
+  else if (!value.startsWith('/') && (type !== 'ImplementationSpecific' || value !== '')) {
+    path.invalid('path', 'must be an absolute path', value);
+  }
+  validateBackend(path.in('backend'));
+}
+
+function validateBackend(backend: CheckedObject): void {
+  const service = backend.get('service');
+  const resource = backend.get('resource');
+  if (service && resource) {
+    backend.invalid('', 'cannot set both resource and service backends', '');
+  } else if (!service && !resource) {
+    backend.invalid('', 'resource or service backend is required', '');
+  }
+  if (!service || resource) return;
+  service.requireText('name');
+  service.requireFormat('name', 'dns1123Label');
+  const port = service.in('port');
+  const number = port.number('number') ?? 0;
+  if (port.has('name') && number !== 0) {
+    backend.invalid('', 'cannot set both port name & port number', '');
+  } else if (number !== 0) port.requirePort('number');
+  else if (port.text('name') === '') backend.required('', 'port name or number is required');
+}
+
+const CLASS_ANNOTATION = 'kubernetes.io/ingress.class';

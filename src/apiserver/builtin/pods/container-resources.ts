@@ -1,0 +1,202 @@
+import { textIn } from '../../../util/json-value.ts';
+import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
+import { compareQuantities, quantityNanos } from '../../../api/quantity.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
+
+const OF_CONTAINERS = ['cpu', 'memory', 'ephemeral-storage'];
+
+const COUNTS = [
+  'pods',
+  'resourcequotas',
+  'services',
+  'replicationcontrollers',
+  'secrets',
+  'configmaps',
+  'persistentvolumeclaims',
+  'services.nodeports',
+  'services.loadbalancers',
+];
+
+const STANDARD = new Set([
+  ...OF_CONTAINERS,
+  ...OF_CONTAINERS.flatMap((name) => [`requests.${name}`, `limits.${name}`]),
+  ...COUNTS,
+  'storage',
+  'requests.storage',
+]);
+
+const REQUESTS = 'requests.';
+const HUGE_PAGES = 'hugepages-';
+
+/** Reports what is wrong with the resources of a container. */
+export function validateContainerResources(
+  resources: CheckedObject,
+  claimNames: ReadonlySet<string>,
+): void {
+  validateAmounts(resources, validateContainerResourceName);
+  validateClaims(resources, claimNames);
+}
+
+/** Reports what is wrong with limits and requests; `validateName` with the name of one. */
+export function validateAmounts(
+  resources: CheckedObject,
+  validateName: (resources: CheckedObject, field: string, name: string) => void,
+): void {
+  const limits = resources.in('limits').value;
+  for (const list of ['limits', 'requests'] as const) {
+    const amounts = resources.in(list).value;
+    for (const name of Object.keys(amounts)) {
+      const field = `${list}[${name}]`;
+      const amount = textIn(amounts, name);
+      validateName(resources, field, name);
+      validateAmount(resources, field, name, amount);
+      if (list === 'requests') validateRequest(resources, name, amount, textIn(limits, name));
+      const page = name.startsWith(HUGE_PAGES) ? quantityNanos(name.slice(HUGE_PAGES.length)) : 0n;
+      if (page && (quantityNanos(amount) ?? 0n) % page !== 0n) {
+        resources.invalid(field, `${amount} is not positive integer multiple of ${name}`, amount);
+      }
+    }
+  }
+  const names = Object.keys({ ...limits, ...resources.in('requests').value });
+  const hasPages = names.some((name) => name.startsWith(HUGE_PAGES));
+  if (hasPages && !names.includes('cpu') && !names.includes('memory')) {
+    resources.forbidden('', 'HugePages require cpu or memory');
+  }
+}
+
+/** An amount is not negative; countable resources have integers. */
+export function validateAmount(
+  holder: CheckedObject,
+  field: string,
+  name: string,
+  amount: string,
+): void {
+  if (amount.startsWith('-') && compareQuantities(amount, '0') < 0) {
+    holder.invalid(field, 'must be greater than or equal to 0', amount);
+  }
+  if (!COUNTS.includes(name) && !isExtended(name)) return;
+  const nanos = quantityNanos(amount) ?? 0n;
+  if (nanos % 1_000_000_000n !== 0n) holder.invalid(field, 'must be an integer', amount);
+}
+
+function validateRequest(
+  resources: CheckedObject,
+  name: string,
+  request: string,
+  limit: string,
+): void {
+  const canOvercommit = isNative(name) && !name.startsWith(HUGE_PAGES);
+  if (limit === '') {
+    const why = 'Limit must be set for non overcommitable resources';
+    if (!canOvercommit) resources.required('limits', why);
+    return;
+  }
+  const order = request === limit ? 0 : compareQuantities(request, limit);
+  if (!canOvercommit && order !== 0) {
+    resources.invalid('requests', `must be equal to ${name} limit of ${limit}`, request);
+  } else if (order > 0) {
+    const why = `must be less than or equal to ${name} limit of ${limit}`;
+    resources.invalid('requests', why, request);
+  }
+}
+
+/** Reports a name that is malformed, or short and not standard; returns whether there was none. */
+export function validateResourceName(holder: CheckedObject, field: string, name: string): boolean {
+  const problems = qualifiedNameProblems(name);
+  holder.problems(field, problems, name);
+  if (problems.length > 0) return false;
+  if (name.includes('/') || STANDARD.has(name) || name.startsWith(HUGE_PAGES)) return true;
+  if (name.startsWith(`${REQUESTS}${HUGE_PAGES}`)) return true;
+  holder.invalid(field, 'must be a standard resource type or fully qualified', name);
+  return false;
+}
+
+/** Reports a name of a resource that containers do not have. */
+export function validateContainerResourceName(
+  holder: CheckedObject,
+  field: string,
+  name: string,
+): void {
+  validateResourceName(holder, field, name);
+  if (!name.includes('/')) {
+    if (OF_CONTAINERS.includes(name) || name.startsWith(HUGE_PAGES)) return;
+    holder.invalid(field, 'must be a standard resource for containers', name);
+  } else if (!isNative(name) && !isExtended(name)) {
+    holder.invalid(field, "doesn't follow extended resource name standard", name);
+  }
+}
+
+/** Whether quotas limit a resource with this short name. */
+export function isQuotaResource(name: string): boolean {
+  if (name === 'storage') return false;
+  return STANDARD.has(name) || name.replace(REQUESTS, '').startsWith(HUGE_PAGES);
+}
+
+function isNative(name: string): boolean {
+  return !name.includes('/') || name.includes('kubernetes.io/');
+}
+
+function isExtended(name: string): boolean {
+  if (isNative(name) || name.startsWith(REQUESTS)) return false;
+  return qualifiedNameProblems(`${REQUESTS}${name}`).length === 0;
+}
+
+function validateClaims(resources: CheckedObject, known: ReadonlySet<string>): void {
+  const names = new Set<string>();
+  for (const [index, claim] of resources.items('claims').entries()) {
+    const field = `claims[${index}]`;
+    const name = claim.text('name');
+    if (name === '') {
+      resources.required(field);
+      continue;
+    }
+    const request = claim.text('request');
+    const key = request === '' ? name : `${name}/${request}`;
+    if (names.has(name)) resources.duplicate(field, name);
+    else {
+      if (request !== '') claim.problems('request', nameProblems(request, 'dns1123Label'));
+      if (names.has(key)) resources.duplicate(field, key);
+      else if (request === '') {
+        for (const other of names) {
+          if (other.startsWith(`${name}/`)) resources.duplicate(field, name);
+        }
+      }
+      names.add(key);
+    }
+    if (known.has(name)) continue;
+    const list = known.size === 0 ? ' which is empty' : `: ${[...known].sort().join(', ')}`;
+    const why = `must be one of the names in pod.spec.resourceClaims${list}`;
+    resources.notFound(field, name, why);
+  }
+}
+
+/** Resources that a Pod has as a whole. */
+const OF_PODS = ['cpu', 'memory'];
+
+/** Reports what is wrong with the resources of a Pod as a whole, which its containers share. */
+export function validatePodResources(spec: CheckedObject): void {
+  const resources = spec.get('resources');
+  if (!resources) return;
+  if (spec.in('os').text('name') === 'windows') {
+    resources.forbidden('', 'may not be set for a windows pod');
+    return;
+  }
+  if (resources.has('claims')) {
+    resources.forbidden('claims', 'claims may not be set for Resources at pod-level');
+  }
+  validateAmounts(resources, (holder, field, name) => {
+    if (!validateResourceName(holder, field, name)) return;
+    if (OF_PODS.includes(name) || name.startsWith(HUGE_PAGES)) return;
+    holder.notSupported(field, [...OF_PODS.slice(0, 1), HUGE_PAGES, 'memory'], name);
+  });
+  const limits = resources.in('limits').value;
+  for (const [index, container] of spec.items('containers').entries()) {
+    const own = container.in('resources').in('limits').value;
+    for (const name of Object.keys(own)) {
+      const [limit, max] = [textIn(own, name), textIn(limits, name)];
+      if (max === '' || compareQuantities(limit, max) <= 0) continue;
+      const why = `must be less than or equal to pod limits of ${max}`;
+      resources.invalid(`containers[${index}][${name}].limits`, why, limit);
+    }
+  }
+}

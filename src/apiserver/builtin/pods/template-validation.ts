@@ -1,0 +1,130 @@
+import { listIn, objectIn, textIn } from '../../../util/json-value.ts';
+import type { LabelSelector, Requirement } from '../../../api/label-selector.ts';
+import {
+  formatLabelSelector,
+  matchesLabels,
+  parseLabelSelector,
+} from '../../../api/label-selector.ts';
+import type { ObjectMeta } from '../../../api/object.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
+import { validateMetadata } from '../../objects/object-metadata.ts';
+import { validatePodSpec } from './pod-validation.ts';
+import { validateLabelSelector } from '../shared/label-selector-validation.ts';
+
+/** Reports what is wrong with the selector and the template of a workload whose Pods are restarted. */
+export function validateTemplate(
+  spec: CheckedObject,
+  kind: 'DaemonSet' | 'Deployment' | 'ReplicaSet' | 'StatefulSet',
+): void {
+  const template = spec.in('template');
+  const selector = spec.get('selector');
+  if (selector) validateSelector(selector, template.in('metadata'), kind);
+  else {
+    spec.required('selector');
+    const labels = template.in('metadata').get('labels')?.value ?? null;
+    if (kind !== 'DaemonSet') template.invalid('metadata.labels', NO_MATCH, labels);
+  }
+  validatePodTemplate(template);
+  const podSpec = template.in('spec');
+  podSpec.requireOneOf('restartPolicy', ['Always']);
+  if (podSpec.has('activeDeadlineSeconds')) {
+    podSpec.forbidden(
+      'activeDeadlineSeconds',
+      `activeDeadlineSeconds in ${kind === 'Deployment' ? 'ReplicaSet' : kind} is not Supported`,
+    );
+  }
+}
+
+export const NO_MATCH = '`selector` does not match template `labels`';
+
+/** Reports what is wrong with the metadata and the spec of a Pod template. */
+export function validatePodTemplate(template: CheckedObject): void {
+  validateTemplateMetadata(template);
+  const spec = template.in('spec');
+  validatePodSpec(spec);
+  if (spec.list('ephemeralContainers').length > 0) {
+    spec.forbidden('ephemeralContainers', 'ephemeral containers not allowed in pod template');
+  }
+}
+
+function validateSelector(selector: CheckedObject, metadata: CheckedObject, kind: string): void {
+  const matchLabels = textMapIn(selector.value, 'matchLabels');
+  const expressions = selector.items('matchExpressions').map(({ value }) => value);
+  if (Object.keys(matchLabels).length + expressions.length === 0) {
+    const workload = kind === 'ReplicaSet' ? 'deployment' : kind.toLowerCase();
+    selector.invalid('', `empty selector is invalid for ${workload}`, selector.value);
+    return;
+  }
+  const count = selector.errors.length;
+  validateLabelSelector(selector);
+  const isValid = selector.errors.length === count;
+  const labels = textMapIn(metadata.value, 'labels');
+  const requirements = selectorRequirements(matchLabels, expressions);
+  if (!isValid || !requirements) {
+    if (kind !== 'DaemonSet') selector.invalid('', 'invalid label selector', selector.value);
+  } else if (!matchesLabels(requirements, labels)) metadata.invalid('labels', NO_MATCH, labels);
+}
+
+/** Reports unknown operators of a label selector; returns whether there are none. */
+export function requireOperators(selector: CheckedObject): boolean {
+  const unknown = selector
+    .items('matchExpressions')
+    .filter((expression) => !isOperator(expression.text('operator')));
+  for (const expression of unknown) {
+    const operator = expression.text('operator');
+    expression.invalid('operator', 'not a valid selector operator', operator);
+  }
+  return unknown.length === 0;
+}
+
+/** The selector as requirements; undefined if a key or a value of it is malformed. */
+export function selectorRequirements(
+  matchLabels: Readonly<Record<string, string>>,
+  expressions: readonly Readonly<Record<string, unknown>>[],
+): readonly Requirement[] | undefined {
+  const matchExpressions = expressions.flatMap((expression) => {
+    const operator = textIn(expression, 'operator');
+    const values = listIn(expression, 'values').filter((value) => typeof value === 'string');
+    return isOperator(operator) ? [{ key: textIn(expression, 'key'), operator, values }] : [];
+  });
+  try {
+    return parseLabelSelector(formatLabelSelector({ matchLabels, matchExpressions }));
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+type Operator = NonNullable<LabelSelector['matchExpressions']>[number]['operator'];
+
+const OPERATORS: ReadonlySet<string> = new Set<Operator>(['In', 'NotIn', 'Exists', 'DoesNotExist']);
+
+function isOperator(text: string): text is Operator {
+  return OPERATORS.has(text);
+}
+
+/** Labels and annotations of a template are held to the rules of an object's own. */
+function validateTemplateMetadata({ value, path, errors }: CheckedObject): void {
+  const metadata = objectIn(value, 'metadata');
+  const template: ObjectMeta = {
+    name: 'template',
+    uid: '',
+    resourceVersion: '',
+    creationTimestamp: '',
+    labels: textMapIn(metadata, 'labels'),
+    annotations: textMapIn(metadata, 'annotations'),
+  };
+  for (const error of validateMetadata(template, false, 'pathSegment')) {
+    errors.push({ ...error, field: error.field.replace(/^metadata\./, `${path}.`) });
+  }
+}
+
+export function textMapIn(
+  parent: Readonly<Record<string, unknown>> | undefined,
+  field: string,
+): Record<string, string> {
+  const texts = Object.entries(objectIn(parent, field) ?? {});
+  return Object.fromEntries(
+    texts.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
+}

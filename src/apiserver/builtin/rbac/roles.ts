@@ -1,0 +1,78 @@
+import { equalJson } from '../../../api/equal.ts';
+import { requireRoleRights } from '../../auth/privilege-escalation.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
+import { checked } from '../../objects/checked-object.ts';
+import type { ApiObject, ResourceHooks } from '../../objects/resource-definition.ts';
+import { requireOperators, selectorRequirements, textMapIn } from '../pods/template-validation.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+
+export const RBAC_TRAITS = { nameFormat: 'pathSegment', createOnUpdate: true } as const;
+
+export const CLUSTER_ROLE: BuiltinKind = {
+  resource: 'rbac.authorization.k8s.io/clusterroles',
+  ...RBAC_TRAITS,
+  hooks: roleHooks('clusterroles'),
+};
+
+export const ROLE: BuiltinKind = {
+  resource: 'rbac.authorization.k8s.io/roles',
+  ...RBAC_TRAITS,
+  hooks: roleHooks('roles'),
+};
+
+function roleHooks(plural: 'roles' | 'clusterroles'): ResourceHooks {
+  // As upstream, which always writes the list, and an empty one as null.
+  const settle = (role: ApiObject) => {
+    if (equalJson(role['rules'], [])) role['rules'] = null;
+  };
+  return {
+    applyDefaults: (role) => {
+      role['rules'] ??= null;
+    },
+    prepareForCreate: (role, context) => {
+      settle(role);
+      requireRoleRights(plural, context, role);
+    },
+    prepareForUpdate: (role, previous, context) => {
+      settle(role);
+      requireRoleRights(plural, context, role, previous);
+    },
+    validate: checked((role) => {
+      const rules = role.items('rules');
+      for (const rule of rules) validateRule(rule, plural === 'roles');
+      const aggregation = role.get('aggregationRule');
+      const selectors = aggregation?.items('clusterRoleSelectors') ?? [];
+      if (selectors.length === 0) {
+        const why = 'at least one clusterRoleSelector required if aggregationRule is non-nil';
+        aggregation?.required('clusterRoleSelectors', why);
+      }
+      for (const selector of selectors) validateRoleSelector(selector);
+      for (const rule of rules) if (rule.list('verbs').length === 0) rule.required('verbs');
+    }),
+  };
+}
+
+function validateRule(rule: CheckedObject, isNamespaced: boolean): void {
+  const has = (field: string) => rule.list(field).length > 0;
+  if (has('nonResourceURLs')) {
+    const field = 'nonResourceURLs';
+    if (isNamespaced) rule.invalid(field, 'namespaced rules cannot apply to non-resource URLs');
+    if (has('apiGroups') || has('resources') || has('resourceNames')) {
+      rule.invalid(field, 'rules cannot apply to both regular resources and non-resource URLs');
+    }
+    return;
+  }
+  if (!has('apiGroups')) {
+    rule.required('apiGroups', 'resource rules must supply at least one api group');
+  }
+  if (!has('resources')) {
+    rule.required('resources', 'resource rules must supply at least one resource');
+  }
+}
+
+function validateRoleSelector(selector: CheckedObject): void {
+  requireOperators(selector);
+  const expressions = selector.items('matchExpressions').map(({ value }) => value);
+  if (selectorRequirements(textMapIn(selector.value, 'matchLabels'), expressions)) return;
+  selector.invalid('', 'invalid label selector.', selector.value);
+}

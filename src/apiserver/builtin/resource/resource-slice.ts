@@ -1,0 +1,26 @@
+import { goQuote } from '../../../util/go-quote.ts';
+import { CheckedObject } from '../../objects/checked-object.ts';
+import { fieldsAt } from '../../objects/field-path.ts';
+import { columns, field } from '../../table/column.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+
+export const RESOURCE_SLICE: BuiltinKind = {
+  resource: 'resource.k8s.io/resourceslices',
+  tracksGeneration: true,
+  returnsDeleted: true,
+  immutable: ['spec.nodeName', 'spec.driver', 'spec.pool.name'],
+  selectableFields: fieldsAt('spec.nodeName', 'spec.driver', 'spec.pool.name'),
+  columns: columns(
+    field('Node', 'spec.nodeName'),
+    field('Driver', 'spec.driver'),
+    field('Pool', 'spec.pool.name'),
+  ),
+  warnings: (slice) => {
+    const driver = new CheckedObject(slice).in('spec').text('driver');
+    return driver === driver.toLowerCase()
+      ? []
+      : [
+          `spec.driver: driver names should be lowercase; ${goQuote(driver)} contains uppercase characters`,
+        ];
+  },
+};

@@ -1,0 +1,52 @@
+import { isSet, listIn, objectIn, objectsIn, textIn, textsIn } from '../../../util/json-value.ts';
+import { equalJson } from '../../../api/equal.ts';
+import { column, columns, flagColumn } from '../../table/column.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+
+export const CSI_DRIVER: BuiltinKind = {
+  resource: 'storage.k8s.io/csidrivers',
+  returnsDeleted: true,
+  unconditionalUpdate: false,
+  immutable: ['spec.attachRequired', 'spec.volumeLifecycleModes'],
+  defaults: {
+    'spec.attachRequired': true,
+    'spec.podInfoOnMount': false,
+    'spec.storageCapacity': false,
+    'spec.fsGroupPolicy': 'ReadWriteOnceWithFSType',
+    'spec.volumeLifecycleModes': ['Persistent'],
+    'spec.requiresRepublish': false,
+    'spec.seLinuxMount': false,
+    'spec.preventPodSchedulingIfMissing': false,
+  },
+  columns: columns(
+    flagColumn('AttachRequired', 'spec.attachRequired', true),
+    flagColumn('PodInfoOnMount', 'spec.podInfoOnMount'),
+    flagColumn('StorageCapacity', 'spec.storageCapacity'),
+    column('TokenRequests', 'Audiences of the tokens that the driver needs.', (driver) => {
+      const { tokenRequests } = objectIn(driver, 'spec') ?? {};
+      if (!Array.isArray(tokenRequests)) return '<unset>';
+      return objectsIn(objectIn(driver, 'spec') ?? {}, 'tokenRequests')
+        .map((request) => textIn(request, 'audience'))
+        .join(',');
+    }),
+    flagColumn('RequiresRepublish', 'spec.requiresRepublish'),
+    column(
+      'Modes',
+      'Volume modes of the driver.',
+      (driver) =>
+        textsIn(objectIn(driver, 'spec') ?? {}, 'volumeLifecycleModes').join(',') || '<none>',
+    ),
+  ),
+  warnings: (driver, previous) => {
+    const spec = objectIn(driver, 'spec');
+    const requests = spec?.['tokenRequests'];
+    const isNew = !equalJson(requests, objectIn(previous ?? {}, 'spec')?.['tokenRequests']);
+    return isNew && listIn(spec, 'tokenRequests').length > 0 && !isSet(spec, TOKENS_IN_SECRETS)
+      ? [
+          `spec.${TOKENS_IN_SECRETS} is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes`,
+        ]
+      : [];
+  },
+};
+
+const TOKENS_IN_SECRETS = 'serviceAccountTokenInSecrets';

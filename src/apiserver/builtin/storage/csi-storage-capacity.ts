@@ -1,0 +1,22 @@
+import { CheckedObject } from '../../objects/checked-object.ts';
+import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { NODE_LABELS, nodeLabelWarnings } from '../shared/warnings.ts';
+
+export const CSI_STORAGE_CAPACITY: BuiltinKind = {
+  resource: 'storage.k8s.io/csistoragecapacities',
+  unconditionalUpdate: false,
+  immutable: ['nodeTopology', 'storageClassName'],
+  warnings: (object) => labelSelectorWarnings(new CheckedObject(object).in('nodeTopology')),
+};
+
+function labelSelectorWarnings(selector: CheckedObject): string[] {
+  const labels = selector.in('matchLabels');
+  const ofLabels = Object.keys(labels.value)
+    .filter((key) => Object.hasOwn(NODE_LABELS, key))
+    .map((key) => `${labels.at(key)}: ${NODE_LABELS[key]}`);
+  const expressions = selector.items('matchExpressions');
+  return [
+    ...expressions.flatMap((expression) => nodeLabelWarnings(expression, 'key')),
+    ...ofLabels,
+  ];
+}
