@@ -365,3 +365,19 @@ test('an applied item without its key is refused for the value', skipBefore(37),
   const fields = await causesOf(`${pods(space)}/a`, unnamed);
   assert.deepEqual(fields, ['spec.containers[0].env[0].name']);
 });
+
+test('an apply of a custom resource with empty metadata is a write each time', async () => {
+  const space = await api.namespace();
+  for (const metadata of [{ finalizers: [] }, { labels: {} }, { generateName: '' }]) {
+    const [what] = Object.keys(metadata);
+    const name = `empty-${what?.toLowerCase()}`;
+    const object = { ...widget(name, { color: 'red' }), metadata: { name, ...metadata } };
+    const path = `${widgets(space)}/${name}`;
+    const versions = new Set<string>();
+    for (let attempt = 0; attempt < 6; attempt++) {
+      const { body } = await api.apply(path, 'm', object);
+      versions.add(body.metadata.resourceVersion);
+    }
+    assert.ok(versions.size > 1, what);
+  }
+});

@@ -94,6 +94,12 @@ test('a custom resource requires apiVersion and kind, a built-in kind does not',
     message:
       /^the object provided is unrecognized \(must be of type Widget\): Object 'Kind' is missing in '/,
   });
+  // Without strict decoding, the kind of the path is known.
+  assertRejected(await api.post(`${widgets(space)}?fieldValidation=Ignore`, kindless), {
+    code: 400,
+    reason: 'BadRequest',
+    message: /^Widget in version "v1" cannot be handled as a Widget: Object 'Kind' is missing in '/,
+  });
   const bare = await api.post(`${configMaps(space)}?dryRun=All`, { metadata: { name: 'x' } });
   assert.deepEqual([bare.status, bare.body.kind, bare.body.apiVersion], [201, 'ConfigMap', 'v1']);
 });

@@ -173,8 +173,11 @@ test('a scale of another uid is a conflict', async () => {
   assertRejected(await api.patch(`${at}/scale`, scale), {
     code: 409,
     reason: 'Conflict',
-    message: /"uid": Precondition failed: UID in precondition: x, UID in object meta: /,
+    message:
+      /deployments\/scale\.apps "uid": Precondition failed: UID in precondition: x, UID in object meta: /,
   });
+  const negative = await api.patch(`${at}/scale`, { ...scale, spec: { replicas: -1 } });
+  assertRejected(negative, { code: 422, reason: 'Invalid', message: /spec\.replicas/ });
 });
 
 test('a patch of a scale sets replicas that are absent, without an owner', async () => {

@@ -309,3 +309,18 @@ test(
     assert.deepEqual(warningsOf(updated), ['unrecognized format "byte"']);
   },
 );
+
+test('an apply of the status that creates an object has the warnings of a new one', async () => {
+  const service = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'by-status' },
+    spec: { ports: [{ port: 80 }], externalName: 'a.example.com' },
+  };
+  const path = `/api/v1/namespaces/${space}/services/by-status/status`;
+  const { status, headers } = await api.apply(path, 'm', service);
+  assert.equal(status, 201);
+  assert.match(headers['warning'] ?? '', /spec\.externalName is ignored/);
+  const again = await api.apply(path, 'm', service);
+  assert.deepEqual([again.status, again.headers['warning']], [200, undefined]);
+});

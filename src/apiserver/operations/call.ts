@@ -81,6 +81,11 @@ export interface Call extends ReceivedRequest {
    * @default false
    */
   readonly admitted?: boolean;
+  /**
+   * Whether the object is stored even if it equals the stored one.
+   * @default false
+   */
+  readonly writesEqual?: boolean;
 }
 
 export interface ListState {

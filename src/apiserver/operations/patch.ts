@@ -202,8 +202,31 @@ async function storeApplied(
   );
   await pause(call, live);
   requireDecodable(call, object, toError);
-  return createOrChange(call, object, live);
+  return createOrChange({ ...call, writesEqual: isEncodedApart(call, next) }, object, live);
 }
+
+/**
+ * As upstream, an apply stores a custom resource with empty labels, finalizers and the like, but reads it without
+ * them. It therefore never equals the stored object, and each apply is a write.
+ */
+function isEncodedApart({ definition }: Call, { metadata }: JsonObject): boolean {
+  if (!definition.custom || !isRecord(metadata)) return false;
+  return SOMETIMES_EMPTY.some((name) => {
+    const value = metadata[name];
+    return (
+      value === '' ||
+      (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+    );
+  });
+}
+
+const SOMETIMES_EMPTY = [
+  'annotations',
+  'finalizers',
+  'generateName',
+  'labels',
+  'ownerReferences',
+] as const;
 
 /** As upstream, the time of creation of an applied custom resource is not decoded. The server sets it. */
 function asDecoded({ definition }: Call, next: JsonObject): JsonObject {

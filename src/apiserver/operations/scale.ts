@@ -221,20 +221,20 @@ async function writeScale(
 ): Promise<StoredObject> {
   const { definition } = call;
   const { resourceVersion, uid } = scale.metadata;
-  // As upstream, which checks that of a custom resource in a PUT only.
-  if (uid && uid !== stored.metadata.uid && !definition.custom) {
-    throw conflict(
-      definition,
-      stored.metadata.name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${stored.metadata.uid}`,
-    );
-  }
   const replicas = valueAtPath(scale, ['spec', 'replicas']) ?? 0;
   // Custom kinds have their own validation.
   if (Number(replicas) < 0 && !definition.custom) {
     throw invalidError(SCALE, stored.metadata.name, [
       fieldError.invalid('spec.replicas', replicas, 'must be greater than or equal to 0'),
     ]);
+  }
+  // As upstream, which checks that of a custom resource in a PUT only.
+  if (uid && uid !== stored.metadata.uid && !definition.custom) {
+    throw conflict(
+      { ...definition, plural: `${definition.plural}/scale` },
+      stored.metadata.name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${stored.metadata.uid}`,
+    );
   }
   const { specReplicasPath } = pathsOf(definition);
   if (replicas === NO_REPLICAS) {

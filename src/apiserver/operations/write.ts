@@ -225,7 +225,9 @@ function warn(
   object: StoredObject,
   previous: StoredObject | undefined,
 ): void {
-  const texts = definition.warnings?.(object, previous, info.subresource) ?? [];
+  // As upstream, an apply of the status that creates an object has the warnings of a new one.
+  const subresource = previous && info.subresource;
+  const texts = definition.warnings?.(object, previous, subresource) ?? [];
   for (const text of texts) warnings.push(text);
 }
 
@@ -241,7 +243,7 @@ function replaceStored(
 ): StoredObject {
   const { backend, definition } = call;
   requireUnchanged(call, previous);
-  if (isUnchanged(next, previous)) return previous;
+  if (!call.writesEqual && isUnchanged(next, previous)) return previous;
   const isLast = canBeRemoved(next, definition);
   if (isDryRun(call)) return isLast ? requested : next;
   if (isLast) {

@@ -44,6 +44,10 @@ export async function decodeBody(call: ReceivedRequest): Promise<ApiObject> {
   const { request, definition } = call;
   const body = readObject(request, definition);
   await pause(call);
+  // As upstream, where only strict decoding does not know the kind of the path.
+  if (definition.custom && !body['kind'] && fieldValidationOf(call) === 'Ignore') {
+    throw cannotBeHandled(definition, missingKind(JSON.stringify(body)), body);
+  }
   const decoded = decodeObject(body, definition);
   await pause(call);
   return withoutUnknownFields(call, body, decoded);
@@ -293,6 +297,10 @@ function unidentified(
     : unrecognized(definition, why, JSON.stringify(body));
 }
 
+function missingKind(text: string): string {
+  return `Object 'Kind' is missing in '${text}'`;
+}
+
 /** Checks that a custom resource has a kind and a readable apiVersion, which validation compares. */
 function requireCustomKind(
   body: Record<string, unknown>,
@@ -303,7 +311,7 @@ function requireCustomKind(
   const { apiVersion, kind } = body;
   if (!kind) {
     const text = from === 'patch' ? goJson(body) : JSON.stringify(body);
-    throw unidentified(body, definition, from, `Object 'Kind' is missing in '${text}'`);
+    throw unidentified(body, definition, from, missingKind(text));
   }
   if (apiVersion === null) {
     throw toError('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
