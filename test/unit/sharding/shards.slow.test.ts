@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { LEASES } from '../../../src/api/builtin.ts';
+import type { Client } from '../../../src/client/client.ts';
 import { LeadershipLostError } from '../../../src/leaderelection/leader-elector.ts';
 import { requesterOf, withRequest } from '../../../src/sharding/shard-request.ts';
 import { Shards } from '../../../src/sharding/shards.ts';
@@ -12,6 +13,8 @@ import { ShardReplicas } from './replicas.ts';
 
 /** Maximum time that a shard has no holder: the lease duration and a retry period with jitter. */
 const TAKEOVER_MS = 15_000 + 2_000 * 2.2;
+
+const SHARD_0 = { namespace: 'default', name: 'shard-0' };
 
 describe('Shards', () => {
   it('holds all shards while it is the only replica', async () => {
@@ -49,26 +52,44 @@ describe('Shards', () => {
     assert.deepEqual(replicas.shardCounts, [1, 1]);
   });
 
-  it('has no second holder of a shard whose Lease another client deletes or empties', async () => {
+  it('creates a deleted Lease of its shard again', async () => {
     const replicas = new ShardReplicas();
-    const client = replicas.clientOver(replicas.clock);
     replicas.start('a');
     await replicas.advance(1000);
-    replicas.start('b');
-    await replicas.advance(20_000);
-    const { owners } = replicas;
-    const at = { namespace: 'default', name: 'shard-0' };
-    await client.delete(LEASES, at);
-    assert.deepEqual(await replicas.advance(20_000), []);
-    assert.equal(replicas.owners, owners, 'created again by its holder');
-    replicas.replicas.forEach((replica) => replica.network(!replica.served.includes(0)));
-    await client.patch(LEASES, at, { type: 'merge', body: { spec: { holderIdentity: '' } } });
-    // The holder may not have noticed: the other replica waits until its claim expires.
+    await replicas.clientOver(replicas.clock).delete(LEASES, SHARD_0);
     assert.deepEqual(await replicas.advance(5000), []);
-    assert.equal((await client.get(LEASES, at)).spec?.holderIdentity, '');
-    assert.deepEqual(await replicas.advance(2 * TAKEOVER_MS), []);
-    assert.deepEqual(replicas.shardCounts, [3, 0]);
+    assert.equal(replicas.owners, 'a: 0 1 2');
   });
+
+  const losses = {
+    deleted: (client: Client) => client.delete(LEASES, SHARD_0),
+    emptied: (client: Client) =>
+      client.patch(LEASES, SHARD_0, {
+        type: 'merge',
+        body: { spec: { holderIdentity: '' } },
+      }),
+  };
+  for (const [what, lose] of Object.entries(losses)) {
+    it(`has no second holder of a shard whose Lease is ${what} while its holder cannot see it`, async () => {
+      const replicas = new ShardReplicas();
+      const client = replicas.clientOver(replicas.clock);
+      const holderOfShard = async () => {
+        const { items } = await client.list(LEASES, { namespace: 'default' });
+        return items.find(({ metadata }) => metadata.name === SHARD_0.name)?.spec?.holderIdentity;
+      };
+      replicas.start('a');
+      await replicas.advance(1000);
+      replicas.start('b');
+      await replicas.advance(20_000);
+      replicas.replicas.forEach((replica) => replica.network(!replica.served.includes(0)));
+      await lose(client);
+      // The other replica waits until the claim expires.
+      assert.deepEqual(await replicas.advance(5000), []);
+      assert.ok(!(await holderOfShard()));
+      assert.deepEqual(await replicas.advance(2 * TAKEOVER_MS), []);
+      assert.deepEqual(replicas.shardCounts, [3, 0]);
+    });
+  }
 
   it('holds a shard without a handler until it is stopped', async () => {
     const replicas = new ShardReplicas();
