@@ -1,7 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
-import { fieldError } from '../../api/field-error.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import { KINDS } from '../generated/kinds.ts';
+import { CheckedObject, checked } from '../objects/checked-object.ts';
 import { fieldPath, valueAtPath } from '../objects/field-path.ts';
 import type { ResourceDefinition, ResourceHooks } from '../objects/resource-definition.ts';
 import { goSchema } from '../protobuf/go-schema.ts';
@@ -41,17 +41,21 @@ function definitionOf(
   group: string,
   version: string,
   line: string,
-  {
+  traits: KindTraits,
+  previous: ReadonlyMap<string, ResourceDefinition>,
+): ResourceDefinition {
+  const {
     scale,
     defaults = {},
-    immutable = [],
+    hooks,
+    immutable,
+    validate,
+    validateUpdate,
     storedAs,
     warnings,
     statusWarnings,
-    ...traits
-  }: KindTraits,
-  previous: ReadonlyMap<string, ResourceDefinition>,
-): ResourceDefinition {
+    ...others
+  } = traits;
   const [plural = '', singular = '', kind = '', scope, ...options] = line.split(' ');
   const values = new Map(
     options.map((option) => {
@@ -76,15 +80,18 @@ function definitionOf(
     ...(values.has('verbs') && { verbs: values.get('verbs') ?? [] }),
     subresources: scale ? { ...names, scale } : names,
     columns: DEFAULT_COLUMNS,
-    ...traits,
-    ...(immutable.length > 0 && { hooks: withImmutable(immutable, traits.hooks) }),
+    ...others,
+    hooks: hooksOf(traits),
     ...(stored && {
       columns: columnsOfStored(stored.columns, storedAs.toStored),
       storedAs: { ...storedAs, definition: stored },
     }),
     ...((warnings || statusWarnings) && {
       warnings: (object, former, subresource) =>
-        (subresource === 'status' ? statusWarnings : warnings)?.(object, former) ?? [],
+        (subresource === 'status' ? statusWarnings : warnings)?.(
+          new CheckedObject(object),
+          former,
+        ) ?? [],
     }),
     get schema(): JsonSchema {
       schema ??= goSchema(
@@ -97,16 +104,24 @@ function definitionOf(
   };
 }
 
-function withImmutable(paths: readonly string[], hooks: ResourceHooks = {}): ResourceHooks {
+function hooksOf({
+  hooks,
+  immutable,
+  validate,
+  validateUpdate,
+}: Pick<KindTraits, 'hooks' | 'immutable' | 'validate' | 'validateUpdate'>): ResourceHooks {
   return {
     ...hooks,
-    validateUpdate: (next, previous, subresource) => {
-      const errors = paths.flatMap((path) => {
-        const value = valueAtPath(next, fieldPath(path));
-        const isSame = equalJson(value, valueAtPath(previous, fieldPath(path)));
-        return isSame ? [] : [fieldError.invalid(path, value ?? null, 'field is immutable')];
-      });
-      return [...errors, ...(hooks.validateUpdate?.(next, previous, subresource) ?? [])];
-    },
+    ...(validate && { validate: checked(validate) }),
+    ...((immutable || validateUpdate) && {
+      validateUpdate: checked((next, previous, subresource) => {
+        for (const path of immutable ?? []) {
+          const value = valueAtPath(next.value, fieldPath(path));
+          if (equalJson(value, valueAtPath(previous, fieldPath(path)))) continue;
+          next.invalid(path, 'field is immutable', value ?? null);
+        }
+        validateUpdate?.(next, previous, subresource);
+      }),
+    }),
   };
 }

@@ -3,7 +3,6 @@ import { equalJson } from '../../../api/equal.ts';
 import type { PolicyExpression } from '../../../cel/policy-environment.ts';
 import { PolicyEnvironment } from '../../../cel/policy-environment.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import { checked } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, count } from '../../table/column.ts';
 import { POLICY_TRAITS, matchDefaults } from './match-defaults.ts';
@@ -20,7 +19,8 @@ const PARAM_KIND = column('ParamKind', 'Kind of the parameters.', (policy) => {
 
 const ADMISSION_POLICY = {
   ...POLICY_TRAITS,
-  hooks: { validate: checked(validate), authorize: authorizeParamKind },
+  hooks: { authorize: authorizeParamKind },
+  validate,
   defaults: { 'spec.failurePolicy': 'Fail', ...matchDefaults('spec.matchConstraints') },
 } satisfies KindTraits;
 

@@ -1,5 +1,4 @@
 import { objectIn, textIn } from '../../../util/json-value.ts';
-import { checked } from '../../objects/checked-object.ts';
 import { column, columns, field } from '../../table/column.ts';
 import { POLICY_TRAITS, matchDefaults } from './match-defaults.ts';
 import { authorizeParamRef } from './policy-authorization.ts';
@@ -9,7 +8,8 @@ import { selectorCell } from '../shared/selector-columns.ts';
 
 const POLICY_BINDING = {
   ...POLICY_TRAITS,
-  hooks: { validate: checked(validateStaticName), authorize: authorizeParamRef },
+  hooks: { authorize: authorizeParamRef },
+  validate: validateStaticName,
   defaults: matchDefaults('spec.matchResources'),
   columns: columns(
     field('PolicyName', 'spec.policyName'),

@@ -13,6 +13,9 @@ export function validateStaticName(object: CheckedObject, previous?: StoredObjec
 }
 
 /** Returns the warning of an update; a create with such a name is an error. */
-export function staticNameWarnings(object: StoredObject, previous?: StoredObject): string[] {
-  return previous && object.metadata.name.endsWith(STATIC) ? [`metadata.name: ${RESERVED}`] : [];
+export function staticNameWarnings(
+  { value }: CheckedObject<StoredObject>,
+  previous?: StoredObject,
+): string[] {
+  return previous && value.metadata.name.endsWith(STATIC) ? [`metadata.name: ${RESERVED}`] : [];
 }

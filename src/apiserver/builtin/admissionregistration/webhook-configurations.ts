@@ -1,5 +1,5 @@
 import { nameProblems } from '../../../api/object-names.ts';
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { columns, count } from '../../table/column.ts';
 import { staticNameWarnings, validateStaticName } from './static-names.ts';
@@ -8,7 +8,7 @@ import type { BuiltinKind, KindTraits } from '../shared/builtin-kind.ts';
 const TRAITS = {
   tracksGeneration: true,
   unconditionalUpdate: false,
-  hooks: { validate: checked(validate) },
+  validate,
   columns: columns(count('Webhooks', 'webhooks')),
   warnings: webhookWarnings,
 } satisfies KindTraits;
@@ -158,8 +158,11 @@ const EXCLUDED: ReadonlySet<string> = new Set([
   'subjectaccessreviews.authorization.k8s.io',
 ]);
 
-function webhookWarnings(object: StoredObject, previous?: StoredObject): string[] {
-  const rules = new CheckedObject(object).items('webhooks').flatMap((hook) => hook.items('rules'));
+function webhookWarnings(
+  configurations: CheckedObject<StoredObject>,
+  previous?: StoredObject,
+): string[] {
+  const rules = configurations.items('webhooks').flatMap((hook) => hook.items('rules'));
   const ofRules = rules.flatMap((rule) => {
     const [groups, resources] = [rule.list('apiGroups'), rule.list('resources')];
     if (groups.includes('*') || resources.includes('*')) return [];
@@ -173,5 +176,5 @@ function webhookWarnings(object: StoredObject, previous?: StoredObject): string[
           `${rule.path}: ${name} is excluded from admission webhooks; this rule will have no effect`,
       );
   });
-  return [...staticNameWarnings(object, previous), ...ofRules];
+  return [...staticNameWarnings(configurations, previous), ...ofRules];
 }

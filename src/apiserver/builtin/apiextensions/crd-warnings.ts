@@ -3,10 +3,14 @@ import type { JsonObject } from '../../../util/json-value.ts';
 import { objectIn, objectsIn, own, textIn } from '../../../util/json-value.ts';
 import { isRecord } from '../../../util/values.ts';
 import { checkOf } from '../../../api/formats.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 
 /** Returns the warnings of the schemas of a CRD; of an update, those that the previous CRD does not have. */
-export function crdWarnings(crd: StoredObject, previous?: StoredObject): string[] {
+export function crdWarnings(
+  { value: crd }: CheckedObject<StoredObject>,
+  previous?: StoredObject,
+): string[] {
   const before = new Set(previous ? all(schemasOf(previous)) : []);
   return all(schemasOf(crd)).filter((warning) => !before.has(warning));
 }

@@ -1,6 +1,6 @@
 import { objectIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, numeric } from '../../table/column.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
@@ -29,9 +29,9 @@ export const DAEMON_SET: BuiltinKind = {
       set.metadata.annotations = annotations;
     },
     prepareForUpdate: countTemplates,
-    validate: checked(validateDaemonSet),
-    validateUpdate: checked(validateSameSelector),
   },
+  validate: validateDaemonSet,
+  validateUpdate: validateSameSelector,
   columns: [
     ...columns(
       numeric('Desired', 'status.desiredNumberScheduled'),
@@ -47,7 +47,7 @@ export const DAEMON_SET: BuiltinKind = {
   ],
   warnings: (set, previous) =>
     previous &&
-    equalJson(objectIn(set, 'spec')?.['template'], objectIn(previous, 'spec')?.['template'])
+    equalJson(set.in('spec').value['template'], objectIn(previous, 'spec')?.['template'])
       ? []
       : workloadWarnings('spec.template', false)(set, undefined),
 };

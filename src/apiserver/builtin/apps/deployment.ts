@@ -2,7 +2,6 @@ import { objectIn, setDefault } from '../../../util/json-value.ts';
 import type { Deployment } from '../../../api/builtin.ts';
 import { equalJson } from '../../../api/equal.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import { checked } from '../../objects/checked-object.ts';
 import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, numeric } from '../../table/column.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
@@ -23,12 +22,9 @@ export const DEPLOYMENT: BuiltinKind = {
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,
   statusKeeps: ['labels'],
-  hooks: {
-    applyDefaults,
-    prepareForUpdate,
-    validate: checked(validate),
-    validateUpdate: checked(validateSameSelector),
-  },
+  hooks: { applyDefaults, prepareForUpdate },
+  validate,
+  validateUpdate: validateSameSelector,
   columns: [
     ...columns(
       column<Deployment>(

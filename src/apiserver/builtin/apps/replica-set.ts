@@ -1,5 +1,4 @@
 import { objectIn, setDefault } from '../../../util/json-value.ts';
-import { checked } from '../../objects/checked-object.ts';
 import { columns, numeric } from '../../table/column.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { TEMPLATE_COLUMNS } from '../pods/template-columns.ts';
@@ -19,15 +18,15 @@ export const REPLICA_SET: BuiltinKind = {
       setDefault(spec, 'replicas', 1);
       applyTemplateDefaults(spec);
     },
-    validate: checked((set) => {
-      const spec = set.in('spec');
-      spec.requireNonNegative('replicas', 'minReadySeconds');
-      validateTemplate(spec, 'ReplicaSet');
-      const parts = ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'];
-      validateReplicaStatus(set, parts);
-    }),
-    validateUpdate: checked(validateSameSelector),
   },
+  validate: (set) => {
+    const spec = set.in('spec');
+    spec.requireNonNegative('replicas', 'minReadySeconds');
+    validateTemplate(spec, 'ReplicaSet');
+    const parts = ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'];
+    validateReplicaStatus(set, parts);
+  },
+  validateUpdate: validateSameSelector,
   columns: [
     ...columns(
       numeric('Desired', 'spec.replicas'),

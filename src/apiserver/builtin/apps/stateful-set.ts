@@ -1,5 +1,5 @@
 import { numberIn, objectIn, objectsIn, setDefault, textIn } from '../../../util/json-value.ts';
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject } from '../../objects/resource-definition.ts';
 import { column, columns } from '../../table/column.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
@@ -34,7 +34,8 @@ export const STATEFUL_SET: BuiltinKind = {
     'spec.volumeClaimTemplates[].apiVersion': 'v1',
     'spec.volumeClaimTemplates[].kind': 'PersistentVolumeClaim',
   },
-  hooks: { applyDefaults: applySetDefaults, validate: checked(validateStatefulSet) },
+  hooks: { applyDefaults: applySetDefaults },
+  validate: validateStatefulSet,
   columns: [
     ...columns(
       column('Ready', 'Ready Pods, of all desired ones.', (set) => {
@@ -46,13 +47,13 @@ export const STATEFUL_SET: BuiltinKind = {
   ],
   warnings: (set, previous) => [
     ...workloadWarnings('spec.template', false)(set, previous),
-    ...new CheckedObject(set)
+    ...set
       .in('spec')
       .items('volumeClaimTemplates')
       // The paths of upstream.
       .map((claim) => new CheckedObject(claim.in('spec').value, claim.at(previous ? 'Spec' : '')))
       .flatMap(claimWarnings),
-    ...((new CheckedObject(set).in('spec').number('revisionHistoryLimit') ?? 0) < 0
+    ...((set.in('spec').number('revisionHistoryLimit') ?? 0) < 0
       ? [
           'spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended',
         ]

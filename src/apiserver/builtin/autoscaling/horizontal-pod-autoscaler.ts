@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../../util/json-value.ts';
 import { numberIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import { checked } from '../../objects/checked-object.ts';
 import { textOf } from '../../objects/field-path.ts';
 import type { ApiObject } from '../../objects/resource-definition.ts';
 import { column, columns, field, numeric } from '../../table/column.ts';
@@ -13,7 +12,8 @@ export const HORIZONTAL_POD_AUTOSCALER: BuiltinKind = {
   resource: 'autoscaling/horizontalpodautoscalers',
   tracksGeneration: true,
   defaults: { 'spec.minReplicas': 1 },
-  hooks: { applyDefaults, validate: checked(validate) },
+  hooks: { applyDefaults },
+  validate,
   columns: columns(
     column('Reference', 'Kind and name of the scaled object.', (autoscaler) => {
       const target = objectIn(objectIn(autoscaler, 'spec'), 'scaleTargetRef');

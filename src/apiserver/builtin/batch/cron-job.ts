@@ -1,5 +1,5 @@
 import { objectIn, textIn } from '../../../util/json-value.ts';
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { ageOf, column, columns, count, field, wide } from '../../table/column.ts';
 import { cronProblem } from './cron-schedule.ts';
@@ -24,8 +24,8 @@ export const CRON_JOB: BuiltinKind = {
       const job = objectIn(objectIn(objectIn(cronJob, 'spec'), 'jobTemplate'), 'spec');
       if (job) applyTemplateDefaults(job);
     },
-    validate: checked(validateCronJob),
   },
+  validate: validateCronJob,
   columns: [
     ...columns(
       field('Schedule', 'spec.schedule'),
@@ -53,7 +53,7 @@ export const CRON_JOB: BuiltinKind = {
   ],
   warnings: (job, previous) => [
     ...jobWarnings('spec.jobTemplate.spec', job, previous),
-    ...(previous && new CheckedObject(job).in('spec').text('schedule').includes('TZ')
+    ...(previous && job.in('spec').text('schedule').includes('TZ')
       ? [
           'cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details',
         ]

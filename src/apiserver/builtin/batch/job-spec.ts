@@ -48,11 +48,11 @@ export function validateJobSpec(spec: CheckedObject): void {
 /** Warnings of the spec of a job. */
 export function jobWarnings(
   path: string,
-  job: StoredObject,
+  job: CheckedObject<StoredObject>,
   previous?: StoredObject,
 ): readonly string[] {
   const warnings = workloadWarnings(`${path}.template`, true)(job, previous);
-  if (previous && previous.metadata.generation === job.metadata.generation) return warnings;
+  if (previous && previous.metadata.generation === job.value.metadata.generation) return warnings;
   const spec = partAt(job, path);
   const [completions, parallelism] = [spec.number('completions'), spec.number('parallelism')];
   const isIndexed = spec.text('completionMode') === 'Indexed';

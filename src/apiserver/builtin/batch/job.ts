@@ -10,7 +10,6 @@ import {
 import { equalJson } from '../../../api/equal.ts';
 import { matchesLabels } from '../../../api/label-selector.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import { checked } from '../../objects/checked-object.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, humanDuration, trueCondition } from '../../table/column.ts';
 import { jobWarnings, validateJobSpec } from './job-spec.ts';
@@ -33,9 +32,9 @@ export const JOB: BuiltinKind = {
     applyDefaults: (job) => applyJobDefaults(objectIn(job, 'spec') ?? {}),
     prepareForCreate: generateSelector,
     prepareForUpdate: inheritLabels,
-    validate: checked(validateJob),
-    validateUpdate: checked(validateJobUpdate),
   },
+  validate: validateJob,
+  validateUpdate: validateJobUpdate,
   columns: [
     ...columns(
       column('Status', 'Status of the job.', (job) => {

@@ -9,7 +9,6 @@ import { messageOf } from '../../../util/values.ts';
 import { timestamp } from '../../../api/conditions.ts';
 import { MASTERS } from '../../../api/user.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import { checked } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
 import { forbiddenError } from '../../objects/status-error.ts';
@@ -21,7 +20,8 @@ export const CERTIFICATE_SIGNING_REQUEST: BuiltinKind = {
   resource: 'certificates.k8s.io/certificatesigningrequests',
   nameFormat: 'pathSegment',
   selectableFields: fieldsAt('spec.signerName'),
-  hooks: { prepareForCreate, prepareForUpdate, validate: checked(validate) },
+  hooks: { prepareForCreate, prepareForUpdate },
+  validate,
   columns: [
     NAME_COLUMN,
     AGE_COLUMN,

@@ -1,4 +1,3 @@
-import { checked } from '../../objects/checked-object.ts';
 import { columns, field } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
@@ -6,16 +5,14 @@ export const LEASE: BuiltinKind = {
   resource: 'coordination.k8s.io/leases',
   unconditionalUpdate: false,
   createOnUpdate: true,
-  hooks: {
-    validate: checked((lease) => {
-      const spec = lease.in('spec');
-      const duration = spec.number('leaseDurationSeconds') ?? 1;
-      if (duration <= 0) spec.invalid('leaseDurationSeconds', 'must be greater than 0');
-      spec.requireNonNegative('leaseTransitions');
-      if (spec.text('preferredHolder') !== '' && spec.text('strategy') === '') {
-        spec.forbidden('preferredHolder', 'may only be specified if `strategy` is defined');
-      }
-    }),
+  validate: (lease) => {
+    const spec = lease.in('spec');
+    const duration = spec.number('leaseDurationSeconds') ?? 1;
+    if (duration <= 0) spec.invalid('leaseDurationSeconds', 'must be greater than 0');
+    spec.requireNonNegative('leaseTransitions');
+    if (spec.text('preferredHolder') !== '' && spec.text('strategy') === '') {
+      spec.forbidden('preferredHolder', 'may only be specified if `strategy` is defined');
+    }
   },
   columns: columns(field('Holder', 'spec.holderIdentity')),
 };

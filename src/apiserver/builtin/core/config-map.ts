@@ -1,7 +1,6 @@
 import { utf8Length } from '../../../util/bytes.ts';
 import type { ConfigMap } from '../../../api/builtin.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import { checked } from '../../objects/checked-object.ts';
 import { column, columns } from '../../table/column.ts';
 import {
   MAX_DATA_BYTES,
@@ -14,12 +13,8 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const CONFIG_MAP: BuiltinKind = {
   resource: 'configmaps',
-  hooks: {
-    validate: checked(validateConfigMap),
-    validateUpdate: checked((next, previous) =>
-      requireUnchangedData(next, previous, ['data', 'binaryData']),
-    ),
-  },
+  validate: validateConfigMap,
+  validateUpdate: (next, previous) => requireUnchangedData(next, previous, ['data', 'binaryData']),
   columns: columns(
     column<ConfigMap>(
       'Data',

@@ -1,6 +1,6 @@
 import { listIn, numberIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns } from '../../table/column.ts';
 import { ipWarnings } from '../shared/addresses.ts';
@@ -17,7 +17,7 @@ export const ENDPOINTS_KIND: BuiltinKind = {
   createOnUpdate: true,
   defaults: { 'subsets[].ports[].protocol': 'TCP' },
   deprecationWarning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
-  hooks: { validate: checked(validateEndpoints) },
+  validate: validateEndpoints,
   columns: columns(
     column('Endpoints', 'Addresses and ports.', (endpoints) =>
       firstThree(
@@ -34,9 +34,9 @@ export const ENDPOINTS_KIND: BuiltinKind = {
     ),
   ),
   warnings: (object) =>
-    object.metadata.labels?.['endpoints.kubernetes.io/managed-by'] === 'endpoint-controller'
+    object.value.metadata.labels?.['endpoints.kubernetes.io/managed-by'] === 'endpoint-controller'
       ? []
-      : new CheckedObject(object)
+      : object
           .items('subsets')
           .flatMap((subset) =>
             ['addresses', 'notReadyAddresses'].flatMap((list) => subset.items(list)),

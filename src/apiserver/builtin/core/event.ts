@@ -3,7 +3,7 @@ import { objectIn, textIn } from '../../../util/json-value.ts';
 import type { Event as MutableEvent } from '../../../api/builtin.ts';
 import { qualifiedNameProblems } from '../../../api/object-names.ts';
 import type { DeepReadonly } from '../../../api/object.ts';
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { WIDE, ageOf, column, field, wide } from '../../table/column.ts';
@@ -44,9 +44,7 @@ export const EVENT: BuiltinKind = {
     source: (event) =>
       textIn(objectIn(event, 'source'), 'component') || textIn(event, 'reportingComponent'),
   },
-  hooks: {
-    validate: checked((event) => validateEvent(event, 'reportingComponent')),
-  },
+  validate: (event) => validateEvent(event, 'reportingComponent'),
   columns: EVENT_COLUMNS,
 };
 

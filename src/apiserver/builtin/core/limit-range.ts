@@ -2,7 +2,6 @@ import type { JsonObject } from '../../../util/json-value.ts';
 import { objectIn, objectsIn } from '../../../util/json-value.ts';
 import { compareQuantities } from '../../../api/quantity.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import { checked } from '../../objects/checked-object.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const LIMIT_RANGE: BuiltinKind = {
@@ -12,10 +11,10 @@ export const LIMIT_RANGE: BuiltinKind = {
     applyDefaults: (range) => {
       for (const limit of objectsIn(objectIn(range, 'spec'), 'limits')) applyLimitDefaults(limit);
     },
-    validate: checked((range) => {
-      const types = new Set<string>();
-      for (const limit of range.in('spec').items('limits')) validateLimit(limit, types);
-    }),
+  },
+  validate: (range) => {
+    const types = new Set<string>();
+    for (const limit of range.in('spec').items('limits')) validateLimit(limit, types);
   },
 };
 

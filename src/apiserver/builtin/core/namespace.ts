@@ -1,5 +1,4 @@
 import { listIn, objectIn, setDefault } from '../../../util/json-value.ts';
-import { checked } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
 import { columns, field } from '../../table/column.ts';
@@ -17,16 +16,16 @@ export const NAMESPACE: BuiltinKind = {
     applyDefaults,
     prepareForCreate,
     prepareForUpdate,
-    validate: checked((namespace) => {
-      const isDeleted = namespace.value.metadata.deletionTimestamp !== undefined;
-      const phase = namespace.in('status').text('phase');
-      const expected = isDeleted ? 'Terminating' : 'Active';
-      if (phase === expected) return;
-      const when = `\`deletionTimestamp\` is ${isDeleted ? 'not ' : ''}empty`;
-      namespace.invalid('status.Phase', `may only be '${expected}' if ${when}`, phase);
-    }),
     markDeleted,
     blocksRemoval: (namespace) => listIn(objectIn(namespace, 'spec'), 'finalizers').length > 0,
+  },
+  validate: (namespace) => {
+    const isDeleted = namespace.value.metadata.deletionTimestamp !== undefined;
+    const phase = namespace.in('status').text('phase');
+    const expected = isDeleted ? 'Terminating' : 'Active';
+    if (phase === expected) return;
+    const when = `\`deletionTimestamp\` is ${isDeleted ? 'not ' : ''}empty`;
+    namespace.invalid('status.Phase', `may only be '${expected}' if ${when}`, phase);
   },
   columns: columns(field('Status', 'status.phase')),
 };

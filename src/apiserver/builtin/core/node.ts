@@ -2,7 +2,7 @@ import { isSet, listIn, objectIn, objectsIn, textIn } from '../../../util/json-v
 import type { Node as MutableNode } from '../../../api/builtin.ts';
 import { equalJson } from '../../../api/equal.ts';
 import type { DeepReadonly } from '../../../api/object.ts';
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { AGE_COLUMN, NAME_COLUMN, column, field, wide } from '../../table/column.ts';
 import { cidrProblem, cidrWarnings } from '../shared/addresses.ts';
@@ -19,12 +19,9 @@ export const NODE: BuiltinKind = {
   selectableFields: {
     'spec.unschedulable': (node) => String(objectIn(node, 'spec')?.['unschedulable'] === true),
   },
-  hooks: {
-    applyDefaults,
-    prepareForCreate,
-    validate: checked(validate),
-    validateUpdate: checked(validateUpdate),
-  },
+  hooks: { applyDefaults, prepareForCreate },
+  validate,
+  validateUpdate,
   columns: [
     NAME_COLUMN,
     nodeColumn('Status', 'Whether the node is ready and schedulable.', nodeStatus),
@@ -49,7 +46,7 @@ export const NODE: BuiltinKind = {
       ({ status }) => status?.nodeInfo?.containerRuntimeVersion || '<unknown>',
     ),
   ],
-  warnings: (node) => nodeWarnings(new CheckedObject(node).in('spec')),
+  warnings: (node) => nodeWarnings(node.in('spec')),
 };
 
 function applyDefaults(node: ApiObject): void {

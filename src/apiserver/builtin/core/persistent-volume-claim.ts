@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, objectIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import { textOf, valueAtPath } from '../../objects/field-path.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { AGE_COLUMN, NAME_COLUMN, column, field } from '../../table/column.ts';
@@ -25,9 +25,9 @@ export const PERSISTENT_VOLUME_CLAIM: BuiltinKind = {
   hooks: {
     prepareForCreate: (claim) => alignDataSources(claim),
     prepareForUpdate: (claim, previous) => alignDataSources(claim, previous),
-    validate: checked((claim) => validateClaimSpec(claim.in('spec'))),
-    validateUpdate: checked(validateClaimUpdate),
   },
+  validate: (claim) => validateClaimSpec(claim.in('spec')),
+  validateUpdate: validateClaimUpdate,
   columns: [
     NAME_COLUMN,
     column('Status', 'Phase of the claim.', volumePhase),
@@ -47,7 +47,7 @@ export const PERSISTENT_VOLUME_CLAIM: BuiltinKind = {
     VOLUME_MODE,
   ],
   warnings: (object) => {
-    const claim = new CheckedObject(object);
+    const claim = object;
     return [
       ...annotationWarnings(claim, { [CLASS_ANNOTATION]: VOLUME_ANNOTATIONS[CLASS_ANNOTATION] }),
       ...claimWarnings(claim.in('spec')),

@@ -4,7 +4,7 @@ import { isRecord } from '../../../util/values.ts';
 import { timestamp } from '../../../api/conditions.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { compareQuantities } from '../../../api/quantity.ts';
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { AGE_COLUMN, NAME_COLUMN, column, field } from '../../table/column.ts';
 import {
@@ -39,10 +39,10 @@ export const PERSISTENT_VOLUME: BuiltinKind = {
     },
     prepareForCreate: (volume, { now }) => markPhase(volume, undefined, now),
     prepareForUpdate: (volume, previous, { now }) => markPhase(volume, previous, now),
-    validate: checked(validateVolume),
-    validateUpdate: checked((next, previous, subresource) => {
-      if (subresource === undefined) validateVolumeUpdate(next, previous);
-    }),
+  },
+  validate: validateVolume,
+  validateUpdate: (next, previous, subresource) => {
+    if (subresource === undefined) validateVolumeUpdate(next, previous);
   },
   columns: [
     NAME_COLUMN,
@@ -62,7 +62,7 @@ export const PERSISTENT_VOLUME: BuiltinKind = {
     AGE_COLUMN,
     VOLUME_MODE,
   ],
-  warnings: (volume) => volumeWarnings(new CheckedObject(volume)),
+  warnings: volumeWarnings,
 };
 
 /** Records when the phase changed. */

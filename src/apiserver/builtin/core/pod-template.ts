@@ -1,4 +1,3 @@
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
 import { NAME_COLUMN, column } from '../../table/column.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { podWarnings } from '../pods/pod-warnings.ts';
@@ -11,10 +10,8 @@ export const POD_TEMPLATE: BuiltinKind = {
   resource: 'podtemplates',
   tracksGeneration: true,
   returnsDeleted: true,
-  hooks: {
-    applyDefaults: applyTemplateDefaults,
-    validate: checked((object) => validatePodTemplate(object.in('template'))),
-  },
+  hooks: { applyDefaults: applyTemplateDefaults },
+  validate: (object) => validatePodTemplate(object.in('template')),
   columns: [
     NAME_COLUMN,
     ...containerColumns(['template'], 0),
@@ -22,5 +19,5 @@ export const POD_TEMPLATE: BuiltinKind = {
       labelsText(object, ['template', 'metadata', 'labels']),
     ),
   ],
-  warnings: (template) => podWarnings(new CheckedObject(template).in('template')),
+  warnings: (template) => podWarnings(template.in('template')),
 };

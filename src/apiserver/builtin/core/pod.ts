@@ -10,7 +10,7 @@ import {
 } from '../../../util/json-value.ts';
 import { timestamp } from '../../../api/conditions.ts';
 import { fieldError } from '../../../api/field-error.ts';
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
 import { admitPod } from '../pods/pod-admission.ts';
@@ -40,33 +40,31 @@ export const POD: BuiltinKind = {
     applyDefaults: applyPodDefaults,
     prepareForCreate,
     prepareForUpdate,
-    validate: checked((pod, previous) => {
-      requireNodeOfMirrorPod(pod);
-      requireDeletionCost(pod);
-      const spec = pod.in('spec');
-      validatePodSpec(spec, pod.value.metadata.name);
-      requireAccountOfTokens(spec);
-      if (!previous && spec.list('ephemeralContainers').length > 0) {
-        spec.forbidden('ephemeralContainers', 'cannot be set on create');
-      }
-    }),
-    // These subresources write what the Pod itself may not change, and nothing else.
-    validateUpdate: checked((next, previous, subresource = '') => {
-      if (subresource === 'status') return validateStatus(next, previous);
-      if (['ephemeralcontainers', 'resize'].includes(subresource)) return;
-      validatePodUpdate(next, previous);
-    }),
     gracePeriodSeconds,
+  },
+  validate: (pod, previous) => {
+    requireNodeOfMirrorPod(pod);
+    requireDeletionCost(pod);
+    const spec = pod.in('spec');
+    validatePodSpec(spec, pod.value.metadata.name);
+    requireAccountOfTokens(spec);
+    if (!previous && spec.list('ephemeralContainers').length > 0) {
+      spec.forbidden('ephemeralContainers', 'cannot be set on create');
+    }
+  },
+  // These subresources write what the Pod itself may not change, and nothing else.
+  validateUpdate: (next, previous, subresource = '') => {
+    if (subresource === 'status') return validateStatus(next, previous);
+    if (['ephemeralcontainers', 'resize'].includes(subresource)) return;
+    validatePodUpdate(next, previous);
   },
   columns: POD_COLUMNS,
   // As upstream, an update of a Pod has none.
   warnings: (pod, previous) =>
-    previous
-      ? []
-      : [...nameWarnings(pod, "the Pod's hostname"), ...podWarnings(new CheckedObject(pod))],
+    previous ? [] : [...nameWarnings(pod, "the Pod's hostname"), ...podWarnings(pod)],
   statusWarnings: (pod) =>
     ['podIPs', 'hostIPs']
-      .flatMap((list) => new CheckedObject(pod).in('status').items(list))
+      .flatMap((list) => pod.in('status').items(list))
       .flatMap((each) => ipWarnings(each.at('ip'), each.text('ip'))),
   rowConditions: podRowConditions,
 };

@@ -1,5 +1,5 @@
 import { numberIn, objectIn } from '../../../util/json-value.ts';
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import { columns, numeric, wide } from '../../table/column.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { CONTAINER_COLUMNS } from '../pods/template-columns.ts';
@@ -30,8 +30,8 @@ export const REPLICATION_CONTROLLER: BuiltinKind = {
       }
       inheritLabels(controller);
     },
-    validate: checked(validateReplicationController),
   },
+  validate: validateReplicationController,
   columns: [
     ...columns(
       numeric('Desired', 'spec.replicas'),

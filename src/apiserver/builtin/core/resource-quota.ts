@@ -1,7 +1,7 @@
 import { listIn, objectIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { compareQuantities } from '../../../api/quantity.ts';
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import { textOf } from '../../objects/field-path.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns } from '../../table/column.ts';
@@ -15,20 +15,18 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 export const RESOURCE_QUOTA: BuiltinKind = {
   resource: 'resourcequotas',
   returnsDeleted: true,
-  hooks: {
-    validate: checked((quota) => {
-      const spec = quota.in('spec');
-      validateAmounts(spec, 'hard');
-      for (const list of ['hard', 'used']) validateAmounts(quota.in('status'), list);
-      validateScopes(spec);
-      validateScopeSelector(spec);
-    }),
-    validateUpdate: checked((quota, previous) => {
-      const scopes = quota.in('spec').list('scopes').map(String).sort();
-      const before = listIn(objectIn(previous, 'spec'), 'scopes').map(String).sort();
-      if (equalJson(scopes, before)) return;
-      quota.in('spec').invalid('scopes', 'field is immutable');
-    }),
+  validate: (quota) => {
+    const spec = quota.in('spec');
+    validateAmounts(spec, 'hard');
+    for (const list of ['hard', 'used']) validateAmounts(quota.in('status'), list);
+    validateScopes(spec);
+    validateScopeSelector(spec);
+  },
+  validateUpdate: (quota, previous) => {
+    const scopes = quota.in('spec').list('scopes').map(String).sort();
+    const before = listIn(objectIn(previous, 'spec'), 'scopes').map(String).sort();
+    if (equalJson(scopes, before)) return;
+    quota.in('spec').invalid('scopes', 'field is immutable');
   },
   columns: columns(
     column('Request', 'Used and allowed amounts, without limits.', (quota) =>
@@ -38,8 +36,7 @@ export const RESOURCE_QUOTA: BuiltinKind = {
       quotaText(quota, (resource) => resource.startsWith('limits.')),
     ),
   ),
-  warnings: (quota, previous) =>
-    previous ? [] : quotaWarnings(new CheckedObject(quota).in('spec').in('hard')),
+  warnings: (quota, previous) => (previous ? [] : quotaWarnings(quota.in('spec').in('hard'))),
 };
 
 function validateAmounts(holder: CheckedObject, list: string): void {

@@ -3,7 +3,7 @@ import { objectIn, setDefault, textIn } from '../../../util/json-value.ts';
 import { isRecord } from '../../../util/values.ts';
 import type { Secret } from '../../../api/builtin.ts';
 import { goTypeOf, inspectJson } from '../../json/go-json.ts';
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, field } from '../../table/column.ts';
@@ -19,14 +19,12 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 export const SECRET: BuiltinKind = {
   resource: 'secrets',
   selectableFields: fieldsAt('type'),
-  hooks: {
-    applyDefaults: applySecretDefaults,
-    validate: checked(validateSecret),
-    validateUpdate: checked((secret, previous) => {
-      const type = secret.text('type');
-      if (type !== textIn(previous, 'type')) secret.invalid('type', 'field is immutable', type);
-      requireUnchangedData(secret, previous, ['data']);
-    }),
+  hooks: { applyDefaults: applySecretDefaults },
+  validate: validateSecret,
+  validateUpdate: (secret, previous) => {
+    const type = secret.text('type');
+    if (type !== textIn(previous, 'type')) secret.invalid('type', 'field is immutable', type);
+    requireUnchangedData(secret, previous, ['data']);
   },
   columns: columns(
     field('Type', 'type'),
@@ -90,8 +88,7 @@ function requireJson(secret: CheckedObject, entry: string, base64: string): void
 }
 
 /** The first thing that Go misses when it reads the certificate and the key of a Secret. */
-function tlsWarnings(object: StoredObject): string[] {
-  const secret = new CheckedObject(object);
+function tlsWarnings(secret: CheckedObject): string[] {
   if (secret.text('type') !== 'kubernetes.io/tls') return [];
   const data = secret.in('data');
   const inputs = { certificate: 'tls.crt', key: 'tls.key' };

@@ -1,4 +1,3 @@
-import { CheckedObject } from '../../objects/checked-object.ts';
 import { columns } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { annotationWarnings } from '../shared/warnings.ts';
@@ -9,7 +8,7 @@ export const SERVICE_ACCOUNT: BuiltinKind = {
   columns: columns(),
   warnings: (account, previous) =>
     previous?.metadata.annotations?.[MOUNTABLE_SECRETS] === undefined
-      ? annotationWarnings(new CheckedObject(account), {
+      ? annotationWarnings(account, {
           [MOUNTABLE_SECRETS]:
             'deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets',
         })

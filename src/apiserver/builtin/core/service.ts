@@ -15,7 +15,7 @@ import { equalJson } from '../../../api/equal.ts';
 import { fieldError } from '../../../api/field-error.ts';
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
 import type { DeepReadonly } from '../../../api/object.ts';
-import { CheckedObject, checked, untilTooMany } from '../../objects/checked-object.ts';
+import { CheckedObject, untilTooMany } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
 import { internalError, invalidError } from '../../objects/status-error.ts';
@@ -34,13 +34,9 @@ export const SERVICE: BuiltinKind = {
   createOnUpdate: true,
   returnsDeleted: true,
   selectableFields: fieldsAt('spec.clusterIP', 'spec.type'),
-  hooks: {
-    applyDefaults,
-    prepareForCreate,
-    prepareForUpdate,
-    validate: checked(validate),
-    validateUpdate: checked(validateUpdate),
-  },
+  hooks: { applyDefaults, prepareForCreate, prepareForUpdate },
+  validate,
+  validateUpdate,
   columns: [
     ...columns(
       field('Type', 'spec.type'),
@@ -501,8 +497,7 @@ function validateUpdate(service: CheckedObject, previous: StoredObject): void {
   spec.invalid('clusterIPs[0]', 'may not change once set', spec.list('clusterIPs'));
 }
 
-function serviceWarnings(object: StoredObject): string[] {
-  const service = new CheckedObject(object);
+function serviceWarnings(service: CheckedObject): string[] {
   const spec = service.in('spec');
   const type = spec.text('type');
   const isExternal = type === 'ExternalName';

@@ -1,7 +1,7 @@
 import { isIP } from '../../../util/ip-address.ts';
 import { listIn, numberIn, objectsIn, textsIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import { textOf } from '../../objects/field-path.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, field } from '../../table/column.ts';
@@ -26,8 +26,8 @@ export const ENDPOINT_SLICE: BuiltinKind = {
       if (equalJson(slice.metadata.labels ?? {}, labels)) return;
       slice.metadata.generation = generation + 1;
     },
-    validate: checked(validateSlice),
   },
+  validate: validateSlice,
   columns: columns(
     field('AddressType', 'addressType'),
     column('Ports', 'Ports of the endpoints.', (slice) => {
@@ -45,14 +45,14 @@ export const ENDPOINT_SLICE: BuiltinKind = {
     ),
   ),
   warnings: (slice, previous) => [
-    ...(!previous && slice['addressType'] === 'FQDN'
+    ...(!previous && slice.text('addressType') === 'FQDN'
       ? ['spec.addressType: FQDN endpoints are deprecated']
       : []),
     ...(SLICE_CONTROLLERS.has(
-      slice.metadata.labels?.['endpointslice.kubernetes.io/managed-by'] ?? '',
+      slice.value.metadata.labels?.['endpointslice.kubernetes.io/managed-by'] ?? '',
     )
       ? []
-      : new CheckedObject(slice)
+      : slice
           .items('endpoints')
           .flatMap((endpoint) => addressWarnings(endpoint, 'addresses', ipWarnings))),
   ],

@@ -1,6 +1,6 @@
 import { objectIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import { CheckedObject } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { EVENT_COLUMNS, REFERENCE_FIELDS, validateEvent } from '../core/event.ts';
@@ -31,18 +31,16 @@ export const EVENTS_EVENT: BuiltinKind = {
     ...fieldsAt('reason', 'type'),
     reportingController: (event) => textIn(event, 'reportingComponent'),
   },
-  hooks: {
-    validate: checked((event, previous) => {
-      const stored = toStored(event.value);
-      validateEvent(new CheckedObject(stored, '', event.errors), 'reportingController');
-      if (!previous) {
-        const metadata = event.in('metadata');
-        metadata.requireFormat('name', 'dns1123Subdomain');
-      }
-      if (!equalJson(event.value['series'], previous?.['series'])) validateSeries(event);
-      if (previous) requireImmutable(event, previous);
-      else validateNew(event);
-    }),
+  validate: (event, previous) => {
+    const stored = toStored(event.value);
+    validateEvent(new CheckedObject(stored, '', event.errors), 'reportingController');
+    if (!previous) {
+      const metadata = event.in('metadata');
+      metadata.requireFormat('name', 'dns1123Subdomain');
+    }
+    if (!equalJson(event.value['series'], previous?.['series'])) validateSeries(event);
+    if (previous) requireImmutable(event, previous);
+    else validateNew(event);
   },
   storedAs: { kind: 'v1/events', toStored, fromStored },
   columns: EVENT_COLUMNS,

@@ -1,7 +1,6 @@
-import { isSet, listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
+import { listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import { checked } from '../../objects/checked-object.ts';
 import { column, columns, field } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { loadBalancerWarnings } from '../shared/warnings.ts';
@@ -9,7 +8,7 @@ import { loadBalancerWarnings } from '../shared/warnings.ts';
 export const INGRESS: BuiltinKind = {
   resource: 'networking.k8s.io/ingresses',
   tracksGeneration: true,
-  hooks: { validate: checked(validateIngress) },
+  validate: validateIngress,
   columns: columns(
     field('Class', 'spec.ingressClassName', '<none>'),
     column('Hosts', 'Hosts of the rules.', (ingress) => {
@@ -30,8 +29,8 @@ export const INGRESS: BuiltinKind = {
   ),
   warnings: (ingress, previous) =>
     !previous &&
-    ingress.metadata.annotations?.[CLASS_ANNOTATION] !== undefined &&
-    !isSet(objectIn(ingress, 'spec'), 'ingressClassName')
+    ingress.value.metadata.annotations?.[CLASS_ANNOTATION] !== undefined &&
+    !ingress.in('spec').has('ingressClassName')
       ? [
           `annotation "${CLASS_ANNOTATION}" is deprecated, please use 'spec.ingressClassName' instead`,
         ]

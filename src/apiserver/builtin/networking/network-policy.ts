@@ -1,6 +1,6 @@
 import { isInBlock } from '../../../util/ip-address.ts';
 import { listIn, objectIn } from '../../../util/json-value.ts';
-import { CheckedObject, checked } from '../../objects/checked-object.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import { column, columns } from '../../table/column.ts';
 import { validatePortNumberOrName } from '../pods/container-validation.ts';
 import { cidrProblem, cidrWarnings } from '../shared/addresses.ts';
@@ -20,15 +20,15 @@ export const NETWORK_POLICY: BuiltinKind = {
       const hasEgress = listIn(spec, 'egress').length > 0;
       spec['policyTypes'] = ['Ingress', ...(hasEgress ? ['Egress'] : [])];
     },
-    validate: checked(validateNetworkPolicy),
   },
+  validate: validateNetworkPolicy,
   columns: columns(
     column('Pod-Selector', 'Selector of the Pods of the policy.', (policy) =>
       selectorCell(objectIn(objectIn(policy, 'spec'), 'podSelector')),
     ),
   ),
   warnings: (policy) => {
-    const spec = new CheckedObject(policy).in('spec');
+    const spec = policy.in('spec');
     const peers = [
       ...spec.items('ingress').flatMap((rule) => rule.items('from')),
       ...spec.items('egress').flatMap((rule) => rule.items('to')),

@@ -1,4 +1,3 @@
-import { CheckedObject } from '../../objects/checked-object.ts';
 import { columns, field } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { NODE_LABELS } from '../shared/warnings.ts';
@@ -10,7 +9,7 @@ export const RUNTIME_CLASS: BuiltinKind = {
   immutable: ['handler'],
   columns: columns(field('Handler', 'handler')),
   warnings: (object) => {
-    const selector = new CheckedObject(object).in('scheduling').in('nodeSelector');
+    const selector = object.in('scheduling').in('nodeSelector');
     return Object.keys(selector.value)
       .filter((key) => Object.hasOwn(NODE_LABELS, key))
       .map((key) => `${selector.path}: ${NODE_LABELS[key]}`);

@@ -1,5 +1,4 @@
 import { Verbatim } from '../../../api/field-error.ts';
-import { checked } from '../../objects/checked-object.ts';
 import { columns, field, numeric } from '../../table/column.ts';
 import { requireOperators } from '../pods/template-validation.ts';
 import { amountIn, requireAmount } from '../pods/workload.ts';
@@ -9,22 +8,20 @@ export const POD_DISRUPTION_BUDGET: BuiltinKind = {
   resource: 'policy/poddisruptionbudgets',
   tracksGeneration: true,
   unconditionalUpdate: false,
-  hooks: {
-    validate: checked((budget) => {
-      const spec = budget.in('spec');
-      if (spec.has('minAvailable') && spec.has('maxUnavailable')) {
-        const why = 'minAvailable and maxUnavailable cannot be both set';
-        budget.invalid('spec', why, inGo(spec.value));
+  validate: (budget) => {
+    const spec = budget.in('spec');
+    if (spec.has('minAvailable') && spec.has('maxUnavailable')) {
+      const why = 'minAvailable and maxUnavailable cannot be both set';
+      budget.invalid('spec', why, inGo(spec.value));
+    }
+    for (const field of ['minAvailable', 'maxUnavailable']) {
+      requireAmount(spec, field);
+      if (/^\d+%$/.test(spec.text(field)) && amountIn(spec, field) > 100) {
+        spec.invalid(field, 'must not be greater than 100%');
       }
-      for (const field of ['minAvailable', 'maxUnavailable']) {
-        requireAmount(spec, field);
-        if (/^\d+%$/.test(spec.text(field)) && amountIn(spec, field) > 100) {
-          spec.invalid(field, 'must not be greater than 100%');
-        }
-      }
-      requireOperators(spec.in('selector'));
-      spec.requireOneOf('unhealthyPodEvictionPolicy', POLICIES);
-    }),
+    }
+    requireOperators(spec.in('selector'));
+    spec.requireOneOf('unhealthyPodEvictionPolicy', POLICIES);
   },
   columns: columns(
     field('Min Available', 'spec.minAvailable', 'N/A'),

@@ -2,54 +2,46 @@ import { objectIn, objectsIn, setDefault, textIn } from '../../../util/json-valu
 import { equalJson } from '../../../api/equal.ts';
 import { requireBindingRights } from '../../auth/privilege-escalation.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import { checked } from '../../objects/checked-object.ts';
-import type { ApiObject, ResourceHooks, TableColumn } from '../../objects/resource-definition.ts';
+import type { ApiObject, TableColumn } from '../../objects/resource-definition.ts';
 import { column, columns, wide } from '../../table/column.ts';
 import { RBAC_TRAITS } from './roles.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
-const BINDING_COLUMNS = [
-  ...columns(
-    column('Role', 'Role that the subjects are bound to.', (binding) => {
-      const role = objectIn(binding, 'roleRef');
-      return `${textIn(role, 'kind')}/${textIn(role, 'name')}`;
-    }),
-  ),
-  subjectsColumn('Users', 'User'),
-  subjectsColumn('Groups', 'Group'),
-  subjectsColumn('ServiceAccounts', 'ServiceAccount'),
-];
-
 const GROUP = 'rbac.authorization.k8s.io';
 
-export const CLUSTER_ROLE_BINDING: BuiltinKind = {
-  resource: 'rbac.authorization.k8s.io/clusterrolebindings',
-  ...RBAC_TRAITS,
-  hooks: bindingHooks('clusterrolebindings'),
-  columns: BINDING_COLUMNS,
-};
+export const CLUSTER_ROLE_BINDING: BuiltinKind = bindingKind('clusterrolebindings');
 
-export const ROLE_BINDING: BuiltinKind = {
-  resource: 'rbac.authorization.k8s.io/rolebindings',
-  ...RBAC_TRAITS,
-  hooks: bindingHooks('rolebindings'),
-  columns: BINDING_COLUMNS,
-};
+export const ROLE_BINDING: BuiltinKind = bindingKind('rolebindings');
 
-function bindingHooks(plural: 'rolebindings' | 'clusterrolebindings'): ResourceHooks {
+function bindingKind(plural: 'rolebindings' | 'clusterrolebindings'): BuiltinKind {
   return {
-    prepareForCreate: (binding, context) => requireBindingRights(plural, context, binding),
-    prepareForUpdate: (binding, previous, context) =>
-      requireBindingRights(plural, context, binding, previous),
-    applyDefaults: applyBindingDefaults,
-    validate: checked((binding) => validateBinding(binding, plural === 'rolebindings')),
-    validateUpdate: checked((next, previous) => {
+    resource: `${GROUP}/${plural}`,
+    ...RBAC_TRAITS,
+    hooks: {
+      applyDefaults: applyBindingDefaults,
+      prepareForCreate: (binding, context) => requireBindingRights(plural, context, binding),
+      prepareForUpdate: (binding, previous, context) =>
+        requireBindingRights(plural, context, binding, previous),
+    },
+    validate: (binding) => validateBinding(binding, plural === 'rolebindings'),
+    validateUpdate: (next, previous) => {
       if (equalJson(next.value['roleRef'], previous['roleRef'])) return;
       // As a server shows what it has decoded.
       const { apiGroup = '', kind = '', name = '' } = next.in('roleRef').value;
       const shown = { APIGroup: apiGroup, Kind: kind, Name: name };
       next.invalid('roleRef', 'field is immutable', shown);
-    }),
+    },
+    columns: [
+      ...columns(
+        column('Role', 'Role that the subjects are bound to.', (binding) => {
+          const role = objectIn(binding, 'roleRef');
+          return `${textIn(role, 'kind')}/${textIn(role, 'name')}`;
+        }),
+      ),
+      subjectsColumn('Users', 'User'),
+      subjectsColumn('Groups', 'Group'),
+      subjectsColumn('ServiceAccounts', 'ServiceAccount'),
+    ],
   };
 }
 

@@ -1,43 +1,38 @@
 import { equalJson } from '../../../api/equal.ts';
 import { requireRoleRights } from '../../auth/privilege-escalation.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import { checked } from '../../objects/checked-object.ts';
-import type { ApiObject, ResourceHooks } from '../../objects/resource-definition.ts';
+import type { ApiObject } from '../../objects/resource-definition.ts';
 import { requireOperators, selectorRequirements, textMapIn } from '../pods/template-validation.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const RBAC_TRAITS = { nameFormat: 'pathSegment', createOnUpdate: true } as const;
 
-export const CLUSTER_ROLE: BuiltinKind = {
-  resource: 'rbac.authorization.k8s.io/clusterroles',
-  ...RBAC_TRAITS,
-  hooks: roleHooks('clusterroles'),
-};
+export const CLUSTER_ROLE: BuiltinKind = roleKind('clusterroles');
 
-export const ROLE: BuiltinKind = {
-  resource: 'rbac.authorization.k8s.io/roles',
-  ...RBAC_TRAITS,
-  hooks: roleHooks('roles'),
-};
+export const ROLE: BuiltinKind = roleKind('roles');
 
-function roleHooks(plural: 'roles' | 'clusterroles'): ResourceHooks {
+function roleKind(plural: 'roles' | 'clusterroles'): BuiltinKind {
   // As upstream, which always writes the list, and an empty one as null.
   const settle = (role: ApiObject) => {
     if (equalJson(role['rules'], [])) role['rules'] = null;
   };
   return {
-    applyDefaults: (role) => {
-      role['rules'] ??= null;
+    resource: `rbac.authorization.k8s.io/${plural}`,
+    ...RBAC_TRAITS,
+    hooks: {
+      applyDefaults: (role) => {
+        role['rules'] ??= null;
+      },
+      prepareForCreate: (role, context) => {
+        settle(role);
+        requireRoleRights(plural, context, role);
+      },
+      prepareForUpdate: (role, previous, context) => {
+        settle(role);
+        requireRoleRights(plural, context, role, previous);
+      },
     },
-    prepareForCreate: (role, context) => {
-      settle(role);
-      requireRoleRights(plural, context, role);
-    },
-    prepareForUpdate: (role, previous, context) => {
-      settle(role);
-      requireRoleRights(plural, context, role, previous);
-    },
-    validate: checked((role) => {
+    validate: (role) => {
       const rules = role.items('rules');
       for (const rule of rules) validateRule(rule, plural === 'roles');
       const aggregation = role.get('aggregationRule');
@@ -48,7 +43,7 @@ function roleHooks(plural: 'roles' | 'clusterroles'): ResourceHooks {
       }
       for (const selector of selectors) validateRoleSelector(selector);
       for (const rule of rules) if (rule.list('verbs').length === 0) rule.required('verbs');
-    }),
+    },
   };
 }
 

@@ -1,5 +1,4 @@
 import { goQuote } from '../../../util/go-quote.ts';
-import { CheckedObject } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import { columns, field } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
@@ -16,7 +15,7 @@ export const RESOURCE_SLICE: BuiltinKind = {
     field('Pool', 'spec.pool.name'),
   ),
   warnings: (slice) => {
-    const driver = new CheckedObject(slice).in('spec').text('driver');
+    const driver = slice.in('spec').text('driver');
     return driver === driver.toLowerCase()
       ? []
       : [

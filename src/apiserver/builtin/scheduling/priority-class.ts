@@ -1,5 +1,4 @@
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import { checked } from '../../objects/checked-object.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { AGE_COLUMN, NAME_COLUMN, field, flagColumn, numeric } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
@@ -7,17 +6,15 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 export const PRIORITY_CLASS: BuiltinKind = {
   resource: 'scheduling.k8s.io/priorityclasses',
   defaults: { preemptionPolicy: 'PreemptLowerPriority' },
-  hooks: {
-    prepareForCreate,
-    validate: checked(validate),
-    validateUpdate: checked((next, previous) => {
-      if (next.value['value'] !== previous['value']) {
-        next.forbidden('value', 'may not be changed in an update.');
-      }
-      if (next.value['preemptionPolicy'] !== previous['preemptionPolicy']) {
-        next.invalid('preemptionPolicy', 'field is immutable');
-      }
-    }),
+  hooks: { prepareForCreate },
+  validate,
+  validateUpdate: (next, previous) => {
+    if (next.value['value'] !== previous['value']) {
+      next.forbidden('value', 'may not be changed in an update.');
+    }
+    if (next.value['preemptionPolicy'] !== previous['preemptionPolicy']) {
+      next.invalid('preemptionPolicy', 'field is immutable');
+    }
   },
   columns: [
     NAME_COLUMN,

@@ -1,13 +1,18 @@
 import type { JsonObject } from '../../../util/json-value.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import type {
   ResourceDefinition,
+  ResourceHooks,
   ScaleFieldPaths,
   StoredAs,
   StoredObject,
 } from '../../objects/resource-definition.ts';
 
 /** Returns the warnings of a valid object. `previous` is absent on create. */
-export type KindWarnings = (object: StoredObject, previous?: StoredObject) => readonly string[];
+export type KindWarnings = (
+  object: CheckedObject<StoredObject>,
+  previous?: StoredObject,
+) => readonly string[];
 
 /**
  * A built-in kind: its differences from a plain object with a schema. Names, scope, verbs and subresources are
@@ -28,7 +33,6 @@ export interface KindTraits extends Partial<
     | 'columns'
     | 'createOnUpdate'
     | 'deprecationWarning'
-    | 'hooks'
     | 'keepsStatus'
     | 'nameFormat'
     | 'orphansDependents'
@@ -41,6 +45,18 @@ export interface KindTraits extends Partial<
     | 'unconditionalUpdate'
   >
 > {
+  readonly hooks?: Omit<ResourceHooks, 'validate' | 'validateUpdate'>;
+  /** Validates the object beyond its schema. `previous` is absent on create. */
+  readonly validate?: (
+    object: CheckedObject<StoredObject>,
+    previous: StoredObject | undefined,
+  ) => void;
+  /** Validates the change from `previous`. */
+  readonly validateUpdate?: (
+    object: CheckedObject<StoredObject>,
+    previous: StoredObject,
+    subresource?: string,
+  ) => void;
   readonly warnings?: KindWarnings;
   /** Returns the warnings of a write of the status. */
   readonly statusWarnings?: KindWarnings;

@@ -1,6 +1,5 @@
 import { quantityNanos } from '../../../api/quantity.ts';
-import { CheckedObject } from '../../objects/checked-object.ts';
-import type { ResourceDefinition, StoredObject } from '../../objects/resource-definition.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import { ipWarnings } from './addresses.ts';
 
 export type Texts = Readonly<Record<string, string>>;
@@ -79,9 +78,7 @@ export function byteWarnings(resources: CheckedObject, list: string, name: strin
   ];
 }
 
-export type Warnings = NonNullable<ResourceDefinition['warnings']>;
-
-export function loadBalancerWarnings(object: StoredObject): string[] {
-  const ingresses = new CheckedObject(object).in('status').in('loadBalancer').items('ingress');
+export function loadBalancerWarnings(object: CheckedObject): string[] {
+  const ingresses = object.in('status').in('loadBalancer').items('ingress');
   return ingresses.flatMap((ingress) => ipWarnings(ingress.path, ingress.text('ip')));
 }

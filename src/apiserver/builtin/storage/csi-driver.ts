@@ -1,4 +1,4 @@
-import { isSet, listIn, objectIn, objectsIn, textIn, textsIn } from '../../../util/json-value.ts';
+import { listIn, objectIn, objectsIn, textIn, textsIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { column, columns, flagColumn } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
@@ -38,10 +38,10 @@ export const CSI_DRIVER: BuiltinKind = {
     ),
   ),
   warnings: (driver, previous) => {
-    const spec = objectIn(driver, 'spec');
-    const requests = spec?.['tokenRequests'];
-    const isNew = !equalJson(requests, objectIn(previous ?? {}, 'spec')?.['tokenRequests']);
-    return isNew && listIn(spec, 'tokenRequests').length > 0 && !isSet(spec, TOKENS_IN_SECRETS)
+    const spec = driver.in('spec');
+    const requests = spec.list('tokenRequests');
+    const isNew = !equalJson(requests, listIn(objectIn(previous, 'spec'), 'tokenRequests'));
+    return isNew && requests.length > 0 && !spec.has(TOKENS_IN_SECRETS)
       ? [
           `spec.${TOKENS_IN_SECRETS} is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes`,
         ]

@@ -1,4 +1,4 @@
-import { CheckedObject } from '../../objects/checked-object.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { NODE_LABELS, nodeLabelWarnings } from '../shared/warnings.ts';
 
@@ -6,7 +6,7 @@ export const CSI_STORAGE_CAPACITY: BuiltinKind = {
   resource: 'storage.k8s.io/csistoragecapacities',
   unconditionalUpdate: false,
   immutable: ['nodeTopology', 'storageClassName'],
-  warnings: (object) => labelSelectorWarnings(new CheckedObject(object).in('nodeTopology')),
+  warnings: (object) => labelSelectorWarnings(object.in('nodeTopology')),
 };
 
 function labelSelectorWarnings(selector: CheckedObject): string[] {

@@ -1,4 +1,3 @@
-import { CheckedObject } from '../../objects/checked-object.ts';
 import { columns, field, flagColumn } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { NODE_LABELS } from '../shared/warnings.ts';
@@ -15,7 +14,7 @@ export const STORAGE_CLASS: BuiltinKind = {
     { ...flagColumn('AllowVolumeExpansion', 'allowVolumeExpansion'), type: 'string' },
   ),
   warnings: (object) =>
-    new CheckedObject(object)
+    object
       .items('allowedTopologies')
       .flatMap((topology) => topology.items('matchLabelExpressions'))
       .filter((expression) => Object.hasOwn(NODE_LABELS, expression.text('key')))

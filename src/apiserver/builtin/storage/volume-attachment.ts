@@ -1,5 +1,3 @@
-import { isSet, objectIn } from '../../../util/json-value.ts';
-import { fieldError } from '../../../api/field-error.ts';
 import { columns, field, flagColumn } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { STATUS_ONLY } from '../shared/builtin-kind.ts';
@@ -10,13 +8,10 @@ export const VOLUME_ATTACHMENT: BuiltinKind = {
   returnsDeleted: true,
   unconditionalUpdate: false,
   immutable: ['spec'],
-  hooks: {
-    validate: (attachment) => {
-      const source = objectIn(objectIn(attachment, 'spec'), 'source') ?? {};
-      const isOne = isSet(source, 'inlineVolumeSpec') !== isSet(source, 'persistentVolumeName');
-      const detail = 'must specify exactly one of inlineVolumeSpec and persistentVolumeName';
-      return isOne ? [] : [fieldError.required('spec.source', detail)];
-    },
+  validate: (attachment) => {
+    const source = attachment.in('spec').in('source');
+    if (source.has('inlineVolumeSpec') !== source.has('persistentVolumeName')) return;
+    source.required('', 'must specify exactly one of inlineVolumeSpec and persistentVolumeName');
   },
   columns: columns(
     field('Attacher', 'spec.attacher', '', { format: 'name' }),
