@@ -4,7 +4,7 @@
  *
  * @module
  */
-export { runDaemon } from './cli/run-daemon.ts';
+export { runDaemon } from './cli/command-line.ts';
 export { programCommand } from './cli/program/program.ts';
 export type {
   CommandContext,

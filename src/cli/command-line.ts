@@ -1,16 +1,8 @@
-import { styleText } from 'node:util';
+import { groupResourceOf } from '../api/resource.ts';
 import { KubeConfigError } from '../client/kube-config/kube-config-file.ts';
 import { terminationSignal } from '../manager/signals.ts';
 import type { Logger } from '../util/logger.ts';
 import { exitProcess } from '../util/process-exit.ts';
-import type { Arguments } from './flags/arguments.ts';
-import { normaliseArguments } from './flags/arguments.ts';
-import type { Command, ReadyCommand } from './program/command.ts';
-import { commandsOf } from './commands.ts';
-import { versionLine } from './program/package.ts';
-import { checkProgram, environmentPrefix } from './program/program.ts';
-import type { ProgramOptions } from './program/program.ts';
-import { didYouMean } from '../util/did-you-mean.ts';
 import {
   errorText,
   EXIT_FAILURE,
@@ -19,17 +11,42 @@ import {
   isProgrammerError,
   UsageError,
 } from './common/errors.ts';
-import { flagForms } from './flags/flag-parser.ts';
-import { goQuote } from '../util/go-quote.ts';
+import type { ParsedFlags } from './flags/flag-parser.ts';
+import { MANIFESTS_OPTIONS, MIGRATE_OPTIONS, TOP_OPTIONS } from './flags/options.ts';
+import type { COMMON_OPTIONS } from './flags/options.ts';
 import { helpText } from './help.ts';
 import { cycleVerbosityOnSignal } from './logs/log-level.ts';
 import { logText } from './logs/log-value.ts';
-import type { LoggingEnvironment, LoggingOptions } from './logs/logging.ts';
-import { sourceStack } from './logs/source-stack.ts';
 import { createLogging } from './logs/logging.ts';
-import { KLOG_FLAGS } from './flags/options.ts';
-import { printableStyledText, printableText } from '../util/printable.ts';
-import { lineWriterOf } from '../util/line-writer.ts';
+import type { LoggingOptions } from './logs/logging.ts';
+import { sourceStack } from './logs/source-stack.ts';
+import { findCommand, parseCommandFlags, readCommand } from './program/command.ts';
+import type { CommandRequest, Commands } from './program/command.ts';
+import { versionLine } from './program/package.ts';
+import { checkProgram, environmentPrefix, programCommand } from './program/program.ts';
+import type { Flags, ProgramCommand, ProgramOptions } from './program/program.ts';
+import { checkFlags, runOptions } from './program/run-options.ts';
+import { printableTerminal, processTerminal } from './terminal.ts';
+import type { Terminal } from './terminal.ts';
+
+/**
+ * Runs a program with the command line of this process, and exits with its code. The program has the flags
+ * and commands of `crd-controller`: `run`, which is the default, `check`, `top`, `manifests`, `completion`
+ * and `version`.
+ *
+ * @param argv flags and arguments; by default those of the process
+ * @throws {TypeError} on an unknown option
+ * @throws {RangeError} if a name is malformed or used twice
+ */
+export async function runDaemon<F extends Flags>(
+  program: ProgramOptions<F>,
+  argv: readonly string[] = process.argv.slice(2),
+): Promise<void> {
+  const code = await commandLine(program, argv, process.env);
+  process.exitCode = code;
+  // All work has ended. An open handle must not delay the exit.
+  setTimeout(() => exitProcess(process, code), 1000).unref();
+}
 
 /**
  * Runs the program. Standard output has the output of the command. Standard error has the log, and one line
@@ -53,17 +70,6 @@ export async function commandLine(
   return code === EXIT_OK ? EXIT_FAILURE : code;
 }
 
-/** Returns a terminal that text of servers and files cannot control. */
-function printableTerminal(terminal: Terminal): Terminal {
-  const { print, warn, colour } = terminal;
-  const printable = colour ? printableStyledText : printableText;
-  return {
-    ...terminal,
-    print: (text) => print(printable(text)),
-    warn: (text) => warn(printableText(text)),
-  };
-}
-
 async function runCommand(
   program: ProgramOptions,
   argv: readonly string[],
@@ -71,26 +77,27 @@ async function runCommand(
   terminal: Terminal,
 ): Promise<number> {
   let verbosity = 0;
-  let named: Command | undefined;
+  let named: ProgramCommand | undefined;
   const commands = commandsOf(program);
   try {
     requireCertificateChecks(environment);
     named = findCommand(commands, argv);
-    const { command, flags, operands, klogFlags } = readCommand(commands, argv, named);
+    const request = readCommand(commands, argv, named);
+    const { command, flags } = request;
     if (flags.includes('--help=true')) {
       terminal.print(await helpText(program, commands, command, terminal.columns));
       return EXIT_OK;
     }
-    const ready = await command.prepare(flags, operands, {
+    const parsed = await parseCommandFlags(command, flags, {
       variables: environment,
       prefix: environmentPrefix(program),
     });
-    verbosity = ready.common.v;
-    if (ready.common.version) {
+    verbosity = parsed.values.v;
+    if (parsed.values.version) {
       terminal.print(versionLine(program, process));
       return EXIT_OK;
     }
-    return await run(program, ready, klogFlags, environment, terminal);
+    return await runParsed(program, request, parsed, environment, terminal);
   } catch (error) {
     terminal.warn(errorMessage(program, error, named, verbosity));
     const isUsers = error instanceof UsageError || error instanceof KubeConfigError;
@@ -107,85 +114,26 @@ function requireCertificateChecks(environment: Readonly<Record<string, string | 
   }
 }
 
-interface CommandRequest {
-  readonly command: Command;
-  readonly flags: readonly string[];
-  readonly operands: readonly string[];
-  /** Normalised legacy flags of klog. */
-  readonly klogFlags: readonly string[];
-}
-
-function readCommand(
-  commands: readonly [Command, ...Command[]],
-  argv: readonly string[],
-  named: Command | undefined,
-): CommandRequest {
-  const command = named ?? commands[0];
-  const { positionals, flags } = argumentsOf(commands, argv, command);
-  const [name] = positionals;
-  if (!named && name !== undefined) {
-    const hint = didYouMean(
-      name,
-      commands.map((each) => each.name),
-    );
-    throw new UsageError(`unknown command: ${goQuote(name)}${hint}`);
-  }
-  const operands = positionals.slice(1);
-  const [stray] = command.operands === undefined ? operands : [];
-  if (stray !== undefined) throw new UsageError(`unexpected argument: ${goQuote(stray)}`);
-  const isKlogs = (flag: string) => KLOG_FLAGS.some(({ name }) => flag.startsWith(`--${name}=`));
-  return {
-    command,
-    flags: flags.filter((flag) => !isKlogs(flag)),
-    operands,
-    klogFlags: flags.filter(isKlogs),
-  };
-}
-
-/** Returns the named command. Its name can stand between flags. */
-function findCommand(commands: readonly Command[], argv: readonly string[]): Command | undefined {
-  // A name in the first position, the usual case, is found even if the flags are invalid.
-  const first = commands.find(({ name }) => name === argv[0]);
-  if (first) return first;
-  for (const word of argv) {
-    const command = commands.find(({ name }) => name === word);
-    if (command && argumentsOf(commands, argv, command).positionals[0] === word) return command;
-  }
-  return undefined;
-}
-
-/** A flag name can have different meanings for different commands. The command's own flags decide. */
-function argumentsOf(
-  commands: readonly Command[],
-  argv: readonly string[],
-  { options }: Command,
-): Arguments {
-  const all = commands.flatMap((each) => flagForms(each.options));
-  const own = flagForms(options);
-  return normaliseArguments(argv, [...all, ...KLOG_FLAGS, ...own], own);
-}
-
 /** Flags that affect one log format only. */
 const FLAGS_OF_FORMAT: Readonly<Record<LoggingOptions['format'], readonly string[]>> = {
   text: ['vmodule', 'skip-headers', 'add-dir-header'],
   json: ['log-json-split-stream'],
 };
 
-async function run(
+async function runParsed(
   program: ProgramOptions,
-  command: ReadyCommand,
-  klogFlags: readonly string[],
+  { command, operands, klogFlags }: CommandRequest,
+  { values, changed }: ParsedFlags<typeof COMMON_OPTIONS>,
   environment: Readonly<Record<string, string | undefined>>,
   { print, warn, colour, logging: loggingEnvironment, output }: Terminal,
 ): Promise<number> {
-  const { common, changed } = command;
   const logging: LoggingOptions = {
-    format: common['logging-format'],
-    verbosity: common.v,
-    vmodule: common.vmodule,
-    skipHeaders: common['skip-headers'],
-    addDirHeader: common['add-dir-header'],
-    splitStream: common['log-json-split-stream'],
+    format: values['logging-format'],
+    verbosity: values.v,
+    vmodule: values.vmodule,
+    skipHeaders: values['skip-headers'],
+    addDirHeader: values['add-dir-header'],
+    splitStream: values['log-json-split-stream'],
   };
   const { log, level } = createLogging(logging, loggingEnvironment);
   const watch = exitOnUnhandledErrors(log);
@@ -203,7 +151,7 @@ async function run(
   }
   const cycle = cycleVerbosityOnSignal(process, level);
   try {
-    return await command.run({
+    const context = {
       program,
       log,
       logging,
@@ -214,7 +162,8 @@ async function run(
       print,
       warn,
       colour,
-    });
+    };
+    return await command.run(values, context, operands);
   } finally {
     watch.dispose();
     cycle.dispose();
@@ -236,7 +185,7 @@ function exitOnUnhandledErrors(log: Logger): { dispose(): void } {
 function errorMessage(
   { name }: ProgramOptions,
   error: unknown,
-  named: Command | undefined,
+  named: ProgramCommand | undefined,
   verbosity: number,
 ): string {
   const lines = [`Error: ${logText(errorText(error))}`];
@@ -250,64 +199,149 @@ function errorMessage(
   return lines.join('\n');
 }
 
-/** Standard output and standard error of a command line. */
-export interface Terminal {
-  /** Writes one or more lines to standard output. */
-  readonly print: (text: string) => void;
-  /** Writes one or more lines to standard error. */
-  readonly warn: (text: string) => void;
-  /**
-   * Width of the terminal.
-   * @default 80
-   */
-  readonly columns?: number | undefined;
-  /** Whether standard output has colours. */
-  readonly colour: boolean;
-  /**
-   * Destination of the log.
-   * @default standard error
-   */
-  readonly logging?: LoggingEnvironment | undefined;
-  /**
-   * State of standard output.
-   * @default writes never fail
-   */
-  readonly output?: Output | undefined;
-}
-
-/** State of standard output. A closed pipe (`| head`) is not a failure. */
-export interface Output {
-  /** Aborts when a write fails, with the error as its reason. */
-  readonly failed: AbortSignal;
-  /** Resolves when all writes have succeeded or failed. */
-  flush(): Promise<void>;
-}
-
 /**
- * Returns the terminal of this process. Reading `process.stderr` makes a pipe non-blocking, so that a
- * stopped reader does not stop the process; see `LineWriter`.
+ * Returns all commands of a program, in the order of the help. The first one is the default command. The
+ * modules of a command are imported when it runs, so that `--help` and usage errors are fast.
  */
-export function processTerminal(): Terminal {
-  const { stdout, stderr } = process;
-  const failed = new AbortController();
-  stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') failed.abort(error);
+export function commandsOf(program: ProgramOptions): Commands {
+  const { name, controllers, commands = [], deploy } = program;
+  const [first = ''] = Object.keys(controllers);
+  const customResources = customResourcesOf(program);
+  const [kind = 'websites.example.com'] = customResources;
+  const all: Commands = [
+    programCommand({
+      name: 'run',
+      summary: 'Run the controllers against a cluster (default command)',
+      description: 'Run the controllers against a cluster until SIGTERM or SIGINT.',
+      flags: runOptions(program),
+      examples: [
+        [
+          '--kubeconfig=$HOME/.kube/config -v=4',
+          'Run locally against a cluster, and log each sync with its causes',
+        ],
+        [`--controllers=${first} --namespaces=dev`, 'Run one controller, for one namespace'],
+        ['--dry-run --once', 'Log what the controllers would write, and exit'],
+      ],
+      run: async (flags, context) => {
+        const { runConfig } = await import('./program/run-config.ts');
+        const { run } = await import('./commands/run.ts');
+        return run(program, runConfig(flags, program), context);
+      },
+    }),
+    ...commands,
+    programCommand({
+      name: 'check',
+      summary: 'Check permissions, CRDs and clocks before a run',
+      description:
+        'Check what the controllers need in a cluster: a reachable API server of a supported version, synchronised clocks, the CustomResourceDefinitions, each permission, and the holder of the Lease. Takes the flags, environment and configuration file of run. Changes nothing. The exit code is 1 if a check failed.',
+      flags: checkFlags(program),
+      examples: [
+        [
+          `check --controllers=${first} --namespaces=dev`,
+          'Check for one controller and one namespace',
+        ],
+        [
+          `check --leader-elect --as=system:serviceaccount:${name}-system:${name}`,
+          'Check the permissions of the installed ServiceAccount',
+        ],
+      ],
+      run: async (flags, context) => {
+        const { check } = await import('./commands/check.ts');
+        return check(program, flags, context);
+      },
+    }),
+    programCommand({
+      name: 'top',
+      summary: 'Show a running daemon live: queues, keys, informers, leader',
+      description:
+        'Show live what a daemon on this machine does: queues and workers, informers, the most frequent and the slowest syncs with their causes, the leader, event loop lag and memory. Enter opens the selected queue or key and shows why the key ran; ? lists the keys. The daemon must serve its debug pages (--debug-bind-address). If standard output is not a terminal, print once. NO_COLOR and FORCE_COLOR apply.',
+      flags: TOP_OPTIONS,
+      examples: [
+        ['top --address=127.0.0.1:6060', 'Show a daemon on this machine'],
+        ['top --once | less', 'Print once'],
+      ],
+      run: async (flags, context) => {
+        const { top } = await import('./commands/top.ts');
+        return top(flags, context);
+      },
+    }),
+    programCommand({
+      name: 'migrate',
+      summary: 'Rewrite the objects of a custom resource in its storage version',
+      description:
+        'Rewrite the stored objects of a custom resource in the storage version of its CustomResourceDefinition, and remove the other versions from status.storedVersions. Then a version that is no longer served can be removed from the definition. If an object cannot be rewritten, the definition is unchanged. The command can be run again at any time.',
+      operands: 'KIND',
+      operandCompletion: customResources,
+      flags: MIGRATE_OPTIONS,
+      examples: [
+        [`migrate ${kind} --dry-run`, 'Check that every object can be rewritten'],
+        [`migrate ${kind}`, 'Rewrite the objects'],
+      ],
+      run: async (flags, context, operands) => {
+        const { migrate } = await import('./commands/migrate.ts');
+        return migrate(operands, flags, context);
+      },
+    }),
+    ...(deploy ? [manifestsCommand(program, deploy, first)] : []),
+    programCommand({
+      name: 'completion',
+      summary: 'Print the completion script of a shell',
+      description:
+        'Print the completion script for bash, zsh or fish. It completes commands, flags and values of flags. Its first lines say how to enable it.',
+      operands: 'bash|zsh|fish',
+      operandCompletion: ['bash', 'zsh', 'fish'],
+      examples: [
+        [`completion bash >/etc/bash_completion.d/${name}`, 'Enable completion in new bash shells'],
+      ],
+      run: async (_, context, operands) => {
+        const { completion } = await import('./commands/completion.ts');
+        return completion(operands, program, all, context);
+      },
+    }),
+    programCommand({
+      name: 'version',
+      summary: 'Print the version',
+      description: 'Print the version of this program, the version of Node.js and the platform.',
+      run: async (_, { print }) => {
+        print(versionLine(program, process));
+        return EXIT_OK;
+      },
+    }),
+  ];
+  const names = all.map((each) => each.name);
+  const twice = names.find((each, at) => names.indexOf(each) < at);
+  if (twice !== undefined) throw new RangeError(`runDaemon: the command ${twice} exists already`);
+  return all;
+}
+
+function manifestsCommand(
+  program: ProgramOptions,
+  deploy: URL,
+  controller: string,
+): ProgramCommand {
+  return programCommand({
+    name: 'manifests',
+    summary: 'Print the manifests of an installation',
+    description:
+      'Print the manifests of this version, as YAML: Namespace, CustomResourceDefinitions, RBAC, and the Deployment.',
+    flags: MANIFESTS_OPTIONS,
+    examples: [
+      ['manifests | kubectl apply --server-side -f -', 'Install or upgrade'],
+      [
+        `manifests --controllers=${controller} --namespaces=dev,test`,
+        'Install one controller, with permissions in two namespaces only',
+      ],
+      ['manifests --only=crds', 'Print what requires a cluster administrator to install'],
+    ],
+    run: async (flags, context) => {
+      const { manifests } = await import('./commands/manifests.ts');
+      return manifests(program, deploy, flags, context);
+    },
   });
-  // Output of Node.js itself, such as warnings, can be lost too.
-  stderr.on('error', () => undefined);
-  const errors = lineWriterOf(2);
-  let written = Promise.resolve();
-  return {
-    print: (text) => {
-      written = new Promise((resolve) => stdout.write(`${text}\n`, () => setImmediate(resolve)));
-    },
-    warn: (text) => errors.write(`${text}\n`),
-    columns: stdout.columns,
-    // NO_COLOR, FORCE_COLOR and TERM, as in Node.js.
-    colour: styleText('bold', '-', { stream: stdout }) !== '-',
-    output: {
-      failed: failed.signal,
-      flush: () => written,
-    },
-  };
+}
+
+/** Returns the names of the custom resources that the program reconciles. */
+function customResourcesOf({ controllers }: ProgramOptions): string[] {
+  const names = Object.values(controllers).map(({ resource }) => groupResourceOf(resource));
+  return [...new Set(names)].filter((name) => /\..*\./.test(name));
 }

@@ -16,7 +16,7 @@ import { UsageError } from './common/errors.ts';
 import { manifest, packageRoot } from './program/package.ts';
 import { programCommand } from './program/program.ts';
 import type { ProgramCommand, ProgramController, ProgramOptions } from './program/program.ts';
-import { runDaemon } from './run-daemon.ts';
+import { runDaemon } from './command-line.ts';
 
 const FLAGS = {
   'pod-count-events': booleanOption({

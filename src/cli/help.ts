@@ -1,6 +1,7 @@
-import type { Command } from './program/command.ts';
+import { optionsOf } from './program/command.ts';
+import type { Commands } from './program/command.ts';
 import { environmentPrefix } from './program/program.ts';
-import type { ProgramOptions } from './program/program.ts';
+import type { ProgramCommand, ProgramOptions } from './program/program.ts';
 import { wrapWords } from '../util/wrap-words.ts';
 import { environmentVariable, flagNamed, flagParser, sortedOptions } from './flags/flag-parser.ts';
 import type { Option, Options } from './flags/option.ts';
@@ -16,19 +17,19 @@ const WIDEST = 110;
  */
 export async function helpText(
   program: ProgramOptions,
-  commands: readonly Command[],
-  command: Command,
+  commands: Commands,
+  command: ProgramCommand,
   columns: number = 80,
 ): Promise<string> {
   const { name, description = `${name} ${ABOUT}` } = program;
   const width = Math.max(NARROWEST, Math.min(WIDEST, columns));
   const isDefault = command === commands[0];
   const sections = [
-    isDefault ? description : command.description,
+    isDefault ? description : (command.description ?? `${command.summary}.`),
     usage(name, command, isDefault),
     ...(isDefault ? [commandList(commands)] : []),
-    await flagParser(command.options).scriptName(name).wrap(width).getHelp(),
-    examples(name, command, width),
+    await flagParser(optionsOf(command)).scriptName(name).wrap(width).getHelp(),
+    exampleLines(name, command, width),
     ...(isDefault ? more(program) : [`"${name} --help" lists all commands.`]),
   ];
   return sections
@@ -48,21 +49,21 @@ function more(program: ProgramOptions): string[] {
   ];
 }
 
-function usage(program: string, { name, operands }: Command, isDefault: boolean): string {
+function usage(program: string, { name, operands }: ProgramCommand, isDefault: boolean): string {
   const own = [name, operands, '[flags]'].filter((word) => word !== undefined).join(' ');
   const lines = isDefault ? ['[run] [flags]', 'COMMAND [flags]'] : [own];
   return ['Usage:', ...lines.map((line) => `  ${program} ${line}`)].join('\n');
 }
 
-function commandList(commands: readonly Command[]): string {
+function commandList(commands: Commands): string {
   const longest = Math.max(...commands.map(({ name }) => name.length));
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(longest)}  ${summary}`);
   return ['Commands:', ...lines].join('\n');
 }
 
-function examples(program: string, command: Command, width: number): string {
-  if (command.examples.length === 0) return '';
-  const lines = command.examples.map(
+function exampleLines(program: string, { examples = [] }: ProgramCommand, width: number): string {
+  if (examples.length === 0) return '';
+  const lines = examples.map(
     ([line, meaning]) => `  # ${meaning}\n${continued(`  ${program} ${line}`, width)}`,
   );
   return ['Examples:', ...lines].join('\n');

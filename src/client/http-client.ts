@@ -175,6 +175,8 @@ type UpdateOptions = WriteOptions & { readonly subresource?: string };
 export class HttpClient implements Client {
   /** Namespace of the program; undefined if it is unknown. */
   readonly namespace: string | undefined;
+  /** User-Agent header of its requests; undefined for the default. */
+  readonly userAgent: string | undefined;
   readonly reachability: ServerReachability;
   readonly #options: HttpClientOptions;
   readonly #executor: RequestExecutor;
@@ -187,6 +189,7 @@ export class HttpClient implements Client {
   constructor(options: HttpClientOptions) {
     checkOptions(options, HTTP_CLIENT_OPTIONS, 'HttpClient');
     this.namespace = options.namespace;
+    this.userAgent = options.userAgent;
     this.#options = options;
     this.#executor = new RequestExecutor(options);
     this.reachability = this.#executor.reachability;

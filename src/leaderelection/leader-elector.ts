@@ -33,8 +33,8 @@ export interface LeadershipRecorder {
 /** Dependencies of `LeaderElector`. */
 export interface LeaderElectorDeps {
   /**
-   * A client for leases only: with its own connection, so that other requests do not delay a renewal; with a
-   * timeout below the renew deadline; without a write fence.
+   * A client for leases only: without a rate limit, so that other requests do not delay a renewal; with a timeout below
+   * the renew deadline; without a write fence.
    */
   readonly client: LeaseClient;
   readonly clock: Clock;

@@ -24,7 +24,7 @@ const OPTIONS: OptionNames<LeaderElectionOptions> = {
 
 /** How replicas share the work: a single leader, or shards. */
 export interface LeaderElectionOptions extends Omit<LeaderElectorOptions, 'deferMs'> {
-  /** A client with its own connection: other requests must not delay renewals. */
+  /** A client without a rate limit and with a short timeout: other requests must not delay renewals. */
   readonly client: LeaseClient;
   /** The fence around the transport of the controllers' client: the `wrapTransport` option of `connectCluster`. */
   readonly fence: WriteFence;
@@ -42,6 +42,11 @@ export interface LeaderElectionOptions extends Omit<LeaderElectorOptions, 'defer
    */
   readonly stepDown?: boolean | undefined;
 }
+
+/** Options of the leader election of a program, which has defaults for the others. */
+export type GivenElection = {
+  readonly [K in keyof LeaderElectionOptions]?: LeaderElectionOptions[K] | undefined;
+};
 
 /** Dependencies of `newCoordination`. */
 export interface CoordinationDeps extends Pick<

@@ -3,14 +3,14 @@ import type { Client } from '../client/client.ts';
 import { HttpClient } from '../client/http-client.ts';
 import { WriteFence } from '../client/write-fence.ts';
 import { leaseTimeoutMs, newIdentity } from '../leaderelection/leader-elector-options.ts';
-import type { LeaderElectionOptions } from './coordination.ts';
+import type { GivenElection, LeaderElectionOptions } from './coordination.ts';
 
 /** The part of the options of a program from which the defaults of its leader election come. */
 export interface ElectingProgram {
   readonly client: Client;
   readonly name?: string | undefined;
   readonly host?: string | undefined;
-  readonly leaderElection?: boolean | Partial<LeaderElectionOptions> | undefined;
+  readonly leaderElection?: boolean | GivenElection | undefined;
 }
 
 /**
@@ -54,7 +54,7 @@ export function withElectionDefaults({ client, name, host, leaderElection }: Ele
   }
   const fence = new WriteFence();
   const leaseClient = client.withOptions({
-    userAgent: `${leaseName}/leader-election`,
+    userAgent: `${client.userAgent ?? leaseName}/leader-election`,
     requestTimeoutMs: leaseTimeoutMs(given.renewDeadlineMs),
     qps: undefined,
   });

@@ -8,7 +8,7 @@ import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { Controller } from './controller.ts';
-import type { Coordination, LeaderElectionOptions } from './coordination.ts';
+import type { Coordination } from './coordination.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { cachePage, statusPage } from '../serving/debug-pages.ts';
 import type { DebugLease } from '../serving/debug-pages.ts';
@@ -63,6 +63,8 @@ export interface ControllerProgram {
   readonly recentEvents: readonly RecordedEvent[];
   /** The leader elector or the shards; undefined without leader election. */
   readonly leadership: Coordination['leadership'] | undefined;
+  /** Identity in the leader election; undefined without one. */
+  readonly identity: string | undefined;
   /** The last observed state of each Lease; empty without leader election. */
   readonly leases: readonly DebugLease[];
   /** Aborts when the program starts to stop. */
@@ -74,8 +76,9 @@ export interface ControllerProgram {
 /** Returns the debug pages about a program: queues, causes of syncs, status and caches. */
 export function programPages(
   program: ControllerProgram,
-  { clock, history, identity, name, version, redact }: ProgramPagesOptions,
+  { clock, history, name, version, redact }: ProgramPagesOptions,
 ): Pages {
+  const { identity } = program;
   const informers = () =>
     [program.informers, ...program.remoteInformers].flatMap((set) => set.informers);
   return new Map([
@@ -83,7 +86,7 @@ export function programPages(
       controllers: () => program.controllers,
       history,
       clock,
-      owner: (key) => ownerOf(program, identity, key),
+      owner: (key) => ownerOf(program, key),
       redact,
     }),
     ...statusPage({
@@ -102,8 +105,7 @@ export function programPages(
 
 /** Returns the Lease of the leader, or of the shard of a key. */
 function ownerOf(
-  { leadership, leases }: Pick<ControllerProgram, 'leadership' | 'leases'>,
-  identity: string | undefined,
+  { leadership, leases, identity }: Pick<ControllerProgram, 'leadership' | 'leases' | 'identity'>,
   key: ObjectKey,
 ): KeyOwner | undefined {
   const end = leadership instanceof Shards ? `-${leadership.shardOf(key)}` : '';
@@ -117,8 +119,6 @@ function ownerOf(
 export interface ProgramPagesOptions {
   readonly clock: Clock;
   readonly history: SyncHistory;
-  /** Identity in the leader election; undefined without one. */
-  readonly identity: string | undefined;
   readonly name: string | undefined;
   readonly version: string;
   readonly redact: ((text: string) => string) | undefined;
@@ -130,7 +130,6 @@ interface DebuggingOptions {
   readonly debug?: DebugOptions | undefined;
   readonly metrics?: Metrics | undefined;
   readonly history?: SyncHistory | undefined;
-  readonly leaderElection: Pick<LeaderElectionOptions, 'identity'> | undefined;
 }
 
 interface Debugging {
@@ -141,7 +140,7 @@ interface Debugging {
 
 /** The data of debug pages is collected from the start, and served when the program is built. */
 export function debugging(
-  { name, debug, metrics, leaderElection, ...given }: DebuggingOptions,
+  { name, debug, metrics, ...given }: DebuggingOptions,
   clock: Clock,
   log: Logger,
 ): Debugging {
@@ -156,12 +155,11 @@ export function debugging(
   const registry = metrics ? undefined : createRegistry();
   const exposition = debug.expose ?? (registry && (() => expose(registry)));
   const history = given.history ?? new SyncHistory();
-  const identity = leaderElection?.identity;
   return {
     metrics: registry ? metricsOf(registry) : metrics,
     history,
     serveDebug: (program) => {
-      const pages = programPages(program, { clock, history, identity, name, version, redact });
+      const pages = programPages(program, { clock, history, name, version, redact });
       const routes = { pages, ...(exposition && { metrics: exposition }) };
       return [new HttpServer({ log }, { name: 'debug', bindAddress, routes })];
     },

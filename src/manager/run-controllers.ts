@@ -15,7 +15,7 @@ import type { Runnable } from '../util/runnable.ts';
 import type { Controller } from './controller.ts';
 import { withSyncBarrier } from './sync-barrier.ts';
 import { newCoordination } from './coordination.ts';
-import type { LeaderElectionOptions } from './coordination.ts';
+import type { GivenElection } from './coordination.ts';
 import { ObservedLeases } from '../serving/debug-pages.ts';
 import type { LeaderTerms } from '../leaderelection/leader-terms.ts';
 import { fenced, withElectionDefaults } from './leader-election-defaults.ts';
@@ -113,7 +113,7 @@ export interface ControllerManagerOptions {
    * and the durations of `LeaderElectorOptions`. Writes of the kit's clients are fenced, and `client` itself is not.
    * @default false: this process is the only one
    */
-  readonly leaderElection?: boolean | Partial<LeaderElectionOptions> | undefined;
+  readonly leaderElection?: boolean | GivenElection | undefined;
   /** @default none */
   readonly metrics?: Metrics | undefined;
   /** @default none, unless `debug` is set */
@@ -170,8 +170,8 @@ const RECENT_EVENTS = 500;
 
 /**
  * Connects controllers with everything they need: shared informers that start when all event handlers are
- * registered, an event broadcaster, leader election or shards, and servers. The daemon is built by this
- * function too.
+ * registered, an event broadcaster, leader election or shards, and servers. Programs of
+ * `runDaemon` are built by this function, too.
  */
 export function controllerManager(given: ControllerManagerOptions): Manager {
   checkOptions(given, MANAGER_OPTIONS, 'controllerManager');
@@ -258,6 +258,7 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
       return [events, ...clusters.map((cluster) => cluster.events)].flatMap(({ recent }) => recent);
     },
     leadership,
+    identity: leaderElection?.identity,
     get leases() {
       return leases.all;
     },

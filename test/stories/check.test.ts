@@ -62,7 +62,7 @@ describe('The check command, for users with complete and incomplete roles', { sk
   /** Runs the check as `user`, by default as an administrator. */
   async function run(user?: string, ...flags: readonly string[]) {
     const lines: string[] = [];
-    const parsed = parseFlags(
+    const { values } = parseFlags(
       CHECK_OPTIONS,
       [
         `--kubeconfig=${testServer.kubeconfigPath}`,
@@ -72,7 +72,7 @@ describe('The check command, for users with complete and incomplete roles', { sk
       ],
       environmentOf(),
     );
-    const code = await check(PROGRAM, parsed, {
+    const code = await check(PROGRAM, values, {
       environment: {},
       log: silentLogger,
       print: (text) => lines.push(text),

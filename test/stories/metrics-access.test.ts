@@ -6,7 +6,6 @@ import { after, before, describe, it } from 'node:test';
 import { isApiError } from '../../src/api/api-error.ts';
 import type { PolicyRule } from '../../src/api/policy-rule.ts';
 import { ApiServer } from '../../src/apiserver/api-server.ts';
-import { daemon } from '../../src/cli/program/daemon.ts';
 import { servingCertificate } from '../../src/cli/program/endpoints.ts';
 import { ChangeableLogLevel } from '../../src/cli/logs/log-level.ts';
 import type { Client } from '../../src/client/client.ts';
@@ -19,8 +18,7 @@ import { startControlPlane } from '../support/control-plane.ts';
 import { manifestsOf } from '../support/roles.ts';
 import type { Manifest } from '../support/roles.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
-import { DAEMON_CONFIG } from '../support/test-cluster.ts';
-import { BUILDERS, PROGRAM } from '../support/own-program.ts';
+import { newDaemon } from '../support/test-cluster.ts';
 
 const SYSTEM = 'crd-controller-system';
 const AUTH_ROLE = manifestsOf('rbac/metrics/auth-role.yaml');
@@ -163,24 +161,22 @@ describe('A daemon with protected metrics', { skip: !isOurs }, () => {
       log,
       host: 'pod-a',
     });
-    const whole = daemon(
+    const whole = newDaemon(
       {
-        program: PROGRAM,
-        builders: BUILDERS,
         client: new HttpClient({
           handler: () => Promise.reject(new Error('unexpected request')),
           server: 'https://nowhere',
         }),
         clock: systemClock,
         log,
-        metrics: { metrics: metricsOf(registry), expose: () => expose(registry) },
+        metrics: metricsOf(registry),
+        expose: () => expose(registry),
         random: Math.random,
         host: 'pod-a',
         secure: { reviewer: cluster.reviewer, certificate },
         logLevel: level,
       },
       {
-        ...DAEMON_CONFIG,
         controllers: [],
         metricsBindAddress: '127.0.0.1:0',
         // On all interfaces, if the environment allows it.

@@ -1,6 +1,5 @@
 import { ApiError } from '../../src/api/api-error.ts';
-import { daemon } from '../../src/cli/program/daemon.ts';
-import type { DaemonConfig } from '../../src/cli/program/daemon.ts';
+import type { ManagerConfig } from '../../src/cli/commands/run.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { WriteFence } from '../../src/client/write-fence.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
@@ -8,8 +7,7 @@ import { LocalClock } from './local-clock.ts';
 import type { LocalClockOptions } from './local-clock.ts';
 import { recordingLogger } from './recording-logger.ts';
 import { Simulation } from './simulation.ts';
-import { DAEMON_CONFIG } from './test-cluster.ts';
-import { BUILDERS, PROGRAM } from './own-program.ts';
+import { newDaemon } from './test-cluster.ts';
 
 /** A simulation with replicas that elect a leader, each on its own machine. */
 export class Replicas extends Simulation {
@@ -48,7 +46,7 @@ export class Replicas extends Simulation {
 }
 
 export interface ReplicaOptions {
-  readonly config?: Partial<DaemonConfig>;
+  readonly config?: Partial<ManagerConfig>;
   /** @default a clock without error */
   readonly clock?: LocalClockOptions;
   /** Additional middleware between the daemon and the server. */
@@ -101,19 +99,17 @@ export class Replica {
       });
     const network = this.#wired(around(handler));
     const leases = connect(network, `${identity}/leader-election`, 5000);
-    const whole = daemon(
+    const whole = newDaemon(
       {
-        program: PROGRAM,
-        builders: BUILDERS,
         client: connect(this.#fence.wrap(network), identity, 30_000),
         clock,
         log,
         random,
         host: identity,
-        leadership: { client: leases, fence: this.#fence, identity, namespace: 'default' },
+        leaderElection: { client: leases, fence: this.#fence, identity, namespace: 'default' },
         freeze: true,
       },
-      { ...DAEMON_CONFIG, leaderElection: LEADER_ELECTION, ...config },
+      { leaderElection: LEADER_ELECTION, ...config },
     );
     void whole.run(this.#stop.signal).then(
       () => (this.ending = 'ended'),

@@ -9,8 +9,7 @@ import { FOOS } from '../../src/api/generated/foo.ts';
 import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import type { Draft, KubernetesObject } from '../../src/api/object.ts';
 import type { Resource } from '../../src/api/resource.ts';
-import { daemon } from '../../src/cli/program/daemon.ts';
-import type { DaemonConfig } from '../../src/cli/program/daemon.ts';
+import type { ManagerConfig } from '../../src/cli/commands/run.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { WriteFence } from '../../src/client/write-fence.ts';
 import { DEFAULT_CONCURRENCY } from '../../src/manager/controller-options.ts';
@@ -24,8 +23,8 @@ import { parseExposition } from './exposition.ts';
 import type { Sample } from './exposition.ts';
 import { recordingLogger } from './recording-logger.ts';
 import { Simulation } from './simulation.ts';
-import { DAEMON_CONFIG } from './test-cluster.ts';
-import { BUILDERS, CONTROLLERS, PROGRAM } from './own-program.ts';
+import { newDaemon } from './test-cluster.ts';
+import { CONTROLLERS } from './own-program.ts';
 
 /** Labels that Prometheus adds to the samples of a target. */
 export interface TargetLabels {
@@ -45,7 +44,7 @@ export interface Scrape {
 }
 
 export interface ScrapedOptions {
-  readonly config?: Partial<DaemonConfig>;
+  readonly config?: Partial<ManagerConfig>;
   /** Middleware between the daemon and the server. */
   readonly around?: (handler: HttpHandler) => HttpHandler;
   /** @default no limit */
@@ -139,7 +138,6 @@ export class ScrapedDaemons extends Simulation {
     const { leaseNamespace = 'default' } = options;
     const { clock, random } = this;
     const whole = {
-      ...DAEMON_CONFIG,
       controllers: CONTROLLERS,
       leaderElection: LEADER_ELECTION,
       ...config,
@@ -164,17 +162,16 @@ export class ScrapedDaemons extends Simulation {
       userAgent: `${DAEMON}/leader-election`,
       requestTimeoutMs: 5000,
     });
-    return daemon(
+    return newDaemon(
       {
-        program: PROGRAM,
-        builders: BUILDERS,
         client,
         clock,
         log: recordingLogger(this.lines).log,
-        metrics: { metrics, expose: () => expose(registry) },
+        metrics,
+        expose: () => expose(registry),
         random,
         host: identity,
-        leadership: { client: leases, fence, identity, namespace: leaseNamespace },
+        leaderElection: { client: leases, fence, identity, namespace: leaseNamespace },
         freeze: true,
       },
       whole,

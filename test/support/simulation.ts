@@ -1,7 +1,6 @@
 import { ApiServer } from '../../src/apiserver/api-server.ts';
 import type { ApiServerOptions } from '../../src/apiserver/api-server-options.ts';
-import { daemon } from '../../src/cli/program/daemon.ts';
-import type { DaemonConfig } from '../../src/cli/program/daemon.ts';
+import type { ManagerConfig } from '../../src/cli/commands/run.ts';
 import type { Client } from '../../src/client/client.ts';
 import { dryRunClient } from '../../src/client/dry-run.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
@@ -17,8 +16,7 @@ import { recordingLogger } from './recording-logger.ts';
 import type { LogLine } from './recording-logger.ts';
 import { CLUSTER_AGENT, TEST_AGENT } from './wire-rules.ts';
 import type { RateLimit, WireRules } from './wire-rules.ts';
-import { DAEMON_CONFIG, TestCluster } from './test-cluster.ts';
-import { BUILDERS, PROGRAM } from './own-program.ts';
+import { newDaemon, TestCluster } from './test-cluster.ts';
 
 const WEEK_MS = 7 * 24 * 3_600_000;
 
@@ -93,7 +91,7 @@ export class Simulation extends TestCluster {
   /** Starts a daemon whose requests pass through `around`. */
   startDaemonBehind(
     around: (handler: HttpHandler) => HttpHandler,
-    config: Partial<DaemonConfig> = {},
+    config: Partial<ManagerConfig> = {},
   ): () => Promise<void> {
     return this.startDaemon(config, this.clientOver(around(this.server.handler), 'daemon'));
   }
@@ -110,7 +108,7 @@ export class Simulation extends TestCluster {
    * @returns whether nothing is left to do
    */
   async singlePass(
-    config: Partial<DaemonConfig> = {},
+    config: Partial<ManagerConfig> = {},
     { isDryRun = false } = {},
   ): Promise<boolean> {
     const { clock, random } = this;
@@ -118,10 +116,9 @@ export class Simulation extends TestCluster {
     const own = this.clientOver(this.server.handler, 'daemon');
     const client = isDryRun ? dryRunClient(own, log) : own;
     const singlePass = new SinglePass({ clock, log }, { isDryRun });
-    const deps = { client, clock, log, random, host: 'test', singlePass, freeze: true };
-    const whole = daemon(
-      { ...deps, program: PROGRAM, builders: BUILDERS },
-      { ...DAEMON_CONFIG, ...config },
+    const whole = newDaemon(
+      { client, clock, log, random, host: 'test', singlePass, freeze: true },
+      config,
     );
     let isOver = false;
     this.start((signal) => whole.run(signal).finally(() => (isOver = true)));

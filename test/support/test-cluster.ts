@@ -9,10 +9,12 @@ import { groupResourceOf } from '../../src/api/resource.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import type { ObjectName } from '../../src/api/object-key.ts';
 import type { Draft } from '../../src/api/object.ts';
-import { daemon } from '../../src/cli/program/daemon.ts';
-import type { DaemonConfig } from '../../src/cli/program/daemon.ts';
-import type { LeadershipDeps } from '../../src/cli/program/run-config.ts';
+import { managerOptions } from '../../src/cli/commands/run.ts';
+import type { ManagerConfig, ProcessOptions } from '../../src/cli/commands/run.ts';
 import type { Client } from '../../src/client/client.ts';
+import type { GivenElection } from '../../src/manager/coordination.ts';
+import type { Manager } from '../../src/manager/manager.ts';
+import { controllerManager } from '../../src/manager/run-controllers.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { recordingLogger } from './recording-logger.ts';
 import type { LogLine } from './recording-logger.ts';
@@ -25,17 +27,36 @@ export const NAME = 'test-count';
 const ALWAYS: readonly Resource[] = [PODS, EVENTS];
 
 /** Default configuration of the daemons in stories. */
-export const DAEMON_CONFIG: DaemonConfig = {
+export const DAEMON_CONFIG: ManagerConfig = {
   controllers: ['count'],
   namespaces: [],
   concurrentSyncs: new Map(),
   flags: { 'pod-count-events': true },
+  labelSelector: '',
+  features: { WatchListClient: true },
+  eventApiVersion: 'v1',
   resyncPeriodMs: 0,
   leaderElection: undefined,
   gracefulShutdownTimeoutMs: 30_000,
   healthProbeBindAddress: undefined,
   metricsBindAddress: undefined,
+  serving: {
+    isMetricsSecure: true,
+    certificate: undefined,
+    minVersion: 'TLSv1.2',
+    ciphers: undefined,
+    http2: false,
+  },
 };
+
+/** Returns the program of this package as its command `run` builds it. */
+export function newDaemon(
+  options: Omit<ProcessOptions, 'builders'>,
+  config: Partial<ManagerConfig> = {},
+): Manager {
+  const whole = { ...DAEMON_CONFIG, ...config };
+  return controllerManager(managerOptions(PROGRAM, whole, { ...options, builders: BUILDERS }));
+}
 
 /**
  * A cluster for end-to-end tests: an API server, cluster controllers, and daemons that tests start and stop.
@@ -84,15 +105,15 @@ export abstract class TestCluster {
 
   /** Starts a daemon. Returns a function that stops it like SIGTERM and resolves after its end. */
   startDaemon(
-    config: Partial<DaemonConfig> = {},
+    config: Partial<ManagerConfig> = {},
     client: Client = this.daemonClient,
-    leadership?: LeadershipDeps,
+    leaderElection?: GivenElection,
   ) {
     const { log } = recordingLogger(this.lines);
-    const deps = { client, clock: this.clock, log, random: this.random, host: 'test', leadership };
-    const whole = daemon(
-      { ...deps, program: PROGRAM, builders: BUILDERS, freeze: true },
-      { ...DAEMON_CONFIG, ...config },
+    const { clock, random } = this;
+    const whole = newDaemon(
+      { client, clock, log, random, host: 'test', leaderElection, freeze: true },
+      config,
     );
     return this.start((signal) => whole.run(signal));
   }

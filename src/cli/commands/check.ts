@@ -13,7 +13,7 @@ import {
 import { checkServer, ServerClock } from '../check/server-check.ts';
 import { loadCluster, userAgent } from '../program/cluster-access.ts';
 import { errorText, EXIT_FAILURE, EXIT_OK } from '../common/errors.ts';
-import type { ParsedFlags } from '../flags/flag-parser.ts';
+import type { OptionValues } from '../flags/option.ts';
 import { leaseNamespace, runConfig } from '../program/run-config.ts';
 import { isNonLoopback } from '../../serving/bind-address.ts';
 import { readerOf } from '../program/installation.ts';
@@ -56,7 +56,7 @@ const REQUEST_TIMEOUT_MS = 10_000;
  */
 export async function check(
   program: ProgramOptions,
-  flags: ParsedFlags<CheckOptions>,
+  flags: OptionValues<CheckOptions>,
   context: Pick<CommandContext, 'environment' | 'log' | 'print' | 'signal'>,
 ): Promise<number> {
   const config = runConfig(flags, program);
@@ -85,7 +85,7 @@ export async function check(
       webhooks: webhookPlan(program, config, installedIn),
     };
     const results = await preflight(deps, plan, context.signal);
-    const print = flags.values.output === 'json' ? [resultsJson(results)] : formatResults(results);
+    const print = flags.output === 'json' ? [resultsJson(results)] : formatResults(results);
     for (const line of print) context.print(line);
     return allPassed(results) ? EXIT_OK : EXIT_FAILURE;
   } finally {

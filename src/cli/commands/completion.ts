@@ -1,5 +1,5 @@
 import { goQuote } from '../../util/go-quote.ts';
-import type { Command } from '../program/command.ts';
+import type { Commands } from '../program/command.ts';
 import type { CommandContext, ProgramOptions } from '../program/program.ts';
 import { bashCompletion } from '../completion/bash.ts';
 import { fishCompletion } from '../completion/fish.ts';
@@ -23,7 +23,7 @@ const SHELLS: ReadonlyMap<string, (model: CompletionModel) => string> = new Map(
 export async function completion(
   [shell, ...rest]: readonly string[],
   program: ProgramOptions,
-  commands: readonly [Command, ...Command[]],
+  commands: Commands,
   { print }: Pick<CommandContext, 'print'>,
 ): Promise<number> {
   const shells = [...SHELLS.keys()].join(', ');

@@ -13,7 +13,7 @@ import { DemoPrinter } from '../demo/demo-printer.ts';
 import type { Scenario } from '../demo/scenario.ts';
 import { selectScenarios, ScenarioRunner } from '../demo/scenario-runner.ts';
 import { observedKinds, Observer, recordings } from '../demo/observer.ts';
-import type { DaemonDeps } from '../program/daemon.ts';
+import type { ServerOptions } from '../program/servers.ts';
 import { debugPage } from '../../serving/page/debug-page.ts';
 import type { EmbeddedCluster } from '../embedded/embedded-cluster.ts';
 import { startEmbeddedCluster } from '../embedded/embedded-cluster.ts';
@@ -26,7 +26,7 @@ import type { DEMO_OPTIONS } from '../flags/options.ts';
 import { runOptions } from '../program/run-options.ts';
 import { packageRoot } from '../program/package.ts';
 import { runConfig } from '../program/run-config.ts';
-import { runController } from './run.ts';
+import { run } from './run.ts';
 import { exportLine } from './serve.ts';
 
 /** Milliseconds in which Pods start and stop: long enough to be visible. */
@@ -166,11 +166,11 @@ async function runScenariosWithDaemon(
 async function runDaemon(
   { program }: CommandContext,
   args: readonly string[],
-  { log, debugRoutes }: { readonly log: Logger } & Pick<DaemonDeps, 'debugRoutes'>,
+  { log, debugRoutes }: { readonly log: Logger } & Pick<ServerOptions, 'debugRoutes'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const flags = parseFlags(runOptions(program), args, { variables: {}, prefix: '' });
-  await runController(program, runConfig(flags, program), {
+  const { values } = parseFlags(runOptions(program), args, { variables: {}, prefix: '' });
+  await run(program, runConfig(values, program), {
     log,
     signal,
     environment: {},
@@ -179,7 +179,7 @@ async function runDaemon(
 }
 
 /** The page shows the controllers and the cluster. */
-function pageOf(cluster: EmbeddedCluster): DaemonDeps['debugRoutes'] {
+function pageOf(cluster: EmbeddedCluster): ServerOptions['debugRoutes'] {
   const { pages, settings } = cluster.debugRoutes();
   return { pages: new Map([...pages, ...debugPage(['controllers', 'cluster'])]), settings };
 }

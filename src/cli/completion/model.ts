@@ -1,4 +1,6 @@
-import type { Command } from '../program/command.ts';
+import { optionsOf } from '../program/command.ts';
+import type { Commands } from '../program/command.ts';
+import type { ProgramCommand } from '../program/program.ts';
 import { flagNamed, sortedOptions } from '../flags/flag-parser.ts';
 import type { Completion, Option } from '../flags/option.ts';
 
@@ -40,14 +42,14 @@ export type Candidates =
  */
 export function completionModel(
   program: string,
-  commands: readonly [Command, ...Command[]],
+  commands: Commands,
   controllers: readonly string[],
 ): CompletionModel {
   const [first, ...others] = commands;
-  const completed = (command: Command): CompletedCommand => ({
+  const completed = (command: ProgramCommand): CompletedCommand => ({
     name: command.name,
     summary: command.summary,
-    flags: sortedOptions(command.options)
+    flags: sortedOptions(optionsOf(command))
       .filter(([, { hidden }]) => !hidden)
       .map(([name, option]) => completedFlag(name, option, controllers)),
     operands: candidatesOf(command.operandCompletion, false, controllers),

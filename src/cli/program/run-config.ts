@@ -2,7 +2,6 @@ import type { ClusterAccess } from './cluster-access.ts';
 import { clusterAccess, namespaceName } from './cluster-access.ts';
 import { UsageError } from '../common/errors.ts';
 import type { FeatureGates, OptionValues } from '../flags/option.ts';
-import type { ParsedFlags } from '../flags/flag-parser.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { selectNames } from '../../util/select-names.ts';
@@ -11,9 +10,7 @@ import type { RunOptions, WEBHOOK_OPTIONS } from './run-options.ts';
 import { defaultControllers } from './program.ts';
 import type { ProgramOptions } from './program.ts';
 import type { ClusterConfig } from '../../client/kube-config/cluster-config.ts';
-import type { WriteFence } from '../../client/write-fence.ts';
 import type { EventApiVersion } from '../../record/event-api.ts';
-import type { LeaseClient } from '../../leaderelection/lease-lock.ts';
 import { join } from 'node:path';
 import { isLoopback } from '../../serving/bind-address.ts';
 import type { CertificateFilesOptions } from '../../serving/serving-certificate.ts';
@@ -57,8 +54,6 @@ export interface RunConfig {
   readonly webhooks?: WebhooksConfig | undefined;
   /** Whether spans are created by the module `@opentelemetry/api`. */
   readonly isTraced: boolean;
-  /** Flags that differ from their defaults, as text, with secrets masked, for the log. */
-  readonly changedFlags: Readonly<Record<string, string>>;
 }
 
 /** Address and certificate of webhooks. */
@@ -110,7 +105,7 @@ export interface RequestLimits {
  * @throws {UsageError} if flags contradict each other or name an unknown controller
  */
 export function runConfig(
-  { values, changed }: ParsedFlags<RunOptions>,
+  values: OptionValues<RunOptions>,
   program: Pick<ProgramOptions, 'controllers' | 'flags'>,
 ): RunConfig {
   const known = Object.keys(program.controllers);
@@ -148,7 +143,6 @@ export function runConfig(
     serving: servingConfig(values),
     ...(webhooks && { webhooks }),
     isTraced: values.tracing,
-    changedFlags: changed,
   };
   for (const part of [config.requests, config.controllers, config.namespaces]) {
     Object.freeze(part);
@@ -232,18 +226,6 @@ export function selectControllers(
   }
   if (selected.length === 0) throw new UsageError('--controllers selects no controller');
   return selected;
-}
-
-/** Dependencies of leader election in the daemon. */
-export interface LeadershipDeps {
-  /** Client with a connection of its own, not behind the fence. */
-  readonly client: LeaseClient;
-  /** Fence around the daemon's other client. */
-  readonly fence: WriteFence;
-  /** Identity of this process in the Lease; unique. */
-  readonly identity: string;
-  /** Namespace of the Lease. */
-  readonly namespace: string;
 }
 
 /**

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { commandLine, processTerminal } from '../../../src/cli/command-line.ts';
+import { commandLine } from '../../../src/cli/command-line.ts';
+import { processTerminal } from '../../../src/cli/terminal.ts';
 import { goQuote } from '../../../src/util/go-quote.ts';
-import { COMMANDS, PROGRAM } from '../../support/own-program.ts';
+import { COMMAND_OPTIONS, PROGRAM } from '../../support/own-program.ts';
 
 async function run(...argv: readonly string[]) {
   const spoken = { stdout: '', stderr: '' };
@@ -20,7 +21,7 @@ async function run(...argv: readonly string[]) {
 }
 
 test('interprets flags for the named command, at any position of its name', async () => {
-  for (const { name: command, options, description } of COMMANDS) {
+  for (const { name: command, options, summary, description = summary } of COMMAND_OPTIONS) {
     const flags = Object.entries(options).map(([name, option]) => `--${name}=${option.default}`);
     for (const argv of [
       [command, ...flags],
@@ -71,7 +72,7 @@ test('names the help of the command in an error', async () => {
     /^Run '(.*)' for usage\.$/m.exec((await run(...argv)).stderr)?.[1];
   assert.equal(await helps('--no-such-flag'), 'crd-controller --help');
   assert.equal(await helps('no-such-command'), 'crd-controller --help');
-  for (const { name } of COMMANDS) {
+  for (const { name } of COMMAND_OPTIONS) {
     assert.equal(await helps(name, '--no-such-flag'), `crd-controller ${name} --help`);
   }
   assert.equal(await helps('init'), 'crd-controller init --help', 'also of its own errors');

@@ -10,7 +10,7 @@ import { commandLine } from '../../../src/cli/command-line.ts';
 import { CONFIG_API_VERSION, CONFIG_KIND, settingsOf } from '../../../src/cli/flags/config-file.ts';
 import { environmentVariable, flagNamed } from '../../../src/cli/flags/flag-parser.ts';
 import type { Option } from '../../../src/cli/flags/option.ts';
-import { COMMANDS, PROGRAM, RUN_OPTIONS, environmentOf } from '../../support/own-program.ts';
+import { COMMAND_OPTIONS, PROGRAM, RUN_OPTIONS, environmentOf } from '../../support/own-program.ts';
 
 /**
  * Every flag of every command with invalid values. Each results in one line that
@@ -19,7 +19,7 @@ import { COMMANDS, PROGRAM, RUN_OPTIONS, environmentOf } from '../../support/own
 
 /** Returns the hint with the help of the command, or of the program. */
 function hintFor([first = '']: readonly string[]): string {
-  const command = COMMANDS.some(({ name }) => name === first) ? `${first} ` : '';
+  const command = COMMAND_OPTIONS.some(({ name }) => name === first) ? `${first} ` : '';
   return `Run 'crd-controller ${command}--help' for usage.`;
 }
 
@@ -178,7 +178,7 @@ async function assertRefused(
   assert.deepEqual(rest, hasHint ? [hintFor(argv), ''] : [''], said);
 }
 
-for (const { name: command, options } of COMMANDS) {
+for (const { name: command, options } of COMMAND_OPTIONS) {
   const flags = Object.entries(options);
   const start = [command, ...(NEEDED[command] ?? [])];
 

@@ -6,8 +6,8 @@ import { leaseTimeoutMs } from '../../../src/leaderelection/leader-elector-optio
 import { PROGRAM, RUN_OPTIONS, environmentOf } from '../../support/own-program.ts';
 
 function configOf(...flags: readonly string[]) {
-  const parsed = parseFlags(RUN_OPTIONS, ['--leader-elect=true', ...flags], environmentOf());
-  const { leaderElection } = runConfig(parsed, PROGRAM);
+  const { values } = parseFlags(RUN_OPTIONS, ['--leader-elect=true', ...flags], environmentOf());
+  const { leaderElection } = runConfig(values, PROGRAM);
   assert.ok(leaderElection);
   return leaderElection;
 }

@@ -173,9 +173,8 @@ test('the debug pages of a shard name the replica that syncs a key', async (cont
   for (let at = 0; at < 10; at++) await createPod(`pod-${at}`);
   await clock.advance(60_000);
   const options = { clock, history: new SyncHistory(), name: undefined, version: 'v1' };
-  const answers = ['a', 'b'].map((identity, at) => {
-    const program = programs[at] ?? assert.fail();
-    const pages = programPages(program, { ...options, identity, redact: undefined });
+  const answers = programs.map((program) => {
+    const pages = programPages(program, { ...options, redact: undefined });
     return Array.from({ length: 10 }, (_, pod) => {
       const query = new URLSearchParams({ key: `default/pod-${pod}` });
       const { error } = JSON.parse(pages.get('/debug/why')?.(query).body ?? '') as {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { completion } from '../../../../src/cli/commands/completion.ts';
 import { flagNamed } from '../../../../src/cli/flags/flag-parser.ts';
-import { COMMANDS, CONTROLLERS, PROGRAM } from '../../../support/own-program.ts';
+import { COMMANDS, COMMAND_OPTIONS, CONTROLLERS, PROGRAM } from '../../../support/own-program.ts';
 
 async function scriptFor(shell: string): Promise<string> {
   let text = '';
@@ -94,7 +94,7 @@ describe('in bash', { skip: !isThere('bash') && 'there is no bash' }, () => {
   });
 
   test('offers every flag of every command, except hidden ones', () => {
-    for (const { name, options } of COMMANDS) {
+    for (const { name, options } of COMMAND_OPTIONS) {
       const flags = Object.entries(options)
         .filter(([, { hidden }]) => !hidden)
         .flatMap(([flag, { aliases = [], type }]) =>
@@ -197,7 +197,7 @@ test('offers the choices of a value in zsh, and nothing for a value without choi
 test('has a description for each command and flag', async () => {
   for (const shell of ['zsh', 'fish']) {
     const script = await scriptFor(shell);
-    for (const { name, summary, options } of COMMANDS) {
+    for (const { name, summary, options } of COMMAND_OPTIONS) {
       assert.ok(script.includes(summary), `${shell}: ${name}`);
       for (const [flag, { hidden }] of Object.entries(options)) {
         if (hidden || flag.length === 1) continue;

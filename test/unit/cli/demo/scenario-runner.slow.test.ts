@@ -3,7 +3,6 @@ import { describe, test } from 'node:test';
 import { NODES, PODS } from '../../../../src/api/builtin.ts';
 import { COUNTS } from '../../../../src/api/generated/count.ts';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
-import { daemon } from '../../../../src/cli/program/daemon.ts';
 import { Kubectl } from '../../../../src/cli/demo/kubectl.ts';
 import { DemoPrinter } from '../../../../src/cli/demo/demo-printer.ts';
 import type { Scenario } from '../../../../src/cli/demo/scenario.ts';
@@ -19,8 +18,8 @@ import { Cluster } from '../../../../src/cluster/cluster.ts';
 import type { ClusterOptions } from '../../../../src/cluster/cluster.ts';
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../../src/util/logger.ts';
-import { DAEMON_CONFIG } from '../../../support/test-cluster.ts';
-import { BUILDERS, CONTROLLERS, PROGRAM } from '../../../support/own-program.ts';
+import { CONTROLLERS } from '../../../support/own-program.ts';
+import { newDaemon } from '../../../support/test-cluster.ts';
 
 /** Returns the parts of a demo without a cluster and a daemon. */
 function testDemo(scenarios: readonly Scenario[] = SCENARIOS) {
@@ -53,10 +52,9 @@ function testDemo(scenarios: readonly Scenario[] = SCENARIOS) {
       { client, clock, log: silentLogger },
       { controllers: ['-events'], ...options },
     );
-    const config = { ...DAEMON_CONFIG, controllers: scenarios.map(({ name }) => name) };
-    const own = { program: PROGRAM, builders: BUILDERS, random: Math.random, host: 'test' };
-    const deps = { ...own, client, clock, log: silentLogger };
-    return [cluster.run(signal), daemon(deps, config).run(signal)];
+    const config = { controllers: scenarios.map(({ name }) => name) };
+    const own = { client, clock, log: silentLogger, random: Math.random, host: 'test' };
+    return [cluster.run(signal), newDaemon(own, config).run(signal)];
   };
 
   /** Files are read in real time, so the number of clock steps is unknown. */

@@ -120,7 +120,10 @@ describe('A program of a user', () => {
     const parsed = (argv: readonly string[]) => {
       const options = runOptions(withWebhooks);
       const { flags } = normaliseArguments(argv, flagForms(options));
-      return runConfig(parseFlags(options, flags, { variables: {}, prefix: '' }), withWebhooks);
+      return runConfig(
+        parseFlags(options, flags, { variables: {}, prefix: '' }).values,
+        withWebhooks,
+      );
     };
     assert.deepEqual(parsed([]).webhooks, {
       bindAddress: ':9443',

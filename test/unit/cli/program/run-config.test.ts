@@ -6,8 +6,12 @@ import { runConfig } from '../../../../src/cli/program/run-config.ts';
 import { PROGRAM, RUN_OPTIONS, environmentOf } from '../../../support/own-program.ts';
 
 function configOf(argv: readonly string[], environment: Record<string, string> = {}) {
+  return runConfig(parsed(argv, environment).values, PROGRAM);
+}
+
+function parsed(argv: readonly string[], environment: Record<string, string> = {}) {
   const { flags } = normaliseArguments(argv, flagForms(RUN_OPTIONS));
-  return runConfig(parseFlags(RUN_OPTIONS, flags, environmentOf(environment)), PROGRAM);
+  return parseFlags(RUN_OPTIONS, flags, environmentOf(environment));
 }
 
 test('has defaults for local runs', () => {
@@ -49,12 +53,11 @@ test('has defaults for local runs', () => {
       http2: false,
     },
     isTraced: false,
-    changedFlags: {},
   });
 });
 
 test('converts flags to the units of the program, and to text for the log', () => {
-  const config = configOf([
+  const flags = [
     '-kubeconfig=/tmp/k',
     '--context=dev',
     '--master=https://10.0.0.1:6443',
@@ -93,9 +96,8 @@ test('converts flags to the units of the program, and to text for the log', () =
     '--tls-min-version=VersionTLS13',
     '--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305',
     '--enable-http2',
-  ]);
-  const { changedFlags, ...rest } = config;
-  assert.deepEqual(rest, {
+  ];
+  assert.deepEqual(configOf(flags), {
     cluster: {
       kubeconfig: '/tmp/k',
       context: 'dev',
@@ -143,9 +145,10 @@ test('converts flags to the units of the program, and to text for the log', () =
       http2: true,
     },
   });
-  assert.equal(changedFlags['resync-period'], '1h30m');
-  assert.equal(changedFlags['as-group'], 'a,b');
-  assert.equal(Object.keys(changedFlags).length, 35);
+  const { changed } = parsed(flags);
+  assert.equal(changed['resync-period'], '1h30m');
+  assert.equal(changed['as-group'], 'a,b');
+  assert.equal(Object.keys(changed).length, 35);
 });
 
 test('is frozen', () => {
@@ -161,7 +164,7 @@ describe('a flag', () => {
     assert.equal(configOf([], environment).resyncPeriodMs, 300_000);
     assert.equal(configOf(['--resync-period=1s'], environment).resyncPeriodMs, 1000);
     assert.deepEqual(configOf([], environment).namespaces, ['dev']);
-    assert.equal(configOf([], environment).changedFlags['resync-period'], '5m');
+    assert.equal(parsed([], environment).changed['resync-period'], '5m');
   });
 
   test('can have another variable: POD_NAMESPACE is the namespace of the Lease', () => {
@@ -184,8 +187,8 @@ describe('a flag', () => {
   });
 
   test('masks the credentials in its value for the log', () => {
-    const { changedFlags } = configOf(['--master=https://me:pass@host:1']);
-    assert.equal(changedFlags['master'], 'https://[redacted]@host:1');
+    const { changed } = parsed(['--master=https://me:pass@host:1']);
+    assert.equal(changed['master'], 'https://[redacted]@host:1');
   });
 });
 

@@ -6,7 +6,6 @@ import { request } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { daemon } from '../../../../src/cli/program/daemon.ts';
 import { ChangeableLogLevel } from '../../../../src/cli/logs/log-level.ts';
 import { metricsOf } from '../../../../src/metrics/metrics.ts';
 import { createRegistry, expose } from '../../../../src/metrics/registry.ts';
@@ -14,8 +13,7 @@ import { selfSignedCertificate } from '../../../../src/serving/serving-certifica
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
 import { Simulation } from '../../../support/simulation.ts';
-import { DAEMON_CONFIG } from '../../../support/test-cluster.ts';
-import { BUILDERS, PROGRAM } from '../../../support/own-program.ts';
+import { newDaemon } from '../../../support/test-cluster.ts';
 
 const SRC = join(import.meta.dirname, '../../../../src');
 
@@ -52,20 +50,19 @@ describe('every page of a daemon', () => {
     const clock = new FakeClock();
     const reviewer = { raw: () => Promise.reject(new Error('a request without a token')) };
     const certificate = selfSignedCertificate({ clock, dnsNames: ['test'] });
-    const whole = daemon(
+    const whole = newDaemon(
       {
-        program: PROGRAM,
-        builders: BUILDERS,
         client: simulation.client,
         clock,
         log,
         random: Math.random,
         host: 'test',
-        metrics: { metrics: metricsOf(registry), expose: () => expose(registry) },
+        metrics: metricsOf(registry),
+        expose: () => expose(registry),
         logLevel: new ChangeableLogLevel(2, () => log),
         secure: { reviewer, certificate },
       },
-      { ...DAEMON_CONFIG, healthProbeBindAddress: debugBindAddress, debugBindAddress },
+      { healthProbeBindAddress: debugBindAddress, debugBindAddress },
     );
     stop = new AbortController();
     running = whole.run(stop.signal);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { LEASES } from '../../../../src/api/builtin.ts';
 import { COUNTS } from '../../../../src/api/generated/count.ts';
-import type { DaemonConfig } from '../../../../src/cli/program/daemon.ts';
+import type { ManagerConfig } from '../../../../src/cli/commands/run.ts';
 import type { HttpHandler } from '../../../../src/util/http.ts';
 import { LEADER_ELECTION, Replicas } from '../../../support/replicas.ts';
 import { Simulation } from '../../../support/simulation.ts';
@@ -18,7 +18,7 @@ describe('a daemon with', () => {
       requests.push(`${request.method} ${request.path}`);
       return handler(request);
     };
-  const start = async (config: Partial<DaemonConfig>) => {
+  const start = async (config: Partial<ManagerConfig>) => {
     requests.length = 0;
     simulation = new Simulation();
     simulation.startCluster();
