@@ -18,10 +18,12 @@ import { withReceivedBody } from './filters/body.ts';
 import { withDocuments } from './filters/documents.ts';
 import { withErrorResponses } from './filters/error-responses.ts';
 import { withFaults } from './filters/fault-injection.ts';
+import type { FilteredRequest } from './filters/filter.ts';
 import { chain, ResponseEnd } from './filters/filter.ts';
 import { withHealth } from './filters/health.ts';
 import { withImpersonation } from './filters/impersonation.ts';
 import { withMetrics } from './filters/metrics.ts';
+import { withNotFound } from './filters/not-found.ts';
 import { withRequestLog } from './filters/request-log.ts';
 import { withValidRequestLine } from './filters/request-line.ts';
 import { withResources } from './filters/resources.ts';
@@ -65,35 +67,36 @@ export function requestHandler(deps: RequestHandlerDeps): RequestHandler {
     withAuthentication(access),
     withImpersonation(access),
     withAuthorization(access),
-    withHealth(metrics),
-    withDocuments({ registry, tokens, observed: deps.observed, version, hasMetrics: !!metrics }),
     withReceivedBody(),
     withMetrics(backend),
     withResources(backend, deps.streams, deps.compression),
+    withHealth(metrics),
+    withDocuments({ registry, tokens, observed: deps.observed, version, hasMetrics: !!metrics }),
+    withNotFound(registry),
   ]);
   return async (request, authenticate) => {
     request.signal?.throwIfAborted();
-    const target = targetOf(request);
+    const { target, fault } = targetOf(request);
     return handle({
       request,
       target,
-      record: recordOf(request, target, clock.now()),
+      record: recordOf(request, fault ? undefined : target, clock.now()),
       authenticate,
       notes: { warnings: [], annotations: new Map() },
       audit: undefined,
-      fault: undefined,
+      fault,
       user: ANONYMOUS,
       end: new ResponseEnd(),
     });
   };
 }
 
-/** Returns the parsed path, or the 400 for a malformed one. */
-function targetOf({ path }: HttpRequest): Target | StatusError {
+/** Returns the parsed path; of a malformed one, an empty path and the 400. */
+function targetOf({ path }: HttpRequest): Pick<FilteredRequest, 'target' | 'fault'> {
   try {
-    return parseTarget(path);
+    return { target: parseTarget(path), fault: undefined };
   } catch (error) {
-    if (error instanceof StatusError) return error;
+    if (error instanceof StatusError) return { target: parseTarget(''), fault: error };
     throw error;
   }
 }
@@ -101,9 +104,9 @@ function targetOf({ path }: HttpRequest): Target | StatusError {
 /** Returns the log record of a request. A malformed path has no resource. */
 function recordOf(
   { method, path, headers }: HttpRequest,
-  target: Target | StatusError,
+  target: Target | undefined,
   receivedMs: number,
 ): RequestRecord {
-  const info = target instanceof StatusError ? undefined : requestInfo(method, target);
+  const info = target && requestInfo(method, target);
   return { method, path, info, userAgent: headers['user-agent'] ?? '', receivedMs };
 }

@@ -4,11 +4,13 @@ import { timestamp } from '../../api/conditions.ts';
 import type { Answer, Call } from './call.ts';
 import { deleteOptionsOf } from '../request/delete-options.ts';
 import { valueAtPath, withValueAt } from '../objects/field-path.ts';
+import { subresourceKind } from '../builtin/shared/subresource-kind.ts';
+import { decodeAs } from '../request/object-decoder.ts';
 import { readObject } from '../request/request-body.ts';
 import { fieldError, formatFieldError } from '../../api/field-error.ts';
 import { isRecord } from '../../util/values.ts';
 import { StatusError, badRequest, conflict } from '../objects/status-error.ts';
-import type { StoredObject } from '../objects/resource-definition.ts';
+import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
 import { deleteObject, requirePreconditions } from './delete.ts';
 import { chargeBudget } from './disruption-budgets.ts';
 import { existing } from './read.ts';
@@ -19,21 +21,26 @@ const DONE: Answer = {
   value: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 },
 };
 
-const BINDING = { group: '', version: 'v1', kind: 'Binding' };
-const EVICTION = { group: 'policy', version: 'v1', kind: 'Eviction' };
+const BINDING = subresourceKind('', 'v1', 'Binding');
+const EVICTION = subresourceKind('policy', 'v1', 'Eviction');
 
 /** `POST /bindings`: the name of the Pod is in the body. */
-export function bindNamed(call: Call): Answer {
+export async function bindNamed(call: Call): Promise<Answer> {
   const pods = call.backend.registry.find('', 'v1', 'pods');
-  const name = valueAtPath(readObject(call.request, BINDING), ['metadata', 'name']);
-  if (!pods || typeof name !== 'string' || name === '') throw badRequest('name is required');
-  return bind({ ...call, definition: pods, info: { ...call.info, name } });
+  const binding = await decodeAs(BINDING, call);
+  const { name } = binding.metadata;
+  if (!pods || name === '') throw badRequest('name is required');
+  return bindTo(binding, { ...call, definition: pods, info: { ...call.info, name } });
 }
 
 /** `POST /binding`: sets the node of a Pod, once. */
-export function bind(call: Call): Answer {
+export async function bind(call: Call): Promise<Answer> {
+  return bindTo(await decodeAs(BINDING, call), call);
+}
+
+function bindTo(binding: ApiObject, call: Call): Answer {
   const { backend, definition } = call;
-  const node = targetOf(readObject(call.request, BINDING));
+  const node = targetOf(binding);
   const pod = existing(call);
   const { name } = pod.metadata;
   if (pod.metadata.deletionTimestamp !== undefined) {
@@ -63,7 +70,7 @@ export function bind(call: Call): Answer {
 }
 
 /** @throws {StatusError} 500, as kube-apiserver does, if it has no node */
-function targetOf(binding: Record<string, unknown>): string {
+function targetOf(binding: ApiObject): string {
   const kind = valueAtPath(binding, ['target', 'kind']);
   const name = valueAtPath(binding, ['target', 'name']);
   const errors = [
@@ -80,9 +87,11 @@ function targetOf(binding: Record<string, unknown>): string {
 }
 
 /** `POST /eviction`: a deletion that a PodDisruptionBudget may reject. */
-export function evict(call: Call): Answer {
-  const eviction = readObject(call.request, EVICTION);
-  if (valueAtPath(eviction, ['metadata', 'name']) !== call.info.name) {
+export async function evict(call: Call): Promise<Answer> {
+  const { apiVersion } = readObject(call.request, EVICTION);
+  const isOld = apiVersion === 'policy/v1beta1';
+  const eviction = await decodeAs(isOld ? { ...EVICTION, version: 'v1beta1' } : EVICTION, call);
+  if (eviction.metadata.name !== call.info.name) {
     throw badRequest('name in URL does not match name in Eviction object');
   }
   const pod = existing(call);

@@ -5,7 +5,7 @@ import type { Answer, Call } from './call.ts';
 import { fieldPath, valueAtPath, withValueAt } from '../objects/field-path.ts';
 import { apiVersionIn, toRequestedVersion } from '../request/negotiation.ts';
 import {
-  decodeBody,
+  decodeAs,
   duplicatesOf,
   unprocessablePatch,
   reportStrictErrors,
@@ -69,8 +69,7 @@ export async function getScale(call: Call): Promise<Answer> {
 }
 
 export async function updateScale(call: Call): Promise<Answer> {
-  const scale = await decodeBody({ ...call, definition: SCALE });
-  requireGoTypes({ ...call, definition: SCALE }, scale);
+  const scale = await decodeAs(SCALE, call);
   requireIdentity(call, scale);
   const stored = await readCurrent(call);
   requireSameObject(call, scale, stored.metadata);

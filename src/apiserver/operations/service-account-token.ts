@@ -1,35 +1,19 @@
 import { listIn, numberIn, objectIn, textIn } from '../../util/json-value.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { Answer, Call } from './call.ts';
-import { decodeBody, requireGoTypes } from '../request/object-decoder.ts';
-import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
+import { decodeAs } from '../request/object-decoder.ts';
+import type { StoredObject } from '../objects/resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import type { BoundKind, TokenOrder } from '../auth/service-account-tokens.ts';
 import { DEFAULT_AUDIENCES } from '../auth/service-account-tokens.ts';
 import { badRequest, conflict, invalidError, notFoundError } from '../objects/status-error.ts';
-import { linkedSchema } from '../schema/builtin-schemas.ts';
+import { subresourceKind } from '../builtin/shared/subresource-kind.ts';
 import { placeObject } from './create.ts';
 import { existing } from './read.ts';
 
-const TOKEN_REQUEST: ResourceDefinition = {
-  group: 'authentication.k8s.io',
-  version: 'v1',
-  plural: 'tokenrequests',
-  singular: 'tokenrequest',
-  kind: 'TokenRequest',
-  listKind: 'TokenRequestList',
-  shortNames: [],
-  categories: [],
-  namespaced: true,
-  subresources: {},
-  columns: [],
-  get schema() {
-    return linkedSchema('io.k8s.api.authentication.v1.TokenRequest');
-  },
-};
-
+const TOKEN_REQUEST = subresourceKind('authentication.k8s.io', 'v1', 'TokenRequest');
 const DEFAULT_SECONDS = 3600;
 const SHORTEST_SECONDS = 600;
 const LONGEST_SECONDS = 2 ** 32;
@@ -37,10 +21,8 @@ const LONGEST_SECONDS = 2 ** 32;
 /** `POST /token`: issues a token of a ServiceAccount, as `kubectl create token` requests it. */
 export async function createToken(call: Call): Promise<Answer> {
   const { backend, info } = call;
-  const ofRequest = { ...call, definition: TOKEN_REQUEST };
-  const request = await decodeBody(ofRequest);
-  requireGoTypes(ofRequest, request);
-  placeObject(ofRequest, request);
+  const request = await decodeAs(TOKEN_REQUEST, call);
+  placeObject({ ...call, definition: TOKEN_REQUEST }, request);
   const { name: sentName, uid, labels, annotations } = request.metadata;
   if (sentName && sentName !== info.name) {
     const detail = 'must match the service account name if specified';

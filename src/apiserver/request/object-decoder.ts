@@ -53,6 +53,21 @@ export async function decodeBody(call: ReceivedRequest): Promise<ApiObject> {
   return withoutUnknownFields(call, body, decoded);
 }
 
+/**
+ * Decodes the body of a request to a subresource to the object of another kind.
+ *
+ * @throws {StatusError} 400 if the body is not such an object
+ */
+export async function decodeAs(
+  definition: ResourceDefinition,
+  call: ReceivedRequest,
+): Promise<ApiObject> {
+  const ofKind = { ...call, definition };
+  const object = await decodeBody(ofKind);
+  requireGoTypes(ofKind, object);
+  return object;
+}
+
 function withoutUnknownFields(
   call: ReceivedRequest,
   body: object,

@@ -62,7 +62,7 @@ type Read<P extends readonly Parameter[]> = {
 type Run<P extends readonly Parameter[]> = (...args: [...Read<P>, meter: CostMeter]) => Result;
 
 /** The body of any function. Its arguments are those that the parameters have read, and the meter. */
-type Body = (...args: readonly (Value | undefined | CostMeter)[]) => Result;
+type Body = (...args: never) => Result;
 
 interface OverloadOptions {
   readonly cost?: Overload['cost'];
@@ -78,7 +78,7 @@ export function global<const P extends readonly Parameter[]>(
   run: Run<P>,
   options?: OverloadOptions,
 ): Overload {
-  return overload(name, false, params, result, run as unknown as Body, options);
+  return overload(name, false, params, result, run, options);
 }
 
 /** Defines an overload of the method `target.name(…)`. The target is the first parameter. */
@@ -89,7 +89,7 @@ export function member<const P extends readonly Parameter[]>(
   run: Run<P>,
   options?: OverloadOptions,
 ): Overload {
-  return overload(name, true, params, result, run as unknown as Body, options);
+  return overload(name, true, params, result, run, options);
 }
 
 /** Defines the method `target.name(…)` with and without its last argument. */
@@ -101,10 +101,9 @@ export function memberWithOptional<const P extends readonly Parameter[], V exten
   run: (...args: [...Read<P>, last: NoInfer<V> | undefined, meter: CostMeter]) => Result,
   options?: OverloadOptions,
 ): Overload[] {
-  const body = run as unknown as Body;
   return [
-    overload(name, true, params, result, body, options, [undefined]),
-    overload(name, true, [...params, last], result, body, options),
+    overload(name, true, params, result, run, options, [undefined]),
+    overload(name, true, [...params, last], result, run, options),
   ];
 }
 
@@ -114,10 +113,12 @@ function overload(
   isMember: boolean,
   params: readonly Parameter[],
   result: CelType,
-  run: Body,
+  body: Body,
   { cost = () => 1, estimatedCost, size }: OverloadOptions = {},
   omitted: readonly undefined[] = [],
 ): Overload {
+  // The parameters have read what the body takes.
+  const run = body as (...args: readonly (Value | undefined | CostMeter)[]) => Result;
   return {
     name,
     member: isMember,

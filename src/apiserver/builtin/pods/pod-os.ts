@@ -3,35 +3,26 @@ import type { CheckedObject } from '../../objects/checked-object.ts';
 const LISTS = ['initContainers', 'containers', 'ephemeralContainers'] as const;
 const SYSTEMS = ['linux', 'windows'];
 
-/** Fields that a Pod on Windows does not have. */
-const NOT_WINDOWS = {
-  security: [
-    'appArmorProfile',
-    'seLinuxOptions',
-    'seccompProfile',
-    'fsGroup',
-    'fsGroupChangePolicy',
-    'sysctls',
-    'runAsUser',
-    'runAsGroup',
-    'supplementalGroups',
-    'supplementalGroupsPolicy',
-    'seLinuxChangePolicy',
-  ],
-  pod: ['hostUsers', 'hostPID', 'hostIPC', 'shareProcessNamespace'],
-  container: [
-    'appArmorProfile',
-    'seLinuxOptions',
-    'seccompProfile',
-    'capabilities',
-    'readOnlyRootFilesystem',
-    'privileged',
-    'allowPrivilegeEscalation',
-    'procMount',
-    'runAsUser',
-    'runAsGroup',
-  ],
-} as const;
+/** Fields of a Pod that does not run on Windows, and of security contexts of Pods and containers. */
+const NOT_WINDOWS = ['hostUsers', 'hostPID', 'hostIPC', 'shareProcessNamespace'];
+const NOT_WINDOWS_SECURITY = [
+  'appArmorProfile',
+  'seLinuxOptions',
+  'seccompProfile',
+  'fsGroup',
+  'fsGroupChangePolicy',
+  'sysctls',
+  'capabilities',
+  'readOnlyRootFilesystem',
+  'privileged',
+  'allowPrivilegeEscalation',
+  'procMount',
+  'runAsUser',
+  'runAsGroup',
+  'supplementalGroups',
+  'supplementalGroupsPolicy',
+  'seLinuxChangePolicy',
+];
 
 function containersOf(spec: CheckedObject): CheckedObject[] {
   return LISTS.flatMap((list) => spec.items(list));
@@ -52,9 +43,9 @@ export function validateOs(spec: CheckedObject): void {
     }
   } else {
     const [ofPod, ...ofContainers] = securities;
-    if (ofPod) forbid(ofPod, NOT_WINDOWS.security);
-    forbid(spec, NOT_WINDOWS.pod);
-    for (const security of ofContainers) forbid(security, NOT_WINDOWS.container);
+    if (ofPod) forbid(ofPod, NOT_WINDOWS_SECURITY);
+    forbid(spec, NOT_WINDOWS);
+    for (const security of ofContainers) forbid(security, NOT_WINDOWS_SECURITY);
   }
 }
 

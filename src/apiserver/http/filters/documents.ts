@@ -5,10 +5,11 @@ import { yamlOfRole } from '../../auth/observed-rbac.ts';
 import type { ServiceAccountTokens } from '../../auth/service-account-tokens.ts';
 import { findDocument } from '../../discovery/discovery.ts';
 import { OpenApiDocuments, openApiResponse } from '../../discovery/openapi-documents.ts';
+import { rootPaths } from '../../discovery/root-paths.ts';
 import type { KubernetesVersion } from '../../objects/kubernetes-version.ts';
 import { versionInfo } from '../../objects/kubernetes-version.ts';
 import type { Registry } from '../../objects/registry.ts';
-import { methodNotAllowed, StatusError } from '../../objects/status-error.ts';
+import { methodNotAllowed } from '../../objects/status-error.ts';
 import { JSON_TYPE, requireMediaType } from '../../request/negotiation.ts';
 import type { Target } from '../../request/request-info.ts';
 import { indented, objectResponse, prettyPrint } from '../response-encoding.ts';
@@ -28,7 +29,7 @@ export function withDocuments(deps: DocumentsDeps): Filter {
   const openApi = new OpenApiDocuments(deps.registry);
   return async (filtered, next) => {
     const { request, target, record } = filtered;
-    if (record.info || target instanceof StatusError) return next(filtered);
+    if (record.info) return next(filtered);
     return (await documentAt(deps, openApi, request, target)) ?? next(filtered);
   };
 }
@@ -51,7 +52,8 @@ async function documentAt(
     if (!isOther && !findDocument(registry, segments, {})) return undefined;
     throw methodNotAllowed();
   }
-  if (first === undefined) return indented(jsonResponse(200, { paths: pathsOf(deps) }));
+  if (first === undefined)
+    return indented(jsonResponse(200, { paths: rootPaths(registry, deps.hasMetrics) }));
   const { accept } = request.headers;
   if (first === 'version' && isAlone) {
     requireMediaType(accept, [JSON_TYPE]);
@@ -79,26 +81,4 @@ function discoveryResponse(
   if (parameters === undefined) return response;
   const headers = { ...response.headers, vary: 'Accept', 'cache-control': 'public' };
   return { ...response, headers };
-}
-
-function pathsOf({ registry, hasMetrics }: DocumentsDeps): string[] {
-  const paths = [
-    '/.well-known/openid-configuration',
-    '/api',
-    '/apis',
-    '/healthz',
-    '/livez',
-    ...(hasMetrics ? ['/metrics', '/metrics/slis'] : []),
-    '/openapi/v2',
-    '/openapi/v3',
-    '/openid/v1/jwks',
-    '/readyz',
-    '/version',
-  ];
-  for (const { name, versions } of registry.groups()) {
-    const root = name ? `/apis/${name}` : '/api';
-    if (name) paths.push(root);
-    for (const { version } of versions) paths.push(`${root}/${version}`);
-  }
-  return paths.sort();
 }

@@ -10,7 +10,7 @@ export function withFaults(faults: Faults): Filter {
     const { request, record } = filtered;
     const plan = await faults.before(record, request.signal);
     request.signal?.throwIfAborted();
-    const response = await next(plan ? { ...filtered, fault: errorOf(plan) } : filtered);
+    const response = await next({ ...filtered, fault: (plan && errorOf(plan)) ?? filtered.fault });
     try {
       if (plan?.failure === 'lostResponse') throw new ConnectionReset();
       if (faults.hasAfterHooks) await faults.after(record, response);

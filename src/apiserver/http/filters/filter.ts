@@ -1,7 +1,6 @@
 import type { User } from '../../../api/user.ts';
 import type { AuditExchange } from '../../audit/audit.ts';
 import type { RequestRecord } from '../../audit/request-log.ts';
-import type { StatusError } from '../../objects/status-error.ts';
 import type { RequestNotes } from '../../request/received-request.ts';
 import type { IncomingRequest } from '../../request/request-body.ts';
 import type { Target } from '../../request/request-info.ts';
@@ -11,8 +10,8 @@ import type { ServedResponse } from '../response.ts';
 export interface FilteredRequest {
   /** The request; with its body once it was received. */
   readonly request: IncomingRequest;
-  /** The parsed path, or the 400 for a malformed one. */
-  readonly target: Target | StatusError;
+  /** The parsed path; an empty one if it is malformed. */
+  readonly target: Target;
   /** The record in the log of requests, with the resource of the path. */
   readonly record: RequestRecord;
   /** Whether the request needs credentials. */
@@ -20,7 +19,7 @@ export interface FilteredRequest {
   readonly notes: RequestNotes;
   /** Undefined if nothing is recorded. */
   readonly audit: AuditExchange | undefined;
-  /** An injected fault, which fails the request instead of its handling. */
+  /** An injected fault, or the 400 for a malformed path, which fails the request instead of its handling. */
   readonly fault: Error | undefined;
   /** The user for whom the request is served. The anonymous user before the authentication. */
   readonly user: User;

@@ -1,5 +1,4 @@
 import type { ApiServerMetrics } from '../../../metrics/api-server-metrics.ts';
-import { StatusError } from '../../objects/status-error.ts';
 import { healthMetrics, healthResponse } from '../health.ts';
 import { textResponse } from '../response.ts';
 import type { Filter } from './filter.ts';
@@ -9,7 +8,7 @@ export function withHealth(metrics: ApiServerMetrics | undefined): Filter {
   const counts = new Map<string, number>();
   return async (filtered, next) => {
     const { request, target, record } = filtered;
-    if (record.info || target instanceof StatusError) return next(filtered);
+    if (record.info) return next(filtered);
     const health = target.endsWithSlash ? undefined : healthResponse(target, counts);
     if (health) return health;
     const path = target.segments.join('/');

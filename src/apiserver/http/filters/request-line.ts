@@ -2,16 +2,15 @@ import { parseDuration } from '../../../cel/values/time.ts';
 import type { HttpRequest, HttpResponse } from '../../../util/http.ts';
 import { goQuote } from '../../../util/go-quote.ts';
 import type { Registry } from '../../objects/registry.ts';
-import { badRequest, methodNotAllowed, StatusError } from '../../objects/status-error.ts';
+import { badRequest, methodNotAllowed } from '../../objects/status-error.ts';
 import type { RequestInfo, Target } from '../../request/request-info.ts';
 import { textResponse } from '../response.ts';
 import type { Filter } from './filter.ts';
 
-/** Rejects a malformed path, a malformed timeout, and HEAD where it is not allowed. */
+/** Rejects a malformed timeout, a path that ends too early, and HEAD where it is not allowed. */
 export function withValidRequestLine(registry: Registry): Filter {
   return (filtered, next) => {
     const { request, target, record } = filtered;
-    if (target instanceof StatusError) throw target;
     if (hasNothingAfterPrefix(target)) return Promise.resolve(requestInfoError(request));
     requireTimeout(target, record.info);
     if (request.isHead && !allowsHead(registry, target)) throw methodNotAllowed();

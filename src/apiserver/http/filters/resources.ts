@@ -1,5 +1,4 @@
 import type { HttpRequest, HttpResponse } from '../../../util/http.ts';
-import { methodNotAllowed, noSuchPath, StatusError } from '../../objects/status-error.ts';
 import type { Backend } from '../../operations/call.ts';
 import type { RenderedAnswer } from '../../operations/router.ts';
 import { answerCall } from '../../operations/router.ts';
@@ -8,12 +7,11 @@ import { JSON_TYPE } from '../../request/negotiation.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import { listResponse, objectResponse, prettyPrint } from '../response-encoding.ts';
 import type { Compression, ServedResponse } from '../response.ts';
-import { emptyResponse, streamResponse, textResponse } from '../response.ts';
+import { emptyResponse, streamResponse } from '../response.ts';
 import type { Filter, FilteredRequest } from './filter.ts';
-import { isInBuiltinGroup } from './request-line.ts';
 
 /**
- * Runs the operation of a request to a resource, and encodes its answer. No filter follows.
+ * Runs the operation of a request to a resource, and encodes its answer.
  *
  * @param compression undefined: nothing is compressed
  */
@@ -22,22 +20,16 @@ export function withResources(
   streams: OpenStreams,
   compression: Compression | undefined,
 ): Filter {
-  return async (filtered) => {
+  return async (filtered, next) => {
     const { request, target, user, notes, audit } = filtered;
     const { info } = filtered.record;
-    if (target instanceof StatusError) throw target;
     const isServed = info && target.segments[0] !== '';
     const answered = isServed && (await answerCall(backend, request, user, info, notes));
-    if (answered) {
-      if (answered.answer.kind === 'json') audit?.answered(answered.answer.value);
-      return responseOf(answered, filtered, streams, compression);
-    }
-    if (!isInBuiltinGroup(backend.registry, target)) return textResponse(404, NOT_FOUND);
-    throw info?.legacyWatch && request.method !== 'GET' ? methodNotAllowed() : noSuchPath();
+    if (!answered) return next(filtered);
+    if (answered.answer.kind === 'json') audit?.answered(answered.answer.value);
+    return responseOf(answered, filtered, streams, compression);
   };
 }
-
-const NOT_FOUND = '404 page not found\n';
 
 function responseOf(
   { answer, encoding }: RenderedAnswer,

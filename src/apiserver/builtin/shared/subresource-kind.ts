@@ -1,0 +1,28 @@
+import type { ResourceDefinition, TableColumn } from '../../objects/resource-definition.ts';
+import { linkedSchema, schemaName } from '../../schema/builtin-schemas.ts';
+
+/** Returns the definition of a kind that only requests to a subresource contain. */
+export function subresourceKind(
+  group: string,
+  version: string,
+  kind: string,
+  columns: readonly TableColumn[] = [],
+): ResourceDefinition {
+  const singular = kind.toLowerCase();
+  return {
+    group,
+    version,
+    kind,
+    singular,
+    plural: `${singular}s`,
+    listKind: `${kind}List`,
+    shortNames: [],
+    categories: [],
+    namespaced: true,
+    subresources: {},
+    columns,
+    get schema() {
+      return linkedSchema(schemaName({ group, version }, kind));
+    },
+  };
+}
