@@ -53,6 +53,47 @@ test('a pod can be bound once', async () => {
   assert.equal((await api.get(at)).body.spec.nodeName, 'n');
 });
 
+test('bindings and evictions are decoded as strictly as other objects', async () => {
+  const at = `${pods(space)}/decoded`;
+  await api.made(api.post(pods(space), pod('decoded')));
+  const eviction = (fields: object, version = 'v1') => ({
+    apiVersion: `policy/${version}`,
+    kind: 'Eviction',
+    metadata: { name: 'decoded' },
+    ...fields,
+  });
+  const strict = '?fieldValidation=Strict&dryRun=All';
+  const replies = [
+    await api.post(`${at}/binding${strict}`, { ...binding('decoded', 'n'), node: 'n' }),
+    await api.post(`${at}/eviction${strict}`, eviction({ force: true })),
+    await api.post(`${at}/eviction${strict}`, eviction({ deleteOptions: { dryRun: 'All' } })),
+    await api.post(`${at}/eviction${strict}`, eviction({}, 'v2')),
+    await api.post(`${at}/eviction${strict}`, eviction({}, 'v1beta1')),
+  ];
+  assert.deepEqual(
+    replies.map(({ status, body }) => [status, body.message]),
+    [
+      [
+        400,
+        'Binding in version "v1" cannot be handled as a Binding: strict decoding error: unknown field "node"',
+      ],
+      [
+        400,
+        'Eviction in version "v1" cannot be handled as a Eviction: strict decoding error: unknown field "force"',
+      ],
+      [
+        400,
+        'Eviction in version "v1" cannot be handled as a Eviction: json: cannot unmarshal string into Go struct field DeleteOptions.deleteOptions.dryRun of type []string',
+      ],
+      [
+        400,
+        'Eviction in version "v2" cannot be handled as a Eviction: no kind "Eviction" is registered for version "policy/v2" in scheme "pkg/runtime/scheme.go:111"',
+      ],
+      [201, undefined],
+    ],
+  );
+});
+
 test('a binding requires a pod and a node', async () => {
   assertRejected(await api.post(`${pods(space)}/nope/binding`, binding('nope', 'n')), {
     code: 404,
