@@ -66,6 +66,7 @@ function definitionOf(
   const names = Object.fromEntries((values.get('subresources') ?? []).map((name) => [name, true]));
   const stored = storedAs && previous.get(storedAs.kind);
   if (storedAs && !stored) throw new Error(`There is no kind ${storedAs.kind} before ${kind}`);
+  const ownHooks = hooksOf(traits);
   let schema: JsonSchema | undefined;
   return {
     group,
@@ -81,7 +82,7 @@ function definitionOf(
     subresources: scale ? { ...names, scale } : names,
     columns: DEFAULT_COLUMNS,
     ...others,
-    hooks: hooksOf(traits),
+    ...(Object.keys(ownHooks).length > 0 && { hooks: ownHooks }),
     ...(stored && {
       columns: columnsOfStored(stored.columns, storedAs.toStored),
       storedAs: { ...storedAs, definition: stored },

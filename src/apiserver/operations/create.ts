@@ -5,7 +5,8 @@ import { withoutDuplicateOwners } from '../objects/object-metadata.ts';
 import { pause } from '../request/pause.ts';
 import { generatedName } from '../../api/object-names.ts';
 import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
-import { StatusError, badRequest, forbiddenError, notFoundError } from '../objects/status-error.ts';
+import { StatusError, forbiddenError, notFoundError } from '../objects/status-error.ts';
+import { placeObject } from './identity.ts';
 import type { AppliedFields } from './prepare-update.ts';
 import { requireDecodable } from './validation.ts';
 import { admittedDraft, storeNew } from './write.ts';
@@ -58,24 +59,6 @@ async function storeGenerated(
 /** Returns the answer for an object that was created. */
 export function created(object: StoredObject): Answer {
   return { kind: 'object', code: 201, object };
-}
-
-/**
- * Sets the namespace of an object to that of the path; an object of the cluster loses it.
- *
- * @throws {StatusError} 400 if the object has another namespace than the path
- */
-export function placeObject({ info, definition }: Call, { metadata }: ApiObject): void {
-  if (!definition.namespaced) {
-    delete metadata.namespace;
-    return;
-  }
-  if (metadata.namespace && metadata.namespace !== info.namespace) {
-    throw badRequest(
-      'the namespace of the provided object does not match the namespace sent on the request',
-    );
-  }
-  if (info.namespace !== undefined) metadata.namespace = info.namespace;
 }
 
 /** @throws {StatusError} 403 if the CRD is being deleted */

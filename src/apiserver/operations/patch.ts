@@ -50,7 +50,7 @@ import {
 } from '../objects/status-error.ts';
 import { createNamed, created } from './create.ts';
 import { readCurrent } from './read.ts';
-import { requireIdentity, requireName } from './update.ts';
+import { requireIdentity, requireName } from './identity.ts';
 import { requireDecodable } from './validation.ts';
 import { requireParsable, storeChange } from './write.ts';
 

@@ -6,7 +6,7 @@ import { decodeBody, requireGoTypes } from '../request/object-decoder.ts';
 import type { ApiObject, Review, StoredObject } from '../objects/resource-definition.ts';
 import { isRecord } from '../../util/values.ts';
 import { notAcceptable } from '../objects/status-error.ts';
-import { placeObject } from './create.ts';
+import { placeObject } from './identity.ts';
 
 /** `POST` of a review, such as a SubjectAccessReview: returns the object with its status, and stores nothing. */
 export async function answerReview(call: Call, review: Review): Promise<Answer> {

@@ -53,7 +53,7 @@ import {
 } from './patch.ts';
 import { attributesOf } from './admit.ts';
 import { readCurrent } from './read.ts';
-import { requireIdentity, requireSameObject } from './update.ts';
+import { requireIdentity, requireSameObject } from './identity.ts';
 import { storeChange } from './write.ts';
 
 export async function getScale(call: Call): Promise<Answer> {

@@ -10,7 +10,7 @@ import type { BoundKind, TokenOrder } from '../auth/service-account-tokens.ts';
 import { DEFAULT_AUDIENCES } from '../auth/service-account-tokens.ts';
 import { badRequest, conflict, invalidError, notFoundError } from '../objects/status-error.ts';
 import { subresourceKind } from '../builtin/shared/subresource-kind.ts';
-import { placeObject } from './create.ts';
+import { placeObject } from './identity.ts';
 import { existing } from './read.ts';
 
 const TOKEN_REQUEST = subresourceKind('authentication.k8s.io', 'v1', 'TokenRequest');
