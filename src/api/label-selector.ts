@@ -1,5 +1,3 @@
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import { toHex } from '../util/bytes.ts';
 import { sha256 } from '../util/sha256.ts';
 
@@ -13,8 +11,6 @@ export interface LabelSelector {
   }[];
 }
 
-const SELECTOR: OptionNames<LabelSelector> = { matchLabels: true, matchExpressions: true };
-
 /**
  * Returns a selector in the form of URLs. Accepts that form, and the form in objects. An empty selector selects
  * everything, as does an absent one.
@@ -26,7 +22,10 @@ export function labelSelectorText(
   selector: string | LabelSelector | undefined,
 ): string | undefined {
   if (selector === undefined || typeof selector === 'string') return selector;
-  checkOptions(selector, SELECTOR, 'labelSelector');
+  // A misspelt field would select everything.
+  const { matchLabels: _, matchExpressions: __, ...unknown } = selector;
+  const [field] = Object.keys(unknown);
+  if (field !== undefined) throw new TypeError(`labelSelector: unknown option ${field}`);
   return formatLabelSelector(selector);
 }
 

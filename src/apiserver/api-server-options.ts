@@ -169,8 +169,3 @@ export const SERVER_OPTIONS: OptionNames<ApiServerOptions> = {
   watchTimeoutMs: true,
   watchBufferLimit: true,
 };
-
-export const LISTEN_OPTIONS: OptionNames<ListenOptions> = {
-  port: true,
-  host: true,
-};

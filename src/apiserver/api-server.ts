@@ -8,7 +8,7 @@ import { createCertificateAuthority, loadCertificateAuthority } from '../util/x5
 import { checkOptions } from '../util/check-options.ts';
 import { ADMIN, MASTERS } from '../api/user.ts';
 import type { ApiServerOptions, Listening, ListenOptions } from './api-server-options.ts';
-import { LISTEN_OPTIONS, SERVER_OPTIONS } from './api-server-options.ts';
+import { SERVER_OPTIONS } from './api-server-options.ts';
 import { ClientCertificates } from './auth/client-certificates.ts';
 import { BUILTIN_KINDS } from './builtin/kinds.ts';
 import { GZIP } from './http/compression.ts';
@@ -116,7 +116,6 @@ export class ApiServer extends ServerCore {
 
   /** Starts an HTTPS listener with a certificate of this server's authority. */
   async listen(options: ListenOptions = {}): Promise<Listening> {
-    checkOptions(options, LISTEN_OPTIONS, 'listen');
     const { port = 0, host = '127.0.0.1' } = options;
     const authority = await this.authority();
     this.#certificates.trust(authority.certificatePem);

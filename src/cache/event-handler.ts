@@ -1,7 +1,5 @@
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { keyOf } from '../api/object-key.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import type { Logger } from '../util/logger.ts';
@@ -47,12 +45,6 @@ export interface EventHandlerOptions<T extends KubernetesObject = KubernetesObje
    */
   readonly resyncPeriodMs?: number;
 }
-
-const HANDLER_OPTIONS: OptionNames<EventHandlerOptions> = {
-  name: true,
-  filter: true,
-  resyncPeriodMs: true,
-};
 
 /** Registration of one handler at an informer. */
 export interface HandlerRegistration {
@@ -100,7 +92,6 @@ export class Listener<T extends KubernetesObject> implements HandlerRegistration
   #state: 'waiting' | 'active' | 'removed' = 'waiting';
 
   constructor(handler: EventHandler<T>, options: EventHandlerOptions<T>, deps: ListenerDeps) {
-    checkOptions(options, HANDLER_OPTIONS, 'addHandler');
     this.name = options.name ?? nameOf(handler);
     this.#handler = options.filter ? filteringHandler(handler, options.filter) : handler;
     this.#deps = deps;

@@ -25,7 +25,6 @@ import type {
 import { listerWatcher, withinShard } from './lister-watcher.ts';
 import { MultiNamespaceInformer } from './multi-namespace-informer.ts';
 import type { Progress } from './progress.ts';
-import { REFLECTOR_OPTIONS } from './reflector-options.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import { WatchListSupport } from './reflector-watch.ts';
 import type { InformerView, SharedInformer } from './shared-informer.ts';
@@ -71,7 +70,12 @@ export interface InformerSetOptions extends ReflectorOptions {
 }
 
 const SET_OPTIONS: OptionNames<InformerSetOptions> = {
-  ...REFLECTOR_OPTIONS,
+  stallMs: true,
+  quietMs: true,
+  listTimeoutMs: true,
+  streamPauseMs: true,
+  streamTimeoutMs: true,
+  pageSize: true,
   clock: true,
   log: true,
   random: true,

@@ -7,8 +7,6 @@ import type {
   InformerState,
   ReflectorMetrics,
 } from '../metrics/reflector-metrics.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
@@ -31,7 +29,6 @@ import type { Lister } from './lister.ts';
 import type { ListerWatcher } from './lister-watcher.ts';
 import type { Progress } from './progress.ts';
 import { Reflector } from './reflector.ts';
-import { REFLECTOR_OPTIONS } from './reflector-options.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import type { WatchListSupport } from './reflector-watch.ts';
 import type { InformerView, SharedInformer } from './shared-informer.ts';
@@ -90,23 +87,6 @@ export interface InformerOptions<
   readonly yieldTurn?: () => Promise<void>;
 }
 
-const INFORMER_OPTIONS: OptionNames<InformerOptions> = {
-  ...REFLECTOR_OPTIONS,
-  name: true,
-  namespace: true,
-  cluster: true,
-  clock: true,
-  log: true,
-  random: true,
-  metrics: true,
-  watchList: true,
-  failureLog: true,
-  onHistoryLost: true,
-  transform: true,
-  freeze: true,
-  yieldTurn: true,
-};
-
 /**
  * Cache of one resource, with event handlers.
  *
@@ -146,7 +126,6 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
   #startedMs = 0;
 
   constructor(resource: Resource<T>, source: ListerWatcher<T>, options: InformerOptions<T> = {}) {
-    checkOptions(options, INFORMER_OPTIONS, 'Informer');
     const { clock = systemClock, log = silentLogger, cluster } = options;
     const { name: described = groupResourceOf(resource) } = options;
     const name = cluster === undefined ? described : `${cluster}/${described}`;

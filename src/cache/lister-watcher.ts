@@ -3,8 +3,6 @@ import type { Resource } from '../api/resource.ts';
 import { formatShardRange, isInShard } from '../api/shard-range.ts';
 import type { ShardRange } from '../api/shard-range.ts';
 import type { ServerReachability } from '../client/server-reachability.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import type {
   Client,
   ListOptions,
@@ -18,12 +16,6 @@ export type ListRequest = Omit<ListOptions, keyof Selection>;
 
 /** Options of a watch, without the selection, which belongs to the source. */
 export type WatchRequest = Omit<WatchOptions, keyof Selection | 'metadataOnly'>;
-
-const SELECTION: OptionNames<Selection> = {
-  namespace: true,
-  labelSelector: true,
-  fieldSelector: true,
-};
 
 /** List and watch of one resource and selection. */
 export interface ListerWatcher<T extends KubernetesObject> {
@@ -45,7 +37,6 @@ export function listerWatcher<T extends KubernetesObject>(
   selection: Selection = {},
   form: Pick<ListOptions, 'metadataOnly'> = {},
 ): ListerWatcher<T> {
-  checkOptions(selection, SELECTION, 'listerWatcher');
   const { namespace, labelSelector, fieldSelector } = selection;
   const { metadataOnly } = form;
   const bound = { namespace, labelSelector, fieldSelector, metadataOnly };

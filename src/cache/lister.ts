@@ -3,8 +3,6 @@ import type { LabelSelector, Requirement } from '../api/label-selector.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { namespaceOf } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import { NAMESPACE_INDEX } from './indexer.ts';
 import type { Indexer } from './indexer.ts';
 
@@ -18,11 +16,6 @@ export interface ListerQuery {
    */
   readonly selector?: string | LabelSelector | readonly Requirement[] | undefined;
 }
-
-const LISTER_QUERY: OptionNames<ListerQuery> = {
-  namespace: true,
-  selector: true,
-};
 
 /**
  * Read-only view of a cache. Objects are shared by all readers: copy one before you change it. Lists
@@ -63,7 +56,6 @@ export class IndexLister<T extends KubernetesObject> implements Lister<T> {
   }
 
   list(query: ListerQuery = {}): DeepReadonly<T>[] {
-    checkOptions(query, LISTER_QUERY, 'Lister.list');
     const { namespace, selector } = query;
     const requirements = requirementsOf(selector);
     const candidates = namespace ? this.#inNamespace(namespace) : [...this.#indexer.values()];
@@ -112,7 +104,6 @@ export class MultiNamespaceLister<T extends KubernetesObject> implements Lister<
   }
 
   list(query: ListerQuery = {}): DeepReadonly<T>[] {
-    checkOptions(query, LISTER_QUERY, 'Lister.list');
     const { namespace, selector } = query;
     const parsed = { selector: requirementsOf(selector) };
     if (namespace) return this.#parts.get(namespace)?.list(parsed) ?? [];

@@ -1,5 +1,3 @@
-import type { OptionNames } from '../util/check-options.ts';
-
 /** Options of `Reflector`. */
 export interface ReflectorOptions {
   /**
@@ -39,15 +37,6 @@ export interface ReflectorOptions {
    */
   readonly pageSize?: number | undefined;
 }
-
-export const REFLECTOR_OPTIONS: OptionNames<ReflectorOptions> = {
-  stallMs: true,
-  quietMs: true,
-  listTimeoutMs: true,
-  streamPauseMs: true,
-  streamTimeoutMs: true,
-  pageSize: true,
-};
 
 export interface ReflectorLimits extends Required<ReflectorOptions> {
   /**

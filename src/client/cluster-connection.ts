@@ -24,19 +24,6 @@ import { messageOf } from '../util/values.ts';
 import { lookup as systemLookup } from 'node:dns';
 import type { RestClientMetrics } from '../metrics/rest-client-metrics.ts';
 
-const CONFIG: OptionNames<ClusterConfig> = {
-  source: true,
-  server: true,
-  ca: true,
-  tlsServerName: true,
-  insecureSkipTlsVerify: true,
-  proxyUrl: true,
-  credentials: true,
-  impersonation: true,
-  namespace: true,
-  namespaceIsAssumed: true,
-};
-
 const OPTIONS: OptionNames<ClusterConnectionOptions> = {
   clock: true,
   log: true,
@@ -149,7 +136,6 @@ function requireClusterConfig(config: Partial<ClusterConfig> | null | undefined)
       `connectCluster: expected a ClusterConfig, got ${got}. Read a kubeconfig with: connectCluster(await loadClusterConfig({ kubeconfig: 'FILE' })), or convert a KubeConfig of client-node with fromKubeConfig`,
     );
   }
-  checkOptions(config, CONFIG, 'ClusterConfig');
 }
 
 function openTarget(config: ClusterConfig, options: ClusterConnectionOptions): OpenTarget {

@@ -49,79 +49,6 @@ const HTTP_CLIENT_OPTIONS: OptionNames<HttpClientOptions> = {
   namespace: true,
 };
 
-const WRITE_OPTIONS: OptionNames<WriteOptions> = {
-  signal: true,
-  trace: true,
-  fieldManager: true,
-  dryRun: true,
-  fieldValidation: true,
-};
-
-const UPDATE_OPTIONS: OptionNames<UpdateOptions> = {
-  ...WRITE_OPTIONS,
-  subresource: true,
-};
-
-const DELETE_OPTIONS: OptionNames<DeleteOptions> = {
-  signal: true,
-  trace: true,
-  uid: true,
-  resourceVersion: true,
-  propagationPolicy: true,
-  gracePeriodSeconds: true,
-  dryRun: true,
-};
-
-const WATCH_OPTIONS: OptionNames<WatchOptions> = {
-  signal: true,
-  trace: true,
-  namespace: true,
-  labelSelector: true,
-  fieldSelector: true,
-  shardSelector: true,
-  resourceVersion: true,
-  resourceVersionMatch: true,
-  sendInitialEvents: true,
-  allowWatchBookmarks: true,
-  timeoutSeconds: true,
-  metadataOnly: true,
-};
-
-const LIST_OPTIONS: OptionNames<ListOptions> = {
-  signal: true,
-  trace: true,
-  namespace: true,
-  labelSelector: true,
-  fieldSelector: true,
-  shardSelector: true,
-  resourceVersion: true,
-  resourceVersionMatch: true,
-  limit: true,
-  continueToken: true,
-  metadataOnly: true,
-};
-
-const GET_OPTIONS: OptionNames<GetOptions> = {
-  signal: true,
-  trace: true,
-  resourceVersion: true,
-};
-
-const RAW_REQUEST: OptionNames<RawRequest> = {
-  signal: true,
-  trace: true,
-  method: true,
-  path: true,
-  accept: true,
-  body: true,
-};
-
-const PATCH: OptionNames<Patch & { readonly type: 'apply' }> = {
-  type: true,
-  body: true,
-  force: true,
-};
-
 /** Options of `HttpClient`. */
 export interface HttpClientOptions extends RequestExecutorOptions, DecoderOptions {
   /** Maximum size of a watch event in bytes, as in `WatchStreamOptions`. */
@@ -144,14 +71,6 @@ export interface SharedClientOptions extends Pick<
    */
   readonly wrapTransport?: ((handler: HttpHandler) => HttpHandler) | undefined;
 }
-
-const SHARED_OPTIONS: OptionNames<SharedClientOptions> = {
-  userAgent: true,
-  requestTimeoutMs: true,
-  qps: true,
-  burst: true,
-  wrapTransport: true,
-};
 
 const JSON_TYPE = 'application/json';
 
@@ -204,7 +123,6 @@ export class HttpClient implements Client {
    * closes both.
    */
   withOptions(options: SharedClientOptions): HttpClient {
-    checkOptions(options, SHARED_OPTIONS, 'withOptions');
     const { wrapTransport = (handler) => handler, ...changes } = options;
     const { handler, replaceTarget, ...rest } = this.#options;
     // A target with the same handler is the same target, so each handler is wrapped once.
@@ -234,7 +152,6 @@ export class HttpClient implements Client {
     options: GetOptions = {},
   ): Promise<T> {
     const { signal, trace, resourceVersion } = options;
-    checkOptions(options, GET_OPTIONS, 'get');
     const path = withQuery(pathOf(resource, at), { resourceVersion });
     return this.#object(resource, { method: 'GET', path, signal, trace });
   }
@@ -243,7 +160,6 @@ export class HttpClient implements Client {
     resource: Resource<T>,
     options: ListOptions = {},
   ): Promise<ObjectList<T>> {
-    checkOptions(options, LIST_OPTIONS, 'list');
     const { signal, trace, namespace, labelSelector, metadataOnly, ...rest } = options;
     const { continueToken, limit, ...query } = rest;
     if (namespace) requireNamespace(resource, namespace);
@@ -267,7 +183,6 @@ export class HttpClient implements Client {
     resource: Resource<T>,
     options: WatchOptions = {},
   ): Promise<WatchStream<T>> {
-    checkOptions(options, WATCH_OPTIONS, 'watch');
     const { signal, trace, namespace, labelSelector, metadataOnly, ...query } = options;
     if (namespace) requireNamespace(resource, namespace);
     const path = withQuery(collectionPath(resource, namespace), {
@@ -302,7 +217,6 @@ export class HttpClient implements Client {
     object: NewObject<T>,
     options: WriteOptions = {},
   ): Promise<T> {
-    checkOptions(options, WRITE_OPTIONS, 'create');
     requireNamespace(resource, object.metadata.namespace);
     const path = withQuery(
       collectionPath(resource, object.metadata.namespace),
@@ -317,7 +231,6 @@ export class HttpClient implements Client {
     object: ChangedObject<T>,
     options: UpdateOptions = {},
   ): Promise<T> {
-    checkOptions(options, UPDATE_OPTIONS, 'update');
     const at = pathOf(resource, object.metadata, options.subresource);
     const path = withQuery(at, writeQuery(options));
     const { signal, trace } = options;
@@ -330,8 +243,6 @@ export class HttpClient implements Client {
     patch: Patch<NoInfer<T>>,
     options: UpdateOptions = {},
   ): Promise<T> {
-    checkOptions(options, UPDATE_OPTIONS, 'patch');
-    checkOptions<Patch>(patch, PATCH, 'patch');
     if (!Object.hasOwn(PATCH_HEADERS, patch.type)) {
       throw new TypeError(`patch: unknown type; expected ${Object.keys(PATCH_HEADERS).join(', ')}`);
     }
@@ -353,7 +264,6 @@ export class HttpClient implements Client {
   }
 
   async delete(resource: Resource, at: ObjectName, options: DeleteOptions = {}): Promise<void> {
-    checkOptions(options, DELETE_OPTIONS, 'delete');
     const { signal, trace, uid, resourceVersion, dryRun, ...rest } = options;
     const preconditions =
       uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
@@ -379,14 +289,12 @@ export class HttpClient implements Client {
   }
 
   async raw(request: RawRequest): Promise<unknown> {
-    checkOptions(request, RAW_REQUEST, 'raw');
     const { method = 'GET', path, accept, body, signal, trace } = request;
     return this.#json({ method, path, accept, body, signal, trace });
   }
 
   /** Sends a request whose response is text, such as a Pod's log or `/metrics`. */
   async text(request: RawRequest): Promise<string> {
-    checkOptions(request, RAW_REQUEST, 'text');
     const { method = 'GET', path, accept = '*/*', body, signal } = request;
     const response = await this.#executor.send(httpCall({ method, path, accept, body, signal }));
     return response.body.toString('utf8');

@@ -1,7 +1,5 @@
 import type { Resource } from '../api/resource.ts';
 import { apiVersionOf } from '../api/resource.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
 import { editDistance } from '../util/did-you-mean.ts';
@@ -14,8 +12,6 @@ export interface RestMapperOptions {
   /** @default the machine's clock */
   readonly clock?: Pick<Clock, 'monotonic'> | undefined;
 }
-
-const OPTIONS: OptionNames<RestMapperOptions> = { clock: true };
 
 /** The resource of a kind, or suggestions if the server does not have the kind. */
 export type RestMapping =
@@ -57,7 +53,6 @@ export class RestMapper {
   #missedMs = 0;
 
   constructor(client: Pick<Client, 'raw'>, options: RestMapperOptions = {}) {
-    checkOptions(options, OPTIONS, 'RestMapper');
     this.#client = client;
     this.#clock = options.clock ?? systemClock;
   }

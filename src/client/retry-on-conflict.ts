@@ -2,16 +2,6 @@ import { isApiError } from '../api/api-error.ts';
 import { jittered } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
-
-const OPTIONS: OptionNames<RetryOnConflictOptions> = {
-  signal: true,
-  steps: true,
-  pauseMs: true,
-  clock: true,
-  random: true,
-};
 
 /** Options of `retryOnConflict`. */
 export interface RetryOnConflictOptions {
@@ -43,7 +33,6 @@ export async function retryOnConflict<T>(
   change: () => Promise<T>,
   options: RetryOnConflictOptions = {},
 ): Promise<T> {
-  checkOptions(options, OPTIONS, 'retryOnConflict');
   const { signal, steps = 5, pauseMs = 10, clock = systemClock, random = Math.random } = options;
   for (let step = 1; ; step++) {
     signal?.throwIfAborted();

@@ -32,18 +32,8 @@ import { persistentVolumes } from './persistent-volumes.ts';
 import { rootCaPublisher, serviceAccounts } from './namespace-defaults.ts';
 import { replicaSets, replicationControllers } from './replica-set.ts';
 import { statefulSets } from './stateful-set.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import { selectNames } from '../util/select-names.ts';
-
-const KUBELET_OPTIONS: OptionNames<ClusterKubeletOptions> = {
-  nodeName: true,
-  startupMs: true,
-  terminationMs: true,
-};
-
-const EVENT_OPTIONS: OptionNames<{ ttlMs?: number }> = { ttlMs: true };
 
 /** Default of kube-apiserver's `--event-ttl`. */
 const EVENT_TTL_MS = 3_600_000;
@@ -153,8 +143,6 @@ export class ClusterControllers implements Runnable {
   constructor(deps: ControllerDeps, options: ClusterControllersOptions = {}) {
     const { controllers = ['*'], kubelet = {}, events = {}, rootCaPem, signer } = options;
     const { checkPolicyTypes } = options;
-    checkOptions(kubelet, KUBELET_OPTIONS, 'Cluster: kubelet');
-    checkOptions(events, EVENT_OPTIONS, 'Cluster: events');
     const { selected, unknown } = selectNames(controllers, CLUSTER_CONTROLLERS);
     if (unknown !== undefined) {
       const suggestion = didYouMean(unknown, CLUSTER_CONTROLLERS);

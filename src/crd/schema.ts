@@ -1,7 +1,5 @@
 import type { Condition } from '../api/conditions.ts';
 import type { ObjectMeta } from '../api/object.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 
 /** A structural schema as it is in a CRD: OpenAPI v3 with the extensions of Kubernetes. */
 export interface SchemaNode {
@@ -137,38 +135,8 @@ export interface EmbeddedResource {
   [field: string]: unknown;
 }
 
-const COMMON = { description: true, default: true, rules: true } as const;
-const STRING: OptionNames<StringOptions> = {
-  ...COMMON,
-  minLength: true,
-  maxLength: true,
-  pattern: true,
-  format: true,
-};
-const NUMBER: OptionNames<NumberOptions> = {
-  ...COMMON,
-  minimum: true,
-  maximum: true,
-  multipleOf: true,
-  format: true,
-};
-const LIST: OptionNames<ListSchemaOptions<unknown>> = {
-  ...COMMON,
-  minItems: true,
-  maxItems: true,
-  listType: true,
-  mapKeys: true,
-};
-const MAP: OptionNames<MapOptions<unknown>> = {
-  ...COMMON,
-  minProperties: true,
-  maxProperties: true,
-  mapType: true,
-};
-const OBJECT: OptionNames<ObjectOptions<unknown>> = { ...MAP, preserveUnknownFields: true };
-
-/** Keywords of options that have a different name in the schema. */
-const KEYWORDS: ReadonlyMap<string, string> = new Map([
+/** Options that are extensions of Kubernetes, with their keywords in the schema. */
+const EXTENSIONS: ReadonlyMap<string, string> = new Map([
   ['rules', 'x-kubernetes-validations'],
   ['listType', 'x-kubernetes-list-type'],
   ['mapKeys', 'x-kubernetes-list-map-keys'],
@@ -176,17 +144,11 @@ const KEYWORDS: ReadonlyMap<string, string> = new Map([
   ['preserveUnknownFields', 'x-kubernetes-preserve-unknown-fields'],
 ]);
 
-function schemaOf<T, O extends SchemaOptions<unknown>>(
-  builder: string,
-  base: SchemaNode,
-  options: O,
-  names: OptionNames<O>,
-): Schema<T> {
-  checkOptions(options, names, builder);
+function schemaOf<T>(base: SchemaNode, options: SchemaOptions<unknown>): Schema<T> {
   const { description, ...others } = options;
   const keywords = Object.entries(others)
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => [KEYWORDS.get(name) ?? name, value]);
+    .map(([name, value]) => [EXTENSIONS.get(name) ?? name, value]);
   return {
     node: {
       ...(description !== undefined && { description }),
@@ -198,22 +160,22 @@ function schemaOf<T, O extends SchemaOptions<unknown>>(
 
 /** Returns the schema of a text. */
 export function string(options: StringOptions = {}): Schema<string> {
-  return schemaOf('string', { type: 'string' }, options, STRING);
+  return schemaOf({ type: 'string' }, options);
 }
 
 /** Returns the schema of a whole number. */
 export function integer(options: NumberOptions = {}): Schema<number> {
-  return schemaOf('integer', { type: 'integer' }, options, NUMBER);
+  return schemaOf({ type: 'integer' }, options);
 }
 
 /** Returns the schema of a number. The API conventions recommend integers, or quantities for fractions. */
 export function number(options: NumberOptions = {}): Schema<number> {
-  return schemaOf('number', { type: 'number' }, options, NUMBER);
+  return schemaOf({ type: 'number' }, options);
 }
 
 /** Returns the schema of a boolean. */
 export function boolean(options: SchemaOptions<boolean> = {}): Schema<boolean> {
-  return schemaOf('boolean', { type: 'boolean' }, options, COMMON);
+  return schemaOf({ type: 'boolean' }, options);
 }
 
 /** Returns the schema of a text that is one of `values`. */
@@ -221,12 +183,12 @@ export function enumeration<const V extends string>(
   values: readonly V[],
   options: SchemaOptions<NoInfer<V>> = {},
 ): Schema<V> {
-  return schemaOf('enumeration', { type: 'string', enum: values }, options, COMMON);
+  return schemaOf({ type: 'string', enum: values }, options);
 }
 
 /** Returns the schema of a point in time in RFC 3339: `2026-11-21T10:12:00Z`. */
 export function dateTime(options: SchemaOptions<string> = {}): Schema<string> {
-  return schemaOf('dateTime', { type: 'string', format: 'date-time' }, options, COMMON);
+  return schemaOf({ type: 'string', format: 'date-time' }, options);
 }
 
 const INT_OR_STRING = {
@@ -238,7 +200,7 @@ const INT_OR_STRING = {
 export function intOrString(
   options: Omit<StringOptions, 'default' | 'format'> & SchemaOptions<number | string> = {},
 ): Schema<number | string> {
-  return schemaOf('intOrString', INT_OR_STRING, options, STRING);
+  return schemaOf(INT_OR_STRING, options);
 }
 
 const QUANTITY =
@@ -246,7 +208,7 @@ const QUANTITY =
 
 /** Returns the schema of a quantity: `500m`, `2Gi` or a number. */
 export function quantity(options: SchemaOptions<number | string> = {}): Schema<number | string> {
-  return schemaOf('quantity', { ...INT_OR_STRING, pattern: QUANTITY }, options, COMMON);
+  return schemaOf({ ...INT_OR_STRING, pattern: QUANTITY }, options);
 }
 
 /** Returns the schema of a list. */
@@ -256,10 +218,8 @@ export function list<T>(
 ): Schema<T[]> {
   const listType = options.mapKeys && 'map';
   return schemaOf(
-    'list',
     { type: 'array', items: items.node, ...(listType && { 'x-kubernetes-list-type': listType }) },
     options,
-    LIST as OptionNames<ListSchemaOptions<NoInfer<T>>>,
   );
 }
 
@@ -268,7 +228,7 @@ export function map<T>(
   values: Schema<T>,
   options: MapOptions<NoInfer<T>> = {},
 ): Schema<Record<string, T>> {
-  return schemaOf('map', { type: 'object', additionalProperties: values.node }, options, MAP);
+  return schemaOf({ type: 'object', additionalProperties: values.node }, options);
 }
 
 /** Returns the schema of an object. Fields are required, unless they are `optional` or have a default. */
@@ -281,14 +241,12 @@ export function object<F extends Fields>(
     .filter(([, field]) => !('isOptional' in field) && field.node.default === undefined)
     .map(([name]) => name);
   return schemaOf(
-    'object',
     {
       type: 'object',
       ...(required.length > 0 && { required }),
       properties: Object.fromEntries(entries.map(([name, { node }]) => [name, node])),
     },
     options,
-    OBJECT,
   );
 }
 
@@ -325,7 +283,7 @@ type ReadinessFields = {
 
 /** Returns the schema of any value. The server stores it as it is. */
 export function anything(options: SchemaOptions<unknown> = {}): Schema {
-  return schemaOf('anything', { 'x-kubernetes-preserve-unknown-fields': true }, options, COMMON);
+  return schemaOf({ 'x-kubernetes-preserve-unknown-fields': true }, options);
 }
 
 /** Returns the schema of a complete object of any kind, with `apiVersion`, `kind` and `metadata`. */
@@ -337,7 +295,7 @@ export function embeddedResource(
     'x-kubernetes-embedded-resource': true,
     'x-kubernetes-preserve-unknown-fields': true,
   } as const;
-  return schemaOf('embeddedResource', base, options, COMMON);
+  return schemaOf(base, options);
 }
 
 /** Returns the schema of conditions as in the API conventions: a list with one condition for each type. */

@@ -1,7 +1,5 @@
 import type { Clock } from '../util/clock.ts';
 import { rejectOnAbort } from '../util/abort.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import { TimeoutError, withinTimeout } from '../util/within-timeout.ts';
 import { concatBytes, utf8Text } from '../util/bytes.ts';
 import { SyncError, TerminalError } from '../workqueue/outcome.ts';
@@ -59,13 +57,6 @@ export interface ServiceCallOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-const OPTIONS: OptionNames<ServiceCallOptions> = {
-  headers: true,
-  body: true,
-  accept: true,
-  timeoutMs: true,
-};
-
 /** Maximum size of a response body, in bytes. */
 const MAX_BODY = 1_048_576;
 /** Maximum size of the body in an error, in bytes. */
@@ -121,7 +112,6 @@ export async function callService(
   url: string | URL,
   options: ServiceCallOptions = {},
 ): Promise<Response> {
-  checkOptions(options, OPTIONS, 'callService');
   const { accept = [], timeoutMs = 10_000 } = options;
   const { signal, clock, fetch: send = fetch, onServiceCall } = context;
   const { origin, request } = requestOf(method, url, options);

@@ -4,8 +4,6 @@ import type { DeepReadonly, KubernetesObject, NewObject } from '../api/object.ts
 import { controllerOf, isControlledBy } from '../api/metadata.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import type { Logger } from '../util/logger.ts';
 import { upgradeManagedFields } from '../client/apply/upgrade-managed-fields.ts';
 
@@ -55,16 +53,6 @@ export interface ChildContext {
   readonly log?: Logger | undefined;
 }
 
-const OPTIONS: OptionNames<ChildOptions<KubernetesObject>> = {
-  resource: true,
-  owner: true,
-  desired: true,
-  cached: true,
-  fieldManager: true,
-  update: true,
-  adopt: true,
-};
-
 /**
  * Creates or updates a child of an owner. Sends no request if the cache shows the desired state.
  *
@@ -79,7 +67,6 @@ export async function ensureChild<T extends KubernetesObject>(
   context: ChildContext,
   options: ChildOptions<T>,
 ): Promise<ChildOutcome<T>> {
-  checkOptions(options, OPTIONS, 'ensureChild');
   const { resource, owner, desired, fieldManager, update = true, adopt } = options;
   const { client, signal } = context;
   let child = options.cached;

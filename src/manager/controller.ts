@@ -58,14 +58,11 @@ const CONTROLLER_OPTIONS: OptionNames<ControllerOptions> = {
   rateLimiter: true,
 };
 
-const WATCH_OPTIONS: OptionNames<WatchesOptions<KubernetesObject>> = { predicates: true };
-
 const OWNS_OPTIONS: OptionNames<OwnsOptions<KubernetesObject>> = {
   predicates: true,
   orNamed: true,
 };
-
-const SOURCE_OPTIONS: OptionNames<SourceOptions> = { restarts: true };
+const { orNamed: _, ...WATCH_OPTIONS } = OWNS_OPTIONS;
 
 /** Backoff of a source that is restarted. */
 const SOURCE_BACKOFF = { initialMs: 800, maxMs: 30_000, jitter: 1 };
@@ -261,7 +258,6 @@ export class Controller implements Runnable {
 
   /** Enqueues keys from another source than an informer, while the controller runs. */
   source(source: Source, options: SourceOptions = {}): this {
-    checkOptions(options, SOURCE_OPTIONS, 'source');
     this.#sources.push(options.restarts ? this.#restarting(source) : source);
     return this;
   }

@@ -3,13 +3,6 @@ import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { untilAborted } from '../util/abort.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
-
-const OPTIONS: OptionNames<ManagerOptions> = {
-  gracefulShutdownTimeoutMs: true,
-  leadership: true,
-};
 
 /**
  * The stages of a manager in start order. They stop in reverse order: servers answer probes until the end, caches
@@ -70,7 +63,6 @@ export class Manager implements Runnable {
   #deadline: Deadline | undefined;
 
   constructor(deps: { clock: Clock; log: Logger }, options: ManagerOptions = {}) {
-    checkOptions(options, OPTIONS, 'Manager');
     this.#clock = deps.clock;
     this.#log = deps.log;
     this.#timeoutMs = options.gracefulShutdownTimeoutMs ?? 30_000;

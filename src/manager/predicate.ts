@@ -1,7 +1,5 @@
 import { equalJson } from '../api/equal.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 
 /**
  * Decides which events of an informer enqueue keys, as controller-runtime's `predicate.Predicate`.
@@ -16,8 +14,6 @@ export interface Predicate<T extends KubernetesObject = KubernetesObject> {
   /** Called with the last known state of a deleted object. */
   readonly delete?: (object: DeepReadonly<T>) => boolean;
 }
-
-const METHODS: OptionNames<Predicate> = { create: true, update: true, delete: true };
 
 /**
  * Ready-made predicates, named after controller-runtime's. Those that compare two states accept all
@@ -83,6 +79,5 @@ function combined<T extends KubernetesObject>(
 }
 
 function complete<T extends KubernetesObject>(predicate: Predicate<T>): Required<Predicate<T>> {
-  checkOptions(predicate, METHODS, 'predicate');
   return { create: () => true, update: () => true, delete: () => true, ...predicate };
 }

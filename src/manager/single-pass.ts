@@ -8,12 +8,6 @@ import { SLOW_KEY_BACKOFF } from '../workqueue/rate-limiter.ts';
 import type { SyncReport } from '../workqueue/sync-report.ts';
 import type { ControllerObserver, ObservedController } from './controller-options.ts';
 import type { FinishedCall } from '../client/observed-client.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
-
-const OPTIONS: OptionNames<SinglePassOptions> = {
-  isDryRun: true,
-};
 
 /** Dependencies of `SinglePass`. */
 export interface SinglePassDeps {
@@ -51,7 +45,6 @@ export class SinglePass implements Runnable {
   #isComplete = false;
 
   constructor(deps: SinglePassDeps, options: SinglePassOptions) {
-    checkOptions(options, OPTIONS, 'SinglePass');
     this.#deps = deps;
     this.#options = options;
   }

@@ -11,9 +11,7 @@ import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
 import type { EventBroadcaster } from '../record/event-broadcaster.ts';
 import type { EventRecorder, RecordResult } from '../record/event-recorder.ts';
-import { checkOptions } from '../util/check-options.ts';
 import { isRecord } from '../util/values.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
@@ -111,15 +109,6 @@ export interface StatusWithReadiness {
   readonly conditions?: readonly Condition[];
 }
 
-const REPORT: OptionNames<ReadinessReport<ObjectWithStatus>> = {
-  object: true,
-  readiness: true,
-  conditions: true,
-  status: true,
-  event: true,
-  error: true,
-};
-
 /** Dependencies of `StatusWriter`: a `ControllerKit`. */
 export interface StatusWriterDeps {
   /**
@@ -190,7 +179,6 @@ export class StatusWriter<T extends ObjectWithStatus> {
    * @throws {ApiError} `conflict` if the object was changed, replaced or deleted meanwhile
    */
   async report(context: StatusContext, report: StatusReport<T>): Promise<boolean> {
-    checkOptions<object>(report, REPORT, 'report');
     const { object, status, event, error } = this.#complete(report);
     const isNew = this.differs(object, status);
     const { uid } = object.metadata;

@@ -9,14 +9,6 @@ import type { SyncRun, SyncResult } from '../workqueue/sync-report.ts';
 import { ServiceError } from './call-service.ts';
 import type { ServiceCall } from './call-service.ts';
 import type { FinishedCall } from '../client/observed-client.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
-
-const OPTIONS: OptionNames<SyncHistoryOptions> = {
-  keys: true,
-  syncsPerKey: true,
-  bytes: true,
-};
 
 /** One sync of a key with its causes, calls and result. */
 export interface SyncRecord extends SyncRun {
@@ -182,7 +174,6 @@ export class SyncHistory {
   readonly #keys = new Map<string, RememberedKey>();
 
   constructor(options: SyncHistoryOptions = {}) {
-    checkOptions(options, OPTIONS, 'SyncHistory');
     const { keys = 1000, syncsPerKey = 5, bytes = 16_000_000 } = options;
     for (const [field, value] of Object.entries({ keys, syncsPerKey, bytes })) {
       if (!Number.isSafeInteger(value) || value < 1) {

@@ -9,7 +9,7 @@ import { ManagedCertificate } from '../webhook/certificates.ts';
 import { needsServer } from '../webhook/install.ts';
 import { caBundleTargets, webhookNames } from '../webhook/manifests.ts';
 import type { WebhookNames } from '../webhook/manifests.ts';
-import { WEBHOOK_SERVER_OPTIONS, WebhookServer } from '../webhook/webhook-server.ts';
+import { WebhookServer } from '../webhook/webhook-server.ts';
 import type { WebhookServerOptions } from '../webhook/webhook-server.ts';
 import type { Webhooks } from '../webhook/webhooks.ts';
 import type { ControllerKit } from './controller-kit.ts';
@@ -34,7 +34,12 @@ export interface WebhookServingOptions extends Omit<WebhookServerOptions, 'certi
 }
 
 const OPTIONS: OptionNames<WebhookServingOptions> = {
-  ...WEBHOOK_SERVER_OPTIONS,
+  bindAddress: true,
+  certificate: true,
+  minVersion: true,
+  ciphers: true,
+  clientCa: true,
+  maxConnections: true,
   namespace: true,
   client: true,
 };

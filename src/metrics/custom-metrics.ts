@@ -1,6 +1,4 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import type { Registry } from './registry.ts';
 
 /** Options of a custom metric with the labels `L`. */
@@ -71,9 +69,6 @@ export interface CustomMetrics {
   histogram<L extends string = never>(options: CustomHistogramOptions<L>): CustomHistogram<L>;
 }
 
-const METRIC_OPTIONS: OptionNames<CustomMetricOptions> = { name: true, help: true, labels: true };
-const HISTOGRAM_OPTIONS: OptionNames<CustomHistogramOptions> = { ...METRIC_OPTIONS, buckets: true };
-
 /** First words of the names that this library, Prometheus clients and Kubernetes use. */
 const RESERVED = new Set(
   'aggregator apiserver authentication authorization certwatcher controller crd etcd go informer kubernetes leader nodejs process prober prometheus promhttp reflector rest running scrape up workqueue'.split(
@@ -112,7 +107,6 @@ export function customMetrics(registry?: Registry): CustomMetrics {
   };
   return {
     counter: <L extends string = never>(options: CustomMetricOptions<L>) => {
-      checkOptions(options, METRIC_OPTIONS, 'counter');
       const counter = once(
         'counter',
         options,
@@ -123,7 +117,6 @@ export function customMetrics(registry?: Registry): CustomMetrics {
       return { add, inc: (...labels: LabelArguments<L>) => add(1, ...labels) };
     },
     gauge: <L extends string = never>(options: CustomMetricOptions<L>) => {
-      checkOptions(options, METRIC_OPTIONS, 'gauge');
       const gauge = once('gauge', options, () => new Gauge(configurationOf(options, registers)));
       return {
         set: (value: number, ...labels: LabelArguments<L>) => gauge.set({ ...labels[0] }, value),
@@ -131,7 +124,6 @@ export function customMetrics(registry?: Registry): CustomMetrics {
       };
     },
     histogram: <L extends string = never>(options: CustomHistogramOptions<L>) => {
-      checkOptions(options, HISTOGRAM_OPTIONS, 'histogram');
       const { buckets } = options;
       const histogram = once(
         'histogram',

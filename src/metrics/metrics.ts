@@ -1,5 +1,3 @@
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import { atMetrics } from './at-metrics.ts';
 import type { AtMetrics } from './at-metrics.ts';
 import { customMetrics } from './custom-metrics.ts';
@@ -44,11 +42,8 @@ export interface MetricsOptions {
   readonly manager?: string;
 }
 
-const OPTIONS: OptionNames<MetricsOptions> = { manager: true };
-
 /** Registers all metrics. Called once per registry. */
 export function metricsOf(registry: Registry, options: MetricsOptions = {}): Metrics {
-  checkOptions(options, OPTIONS, 'metricsOf');
   const { manager = 'crd-controller' } = options;
   return {
     restClient: restClientMetrics(registry),

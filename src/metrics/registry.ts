@@ -2,12 +2,6 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Histogram } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
-
-const OPTIONS: OptionNames<RegistryOptions> = {
-  processMetrics: true,
-};
 
 export type { Registry };
 
@@ -29,7 +23,6 @@ export interface MetricsText {
 
 /** Creates a registry. Registries are independent: nothing is registered globally. */
 export function createRegistry(options: RegistryOptions = {}): Registry {
-  checkOptions(options, OPTIONS, 'createRegistry');
   const { processMetrics = false } = options;
   const registry = new Registry();
   if (processMetrics) collectProcessMetrics(registry);

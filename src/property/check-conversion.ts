@@ -8,8 +8,6 @@ import { applyDefaults } from '../apiserver/schema/defaulting.ts';
 import type { JsonSchema } from '../api/json-schema.ts';
 import { prune } from '../apiserver/schema/pruning.ts';
 import { validateCustom } from '../apiserver/request/embedded-resources.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import { messageOf } from '../util/values.ts';
 import { convertObject } from '../webhook/conversion-review.ts';
 import type { ConversionEntry } from '../webhook/declaration.ts';
@@ -53,16 +51,6 @@ export interface ConversionCheckOptions {
    */
   readonly seed?: number | undefined;
 }
-
-const OPTIONS: OptionNames<ConversionCheckOptions> = {
-  crd: true,
-  webhooks: true,
-  lossless: true,
-  where: true,
-  values: true,
-  numRuns: true,
-  seed: true,
-};
 
 type Json = Record<string, unknown>;
 
@@ -120,7 +108,6 @@ const IDENTITY = {
  * @throws {RangeError} if a served version has no conversion, or if objects of a schema cannot be generated
  */
 export function checkConversion(fc: FastCheck, options: ConversionCheckOptions): void {
-  checkOptions(options, OPTIONS, 'checkConversion');
   const { crd, webhooks } = options;
   const entry = webhooks
     .entries()

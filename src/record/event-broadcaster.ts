@@ -23,20 +23,6 @@ import { eventRecorder, NOT_SENT } from './event-recorder.ts';
 import type { EventRecorder, RecordResult } from './event-recorder.ts';
 import { classifyFailure, EventWriter } from './event-writer.ts';
 import type { RecordedEvent } from './recorded-event.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
-
-const OPTIONS: OptionNames<EventBroadcasterOptions> = {
-  host: true,
-  capacity: true,
-  concurrency: true,
-  flushTimeoutMs: true,
-  correlation: true,
-  metrics: true,
-  random: true,
-  apiVersion: true,
-  recent: true,
-};
 
 /** Dependencies of `EventBroadcaster`. */
 export interface EventBroadcasterDeps {
@@ -142,7 +128,6 @@ export class EventBroadcaster implements Runnable {
   #lostAtStop = 0;
 
   constructor(deps: EventBroadcasterDeps, options: EventBroadcasterOptions = {}) {
-    checkOptions(options, OPTIONS, 'EventBroadcaster');
     const { client, clock, log } = deps;
     const {
       host,

@@ -4,16 +4,6 @@ import { TokenBucket } from '../util/token-bucket.ts';
 import { eventName } from './event-name.ts';
 import { joinKey, objectIdentity } from './recorded-event.ts';
 import type { RecordedEvent } from './recorded-event.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
-
-const OPTIONS: OptionNames<EventCorrelatorOptions> = {
-  maxSimilar: true,
-  similarIntervalMs: true,
-  burst: true,
-  refillMs: true,
-  cacheSize: true,
-};
 
 /** Dependencies of `EventCorrelator`. */
 export interface EventCorrelatorDeps {
@@ -95,7 +85,6 @@ export class EventCorrelator {
   readonly #known: LruMap<string, true>;
 
   constructor(deps: EventCorrelatorDeps, options: EventCorrelatorOptions = {}) {
-    checkOptions(options, OPTIONS, 'EventBroadcaster: correlation');
     const {
       maxSimilar = 10,
       similarIntervalMs = 600_000,

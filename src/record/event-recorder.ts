@@ -5,16 +5,6 @@ import { truncate, truncateBytes } from '../util/truncate.ts';
 import { eventName } from './event-name.ts';
 import { OCCURRENCE } from './recorded-event.ts';
 import type { EventSource, InvolvedObject, RecordedEvent } from './recorded-event.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
-
-const OPTIONS: OptionNames<EventOptions> = {
-  annotations: true,
-  fieldPath: true,
-  action: true,
-  related: true,
-  occurrence: true,
-};
 
 /** The fields of an object that an event refers to; every object has them. */
 export interface EventSubject {
@@ -141,7 +131,6 @@ function eventOf(
 ): RecordedEvent {
   const { annotations: given, fieldPath, action, related, occurrence } = options;
   const annotations = occurrence === undefined ? given : { ...given, [OCCURRENCE]: occurrence };
-  checkOptions(options, OPTIONS, 'event');
   const involvedObject = referenceTo(subject, fieldPath);
   const now = timeOf(clock.now());
   const content = {

@@ -4,20 +4,9 @@ import type { Lease } from '../api/builtin.ts';
 import { keyOf, objectKey } from '../api/object-key.ts';
 import type { InformerView } from '../cache/shared-informer.ts';
 import { failureReason } from '../client/transport/connection-error.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
 import { jsonPages } from './routes.ts';
 import type { Pages } from './routes.ts';
-
-const DEPS: OptionNames<StatusPageDeps> = {
-  clock: true,
-  name: true,
-  version: true,
-  informers: true,
-  election: true,
-  redact: true,
-};
 
 /** Informer as shown on `/debug/status`. */
 export type ShownInformer = Pick<InformerView, 'name' | 'hasSynced' | 'progress'> & {
@@ -92,7 +81,6 @@ export interface InformerStatus {
 
 /** Page `/debug/status`: state of the process, of leader election and of the informers. */
 export function statusPage(deps: StatusPageDeps): Pages {
-  checkOptions(deps, DEPS, 'statusPage');
   const { clock, redact } = deps;
   const json = jsonPages(redact);
   const startedMs = clock.monotonic();

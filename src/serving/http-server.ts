@@ -32,38 +32,6 @@ import { changeSetting, MAX_SETTING_BYTES } from './routes.ts';
 import type { RouteCall, HttpServerRoutes, Page } from './routes.ts';
 import { RequestBodies } from './request-body.ts';
 import type { CertificateSource } from './serving-certificate.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
-
-const SERVER_OPTIONS: OptionNames<HttpServerOptions> = {
-  name: true,
-  bindAddress: true,
-  routes: true,
-  tls: true,
-  authorizer: true,
-  maxConnections: true,
-  requestTimeoutMs: true,
-  drainTimeoutMs: true,
-  onRefused: true,
-};
-
-const ROUTES: OptionNames<HttpServerRoutes> = {
-  livez: true,
-  readyz: true,
-  metrics: true,
-  pages: true,
-  downloads: true,
-  settings: true,
-  calls: true,
-};
-
-const TLS_OPTIONS: OptionNames<ServerTls> = {
-  certificate: true,
-  minVersion: true,
-  ciphers: true,
-  http2: true,
-  clientCa: true,
-};
 
 /** Options of `HttpServer`. */
 export interface HttpServerOptions {
@@ -200,9 +168,6 @@ export class HttpServer implements Runnable {
   readonly #bodies = new RequestBodies();
 
   constructor(deps: { log: Logger }, options: HttpServerOptions) {
-    checkOptions(options, SERVER_OPTIONS, 'HttpServer');
-    checkOptions(options.routes, ROUTES, 'HttpServer: routes');
-    if (options.tls) checkOptions(options.tls, TLS_OPTIONS, 'HttpServer: tls');
     this.name = options.name;
     this.#options = options;
     this.#address = parseBindAddress(options.bindAddress);

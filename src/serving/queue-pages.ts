@@ -5,21 +5,11 @@ import { objectKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Cause, WorkQueueSnapshot } from '../workqueue/queue-item.ts';
 import type { WorkQueue } from '../workqueue/work-queue.ts';
 import { jsonPages } from './routes.ts';
 import type { Page, Pages } from './routes.ts';
-
-const DEPS: OptionNames<QueuePagesDeps> = {
-  controllers: true,
-  history: true,
-  clock: true,
-  owner: true,
-  redact: true,
-};
 
 /** Controller as shown on its debug pages. */
 export interface ControllerView {
@@ -154,7 +144,6 @@ const MAX_LISTED = 10_000;
  *   results; `&controller=NAME` selects a controller.
  */
 export function queuePages(deps: QueuePagesDeps): Pages {
-  checkOptions(deps, DEPS, 'queuePages');
   const { controllers, redact } = deps;
   const json = jsonPages(redact);
   return new Map<string, (query: URLSearchParams) => Page>([

@@ -7,14 +7,6 @@ import type { Logger } from '../util/logger.ts';
 import { messageOf } from '../util/values.ts';
 import { untilAborted } from '../util/abort.ts';
 import type { Certificate } from '../util/x509.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
-
-const OPTIONS: OptionNames<CertificateFilesOptions> = {
-  certificatePath: true,
-  privateKeyPath: true,
-  reloadIntervalMs: true,
-};
 
 /** Source of a server's certificate. */
 export interface CertificateSource {
@@ -61,7 +53,6 @@ export class CertificateFiles implements CertificateSource {
   #lastError: string | undefined;
 
   constructor(deps: CertificateFilesDeps, options: CertificateFilesOptions) {
-    checkOptions(options, OPTIONS, 'CertificateFiles');
     this.#deps = deps;
     this.#options = options;
   }

@@ -3,14 +3,6 @@ import { lineWriterOf } from './line-writer.ts';
 import type { LogFields, Logger } from './logger.ts';
 import { printableText } from './printable.ts';
 import { messageOf } from './values.ts';
-import { checkOptions } from './check-options.ts';
-import type { OptionNames } from './check-options.ts';
-
-const OPTIONS: OptionNames<TextLoggerOptions> = {
-  verbosity: true,
-  write: true,
-  now: true,
-};
 
 /** Options of `TextLogger`. */
 export interface TextLoggerOptions {
@@ -45,7 +37,6 @@ const DEEPEST_CAUSE = 8;
  * Fields are written unmodified and must not contain secrets.
  */
 export function textLogger(options: TextLoggerOptions = {}): Logger {
-  checkOptions(options, OPTIONS, 'textLogger');
   const { verbosity = 0, write = standardError, now = Date.now } = options;
   return new TextLogger({ verbosity, write, now }, 0, '', {});
 }

@@ -9,8 +9,6 @@ import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client, JsonPatchOperation } from '../client/client.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import { systemClock } from '../util/clock.ts';
 import { silentLogger } from '../util/logger.ts';
 import type { Logger } from '../util/logger.ts';
@@ -21,12 +19,6 @@ import type { CaBundle, ManagedCertificate, ManagedCertificateDeps } from './cer
 import { ObjectSync } from './object-sync.ts';
 import { certificatesIn } from '../util/server-trust.ts';
 import { includes } from './stored-certificates.ts';
-
-const TARGETS: OptionNames<CaBundleTargets> = {
-  mutatingWebhookConfigurations: true,
-  validatingWebhookConfigurations: true,
-  customResourceDefinitions: true,
-};
 
 /** Names of the objects with CA bundles. */
 export interface CaBundleTargets {
@@ -73,7 +65,6 @@ export class CaBundleKeeper implements Runnable {
   readonly #targets: readonly CaBundleTarget[];
 
   constructor(deps: CaBundleKeeperDeps, targets: CaBundleTargets) {
-    checkOptions(targets, TARGETS, 'CaBundleKeeper');
     this.#deps = deps;
     this.#targets = OPTION_NAMES.flatMap((option) =>
       (targets[option] ?? []).map(
@@ -301,7 +292,6 @@ function hostOf({ service, url = '' }: WebhookClientConfig): string {
 
 /** Returns the rules for a ClusterRole: exactly the named objects. */
 export function caBundleRules(targets: CaBundleTargets): readonly PolicyRule[] {
-  checkOptions(targets, TARGETS, 'caBundleRules');
   return OPTION_NAMES.flatMap((option) => {
     const names = targets[option] ?? [];
     const { group, plural } = RESOURCES[option];

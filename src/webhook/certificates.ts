@@ -11,8 +11,6 @@ import type { Client } from '../client/client.ts';
 import type { HealthCheck } from '../serving/health-checks.ts';
 import type { CertificateSource } from '../serving/serving-certificate.ts';
 import { untilAborted } from '../util/abort.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
@@ -40,15 +38,6 @@ import type {
   StoredCertificates,
 } from './stored-certificates.ts';
 import { ObjectSync } from './object-sync.ts';
-
-const OPTIONS: OptionNames<ManagedCertificateOptions> = {
-  namespace: true,
-  secretName: true,
-  dnsNames: true,
-  validityMs: true,
-  authorityValidityMs: true,
-  propagationMs: true,
-};
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -140,7 +129,6 @@ export class ManagedCertificate implements CertificateSource, Runnable {
 
   /** @throws {RangeError} if there is no DNS name, or `authorityValidityMs` is too short */
   constructor(deps: ManagedCertificateDeps, options: ManagedCertificateOptions) {
-    checkOptions(options, OPTIONS, 'ManagedCertificate');
     const { clock = systemClock, log = silentLogger, random = Math.random, client } = deps;
     const { namespace, secretName: name, dnsNames, propagationMs = 60_000 } = options;
     const { validityMs = 90 * DAY_MS, authorityValidityMs = 3650 * DAY_MS } = options;

@@ -5,8 +5,6 @@ import { groupResourceOf } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
 import { RestMapper } from '../client/rest-mapper.ts';
 import type { WebhookEntries } from './declaration.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
 import { conversionOf, webhookConfigurations, webhookNames, webhookService } from './manifests.ts';
 import type { WebhookNames } from './manifests.ts';
@@ -66,8 +64,6 @@ export interface InstallWebhooksOptions {
   readonly names?: WebhookNames | undefined;
 }
 
-const OPTIONS: OptionNames<InstallWebhooksOptions> = { clock: true, names: true };
-
 /**
  * Installs webhooks and rules on the server of a test, which calls the functions in this process. It creates the webhook
  * configurations and policies, and adds conversions and rules to the CRDs, which must exist.
@@ -80,7 +76,6 @@ export async function installWebhooks(
   webhooks: Pick<Webhooks, 'entries' | 'functions'>,
   options: InstallWebhooksOptions = {},
 ): Promise<void> {
-  checkOptions(options, OPTIONS, 'installWebhooks');
   const { names = webhookNames('webhooks', 'default'), clock } = options;
   const entries = webhooks.entries();
   server.registerWebhooks(webhooks.functions(`https://${names.dnsName}`, { clock }));

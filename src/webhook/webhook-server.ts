@@ -2,8 +2,6 @@ import type { HealthCheck } from '../serving/health-checks.ts';
 import { HttpServer } from '../serving/http-server.ts';
 import type { HttpServerOptions, ServerTls } from '../serving/http-server.ts';
 import type { RouteCall, CallRequest } from '../serving/routes.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import { silentLogger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { CONVERSION_PATH } from './declaration.ts';
@@ -20,16 +18,6 @@ export interface WebhookServerOptions
    */
   readonly bindAddress?: string | undefined;
 }
-
-/** Names of the options, also for programs that add their own. */
-export const WEBHOOK_SERVER_OPTIONS: OptionNames<WebhookServerOptions> = {
-  bindAddress: true,
-  certificate: true,
-  minVersion: true,
-  ciphers: true,
-  clientCa: true,
-  maxConnections: true,
-};
 
 /** Maximum length of an AdmissionReview, as in controller-runtime: two objects of 3 MiB, and the rest. */
 const MAX_ADMISSION_BYTES = 7 * 1024 ** 2;
@@ -51,7 +39,6 @@ export class WebhookServer implements Runnable {
 
   /** @throws {TypeError} if an option is unknown */
   constructor(webhooks: Webhooks, options: WebhookServerOptions, deps: ReviewerDeps = {}) {
-    checkOptions(options, WEBHOOK_SERVER_OPTIONS, 'WebhookServer');
     const { bindAddress = ':9443', maxConnections, ...tls } = options;
     const { log = silentLogger } = deps;
     const reviewer = new Reviewer(webhooks.entries(), deps);

@@ -35,19 +35,6 @@ const OPTIONS: OptionNames<AdmissionOptions> = {
   sideEffects: true,
 };
 
-const CONVERSION: OptionNames<Conversion<KubernetesObject, KubernetesObject>> = {
-  up: true,
-  down: true,
-};
-
-const RULE: OptionNames<CelRule> = {
-  rule: true,
-  message: true,
-  messageExpression: true,
-  fieldPath: true,
-  reason: true,
-};
-
 const NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 
 /**
@@ -107,7 +94,6 @@ export class Webhooks {
    */
   rules(resource: Resource, rules: readonly CelRule[], options: RuleOptions = {}): this {
     const { as = 'policy', ...rest } = options;
-    for (const rule of rules) checkOptions(rule, RULE, 'rules');
     const entry = { resource, rules: [...rules], as, options: complete(rest, 'rules') };
     const { operations } = entry.options;
     if (operations.includes('DELETE') && operations.length > 1) {
@@ -139,7 +125,6 @@ export class Webhooks {
     hub: Resource<Hub>,
     conversion: Conversion<V, Hub>,
   ): this {
-    checkOptions(conversion, CONVERSION, 'converts');
     const name = groupResourceOf(hub);
     if (groupResourceOf(version) !== name || version.kind !== hub.kind) {
       throw new RangeError(

@@ -1,6 +1,4 @@
 import { jittered } from '../util/backoff.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
 
 /** Result of a successful sync. A sync handler that fails throws and is retried. */
@@ -53,8 +51,6 @@ export interface RequeueOptions {
   readonly jitter?: number | undefined;
 }
 
-const REQUEUE_OPTIONS: OptionNames<RequeueOptions> = { jitter: true };
-
 /**
  * Ends a sync: the key is synced again after a delay, or earlier if something changes.
  *
@@ -63,7 +59,6 @@ const REQUEUE_OPTIONS: OptionNames<RequeueOptions> = { jitter: true };
  * @throws {RangeError} if `ms` is not a finite number, or the jitter is negative; a negative `ms` counts as 0
  */
 export function requeueAfter(ms: number, reason?: string, options: RequeueOptions = {}): Outcome {
-  checkOptions(options, REQUEUE_OPTIONS, 'requeueAfter');
   const { jitter = 0 } = options;
   if (!(jitter >= 0 && Number.isFinite(jitter))) {
     throw new RangeError(`requeueAfter: jitter must not be negative: got ${jitter}`);
@@ -143,8 +138,6 @@ interface SyncErrorOptions extends ErrorOptions {
   readonly retryAfterMs?: number | undefined;
 }
 
-const SYNC_ERROR_OPTIONS: OptionNames<SyncErrorOptions> = { cause: true, retryAfterMs: true };
-
 /** Thrown by a sync handler to be retried with backoff, with the reason of the condition Ready: see `objectController`. */
 export class SyncError extends Error {
   override readonly name: string = 'SyncError';
@@ -155,7 +148,6 @@ export class SyncError extends Error {
 
   /** @param options a `cause`, and `retryAfterMs`, which is 0 by default */
   constructor(reason: string, message: string, options: SyncErrorOptions = {}) {
-    checkOptions(options, SYNC_ERROR_OPTIONS, 'SyncError');
     super(message, options);
     this.reason = reason;
     this.retryAfterMs = options.retryAfterMs;

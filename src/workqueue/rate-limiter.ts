@@ -2,26 +2,6 @@ import { backoffMs, jittered } from '../util/backoff.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import { TokenBucket } from '../util/token-bucket.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
-
-const BACKOFF: OptionNames<BackoffPolicy> = {
-  initialMs: true,
-  maxMs: true,
-  factor: true,
-  jitter: true,
-};
-
-const FAST_SLOW: OptionNames<FastSlowPolicy> = {
-  fastMs: true,
-  slowMs: true,
-  fastAttempts: true,
-};
-
-const BUCKET: OptionNames<BucketPolicy> = {
-  perSecond: true,
-  burst: true,
-};
 
 /** Determines the delay of retries. */
 export interface RateLimiter<K> {
@@ -55,7 +35,6 @@ export function exponentialLimiter<K>(
   random: () => number = Math.random,
 ): RateLimiter<K> {
   const { initialMs, maxMs, jitter = 0 } = policy;
-  checkOptions(policy, BACKOFF, 'exponentialLimiter');
   requirePositive('initialMs', initialMs);
   requirePositive('maxMs', maxMs);
   return perKey((failures) => jittered(backoffMs(policy, failures), jitter, random));
@@ -71,7 +50,6 @@ export interface FastSlowPolicy {
 
 /** Returns a limiter with a few fast retries per key, then slow ones. */
 export function fastSlowLimiter<K>(policy: FastSlowPolicy): RateLimiter<K> {
-  checkOptions(policy, FAST_SLOW, 'fastSlowLimiter');
   requirePositive('fastMs', policy.fastMs);
   requirePositive('slowMs', policy.slowMs);
   if (!(policy.fastAttempts >= 0)) {
@@ -93,7 +71,6 @@ export interface BucketPolicy {
  * one. It does not count failures of single keys.
  */
 export function bucketLimiter<K>(policy: BucketPolicy, clock: Clock): RateLimiter<K> {
-  checkOptions(policy, BUCKET, 'bucketLimiter');
   const { perSecond, burst } = policy;
   requirePositive('perSecond', perSecond);
   requirePositive('burst', burst);

@@ -15,22 +15,6 @@ import { DelayedKeys } from './delayed-keys.ts';
 import { exponentialLimiter } from './rate-limiter.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import { ReadyKeys } from './ready-keys.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
-
-const QUEUE_OPTIONS: OptionNames<WorkQueueOptions<unknown>> = {
-  tenantOf: true,
-  rateLimiter: true,
-  metrics: true,
-};
-
-const ADD_OPTIONS: OptionNames<AddOptions> = {
-  priority: true,
-  afterMs: true,
-  cause: true,
-  dueCause: true,
-  changes: true,
-};
 
 /** Priority of keys from an initial list or a resync. Changes have priority 0. */
 export const LOW_PRIORITY = -100;
@@ -148,7 +132,6 @@ export class WorkQueue<K> {
   #workersSinceMs = 0;
 
   constructor(deps: WorkQueueDeps, options: WorkQueueOptions<K> = {}) {
-    checkOptions(options, QUEUE_OPTIONS, 'WorkQueue');
     const {
       tenantOf = () => '',
       rateLimiter = exponentialLimiter(),
@@ -184,7 +167,6 @@ export class WorkQueue<K> {
 
   /** @throws {RangeError} if `priority` or `afterMs` is not a finite number */
   add(key: K, options: AddOptions = {}): void {
-    checkOptions(options, ADD_OPTIONS, 'WorkQueue.add');
     const { priority = 0, afterMs = 0, cause, dueCause, changes } = options;
     requireFinite('priority', priority);
     requireFinite('afterMs', afterMs);

@@ -3,8 +3,6 @@ import { noReconcileMetrics } from '../metrics/no-metrics.ts';
 import type { SyncMetrics, ReconcileMetrics } from '../metrics/reconcile-metrics.ts';
 import { backoffMs } from '../util/backoff.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
-import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import { TimeoutError } from '../util/within-timeout.ts';
@@ -18,17 +16,6 @@ import { SyncErrorLog } from './sync-error-log.ts';
 import { logSync, newSyncRun } from './sync-report.ts';
 import type { SyncRun, SyncResult, SyncReport } from './sync-report.ts';
 import type { TakenItem, WorkQueue } from './work-queue.ts';
-
-const POOL_OPTIONS: OptionNames<WorkerPoolOptions> = {
-  concurrency: true,
-  keyName: true,
-  drainTimeoutMs: true,
-  syncTimeoutMs: true,
-  maxRetries: true,
-  backoffOf: true,
-  onSyncEnd: true,
-  metrics: true,
-};
 
 /** Context of one sync. */
 export interface KeyHandlerContext extends SyncRun {
@@ -144,7 +131,6 @@ export class WorkerPool<K> implements Runnable {
   #inFlight = 0;
 
   constructor(deps: WorkerPoolDeps<K>, options: WorkerPoolOptions<K> = {}) {
-    checkOptions(options, POOL_OPTIONS, 'WorkerPool');
     const {
       concurrency = 1,
       keyName = 'key',

@@ -2,24 +2,6 @@ import type { Clock } from '../../util/clock.ts';
 import type { HttpRequest, HttpResponse } from '../../util/http.ts';
 import type { RequestRecord } from '../audit/request-log.ts';
 import type { StoreSnapshot } from '../storage/store-log.ts';
-import { checkOptions } from '../../util/check-options.ts';
-import type { OptionNames } from '../../util/check-options.ts';
-
-const MATCHER: OptionNames<
-  Exclude<RequestMatcher, string | ((request: RequestRecord) => boolean)>
-> = {
-  method: true,
-  verb: true,
-  resource: true,
-  subresource: true,
-  namespace: true,
-  name: true,
-};
-
-const FAULT_OPTIONS: OptionNames<FaultOptions> = {
-  times: true,
-  retryAfterSeconds: true,
-};
 
 /**
  * How a request fails:
@@ -112,7 +94,6 @@ export class Faults {
 
   /** The next matching request fails. */
   failNext(matcher: RequestMatcher, failure: Failure, options: FaultOptions = {}): void {
-    checkOptions(options, FAULT_OPTIONS, 'failNext');
     const { times = 1, retryAfterSeconds } = options;
     this.#failures.push({
       matches: predicate(matcher),
@@ -123,7 +104,6 @@ export class Faults {
 
   /** The next matching request waits `ms` milliseconds on the server's clock before it is served. */
   delayNext(matcher: RequestMatcher, ms: number, options: FaultOptions = {}): void {
-    checkOptions(options, FAULT_OPTIONS, 'delayNext');
     const { times = 1 } = options;
     this.#delays.push({ matches: predicate(matcher), what: ms, left: times });
   }
@@ -220,7 +200,6 @@ function take<T>(pending: Pending<T>[], request: RequestRecord): T | undefined {
 function predicate(matcher: RequestMatcher): (request: RequestRecord) => boolean {
   if (typeof matcher === 'function') return matcher;
   if (typeof matcher === 'string') return ({ method }) => method === matcher;
-  checkOptions(matcher, MATCHER, 'request matcher');
   const { method, ...wanted } = matcher;
   const properties = Object.entries(wanted);
   return (request) =>

@@ -4,8 +4,8 @@ import { parseBindAddress } from '../../serving/bind-address.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { VModulePattern } from '../logs/log-level.ts';
 import { parseVModule } from '../logs/log-level.ts';
-import { checkOptions } from '../../util/check-options.ts';
 import type { OptionNames } from '../../util/check-options.ts';
+import { checkOptions } from '../../util/check-options.ts';
 import { didYouMean } from '../../util/did-you-mean.ts';
 
 /** Headings of the flags, in their order. */

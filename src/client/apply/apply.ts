@@ -13,20 +13,6 @@ import type { DiscoveredResource } from '../discovery.ts';
 import { RestMapper } from '../rest-mapper.ts';
 import type { RestMapping } from '../rest-mapper.ts';
 import type { Manifest, ManifestObject } from './manifest.ts';
-import { checkOptions } from '../../util/check-options.ts';
-import type { OptionNames } from '../../util/check-options.ts';
-
-const APPLY_OPTIONS: OptionNames<ApplyOptions> = {
-  fieldManager: true,
-  force: true,
-  dryRun: true,
-  fieldValidation: true,
-  namespace: true,
-  enforceNamespace: true,
-  servedTimeoutMs: true,
-  clock: true,
-  signal: true,
-};
 
 /** Options of `applyManifests`. */
 export interface ApplyOptions {
@@ -86,7 +72,6 @@ export async function* applyManifests(
   manifests: readonly Manifest[],
   options: ApplyOptions = {},
 ): AsyncGenerator<ApplyResult, void, undefined> {
-  checkOptions(options, APPLY_OPTIONS, 'applyManifests');
   const batch = new Batch(client, manifests, options);
   for (const manifest of inOrder(manifests)) {
     options.signal?.throwIfAborted();

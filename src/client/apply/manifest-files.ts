@@ -8,8 +8,6 @@ import { hasErrorCode, messageOf } from '../../util/values.ts';
 import { openInput } from '../kube-config/read-file.ts';
 import type { ManifestProblem, ManifestText } from './manifest.ts';
 import { ManifestError } from './manifest.ts';
-import { checkOptions } from '../../util/check-options.ts';
-import type { OptionNames } from '../../util/check-options.ts';
 import { dial } from '../transport/dial.ts';
 import { exchange } from '../transport/exchange.ts';
 import { headerLines } from '../transport/http1-connection.ts';
@@ -17,16 +15,6 @@ import { Http1Pool } from '../transport/http1-pool.ts';
 import type { HttpResponse } from '../../util/http.ts';
 import { proxyFor } from '../kube-config/proxy-environment.ts';
 import { withinTimeout } from '../../util/within-timeout.ts';
-
-const READ_OPTIONS: OptionNames<ReadManifestsOptions> = {
-  recursive: true,
-  maxBytes: true,
-  stdin: true,
-  environment: true,
-  clock: true,
-  signal: true,
-  onSkipped: true,
-};
 
 /** Options of `readManifests`. */
 export interface ReadManifestsOptions {
@@ -72,7 +60,6 @@ export async function readManifests(
   locations: readonly string[],
   options: ReadManifestsOptions = {},
 ): Promise<ManifestText[]> {
-  checkOptions(options, READ_OPTIONS, 'readManifests');
   const problems: ManifestProblem[] = [];
   const texts: ManifestText[] = [];
   if (locations.filter((location) => location === '-').length > 1) {

@@ -9,8 +9,6 @@ import { Controller } from '../../manager/controller.ts';
 import type { Source, SyncHandler } from '../../manager/controller-options.ts';
 import type { ControllerKit } from '../../manager/run-controllers.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
-import { checkOptions } from '../../util/check-options.ts';
-import type { OptionNames } from '../../util/check-options.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { done, requeueAfter } from '../../workqueue/outcome.ts';
@@ -24,8 +22,6 @@ export interface PodCountControllerOptions {
    */
   readonly podEvents?: boolean | undefined;
 }
-
-const OPTIONS: OptionNames<PodCountControllerOptions> = { podEvents: true };
 
 /** Name of the controller in managedFields and events. */
 export const POD_COUNT_COMPONENT = 'pod-count-controller';
@@ -50,7 +46,6 @@ export function podCountController(
   kit: ControllerKit,
   options: PodCountControllerOptions = {},
 ): Controller {
-  checkOptions(options, OPTIONS, 'podCountController');
   const { podEvents = false } = options;
   const { clock, log } = kit;
   const nodes = kit.informers.for(NODES);

@@ -16,8 +16,6 @@ import type { ControllerKit } from '../../manager/run-controllers.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
 import type { StatusEvent } from '../../manager/status-writer.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
-import { checkOptions } from '../../util/check-options.ts';
-import type { OptionNames } from '../../util/check-options.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/values.ts';
 import { done, requeueAfter, TerminalError } from '../../workqueue/outcome.ts';
@@ -44,8 +42,6 @@ export interface WebAppControllerOptions {
   readonly tasks?: ((caches: TaskCaches) => readonly Task[]) | undefined;
 }
 
-const OPTIONS: OptionNames<WebAppControllerOptions> = { tasks: true };
-
 /**
  * Runs the tasks of every WebApp, and deletes what they created when the WebApp is deleted.
  *
@@ -55,7 +51,6 @@ export function webAppController(
   kit: ControllerKit,
   options: WebAppControllerOptions = {},
 ): Controller {
-  checkOptions(options, OPTIONS, 'webAppController');
   const { tasks: tasksOf = standardTasks } = options;
   const webapps = kit.informers.for(WEB_APPS);
   const deployments = kit.informers.for(DEPLOYMENTS);

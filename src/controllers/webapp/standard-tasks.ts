@@ -20,8 +20,6 @@ import { TaskError } from './task.ts';
 import type { Task, TaskContext, Wait } from './task.ts';
 import { DEPLOYMENTS, SERVICES } from '../../api/builtin.ts';
 import type { Deployment, Service } from '../../api/builtin.ts';
-import { checkOptions } from '../../util/check-options.ts';
-import type { OptionNames } from '../../util/check-options.ts';
 import { rolloutOf } from '../../api/workloads.ts';
 
 /** Options of `childTask`. */
@@ -41,18 +39,8 @@ export interface ChildTaskOptions<T extends KubernetesObject> {
   readonly onChild?: ((webapp: DeepReadonly<WebApp>, child: DeepReadonly<T>) => void) | undefined;
 }
 
-const OPTIONS: OptionNames<ChildTaskOptions<KubernetesObject>> = {
-  name: true,
-  resource: true,
-  lister: true,
-  nameOf: true,
-  build: true,
-  onChild: true,
-};
-
 /** Returns a task that creates, updates and deletes one child of a WebApp. */
 export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<T>): Task {
-  checkOptions(options, OPTIONS, 'childTask');
   const { name, resource, lister, nameOf, build, onChild } = options;
   const { kind } = resource;
   const cached = (webapp: DeepReadonly<WebApp>) =>

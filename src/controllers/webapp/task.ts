@@ -2,14 +2,6 @@ import type { WebApp } from '../../api/generated/web-app.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { Client } from '../../client/client.ts';
 import type { Logger } from '../../util/logger.ts';
-import { checkOptions } from '../../util/check-options.ts';
-import type { OptionNames } from '../../util/check-options.ts';
-
-const OPTIONS: OptionNames<TaskErrorOptions> = {
-  cause: true,
-  stalled: true,
-  terminal: true,
-};
 
 /** The hooks of a task: three for creation and three for deletion, in this order. */
 export const HOOKS = [
@@ -83,7 +75,6 @@ export class TaskError extends Error {
    * @throws {RangeError} if `reason` is not valid for a condition
    */
   constructor(reason: string, message: string, options: TaskErrorOptions = {}) {
-    checkOptions(options, OPTIONS, 'TaskError');
     const { cause, stalled = false, terminal = false } = options;
     if (!/^[A-Za-z][A-Za-z0-9]{0,254}$/.test(reason)) {
       throw new RangeError(`reason must be a CamelCase word: got "${reason}"`);
