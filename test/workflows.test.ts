@@ -24,13 +24,17 @@ interface Workflow {
   readonly jobs: Readonly<Record<string, Job>>;
 }
 
-const FOLDER = join(import.meta.dirname, '../.github/workflows');
+const ROOT = join(import.meta.dirname, '..');
+const FOLDER = join(ROOT, '.github/workflows');
 const workflows = new Map(
   readdirSync(FOLDER).map((file) => [
     file,
     parse(readFileSync(join(FOLDER, file), 'utf8')) as Workflow,
   ]),
 );
+
+/** Runs for pull requests of anybody, so its jobs may only read. */
+const OF_PULL_REQUESTS = 'ci.yml';
 
 /** Returns whether a job runs only after a maintainer enables it or a job that it depends on. */
 function isDisabled({ jobs }: Workflow, job: Job): boolean {
@@ -42,8 +46,9 @@ function isDisabled({ jobs }: Workflow, job: Job): boolean {
 for (const [file, workflow] of workflows) {
   describe(`The workflow ${file}`, () => {
     for (const [name, job] of Object.entries(workflow.jobs)) {
-      test(`the job ${name} is disabled by default, has a timeout, and declares its permissions`, () => {
-        assert.ok(isDisabled(workflow, job));
+      test(`the job ${name} can only read or is disabled by default, has a timeout, and declares its permissions`, () => {
+        if (file === OF_PULL_REQUESTS) assert.deepEqual(job.permissions, { contents: 'read' });
+        else assert.ok(isDisabled(workflow, job));
         assert.ok(job['timeout-minutes']);
         assert.deepEqual(workflow.permissions, {});
         assert.ok(job.permissions);
@@ -68,6 +73,28 @@ for (const [file, workflow] of workflows) {
     }
   });
 }
+
+test('pull requests run every part of .ci/run in parallel, on the oldest and the newest Node.js', () => {
+  const { jobs } = workflows.get(OF_PULL_REQUESTS) ?? assert.fail();
+  const [, parts = ''] =
+    /parts=\((\w[^)]*)\)/.exec(readFileSync(join(ROOT, '.ci/run'), 'utf8')) ?? [];
+  assert.deepEqual(
+    Object.values(jobs).map(({ steps }) => steps.flatMap(({ run }) => run ?? [])),
+    parts.split(' ').map((part) => [`.ci/run ${part}`]),
+  );
+  for (const job of Object.values(jobs))
+    assert.deepEqual([job.needs, job.if], [undefined, undefined]);
+  const { engines, devDependencies } = JSON.parse(
+    readFileSync(join(ROOT, 'package.json'), 'utf8'),
+  ) as {
+    readonly engines: { readonly node: string };
+    readonly devDependencies: { readonly node: string };
+  };
+  assert.deepEqual(jobs['test']?.strategy?.matrix['node'], [
+    engines.node.replace('>=', ''),
+    devDependencies.node.replace(/^\^(\d+).*/, '$1'),
+  ]);
+});
 
 test('a release is tested with every supported release of Kubernetes', () => {
   const others = KUBERNETES_VERSIONS.slice(1).map((version) => version.replace(/\.\d+$/, ''));
