@@ -1,7 +1,7 @@
 /**
- * Runs conformance tests on the embedded server in one process; test:real runs them on kube-apiserver, in one
- * process for each file.
+ * Runs conformance tests on the embedded server in one process, except those that take long; test:real runs them on
+ * kube-apiserver, in one process for each file.
  */
-import { importAll } from './support/import-all.ts';
+import { FAST, importAll } from './support/import-all.ts';
 
-await importAll('conformance');
+await importAll('conformance', FAST);

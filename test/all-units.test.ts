@@ -1,4 +1,4 @@
-/** Runs the unit tests in one process, except those that take long (`*.slow.test.ts`). */
-import { importAll } from './support/import-all.ts';
+/** Runs the unit tests in one process, except those that take long. */
+import { FAST, importAll } from './support/import-all.ts';
 
-await importAll('unit', '**/!(*.slow).test.ts');
+await importAll('unit', FAST);

@@ -27,12 +27,12 @@ function distancesFrom(file: string): ReadonlyMap<string, number> {
   return distances;
 }
 
-const TESTS = globSync('test/{unit,simulation,stories}/**/*.test.ts', { cwd: ROOT }).map(
-  (file) => ({
-    file,
-    distances: distancesFrom(file),
-  }),
-);
+const TESTS = globSync('test/{unit,simulation,stories,conformance}/**/*.test.ts', {
+  cwd: ROOT,
+}).map((file) => ({
+  file,
+  distances: distancesFrom(file),
+}));
 
 export type Kind = 'direct' | 'unit' | 'simulation' | 'stories';
 
@@ -63,6 +63,20 @@ export function testsOf(file: string, kinds: readonly Kind[]): string[][] {
     stories: (test) => test.startsWith('test/stories/'),
   };
   return kinds.map((kind) => group(isIn[kind])).filter((files) => files.length > 0);
+}
+
+/**
+ * Returns the changed test files, and for each other changed file the tests that import it directly, or the nearest
+ * ones if there are none. Paths are relative to the root of the tree.
+ */
+export function testsOfChanges(changed: readonly string[]): string[] {
+  const nearest = changed.flatMap((file) => {
+    const all = TESTS.map((test) => test.distances.get(file) ?? Infinity);
+    const least = Math.min(...all);
+    return TESTS.filter((_, at) => least < Infinity && all[at] === least);
+  });
+  const given = changed.filter((file) => file.endsWith('.test.ts') && imports.has(file));
+  return [...new Set([...nearest.map(({ file }) => file), ...given])].toSorted();
 }
 
 function isUnit(test: string): boolean {

@@ -1,4 +1,4 @@
-/** Runs the unit tests that take long, in one process: those in files that end with `.slow.test.ts`. */
-import { importAll } from '../support/import-all.ts';
+/** Runs the unit tests that take long, in one process: `*.slow.test.ts`, and `*.property.test.ts` with many inputs. */
+import { importAll, SLOW } from '../support/import-all.ts';
 
-await importAll('unit', '**/*.slow.test.ts');
+await importAll('unit', SLOW);

@@ -1,6 +1,12 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+/** Tests that a contributor does not wait for: `npm run test:slow` runs them. */
+export const SLOW = '**/*.{slow,property}.test.ts';
+
+/** All other tests. */
+export const FAST = '**/!(*.slow|*.property).test.ts';
+
 /**
  * Imports the tests of a folder of `test/` into this process. In separate processes the files would spend
  * most of their time loading the same source. Each file also runs alone.

@@ -4,9 +4,10 @@
  * Each file is a process that loads most of the source, so the V8 compile cache is kept between files and
  * runs.
  *
- * node:test tracks each promise with an async hook, to assign uncaught errors to tests. This takes a third of
- * the CPU time in a simulation of two thousand objects, so its hooks skip promises here. An uncaught error
- * still fails the file and is printed, but without the name of the test.
+ * node:test tracks each promise and other resource with an async hook, to assign uncaught errors to tests. This takes
+ * a third of the CPU time in a simulation of two thousand objects, and more with Node.js 22. So its hook is called
+ * for the resources of tests only, which it needs to find the parent of a test. An uncaught error still fails the
+ * file and is printed, but without the name of the test.
  */
 import { createRequire, enableCompileCache } from 'node:module';
 import { isMainThread } from 'node:worker_threads';
@@ -17,11 +18,25 @@ import type * as AsyncHooks from 'node:async_hooks';
 enableCompileCache(COMPILE_CACHE);
 
 // Patches the module before node:test imports it.
-const hooks = createRequire(import.meta.url)('node:async_hooks') as {
+const asyncHooks = createRequire(import.meta.url)('node:async_hooks') as {
+  AsyncResource: typeof AsyncHooks.AsyncResource;
   createHook: typeof AsyncHooks.createHook;
 };
-const { createHook } = hooks;
-hooks.createHook = (options) => createHook({ ...options, trackPromises: false });
+const { AsyncResource, createHook } = asyncHooks;
+const inits: NonNullable<AsyncHooks.HookCallbacks['init']>[] = [];
+asyncHooks.AsyncResource = class extends AsyncResource {
+  constructor(type: string, options?: number | AsyncHooks.AsyncResourceOptions) {
+    super(type, options);
+    if (type !== 'Test') return;
+    for (const init of inits) init(this.asyncId(), type, this.triggerAsyncId(), this);
+  }
+};
+asyncHooks.createHook = (callbacks) => {
+  // AsyncLocalStorage of Node.js 22 has a hook without `destroy`.
+  if (!('destroy' in callbacks)) return createHook(callbacks);
+  inits.push((...resource) => callbacks.init?.(...resource));
+  return createHook({});
+};
 
 const isTestFile = process.env['NODE_TEST_CONTEXT'] !== undefined;
 const runsAllFiles = process.execArgv.includes('--test-isolation=none');

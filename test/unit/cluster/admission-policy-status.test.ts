@@ -6,7 +6,10 @@ import { ClusterBench } from './cluster-bench.ts';
 it('warns of types in ValidatingAdmissionPolicies that do not fit the kinds of their rules', async (context) => {
   const bench = new ClusterBench();
   context.after(() => bench.end());
-  await bench.start({ checkPolicyTypes: (policy) => bench.server.checkPolicyTypes(policy) });
+  await bench.start({
+    controllers: ['validatingadmissionpolicy-status'],
+    checkPolicyTypes: (policy) => bench.server.checkPolicyTypes(policy),
+  });
   const warnings = async (rule: object, spec: object, ...expressions: string[]) => {
     const name = `policy-${expressions.length}-${Object.keys(rule).length}`;
     await bench.create(VALIDATING_ADMISSION_POLICIES, name, {

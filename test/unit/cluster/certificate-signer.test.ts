@@ -21,7 +21,10 @@ describe('CertificateSigningRequests', () => {
   beforeEach(async () => {
     bench = new ClusterBench();
     listening = await bench.server.listen();
-    await bench.start({ authority: await bench.server.authority() });
+    await bench.start({
+      controllers: ['certificatesigningrequest-signing'],
+      authority: await bench.server.authority(),
+    });
   });
   afterEach(async () => {
     await bench.end();
@@ -164,7 +167,10 @@ describe('CertificateSigningRequests', () => {
     bench = new ClusterBench();
     const sign: typeof authority.sign = (order) =>
       authority.sign({ ...order, subject: certificateSubject('jane', ['system:masters']) });
-    await bench.start({ authority: { ...authority, sign } });
+    await bench.start({
+      controllers: ['certificatesigningrequest-signing'],
+      authority: { ...authority, sign },
+    });
     const status = await decided(certificateRequest('jane', ['ops']));
     assert.equal(status?.certificate, undefined);
     assert.equal(status?.conditions?.at(-1)?.type, 'Failed');

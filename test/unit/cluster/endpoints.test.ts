@@ -11,7 +11,7 @@ describe('The endpoint controllers', () => {
   let bench: ClusterBench;
   beforeEach(async () => {
     bench = new ClusterBench();
-    await bench.start({ controllers: ['-kubelet'] });
+    await bench.start({ controllers: ['endpoints', 'endpointslice', 'endpointslice-mirroring'] });
     await bench.createNode('node-1', {
       metadata: { labels: { 'topology.kubernetes.io/zone': 'a' } },
     });

@@ -12,7 +12,7 @@ describe('The scheduler', () => {
   let bench: ClusterBench;
   beforeEach(async () => {
     bench = new ClusterBench();
-    await bench.start();
+    await bench.start({ controllers: ['scheduler', 'node-lifecycle', 'kubelet', 'events'] });
   });
   afterEach(() => bench.end());
 
@@ -169,7 +169,9 @@ describe('Taint eviction', () => {
   let bench: ClusterBench;
   beforeEach(async () => {
     bench = new ClusterBench();
-    await bench.start();
+    await bench.start({
+      controllers: ['scheduler', 'kubelet', 'events', 'taint-eviction', 'node-lifecycle'],
+    });
   });
   afterEach(() => bench.end());
 

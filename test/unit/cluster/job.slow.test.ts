@@ -10,7 +10,16 @@ describe('A Job', () => {
   let bench: ClusterBench;
   beforeEach(async () => {
     bench = new ClusterBench();
-    await bench.start();
+    await bench.start({
+      controllers: [
+        'job',
+        'ttl-after-finished',
+        'garbage-collector',
+        'scheduler',
+        'kubelet',
+        'events',
+      ],
+    });
   });
   afterEach(() => bench.end());
 

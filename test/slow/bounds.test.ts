@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, it } from 'node:test';
-import type { Bounds } from './support/bounds.ts';
+import type { Bounds } from '../support/bounds.ts';
 
 const LOOSE: Bounds = { blockedMs: 60_000, memoryBytes: 2 ** 33, lifeMs: 60_000 };
 
@@ -13,7 +13,7 @@ function run(bounds: Bounds, body: string): { readonly signal: string | null; st
     process.execPath,
     ['--input-type=module', '-e', bound + body],
     {
-      cwd: `${import.meta.dirname}/..`,
+      cwd: `${import.meta.dirname}/../..`,
       encoding: 'utf8',
       timeout: 60_000,
       killSignal: 'SIGTERM',

@@ -11,7 +11,7 @@ describe('A DaemonSet', () => {
   let bench: ClusterBench;
   beforeEach(async () => {
     bench = new ClusterBench();
-    await bench.start({ controllers: ['*', '-kubelet'] });
+    await bench.start({ controllers: ['daemonset', 'scheduler', 'node-lifecycle', 'events'] });
     for (const name of NODE_NAMES) await bench.createNode(name, { metadata: { labels: { name } } });
   });
   afterEach(() => bench.end());

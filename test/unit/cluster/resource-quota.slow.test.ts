@@ -15,7 +15,7 @@ describe('ResourceQuotas', () => {
   let bench: ClusterBench;
   beforeEach(async () => {
     bench = new ClusterBench();
-    await bench.start();
+    await bench.start({ controllers: ['resourcequota', 'scheduler', 'kubelet'] });
   });
   afterEach(() => bench.end());
 

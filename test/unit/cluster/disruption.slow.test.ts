@@ -9,7 +9,9 @@ describe('The disruption controller', () => {
   let bench: ClusterBench;
   beforeEach(async () => {
     bench = new ClusterBench();
-    await bench.start();
+    await bench.start({
+      controllers: ['disruption', 'deployment', 'replicaset', 'scheduler', 'kubelet'],
+    });
   });
   afterEach(() => bench.end());
 

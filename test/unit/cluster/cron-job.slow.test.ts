@@ -9,7 +9,9 @@ describe('A CronJob', () => {
   let bench: ClusterBench;
   beforeEach(async () => {
     bench = new ClusterBench();
-    await bench.start();
+    await bench.start({
+      controllers: ['cronjob', 'job', 'garbage-collector', 'scheduler', 'kubelet', 'events'],
+    });
   });
   afterEach(() => bench.end());
 

@@ -26,8 +26,8 @@ describe('Pod logs', () => {
     clock = new FakeClock();
     server = new ApiServer({ clock, kubelets: (node) => cluster.kubelet(node) });
     client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
-    const kubelet = { startupMs: 1000 };
-    const cluster = new Cluster({ client, clock, log: silentLogger }, { kubelet });
+    const options = { controllers: ['scheduler', 'kubelet'], kubelet: { startupMs: 1000 } };
+    const cluster = new Cluster({ client, clock, log: silentLogger }, options);
     stop = new AbortController();
     running = cluster.run(stop.signal);
     await clock.advance(1000);
