@@ -3,7 +3,7 @@ import type { DeepReadonly } from '../../api/object.ts';
 import { oncePerObject } from '../../util/memo.ts';
 import { objectMetaSchema } from '../schema/builtin-schemas.ts';
 import { fieldsAt } from '../objects/field-path.ts';
-import { finalizerWarnings } from '../objects/object-metadata.ts';
+import { finalizerWarnings } from '../objects/finalizers.ts';
 import { compareVersions } from '../objects/registry.ts';
 import type {
   WebhookConversion,

@@ -13,11 +13,7 @@ import type { Event, Schema } from 'js-yaml';
 import { MAX_DUPLICATES } from './go-json.ts';
 import { MAX_DEPTH, WidthError } from '../../util/json-value.ts';
 
-/**
- * Reads YAML like the parser of a kube-apiserver, which keeps the booleans and the octal numbers of YAML 1.1, and
- * lets the last of duplicate keys win.
- */
-
+/** The content of a YAML text. */
 export interface YamlText {
   readonly documents: readonly unknown[];
   /** Duplicate keys, such as `line 7: key "a" already set in map`. */
@@ -58,7 +54,8 @@ const SCHEMA: Schema = CORE_SCHEMA.withTags(
 );
 
 /**
- * Parses YAML in time linear in its length. Rejects aliases, because a few lines can expand to gigabytes.
+ * Parses YAML like a kube-apiserver, with the booleans and octal numbers of YAML 1.1; the last of duplicate keys wins.
+ * Takes time linear in the length. Rejects aliases, because a few lines can expand to gigabytes.
  *
  * @throws {YAMLException} if it is malformed
  * @throws {WidthError} if it has more than `maxContainers` mappings and sequences
@@ -105,6 +102,7 @@ interface Frame {
   atKey: boolean;
 }
 
+/** Returns the duplicate keys of the mappings. A node in a mapping is a key or a value in turn. */
 function duplicatesIn(source: string, events: readonly Event[]): string[] {
   const duplicates: string[] = [];
   const frames: Frame[] = [];

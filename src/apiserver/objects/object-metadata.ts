@@ -3,19 +3,12 @@ import type { NameFormat } from '../../api/object-names.ts';
 import type { DeepReadonly, ObjectMeta, OwnerReference } from '../../api/object.ts';
 import { CheckedObject, untilTooMany } from './checked-object.ts';
 import { labelValueProblems, nameProblems, qualifiedNameProblems } from '../../api/object-names.ts';
-import type { ApiObject, ResourceDefinition, StoredObject } from './resource-definition.ts';
+import type { ApiObject, ResourceDefinition } from './resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { fieldError, MAX_FIELD_ERRORS } from '../../api/field-error.ts';
+import { EXTENSIONS, validateFinalizers } from './finalizers.ts';
 
 /** Maximum total size of the keys and values of all annotations. */
 const MAX_ANNOTATIONS_BYTES = 256 * 1024;
-
-/** The group of CRDs. */
-const EXTENSIONS = 'apiextensions.k8s.io';
-
-const ORPHAN = 'orphan';
-const FOREGROUND = 'foregroundDeletion';
-const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([ORPHAN, FOREGROUND, 'kubernetes']);
 
 /** Validates the metadata of an object. The decoder has checked the types. */
 export function validateMetadata(
@@ -36,7 +29,7 @@ export function validateMetadata(
     if (namespaced && !namespace) checked.required('namespace');
     if (!namespaced && namespace) checked.forbidden('namespace', 'not allowed on this type');
     checkAttached(checked, metadata);
-    checkFinalizers(checked, metadata.finalizers);
+    validateFinalizers(checked, metadata.finalizers);
   });
   return checked.errors;
 }
@@ -97,33 +90,6 @@ const IMMUTABLE = [
   'deletionTimestamp',
   'deletionGracePeriodSeconds',
 ] as const;
-
-/** Whether finalizers keep a deleted object. */
-export function hasFinalizers({ metadata }: StoredObject): boolean {
-  return (metadata.finalizers?.length ?? 0) > 0;
-}
-
-/** Returns the finalizers of an object after a deletion with this policy. */
-export function deletionFinalizers(
-  finalizers: readonly string[] = [],
-  policy: string | undefined,
-  orphansByDefault: boolean = false,
-): string[] {
-  const own = finalizers.filter((each) => each !== ORPHAN && each !== FOREGROUND);
-  switch (policy) {
-    case 'Orphan':
-      return [...own, ORPHAN];
-    case 'Foreground':
-      return [...own, FOREGROUND];
-    case 'Background':
-      return own;
-    default:
-      // The policy of an earlier deletion remains.
-      return orphansByDefault && own.length === finalizers.length
-        ? [...own, ORPHAN]
-        : [...finalizers];
-  }
-}
 
 function checkLabels(metadata: CheckedObject, labels: ObjectMeta['labels'] = {}): void {
   for (const [key, value] of Object.entries(labels)) {
@@ -195,42 +161,4 @@ export function withoutDuplicateOwners(
     `.metadata.ownerReferences contains duplicate entries${after}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${duplicates.join(', ')}`,
   );
   return { ...object, metadata: { ...object.metadata, ownerReferences: [...unique.values()] } };
-}
-
-/** Validates finalizers of a built-in kind, which are standard names or have a domain. As upstream, Leases may have others. */
-export function validateKubeFinalizers(
-  { finalizers = [] }: DeepReadonly<ObjectMeta>,
-  { custom, group }: Pick<ResourceDefinition, 'custom' | 'group'>,
-): FieldError[] {
-  if (custom || group === 'coordination.k8s.io' || group === EXTENSIONS) return [];
-  const detail = 'name is neither a standard finalizer name nor is it fully qualified';
-  const errors: FieldError[] = [];
-  for (const [index, finalizer] of finalizers.entries()) {
-    if (finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer)) continue;
-    errors.push(fieldError.invalid(`metadata.finalizers[${index}]`, finalizer, detail));
-    if (errors.length === MAX_FIELD_ERRORS) break;
-  }
-  return errors;
-}
-
-/** Warnings of new finalizers of a custom resource, which need no domain. */
-export function finalizerWarnings(object: StoredObject, previous?: StoredObject): string[] {
-  const known = new Set([...STANDARD_FINALIZERS, ...(previous?.metadata.finalizers ?? [])]);
-  return [...new Set(object.metadata.finalizers)]
-    .filter((finalizer) => !known.has(finalizer) && !finalizer.includes('/'))
-    .sort()
-    .map((finalizer) => {
-      const form = finalizer.includes('.') ? ' including a path (/)' : '';
-      return `metadata.finalizers: ${JSON.stringify(finalizer)}: prefer a domain-qualified finalizer name${form} to avoid accidental conflicts with other finalizer writers`;
-    });
-}
-
-function checkFinalizers(metadata: CheckedObject, finalizers: readonly string[] = []): void {
-  for (const finalizer of finalizers) {
-    metadata.problems('finalizers', qualifiedNameProblems(finalizer), finalizer);
-  }
-  if (finalizers.includes(ORPHAN) && finalizers.includes(FOREGROUND)) {
-    const detail = `finalizer ${ORPHAN} and ${FOREGROUND} cannot be both set`;
-    metadata.invalid('finalizers', detail);
-  }
 }

@@ -6,7 +6,7 @@ import { copyJson } from '../json/copy-json.ts';
 import type { DeletionOptions } from '../request/delete-options.ts';
 import { deleteOptions } from '../request/delete-options.ts';
 import { toRequestedVersion, renderList } from '../request/negotiation.ts';
-import { deletionFinalizers } from '../objects/object-metadata.ts';
+import { deletionFinalizers } from '../objects/finalizers.ts';
 import type {
   ApiObject,
   ResourceDefinition,

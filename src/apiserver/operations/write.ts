@@ -7,9 +7,8 @@ import { withTrackedFields } from './field-manager.ts';
 import { toRequestedVersion, isOfType } from '../request/negotiation.ts';
 import { goObject } from '../request/object-decoder.ts';
 import { pause } from '../request/pause.ts';
+import { hasFinalizers, validateKubeFinalizers } from '../objects/finalizers.ts';
 import {
-  hasFinalizers,
-  validateKubeFinalizers,
   validateMetadata,
   validateMetadataUpdate,
   withoutDuplicateOwners,

@@ -4,7 +4,7 @@ import { POLICY_TRAITS, matchDefaults } from './match-defaults.ts';
 import { authorizeParamRef } from './policy-authorization.ts';
 import { staticNameWarnings, validateStaticName } from './static-names.ts';
 import type { BuiltinKind, KindTraits } from '../shared/builtin-kind.ts';
-import { selectorCell } from '../shared/selector-columns.ts';
+import { selectorCell } from '../shared/cells.ts';
 
 const POLICY_BINDING = {
   ...POLICY_TRAITS,

@@ -2,7 +2,7 @@ import { objectIn, textIn } from '../../../util/json-value.ts';
 import { column, columns } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { STATUS_ONLY } from '../shared/builtin-kind.ts';
-import { conditionOfType } from '../shared/selector-columns.ts';
+import { conditionOfType } from '../shared/cells.ts';
 
 export const API_SERVICE: BuiltinKind = {
   resource: 'apiregistration.k8s.io/apiservices',

@@ -9,7 +9,7 @@ import { validateTemplate } from '../pods/template-validation.ts';
 import { workloadWarnings } from '../pods/template-warnings.ts';
 import { validateSameSelector } from '../pods/workload.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
-import { labelsText } from '../shared/selector-columns.ts';
+import { labelsText } from '../shared/cells.ts';
 
 export const DAEMON_SET: BuiltinKind = {
   resource: 'apps/daemonsets',

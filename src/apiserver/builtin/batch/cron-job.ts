@@ -8,7 +8,7 @@ import { isTimeZone } from './time-zones.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { containerColumns } from '../pods/template-columns.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
-import { selectorCell } from '../shared/selector-columns.ts';
+import { selectorCell } from '../shared/cells.ts';
 
 export const CRON_JOB: BuiltinKind = {
   resource: 'batch/cronjobs',

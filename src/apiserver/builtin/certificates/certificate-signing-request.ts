@@ -14,7 +14,7 @@ import type { ApiObject, HookContext, StoredObject } from '../../objects/resourc
 import { forbiddenError } from '../../objects/status-error.ts';
 import { AGE_COLUMN, NAME_COLUMN, column, field, humanDuration } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
-import { conditionOfType } from '../shared/selector-columns.ts';
+import { conditionOfType } from '../shared/cells.ts';
 
 export const CERTIFICATE_SIGNING_REQUEST: BuiltinKind = {
   resource: 'certificates.k8s.io/certificatesigningrequests',

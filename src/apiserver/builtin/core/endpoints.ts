@@ -5,9 +5,9 @@ import type { StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns } from '../../table/column.ts';
 import { ipWarnings } from '../shared/addresses.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { firstThree } from '../shared/cells.ts';
 import {
   PORT_PROTOCOLS,
-  firstThree,
   validateEndpointAddress,
   validateEndpointNames,
 } from '../shared/endpoint-addresses.ts';

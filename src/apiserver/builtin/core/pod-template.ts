@@ -4,7 +4,7 @@ import { podWarnings } from '../pods/pod-warnings.ts';
 import { containerColumns } from '../pods/template-columns.ts';
 import { validatePodTemplate } from '../pods/template-validation.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
-import { labelsText } from '../shared/selector-columns.ts';
+import { labelsText } from '../shared/cells.ts';
 
 export const POD_TEMPLATE: BuiltinKind = {
   resource: 'podtemplates',

@@ -7,7 +7,7 @@ import { NO_MATCH, validatePodTemplate } from '../pods/template-validation.ts';
 import { workloadWarnings } from '../pods/template-warnings.ts';
 import { WORKLOAD_SCALE, inheritLabels, validateReplicaStatus } from '../pods/workload.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
-import { labelsText } from '../shared/selector-columns.ts';
+import { labelsText } from '../shared/cells.ts';
 
 export const REPLICATION_CONTROLLER: BuiltinKind = {
   resource: 'replicationcontrollers',

@@ -25,7 +25,7 @@ import { cidrProblem, cidrWarnings, ipProblem, ipWarnings } from '../shared/addr
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { validateEndpointAddress } from '../shared/endpoint-addresses.ts';
 import { validateLabels } from '../shared/label-selector-validation.ts';
-import { labelsText } from '../shared/selector-columns.ts';
+import { labelsText } from '../shared/cells.ts';
 import { addressWarnings, loadBalancerWarnings } from '../shared/warnings.ts';
 
 export const SERVICE: BuiltinKind = {

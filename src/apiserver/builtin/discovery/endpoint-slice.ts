@@ -9,10 +9,10 @@ import { ipProblem, ipWarnings } from '../shared/addresses.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import {
   PORT_PROTOCOLS,
-  firstThree,
   validateEndpointAddress,
   validateEndpointNames,
 } from '../shared/endpoint-addresses.ts';
+import { firstThree } from '../shared/cells.ts';
 import { addressWarnings } from '../shared/warnings.ts';
 
 export const ENDPOINT_SLICE: BuiltinKind = {

@@ -1,7 +1,7 @@
 import { textIn } from '../../../util/json-value.ts';
 import { column, columns, field, numeric } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
-import { conditionOfType } from '../shared/selector-columns.ts';
+import { conditionOfType } from '../shared/cells.ts';
 
 export const FLOW_SCHEMA: BuiltinKind = {
   resource: 'flowcontrol.apiserver.k8s.io/flowschemas',

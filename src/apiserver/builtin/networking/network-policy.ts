@@ -6,7 +6,7 @@ import { validatePortNumberOrName } from '../pods/container-validation.ts';
 import { cidrProblem, cidrWarnings } from '../shared/addresses.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { validateLabelSelector } from '../shared/label-selector-validation.ts';
-import { selectorCell } from '../shared/selector-columns.ts';
+import { selectorCell } from '../shared/cells.ts';
 import { addressWarnings } from '../shared/warnings.ts';
 
 export const NETWORK_POLICY: BuiltinKind = {

@@ -3,7 +3,7 @@ import { isRecord } from '../../../util/values.ts';
 import { valueAtPath } from '../../objects/field-path.ts';
 import type { StoredObject, TableColumn } from '../../objects/resource-definition.ts';
 import { column, wide } from '../../table/column.ts';
-import { selectorCell } from '../shared/selector-columns.ts';
+import { selectorCell } from '../shared/cells.ts';
 
 /** Columns with the containers of the Pod template at a path. */
 export function containerColumns(template: readonly string[], priority: 0 | 1 = 1): TableColumn[] {

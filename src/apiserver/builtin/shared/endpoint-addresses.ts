@@ -29,14 +29,8 @@ export function validateEndpointAddress(
   }
 }
 
+/** Reports a malformed host name or node name of an endpoint. */
 export function validateEndpointNames(endpoint: CheckedObject): void {
   endpoint.requireFormat('hostname', 'dns1123Label');
   endpoint.requireFormat('nodeName', 'dns1123Subdomain');
-}
-
-/** Up to three texts, and the number of the others. */
-export function firstThree(all: readonly string[], absent: string): string {
-  if (all.length === 0) return absent;
-  const shown = all.slice(0, 3).join(',');
-  return all.length > 3 ? `${shown} + ${all.length - 3} more...` : shown;
 }

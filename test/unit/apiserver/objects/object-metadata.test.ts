@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { deletionFinalizers } from '../../../../src/apiserver/objects/finalizers.ts';
 import {
-  deletionFinalizers,
   validateMetadata,
   validateMetadataUpdate,
 } from '../../../../src/apiserver/objects/object-metadata.ts';

@@ -41,3 +41,10 @@ export function conditionOfType(object: StoredObject, type: string): JsonObject 
   const conditions = objectsIn(objectIn(object, 'status'), 'conditions');
   return conditions.find((each) => each['type'] === type);
 }
+
+/** Up to three texts, and the number of the others. */
+export function firstThree(all: readonly string[], absent: string): string {
+  if (all.length === 0) return absent;
+  const shown = all.slice(0, 3).join(',');
+  return all.length > 3 ? `${shown} + ${all.length - 3} more...` : shown;
+}
