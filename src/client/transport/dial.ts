@@ -6,6 +6,7 @@ import type { Clock } from '../../util/clock.ts';
 import { systemClock } from '../../util/clock.ts';
 import { serverTrust } from '../../util/server-trust.ts';
 import type { ServerTrust } from '../../util/server-trust.ts';
+import { messageOf } from '../../util/values.ts';
 import { DialError, ProxyError } from './connection-error.ts';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:http';
@@ -146,7 +147,14 @@ function handshake(
   { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS, clock = systemClock, signal }: DialOptions,
   tls: ConnectionOptions,
 ): Promise<Socket> {
-  const socket = connectTls({ ...tls, socket: tcp, host: withoutBrackets(hostname) });
+  let socket: Socket;
+  try {
+    socket = connectTls({ ...tls, socket: tcp, host: withoutBrackets(hostname) });
+  } catch (cause) {
+    // For example, the key does not belong to the certificate.
+    destroySocket(tcp);
+    return Promise.reject(new DialError(`TLS handshake failed: ${messageOf(cause)}`, { cause }));
+  }
   const timeoutMs = handshakeTimeoutMs;
   return waitForSocket({ socket, event: 'secureConnect', timeoutMs, clock, signal });
 }

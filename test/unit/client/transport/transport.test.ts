@@ -663,3 +663,23 @@ test('rejects a body above the limit, whether it has arrived or is read as a str
     await assert.rejects(async () => readBody(responseWith(body), 4), /longer than 4 bytes/);
   }
 });
+
+test('closes the connection if the key does not belong to the certificate', async (t) => {
+  const server = createServer();
+  t.after(() => server.close());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const ended = once(server, 'connection').then(
+    ([socket]: Socket[]) => socket && once(socket.resume(), 'close'),
+  );
+  const authority = await createCertificateAuthority({ commonName: 'ca' });
+  const { privateKeyPem: key } = await createCertificateAuthority({ commonName: 'other' });
+  const target = {
+    protocol: 'https:',
+    hostname: '127.0.0.1',
+    port: String((server.address() as AddressInfo).port),
+  };
+  const tls = { certificate: authority.certificatePem, key };
+  await assert.rejects(dial(target, { tls }), { name: 'DialError' });
+  await ended;
+});
