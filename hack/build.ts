@@ -1,6 +1,6 @@
 /** Compiles src/ to dist/ for publication. */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ASSETS_MODULE, builtAssets } from './page-assets.ts';
 
@@ -10,6 +10,8 @@ rmSync(join(root, 'dist'), { recursive: true, force: true });
 const tsc = spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', root], { stdio: 'inherit' });
 if (tsc.status === 0) {
   chmodSync(join(root, 'dist/cli/main.js'), 0o755);
+  const generated = 'client/kube-config/generated';
+  cpSync(join(root, 'src', generated), join(root, 'dist', generated), { recursive: true });
   const assets = join(root, 'dist', `${ASSETS_MODULE}.js`);
   writeFileSync(assets, builtAssets());
   rmSync(`${assets}.map`);

@@ -26,7 +26,7 @@ export type {
   Impersonation,
   PemSource,
 } from './client/kube-config/cluster-config.ts';
-export { KubeConfigError } from './client/kube-config/kube-config-file.ts';
+export { KubeConfigError } from './client/kube-config/kube-config-error.ts';
 export { fromKubeConfig } from './client/kube-config/kube-config.ts';
 export type { ClusterConfigOptions } from './client/kube-config/kube-config.ts';
 export { NoMatchError, RestMapper } from './client/rest-mapper.ts';

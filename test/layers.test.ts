@@ -79,7 +79,9 @@ const packageImporters: Record<string, readonly string[]> = {
     'apiserver/http/response-encoding.ts',
     'apiserver/json/yaml-text.ts',
     'apiserver/request/request-body.ts',
+    'util/go-yaml.ts',
   ],
+  '@kubernetes/client-node': ['client/kube-config/'],
   re2js: ['cel/values/pattern.ts'],
   '@marcbachmann/cel-js': ['cel/'],
 };

@@ -1,5 +1,5 @@
 import { groupResourceOf } from '../api/resource.ts';
-import { KubeConfigError } from '../client/kube-config/kube-config-file.ts';
+import { KubeConfigError } from '../client/kube-config/kube-config-error.ts';
 import { terminationSignal } from '../manager/signals.ts';
 import type { Logger } from '../util/logger.ts';
 import { exitProcess } from '../util/process-exit.ts';

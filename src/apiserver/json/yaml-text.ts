@@ -1,16 +1,14 @@
 import {
-  CORE_SCHEMA,
   EVENT_ID,
-  NOT_RESOLVED,
   SCALAR_STYLE,
   YAMLException,
   constructFromEvents,
-  defineScalarTag,
   getScalarValue,
   parseEvents,
 } from 'js-yaml';
-import type { Event, Schema } from 'js-yaml';
+import type { Event } from 'js-yaml';
 import { MAX_DUPLICATES } from './go-json.ts';
+import { GO_YAML, goYamlBoolean } from '../../util/go-yaml.ts';
 import { MAX_DEPTH, WidthError } from '../../util/json-value.ts';
 
 /** The content of a YAML text. */
@@ -19,39 +17,6 @@ export interface YamlText {
   /** Duplicate keys, such as `line 7: key "a" already set in map`. */
   readonly duplicates: readonly string[];
 }
-
-const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
-  ...['y', 'yes', 'on', 'true'].map((word): [string, boolean] => [word, true]),
-  ...['n', 'no', 'off', 'false'].map((word): [string, boolean] => [word, false]),
-]);
-
-/** A word in lower case, in upper case, or with an upper-case initial. */
-function booleanOf(text: string): boolean | undefined {
-  return /^(?:[a-z]+|[A-Z]+|[A-Z][a-z]+)$/.test(text)
-    ? BOOLEANS.get(text.toLowerCase())
-    : undefined;
-}
-
-const SCHEMA: Schema = CORE_SCHEMA.withTags(
-  defineScalarTag<boolean>('tag:yaml.org,2002:bool', {
-    implicit: true,
-    implicitFirstChars: 'yYnNoOtTfF'.split(''),
-    resolve: (text) => booleanOf(text) ?? NOT_RESOLVED,
-    identify: (value) => typeof value === 'boolean',
-  }),
-  defineScalarTag<number>('tag:yaml.org,2002:int', {
-    implicit: true,
-    implicitFirstChars: '+-0123456789'.split(''),
-    resolve: (text) => {
-      const [, sign, digits = ''] =
-        /^([-+]?)(0x[\da-fA-F_]+|0b[01_]+|0o?[0-7_]*|[1-9][\d_]*)$/.exec(text) ?? [];
-      if (digits === '') return NOT_RESOLVED;
-      const value = Number(digits.replaceAll('_', '').replace(/^0(?=\d)/, '0o'));
-      return sign === '-' ? -value : value;
-    },
-    identify: (value) => Number.isInteger(value),
-  }),
-);
 
 /**
  * Parses YAML like a kube-apiserver, with the booleans and octal numbers of YAML 1.1; the last of duplicate keys wins.
@@ -70,7 +35,7 @@ export function parseYaml(source: string, maxContainers: number = Infinity): Yam
     if (++containers > maxContainers) throw new WidthError(maxContainers);
   }
   return {
-    documents: constructFromEvents(events, { source, schema: SCHEMA, json: true, maxAliases: 0 }),
+    documents: constructFromEvents(events, { source, schema: GO_YAML, json: true, maxAliases: 0 }),
     // Most callers need the documents only.
     get duplicates() {
       return duplicatesIn(source, events);
@@ -116,7 +81,7 @@ function duplicatesIn(source: string, events: readonly Event[]): string[] {
     const frame = frames.at(-1);
     if (frame?.keys && frame.atKey && event.type === EVENT_ID.SCALAR) {
       const text = getScalarValue(source, event);
-      const boolean = event.style === SCALAR_STYLE.PLAIN ? booleanOf(text) : undefined;
+      const boolean = event.style === SCALAR_STYLE.PLAIN ? goYamlBoolean(text) : undefined;
       const key = boolean === undefined ? JSON.stringify(text) : String(boolean);
       if (frame.keys.has(key) && duplicates.length < MAX_DUPLICATES) {
         line += source.slice(lineAt, event.valueStart).split('\n').length - 1;

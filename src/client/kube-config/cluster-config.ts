@@ -28,11 +28,45 @@ export type PemSource =
 /** Source of the client's credentials. */
 export type CredentialSource =
   | { readonly kind: 'none' }
-  | { readonly kind: 'token'; readonly token: string }
-  | { readonly kind: 'tokenFile'; readonly path: string }
-  | { readonly kind: 'clientCertificate'; readonly certificate: PemSource; readonly key: PemSource }
-  | { readonly kind: 'basic'; readonly username: string; readonly password: string }
+  | HeaderSource
+  | {
+      readonly kind: 'clientCertificate';
+      readonly certificate: PemSource;
+      readonly key: PemSource;
+      /** Sent beside the certificate. */
+      readonly header?: HeaderSource;
+    }
   | ({ readonly kind: 'exec' } & ExecSource);
+
+/** Source of the Authorization header. */
+export type HeaderSource =
+  | { readonly kind: 'token'; readonly token: string }
+  | {
+      readonly kind: 'tokenFile';
+      readonly path: string;
+      /** Used until the file can be read. */
+      readonly token?: string;
+    }
+  | { readonly kind: 'basic'; readonly username: string; readonly password: string }
+  | ({ readonly kind: 'oidc' } & OidcSource);
+
+/** An OpenID Connect provider: `auth-provider` with the name `oidc`. */
+export interface OidcSource {
+  /** URL of the provider. */
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret?: string;
+  /** Sent until it expires. */
+  readonly idToken?: string;
+  /** Exchanged for a new `idToken`. */
+  readonly refreshToken?: string;
+  /** CAs of the provider; absent: the CAs that Node trusts. */
+  readonly ca?: PemSource;
+  /** Environment with the proxy for the provider. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Where new tokens are stored; absent: in memory only. */
+  readonly store?: { readonly file: string; readonly user: string };
+}
 
 /** An exec credential plugin. */
 export interface ExecSource {

@@ -137,7 +137,8 @@ function requireCertificates(pem: string): void {
   for (const text of complete) void new X509Certificate(text);
 }
 
-function requirePair(certificate: string, key: string): void {
+/** @throws {Error} if the key does not belong to the certificate, or one of them is no PEM */
+export function requirePair(certificate: string, key: string): void {
   requireCertificates(certificate);
   if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))) {
     throw new Error('the key does not match the certificate');
@@ -167,6 +168,8 @@ export function credentialError(summary: string, cause: unknown, nextStep: strin
 /** Options of `TokenFile`. */
 export interface TokenFileOptions {
   readonly path: string;
+  /** Token until the file can be read. */
+  readonly fallback?: string | undefined;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Logger;
   readonly readFile: ReadFile;
@@ -185,8 +188,9 @@ export class TokenFile {
   #rereadAtMs = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
 
-  constructor({ path, clock, log, readFile }: TokenFileOptions) {
+  constructor({ path, fallback, clock, log, readFile }: TokenFileOptions) {
     this.#path = path;
+    this.#token = fallback;
     this.#clock = clock;
     this.#log = log;
     this.#readFile = readFile;

@@ -5,10 +5,11 @@ import type { Logger } from '../../util/logger.ts';
 import { silentLogger } from '../../util/logger.ts';
 import type { RestClientMetrics } from '../../metrics/rest-client-metrics.ts';
 import { noRestClientMetrics } from '../../metrics/no-metrics.ts';
-import type { ClusterConfig } from './cluster-config.ts';
+import type { ClusterConfig, HeaderSource } from './cluster-config.ts';
 import type { TlsMaterial } from '../transport/dial.ts';
 import { ExecPlugin } from './exec-plugin.ts';
 import { PemFiles, TokenFile } from './credential-files.ts';
+import { OidcProvider } from './oidc-provider.ts';
 import type { ReadFile } from './read-file.ts';
 import { readTextFile } from './read-file.ts';
 
@@ -80,51 +81,80 @@ export function credentialsOf(
   switch (source.kind) {
     case 'none':
       return { ...tls, headers: () => NO_HEADERS, invalidate: () => false };
-    case 'token': {
-      const headers = bearer(source.token);
-      return { ...tls, headers: () => headers, invalidate: () => false };
-    }
-    case 'basic': {
-      const pair = Buffer.from(`${source.username}:${source.password}`).toString('base64');
-      const headers = { authorization: `Basic ${pair}` };
-      return { ...tls, headers: () => headers, invalidate: () => false };
-    }
-    case 'tokenFile': {
-      const file = new TokenFile({ path: source.path, clock, log, readFile });
-      let last = { token: '', headers: NO_HEADERS };
-      const headersOf = (token: string) => {
-        if (token !== last.token) last = { token, headers: bearer(token) };
-        return last.headers;
-      };
+    case 'clientCertificate': {
+      const header = source.header && headerCredentials(source.header, { clock, log, readFile });
       return {
         ...tls,
-        headers() {
-          const token = file.token();
-          return typeof token === 'string' ? headersOf(token) : token.then(headersOf);
-        },
+        headers: () => header?.headers() ?? NO_HEADERS,
         invalidate(rejected) {
-          file.invalidate(tokenOf(rejected) ?? '');
-          return true;
+          pemFiles.invalidate();
+          const hasOther = header?.invalidate(rejected) ?? false;
+          return hasOther || source.certificate.kind === 'file';
         },
       };
     }
-    case 'clientCertificate':
-      return {
-        ...tls,
-        headers: () => NO_HEADERS,
-        invalidate() {
-          pemFiles.invalidate();
-          return source.certificate.kind === 'file';
-        },
-      };
     case 'exec': {
       const ca = async () => (await pemFiles.material()).ca;
       const plugin = new ExecPlugin({ source, cluster: config, ca, clock, log, metrics });
       return execCredentials(plugin, tls);
     }
     default:
+      return { ...tls, ...headerCredentials(source, { clock, log, readFile }) };
+  }
+}
+
+interface Context {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly readFile: ReadFile;
+}
+
+function headerCredentials(source: HeaderSource, context: Context): RequestCredentials {
+  switch (source.kind) {
+    case 'token': {
+      const headers = bearer(source.token);
+      return { headers: () => headers, invalidate: () => false };
+    }
+    case 'basic': {
+      const pair = Buffer.from(`${source.username}:${source.password}`).toString('base64');
+      const headers = { authorization: `Basic ${pair}` };
+      return { headers: () => headers, invalidate: () => false };
+    }
+    case 'tokenFile': {
+      const { path, token: fallback } = source;
+      const file = new TokenFile({ path, fallback, ...context });
+      return bearerCredentials(file.token.bind(file), (token) => {
+        file.invalidate(token);
+        return true;
+      });
+    }
+    case 'oidc': {
+      const provider = new OidcProvider({ source, ...context });
+      // As in client-go, a rejected token is used until it expires or the kubeconfig changes.
+      return bearerCredentials(provider.token.bind(provider), () => false);
+    }
+    default:
       return assertNever(source);
   }
+}
+
+/** Returns credentials with a token that changes; the same headers as long as it is unchanged. */
+function bearerCredentials(
+  currentToken: () => string | Promise<string>,
+  discard: (token: string) => boolean,
+): RequestCredentials {
+  let last = { token: '', headers: NO_HEADERS };
+  const headersOf = (token: string) => {
+    if (token !== last.token) last = { token, headers: bearer(token) };
+    return last.headers;
+  };
+  return {
+    headers() {
+      const token = currentToken();
+      return typeof token === 'string' ? headersOf(token) : token.then(headersOf);
+    },
+    invalidate: (rejected) => discard(tokenOf(rejected) ?? ''),
+  };
 }
 
 /** Returns the credentials of a plugin: a token, a client certificate, or both. */

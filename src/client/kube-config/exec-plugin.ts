@@ -4,7 +4,7 @@ import type { RestClientMetrics } from '../../metrics/rest-client-metrics.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
 import type { ClusterConfig, ExecSource } from './cluster-config.ts';
-import { credentialError } from './credential-files.ts';
+import { credentialError, requirePair } from './credential-files.ts';
 import { hasErrorCode, isRecord } from '../../util/values.ts';
 import { TimeoutError, withinTimeout } from '../../util/within-timeout.ts';
 
@@ -78,7 +78,7 @@ export class ExecPlugin {
     const startedMs = clock.now();
     let output: ExecCredential;
     try {
-      output = parseCredential(await this.#run(), source);
+      output = await parseCredential(await this.#run(), source);
     } catch (error) {
       const kept = this.#credential;
       if (!kept || clock.now() >= expiryOf(kept)) throw error;
@@ -209,7 +209,10 @@ function execInfo({ source, cluster }: ExecPluginOptions, caPem: string | undefi
 }
 
 /** Parses the output of a plugin. Error messages do not quote it. */
-function parseCredential(output: Buffer, { command, apiVersion }: ExecSource): ExecCredential {
+async function parseCredential(
+  output: Buffer,
+  { command, apiVersion }: ExecSource,
+): Promise<ExecCredential> {
   const wrong = (what: string) =>
     credentialError(
       `The credential plugin ${command} printed ${what}`,
@@ -218,22 +221,37 @@ function parseCredential(output: Buffer, { command, apiVersion }: ExecSource): E
     );
   let parsed: unknown;
   try {
-    parsed = JSON.parse(output.toString('utf8'));
+    parsed = await parseOutput(output.toString('utf8'));
   } catch {
-    throw wrong(`no JSON (${output.length} bytes)`);
+    throw wrong(`neither JSON nor YAML (${output.length} bytes)`);
   }
   if (!isRecord(parsed) || parsed['kind'] !== 'ExecCredential')
     throw wrong('another kind of object');
   if (parsed['apiVersion'] !== apiVersion) throw wrong('another version');
   const status = isRecord(parsed['status']) ? parsed['status'] : {};
-  const token = textOf(status['token']);
-  const certificate = textOf(status['clientCertificateData']);
-  const key = textOf(status['clientKeyData']);
+  const textOf = (field: string): string | undefined => {
+    const value = status[field] ?? '';
+    if (typeof value !== 'string') throw wrong(`a ${field} that is not a string`);
+    return value === '' ? undefined : value;
+  };
+  const token = textOf('token');
+  const certificate = textOf('clientCertificateData');
+  const key = textOf('clientKeyData');
   if ((certificate === undefined) !== (key === undefined)) throw wrong('only half of a key pair');
   if (token === undefined && certificate === undefined) throw wrong('no credentials');
-  const expiry = textOf(status['expirationTimestamp']);
-  const expiresAtMs = expiry === undefined ? undefined : Date.parse(expiry);
-  if (Number.isNaN(expiresAtMs)) throw wrong('an invalid expirationTimestamp');
+  if (certificate !== undefined && key !== undefined) {
+    try {
+      requirePair(certificate, key);
+    } catch {
+      throw wrong('a key pair that cannot be used');
+    }
+  }
+  const expiry = status['expirationTimestamp'] ?? undefined;
+  const isTime = typeof expiry === 'string' && RFC_3339.test(expiry);
+  const expiresAtMs = isTime ? Date.parse(expiry) : undefined;
+  if ((expiry !== undefined && !isTime) || Number.isNaN(expiresAtMs)) {
+    throw wrong('an invalid expirationTimestamp');
+  }
   return {
     ...(token === undefined ? {} : { token }),
     ...(certificate === undefined ? {} : { certificate }),
@@ -242,6 +260,11 @@ function parseCredential(output: Buffer, { command, apiVersion }: ExecSource): E
   };
 }
 
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** Parses JSON, or YAML as client-go does. The parser of YAML is loaded on demand. */
+async function parseOutput(text: string): Promise<unknown> {
+  if (/^\s*\{/.test(text)) return JSON.parse(text);
+  const { parseGoYaml } = await import('../../util/go-yaml.ts');
+  return parseGoYaml(text);
 }

@@ -3,15 +3,12 @@ import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { isIPv6 } from 'node:net';
 import type { ClusterConfig, Impersonation } from './cluster-config.ts';
-import { configOfContext } from './kube-config-context.ts';
+import { configOfContext, lookupOf } from './kube-config-context.ts';
+import type { KubeConfigEntries } from './kube-config-decoder.ts';
+import { decodeKubeConfig } from './kube-config-decoder.ts';
+import { KubeConfigError } from './kube-config-error.ts';
+import { mergeKubeConfigs, readKubeConfigFile } from './kube-config-file.ts';
 import { isRecord } from '../../util/values.ts';
-import {
-  kubeConfigOf,
-  KubeConfigError,
-  mergeKubeConfigFiles,
-  readKubeConfigFile,
-} from './kube-config-file.ts';
-import type { KubeConfigFile } from './kube-config-file.ts';
 import { isLoopbackHost, proxyFor } from './proxy-environment.ts';
 import { checkOptions } from '../../util/check-options.ts';
 import type { OptionNames } from '../../util/check-options.ts';
@@ -98,9 +95,9 @@ export function fromKubeConfig(kubeConfig: { exportConfig(): string }): ClusterC
   requireVerification(process.env);
   const exported = JSON.parse(kubeConfig.exportConfig()) as Record<string, unknown>;
   const users = Array.isArray(exported['users']) ? (exported['users'] as unknown[]) : [];
-  const parsed = kubeConfigOf({ ...exported, users: users.map(withTokenFile) }, KUBE_CONFIG);
-  const choice = { source: KUBE_CONFIG, context: parsed.currentContext, environment: process.env };
-  const config = configOfContext(parsed, choice);
+  const entries = decodeKubeConfig({ ...exported, users: users.map(withTokenFile) }, KUBE_CONFIG);
+  const choice = { source: KUBE_CONFIG, context: entries.currentContext, environment: process.env };
+  const config = configOfContext(lookupOf(entries), choice);
   return withProxy({ ...config, server: serverOf({}, config) }, process.env);
 }
 
@@ -184,12 +181,15 @@ async function loadFiles(
   onWarning: (warning: string) => void,
 ): Promise<Found | undefined> {
   const read = await Promise.all(files.map((file) => readKubeConfigFile(file, onWarning)));
-  const present: KubeConfigFile[] = read.filter((file) => file !== undefined);
+  const present: KubeConfigEntries[] = read.filter((file) => file !== undefined);
   if (present.length === 0) return undefined;
-  const kubeconfig = mergeKubeConfigFiles(present);
+  const entries = mergeKubeConfigs(present);
+  const { KubeConfig } = await import('./generated/client-node.js');
+  const kubeConfig = new KubeConfig();
+  kubeConfig.loadFromOptions(entries);
   const source = files.join(delimiter);
-  const context = options.context || kubeconfig.currentContext;
-  const config = configOfContext(kubeconfig, { source, context, environment });
+  const context = options.context || kubeConfig.getCurrentContext();
+  const config = configOfContext(kubeConfig, { source, context, environment });
   const areRegular = await Promise.all(files.map(isRegularOrMissing));
   return areRegular.includes(false) ? { config } : { config, context };
 }
@@ -238,12 +238,20 @@ function bareConfig(server: string): ClusterConfig {
 function serverOf({ master }: ClusterConfigOptions, { server, source }: ClusterConfig): string {
   const where = master ? '--master' : source;
   const given = master || server;
-  const url = URL.parse(given.includes('://') ? given : `https://${given}`);
-  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash) {
+  // As in Go: what can be no URL is not corrected, and an address without a scheme is one of plain HTTP.
+  const hasScheme = /^[a-z][a-z0-9+.-]*:\/\/[^/]/i.test(given);
+  // eslint-disable-next-line no-control-regex
+  const url = /[\s\\\x00-\x1f\x7f]/.test(given)
+    ? null
+    : URL.parse(hasScheme ? given : `http://${given}`);
+  if (!url || !/^https?:$/.test(url.protocol) || (!hasScheme && url.pathname !== '/')) {
     throw new KubeConfigError(
-      `${where}: ${withoutUserInfo(given)} is not a server address. Expected https://HOST:PORT.`,
+      `${where}: ${JSON.stringify(withoutUserInfo(given))} is not a server address. Expected https://HOST:PORT.`,
     );
   }
+  // client-go ignores them, too.
+  url.search = '';
+  url.hash = '';
   if (url.username || url.password) {
     throw new KubeConfigError(
       `${where}: the server address must not contain a user or password. Set them in the kubeconfig's user.`,
@@ -261,7 +269,9 @@ function withProxy(config: ClusterConfig, environment: Environment): ClusterConf
   const proxyUrl = config.proxyUrl ?? proxyFor(new URL(config.server), environment);
   if (proxyUrl === undefined) return config;
   const url = URL.parse(proxyUrl);
-  if (!url?.host || !/^(https?|socks5h?):$/.test(url.protocol)) {
+  // client-go knows socks5h in the environment only.
+  const protocols = config.proxyUrl === undefined ? /^(https?|socks5h?):$/ : /^(https?|socks5):$/;
+  if (!url?.host || !protocols.test(url.protocol)) {
     throw new KubeConfigError(
       `${config.source}: the proxy ${withoutUserInfo(proxyUrl)} is not supported. Expected http://HOST:PORT, https:// or socks5://.`,
     );

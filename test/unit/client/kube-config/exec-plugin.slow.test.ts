@@ -247,7 +247,8 @@ test('reports the failure of a plugin without quoting its output', async (t) => 
   const cases: [script: string, message: RegExp][] = [
     [`console.log('canary'); process.exitCode = 3`, /failed: exit code 3\. See its standard error/],
     [`process.kill(process.pid, 'SIGTERM')`, /failed: ended by SIGTERM/],
-    [`console.log('canary')`, /printed no JSON \(7 bytes\)/],
+    [`console.log('canary')`, /printed another kind of object/],
+    [`console.log('{canary')`, /printed neither JSON nor YAML \(8 bytes\)/],
     [
       `print({ token: 'canary' }, 'Other')`,
       /printed another kind of object.*Expected an ExecCredential/,

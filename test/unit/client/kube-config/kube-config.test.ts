@@ -9,7 +9,7 @@ import {
   fromKubeConfig,
   loadClusterConfig,
 } from '../../../../src/client/kube-config/kube-config.ts';
-import { KubeConfigError } from '../../../../src/client/kube-config/kube-config-file.ts';
+import { KubeConfigError } from '../../../../src/client/kube-config/kube-config-error.ts';
 
 /** A home folder with files, and a loader that ignores the rest of this machine. */
 async function machine(t: TestContext) {
@@ -118,10 +118,11 @@ test('reads every kind of user', async (t) => {
     return (await load({ kubeconfig: file })).credentials;
   };
   assert.deepEqual(await credentialsOf(''), { kind: 'none' });
-  assert.deepEqual(await credentialsOf('token: 0123'), { kind: 'token', token: '0123' });
-  assert.deepEqual(await credentialsOf('tokenFile: sub/token, token: ignored'), {
+  assert.deepEqual(await credentialsOf('token: abc'), { kind: 'token', token: 'abc' });
+  assert.deepEqual(await credentialsOf('tokenFile: sub/token, token: abc'), {
     kind: 'tokenFile',
     path: join(home, 'sub', 'token'),
+    token: 'abc',
   });
   assert.deepEqual(await credentialsOf('username: me, password: secret'), {
     kind: 'basic',
@@ -144,7 +145,7 @@ test('resolves paths of an exec user against the kubeconfig, and passes the envi
     apiVersion: client.authentication.k8s.io/v1beta1, command: ./bin/plugin, args: [get, "1"],
     env: [{name: OWN, value: x}], installHint: try this, provideClusterInfo: true, interactiveMode: IfAvailable}`;
   const cluster = `server: "https://x", extensions: [
-    {name: client.authentication.k8s.io/exec, extension: {audience: y}}]`;
+    {name: client.authentication.k8s.io/exec, extension: {audience: api}}]`;
   const file = await write('config', kubeconfig('x', user, cluster));
   const { credentials } = await load({
     kubeconfig: file,
@@ -158,9 +159,9 @@ test('resolves paths of an exec user against the kubeconfig, and passes the envi
     apiVersion: 'client.authentication.k8s.io/v1beta1',
     provideClusterInfo: true,
     installHint: 'try this',
-    clusterSettings: { audience: 'y' },
+    clusterSettings: { audience: 'api' },
   });
-  const nulls = `exec: {apiVersion: client.authentication.k8s.io/v1, command: plugin, args: null, env: null}`;
+  const nulls = `exec: {apiVersion: client.authentication.k8s.io/v1, command: plugin, args: null, env: null, interactiveMode: Never}`;
   const bare = await load({ kubeconfig: await write('bare', kubeconfig('x', nulls)) });
   assert.ok(bare.credentials.kind === 'exec');
   assert.equal(bare.credentials.command, 'plugin');
@@ -193,16 +194,18 @@ test('uses the address of --master without any other configuration', async (t) =
   const alone = await load({ master: 'http://127.0.0.1:8001' });
   assert.equal(alone.server, 'http://127.0.0.1:8001');
   assert.deepEqual(alone.credentials, { kind: 'none' });
-  for (const local of ['http://localhost:1', 'http://[::1]:1', '10.0.0.1:6443'])
+  for (const local of ['http://localhost:1', 'http://[::1]:1', 'localhost:1'])
     await load({ master: local });
 });
 
 test('rejects an address that is invalid or would expose credentials', async (t) => {
   const { write, load } = await machine(t);
-  assert.match(await refusal(load({ master: 'http://10.0.0.1' })), /unencrypted\. Use https/);
+  for (const plain of ['http://10.0.0.1', '10.0.0.1:6443']) {
+    assert.match(await refusal(load({ master: plain })), /unencrypted\. Use https/);
+  }
   const plain = await write('plain', kubeconfig('x', '', 'server: "http://x:80"'));
   assert.match(await refusal(load({ kubeconfig: plain })), /plain: http:\/\/x would send/);
-  for (const wrong of ['ftp://x', 'https://', 'https://x?y=1']) {
+  for (const wrong of ['ftp://x', 'https://', 'https://x ', 'https://x\\y', 'x:1/y']) {
     assert.match(await refusal(load({ master: wrong })), /is not a server address/);
   }
   const withUser = await refusal(load({ master: 'https://me:canary@x' }));
@@ -226,7 +229,7 @@ test('reports a missing or wrong entry in one line, with file and next step', as
   assert.match(await refusal(load({ kubeconfig: home })), /Cannot read the kubeconfig .*EISDIR/);
   assert.match(
     await wrong('users: [\n  token: canary'),
-    /malformed: line \d+, column \d+: [A-Z_]+\./,
+    /malformed: line \d+, column \d+: unexpected end [\w ]+\. Correct it/,
   );
   assert.match(await wrong('a: &a [x]\nb: *nothing'), /malformed|aliases/);
   assert.match(await wrong('kind: Pod'), /is not a kubeconfig/);
@@ -242,9 +245,10 @@ test('reports a missing or wrong entry in one line, with file and next step', as
   assert.match(await wrong(kubeconfig('x', '', '')), /cluster "x": .*server is missing/);
   assert.match(await wrong(kubeconfig('x', '', 'server: [1]')), /cluster "x"/);
   const cases: [user: string, message: RegExp][] = [
-    ['auth-provider: {name: gcp}', /auth-provider "gcp" is no longer supported.*exec plugin/],
+    ['auth-provider: {name: gcp}', /auth-provider "gcp" is not supported.*exec plugin/],
     ['client-certificate: a.crt', /client-certificate needs a client-key/],
-    ['client-certificate-data: canary, client-key-data: canary', /not PEM in base64/],
+    ['client-certificate-data: canary, client-key-data: canary', /data is not base64/],
+    ['client-certificate-data: YWJj, client-key-data: YWJj', /not PEM in base64/],
     ['token: [canary]', /user "x": token must be a string/],
     [
       'exec: {command: x, apiVersion: client.authentication.k8s.io/v1alpha1}',
@@ -261,17 +265,9 @@ test('reports a missing or wrong entry in one line, with file and next step', as
 
 test('ignores a wrong entry that is not used', async (t) => {
   const { write, load } = await machine(t);
-  const text = `${kubeconfig('x')}- name: broken\n  user: {auth-provider: {name: gcp}}\n- canary\n`;
+  const text = `${kubeconfig('x')}- name: broken\n  user: {auth-provider: {name: gcp}}\n`;
   const file = await write('config', text);
   assert.equal((await load({ kubeconfig: file })).server, 'https://x:6443');
-});
-
-test('reads names that look like numbers as strings', async (t) => {
-  const { write, load } = await machine(t);
-  const file = await write('config', kubeconfig('0815', 'token: 007', 'server: "https://x"'));
-  const config = await load({ kubeconfig: file, context: '0815' });
-  assert.equal(config.namespace, '0815-ns');
-  assert.deepEqual(config.credentials, { kind: 'token', token: '007' });
 });
 
 test('does not run if the environment disables certificate verification', async (t) => {
@@ -365,7 +361,7 @@ test('converts a KubeConfig of client-node to the same configuration as its file
     'token: abc, as: jane',
     'client-certificate: cert.pem, client-key: key.pem',
     'username: jane, password: secret',
-    'exec: {apiVersion: client.authentication.k8s.io/v1, command: login, args: [a]}',
+    'exec: {apiVersion: client.authentication.k8s.io/v1, command: login, args: [a], interactiveMode: Never}',
   ];
   for (const user of users) {
     const cluster = 'server: https://web:6443, tls-server-name: web, certificate-authority: ca.crt';
@@ -374,66 +370,6 @@ test('converts a KubeConfig of client-node to the same configuration as its file
     kubeConfig.loadFromFile(file);
     const expected = await load({ kubeconfig: file, environment: process.env });
     assert.deepEqual(fromKubeConfig(kubeConfig), { ...expected, source: 'KubeConfig' });
-  }
-});
-
-test('accepts and rejects the kubeconfigs that client-node does, with the same values', async (t) => {
-  const { KubeConfig } = await import('@kubernetes/client-node');
-  const { write, load } = await machine(t);
-  const user = 'token: abc';
-  const server = 'server: https://web:6443';
-  const contexts = {
-    context: [kubeconfig('web'), '  context: {cluster: web, user: web, namespace: web-ns}\n'],
-    cluster: [kubeconfig('web'), `  cluster: {${server}}\n`],
-    user: [kubeconfig('web'), `  user: {${user}}\n`],
-  } as const;
-  const values: readonly [keyof typeof contexts, value: string][] = [
-    ['context', '{cluster: web}'],
-    ['context', '{cluster: web, user: null, namespace: ""}'],
-    ['context', '{user: web}'],
-    ['context', 'null'],
-    ['cluster', '{server: "https://web:6443/"}'],
-    [
-      'cluster',
-      '{server: "https://web:6443", insecure-skip-tls-verify: true, proxy-url: "http://proxy:1"}',
-    ],
-    [
-      'cluster',
-      '{server: "https://web:6443", insecure-skip-tls-verify: "true", tls-server-name: x}',
-    ],
-    ['cluster', '{server: ""}'],
-    ['cluster', '{}'],
-    ['cluster', 'null'],
-    ['user', 'null'],
-    ['user', '{token: a, username: b}'],
-    ['user', '{as: jane}'],
-  ];
-  for (const [kind, value] of values) {
-    const [whole, line] = contexts[kind];
-    const text = whole.replace(line, `  ${kind}: ${value}\n`);
-    const theirs = new KubeConfig();
-    const file = await write('config', text);
-    try {
-      theirs.loadFromString(text);
-    } catch {
-      assert.match(await refusal(load({ kubeconfig: file })), /is missing/, text);
-      continue;
-    }
-    const ours = await load({ kubeconfig: file });
-    const cluster = theirs.getCurrentCluster();
-    assert.deepEqual(
-      [ours.server, ours.insecureSkipTlsVerify, ours.tlsServerName, ours.proxyUrl],
-      [cluster?.server, cluster?.skipTLSVerify, cluster?.tlsServerName, cluster?.proxyUrl],
-      text,
-    );
-    const { credentials, impersonation, namespace } = ours;
-    const current = theirs.getCurrentUser();
-    assert.equal(
-      credentials.kind === 'token' ? credentials.token : undefined,
-      current?.token ?? undefined,
-    );
-    assert.equal(impersonation?.user, current?.impersonateUser ?? undefined);
-    assert.equal(namespace, theirs.getContextObject('web')?.namespace ?? 'default');
   }
 });
 
@@ -451,26 +387,6 @@ test('converts the current context of a KubeConfig, and the service account of a
     [server, credentials, namespaceIsAssumed],
     ['https://10.0.0.1:6443', { kind: 'tokenFile', path: '/run/token' }, true],
   );
-});
-
-test('merges YAML maps as kubectl does', async (t) => {
-  const { write, load } = await machine(t);
-  const cases: [user: string, token: string, as?: string][] = [
-    ['<<: *token', 'abc'],
-    ['<<: [*token, *other]', 'abc', 'jane'],
-    ['<<: [*other, *token]', 'def', 'jane'],
-    ['<<: *nested', 'abc'],
-    ['<<: *token, token: own', 'own'],
-    // A key before the merge is replaced.
-    ['token: own, <<: *token', 'abc'],
-  ];
-  const anchors =
-    'common: [&token {token: abc}, &other {token: def, as: jane}, &nested {<<: *token}]\n';
-  for (const [user, token, as] of cases) {
-    const path = await write('merge', anchors + kubeconfig('a', user));
-    const { credentials, impersonation } = await load({ kubeconfig: path });
-    assert.deepEqual([credentials, impersonation?.user], [{ kind: 'token', token }, as], user);
-  }
 });
 
 test('refuses a user with content that is no credential, instead of anonymous requests', async (t) => {
