@@ -22,6 +22,13 @@ export const DEPLOYMENT: BuiltinKind = {
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,
   statusKeeps: ['labels'],
+  defaults: {
+    'spec.replicas': 1,
+    'spec.strategy': {},
+    'spec.strategy.type': 'RollingUpdate',
+    'spec.revisionHistoryLimit': 10,
+    'spec.progressDeadlineSeconds': 600,
+  },
   hooks: { applyDefaults, prepareForUpdate },
   validate,
   validateUpdate: validateSameSelector,
@@ -43,18 +50,13 @@ export const DEPLOYMENT: BuiltinKind = {
 function applyDefaults(deployment: ApiObject): void {
   const spec = objectIn(deployment, 'spec');
   if (!spec) return;
-  setDefault(spec, 'replicas', 1);
-  setDefault(spec, 'strategy', {});
   const strategy = objectIn(spec, 'strategy') ?? {};
-  setDefault(strategy, 'type', 'RollingUpdate');
   if (strategy['type'] === 'RollingUpdate') {
     setDefault(strategy, 'rollingUpdate', {});
     const rollingUpdate = objectIn(strategy, 'rollingUpdate') ?? {};
     setDefault(rollingUpdate, 'maxUnavailable', '25%');
     setDefault(rollingUpdate, 'maxSurge', '25%');
   }
-  setDefault(spec, 'revisionHistoryLimit', 10);
-  setDefault(spec, 'progressDeadlineSeconds', 600);
   applyTemplateDefaults(spec);
 }
 

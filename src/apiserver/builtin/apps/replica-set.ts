@@ -1,4 +1,4 @@
-import { objectIn, setDefault } from '../../../util/json-value.ts';
+import { objectIn } from '../../../util/json-value.ts';
 import { columns, numeric } from '../../table/column.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { TEMPLATE_COLUMNS } from '../pods/template-columns.ts';
@@ -11,12 +11,10 @@ export const REPLICA_SET: BuiltinKind = {
   resource: 'apps/replicasets',
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,
+  defaults: { 'spec.replicas': 1 },
   hooks: {
     applyDefaults: (set) => {
-      const spec = objectIn(set, 'spec');
-      if (!spec) return;
-      setDefault(spec, 'replicas', 1);
-      applyTemplateDefaults(spec);
+      applyTemplateDefaults(objectIn(set, 'spec') ?? {});
     },
   },
   validate: (set) => {

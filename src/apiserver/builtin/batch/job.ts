@@ -28,6 +28,11 @@ export const JOB: BuiltinKind = {
   selectableFields: {
     'status.successful': (job) => String(numberIn(objectIn(job, 'status'), 'succeeded') ?? 0),
   },
+  defaults: {
+    'spec.completionMode': 'NonIndexed',
+    'spec.suspend': false,
+    'spec.manualSelector': false,
+  },
   hooks: {
     applyDefaults: (job) => applyJobDefaults(objectIn(job, 'spec') ?? {}),
     prepareForCreate: generateSelector,
@@ -71,9 +76,6 @@ function applyJobDefaults(spec: JsonObject): void {
   if (!isSet(spec, 'completions') && !isSet(spec, 'parallelism')) spec['completions'] = 1;
   setDefault(spec, 'parallelism', 1);
   setDefault(spec, 'backoffLimit', isSet(spec, 'backoffLimitPerIndex') ? MAX_INT32 : 6);
-  setDefault(spec, 'completionMode', 'NonIndexed');
-  setDefault(spec, 'suspend', false);
-  setDefault(spec, 'manualSelector', false);
   setDefault(
     spec,
     'podReplacementPolicy',

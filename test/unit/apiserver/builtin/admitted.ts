@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { Access } from '../../../../src/apiserver/auth/access.ts';
 import { BUILTIN_KINDS } from '../../../../src/apiserver/builtin/kinds.ts';
+import { withDefaults } from '../../../../src/apiserver/operations/prepare-update.ts';
 import { ObjectStore } from '../../../../src/apiserver/storage/object-store.ts';
 import { Rbac } from '../../../../src/apiserver/auth/rbac.ts';
 import type {
@@ -44,21 +45,19 @@ export function draft(name: string, fields: object, metadata: object = {}): ApiO
   };
 }
 
-/** The object as its kind's hooks leave it when it is created. */
+/** The object with its defaults, as its kind's hooks leave it when it is created. */
 export function created(name: string, fields: object, metadata: object = {}): ApiObject {
-  const { hooks } = kind(name);
-  const object = structuredClone(draft(name, fields, metadata));
-  hooks?.applyDefaults?.(object);
-  hooks?.prepareForCreate?.(object, context);
+  const definition = kind(name);
+  const object = withDefaults(structuredClone(draft(name, fields, metadata)), definition);
+  definition.hooks?.prepareForCreate?.(object, context);
   return object;
 }
 
 /** The object as its kind's hooks leave it when it takes the place of `previous`. */
 export function updated(previous: ApiObject, fields: object, subresource?: string): ApiObject {
-  const { hooks } = kind(previous.kind);
-  const object = structuredClone({ ...previous, ...fields });
-  hooks?.applyDefaults?.(object);
-  hooks?.prepareForUpdate?.(object, previous, { ...context, subresource });
+  const definition = kind(previous.kind);
+  const object = withDefaults(structuredClone({ ...previous, ...fields }), definition);
+  definition.hooks?.prepareForUpdate?.(object, previous, { ...context, subresource });
   return object;
 }
 
