@@ -379,5 +379,10 @@ test('an apply of a custom resource with empty metadata is a write each time', a
       versions.add(body.metadata.resourceVersion);
     }
     assert.ok(versions.size > 1, what);
+    const { body: applied } = await api.get(path);
+    const { body: put } = await api.put(path, applied);
+    assert.notEqual(put.metadata.resourceVersion, applied.metadata.resourceVersion, what);
+    const { body: again } = await api.put(path, put);
+    assert.equal(again.metadata.resourceVersion, put.metadata.resourceVersion, what);
   }
 });

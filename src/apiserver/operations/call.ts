@@ -82,7 +82,7 @@ export interface Call extends ReceivedRequest {
    */
   readonly admitted?: boolean;
   /**
-   * Whether the object is stored even if it equals the stored one.
+   * Whether the object is stored even if it equals the stored one, and so is the next one.
    * @default false
    */
   readonly writesEqual?: boolean;

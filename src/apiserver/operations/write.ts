@@ -122,6 +122,7 @@ async function insertNew({ call, object }: PreparedObject): Promise<StoredObject
   }
   if (isDryRun(call)) return object;
   const stored = collection.put(own);
+  if (call.writesEqual) unequal.add(stored);
   backend.observer.written(definition, stored);
   return stored;
 }
@@ -242,7 +243,8 @@ function replaceStored(
 ): StoredObject {
   const { backend, definition } = call;
   requireUnchanged(call, previous);
-  if (!call.writesEqual && isUnchanged(next, previous)) return previous;
+  const isComparable = !call.writesEqual && !unequal.has(previous);
+  if (isComparable && isUnchanged(next, previous)) return previous;
   const isLast = canBeRemoved(next, definition);
   if (isDryRun(call)) return isLast ? requested : next;
   if (isLast) {
@@ -251,9 +253,13 @@ function replaceStored(
     return requested;
   }
   const stored = backend.store.collection(definition).put(storable(call, next, previous));
+  if (call.writesEqual) unequal.add(stored);
   backend.observer.written(definition, stored);
   return stored;
 }
+
+/** Stored objects that no object equals: see `Call.writesEqual`. */
+const unequal = new WeakSet<StoredObject>();
 
 /**
  * Returns the object to store for a draft of another representation.
