@@ -124,6 +124,17 @@ export interface ListenOptions {
    * @default '127.0.0.1'
    */
   readonly host?: string;
+  /**
+   * Certificate chain and key of the listener, in PEM.
+   * @default a certificate of the server's authority
+   */
+  readonly certificate?: Certificate;
+  /**
+   * Certificates in PEM of authorities whose client certificates are accepted, in addition to the server's own. The
+   * common name is the user, the organizations are the groups.
+   * @default none
+   */
+  readonly clientAuthoritiesPem?: string;
 }
 
 /** An open network listener of the server. */
@@ -131,7 +142,7 @@ export interface Listening {
   /** `https://127.0.0.1:36443` */
   readonly url: string;
   readonly port: number;
-  /** CA certificate that clients must trust. */
+  /** CA certificate that clients must trust; with a given certificate, that certificate. */
   readonly caPem: string;
   /** Bearer token for clients. */
   readonly token: string;

@@ -43,6 +43,20 @@ export function issueAdminCertificate(authority: Certificate): Promise<Certifica
   });
 }
 
+/** Issues a certificate for a listener on `host`, which is also valid for localhost. */
+export function issueServingCertificate(
+  authority: CertificateAuthority,
+  host: string,
+): Promise<Certificate> {
+  const named = /^[\d.]+$|:/.test(host) ? [] : [host];
+  return authority.issue({
+    commonName: 'kube-apiserver',
+    dnsNames: [...new Set(['localhost', 'kubernetes', 'kubernetes.default', ...named])],
+    ipAddresses: [...new Set(['127.0.0.1', '::1', ...(named.length > 0 ? [] : [host])])],
+    usages: 'server',
+  });
+}
+
 /**
  * A Kubernetes API server in this process, without etcd, binaries or containers. kubectl and clients in
  * any language can use it.
@@ -59,7 +73,6 @@ export class ApiServer extends ServerCore {
   readonly #clock: Clock;
   readonly #listeners = new Set<Listening>();
   readonly #webhooks: WebhookClient;
-  readonly #certificates: ClientCertificates;
   #authority: Promise<CertificateAuthority> | undefined;
 
   constructor(options: ApiServerOptions = {}) {
@@ -93,7 +106,6 @@ export class ApiServer extends ServerCore {
     this.#clock = clock;
     this.#store = store;
     this.#webhooks = webhooks;
-    this.#certificates = new ClientCertificates(() => clock.now());
     this.#authority = loaded && Promise.resolve(loaded);
   }
 
@@ -116,29 +128,24 @@ export class ApiServer extends ServerCore {
 
   /** Starts an HTTPS listener with a certificate of this server's authority. */
   async listen(options: ListenOptions = {}): Promise<Listening> {
-    const { port = 0, host = '127.0.0.1' } = options;
+    const { port = 0, host = '127.0.0.1', clientAuthoritiesPem = '' } = options;
     const authority = await this.authority();
-    this.#certificates.trust(authority.certificatePem);
-    const named = /^[\d.]+$|:/.test(host) ? [] : [host];
-    const certificate = await authority.issue({
-      commonName: 'kube-apiserver',
-      dnsNames: [...new Set(['localhost', 'kubernetes', 'kubernetes.default', ...named])],
-      ipAddresses: [...new Set(['127.0.0.1', '::1', ...(named.length > 0 ? [] : [host])])],
-      usages: 'server',
-    });
-    const handler: IncomingHandler = (request, certificate) => {
-      const certifiedUser = certificate && (() => this.#certificates.userOf(certificate));
+    const authoritiesPem = authority.certificatePem + clientAuthoritiesPem;
+    const certificates = new ClientCertificates(authoritiesPem, () => this.#clock.now());
+    const certificate = options.certificate ?? (await issueServingCertificate(authority, host));
+    const handler: IncomingHandler = (request, client) => {
+      const certifiedUser = client && (() => certificates.userOf(client));
       return this.handle({ ...request, certifiedUser }, true);
     };
     const listener = await listenHttps(handler, {
       host,
       port,
       ...certificate,
-      authorityPem: authority.certificatePem,
+      authoritiesPem,
     });
     const url = `https://${host.includes(':') ? `[${host}]` : host}:${listener.port}`;
     const { token } = this;
-    const caPem = authority.certificatePem;
+    const caPem = (options.certificate ?? authority).certificatePem;
     const listening: Listening = {
       url,
       port: listener.port,

@@ -7,6 +7,7 @@ import { atWebhooks } from '../controllers/at/webhooks.ts';
 import { booleanOption } from './flags/option.ts';
 import {
   APPLY_OPTIONS,
+  COMMON_OPTIONS,
   DEMO_OPTIONS,
   GENERATE_OPTIONS,
   INIT_OPTIONS,
@@ -88,6 +89,25 @@ const COMMANDS: readonly ProgramCommand[] = [
     run: async (flags, context) => {
       const { serve } = await import('./commands/serve.ts');
       return serve(flags, context);
+    },
+  }),
+  programCommand({
+    name: 'envtest-assets',
+    summary: 'Write etcd and kube-apiserver for envtest, which run the embedded API server',
+    description:
+      'Write programs that stand in for etcd and kube-apiserver, and kubectl if there is one, to a folder for KUBEBUILDER_ASSETS, and print the folder. The tests of an operator in any language that use the binaries of envtest use the embedded API server instead. Without FOLDER, the folder is in the caches of the user.',
+    operands: '[FOLDER]',
+    operandCompletion: 'folder',
+    flags: COMMON_OPTIONS,
+    examples: [
+      [
+        'KUBEBUILDER_ASSETS=$(npx crd-controller envtest-assets) go test ./...',
+        'Run the tests of a Go operator',
+      ],
+    ],
+    run: async (_, context, operands) => {
+      const { envtestAssets } = await import('./commands/envtest-assets.ts');
+      return envtestAssets(operands, context);
     },
   }),
   programCommand({

@@ -6,19 +6,24 @@ import { AUTHENTICATED } from '../../api/user.ts';
 /** Extended key usages that permit the authentication of clients: any, and client. */
 const CLIENT_USAGES = ['2.5.29.37.0', '1.3.6.1.5.5.7.3.2'];
 
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
 /** Authenticates client certificates: the common name is the user, the organizations are the groups. */
 export class ClientCertificates {
   readonly #now: () => number;
   readonly #users = new WeakMap<X509Certificate, User>();
-  #authority: X509Certificate | undefined;
+  readonly #authorities: readonly X509Certificate[];
 
-  constructor(now: () => number) {
+  /**
+   * Accepts certificates that these authorities have signed.
+   *
+   * @param authoritiesPem certificates in PEM
+   * @param now returns the time in milliseconds since the Unix epoch
+   */
+  constructor(authoritiesPem: string, now: () => number) {
+    const pems = authoritiesPem.match(PEM_CERTIFICATE) ?? [];
+    this.#authorities = pems.map((pem) => new X509Certificate(pem));
     this.#now = now;
-  }
-
-  /** Accepts certificates that this authority has signed. */
-  trust(authorityPem: string): void {
-    this.#authority ??= new X509Certificate(authorityPem);
   }
 
   /** Returns the user of a certificate, or undefined if it is not valid. */
@@ -29,10 +34,11 @@ export class ClientCertificates {
     if (!isCurrent) return undefined;
     const known = this.#users.get(certificate);
     if (known) return known;
-    const authority = this.#authority;
     const usages: readonly string[] | undefined = certificate.keyUsage;
-    if (!authority || !certificate.checkIssued(authority)) return undefined;
-    if (!certificate.verify(authority.publicKey)) return undefined;
+    const isSigned = this.#authorities.some(
+      (each) => certificate.checkIssued(each) && certificate.verify(each.publicKey),
+    );
+    if (!isSigned) return undefined;
     if (usages && !CLIENT_USAGES.some((usage) => usages.includes(usage))) return undefined;
     const user = subjectOf(certificate);
     if (user) this.#users.set(certificate, user);

@@ -26,8 +26,8 @@ export interface HttpsListenerOptions {
   readonly port: number;
   readonly certificatePem: string;
   readonly privateKeyPem: string;
-  /** Certificate of the authority of client certificates, which clients select by it. */
-  readonly authorityPem: string;
+  /** Certificates of the authorities of client certificates, which clients select by them. */
+  readonly authoritiesPem: string;
   /**
    * Maximum number of open connections. At the limit, a new connection replaces an idle one.
    * @default 1000
@@ -85,14 +85,14 @@ export async function listenHttps(
   handler: IncomingHandler,
   options: HttpsListenerOptions,
 ): Promise<HttpsListener> {
-  const { host, port, certificatePem, privateKeyPem, authorityPem } = options;
+  const { host, port, certificatePem, privateKeyPem, authoritiesPem } = options;
   const { maxConnections = 1000, discardMs = 1000, maxReceivedBytes = 256 * 1024 ** 2 } = options;
   const bodies = new IncompleteBodies<Incoming>({ maxBytes: maxReceivedBytes, giveUp });
   const server = createSecureServer({
     cert: certificatePem,
     key: privateKeyPem,
     allowHTTP1: true,
-    ca: authorityPem,
+    ca: authoritiesPem,
     requestCert: true,
     // A client without a valid certificate can have a token, and gets a response in any case.
     rejectUnauthorized: false,

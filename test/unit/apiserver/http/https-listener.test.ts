@@ -36,7 +36,7 @@ async function listen(
     port: 0,
     certificatePem,
     privateKeyPem,
-    authorityPem: authority.certificatePem,
+    authoritiesPem: authority.certificatePem,
     ...options,
   });
   t.after(() => listener.close());
