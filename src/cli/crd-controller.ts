@@ -81,14 +81,16 @@ const COMMANDS: readonly ProgramCommand[] = [
     name: 'serve',
     summary: 'Serve the embedded Kubernetes API, for kubectl and for tests',
     description:
-      'Serve a Kubernetes API over HTTPS, with a garbage collector, a scheduler and a simulated kubelet, until SIGTERM or SIGINT.',
+      'Serve a Kubernetes API over HTTPS, with a garbage collector, a scheduler and a simulated kubelet, until SIGTERM or SIGINT. With COMMAND, run it with KUBECONFIG and USE_EXISTING_CLUSTER=true, and end with its exit code.',
+    operands: '[-- COMMAND...]',
     flags: SERVE_OPTIONS,
     examples: [
       ['serve --port=6444 --write-kubeconfig=dev.kubeconfig', 'Serve a cluster for kubectl'],
+      ['serve --load=crds -- pytest -q', 'Run tests in any language against a cluster'],
     ],
-    run: async (flags, context) => {
+    run: async (flags, context, operands) => {
       const { serve } = await import('./commands/serve.ts');
-      return serve(flags, context);
+      return serve(flags, context, operands);
     },
   }),
   programCommand({

@@ -166,3 +166,20 @@ async function daemonCreatingPod(context: TestContext) {
   });
   return { program, client, reached: reached.promise, release: () => released.resolve() };
 }
+
+test('serve runs a command with a kubeconfig, and ends with its exit code', async () => {
+  const script = 'test -f "$KUBECONFIG" && test "$USE_EXISTING_CLUSTER" = true && exit 7';
+  const { code, stdout } = await crdController(['serve', '--', 'sh', '-c', script]).ended();
+  assert.deepEqual([code, stdout], [7, '']);
+  assert.equal((await crdController(['serve', '--', 'no-such-command']).ended()).code, 127);
+});
+
+test('serve passes SIGTERM to its command, and waits for it', async (context) => {
+  const script = 'trap "echo stopped; exit 5" TERM; echo ready; while :; do sleep 0.1; done';
+  const program = crdController(['serve', '--', 'sh', '-c', script]);
+  context.after(() => program.child.kill('SIGKILL'));
+  await program.printed(/ready/);
+  program.child.kill('SIGTERM');
+  const { code, stdout } = await program.ended();
+  assert.deepEqual([code, stdout], [5, 'ready\nstopped\n']);
+});

@@ -4,9 +4,15 @@ import { homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EXIT_OK, pathError, UsageError } from '../common/errors.ts';
+import { etcd } from '../envtest/etcd.ts';
+import { kubeApiserver } from '../envtest/kube-apiserver.ts';
+import type { EnvtestProgram } from '../envtest/program.ts';
 import type { CommandContext } from '../program/program.ts';
 
-const PROGRAMS = ['etcd', 'kube-apiserver'] as const;
+const PROGRAMS: Readonly<Record<string, EnvtestProgram>> = {
+  etcd,
+  'kube-apiserver': kubeApiserver,
+};
 
 /**
  * Writes programs that stand in for etcd and kube-apiserver, and the kubectl of the path, to a folder for
@@ -22,7 +28,10 @@ export async function envtestAssets(
   const folder = resolve(given ?? defaultFolder(environment));
   try {
     await mkdir(folder, { recursive: true });
-    for (const name of PROGRAMS) await writeProgram(folder, name, main);
+    for (const [name, program] of Object.entries(PROGRAMS)) {
+      await writeFile(join(folder, `${name}.help`), await helpOf(program));
+      await writeProgram(folder, name, main);
+    }
     await copyKubectl(folder, environment);
   } catch (error) {
     throw pathError(`Could not write to ${folder}`, error);
@@ -48,6 +57,14 @@ function defaultFolder(environment: CommandContext['environment']): string {
   return join(caches, 'crd-controller', 'envtest-assets');
 }
 
+/** Returns the help of a program, which test environments read before each start. */
+async function helpOf(program: EnvtestProgram): Promise<string> {
+  const lines: string[] = [];
+  const print = (line: string) => lines.push(line);
+  await program(['--help'], { signal: new AbortController().signal, print, warn: print });
+  return `${lines.join('\n')}\n`;
+}
+
 /** Writes a program as a script. Node.js keeps its compiled code in the folder, for the next start. */
 async function writeProgram(folder: string, name: string, main: string): Promise<void> {
   const cache = join(folder, 'compile-cache');
@@ -56,6 +73,7 @@ async function writeProgram(folder: string, name: string, main: string): Promise
     ? `@set NODE_COMPILE_CACHE=${cache}\r\n@"${process.execPath}" "${main}" ${name} %*\r\n`
     : `#!/bin/sh
 export NODE_COMPILE_CACHE=${quoted(cache)}
+[ "$*" != --help ] || exec cat ${quoted(join(folder, `${name}.help`))}
 exec ${quoted(process.execPath)} ${quoted(main)} ${name} "$@"
 `;
   const file = join(folder, isWindows ? `${name}.cmd` : name);

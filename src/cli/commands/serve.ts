@@ -7,6 +7,7 @@ import { applyTo, manifestsOf } from './apply.ts';
 import { issueAdminCertificate } from '../../apiserver/api-server.ts';
 import { CLUSTER_CONTROLLERS, STORAGE_PROTECTION } from '../../cluster/cluster-controllers.ts';
 import { selectControllers } from '../program/run-config.ts';
+import { runClientCommand } from '../embedded/client-command.ts';
 import { auditOptions } from '../embedded/audit-log.ts';
 import { EXIT_OK, EXIT_USAGE } from '../common/errors.ts';
 import {
@@ -29,12 +30,13 @@ import { runAll } from '../../util/runnable.ts';
 import { withUsageErrors } from '../program/endpoints.ts';
 
 /**
- * Serves until the process is stopped. Listens only after the kubeconfig files were validated. If a
+ * Serves until the process is stopped, or until a command given as operands has ended. Listens only after the kubeconfig files were validated. If a
  * kubeconfig exists, the CA, the credentials and, if free, the port are reused, so that clients can continue.
  */
 export async function serve(
   flags: OptionValues<typeof SERVE_OPTIONS>,
   context: CommandContext,
+  command: readonly string[],
 ): Promise<number> {
   const { logging, signal, print } = context;
   const { host, port, 'kubernetes-version': kubernetesVersion } = flags;
@@ -88,15 +90,17 @@ export async function serve(
       ...(flags.web ? [(end: AbortSignal) => runPage(cluster, flags, { log, print }, end)] : []),
     ];
     // Controllers run while manifests are loaded, because Pods need ServiceAccounts.
-    const start = async () => {
+    const work = async (end: AbortSignal) => {
       const code = manifests.length === 0 ? EXIT_OK : await load(manifests, cluster, context);
       if (code !== EXIT_OK) return code;
+      if (command.length > 0) return runClientCommand(command, file.path, context);
       print(`Serving a Kubernetes API at ${cluster.url}. Press Ctrl-C to stop. For kubectl:\n`);
       print(exportLine(file.path));
+      await untilAborted(AbortSignal.any([signal, end]));
       return EXIT_OK;
     };
     try {
-      return await startWhileRunning(start, runnables, signal);
+      return await workWhileRunning(work, runnables);
     } finally {
       await file.remove();
     }
@@ -105,19 +109,16 @@ export async function serve(
   }
 }
 
-/** Runs until `signal` aborts, or until `start` returns the exit code of an error. */
-async function startWhileRunning(
-  start: () => Promise<number>,
+/** Runs `runnables` until `work` has ended. Returns the exit code of `work`, whose signal aborts if one of them fails. */
+async function workWhileRunning(
+  work: (end: AbortSignal) => Promise<number>,
   runnables: readonly ((signal: AbortSignal) => Promise<void>)[],
-  signal: AbortSignal,
 ): Promise<number> {
   const stop = new AbortController();
-  const running = runAll(runnables, AbortSignal.any([signal, stop.signal]));
+  const running = runAll(runnables, stop.signal);
   running.catch(() => stop.abort());
   try {
-    const code = await start();
-    if (code === EXIT_OK) await running;
-    return code;
+    return await work(stop.signal);
   } finally {
     stop.abort();
     await running;
