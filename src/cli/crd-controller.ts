@@ -95,7 +95,7 @@ const COMMANDS: readonly ProgramCommand[] = [
   }),
   programCommand({
     name: 'envtest-assets',
-    summary: 'Write etcd and kube-apiserver for envtest, which run the embedded API server',
+    summary: 'Write programs for envtest that run the embedded API',
     description:
       'Write programs that stand in for etcd and kube-apiserver, and kubectl if there is one, to a folder for KUBEBUILDER_ASSETS, and print the folder. The tests of an operator in any language that use the binaries of envtest use the embedded API server instead. Without FOLDER, the folder is in the caches of the user.',
     operands: '[FOLDER]',
