@@ -267,7 +267,7 @@ export function commandsOf(program: ProgramOptions): Commands {
     }),
     programCommand({
       name: 'migrate',
-      summary: 'Rewrite the objects of a custom resource in its storage version',
+      summary: 'Rewrite the objects of a kind in its storage version',
       description:
         'Rewrite the stored objects of a custom resource in the storage version of its CustomResourceDefinition, and remove the other versions from status.storedVersions. Then a version that is no longer served can be removed from the definition. If an object cannot be rewritten, the definition is unchanged. The command can be run again at any time.',
       operands: 'KIND',

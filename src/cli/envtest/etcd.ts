@@ -5,15 +5,15 @@ import type { AddressInfo } from 'node:net';
 import { messageOf } from '../../util/values.ts';
 import { untilAborted } from '../../util/abort.ts';
 import type { EnvtestProgram } from './program.ts';
-import { parseGoFlags, wordsOf } from './go-flags.ts';
+import { parseGoFlags, flagNames } from './go-flags.ts';
 
 const FLAGS = {
-  names: wordsOf(`
+  names: flagNames(`
     advertise-client-urls auto-compaction-mode auto-compaction-retention data-dir force-new-cluster h help
     initial-advertise-peer-urls initial-cluster initial-cluster-state initial-cluster-token listen-client-urls
     listen-metrics-urls listen-peer-urls log-level log-outputs logger max-request-bytes max-txn-ops name
     quota-backend-bytes snapshot-count unsafe-no-fsync version`),
-  booleans: wordsOf('force-new-cluster h help unsafe-no-fsync version'),
+  booleans: flagNames('force-new-cluster h help unsafe-no-fsync version'),
 };
 
 const DOCUMENTS: Readonly<Record<string, object>> = {

@@ -6,7 +6,7 @@ export interface GoFlags {
   readonly booleans: ReadonlySet<string>;
 }
 
-export type ParsedFlags =
+export type ParsedGoFlags =
   | { readonly kind: 'parsed'; readonly values: ReadonlyMap<string, string> }
   | { readonly kind: 'wrong'; readonly problem: string };
 
@@ -14,7 +14,7 @@ export type ParsedFlags =
  * Parses arguments as Go's pflag does: `--name=value`, `--name value` and `--name`, with one dash for one letter. A
  * repeated flag has its values separated by commas.
  */
-export function parseGoFlags(args: readonly string[], { names, booleans }: GoFlags): ParsedFlags {
+export function parseGoFlags(args: readonly string[], { names, booleans }: GoFlags): ParsedGoFlags {
   const values = new Map<string, string>();
   const rest = args.values();
   for (const argument of rest) {
@@ -30,7 +30,7 @@ export function parseGoFlags(args: readonly string[], { names, booleans }: GoFla
   return { kind: 'parsed', values };
 }
 
-/** Returns the words of a text. */
-export function wordsOf(text: string): ReadonlySet<string> {
+/** Returns the names in a text, separated by spaces. */
+export function flagNames(text: string): ReadonlySet<string> {
   return new Set(text.trim().split(/\s+/));
 }

@@ -6,12 +6,12 @@ import { untilAborted } from '../../util/abort.ts';
 import { textLogger } from '../../util/text-logger.ts';
 import { hasErrorCode, messageOf } from '../../util/values.ts';
 import type { Certificate } from '../../util/x509.ts';
-import { parseGoFlags, wordsOf } from './go-flags.ts';
+import { parseGoFlags, flagNames } from './go-flags.ts';
 import type { EnvtestProgram } from './program.ts';
 
 /** The flags of kube-apiserver 1.37. */
 const FLAGS = {
-  names: wordsOf(`
+  names: flagNames(`
     admission-control admission-control-config-file advertise-address aggregator-reject-forwarding-redirect
     allow-metric-labels allow-metric-labels-manifest allow-privileged anonymous-auth api-audiences
     audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait audit-log-batch-throttle-burst
@@ -55,7 +55,7 @@ const FLAGS = {
     strict-transport-security-directives tls-cert-file tls-cipher-suites tls-curve-preferences tls-min-version
     tls-private-key-file tls-sni-cert-key token-auth-file tracing-config-file v version vmodule watch-cache
     watch-cache-sizes`),
-  booleans: wordsOf(`
+  booleans: flagNames(`
     aggregator-reject-forwarding-redirect allow-privileged anonymous-auth audit-log-batch-throttle-enable
     audit-log-compress audit-log-truncate-enabled audit-webhook-batch-throttle-enable
     audit-webhook-truncate-enabled contention-profiling disable-http2-serving emulation-forward-compatible
@@ -67,12 +67,12 @@ const FLAGS = {
 };
 
 /** Flags that have the effect that they have upstream. */
-const EFFECTIVE = wordsOf(`
+const EFFECTIVE = flagNames(`
   bind-address cert-dir client-ca-file disable-admission-plugins enable-admission-plugins secure-port tls-cert-file
   tls-private-key-file v`);
 
 /** Flags that test environments always give, with values that describe this server. */
-const USUAL = wordsOf(`
+const USUAL = flagNames(`
   allow-privileged etcd-servers service-account-issuer service-account-key-file service-account-signing-key-file
   service-cluster-ip-range`);
 

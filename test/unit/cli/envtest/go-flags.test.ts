@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseGoFlags, wordsOf } from '../../../../src/cli/envtest/go-flags.ts';
+import { parseGoFlags, flagNames } from '../../../../src/cli/envtest/go-flags.ts';
 
-const FLAGS = { names: wordsOf('name list quiet v'), booleans: wordsOf('quiet') };
+const FLAGS = { names: flagNames('name list quiet v'), booleans: flagNames('quiet') };
 
 test('flags are parsed as by pflag', () => {
   const cases: readonly (readonly [args: string[], values: Record<string, string> | string])[] = [
