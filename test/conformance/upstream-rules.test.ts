@@ -34,6 +34,34 @@ async function refuses(
   }
 }
 
+/** Writes an object, and compares the causes for which updates of it, as dry runs, are refused. */
+async function refusesUpdates(
+  path: string,
+  object: Json,
+  cases: readonly Case[],
+  subresource: string = '',
+): Promise<void> {
+  const place = `${path}/${object.metadata.name}`;
+  const { status, text } = await api.post(path, object);
+  assert.equal(status, 201, text);
+  for (const [change, ...expected] of cases) {
+    const sent = Object.assign(
+      {},
+      object,
+      ...Object.entries(change).map(([field, value]: Json) => ({
+        [field]: field === 'metadata' ? { ...object.metadata, ...value } : value,
+      })),
+    );
+    const { status, body } = await api.put(`${place}${subresource}?dryRun=All`, sent);
+    const found = (body.details?.causes ?? []).map(
+      ({ field, reason }: Json) => `${field} ${reason.slice('FieldValue'.length)}`,
+    );
+    assert.deepEqual(found.sort(), expected.toSorted(), JSON.stringify(change));
+    assert.equal(status, expected.length > 0 ? 422 : 200, JSON.stringify(change));
+  }
+  await api.send('DELETE', `${place}?gracePeriodSeconds=0`);
+}
+
 const container = { name: 'c', image: 'i' };
 
 function podOf(spec: Json): Json {
@@ -498,5 +526,319 @@ test('the rules of admission are validated', async () => {
         },
       ],
     }),
+  );
+});
+
+/** Kinds whose objects are refused with the causes at their right. */
+const KINDS: readonly (readonly [path: string, base: Json, cases: readonly Case[]])[] = [
+  [
+    '/api/v1/namespaces/default/services',
+    { apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 1 }] } },
+    [
+      [{ spec: { clusterIP: '1.2.3.4', clusterIPs: ['1.2.3.5'] } }, 'spec.clusterIPs Invalid'],
+      [{ spec: { clusterIPs: ['10.0.0.9'] } }, 'spec.clusterIPs Invalid'],
+      [{ spec: { clusterIP: '10.0.0.9', ipFamilies: ['IPv6'] } }, 'spec.clusterIPs[0] Invalid'],
+      [{ spec: { clusterIP: '::1' } }, 'spec.clusterIPs[0] Invalid'],
+      [{ spec: { ports: [{ port: 1, nodePort: 1 }] } }, 'spec.ports[0].nodePort Forbidden'],
+      [{ spec: { type: 'NodePort', ports: [{ port: 1, nodePort: 1 }] } }],
+      [
+        { spec: { loadBalancerSourceRanges: ['1.0.0.0/8'] } },
+        'spec.LoadBalancerSourceRanges Forbidden',
+      ],
+      [
+        {
+          metadata: {
+            annotations: { 'service.beta.kubernetes.io/load-balancer-source-ranges': 'a' },
+          },
+        },
+        ...(['Forbidden', 'Invalid'] as const).map(
+          (reason) =>
+            `metadata.annotations[service.beta.kubernetes.io/load-balancer-source-ranges] ${reason}` as const,
+        ),
+      ],
+    ],
+  ],
+  [
+    PODS,
+    { apiVersion: 'v1', kind: 'Pod', spec: { containers: [container] } },
+    [
+      [{ spec: { nodeName: 'a', schedulingGates: [{ name: 'b' }] } }, 'spec.nodeName Forbidden'],
+      [
+        { metadata: { annotations: { 'container.apparmor.security.beta.kubernetes.io/d': 'x' } } },
+        ...Array(2).fill(
+          'metadata.annotations[container.apparmor.security.beta.kubernetes.io/d] Invalid',
+        ),
+      ],
+      [
+        {
+          metadata: { annotations: { 'seccomp.security.alpha.kubernetes.io/pod': 'unconfined' } },
+          spec: { securityContext: { seccompProfile: { type: 'RuntimeDefault' } } },
+        },
+        'spec.securityContext.seccompProfile.type Forbidden',
+      ],
+      [
+        {
+          spec: {
+            resources: { requests: { cpu: '1' }, limits: { cpu: '3', memory: '1Mi' } },
+            containers: [{ ...container, resources: { requests: { cpu: '2', memory: '2Mi' } } }],
+          },
+        },
+        'spec.resources.requests Invalid',
+        'spec.resources.requests[cpu] Invalid',
+      ],
+    ],
+  ],
+  [
+    '/apis/apps/v1/namespaces/default/daemonsets',
+    { apiVersion: 'apps/v1', kind: 'DaemonSet' },
+    [
+      [
+        { spec: { template: { spec: { containers: [container] } } } },
+        'spec.template.metadata.labels Invalid',
+      ],
+    ],
+  ],
+  [
+    '/apis/apps/v1/namespaces/default/statefulsets',
+    { apiVersion: 'apps/v1', kind: 'StatefulSet' },
+    [
+      [
+        {
+          spec: {
+            selector: { matchLabels: { a: 'b' } },
+            template: {
+              metadata: { labels: { a: 'b' } },
+              spec: { hostname: 'A', containers: [container] },
+            },
+          },
+        },
+      ],
+    ],
+  ],
+  [
+    '/apis/networking.k8s.io/v1/ingressclasses',
+    { apiVersion: 'networking.k8s.io/v1', kind: 'IngressClass', spec: { controller: 'a.b/c' } },
+    [
+      [{ spec: { controller: 'a' } }, 'spec.controller Invalid'],
+      [
+        { spec: { parameters: { kind: 'A/B', name: '', namespace: 'c' } } },
+        'spec.parameters.kind Invalid',
+        'spec.parameters.name Required',
+        'spec.parameters.namespace Forbidden',
+      ],
+    ],
+  ],
+  [
+    '/apis/networking.k8s.io/v1/servicecidrs',
+    { apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR' },
+    [
+      [{ spec: { cidrs: ['1.2.3.4/8'] } }, 'spec.cidrs[0] Invalid'],
+      [{ spec: { cidrs: ['1.0.0.0/8', '2.0.0.0/8'] } }, 'spec.cidrs Invalid'],
+    ],
+  ],
+  [
+    '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices',
+    { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'FQDN' },
+    [
+      [{ addressType: 'IP', endpoints: [] }, 'addressType NotSupported'],
+      [
+        { endpoints: [{ addresses: ['a'], hints: { forZones: [{ name: 'z' }, { name: 'z' }] } }] },
+        'endpoints[0].addresses[0] Invalid',
+        'endpoints[0].hints.forZones[1].name Duplicate',
+      ],
+      [
+        { endpoints: [], ports: [{ port: 1 }, { port: 2, appProtocol: '-' }] },
+        'ports[1].appProtocol Invalid',
+        'ports[1].name Duplicate',
+      ],
+    ],
+  ],
+  [
+    '/api/v1/nodes',
+    { apiVersion: 'v1', kind: 'Node' },
+    [
+      [
+        { spec: { taints: [{ key: 'a b', value: 'c d', effect: '' }] } },
+        'metadata.taints[0].effect Required',
+        'metadata.taints[0].key Invalid',
+        'metadata.taints[0].value Invalid',
+      ],
+      [
+        { status: { capacity: { 'a.b/c': '1m' } } },
+        ...(['allocatable', 'capacity'] as const).map(
+          (list) => `status.${list}.a.b/c Invalid` as const,
+        ),
+      ],
+    ],
+  ],
+  [
+    '/apis/node.k8s.io/v1/runtimeclasses',
+    { apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass', handler: 'a' },
+    [
+      [{ handler: 'A' }, 'handler Invalid'],
+      [{ scheduling: { nodeSelector: { 'a b': 'c' } } }, 'scheduling.nodeSelector Invalid'],
+    ],
+  ],
+  [
+    '/apis/storage.k8s.io/v1/storageclasses',
+    { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', provisioner: 'a' },
+    [
+      [
+        { provisioner: 'a b', reclaimPolicy: 'Recycle' },
+        'provisioner Invalid',
+        'reclaimPolicy NotSupported',
+      ],
+      [
+        { allowedTopologies: [{ matchLabelExpressions: [{ key: 'a', values: ['b', 'b'] }] }] },
+        'allowedTopologies[0].matchLabelExpressions[0].values[1] Duplicate',
+      ],
+    ],
+  ],
+  [
+    '/apis/storage.k8s.io/v1/csidrivers',
+    { apiVersion: 'storage.k8s.io/v1', kind: 'CSIDriver' },
+    [
+      [
+        { spec: { fsGroupPolicy: 'Any', tokenRequests: [{ audience: '', expirationSeconds: 1 }] } },
+        'spec.fsGroupPolicy NotSupported',
+        'spec.tokenRequests[0].expirationSeconds Invalid',
+      ],
+    ],
+  ],
+  [
+    '/apis/storage.k8s.io/v1/csinodes',
+    { apiVersion: 'storage.k8s.io/v1', kind: 'CSINode' },
+    [
+      [
+        { spec: { drivers: [{ name: '-', nodeID: '', topologyKeys: [''] }] } },
+        ...Array(2).fill('spec.drivers[0] Invalid'),
+        'spec.drivers[0] Required',
+        'spec.drivers[0].name Invalid',
+        'spec.drivers[0].nodeID Required',
+      ],
+    ],
+  ],
+  [
+    '/apis/storage.k8s.io/v1/volumeattachments',
+    { apiVersion: 'storage.k8s.io/v1', kind: 'VolumeAttachment' },
+    [
+      [
+        { spec: { attacher: '', nodeName: 'A', source: { persistentVolumeName: 'B' } } },
+        'spec.attacher Required',
+        'spec.nodeName Invalid',
+        'spec.source.persistentVolumeName Invalid',
+      ],
+    ],
+  ],
+  [
+    '/api/v1/namespaces/default/limitranges',
+    { apiVersion: 'v1', kind: 'LimitRange' },
+    [
+      [{ spec: { limits: null } }],
+      [
+        {
+          spec: {
+            limits: [
+              {
+                type: 'Pod',
+                min: { cpu: '1' },
+                max: { cpu: '2' },
+                maxLimitRequestRatio: { cpu: '3' },
+              },
+            ],
+          },
+        },
+        'spec.limits[0].maxLimitRequestRatio[cpu] Invalid',
+      ],
+    ],
+  ],
+];
+
+for (const [path, base, cases] of KINDS) {
+  test(`a ${base.kind} is validated`, () =>
+    refuses(path, cases, ({ metadata, spec, ...fields }) => ({
+      ...base,
+      metadata: { name: 'refused', ...metadata },
+      ...((base.spec || spec) && { spec: { ...base.spec, ...spec } }),
+      ...fields,
+    })));
+}
+
+test('updates are validated', async () => {
+  const cidr = {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'ServiceCIDR',
+    metadata: { name: 'kept' },
+  };
+  await refusesUpdates(
+    '/apis/networking.k8s.io/v1/servicecidrs',
+    { ...cidr, spec: { cidrs: ['172.20.0.0/24'] } },
+    [
+      [{ spec: { cidrs: ['172.20.0.0/24', 'fd00::/112'] } }],
+      [{ spec: { cidrs: ['172.21.0.0/24'] } }, 'spec.cidrs[0] Invalid'],
+    ],
+  );
+  const gated = podOf({ nodeSelector: { a: 'b' }, schedulingGates: [{ name: 'c' }] });
+  await refusesUpdates(PODS, { ...gated, metadata: { name: 'gated' } }, [
+    [{ spec: { ...gated.spec, nodeSelector: { a: 'b', d: 'e' } } }],
+    [{ spec: { ...gated.spec, nodeSelector: { d: 'e' } } }, 'spec.nodeSelector Invalid'],
+    [
+      { metadata: { annotations: { 'kubernetes.io/config.mirror': 'f' } } },
+      ...(['Forbidden', 'Invalid'] as const).map(
+        (reason) => `metadata.annotations[kubernetes.io/config.mirror] ${reason}` as const,
+      ),
+    ],
+  ]);
+  await refusesUpdates(
+    PODS,
+    { ...podOf({}), metadata: { name: 'reported' } },
+    [
+      [
+        {
+          status: {
+            nominatedNodeName: 'A',
+            observedGeneration: -1,
+            resourceClaimStatuses: [{ name: 'b' }],
+            containerStatuses: [
+              {
+                name: 'c',
+                ready: true,
+                restartCount: 0,
+                image: '',
+                imageID: '',
+                user: { linux: { uid: -1, gid: 1 } },
+              },
+            ],
+          },
+        },
+        'status.containerStatuses[0].user.linux.uid Invalid',
+        'status.nominatedNodeName Invalid',
+        'status.observedGeneration Invalid',
+        'status.resourceClaimStatuses[0].name Invalid',
+      ],
+    ],
+    '/status',
+  );
+  const claim = {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'kept' },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+  };
+  const CLAIMS = '/api/v1/namespaces/default/persistentvolumeclaims';
+  await refusesUpdates(CLAIMS, claim, [[{ spec: { ...claim.spec, storageClassName: 'late' } }]]);
+  await refusesUpdates(
+    CLAIMS,
+    { ...claim, metadata: { name: 'sized' } },
+    [
+      [
+        {
+          status: { allocatedResources: { cpu: '1' }, allocatedResourceStatuses: { storage: 'A' } },
+        },
+        'status.allocatedResourceStatuses NotSupported',
+        'status.allocatedResources NotSupported',
+      ],
+    ],
+    '/status',
   );
 });

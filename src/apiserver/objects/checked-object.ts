@@ -138,6 +138,26 @@ export class CheckedObject<T extends Fields = Fields> {
     if (value !== '') this.problems(field, nameProblems(value, format));
   }
 
+  /** A name must be present and have this format. */
+  requireName(field: string, format: NameFormat): void {
+    this.requireText(field);
+    this.requireFormat(field, format);
+  }
+
+  /** A text, if the field is present, must be one of these; the empty text is none of them. */
+  requireSupported(field: string, supported: readonly string[]): void {
+    if (this.has(field) && !supported.includes(this.text(field))) {
+      this.notSupported(field, supported);
+    }
+  }
+
+  /** A list must not have more items. Returns whether it has not. */
+  requireAtMost(field: string, max: number): boolean {
+    const count = this.list(field).length;
+    if (count > max) this.tooMany(field, count, max);
+    return count <= max;
+  }
+
   /** A text that is in `taken` is a duplicate; others are added to it. */
   requireUnique(field: string, taken: Set<string>): void {
     const value = this.text(field);

@@ -98,16 +98,18 @@ function checkLabels(metadata: CheckedObject, labels: ObjectMeta['labels'] = {})
   }
 }
 
-function checkAnnotations(
+/** @param field where the annotations are */
+export function checkAnnotations(
   metadata: CheckedObject,
-  annotations: ObjectMeta['annotations'] = {},
+  annotations: Readonly<Record<string, unknown>> = {},
+  field: string = 'annotations',
 ): void {
   let bytes = 0;
   for (const [key, value] of Object.entries(annotations)) {
-    bytes += utf8Length(key) + utf8Length(value);
-    metadata.problems('annotations', qualifiedNameProblems(key.toLowerCase()), key);
+    bytes += utf8Length(key) + utf8Length(String(value));
+    metadata.problems(field, qualifiedNameProblems(key.toLowerCase()), key);
   }
-  if (bytes > MAX_ANNOTATIONS_BYTES) metadata.tooLong('annotations', MAX_ANNOTATIONS_BYTES);
+  if (bytes > MAX_ANNOTATIONS_BYTES) metadata.tooLong(field, MAX_ANNOTATIONS_BYTES);
 }
 
 const GROUP_VERSION = /^(?:[^/]*\/)?[^/]+$/;

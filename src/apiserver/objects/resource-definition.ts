@@ -269,6 +269,7 @@ export interface HookContext {
   /** Verb of the request. */
   readonly verb: string;
   readonly subresource: string | undefined;
+  readonly isDryRun: boolean;
   readonly access: Authorizer;
   /** Returns the plural name of a served kind; undefined if it is not served. */
   readonly pluralOf: (apiVersion: string, kind: string) => string | undefined;

@@ -12,6 +12,7 @@ import type { LineCache } from './line-cache.ts';
 import type { ListRendering, Representation } from '../request/negotiation.ts';
 import type { WriteTurns } from '../request/write-turns.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
+import { isDryRun } from '../request/request-info.ts';
 import type { Registry } from '../objects/registry.ts';
 import type {
   HookContext,
@@ -125,5 +126,6 @@ export function hookContext({
   const list: HookContext['list'] = (resource) => store.collection(resource).list();
   const pluralOf: HookContext['pluralOf'] = (apiVersion, kind) =>
     registry.findKind(apiVersion, kind)?.plural;
-  return { now: clock.now(), uid, user, verb, subresource, access, list, pluralOf };
+  const facts = { now: clock.now(), user, verb, subresource, isDryRun: isDryRun({ info }) };
+  return { ...facts, uid, access, list, pluralOf };
 }

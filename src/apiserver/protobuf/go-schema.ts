@@ -179,6 +179,7 @@ function withDefault(
   }
   const field = properties?.[name];
   if (!field) throw new Error(`No field ${name}`);
-  const changed = rest.length > 0 ? withDefault(field, rest, value) : { ...field, default: value };
+  const own = value === null ? NULL : { default: value };
+  const changed = rest.length > 0 ? withDefault(field, rest, value) : { ...field, ...own };
   return { ...schema, properties: { ...properties, [name]: changed } };
 }

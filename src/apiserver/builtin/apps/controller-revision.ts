@@ -3,6 +3,8 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const CONTROLLER_REVISION: BuiltinKind = {
   resource: 'apps/controllerrevisions',
+  immutable: ['data'],
+  validate: (revision) => revision.requireNonNegative('revision'),
   columns: columns(
     column('Controller', 'Owner of the revision.', ({ metadata }) => {
       const owner = metadata.ownerReferences?.find(({ controller }) => controller);

@@ -14,7 +14,11 @@ import { labelsText } from '../shared/cells.ts';
 export const DAEMON_SET: BuiltinKind = {
   resource: 'apps/daemonsets',
   tracksGeneration: true,
-  defaults: { 'spec.revisionHistoryLimit': 10, 'spec.updateStrategy.type': 'RollingUpdate' },
+  defaults: {
+    'spec.selector': null,
+    'spec.revisionHistoryLimit': 10,
+    'spec.updateStrategy.type': 'RollingUpdate',
+  },
   hooks: {
     applyDefaults: (set) => {
       const spec = objectIn(set, 'spec');

@@ -73,6 +73,9 @@ function prepareForUpdate(
   }
 }
 
+/** The annotation with the revision to roll back to, which is a field in older versions. */
+const ROLLBACK_TO = 'deprecated.deployment.rollback.to';
+
 function validate(deployment: CheckedObject): void {
   const spec = deployment.in('spec');
   spec.requireNonNegative('replicas');
@@ -85,6 +88,10 @@ function validate(deployment: CheckedObject): void {
   }
   const parts = ['updatedReplicas', 'readyReplicas', 'availableReplicas'];
   validateReplicaStatus(deployment, parts);
+  const revision = Number(deployment.in('metadata').in('annotations').text(ROLLBACK_TO));
+  if (revision < 0) {
+    spec.invalid('rollback.version', 'must be greater than or equal to 0', revision);
+  }
 }
 
 function validateStrategy(spec: CheckedObject): void {

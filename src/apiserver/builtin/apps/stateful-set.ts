@@ -104,9 +104,9 @@ function validateStatefulSet(set: CheckedObject): void {
   for (const claim of claims) validateClaimSpec(claim.in('spec'));
   spec.requireNonNegative('replicas', 'minReadySeconds');
   spec.requireFormat('serviceName', 'dns1123Label');
-  // Volumes of the claims are added to the Pods by the controller.
+  // The controller adds the volumes of the claims to the Pods, and their names in the DNS.
   const volumes = claims.map((claim) => ({ name: claim.in('metadata').text('name') }));
-  validateTemplate(withVolumes(spec, volumes), 'StatefulSet');
+  validateTemplate(completed(spec, volumes), 'StatefulSet');
   validateReplicaStatus(set, ['readyReplicas', 'currentReplicas', 'updatedReplicas']);
 }
 
@@ -126,18 +126,19 @@ function validateRolling(rolling: CheckedObject): void {
   if (most === 0 || most === '0%') rolling.invalid(field, 'cannot be 0');
 }
 
-function withVolumes(
+function completed(
   { value: spec, path, errors }: CheckedObject,
   added: readonly { readonly name: string }[],
 ): CheckedObject {
   const template = objectIn(spec, 'template');
   const podSpec = objectIn(template, 'spec');
-  if (added.length === 0 || !podSpec) return new CheckedObject(spec, path, errors);
+  if (!podSpec) return new CheckedObject(spec, path, errors);
+  const { hostname: _, subdomain: _subdomain, ...rest } = podSpec;
   const names = new Set(added.map(({ name }) => name));
   const others = objectsIn(podSpec, 'volumes').filter(
     (volume) => !names.has(textIn(volume, 'name')),
   );
   const volumes = [...others, ...added.map((volume) => ({ ...volume, emptyDir: {} }))];
-  const filled = { ...template, spec: { ...podSpec, volumes } };
+  const filled = { ...template, spec: { ...rest, volumes } };
   return new CheckedObject({ ...spec, template: filled }, path, errors);
 }

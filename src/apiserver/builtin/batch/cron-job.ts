@@ -66,6 +66,9 @@ function validateCronJob(
   previous: StoredObject | undefined,
 ): void {
   const spec = cronJob.in('spec');
+  const job = spec.in('jobTemplate').in('spec');
+  if (job.value['manualSelector'] === true)
+    job.notSupported('manualSelector', ['nil', 'false'], true);
   const before = objectIn(previous, 'spec');
   const schedule = spec.text('schedule');
   if (schedule === '') spec.required('schedule');
@@ -77,10 +80,8 @@ function validateCronJob(
   spec.requireNonNegative('startingDeadlineSeconds');
   const zone = spec.value['timeZone'];
   const isNewZone = spec.has('timeZone') && zone !== before?.['timeZone'];
-  const zoneProblem = isNewZone ? timeZoneProblem(spec.text('timeZone')) : undefined;
-  if (zoneProblem !== undefined) spec.invalid('timeZone', zoneProblem);
+  if (isNewZone) spec.problems('timeZone', timeZoneProblems(spec.text('timeZone')));
   spec.requireOneOf('concurrencyPolicy', ['Allow', 'Forbid', 'Replace']);
-  const job = spec.in('jobTemplate').in('spec');
   validateJobSpec(job);
   if (job.has('selector')) job.invalid('selector', '`selector` will be auto-generated');
   spec.requireNonNegative('successfulJobsHistoryLimit', 'failedJobsHistoryLimit');
@@ -90,10 +91,11 @@ function validateCronJob(
   }
 }
 
-function timeZoneProblem(zone: string): string | undefined {
-  if (zone === '') return 'timeZone must be nil or non-empty string';
-  if (zone.toLowerCase() === 'local') {
-    return 'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones';
-  }
-  return isTimeZone(zone) ? undefined : `unknown time zone ${zone}`;
+function timeZoneProblems(zone: string): string[] {
+  if (zone === '') return ['timeZone must be nil or non-empty string'];
+  const isLocal = zone.toLowerCase() === 'local';
+  const why =
+    'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones';
+  const isKnown = zone === 'Local' || isTimeZone(zone);
+  return [...(isLocal ? [why] : []), ...(isKnown ? [] : [`unknown time zone ${zone}`])];
 }

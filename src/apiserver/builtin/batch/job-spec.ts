@@ -1,8 +1,10 @@
+import { utf8Length } from '../../../util/bytes.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { validateIndexedCounts, validateJobPolicies } from './job-policies.ts';
 import { validatePodTemplate } from '../pods/template-validation.ts';
 import { partAt, workloadWarnings } from '../pods/template-warnings.ts';
+import { requireDomainPath } from '../shared/domain-names.ts';
 
 const COUNTS = [
   'parallelism',
@@ -21,6 +23,10 @@ export function validateJobSpec(spec: CheckedObject): void {
   spec.requireNonNegative(...COUNTS);
   if (spec.has('maxFailedIndexes') && !spec.has('backoffLimitPerIndex')) {
     spec.required('backoffLimitPerIndex', 'when maxFailedIndexes is specified');
+  }
+  if (spec.has('managedBy')) {
+    requireDomainPath(spec, 'managedBy');
+    if (utf8Length(spec.text('managedBy')) > 63) spec.tooLong('managedBy', 63);
   }
   spec.requireOneOf('completionMode', MODES);
   if (spec.text('completionMode') === 'Indexed') {

@@ -76,11 +76,14 @@ function applyJobDefaults(spec: JsonObject): void {
   if (!isSet(spec, 'completions') && !isSet(spec, 'parallelism')) spec['completions'] = 1;
   setDefault(spec, 'parallelism', 1);
   setDefault(spec, 'backoffLimit', isSet(spec, 'backoffLimitPerIndex') ? MAX_INT32 : 6);
-  setDefault(
-    spec,
-    'podReplacementPolicy',
-    isSet(spec, 'podFailurePolicy') ? 'Failed' : 'TerminatingOrFailed',
-  );
+  // The empty text is a value, which is invalid.
+  const hasPolicy = isSet(spec, 'podFailurePolicy');
+  spec['podReplacementPolicy'] ??= hasPolicy ? 'Failed' : 'TerminatingOrFailed';
+  for (const rule of objectsIn(objectIn(spec, 'podFailurePolicy'), 'rules')) {
+    for (const condition of objectsIn(rule, 'onPodConditions')) {
+      setDefault(condition, 'status', 'True');
+    }
+  }
   applyTemplateDefaults(spec);
 }
 

@@ -1,9 +1,10 @@
 import { listIn, numberIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
+import { qualifiedNameProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns } from '../../table/column.ts';
-import { ipWarnings } from '../shared/addresses.ts';
+import { ipProblem, ipWarnings } from '../shared/addresses.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { firstThree } from '../shared/cells.ts';
 import {
@@ -52,7 +53,13 @@ function validateEndpoints(endpoints: CheckedObject, previous: StoredObject | un
       subset.required('', 'must specify `addresses` or `notReadyAddresses`');
     }
     for (const address of lists.flatMap((list) => subset.items(list))) {
-      validateEndpointAddress(address, 'ip', address.text('ip'));
+      const ip = address.text('ip');
+      validateEndpointAddress(address, 'ip', ip);
+      // As upstream, which parses it twice.
+      const problem = ipProblem(ip);
+      if (problem?.startsWith('must be a valid')) {
+        address.invalid('ip', 'must be a valid IP address', ip);
+      }
       validateEndpointNames(address);
     }
     const ports = subset.items('ports');
@@ -61,6 +68,8 @@ function validateEndpoints(endpoints: CheckedObject, previous: StoredObject | un
       port.requireFormat('name', 'dns1123Label');
       port.requirePort('port');
       port.requireOneOf('protocol', PORT_PROTOCOLS);
+      if (!port.has('appProtocol')) continue;
+      port.problems('appProtocol', qualifiedNameProblems(port.text('appProtocol')));
     }
   }
 }

@@ -1,15 +1,19 @@
 import type { JsonObject } from '../../../util/json-value.ts';
 import { objectIn, objectsIn } from '../../../util/json-value.ts';
-import { compareQuantities } from '../../../api/quantity.ts';
+import { compareQuantities, quantityNanos } from '../../../api/quantity.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const LIMIT_RANGE: BuiltinKind = {
   resource: 'limitranges',
   createOnUpdate: true,
+  defaults: { 'spec.limits': null },
   hooks: {
     applyDefaults: (range) => {
       for (const limit of objectsIn(objectIn(range, 'spec'), 'limits')) applyLimitDefaults(limit);
+    },
+    prepareForCreate: ({ metadata }, context) => {
+      metadata.name ||= context.uid();
     },
   },
   validate: (range) => {
@@ -68,7 +72,15 @@ function validateLimit(limit: CheckedObject, types: Set<string>): void {
       limit.invalid(`${field}[${name}]`, why, amount(shown, name));
     }
     const ratio = amount('maxLimitRequestRatio', name);
-    if (ratio === '' || compareQuantities(ratio, '1') >= 0) continue;
-    limit.invalid(`maxLimitRequestRatio[${name}]`, `ratio ${ratio} is less than 1`, ratio);
+    if (ratio === '') continue;
+    const field = `maxLimitRequestRatio[${name}]`;
+    if (compareQuantities(ratio, '1') < 0)
+      limit.invalid(field, `ratio ${ratio} is less than 1`, ratio);
+    const [min, max] = [amount('min', name), amount('max', name)].map((each) =>
+      Number(quantityNanos(each) ?? 0n),
+    );
+    const most = (max ?? 0) / (min || 1);
+    if (!min || !max || Number(quantityNanos(ratio) ?? 0n) / 1e9 <= most) continue;
+    limit.invalid(field, `ratio ${ratio} is greater than max/min = ${most.toFixed(6)}`, ratio);
   }
 }

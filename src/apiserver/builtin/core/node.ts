@@ -1,12 +1,16 @@
+import { goQuote } from '../../../util/go-quote.ts';
 import { isSet, listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import type { Node as MutableNode } from '../../../api/builtin.ts';
 import { equalJson } from '../../../api/equal.ts';
+import { labelValueProblems } from '../../../api/object-names.ts';
 import type { DeepReadonly } from '../../../api/object.ts';
 import { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { AGE_COLUMN, NAME_COLUMN, column, field, wide } from '../../table/column.ts';
+import { validateAmount } from '../pods/container-resources.ts';
 import { cidrProblem, cidrWarnings } from '../shared/addresses.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { requireSelectorKey } from '../shared/label-selector-validation.ts';
 import { addressWarnings } from '../shared/warnings.ts';
 
 const nodeColumn = column<MutableNode>;
@@ -83,13 +87,51 @@ function validate(node: CheckedObject): void {
     if (problem !== undefined) spec.invalid(`podCIDRs[${index}]`, problem, range);
   }
   const families = new Set(ranges.map((range) => String(range).includes(':')));
-  if (node.errors.length === 0 && ranges.length > families.size) {
+  if (ranges.length > families.size) {
     spec.invalid('podCIDRs', 'may specify no more than one CIDR for each IP family');
   }
+  const places = new Set<string>();
   for (const [index, { value }] of spec.items('taints').entries()) {
     // A server calls it so, wherever it is.
     const taint = new CheckedObject(value, `metadata.taints[${index}]`, node.errors);
+    const { key = '', effect } = value;
+    requireSelectorKey(taint, 'key');
+    taint.problems('value', labelValueProblems(taint.text('value')));
+    taint.requireText('effect');
     taint.requireOneOf('effect', ['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
+    const place = `${String(effect)}/${String(key)}`;
+    if (places.has(place)) taint.duplicate('', value);
+    places.add(place);
+  }
+  validateStatus(node.in('status'), new CheckedObject({}, 'metadata', node.errors));
+}
+
+const FEATURE = /^([A-Z][a-zA-Z0-9]*)(\/[A-Z][a-zA-Z0-9]*)*$/;
+
+/** @param metadata where a server reports the swap */
+function validateStatus(status: CheckedObject, metadata: CheckedObject): void {
+  for (const list of ['capacity', 'allocatable']) {
+    for (const [name, amount] of Object.entries(status.in(list).value)) {
+      validateAmount(status, `${list}.${name}`, name, String(amount));
+    }
+  }
+  const swap = status.in('nodeInfo').in('swap').number('capacity') ?? 1;
+  if (swap <= 0) metadata.invalid('nodeSwapStatus.capacity', 'must be greater than zero', swap);
+  const features = status.list('declaredFeatures').map(String);
+  for (const [index, feature] of features.entries()) {
+    const field = `declaredFeatures[${index}]`;
+    const previous = features[index - 1] ?? '';
+    if (feature.length > 253) {
+      const why = `invalid feature name ${goQuote(feature)}: must be no more than 253 characters`;
+      status.invalid(field, why, feature);
+    } else if (!FEATURE.test(feature)) {
+      const why = `invalid feature name ${goQuote(feature)}: must start with an UpperCamelCase segment, with subsequent segments separated by '/'`;
+      status.invalid(field, why, feature);
+    }
+    if (index === 0) continue;
+    if (feature === previous) status.duplicate(field, feature);
+    else if (feature < previous)
+      status.invalid(field, 'list must be sorted alphabetically', feature);
   }
 }
 

@@ -1,6 +1,8 @@
 import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, objectIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
+import { qualifiedNameProblems } from '../../../api/object-names.ts';
+import { compareQuantities, quantityNanos } from '../../../api/quantity.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { textOf, valueAtPath } from '../../objects/field-path.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
@@ -27,7 +29,8 @@ export const PERSISTENT_VOLUME_CLAIM: BuiltinKind = {
     prepareForUpdate: (claim, previous) => alignDataSources(claim, previous),
   },
   validate: (claim) => validateClaimSpec(claim.in('spec')),
-  validateUpdate: validateClaimUpdate,
+  validateUpdate: (next, previous, subresource) =>
+    subresource === 'status' ? validateClaimStatus(next) : validateClaimUpdate(next, previous),
   columns: [
     NAME_COLUMN,
     column('Status', 'Phase of the claim.', volumePhase),
@@ -91,6 +94,9 @@ function isOlderSource(source: JsonObject): boolean {
 
 /** A claim may be bound once; a bound claim may grow. */
 function validateClaimUpdate(next: CheckedObject, previous: StoredObject): void {
+  const annotation = (object: StoredObject | CheckedObject['value']) =>
+    objectIn(objectIn(object, 'metadata'), 'annotations')?.[CLASS_ANNOTATION];
+  const [is, former] = [annotation(next.value), annotation(previous)];
   const isBound = next.in('status').text('phase') === 'Bound';
   const before = objectIn(previous, 'spec') ?? {};
   const after = { ...next.in('spec').value };
@@ -98,16 +104,67 @@ function validateClaimUpdate(next: CheckedObject, previous: StoredObject): void 
   const was = { ...before };
   if (isBound) {
     for (const spec of [was, after]) {
-      delete spec['resources'];
+      const requests = { ...objectIn(objectIn(spec, 'resources'), 'requests'), storage: '' };
+      spec['resources'] = { ...objectIn(spec, 'resources'), requests };
       delete spec['volumeAttributesClassName'];
     }
   }
+  // A class may be set later, and the field may replace the annotation.
+  const isNamed = isSet(after, 'storageClassName') && !isSet(before, 'storageClassName');
+  const isReplaced = isNamed && former !== undefined && after['storageClassName'] === former;
+  if (isNamed && (former === undefined || isReplaced)) delete after['storageClassName'];
+  if (!(isReplaced && is === undefined) && is !== former) {
+    // The path of upstream.
+    const field = `metadata.annotations.${CLASS_ANNOTATION}`;
+    next.invalid(field, 'field is immutable', is ?? '');
+  }
   if (!equalJson(after['volumeMode'], was['volumeMode'])) {
     next.invalid('volumeMode', 'field is immutable', after['volumeMode'] ?? null);
+  }
+  const sizeIn = (parent: JsonObject | undefined, field: string) =>
+    textIn(objectIn(parent, field), 'storage') || '0';
+  const size = next.in('spec').in('resources').in('requests').text('storage') || '0';
+  const formerSize = sizeIn(objectIn(before, 'resources'), 'requests');
+  const capacity = sizeIn(objectIn(previous, 'status'), 'capacity');
+  if (compareQuantities(size, formerSize) < 0 && compareQuantities(size, capacity) <= 0) {
+    next.forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity');
   }
   if (equalJson(after, was)) return;
   next.forbidden(
     'spec',
     'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims',
   );
+}
+
+const RESIZES = [
+  'ControllerResizeInProgress',
+  'ControllerResizeInfeasible',
+  'NodeResizeInProgress',
+  'NodeResizeInfeasible',
+  'NodeResizePending',
+].sort();
+
+function validateClaimStatus(claim: CheckedObject): void {
+  const status = claim.in('status');
+  const isResource = (field: string, name: string) => {
+    const problems = qualifiedNameProblems(name);
+    status.problems(field, problems, name);
+    const isOther = name !== 'storage' && (!name.includes('/') || name.includes('kubernetes.io/'));
+    if (problems.length === 0 && isOther) status.notSupported(field, ['storage'], name);
+    return problems.length === 0 && !isOther;
+  };
+  for (const [name, resize] of Object.entries(status.in('allocatedResourceStatuses').value)) {
+    const field = 'allocatedResourceStatuses';
+    isResource(field, name);
+    if (!RESIZES.includes(String(resize))) status.notSupported(field, RESIZES, name);
+  }
+  for (const field of ['capacity', 'allocatedResources']) {
+    for (const [name, amount] of Object.entries(status.in(field).value)) {
+      if (field !== 'capacity' && !isResource(field, name)) continue;
+      const nanos = quantityNanos(String(amount)) ?? 0n;
+      if (nanos >= 0n) continue;
+      const value = Number(nanos / 1_000_000_000n);
+      status.invalid(`${field}[${name}]`, 'must be a valid resource quantity', value);
+    }
+  }
 }

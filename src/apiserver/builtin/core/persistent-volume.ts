@@ -185,13 +185,15 @@ const STABLE_LABELS: ReadonlyMap<unknown, string> = new Map([
   ['beta.kubernetes.io/instance-type', 'node.kubernetes.io/instance-type'],
 ]);
 
-/** The affinity with the stable names of its labels, to which an update may change. */
-function withStableLabels(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withStableLabels);
-  if (!isRecord(value)) return STABLE_LABELS.get(value) ?? value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, field]) => [key, withStableLabels(field)]),
-  );
+/** Whether a value is as it was, except that its labels may have their stable names. */
+function isSameOrStable(is: unknown, was: unknown): boolean {
+  if (Array.isArray(is) && Array.isArray(was)) {
+    return is.length === was.length && is.every((item, index) => isSameOrStable(item, was[index]));
+  }
+  if (!isRecord(is) || !isRecord(was)) {
+    return is === was || (is !== undefined && is === STABLE_LABELS.get(was));
+  }
+  return Object.keys({ ...is, ...was }).every((key) => isSameOrStable(is[key], was[key]));
 }
 
 /** The source and the mode of a volume do not change. */
@@ -215,11 +217,7 @@ function validateVolumeUpdate(next: CheckedObject, previous: StoredObject): void
     next.invalid('volumeMode', 'field is immutable', spec.value['volumeMode'] ?? null);
   }
   const [affinity, was] = [spec.value['nodeAffinity'], before['nodeAffinity']];
-  if (
-    was !== undefined &&
-    !equalJson(affinity, was) &&
-    !equalJson(affinity, withStableLabels(was))
-  ) {
+  if (was !== undefined && !isSameOrStable(affinity, was)) {
     const why = 'field is immutable, except for updating from beta label to GA';
     next.invalid('nodeAffinity', why, affinity ?? null);
   }

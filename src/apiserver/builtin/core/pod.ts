@@ -16,13 +16,20 @@ import type { ApiObject, HookContext, StoredObject } from '../../objects/resourc
 import { admitPod } from '../pods/pod-admission.ts';
 import { admitClasses } from '../pods/pod-classes.ts';
 import { POD_COLUMNS, podRowConditions } from '../pods/pod-columns.ts';
+import { shareResources } from '../pods/container-resources.ts';
 import { applyPodDefaults } from '../pods/pod-defaults.ts';
 import { qosClassOf } from '../pods/pod-qos.ts';
+import { validatePodStatus } from '../pods/pod-status.ts';
 import { validatePodUpdate } from '../pods/pod-update.ts';
 import { validatePodSpec } from '../pods/pod-validation.ts';
 import { podWarnings } from '../pods/pod-warnings.ts';
+import {
+  APP_ARMOR,
+  requireSameProfiles,
+  validateProfileAnnotations,
+} from '../pods/profile-annotations.ts';
 import { nameWarnings } from '../pods/template-warnings.ts';
-import { ipProblem, ipWarnings } from '../shared/addresses.ts';
+import { ipWarnings } from '../shared/addresses.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const POD: BuiltinKind = {
@@ -51,11 +58,19 @@ export const POD: BuiltinKind = {
     if (!previous && spec.list('ephemeralContainers').length > 0) {
       spec.forbidden('ephemeralContainers', 'cannot be set on create');
     }
+    if (!previous && spec.text('nodeName') !== '' && spec.list('schedulingGates').length > 0) {
+      spec.forbidden('nodeName', 'cannot be set until all schedulingGates have been cleared');
+    }
+    const annotations = pod.in('metadata').in('annotations');
+    validateProfileAnnotations(annotations, spec);
+    if (!previous) requireSameProfiles(annotations, spec, false);
   },
   // These subresources write what the Pod itself may not change, and nothing else.
   validateUpdate: (next, previous, subresource = '') => {
-    if (subresource === 'status') return validateStatus(next, previous);
-    if (['ephemeralcontainers', 'resize'].includes(subresource)) return;
+    validateAnnotationUpdate(next, previous);
+    if (subresource === 'status') return validatePodStatus(next, previous);
+    if (subresource === 'ephemeralcontainers') return requireNoStaticPod(next, previous);
+    if (subresource === 'resize') return;
     validatePodUpdate(next, previous);
   },
   columns: POD_COLUMNS,
@@ -68,30 +83,6 @@ export const POD: BuiltinKind = {
       .flatMap((each) => ipWarnings(each.at('ip'), each.text('ip'))),
   rowConditions: podRowConditions,
 };
-
-/** Validates the new addresses of a Pod and of its node, and its class, which does not change. */
-function validateStatus(pod: CheckedObject<StoredObject>, previous: StoredObject): void {
-  const status = pod.in('status');
-  for (const list of ['podIPs', 'hostIPs']) {
-    const former = new Set(
-      objectsIn(objectIn(previous, 'status'), list).map((each) => textIn(each, 'ip')),
-    );
-    for (const [index, each] of status.items(list).entries()) {
-      const ip = each.text('ip');
-      const problem = former.has(ip) ? undefined : ipProblem(ip);
-      if (problem !== undefined) status.invalid(`${list}[${index}]`, problem, ip);
-    }
-    const addresses = status.items(list).map((each) => each.text('ip'));
-    const families = new Set(addresses.map((ip) => ip.includes(':')));
-    if (addresses.length > 1 && families.size < addresses.length) {
-      status.invalid(list, 'may specify no more than one IP for each IP family');
-    }
-  }
-  const qosClass = status.text('qosClass');
-  if (qosClass !== textIn(objectIn(previous, 'status'), 'qosClass')) {
-    status.invalid('qosClass', 'field is immutable', qosClass);
-  }
-}
 
 /** A token in a volume is one of the Pod's service account. */
 function requireAccountOfTokens(spec: CheckedObject): void {
@@ -127,6 +118,25 @@ function requireNodeOfMirrorPod({ value, errors }: CheckedObject<StoredObject>):
   errors.push(fieldError.invalid(`metadata.annotations[${OF_STATIC_POD}]`, hash, detail));
 }
 
+/** Some annotations stay as they were when the Pod was created. */
+function validateAnnotationUpdate(pod: CheckedObject, previous: StoredObject): void {
+  const annotations = pod.in('metadata').in('annotations');
+  const before = previous.metadata.annotations ?? {};
+  for (const key of Object.keys({ ...before, ...annotations.value })) {
+    const isMirror = key === OF_STATIC_POD;
+    if (!isMirror && !key.startsWith(APP_ARMOR)) continue;
+    if (annotations.value[key] === before[key]) continue;
+    const verb = before[key] === undefined ? 'add' : 'remove or update';
+    const what = isMirror ? 'mirror pod annotation' : 'AppArmor annotations';
+    annotations.forbidden(`[${key}]`, `may not ${verb} ${what}`);
+  }
+}
+
+function requireNoStaticPod({ errors }: CheckedObject, previous: StoredObject): void {
+  if (previous.metadata.annotations?.[OF_STATIC_POD] === undefined) return;
+  errors.push(fieldError.forbidden('[]', 'static pods do not support ephemeral containers'));
+}
+
 function prepareForCreate(pod: ApiObject, context: HookContext): void {
   const { now } = context;
   const spec = objectIn(pod, 'spec');
@@ -134,6 +144,7 @@ function prepareForCreate(pod: ApiObject, context: HookContext): void {
   admitClasses(pod, spec, context);
   admitPod(spec);
   requirePositiveGracePeriod(spec);
+  shareResources(spec);
   pod['status'] = {
     phase: 'Pending',
     qosClass: qosClassOf(spec),
@@ -166,6 +177,8 @@ function prepareForUpdate(pod: ApiObject, previous: StoredObject): void {
     for (const field of ['priority', 'preemptionPolicy'] as const) {
       if (isSet(before, field)) setDefault(spec, field, before[field]);
     }
+    // As upstream, for clients that do not know the field.
+    if (isSet(before, 'resources')) setDefault(spec, 'resources', before['resources']);
     requirePositiveGracePeriod(spec);
     admitPod(spec);
   }

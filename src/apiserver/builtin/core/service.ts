@@ -1,4 +1,3 @@
-import { isIPv4 } from '../../../util/ip-address.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import {
   isSet,
@@ -136,8 +135,7 @@ function prepareForUpdate(service: ApiObject, previous: StoredObject, context: H
     }
   }
   dropFieldsOfType(service, spec, before);
-  const isAddressed = textIn(before, 'type') === 'ExternalName' || textIn(spec, 'clusterIP') !== '';
-  allocate(service, spec, context, isAddressed);
+  allocate(service, spec, context, before);
 }
 
 /** Removes fields that the previous type needed and the new one does not, unless the client changed them. */
@@ -187,83 +185,161 @@ function isExternallyAccessible(spec: Readonly<JsonObject>): boolean {
 }
 
 /**
- * Gives the service an address and, where its type asks for them, ports on the nodes. They follow
+ * Gives the service its families, an address and, where its type asks for them, ports on the nodes. They follow
  * from its name, so that each run of a test sees the same. Nothing routes to them.
  */
 function allocate(
   service: ApiObject,
   spec: JsonObject,
   context: HookContext,
-  isAddressed: boolean = true,
+  before?: JsonObject,
 ): void {
   if (textIn(spec, 'type') === 'ExternalName') return;
-  requireFamilies(service.metadata.name, spec);
-  if (isAddressed) assignAddress(service.metadata, spec);
-  const isOpen =
-    spec['clusterIP'] === 'None' && Object.keys(objectIn(spec, 'selector') ?? {}).length === 0;
-  setDefault(spec, 'ipFamilyPolicy', isOpen ? 'RequireDualStack' : 'SingleStack');
-  if (listIn(spec, 'ipFamilies').length === 0) {
-    spec['ipFamilies'] =
-      spec['ipFamilyPolicy'] === 'RequireDualStack' ? ['IPv4', 'IPv6'] : ['IPv4'];
-  }
-  if (takesNodePorts(spec)) allocateNodePorts(service, spec, context);
+  const { name } = service.metadata;
+  requireOf(name, spec, (checked) => validateClusterIps(checked, before));
+  requireOf(name, spec, (checked) => settleFamilies(checked, spec, before));
+  if (!before || textIn(before, 'type') === 'ExternalName') assignAddress(service, spec, context);
+  if (takesNodePorts(spec)) allocateNodePorts(service, spec, context, before !== undefined);
 }
 
 const FAMILIES = ['IPv4', 'IPv6'];
 const FAMILY_POLICIES = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
 
-/** @throws {StatusError} 422 if the cluster does not have a wanted family, before anything else is validated */
-function requireFamilies(name: string, spec: JsonObject): void {
+/** @throws {StatusError} 422 if a check finds errors, before anything else is validated */
+function requireOf(
+  name: string,
+  spec: Readonly<JsonObject>,
+  check: (spec: CheckedObject) => void,
+): void {
   const checked = new CheckedObject(spec, 'spec');
-  const families = checked.list('ipFamilies').map(String);
-  checked.requireEachOf('ipFamilies', FAMILIES);
+  untilTooMany(() => check(checked));
+  if (checked.errors.length === 0) return;
+  throw invalidError({ group: '', kind: 'Service' }, name, checked.errors);
+}
+
+function isHeadless(spec: Readonly<JsonObject>): boolean {
+  return equalJson(spec['clusterIPs'], ['None']);
+}
+
+const familyOf = (address: string) => (address.includes(':') ? 'IPv6' : 'IPv4');
+
+function validateClusterIps(spec: CheckedObject, before: JsonObject | undefined): void {
+  const addresses = spec.list('clusterIPs').map(String);
+  const families = spec.list('ipFamilies').map(String);
+  const first = spec.text('clusterIP');
+  const wrong = (why: string) => spec.invalid('clusterIPs', why);
+  if (first !== '' && addresses.length === 0) spec.required('clusterIPs');
+  else if (first === '' && addresses.length > 0) {
+    wrong('must be empty when `clusterIP` is not specified');
+  } else if (first !== (addresses[0] ?? '')) wrong('first value must match `clusterIP`');
+  spec.requireEachOf('ipFamilies', FAMILIES);
   for (const [index, family] of families.entries()) {
-    if (families.indexOf(family) < index) checked.duplicate(`ipFamilies[${index}]`, family);
+    if (families.indexOf(family) < index) spec.duplicate(`ipFamilies[${index}]`, family);
   }
-  checked.requireOneOf('ipFamilyPolicy', FAMILY_POLICIES);
-  for (const [index, address] of checked.list('clusterIPs').map(String).entries()) {
-    const problem = address === 'None' ? undefined : ipProblem(address);
-    if (problem !== undefined) checked.invalid(`clusterIPs[${index}]`, problem, address);
+  spec.requireOneOf('ipFamilyPolicy', FAMILY_POLICIES);
+  const former = listIn(before, 'clusterIPs');
+  let isUsable = true;
+  for (const [index, address] of addresses.entries()) {
+    const isNone = index === 0 && address === 'None';
+    const problem = isNone || former.includes(address) ? undefined : ipProblem(address);
+    if (problem !== undefined) spec.invalid(`clusterIPs[${index}]`, problem, address);
+    if (isNone && addresses.length > 1) wrong("'None' must be the first and only value");
+    isUsable &&= problem === undefined && !(isNone && addresses.length > 1);
   }
-  const isOpen =
-    spec['clusterIP'] === 'None' && Object.keys(objectIn(spec, 'selector') ?? {}).length === 0;
-  const policy = checked.text('ipFamilyPolicy') || (isOpen ? 'RequireDualStack' : 'SingleStack');
-  if (checked.errors.length === 0 && policy === 'SingleStack' && families.length > 1) {
-    const why =
-      "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified";
-    checked.invalid('ipFamilyPolicy', why, policy);
+  if (addresses.length > 2) wrong('may only hold up to 2 values');
+  if (!isUsable || isHeadless(spec.value)) return;
+  if (new Set(addresses.map(familyOf)).size < Math.min(addresses.length, 2)) {
+    wrong('may specify no more than one IP for each IP family');
   }
-  if (checked.errors.length === 0 && !isOpen) {
-    if (policy === 'RequireDualStack') {
-      const why = 'this cluster is not configured for dual-stack services';
-      checked.invalid('ipFamilyPolicy', why, policy);
-    }
-    for (const [index, family] of families.entries()) {
-      if (family === 'IPv4') continue;
-      checked.invalid(`ipFamilies[${index}]`, 'not configured on this cluster', family);
-    }
-  }
-  if (checked.errors.length > 0) {
-    throw invalidError({ group: '', kind: 'Service' }, name, checked.errors);
+  for (const [index, address] of addresses.entries()) {
+    const family = families[index];
+    if (family === undefined || !FAMILIES.includes(family) || family === familyOf(address))
+      continue;
+    const why = `expected an ${family} value as indicated by \`ipFamilies[${index}]\``;
+    spec.invalid(`clusterIPs[${index}]`, why, address);
   }
 }
 
-/** @throws {StatusError} 422 if a wanted address is invalid, before anything else is validated */
-function assignAddress({ namespace, name }: ApiObject['metadata'], spec: JsonObject): void {
-  if (!isSet(spec, 'clusterIP') || spec['clusterIP'] === '') {
-    const [given] = listIn(spec, 'clusterIPs');
-    spec['clusterIP'] = typeof given === 'string' ? given : addressOf(`${namespace}/${name}`);
+/** Sets policy and families, or reports why the cluster, which has IPv4 only, cannot give what is wanted. */
+function settleFamilies(
+  checked: CheckedObject,
+  spec: JsonObject,
+  before: JsonObject | undefined,
+): void {
+  const isOpen = isHeadless(spec) && Object.keys(objectIn(spec, 'selector') ?? {}).length === 0;
+  const known = textIn(before, 'ipFamilyPolicy');
+  setDefault(spec, 'ipFamilyPolicy', known || (isOpen ? 'RequireDualStack' : 'SingleStack'));
+  const isSingle = spec['ipFamilyPolicy'] === 'SingleStack';
+  const wrong = (why: string) => checked.invalid('ipFamilyPolicy', why);
+  const lists = { clusterIPs: 'cluster IP', ipFamilies: 'IP family' } as const;
+  for (const [field, what] of Object.entries(lists)) {
+    const list = listIn(spec, field);
+    const former = listIn(before, field);
+    if (isSingle && list.length > 1 && equalJson(list, former)) spec[field] = list.slice(0, 1);
+    if (!isSingle && list.length > 0 && list.length < former.length) {
+      wrong(`must be 'SingleStack' to release the secondary ${what}`);
+    }
   }
-  if (listIn(spec, 'clusterIPs').length === 0) spec['clusterIPs'] = [spec['clusterIP']];
-  const checked = new CheckedObject(spec, 'spec');
-  untilTooMany(() => validateAddresses(checked));
-  if (checked.errors.length > 0) {
-    throw invalidError({ group: '', kind: 'Service' }, name, checked.errors);
+  const addresses = listIn(spec, 'clusterIPs').map(String);
+  const families = listIn(spec, 'ipFamilies').map(String);
+  const isMany = "must be 'RequireDualStack' or 'PreferDualStack' when multiple";
+  if (isSingle && addresses.length === 2) wrong(`${isMany} cluster IPs are specified`);
+  if (isSingle && families.length === 2) wrong(`${isMany} IP families are specified`);
+  for (const [index, address] of isHeadless(spec) ? [] : addresses.entries()) {
+    if (index < families.length) continue;
+    if (familyOf(address) === 'IPv4') families.push('IPv4');
+    else
+      checked.invalid(`clusterIPs[${index}]`, 'IPv6 is not configured on this cluster', addresses);
+  }
+  if (checked.errors.length > 0) return;
+  if (families.length === 0) families.push('IPv4');
+  if (isOpen && !isSingle && families.length < 2) {
+    families.push(families[0] === 'IPv4' ? 'IPv6' : 'IPv4');
+  }
+  spec['ipFamilies'] = families;
+  if (isOpen) return;
+  if (spec['ipFamilyPolicy'] === 'RequireDualStack') {
+    wrong('this cluster is not configured for dual-stack services');
+  }
+  for (const [index, family] of families.entries()) {
+    if (family === 'IPv4') continue;
+    checked.invalid(`ipFamilies[${index}]`, 'not configured on this cluster', family);
   }
 }
 
-/** @throws {StatusError} 422 if a wanted port belongs to another Service */
-function allocateNodePorts(service: ApiObject, spec: JsonObject, { list }: HookContext): void {
+/** @throws {StatusError} 422 if the wanted address is outside the range or, except in a dry run, belongs to another Service */
+function assignAddress(
+  { metadata: { namespace, name, uid } }: ApiObject,
+  spec: JsonObject,
+  { list, isDryRun }: HookContext,
+): void {
+  setDefault(spec, 'clusterIPs', [addressOf(`${namespace}/${name}`)]);
+  const [address] = listIn(spec, 'clusterIPs');
+  spec['clusterIP'] = String(address);
+  if (address === 'None') return;
+  requireOf(name, spec, (checked) => {
+    const fail = (why: string) =>
+      checked.invalid('clusterIPs', `failed to allocate IP ${String(address)}: ${why}`);
+    if (!/^10\.(?:\d|1[0-5])\./.test(String(address))) {
+      fail(
+        `the provided IP (${String(address)}) is not in the valid range. The range of valid IPs is 10.0.0.0/12`,
+      );
+    }
+    const isTaken = list({ group: '', plural: 'services' }).some(
+      (other) =>
+        other.metadata.uid !== uid && textIn(objectIn(other, 'spec'), 'clusterIP') === address,
+    );
+    if (isTaken && !isDryRun) fail('provided IP is already allocated');
+  });
+}
+
+/** @throws {StatusError} 422 if a wanted port is outside the range, which no dry run looks at, or belongs to another Service */
+function allocateNodePorts(
+  service: ApiObject,
+  spec: JsonObject,
+  { list, isDryRun }: HookContext,
+  isUpdate: boolean,
+): void {
   const { name, namespace, uid } = service.metadata;
   const taken = new Set(
     list({ group: '', plural: 'services' })
@@ -288,28 +364,34 @@ function allocateNodePorts(service: ApiObject, spec: JsonObject, { list }: HookC
   };
   const isAutomatic =
     textIn(spec, 'type') === 'NodePort' || spec['allocateLoadBalancerNodePorts'] !== false;
-  const ports = objectsIn(spec, 'ports');
-  const assigned = new Map<unknown, unknown>();
-  for (const port of ports.toReversed()) {
-    if (numberIn(port, 'nodePort')) assigned.set(port['port'], port['nodePort']);
-  }
-  for (const [index, port] of ports.entries()) {
-    const wanted = numberIn(port, 'nodePort');
-    if (wanted) {
-      if (!taken.has(wanted)) continue;
+  const take = (wanted: number, index: number) => {
+    const isOutside = !isDryRun && (wanted < first || wanted > last);
+    if (taken.has(wanted) || isOutside) {
+      const why = isOutside
+        ? `provided port is not in the valid range. The range of valid ports is ${first}-${last}`
+        : 'provided port is already allocated';
       throw invalidError({ group: '', kind: 'Service' }, name, [
-        fieldError.invalid(
-          `spec.ports[${index}].nodePort`,
-          wanted,
-          'provided port is already allocated',
-        ),
+        fieldError.invalid(`spec.ports[${index}].nodePort`, wanted, why),
       ]);
     }
-    // The protocols of one port of a Service share its node port.
-    const same = assigned.get(port['port']);
-    if (same === undefined && !isAutomatic) continue;
-    port['nodePort'] = same ?? claim(String(port['port']));
-    assigned.set(port['port'], port['nodePort']);
+    // An update leaves duplicates to validation.
+    if (!isUpdate) taken.add(wanted);
+  };
+  const ports = objectsIn(spec, 'ports');
+  const given = new Map<unknown, number>();
+  for (const port of ports.toReversed()) {
+    const wanted = numberIn(port, 'nodePort');
+    if (wanted) given.set(port['port'], wanted);
+  }
+  // The protocols of one port of a Service share its node port.
+  const assigned = new Map<unknown, number>();
+  for (const [index, port] of ports.entries()) {
+    const wanted = numberIn(port, 'nodePort') || given.get(port['port']);
+    if (!numberIn(port, 'nodePort') && !isAutomatic) continue;
+    const known = assigned.get(port['port']);
+    if (wanted && wanted !== known) take(wanted, index);
+    port['nodePort'] = wanted ?? known ?? claim(String(port['port']));
+    assigned.set(port['port'], known ?? Number(port['nodePort']));
   }
   if (hasHealthCheckPort(spec) && !numberIn(spec, 'healthCheckNodePort')) {
     spec['healthCheckNodePort'] = claim('healthCheck');
@@ -353,10 +435,8 @@ function validate(service: CheckedObject, previous: StoredObject | undefined): v
   if (takesNodePorts(spec.value) && spec.value['clusterIP'] === 'None') {
     spec.invalid('clusterIPs[0]', `may not be set to 'None' for ${type} services`, 'None');
   }
-  if (type !== 'ExternalName' && spec.has('clusterIP') && !spec.has('clusterIPs')) {
-    spec.required('clusterIPs');
-  }
-  validatePorts(ports);
+  validatePorts(ports, type);
+  if (type !== 'ExternalName') validateClusterIps(spec, objectIn(previous, 'spec'));
   const policy = spec.text('externalTrafficPolicy');
   if (policy !== '' && !isExternallyAccessible(spec.value)) {
     const why = 'may only be set for externally-accessible services';
@@ -367,8 +447,9 @@ function validate(service: CheckedObject, previous: StoredObject | undefined): v
     const why =
       "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
     spec.invalid('healthCheckNodePort', why);
-  }
+  } else if (healthPort !== 0) spec.requirePort('healthCheckNodePort');
   validateExternal(spec, objectIn(previous, 'spec'));
+  validateAnnotations(service, previous);
   const balancer = service.in('status').in('loadBalancer');
   const formerIngress = new Set(
     objectsIn(objectIn(objectIn(previous, 'status'), 'loadBalancer'), 'ingress').map((point) =>
@@ -433,35 +514,47 @@ function validateExternal(spec: CheckedObject, previous: JsonObject | undefined)
     const problem = former.has(address) ? undefined : ipProblem(address);
     validateEndpointAddress(spec, `externalIPs[${index}]`, address, problem);
   }
-  if (spec.text('type') !== 'LoadBalancer') return;
   const formerRanges = new Set(listIn(previous, 'loadBalancerSourceRanges'));
-  for (const [index, range] of spec.list('loadBalancerSourceRanges').map(String).entries()) {
+  const ranges = spec.list('loadBalancerSourceRanges').map(String);
+  // A server calls the field so.
+  const field = 'LoadBalancerSourceRanges';
+  if (ranges.length > 0 && spec.text('type') !== 'LoadBalancer') {
+    spec.forbidden(field, "may only be used when `type` is 'LoadBalancer'");
+  }
+  for (const [index, range] of ranges.entries()) {
     const problem = formerRanges.has(range) ? undefined : cidrProblem(range.trim());
-    // A server calls the field so.
-    if (problem !== undefined) {
-      spec.invalid(`LoadBalancerSourceRanges[${index}]`, problem, range.trim());
-    }
+    if (problem !== undefined) spec.invalid(`${field}[${index}]`, problem, range.trim());
   }
 }
 
-function validateAddresses(spec: CheckedObject): void {
-  const addresses = spec.list('clusterIPs').map(String);
-  for (const [index, address] of addresses.entries()) {
-    if (address === 'None') continue;
-    const problem = ipProblem(address);
-    if (problem !== undefined) {
-      spec.invalid(`clusterIPs[${index}]`, problem, address);
-    } else if (isIPv4(address) && !/^10\.(?:\d|1[0-5])\./.test(address)) {
-      const why = `the provided IP (${address}) is not in the valid range. The range of valid IPs is 10.0.0.0/12`;
-      spec.invalid('clusterIPs', `failed to allocate IP ${address}: ${why}`);
-    }
+const TOPOLOGY_MODE = 'service.kubernetes.io/topology-mode';
+const TOPOLOGY_HINTS = 'service.kubernetes.io/topology-aware-hints';
+const SOURCE_RANGES = 'service.beta.kubernetes.io/load-balancer-source-ranges';
+
+function validateAnnotations(service: CheckedObject, previous: StoredObject | undefined): void {
+  const annotations = service.in('metadata').in('annotations');
+  const [mode, hints] = [annotations.value[TOPOLOGY_MODE], annotations.value[TOPOLOGY_HINTS]];
+  if (mode !== undefined && hints !== undefined && mode !== hints) {
+    const why = `must match annotations[${TOPOLOGY_HINTS}] when both are specified`;
+    annotations.invalid(`[${TOPOLOGY_MODE}]`, why, mode);
+  }
+  const spec = service.in('spec');
+  const ranges = annotations.value[SOURCE_RANGES];
+  if (typeof ranges !== 'string' || spec.list('loadBalancerSourceRanges').length > 0) return;
+  if (spec.text('type') !== 'LoadBalancer') {
+    const why = "may only be used when `type` is 'LoadBalancer'";
+    annotations.forbidden(`[${SOURCE_RANGES}]`, why);
+  }
+  if (ranges.trim() === '' || previous?.metadata.annotations?.[SOURCE_RANGES] === ranges) return;
+  for (const range of ranges.split(',').map((each) => each.trim())) {
+    const problem = cidrProblem(range);
+    if (problem !== undefined) annotations.invalid(`[${SOURCE_RANGES}]`, problem, range);
   }
 }
 
-function validatePorts(ports: readonly CheckedObject[]): void {
+function validatePorts(ports: readonly CheckedObject[], type: string): void {
   const names = new Set<string>();
   const places = new Set<string>();
-  const { first, last } = NODE_PORTS;
   for (const port of ports) {
     if (ports.length > 1) port.requireText('name');
     port.requireFormat('name', 'dns1123Label');
@@ -472,15 +565,16 @@ function validatePorts(ports: readonly CheckedObject[]): void {
     if (port.has('appProtocol')) {
       port.problems('appProtocol', qualifiedNameProblems(port.text('appProtocol')));
     }
-    const nodePort = port.number('nodePort') || first;
-    if (nodePort < first || nodePort > last) {
-      const why = `provided port is not in the valid range. The range of valid ports is ${first}-${last}`;
-      port.invalid('nodePort', why);
-    }
     const [number, protocol] = [port.number('port') ?? 0, port.text('protocol')];
+    const nodePort = port.number('nodePort') ?? 0;
+    if (nodePort !== 0 && type === 'ClusterIP') {
+      port.forbidden('nodePort', "may not be used when `type` is 'ClusterIP'");
+    }
+    const nodePlace = `node ${protocol}/${nodePort}`;
+    if (nodePort !== 0 && places.has(nodePlace)) port.duplicate('nodePort');
     const place = `${protocol}/${number}`;
     if (places.has(place)) port.duplicate('', { port: number, protocol });
-    places.add(place);
+    places.add(place).add(nodePlace);
   }
 }
 
@@ -491,10 +585,21 @@ function validateUpdate(service: CheckedObject, previous: StoredObject): void {
   if (!isKept && hasHealthCheckPort(before) && hasHealthCheckPort(spec.value)) {
     spec.forbidden('healthCheckNodePort', 'field is immutable');
   }
-  const was = textIn(before, 'clusterIP');
-  const types = [textIn(before, 'type'), spec.text('type')];
-  if (was === '' || types.includes('ExternalName') || spec.text('clusterIP') === was) return;
-  spec.invalid('clusterIPs[0]', 'may not change once set', spec.list('clusterIPs'));
+  const isExternal = [before, spec.value].some((each) => textIn(each, 'type') === 'ExternalName');
+  const [isNone, wasNone] = [isHeadless(spec.value), isHeadless(before)];
+  if (isExternal || (isNone && wasNone)) return;
+  const changed = (field: string, at: number = 0) =>
+    spec.invalid(`${field}[${at}]`, 'may not change once set');
+  for (const field of isNone === wasNone ? ['clusterIPs', 'ipFamilies'] : ['clusterIPs']) {
+    const [is, was] = [spec.list(field), listIn(before, field)];
+    if (is.length !== was.length) {
+      if (was.length > 0 && is[0] !== was[0]) changed(field);
+      continue;
+    }
+    for (const [index, value] of was.entries()) {
+      if (value !== is[index]) changed(field, field === 'clusterIPs' ? index : 0);
+    }
+  }
 }
 
 function serviceWarnings(service: CheckedObject): string[] {
@@ -506,7 +611,7 @@ function serviceWarnings(service: CheckedObject): string[] {
   const isAddress = ['ClusterIP', 'NodePort', 'LoadBalancer'].includes(type) && !isHeadless;
   const rules: readonly (readonly [boolean, string | readonly string[]])[] = [
     [
-      service.in('metadata').in('annotations').has('service.kubernetes.io/topology-aware-hints'),
+      service.in('metadata').in('annotations').has(TOPOLOGY_HINTS),
       'annotation service.kubernetes.io/topology-aware-hints is deprecated, please use service.kubernetes.io/topology-mode instead',
     ],
     [isAddress, addressWarnings(spec, 'clusterIPs', ipWarnings)],

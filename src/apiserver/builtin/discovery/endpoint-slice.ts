@@ -1,12 +1,18 @@
 import { isIP } from '../../../util/ip-address.ts';
 import { listIn, numberIn, objectsIn, textsIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
+import {
+  labelValueProblems,
+  nameProblems,
+  qualifiedNameProblems,
+} from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { textOf } from '../../objects/field-path.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, field } from '../../table/column.ts';
 import { ipProblem, ipWarnings } from '../shared/addresses.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { requireDomain } from '../shared/domain-names.ts';
 import {
   PORT_PROTOCOLS,
   validateEndpointAddress,
@@ -58,26 +64,55 @@ export const ENDPOINT_SLICE: BuiltinKind = {
   ],
 };
 
+const TYPES = ['FQDN', 'IPv4', 'IPv6'];
+
 function validateSlice(slice: CheckedObject, previous: StoredObject | undefined): void {
+  const type = slice.text('addressType');
+  if (type === '') slice.required('addressType');
+  else slice.requireSupported('addressType', TYPES);
   const names = new Set<string>();
-  for (const port of slice.items('ports')) {
+  for (const port of slice.requireAtMost('ports', 20_000) ? slice.items('ports') : []) {
     port.requireFormat('name', 'dns1123Label');
-    port.requireUnique('name', names);
+    if (names.has(port.text('name'))) port.duplicate('name');
+    names.add(port.text('name'));
     port.requireOneOf('protocol', PORT_PROTOCOLS);
+    if (!port.has('appProtocol')) continue;
+    port.problems('appProtocol', qualifiedNameProblems(port.text('appProtocol')));
   }
   if (previous && equalJson(slice.list('endpoints'), listIn(previous, 'endpoints'))) return;
-  const type = slice.text('addressType');
+  if (!slice.requireAtMost('endpoints', 1000)) return;
   for (const endpoint of slice.items('endpoints')) {
     const addresses = endpoint.list('addresses').map(String);
     if (addresses.length === 0) endpoint.required('addresses', 'must contain at least 1 address');
+    endpoint.requireAtMost('addresses', 100);
     for (const [index, address] of addresses.entries()) {
-      if (type === 'FQDN') continue;
+      const field = `addresses[${index}]`;
+      if (type === 'FQDN') requireDomain(endpoint, field, address);
+      if (!/^IPv[46]$/.test(type)) continue;
       if (isIP(address) !== 0 && `IPv${isIP(address)}` !== type) {
         endpoint.invalid('addresses', `must be an ${type} address`, address);
       }
-      validateEndpointAddress(endpoint, `addresses[${index}]`, address, ipProblem(address, true));
+      validateEndpointAddress(endpoint, field, address, ipProblem(address, true));
     }
     validateEndpointNames(endpoint);
+    validateHints(endpoint.in('hints'));
+  }
+}
+
+function validateHints(hints: CheckedObject): void {
+  const problemsOf = {
+    forZones: labelValueProblems,
+    forNodes: (name: string) => nameProblems(name, 'dns1123Subdomain'),
+  };
+  for (const [list, problems] of Object.entries(problemsOf)) {
+    if (!hints.requireAtMost(list, 8)) return;
+    const names = new Set<string>();
+    for (const hint of hints.items(list)) {
+      const name = hint.text('name');
+      if (names.has(name)) hint.duplicate('name', name);
+      names.add(name);
+      hint.problems('name', problems(name), name);
+    }
   }
 }
 

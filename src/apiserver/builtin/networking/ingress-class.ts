@@ -1,12 +1,16 @@
 import { objectIn, textIn } from '../../../util/json-value.ts';
+import { nameProblems } from '../../../api/object-names.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import { AGE_COLUMN, NAME_COLUMN, column, field, qualified } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { requireDomainPath } from '../shared/domain-names.ts';
 
 export const INGRESS_CLASS: BuiltinKind = {
   resource: 'networking.k8s.io/ingressclasses',
   tracksGeneration: true,
   defaults: { 'spec.parameters.scope': 'Cluster' },
   immutable: ['spec.controller'],
+  validate: validateIngressClass,
   columns: [
     {
       ...NAME_COLUMN,
@@ -23,5 +27,30 @@ export const INGRESS_CLASS: BuiltinKind = {
     AGE_COLUMN,
   ],
 };
+
+function validateIngressClass(object: CheckedObject): void {
+  const spec = object.in('spec');
+  const controller = spec.text('controller');
+  if (controller.length > 250) spec.tooLong('controller', 250);
+  requireDomainPath(spec, 'controller');
+  const parameters = spec.get('parameters');
+  if (!parameters) return;
+  if (parameters.has('apiGroup')) {
+    const problems = nameProblems(parameters.text('apiGroup'), 'dns1123Subdomain');
+    parameters.problems('apiGroup', problems);
+  }
+  parameters.requireName('kind', 'pathSegment');
+  parameters.requireName('name', 'pathSegment');
+  parameters.requireSupported('scope', ['Cluster', 'Namespace']);
+  const isSet = parameters.has('namespace');
+  if (parameters.text('scope') === 'Cluster' && isSet) {
+    parameters.forbidden('namespace', "`parameters.scope` is set to 'Cluster'");
+  } else if (parameters.text('scope') === 'Namespace' && !isSet) {
+    parameters.required('namespace', "`parameters.scope` is set to 'Namespace'");
+  } else if (parameters.text('scope') === 'Namespace') {
+    const problems = nameProblems(parameters.text('namespace'), 'dns1123Label');
+    parameters.problems('namespace', problems);
+  }
+}
 
 const DEFAULT_CLASS = 'ingressclass.kubernetes.io/is-default-class';

@@ -1,6 +1,7 @@
 import { listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
+import type { StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, field } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { loadBalancerWarnings } from '../shared/warnings.ts';
@@ -40,7 +41,7 @@ export const INGRESS: BuiltinKind = {
 
 const PATH_TYPES = ['Exact', 'ImplementationSpecific', 'Prefix'];
 
-function validateIngress(ingress: CheckedObject): void {
+function validateIngress(ingress: CheckedObject, previous: StoredObject | undefined): void {
   const spec = ingress.in('spec');
   const rules = spec.items('rules');
   const backend = spec.get('defaultBackend');
@@ -48,6 +49,18 @@ function validateIngress(ingress: CheckedObject): void {
     spec.invalid('', 'either `defaultBackend` or `rules` must be specified', null);
   }
   if (backend) validateBackend(backend);
+  const annotation = ingress.in('metadata').in('annotations').value[CLASS_ANNOTATION];
+  const className = spec.value['ingressClassName'];
+  if (
+    !previous &&
+    annotation !== undefined &&
+    className !== undefined &&
+    annotation !== className
+  ) {
+    // The path of upstream.
+    const why = 'must match `ingressClassName` when both are specified';
+    ingress.invalid(`annotations.${CLASS_ANNOTATION}`, why, annotation);
+  }
   for (const tls of spec.items('tls')) {
     for (const [index, host] of tls.list('hosts').map(String).entries()) {
       tls.problems(

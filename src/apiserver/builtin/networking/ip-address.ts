@@ -1,10 +1,14 @@
 import { objectIn, textIn } from '../../../util/json-value.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
+import type { StoredObject } from '../../objects/resource-definition.ts';
 import { NAME_COLUMN, column, qualified } from '../../table/column.ts';
+import { ipProblem } from '../shared/addresses.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const IP_ADDRESS: BuiltinKind = {
   resource: 'networking.k8s.io/ipaddresses',
-  immutable: ['spec'],
+  immutable: ['spec.parentRef'],
+  validate: validateAddress,
   nameFormat: 'pathSegment',
   // Upstream prints an age without a column.
   columns: [
@@ -19,3 +23,16 @@ export const IP_ADDRESS: BuiltinKind = {
     }),
   ],
 };
+
+function validateAddress(object: CheckedObject<StoredObject>, previous?: StoredObject): void {
+  if (previous) return;
+  const { name } = object.value.metadata;
+  const problem = ipProblem(name, true);
+  if (problem !== undefined) object.invalid('metadata.name', problem, name);
+  const parent = object.in('spec').get('parentRef');
+  if (!parent) return;
+  parent.requireFormat('group', 'dns1123Subdomain');
+  parent.requireName('resource', 'pathSegment');
+  parent.requireName('name', 'pathSegment');
+  parent.requireFormat('namespace', 'pathSegment');
+}

@@ -1,5 +1,9 @@
+import { goJson } from '../../../util/go-format.ts';
 import { columns, field } from '../../table/column.ts';
+import { validateAmounts, validateContainerResourceName } from '../pods/container-resources.ts';
+import { validateToleration } from '../pods/pod-placement.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { validateLabels } from '../shared/label-selector-validation.ts';
 import { NODE_LABELS } from '../shared/warnings.ts';
 
 export const RUNTIME_CLASS: BuiltinKind = {
@@ -7,6 +11,22 @@ export const RUNTIME_CLASS: BuiltinKind = {
   createOnUpdate: true,
   unconditionalUpdate: false,
   immutable: ['handler'],
+  validate: (object, previous) => {
+    if (previous) return;
+    object.requireName('handler', 'dns1123Label');
+    const limits = object.in('overhead').value['podFixed'];
+    validateAmounts(object.in('overhead').as({ limits }), validateContainerResourceName);
+    const scheduling = object.in('scheduling');
+    validateLabels(scheduling, 'nodeSelector');
+    const known = new Set<string>();
+    for (const toleration of scheduling.items('tolerations')) {
+      validateToleration(toleration);
+      const { tolerationSeconds: _, ...rest } = toleration.value;
+      const key = goJson(rest);
+      if (known.has(key)) toleration.duplicate('', toleration.value);
+      known.add(key);
+    }
+  },
   columns: columns(field('Handler', 'handler')),
   warnings: (object) => {
     const selector = object.in('scheduling').in('nodeSelector');

@@ -1,7 +1,8 @@
-import { textIn } from '../../../util/json-value.ts';
+import type { JsonObject } from '../../../util/json-value.ts';
+import { objectIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
-import { compareQuantities, quantityNanos } from '../../../api/quantity.ts';
-import type { CheckedObject } from '../../objects/checked-object.ts';
+import { addQuantities, compareQuantities, quantityNanos } from '../../../api/quantity.ts';
+import { CheckedObject } from '../../objects/checked-object.ts';
 
 const OF_CONTAINERS = ['cpu', 'memory', 'ephemeral-storage'];
 
@@ -189,6 +190,8 @@ export function validatePodResources(spec: CheckedObject): void {
     if (OF_PODS.includes(name) || name.startsWith(HUGE_PAGES)) return;
     holder.notSupported(field, [...OF_PODS.slice(0, 1), HUGE_PAGES, 'memory'], name);
   });
+  requireAggregate(spec, resources, 'requests');
+  requireAggregate(spec, resources, 'limits');
   const limits = resources.in('limits').value;
   for (const [index, container] of spec.items('containers').entries()) {
     const own = container.in('resources').in('limits').value;
@@ -199,4 +202,73 @@ export function validatePodResources(spec: CheckedObject): void {
       resources.invalid(`containers[${index}][${name}].limits`, why, limit);
     }
   }
+}
+
+/** What the containers of a Pod use together: those that run beside each other, or one that runs before them. */
+function aggregate(spec: CheckedObject, list: 'limits' | 'requests'): ReadonlyMap<string, string> {
+  const amountsOf = (container: CheckedObject) =>
+    Object.entries(container.in('resources').in(list).value).map(
+      ([name, amount]) => [name, String(amount)] as const,
+    );
+  const [total, beside] = [new Map<string, string>(), new Map<string, string>()];
+  const add = (sums: Map<string, string>, name: string, amount: string) =>
+    sums.set(name, addQuantities(sums.get(name) ?? '0', amount));
+  for (const container of spec.items('containers')) {
+    for (const [name, amount] of amountsOf(container)) add(total, name, amount);
+  }
+  const peaks = new Map<string, string>();
+  for (const container of spec.items('initContainers')) {
+    const stays = container.text('restartPolicy') === 'Always';
+    for (const [name, amount] of amountsOf(container)) {
+      const peak = addQuantities(beside.get(name) ?? '0', amount);
+      if (compareQuantities(peak, peaks.get(name) ?? '0') > 0) peaks.set(name, peak);
+      if (!stays) continue;
+      add(beside, name, amount);
+      add(total, name, amount);
+    }
+  }
+  for (const [name, peak] of peaks) {
+    if (compareQuantities(peak, total.get(name) ?? '0') > 0) total.set(name, peak);
+  }
+  return total;
+}
+
+function requireAggregate(
+  spec: CheckedObject,
+  resources: CheckedObject,
+  list: 'limits' | 'requests',
+): void {
+  const amounts = resources.in(list).value;
+  for (const [name, sum] of aggregate(spec, list)) {
+    const amount = textIn(amounts, name);
+    const isLimited = list === 'requests' || name.startsWith(HUGE_PAGES);
+    if (!isLimited || amount === '' || compareQuantities(sum, amount) <= 0) continue;
+    const why = `must be greater than or equal to aggregate container ${list} of ${sum}`;
+    resources.invalid(`${list}[${name}]`, why, amount);
+  }
+}
+
+/** Sets what a Pod requests as a whole, and its limits of huge pages, if it has resources as a whole. */
+export function shareResources(spec: JsonObject): void {
+  const resources = objectIn(spec, 'resources');
+  const given = Object.keys({
+    ...objectIn(resources, 'limits'),
+    ...objectIn(resources, 'requests'),
+  });
+  if (!resources || given.length === 0) return;
+  const whole = new CheckedObject(spec);
+  const limits: JsonObject = { ...objectIn(resources, 'limits') };
+  const requests: JsonObject = { ...objectIn(resources, 'requests') };
+  for (const [name, sum] of aggregate(whole, 'limits')) {
+    if (name.startsWith(HUGE_PAGES) && requests[name] === undefined) limits[name] ??= sum;
+  }
+  if (Object.keys(limits).length === 0) return;
+  resources['limits'] = limits;
+  for (const [name, sum] of aggregate(whole, 'requests')) {
+    if (OF_PODS.includes(name)) requests[name] ??= sum;
+  }
+  for (const [name, limit] of Object.entries(limits)) {
+    if (OF_PODS.includes(name) || name.startsWith(HUGE_PAGES)) requests[name] ??= limit;
+  }
+  if (Object.keys(requests).length > 0) resources['requests'] = requests;
 }

@@ -173,7 +173,7 @@ function requirePositive(holder: CheckedObject, field: string, value: number): v
 
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
-function validateToleration(toleration: CheckedObject): void {
+export function validateToleration(toleration: CheckedObject): void {
   const value = toleration.text('value');
   const operator = toleration.text('operator');
   if (toleration.text('key') !== '') requireSelectorKey(toleration, 'key');

@@ -1,6 +1,6 @@
 import { goJson } from '../../../util/go-format.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
-import { isSet, numberIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
+import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
@@ -34,6 +34,7 @@ export function validatePodUpdate(pod: CheckedObject, previous: StoredObject): v
   if (!validateDeadline(next, before)) return;
   validateTolerations(next, before);
   validateGates(next, before);
+  if (objectsIn(before, 'schedulingGates').length > 0) validateGated(next, before);
   validateFixedFields(next, before);
   const qosClass = pod.in('status').text('qosClass');
   if (qosClass !== textIn(objectIn(previous, 'status'), 'qosClass')) {
@@ -77,6 +78,43 @@ function validateGates(next: CheckedObject, before: JsonObject): void {
   }
 }
 
+const REQUIRED_TERMS = 'requiredDuringSchedulingIgnoredDuringExecution';
+
+/** A Pod that is not scheduled yet may become more particular about its node. */
+function validateGated(next: CheckedObject, before: JsonObject): void {
+  const selector = next.in('nodeSelector').value;
+  const former = Object.entries(objectIn(before, 'nodeSelector') ?? {});
+  if (former.some(([key, value]) => selector[key] !== value)) {
+    const why = 'only additions to spec.nodeSelector are allowed (no mutations or deletions)';
+    next.invalid('nodeSelector', why);
+  }
+  const affinity = objectIn(objectIn(before, 'affinity'), 'nodeAffinity');
+  const terms = objectsIn(objectIn(affinity, REQUIRED_TERMS), 'nodeSelectorTerms');
+  const required = next.in('affinity').in('nodeAffinity').in(REQUIRED_TERMS);
+  const now = required.items('nodeSelectorTerms');
+  if (terms.length === 0) return;
+  if (terms.length !== now.length) {
+    const why = 'no additions/deletions to non-empty NodeSelectorTerms list are allowed';
+    required.invalid('nodeSelectorTerms', why);
+    return;
+  }
+  for (const [index, term] of now.entries()) {
+    if (onlyAdds(term.value, terms[index] ?? {})) continue;
+    term.invalid('', 'only additions are allowed (no mutations or deletions)', term.value);
+  }
+}
+
+function onlyAdds(term: Readonly<JsonObject>, former: Readonly<JsonObject>): boolean {
+  const lists = ['matchExpressions', 'matchFields'] as const;
+  if (lists.every((list) => listIn(former, list).length === 0)) {
+    return lists.every((list) => listIn(term, list).length === 0);
+  }
+  return lists.every((list) => {
+    const was = listIn(former, list);
+    return equalJson(listIn(term, list).slice(0, was.length), was);
+  });
+}
+
 function validateFixedFields(next: CheckedObject, before: JsonObject): void {
   const fixed = withoutUpdatable(next.value, before);
   if (equalJson(fixed, before)) return;
@@ -101,6 +139,15 @@ function withoutUpdatable(next: Readonly<Record<string, unknown>>, before: JsonO
     fixed[list] = objectsIn(next, list).map((container, index) =>
       Object.assign({}, container, { image: images[index] }),
     );
+  }
+  if (objectsIn(before, 'schedulingGates').length > 0) {
+    fixed['nodeSelector'] = before['nodeSelector'];
+    const { nodeAffinity: _, ...others } = objectIn(next, 'affinity') ?? {};
+    const formerAffinity = objectIn(before, 'affinity');
+    const nodeAffinity = formerAffinity?.['nodeAffinity'];
+    const affinity = nodeAffinity === undefined ? others : { ...others, nodeAffinity };
+    const isNone = !formerAffinity && Object.keys(affinity).length === 0;
+    fixed['affinity'] = isNone ? undefined : affinity;
   }
   const was = numberIn(before, 'terminationGracePeriodSeconds') ?? 0;
   if (was < 0 && numberIn(next, 'terminationGracePeriodSeconds') === 1) {

@@ -1,6 +1,8 @@
-import { qualifiedNameProblems } from '../../../api/object-names.ts';
+import { goQuote } from '../../../util/go-quote.ts';
+import { nameProblems } from '../../../api/object-names.ts';
 import { compareQuantities } from '../../../api/quantity.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
+import { checkAnnotations } from '../../objects/object-metadata.ts';
 import { FIELDS_OF_FILES, validateFieldRef, validateResourceRef } from './container-environment.ts';
 import {
   COMMON_SOURCES,
@@ -76,7 +78,7 @@ const OF_PODS: Readonly<Record<string, Validate>> = {
     const template = source.get('volumeClaimTemplate');
     if (!template) source.required('volumeClaimTemplate');
     else {
-      validateLabels(template.in('metadata'), 'labels');
+      validateClaimMetadata(template.in('metadata'));
       validateClaimSpec(template.in('spec'));
     }
   },
@@ -104,6 +106,12 @@ export function validateVolumes(
     validateSource(volume);
     volume.requireText('name');
     volume.requireFormat('name', 'dns1123Label');
+    if (podName !== undefined && volume.has('ephemeral')) {
+      const claimName = `${podName}-${name}`;
+      for (const problem of nameProblems(claimName, 'dns1123Subdomain')) {
+        volume.invalid('name', `PVC name ${goQuote(claimName)}: ${problem}`, name);
+      }
+    }
     if (known.has(name)) volume.duplicate('name');
     if (spec.errors.length === count) known.set(name, volume);
     const claim = volume.get('persistentVolumeClaim');
@@ -113,6 +121,19 @@ export function validateVolumes(
     }
   }
   return known;
+}
+
+const METADATA =
+  'name generateName namespace selfLink uid resourceVersion generation creationTimestamp deletionTimestamp deletionGracePeriodSeconds ownerReferences finalizers managedFields'.split(
+    ' ',
+  );
+
+function validateClaimMetadata(metadata: CheckedObject): void {
+  validateLabels(metadata, 'labels');
+  for (const field of METADATA.filter((each) => metadata.value[each])) {
+    // As upstream spells it.
+    metadata.forbidden(field === 'uid' ? 'uID' : field, 'cannot be set');
+  }
 }
 
 function validateSource(volume: CheckedObject): void {
@@ -204,13 +225,17 @@ function validateProjected(projected: CheckedObject): void {
   }
 }
 
-function validateToken(token: CheckedObject, projected: CheckedObject): void {
+export function validateTokenSeconds(token: CheckedObject): void {
   const seconds = token.number('expirationSeconds') ?? 3600;
   if (seconds < 600) {
     token.invalid('expirationSeconds', 'may not specify a duration less than 10 minutes');
   } else if (seconds > 2 ** 32) {
     token.invalid('expirationSeconds', 'may not specify a duration larger than 2^32 seconds');
   }
+}
+
+function validateToken(token: CheckedObject, projected: CheckedObject): void {
+  validateTokenSeconds(token);
   if (token.text('path') === '') projected.required('path');
   else validateVolumePath(projected, 'path', token.text('path'));
 }
@@ -244,9 +269,7 @@ const DAY_SECONDS = 86_400;
 
 function validateCertificate(certificate: CheckedObject, take: (path: string) => void): void {
   requireSigner(certificate);
-  for (const key of Object.keys(certificate.in('userAnnotations').value)) {
-    certificate.problems('userAnnotations', qualifiedNameProblems(key.toLowerCase()), key);
-  }
+  checkAnnotations(certificate, certificate.in('userAnnotations').value, 'userAnnotations');
   const type = certificate.text('keyType');
   if (!KEY_TYPES.includes(type)) certificate.notSupported('keyType', KEY_TYPES, type);
   const seconds = certificate.number('maxExpirationSeconds') ?? MIN_SECONDS;

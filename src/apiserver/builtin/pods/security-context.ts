@@ -30,10 +30,10 @@ export function validatePodSecurity(spec: CheckedObject): void {
     security.invalid(`supplementalGroups[${index}]`, why, id);
   }
   validateSysctls(security);
-  requireSupported(security, 'fsGroupChangePolicy', ['Always', 'OnRootMismatch']);
+  security.requireSupported('fsGroupChangePolicy', ['Always', 'OnRootMismatch']);
   validateProfiles(security);
-  requireSupported(security, 'supplementalGroupsPolicy', ['Merge', 'Strict']);
-  requireSupported(security, 'seLinuxChangePolicy', ['MountOption', 'Recursive']);
+  security.requireSupported('supplementalGroupsPolicy', ['Merge', 'Strict']);
+  security.requireSupported('seLinuxChangePolicy', ['MountOption', 'Recursive']);
 }
 
 function validateSysctls(security: CheckedObject): void {
@@ -46,16 +46,10 @@ function validateSysctls(security: CheckedObject): void {
   }
 }
 
-/** A text that is present, also an empty one, is one of these. */
-function requireSupported(holder: CheckedObject, field: string, supported: string[]): void {
-  if (!holder.has(field) || supported.includes(holder.text(field))) return;
-  holder.notSupported(field, supported);
-}
-
 /** Reports what is wrong with the security context of a container. */
 export function validateContainerSecurity(security: CheckedObject, hasHostUsers: boolean): void {
   requireIds(security, 'runAsUser', 'runAsGroup');
-  requireSupported(security, 'procMount', ['Default', 'Unmasked']);
+  security.requireSupported('procMount', ['Default', 'Unmasked']);
   if (hasHostUsers && security.text('procMount') === 'Unmasked') {
     security.invalid('procMount', '`hostUsers` must be false to use `Unmasked`');
   }

@@ -9,6 +9,7 @@ import type { ObjectMeta } from '../../../api/object.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { validateMetadata } from '../../objects/object-metadata.ts';
 import { validatePodSpec } from './pod-validation.ts';
+import { requireSameProfiles, validateProfileAnnotations } from './profile-annotations.ts';
 import { validateLabelSelector } from '../shared/label-selector-validation.ts';
 
 /** Reports what is wrong with the selector and the template of a workload whose Pods are restarted. */
@@ -18,12 +19,14 @@ export function validateTemplate(
 ): void {
   const template = spec.in('template');
   const selector = spec.get('selector');
-  if (selector) validateSelector(selector, template.in('metadata'), kind);
-  else {
-    spec.required('selector');
+  const isUsable = !selector || validateSelector(selector, template.in('metadata'), kind);
+  if (!selector) {
+    if (kind !== 'DaemonSet') spec.required('selector');
     const labels = template.in('metadata').get('labels')?.value ?? null;
-    if (kind !== 'DaemonSet') template.invalid('metadata.labels', NO_MATCH, labels);
+    template.invalid('metadata.labels', NO_MATCH, labels);
   }
+  // As upstream, a StatefulSet whose selector is no selector is not looked at further.
+  if (!isUsable && kind === 'StatefulSet') return;
   validatePodTemplate(template);
   const podSpec = template.in('spec');
   podSpec.requireOneOf('restartPolicy', ['Always']);
@@ -42,18 +45,23 @@ export function validatePodTemplate(template: CheckedObject): void {
   validateTemplateMetadata(template);
   const spec = template.in('spec');
   validatePodSpec(spec);
+  // The path of upstream.
+  const annotations = template.as(template.in('metadata').value).in('annotations');
+  validateProfileAnnotations(annotations, spec);
+  requireSameProfiles(annotations, spec, true);
   if (spec.list('ephemeralContainers').length > 0) {
     spec.forbidden('ephemeralContainers', 'ephemeral containers not allowed in pod template');
   }
 }
 
-function validateSelector(selector: CheckedObject, metadata: CheckedObject, kind: string): void {
+/** @returns whether it is a selector */
+function validateSelector(selector: CheckedObject, metadata: CheckedObject, kind: string): boolean {
   const matchLabels = textMapIn(selector.value, 'matchLabels');
   const expressions = selector.items('matchExpressions').map(({ value }) => value);
   if (Object.keys(matchLabels).length + expressions.length === 0) {
     const workload = kind === 'ReplicaSet' ? 'deployment' : kind.toLowerCase();
     selector.invalid('', `empty selector is invalid for ${workload}`, selector.value);
-    return;
+    return true;
   }
   const count = selector.errors.length;
   validateLabelSelector(selector);
@@ -63,6 +71,7 @@ function validateSelector(selector: CheckedObject, metadata: CheckedObject, kind
   if (!isValid || !requirements) {
     if (kind !== 'DaemonSet') selector.invalid('', 'invalid label selector', selector.value);
   } else if (!matchesLabels(requirements, labels)) metadata.invalid('labels', NO_MATCH, labels);
+  return isValid && requirements !== undefined;
 }
 
 /** Reports unknown operators of a label selector; returns whether there are none. */

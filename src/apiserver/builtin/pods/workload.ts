@@ -61,5 +61,5 @@ export function requireAmount(object: CheckedObject, field: string): void {
 
 /** The number in `3` or `25%`; 0 for other values. */
 export function amountIn(object: CheckedObject, field: string): number {
-  return object.number(field) ?? (Number.parseInt(object.text(field), 10) || 0);
+  return object.number(field) ?? Number(/^(\d+)%$/.exec(object.text(field))?.[1] ?? 0);
 }

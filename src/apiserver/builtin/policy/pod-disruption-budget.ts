@@ -21,7 +21,7 @@ export const POD_DISRUPTION_BUDGET: BuiltinKind = {
       }
     }
     requireOperators(spec.in('selector'));
-    spec.requireOneOf('unhealthyPodEvictionPolicy', POLICIES);
+    spec.requireSupported('unhealthyPodEvictionPolicy', POLICIES);
   },
   columns: columns(
     field('Min Available', 'spec.minAvailable', 'N/A'),

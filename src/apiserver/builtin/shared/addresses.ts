@@ -26,8 +26,12 @@ export function ipProblem(text: string, isCanonical: boolean = false): string | 
   return isOther ? `must be in canonical form (${goQuote(address.text)})` : undefined;
 }
 
-/** Returns why a new value is no network, undefined if it is one. */
-export function cidrProblem(text: string): string | undefined {
+/**
+ * Returns why a new value is no network, undefined if it is one.
+ *
+ * @param isCanonical whether only the form that Go writes is valid
+ */
+export function cidrProblem(text: string, isCanonical: boolean = false): string | undefined {
   const [, ip = '', size = ''] = /^(.*)\/(\d{1,4})$/s.exec(text) ?? [];
   const address = parseIp(ip);
   const isIpv6 = ip.includes(':');
@@ -39,9 +43,13 @@ export function cidrProblem(text: string): string | undefined {
     return 'must not have leading 0s in IP or prefix length';
   }
   const host = BigInt(address.bits - Number(size));
-  return (address.value >> host) << host === address.value
-    ? undefined
-    : 'must not have bits set beyond the prefix length';
+  if ((address.value >> host) << host !== address.value) {
+    return 'must not have bits set beyond the prefix length';
+  }
+  const shown = `${address.text}/${size}`;
+  return isCanonical && shown !== text
+    ? `must be in canonical form (${goQuote(shown)})`
+    : undefined;
 }
 
 /** Returns the warnings of an IP address in a field. A text that is no address is left to validation. */

@@ -1,6 +1,8 @@
 import { listIn, objectIn, objectsIn, textIn, textsIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import { column, columns, flagColumn } from '../../table/column.ts';
+import { validateTokenSeconds } from '../pods/pod-volumes.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const CSI_DRIVER: BuiltinKind = {
@@ -18,6 +20,7 @@ export const CSI_DRIVER: BuiltinKind = {
     'spec.seLinuxMount': false,
     'spec.preventPodSchedulingIfMissing': false,
   },
+  validate: validateDriver,
   columns: columns(
     flagColumn('AttachRequired', 'spec.attachRequired', true),
     flagColumn('PodInfoOnMount', 'spec.podInfoOnMount'),
@@ -48,5 +51,30 @@ export const CSI_DRIVER: BuiltinKind = {
       : [];
   },
 };
+
+function validateDriver(driver: CheckedObject): void {
+  const spec = driver.in('spec');
+  spec.requireSupported('fsGroupPolicy', ['File', 'None', 'ReadWriteOnceWithFSType']);
+  const audiences = new Set<string>();
+  for (const request of spec.items('tokenRequests')) {
+    const audience = request.text('audience');
+    if (audiences.has(audience)) request.duplicate('audience', audience);
+    else validateTokenSeconds(request);
+    audiences.add(audience);
+  }
+  const modes = ['Persistent', 'Ephemeral'];
+  for (const mode of spec.list('volumeLifecycleModes').map(String)) {
+    if (!modes.includes(mode)) spec.notSupported('volumeLifecycleModes', modes, mode);
+  }
+  if ((spec.number(PERIOD) ?? 10) < 10) {
+    spec.invalid(PERIOD, 'must be greater than or equal to 10 seconds');
+  }
+  if (spec.has(TOKENS_IN_SECRETS) && spec.list('tokenRequests').length === 0) {
+    const why = `${TOKENS_IN_SECRETS} is set but no tokenRequests are specified`;
+    spec.invalid(TOKENS_IN_SECRETS, why);
+  }
+}
+
+const PERIOD = 'nodeAllocatableUpdatePeriodSeconds';
 
 const TOKENS_IN_SECRETS = 'serviceAccountTokenInSecrets';

@@ -1,11 +1,22 @@
+import { nameProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
+import { validateAmount } from '../pods/container-resources.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { validateLabelSelector } from '../shared/label-selector-validation.ts';
 import { NODE_LABELS, nodeLabelWarnings } from '../shared/warnings.ts';
 
 export const CSI_STORAGE_CAPACITY: BuiltinKind = {
   resource: 'storage.k8s.io/csistoragecapacities',
   unconditionalUpdate: false,
   immutable: ['nodeTopology', 'storageClassName'],
+  validate: (object) => {
+    const name = object.text('storageClassName');
+    object.problems('storageClassName', nameProblems(name, 'dns1123Subdomain'), name);
+    for (const field of ['capacity', 'maximumVolumeSize']) {
+      validateAmount(object, field, field, object.text(field));
+    }
+    validateLabelSelector(object.get('nodeTopology'));
+  },
   warnings: (object) => labelSelectorWarnings(object.in('nodeTopology')),
 };
 

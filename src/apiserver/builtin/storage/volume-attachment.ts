@@ -1,6 +1,10 @@
+import { nameProblems } from '../../../api/object-names.ts';
 import { columns, field, flagColumn } from '../../table/column.ts';
+import { requireDriverName } from '../pods/volume-sources.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { STATUS_ONLY } from '../shared/builtin-kind.ts';
+
+const NAME = 'persistentVolumeName';
 
 export const VOLUME_ATTACHMENT: BuiltinKind = {
   resource: 'storage.k8s.io/volumeattachments',
@@ -9,9 +13,26 @@ export const VOLUME_ATTACHMENT: BuiltinKind = {
   unconditionalUpdate: false,
   immutable: ['spec'],
   validate: (attachment) => {
-    const source = attachment.in('spec').in('source');
-    if (source.has('inlineVolumeSpec') !== source.has('persistentVolumeName')) return;
-    source.required('', 'must specify exactly one of inlineVolumeSpec and persistentVolumeName');
+    const spec = attachment.in('spec');
+    requireDriverName(spec, 'attacher');
+    const source = spec.in('source');
+    const [isInline, isNamed] = [source.has('inlineVolumeSpec'), source.has(NAME)];
+    const why = 'must specify exactly one of inlineVolumeSpec and persistentVolumeName';
+    if (!isInline && !isNamed) spec.required('source', why);
+    else if (isInline && isNamed) spec.forbidden('source', why);
+    else if (isNamed && source.text(NAME) === '') {
+      source.required(NAME, 'must specify non empty persistentVolumeName');
+    }
+    if (isNamed) source.problems(NAME, nameProblems(source.text(NAME), 'dns1123Subdomain'));
+    const node = spec.text('nodeName');
+    spec.problems('nodeName', nameProblems(node, 'dns1123Subdomain'), node);
+    const status = attachment.in('status');
+    for (const field of ['attachError', 'detachError']) {
+      const error = status.in(field);
+      if (error.text('message').length > 1024) error.tooLong('message', 1024);
+      if ((error.number('errorCode') ?? 0) >= 0) continue;
+      error.invalid('errorCode', 'must be between 0 and 2147483647, inclusive');
+    }
   },
   columns: columns(
     field('Attacher', 'spec.attacher', '', { format: 'name' }),

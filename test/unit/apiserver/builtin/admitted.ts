@@ -17,6 +17,7 @@ export const context: HookContext = {
   user: { name: 'jane', groups: ['ops'] },
   verb: 'create',
   subresource: undefined,
+  isDryRun: false,
   pluralOf: () => undefined,
   access: new Access('', [], new Rbac(new ObjectStore()), { authenticate: () => undefined }),
   list: () => [],
