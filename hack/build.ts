@@ -13,8 +13,10 @@ if (tsc.status === 0) {
   const generated = 'client/kube-config/generated';
   cpSync(join(root, 'src', generated), join(root, 'dist', generated), { recursive: true });
   const assets = join(root, 'dist', `${ASSETS_MODULE}.js`);
-  writeFileSync(assets, builtAssets());
+  writeFileSync(assets, builtAssets().code);
+  // Its map and types are those of the source.
   rmSync(`${assets}.map`);
+  rmSync(join(root, 'dist', `${ASSETS_MODULE}.d.ts`));
   // TypeScript loads the types of Node.js into a user's program only if something refers to them.
   for (const entryPoint of globSync(join(root, 'dist/*.d.ts'))) {
     const text = readFileSync(entryPoint, 'utf8');

@@ -29,11 +29,12 @@ const program = join(image, PROGRAM_FILE);
 // A given folder may contain other files.
 if (given === undefined) rmSync(image, { recursive: true, force: true });
 mkdirSync(image, { recursive: true });
+const page = builtAssets();
 const debugPage: Plugin = {
   name: 'debug-page',
   setup: (builder) =>
     builder.onLoad({ filter: new RegExp(String.raw`/${ASSETS_MODULE}\.ts$`) }, () => ({
-      contents: builtAssets(),
+      contents: page.code,
       loader: 'js',
     })),
 };
@@ -107,7 +108,8 @@ writeFileSync(program, code, PROGRAM_ENCODING);
 const map: SourceMapPayload = JSON.parse(readFileSync(`${program}.map`, 'utf8'));
 const callers = callersIn(code, map);
 writeFileSync(`${program}${CALLERS_SUFFIX}`, JSON.stringify(callers));
-const packages = bundledPackages(root, metafile);
+const outputs = { ...metafile.outputs, ...page.metafile.outputs };
+const packages = bundledPackages(root, { ...metafile, outputs });
 const {
   name,
   version,
@@ -121,7 +123,8 @@ const {
 } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const { REVISION: gitHead, SOURCE_DATE_EPOCH: sourceDateEpoch } = process.env;
 const about = { name, version, license };
-const imports = Object.keys(dependencies);
+const ofPage = bundledPackages(root, page.metafile).map(({ name: ofPackage }) => ofPackage);
+const imports = [...Object.keys(dependencies), ...ofPage];
 const made = sourceDateEpoch ? Number(sourceDateEpoch) : undefined;
 const manifest = { ...about, type: 'module', ...(gitHead ? { gitHead } : {}) };
 writeFileSync(join(image, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);

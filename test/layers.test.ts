@@ -70,6 +70,8 @@ mayImport['cli'] = [
 const packageImporters: Record<string, readonly string[]> = {
   'p-queue': ['workqueue/worker-pool.ts'],
   'prom-client': ['metrics/'],
+  preact: ['serving/page/browser/'],
+  esbuild: ['serving/page/assets.ts'],
   '@opentelemetry/api': ['cli/commands/run.ts'],
   yargs: ['cli/'],
   pino: ['cli/logs/logging.ts'],
@@ -135,7 +137,7 @@ function folderOf(file: string): string {
 }
 
 function importsOfSource(): Import[] {
-  return globSync('**/*.ts', { cwd: src }).flatMap((file) =>
+  return globSync('**/*.{ts,tsx}', { cwd: src }).flatMap((file) =>
     importsOf(relative('.', file), readFileSync(join(src, file), 'utf8')),
   );
 }

@@ -144,6 +144,34 @@ describe('the page', { timeout: 240_000 }, () => {
     assert.ok(slowest < 1000, `a frame took ${slowest} ms`);
   });
 
+  it('keeps the cursor, the scroll position and the focus at an update', async (context) => {
+    const names = Array.from({ length: 2000 }, (_, at) => `default/key-${10_000 + at}`);
+    const server = await serve(context, { names });
+    const { page, errors } = await openPage(browser, `${server.url}#/keys?sort=key&text=ky-1`);
+    const field = page.getByLabel('Name contains');
+    await page.getByText('0 of 2000 keys').waitFor();
+    await field.focus();
+    await page.evaluate(() => {
+      const input = document.activeElement;
+      if (input instanceof HTMLInputElement) input.setSelectionRange(1, 1);
+    });
+    await page.keyboard.type('e');
+    await page.getByText('2000 keys', { exact: true }).waitFor();
+    await page.locator('#keys').evaluate((box) => box.scrollTo(0, 20_000));
+    const state = () =>
+      page.evaluate(() => {
+        const input = document.activeElement;
+        const { value = '', selectionStart = 0 } = input instanceof HTMLInputElement ? input : {};
+        return [value, selectionStart, document.querySelector('#keys')?.scrollTop];
+      });
+    assert.deepEqual(await state(), ['key-1', 2, 20_000]);
+    for (let update = 0; update < 3; update++) {
+      await page.waitForResponse((response) => response.url().endsWith('/debug/keys'));
+      assert.deepEqual(await state(), ['key-1', 2, 20_000]);
+    }
+    assert.deepEqual(errors, []);
+  });
+
   it('reports a program that stops, and continues when it has restarted', async (context) => {
     const first = await serve(context, {});
     const { page } = await openPage(browser, first.url);

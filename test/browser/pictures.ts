@@ -46,7 +46,7 @@ export function differencesOf(file: string): string[] {
   );
   return [
     ...(svg.includes(`<style>${styleOfPictures()}</style>`) ? [] : ['style']),
-    ...titles.filter((title) => !script.includes(`'${title}'`)),
+    ...titles.filter((title) => !script.includes(`"${title}"`)),
   ];
 }
 

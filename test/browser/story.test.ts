@@ -61,12 +61,15 @@ describe('the page of the demo', () => {
         slowest.slice(0, 8).map(({ key, controller }) => `${key} ${controller}`),
       );
     });
-    const metrics = await (await fetch(new URL('/metrics', demo.url))).text();
-    const [, posts] =
-      /rest_client_requests_total\{[^}]*code="201"[^}]*method="POST"[^}]*\} (\d+)/.exec(metrics) ??
-      [];
-    const post = (await rowsOf(page, 'API calls by verb')).find(([verb]) => verb === 'POST');
-    assert.match(post?.[3] ?? '', new RegExp(`\\b201 ${posts}\\b`));
+    await eventually(async () => {
+      const metrics = await (await fetch(new URL('/metrics', demo.url))).text();
+      const [, posts] =
+        /rest_client_requests_total\{[^}]*code="201"[^}]*method="POST"[^}]*\} (\d+)/.exec(
+          metrics,
+        ) ?? [];
+      const post = (await rowsOf(page, 'API calls by verb')).find(([verb]) => verb === 'POST');
+      assert.match(post?.[3] ?? '', new RegExp(`\\b201 ${posts}\\b`));
+    });
     await checkView(page, 'overview');
   });
 

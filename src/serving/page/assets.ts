@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { stripTypeScriptTypes } from 'node:module';
-import { dirname, join } from 'node:path';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type * as Esbuild from 'esbuild';
 
 /** Code and style of the page. */
 export interface PageAssets {
@@ -8,62 +8,35 @@ export interface PageAssets {
   readonly style: string;
 }
 
-const BROWSER = join(import.meta.dirname, 'browser');
-
 /**
  * Returns the code and the style of the page from the source. `hack/page-assets.ts` replaces this module by its result
- * in `dist/` and in bundles, which have no source.
+ * in `dist/` and in bundles, which have neither the source nor esbuild.
  */
 export function pageAssets(): PageAssets {
-  return {
-    script: linked(join(BROWSER, 'main.ts')),
-    style: readFileSync(join(BROWSER, 'style.css'), 'utf8'),
-  };
+  return buildPage({ minify: false });
 }
 
-const IMPORT = /^import\s*\{([^}]*)\}\s*from\s*'([^']+)';/gm;
-const EXPORT = /^export ((?:async )?(?:function|const|class) (\w+))/gm;
-
-/**
- * Returns one script with a module and the modules that it imports, each in a scope of its own. The modules
- * only use named imports and exported declarations.
- *
- * @throws {SyntaxError} if a module uses another form
- */
-function linked(main: string): string {
-  const names = new Map<string, string>();
-  const scopes: string[] = [];
-  const add = (file: string): string => {
-    const known = names.get(file);
-    if (known !== undefined) return known;
-    const exported: string[] = [];
-    const code = javaScript(readFileSync(file, 'utf8'))
-      .replaceAll(IMPORT, (_, members: string, from: string) => {
-        return `const {${members.replaceAll(' as ', ': ')}} = ${add(join(dirname(file), from))};`;
-      })
-      .replaceAll(EXPORT, (_, declaration: string, name: string) => {
-        exported.push(name);
-        return declaration;
-      });
-    if (/^(?:import|export)\b/m.test(code)) {
-      throw new SyntaxError(`${file}: only named imports and exported declarations can be linked`);
-    }
-    const name = `module${names.size}`;
-    names.set(file, name);
-    scopes.push(`const ${name} = (() => {\n${code}\nreturn { ${exported.join(', ')} };\n})();`);
-    return name;
-  };
-  add(main);
-  return scopes.join('\n');
-}
-
-/** Removes the types, without the warning that the function of Node.js is experimental. */
-function javaScript(typeScript: string): string {
-  const emitWarning = process.emitWarning.bind(process);
-  process.emitWarning = () => undefined;
-  try {
-    return stripTypeScriptTypes(typeScript).replaceAll(/[ \t]+$|^\n/gm, '');
-  } finally {
-    process.emitWarning = emitWarning;
-  }
+/** Builds the page from the source, with the list of its files. */
+export function buildPage({ minify }: { readonly minify: boolean }): PageAssets & {
+  readonly metafile: Esbuild.Metafile;
+} {
+  // Loaded here, because a program that shows no page does not need it.
+  const esbuild = createRequire(import.meta.url)('esbuild') as typeof Esbuild;
+  const { outputFiles, metafile } = esbuild.buildSync({
+    absWorkingDir: join(import.meta.dirname, '../../..'),
+    entryPoints: ['main.tsx', 'style.css'].map((file) =>
+      join(import.meta.dirname, 'browser', file),
+    ),
+    outdir: 'page',
+    bundle: true,
+    write: false,
+    metafile: true,
+    minify,
+    format: 'esm',
+    target: 'es2024',
+    legalComments: 'none',
+  });
+  const textOf = (extension: string) =>
+    outputFiles.find(({ path }) => path.endsWith(extension))?.text ?? '';
+  return { script: textOf('.js'), style: textOf('.css'), metafile };
 }

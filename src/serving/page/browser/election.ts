@@ -1,8 +1,5 @@
 import type { ProcessStatus } from '../../debug-pages.ts';
-import type { Element_ } from './dom.ts';
-import { duration } from './format.ts';
-import { badge, card, table } from './table.ts';
-import type { Tone } from './table.ts';
+import type { Tone } from './results.ts';
 
 /** Returns the role of the process in the leader election, for the head of the page. */
 export function roleOf({ election }: ProcessStatus): {
@@ -29,44 +26,4 @@ export function leaderOf({ election }: ProcessStatus): string | undefined {
   const [lease, ...others] = election?.leases ?? [];
   if (!lease?.holder || others.length > 0 || lease.holder === election?.identity) return undefined;
   return lease.holder;
-}
-
-/** Returns the Leases of the leader election, if there is one. */
-export function leasesCard({ election, now }: ProcessStatus): Element_[] {
-  if (!election) return [];
-  const { identity, leases } = election;
-  return [
-    card(
-      'Leader election',
-      'full',
-      table(
-        'Leases',
-        [
-          { title: 'Lease', cell: ({ lease }) => lease },
-          { title: 'Holder', isWide: true, cell: ({ holder }) => holder || 'none' },
-          {
-            title: 'Held by',
-            cell: ({ holder }) =>
-              holder === identity
-                ? badge('good', 'this process')
-                : badge('neutral', holder ? 'another replica' : 'no replica'),
-          },
-          {
-            title: 'Since',
-            isNumber: true,
-            cell: ({ acquireTime }) =>
-              acquireTime === undefined ? '–' : duration(Date.parse(now) - Date.parse(acquireTime)),
-          },
-          {
-            title: 'Seen',
-            isNumber: true,
-            isSpare: true,
-            cell: ({ seenMsAgo }) => `${duration(seenMsAgo)} ago`,
-          },
-        ],
-        leases,
-        { keyOf: ({ lease }) => lease, nothing: 'No Lease was read yet.' },
-      ),
-    ),
-  ];
 }

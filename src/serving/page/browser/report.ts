@@ -1,9 +1,9 @@
 import { formatCause } from '../../../workqueue/queue-item.ts';
 import type { SyncView } from '../../queue-pages.ts';
 import { duration, mebibytes, percent, rate } from './format.ts';
-import { callResult, outcomeOf } from './key.ts';
-import type { KeyState } from './key.ts';
+import type { KeyState } from './key-state.ts';
 import type { Overview } from './monitor.ts';
+import { callResult, outcomeOf } from './results.ts';
 import { roleOf } from './election.ts';
 
 /** Returns the overview as text, for an incident report. */

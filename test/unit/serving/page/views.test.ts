@@ -2,9 +2,7 @@
 /// <reference lib="dom.iterable" />
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { clusterOf } from '../../../../src/serving/page/browser/cluster.ts';
-import type { Element_ } from '../../../../src/serving/page/browser/dom.ts';
-import { leaderOf, leasesCard, roleOf } from '../../../../src/serving/page/browser/election.ts';
+import { leaderOf, roleOf } from '../../../../src/serving/page/browser/election.ts';
 import {
   counted,
   duration,
@@ -12,22 +10,23 @@ import {
   rate,
   timeOfDay,
 } from '../../../../src/serving/page/browser/format.ts';
-import { keyView, toneOf } from '../../../../src/serving/page/browser/key.ts';
-import type { KeyData } from '../../../../src/serving/page/browser/key.ts';
-import { selectedKeys } from '../../../../src/serving/page/browser/keys.ts';
+import type { KeyData } from '../../../../src/serving/page/browser/key-state.ts';
 import { isFailure } from '../../../../src/serving/page/browser/monitor.ts';
-import { keyCards } from '../../../../src/serving/page/browser/rankings.ts';
 import { keyText } from '../../../../src/serving/page/browser/report.ts';
+import { isFailedResult, toneOfCondition } from '../../../../src/serving/page/browser/results.ts';
 import { linkTo, linkToKey, parseRoute } from '../../../../src/serving/page/browser/route.ts';
-import { isFailedResult } from '../../../../src/serving/page/browser/table.ts';
 import { objectKey } from '../../../../src/api/object-key.ts';
 import type { ProcessStatus } from '../../../../src/serving/debug-pages.ts';
 import type { ClusterReport } from '../../../../src/serving/page/cluster-report.ts';
 import type { KeysReport, QueuesReport, SyncView } from '../../../../src/serving/queue-pages.ts';
+import { expanded, importViews } from './browser-views.ts';
+import type { ViewElement } from './browser-views.ts';
 
-type Content = Element_ | string;
+const { ClusterView, KeyCards, KeyDetails, LeasesCard, selectedKeys } = await importViews();
 
-function elements(content: readonly Content[]): Element_[] {
+type Content = ViewElement | string;
+
+function elements(content: readonly Content[]): ViewElement[] {
   return content.flatMap((one) =>
     typeof one === 'string' ? [] : [one, ...elements(one.children)],
   );
@@ -89,14 +88,14 @@ describe('the role on the page', () => {
     ]);
     assert.equal(textOfRole(shards), 'Owner of 2 of 3 shards');
     assert.deepEqual(
-      rowsOf(leasesCard(shards)).map((row) => row.toSpliced(1, 1)),
+      rowsOf(expanded(LeasesCard({ status: shards }))).map((row) => row.toSpliced(1, 1)),
       [
         ['0', 'this process', '1m 0s', '5ms ago'],
         ['1', 'another replica', '1m 0s', '5ms ago'],
         ['2', 'this process', '1m 0s', '5ms ago'],
       ],
     );
-    assert.deepEqual(leasesCard(single), []);
+    assert.equal(LeasesCard({ status: single }), null);
   });
 
   it('names a leader on a standby only', () => {
@@ -132,7 +131,7 @@ describe('the ranked keys', () => {
         { ...key, key: 'ns/b', failures: 4, hasRecovered: true, error: 'timeout' },
       ] as QueuesReport['failing'],
     };
-    assert.deepEqual(rowsOf(keyCards(queues, NOW_MS)), [
+    assert.deepEqual(rowsOf(expanded(KeyCards({ queues, nowMs: NOW_MS }))), [
       ['ns/a count', '3 of 5', '12s ago refused'],
       ['ns/b count', '4 of 5', 'recovered 12s ago timeout'],
       ['ns/a count', '12.3', 'Count changed (2 times)'],
@@ -181,7 +180,9 @@ describe('the view of a key', () => {
       nowMs: NOW_MS,
     }) as unknown as KeyData;
   const textOfView = (data: KeyData | undefined, controller?: string) =>
-    keyView('ns/a', controller, data).map(textOf).join('\n');
+    expanded(KeyDetails({ name: 'ns/a', controller, data }))
+      .map(textOf)
+      .join('\n');
 
   it('shows why it ran, how long it waited, its calls, its outcome, and the next sync', () => {
     const text = textOfView(dataOf({}));
@@ -290,11 +291,13 @@ describe('the view of the cluster', () => {
   };
   const set: string[] = [];
   const view = (query: string, more: Partial<ClusterReport> = {}) =>
-    clusterOf(
-      { ...report, ...more },
-      parseRoute(`#/cluster?${query}`),
-      (path, value) => set.push(`${path}=${value}`),
-      () => undefined,
+    expanded(
+      ClusterView({
+        report: { ...report, ...more },
+        route: parseRoute(`#/cluster?${query}`),
+        setFault: (path, value) => set.push(`${path}=${value}`),
+        go: () => undefined,
+      }),
     );
 
   it('lists the kinds of users before those of the system', () => {
@@ -320,8 +323,8 @@ describe('the view of the cluster', () => {
   it('sets and cancels faults', () => {
     const press = (more: Partial<ClusterReport> = {}) => {
       const button = elements(view('', more)).find(({ tag }) => tag === 'button');
-      const { onclick } = button?.attributes ?? {};
-      if (typeof onclick === 'function') onclick(new Event('click'));
+      const { onClick } = button?.attributes ?? {};
+      if (typeof onClick === 'function') onClick();
       return button && textOf(button);
     };
     assert.equal(press(), 'Fail the next write');
@@ -375,7 +378,7 @@ it('tells failures and problems from success', () => {
       ['Stalled', 'True'],
       ['Stalled', 'False'],
       ['Ready', 'Unknown'],
-    ].map(([type = '', status = '']) => toneOf({ type, status })),
+    ].map(([type = '', status = '']) => toneOfCondition({ type, status })),
     ['good', 'warning', 'warning', 'good', 'neutral'],
   );
 });

@@ -1,21 +1,22 @@
+import { render } from 'preact';
+import type { TargetedEvent } from 'preact';
 import type { ObjectReport } from '../../object-page.ts';
 import type { KeysReport } from '../../queue-pages.ts';
 import type { ClusterReport } from '../cluster-report.ts';
-import { clusterOf } from './cluster.ts';
-import { h, render } from './dom.ts';
-import type { Content, Element_ } from './dom.ts';
+import { ClusterView } from './cluster.tsx';
 import { leaderOf, roleOf } from './election.ts';
 import { duration } from './format.ts';
-import { keyView, shownState } from './key.ts';
-import type { KeyData } from './key.ts';
-import { keysOf } from './keys.ts';
+import { shownState } from './key-state.ts';
+import type { KeyData } from './key-state.ts';
+import { KeyDetails } from './key.tsx';
+import { KeysView } from './keys.tsx';
 import { Monitor } from './monitor.ts';
-import { overviewOf } from './overview.ts';
+import { OverviewView } from './overview.tsx';
 import { keyText, overviewText } from './report.ts';
 import { linkTo, parseRoute } from './route.ts';
 import type { Route } from './route.ts';
 import { fetchJson, fetchSnapshot, fetchWhy, put, ResponseError } from './source.ts';
-import { badge } from './table.ts';
+import { Badge } from './table.tsx';
 
 /** Time between two updates, and the longest one while the program does not respond, in milliseconds. */
 const INTERVAL_MS = 2000;
@@ -56,6 +57,8 @@ let cluster: ClusterReport | undefined;
 /** Data of the key in the route. */
 let shownKey: { readonly link: string; readonly data: KeyData } | undefined;
 let copied = '';
+/** Text that is shown for copying. */
+let shownText: string | undefined;
 let failures = 0;
 let timer: number | undefined;
 
@@ -140,68 +143,70 @@ function lost(error: unknown): Connection {
   };
 }
 
-function connectionBadge(): Element_ {
-  if (isPaused) return badge('warning', 'Paused');
+function ConnectionBadge() {
+  if (isPaused) return <Badge tone="warning" text="Paused" />;
   switch (connection.state) {
     case 'loading':
-      return badge('neutral', 'Loading');
+      return <Badge tone="neutral" text="Loading" />;
     case 'live':
-      return badge('good', 'Live');
-    case 'lost':
-      return badge(
-        'bad',
-        `No response for ${duration(performance.now() - connection.sinceMs)}`,
-        connection.reason,
-      );
+      return <Badge tone="good" text="Live" />;
+    case 'lost': {
+      const text = `No response for ${duration(performance.now() - connection.sinceMs)}`;
+      return <Badge tone="bad" text={text} title={connection.reason} />;
+    }
     case 'forbidden':
-      return badge('bad', 'Access denied', connection.reason);
+      return <Badge tone="bad" text="Access denied" title={connection.reason} />;
   }
 }
 
-function header(): Element_ {
+function Header() {
   const latest = monitor.latest;
   const role = latest && roleOf(latest.status);
-  return h(
-    'header',
-    { key: 'header' },
-    h('a', { class: 'skip', href: '#main', onclick: focusMain }, 'Skip to content'),
-    h('h1', {}, programName(), latest && h('small', {}, ` ${latest.status.version}`)),
-    h(
-      'div',
-      { class: 'badges', role: 'status' },
-      connectionBadge(),
-      ' ',
-      role && badge(role.tone, role.text, role.note),
-    ),
-    hasControllers &&
-      h(
-        'form',
-        { role: 'search', 'aria-label': 'Find a key', class: 'find', onsubmit: find },
-        h('input', {
-          type: 'search',
-          name: 'key',
-          placeholder: 'namespace/name',
-          'aria-label': 'Key as namespace/name',
-          autocomplete: 'off',
-          spellcheck: 'false',
-        }),
-        h('button', { type: 'submit' }, 'Find'),
-      ),
-    h('button', { type: 'button', onclick: () => void copy() }, copied || 'Copy as text'),
-    h('span', { class: 'hidden', role: 'status' }, copied),
-    h(
-      'button',
-      { type: 'button', class: isPaused ? 'pressed' : undefined, onclick: pause },
-      isPaused ? 'Resume' : 'Pause',
-    ),
-    h(
-      'nav',
-      { 'aria-label': 'Views' },
-      VIEWS.map(([view, title]) => {
-        const isShown = view === 'cluster' ? isCluster() : view === route.view;
-        return h('a', { href: linkTo(view), 'aria-current': isShown && 'page' }, title);
-      }),
-    ),
+  return (
+    <header>
+      <a class="skip" href="#main" onClick={focusMain}>
+        Skip to content
+      </a>
+      <h1>
+        {programName()}
+        {latest && <small> {latest.status.version}</small>}
+      </h1>
+      <div class="badges" role="status">
+        <ConnectionBadge /> {role && <Badge tone={role.tone} text={role.text} title={role.note} />}
+      </div>
+      {hasControllers && (
+        <form role="search" aria-label="Find a key" class="find" onSubmit={find}>
+          <input
+            type="search"
+            name="key"
+            placeholder="namespace/name"
+            aria-label="Key as namespace/name"
+            autocomplete="off"
+            spellcheck={false}
+          />
+          <button type="submit">Find</button>
+        </form>
+      )}
+      <button type="button" onClick={() => void copy()}>
+        {copied || 'Copy as text'}
+      </button>
+      <span class="hidden" role="status">
+        {copied}
+      </span>
+      <button type="button" class={isPaused ? 'pressed' : undefined} onClick={pause}>
+        {isPaused ? 'Resume' : 'Pause'}
+      </button>
+      <nav aria-label="Views">
+        {VIEWS.map(([view, title]) => {
+          const isShown = view === 'cluster' ? isCluster() : view === route.view;
+          return (
+            <a href={linkTo(view)} aria-current={isShown ? 'page' : undefined}>
+              {title}
+            </a>
+          );
+        })}
+      </nav>
+    </header>
   );
 }
 
@@ -214,10 +219,9 @@ function focusMain(event: Event): void {
   document.querySelector<HTMLElement>('main')?.focus();
 }
 
-function find(event: Event): void {
+function find(event: TargetedEvent<HTMLFormElement>): void {
   event.preventDefault();
-  if (!(event.target instanceof HTMLFormElement)) return;
-  const key = new FormData(event.target).get('key');
+  const key = new FormData(event.currentTarget).get('key');
   if (typeof key !== 'string' || key.trim() === '') return;
   const text = key.trim();
   // Part of a name finds several keys.
@@ -235,7 +239,7 @@ async function copy(): Promise<void> {
       draw();
     }, 2000);
   } catch {
-    showText(text);
+    shownText = text;
   }
   draw();
 }
@@ -248,17 +252,26 @@ function textOf(): string {
   return overview ? overviewText(overview) : '';
 }
 
-function showText(text: string): void {
-  const dialog = document.createElement('dialog');
-  render(dialog, [
-    h('h2', {}, 'Text of this view'),
-    h('textarea', { readonly: true, rows: 20, 'aria-label': 'Text of this view', value: text }),
-    h('button', { type: 'button', onclick: () => dialog.close() }, 'Close'),
-  ]);
-  dialog.addEventListener('close', () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
-  dialog.querySelector('textarea')?.select();
+/** Shows a text for copying. */
+function TextDialog({ text }: { readonly text: string }) {
+  const show = (dialog: HTMLDialogElement | null) => {
+    if (!dialog || dialog.open) return;
+    dialog.showModal();
+    dialog.querySelector('textarea')?.select();
+  };
+  const close = () => {
+    shownText = undefined;
+    draw();
+  };
+  return (
+    <dialog ref={show} onClose={close}>
+      <h2>Text of this view</h2>
+      <textarea readOnly rows={20} aria-label="Text of this view" value={text} />
+      <button type="button" onClick={close}>
+        Close
+      </button>
+    </dialog>
+  );
 }
 
 function pause(): void {
@@ -267,44 +280,47 @@ function pause(): void {
   if (!isPaused) void update();
 }
 
-function banner(): Content {
+function Banner() {
   if (connection.state === 'forbidden') {
-    return h(
-      'p',
-      { class: 'banner bad', role: 'alert', key: 'banner' },
-      `The program denies access to its debug pages. ${connection.reason}`,
+    return (
+      <p class="banner bad" role="alert">
+        The program denies access to its debug pages. {connection.reason}
+      </p>
     );
   }
   if (connection.state === 'lost') {
-    const old = monitor.latest ? ' The page shows the last values.' : '';
-    return h(
-      'p',
-      { class: 'banner bad', role: 'alert', key: 'banner' },
-      `The program does not respond (${connection.reason}).${old}`,
+    return (
+      <p class="banner bad" role="alert">
+        The program does not respond ({connection.reason}).
+        {monitor.latest && ' The page shows the last values.'}
+      </p>
     );
   }
   const leader = monitor.latest && leaderOf(monitor.latest.status);
   const standby = leader && `This process is a standby. ${leader} syncs the keys.`;
   const text = [notice, standby].filter(Boolean).join(' ');
-  return text !== '' && h('p', { class: 'banner', role: 'status', key: 'banner' }, text);
+  return text === '' ? null : (
+    <p class="banner" role="status">
+      {text}
+    </p>
+  );
 }
 
-function content(): Content {
-  if (isCluster()) return clusterOf(cluster, route, setFault, go);
+function View() {
+  if (isCluster())
+    return <ClusterView report={cluster} route={route} setFault={setFault} go={go} />;
   const overview = monitor.overview();
   if (!overview) {
-    return h(
-      'p',
-      { class: 'state', key: 'loading' },
-      connection.state === 'loading' ? 'Loading…' : 'No data was received yet.',
-    );
+    const text = connection.state === 'loading' ? 'Loading…' : 'No data was received yet.';
+    return <p class="state">{text}</p>;
   }
-  if (route.view === 'keys') return keysOf(keys, route, go, draw);
+  if (route.view === 'keys') return <KeysView report={keys} route={route} go={go} redraw={draw} />;
   if (route.view === 'key') {
+    const { key = '', controller } = route.query;
     const data = shownKey?.link === location.hash ? shownKey.data : undefined;
-    return keyView(route.query['key'] ?? '', route.query['controller'], data);
+    return <KeyDetails key={key} name={key} controller={controller} data={data} />;
   }
-  return h('div', { class: 'cards', key: 'overview' }, overviewOf(overview));
+  return <OverviewView overview={overview} />;
 }
 
 /** Shows another route without an entry in the history, for filters. */
@@ -317,8 +333,18 @@ function go(link: string): void {
 function draw(): void {
   const root = document.querySelector('#page');
   document.title = [route.query['key'], programName()].filter(Boolean).join(' – ');
-  const main = h('main', { id: 'main', key: 'main', tabindex: -1 }, banner(), content());
-  if (root) render(root, [header(), main]);
+  if (!root) return;
+  const page = (
+    <>
+      <Header />
+      <main id="main" tabIndex={-1}>
+        <Banner />
+        <View />
+      </main>
+      {shownText !== undefined && <TextDialog text={shownText} />}
+    </>
+  );
+  render(page, root);
 }
 
 window.addEventListener('hashchange', () => {

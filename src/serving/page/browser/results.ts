@@ -1,0 +1,36 @@
+import type { CallView, SyncView } from '../../queue-pages.ts';
+import { duration } from './format.ts';
+
+/** Meaning of a badge. */
+export type Tone = 'good' | 'warning' | 'bad' | 'neutral';
+
+/** Returns whether a sync with this result failed. */
+export function isFailedResult(result: string | undefined): boolean {
+  return result !== undefined && /error|panic/i.test(result);
+}
+
+/** Returns the outcome of a sync in words. */
+export function outcomeOf({ end }: SyncView): string {
+  if (!end) return 'still running';
+  const { result, requeueAfterMs, reason } = end;
+  const next = requeueAfterMs === undefined ? '' : `; again after ${duration(requeueAfterMs)}`;
+  return `${result}${next}${reason ? ` (${reason})` : ''}`;
+}
+
+/** Returns the status and the error of a call, or `ok`. */
+export function callResult({ code, error = '' }: Pick<CallView, 'code' | 'error'>): string {
+  return `${code || ''} ${error}`.trim() || 'ok';
+}
+
+/** Conditions that are good while they are false. */
+const NEGATIVE = /Failed|Failure|Pressure|Unavailable|Stalled|Degraded|Reconciling|Disrupted|Error/;
+
+/** Returns whether a condition reports a problem. */
+export function toneOfCondition(condition: {
+  readonly type?: string;
+  readonly status?: string;
+}): Tone {
+  const { type = '', status = '' } = condition;
+  if (status === 'Unknown') return 'neutral';
+  return (status === 'True') === NEGATIVE.test(type) ? 'warning' : 'good';
+}
