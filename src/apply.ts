@@ -1,6 +1,7 @@
 /**
  * Manifests: read and parse YAML or JSON, and send it by server-side apply.
  *
+ * @experimental
  * @module
  */
 export type {

@@ -1,6 +1,7 @@
 /**
  * Caches: informers, listers, indexes, and the options of lists and watches.
  *
+ * @public
  * @module
  */
 export type {

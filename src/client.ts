@@ -2,6 +2,7 @@
  * Talking to an API server: requests, options, discovery, kinds that are known only at run time, dry run, the write fence,
  * and kubeconfig errors.
  *
+ * @public
  * @module
  */
 export type {
@@ -23,7 +24,10 @@ export type { HttpClientOptions, SharedClientOptions } from './client/http-clien
 export type {
   ClusterConfig,
   CredentialSource,
+  ExecSource,
+  HeaderSource,
   Impersonation,
+  OidcSource,
   PemSource,
 } from './client/kube-config/cluster-config.ts';
 export { KubeConfigError } from './client/kube-config/kube-config-error.ts';

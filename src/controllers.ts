@@ -2,6 +2,7 @@
  * The controllers of the daemon, for use in another program, and the types of their kinds. The
  * CustomResourceDefinitions are in `crds/`.
  *
+ * @experimental
  * @module
  */
 export { atController } from './controllers/at/controller.ts';

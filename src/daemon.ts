@@ -2,6 +2,7 @@
  * A program with the command line of `crd-controller`: flags, environment, configuration file, logs, leader
  * election, metrics, probes, debug pages, dry run and single pass.
  *
+ * @experimental
  * @module
  */
 export { runDaemon } from './cli/command-line.ts';

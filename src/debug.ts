@@ -1,6 +1,7 @@
 /**
  * Debug pages: queues, the causes of syncs, status and caches. `controllerManager` serves them by its option `debug`.
  *
+ * @experimental
  * @module
  */
 export type { FieldPath } from './api/field-path.ts';

@@ -1,6 +1,7 @@
 /**
  * The event broadcaster, which writes Events with client-go's correlation.
  *
+ * @public
  * @module
  */
 export { EventBroadcaster } from './record/event-broadcaster.ts';

@@ -3,6 +3,7 @@
  * `runControllers` runs controllers with caches, events and leader election. Parts that most programs do not need directly are in
  * the other entry points, such as `crd-controller/cache`.
  *
+ * @public
  * @module
  */
 export { ApiError, isApiError } from './api/api-error.ts';

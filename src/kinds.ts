@@ -5,6 +5,7 @@
  * A server of an older release does not serve the kinds that are newer than it. If two groups have a kind of the same name,
  * the name of one has a prefix: `EVENTS` is v1, `EVENTS_V1_EVENTS` is events.k8s.io/v1.
  *
+ * @public
  * @module
  */
 export * from './api/builtin.ts';

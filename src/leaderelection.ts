@@ -1,6 +1,7 @@
 /**
  * Leader election on Leases. `runControllers` uses it by its option `leaderElection`.
  *
+ * @public
  * @module
  */
 export { LeaderElector, LeadershipLostError } from './leaderelection/leader-elector.ts';

@@ -1,6 +1,7 @@
 /**
  * The parts of `controllerManager`, for programs that connect them in another way.
  *
+ * @experimental
  * @module
  */
 export type { ChildContext, ChildOptions } from './manager/child.ts';

@@ -1,6 +1,7 @@
 /**
  * Metrics with the names of client-go and controller-runtime, on a prom-client registry.
  *
+ * @public
  * @module
  */
 export { apiServerMetrics } from './metrics/api-server-metrics.ts';

@@ -1,6 +1,7 @@
 /**
  * Functions and types for Kubernetes objects: comparison, conditions, label selectors, resource versions.
  *
+ * @public
  * @module
  */
 export type { ApiErrorKind } from './api/api-error.ts';

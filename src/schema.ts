@@ -1,6 +1,7 @@
 /**
  * Kinds defined in TypeScript: one definition gives the CRD, the types of its objects and the resource descriptor.
  *
+ * @experimental
  * @module
  */
 export { customResource } from './crd/custom-resource.ts';

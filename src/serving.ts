@@ -1,6 +1,7 @@
 /**
  * HTTP endpoints of a program: probes, metrics, certificates, delegated authentication and authorization.
  *
+ * @experimental
  * @module
  */
 export { DelegatedAccess } from './serving/delegated-access.ts';

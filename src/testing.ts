@@ -2,6 +2,7 @@
  * The test kit: a Kubernetes API server in this process, cluster controllers, and a clock with virtual time.
  * An `HttpClient` with the server's `handler` opens no socket.
  *
+ * @experimental
  * @module
  */
 export type { ApiUser } from './apiserver/auth/access.ts';

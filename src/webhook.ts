@@ -1,6 +1,7 @@
 /**
  * Webhooks for admission and for conversion between versions.
  *
+ * @experimental
  * @module
  */
 export type { FieldError, FieldErrorReason } from './api/field-error.ts';

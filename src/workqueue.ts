@@ -1,6 +1,7 @@
 /**
  * The work queue, rate limiters and the worker pool. `Controller` uses them; they also work without Kubernetes.
  *
+ * @public
  * @module
  */
 export { formatCause } from './workqueue/queue-item.ts';

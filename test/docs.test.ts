@@ -37,6 +37,9 @@ test('the compatibility page and `check` have the tested Kubernetes releases', (
   assert.deepEqual([Math.max(...minors), Math.min(...minors)], [NEWEST_MINOR, OLDEST_MINOR]);
 });
 
+/** The examples of the doc comments, generated. */
+const API_EXAMPLES = 'api-examples.ts';
+
 test('every TypeScript block of the pages is compiled as a file of test/docs', () => {
   const folder = join(import.meta.dirname, 'docs');
   const files = new Map(
@@ -50,6 +53,7 @@ test('every TypeScript block of the pages is compiled as a file of test/docs', (
       used.add(file);
     }
   }
+  used.add(API_EXAMPLES);
   assert.deepEqual([...used].toSorted(), [...files.values()].toSorted());
 });
 
@@ -112,6 +116,16 @@ test('every entry point of the package has an example that runs', () => {
     .map((path) => path.replace('.', 'crd-controller'))
     .filter((name) => !examples.includes(`from '${name}'`));
   assert.deepEqual(missing, []);
+});
+
+test('every entry point states its stability, and the doc comments have more than 20 examples', () => {
+  const entries = globSync('src/*.ts', { cwd: ROOT });
+  const unstated = entries.filter(
+    (path) => !/^ \* @(?:public|experimental)\n \* @module$/m.test(page(path)),
+  );
+  assert.deepEqual(unstated, []);
+  const examples = page(`test/docs/${API_EXAMPLES}`).match(/^\/\/ src/gm) ?? [];
+  assert.ok(examples.length > 20, `${examples.length} examples`);
 });
 
 describe('Links', () => {

@@ -22,6 +22,15 @@ const LONGEST_MESSAGE = 32_768;
  * Returns `conditions` with `next`, which replaces the condition of the same type or is appended. Keeps
  * `lastTransitionTime` while the status is the same, so that setting an unchanged condition returns an
  * equal list.
+ *
+ * @example
+ * ```ts
+ * import { setCondition } from 'crd-controller/objects';
+ *
+ * const ready = { type: 'Ready', status: 'True', reason: 'Done', message: '' } as const;
+ * const [condition] = setCondition([], ready, 0);
+ * console.log(condition?.lastTransitionTime); // prints: 1970-01-01T00:00:00Z
+ * ```
  */
 export function setCondition(
   conditions: readonly Condition[] = [],

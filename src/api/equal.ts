@@ -85,6 +85,13 @@ const SERVER_DEFAULTS: ReadonlyMap<string, readonly unknown[]> = new Map<string,
  *
  * @param shape of the kind, such as `Resource.fields`
  * @default of the built-in kind of `desired`
+ *
+ * @example
+ * ```ts
+ * import { covers } from 'crd-controller/objects';
+ *
+ * console.log(covers({ replicas: 2, paused: false }, { replicas: 2 })); // prints: true
+ * ```
  */
 export function covers(actual: unknown, desired: unknown, shape?: FieldShape): boolean {
   if (shape) return coversField(actual, desired, withMetadata(shape), NO_DEFAULTS);

@@ -42,6 +42,14 @@ type Labels = Readonly<Record<string, string>> | undefined;
  * apimachinery. An empty string selects everything.
  *
  * @throws {SyntaxError} with the unexpected token
+ *
+ * @example
+ * ```ts
+ * import { matchesLabels, parseLabelSelector } from 'crd-controller/objects';
+ *
+ * const selector = parseLabelSelector('app in (web, api), !canary');
+ * console.log(matchesLabels(selector, { app: 'web' })); // prints: true
+ * ```
  */
 export function parseLabelSelector(text: string): Requirement[] {
   const requirements: Requirement[] = [];
@@ -66,6 +74,13 @@ export function parseLabelSelector(text: string): Requirement[] {
  *
  * @throws {SyntaxError} if a key or value is not valid in a label, since it could have another meaning in
  *   the URL form, or if an operator lacks its values
+ *
+ * @example
+ * ```ts
+ * import { formatLabelSelector } from 'crd-controller/objects';
+ *
+ * console.log(formatLabelSelector({ matchLabels: { app: 'web' } })); // prints: app=web
+ * ```
  */
 export function formatLabelSelector(selector: LabelSelector): string {
   const equalities = Object.entries(selector.matchLabels ?? {}).map(
@@ -295,6 +310,13 @@ const LONGEST = 63;
 /**
  * Converts an object name of up to 253 characters to a label value. A name that is too long is cut and gets a
  * hash of the full name, so that different names have different label values.
+ *
+ * @example
+ * ```ts
+ * import { labelValue } from 'crd-controller';
+ *
+ * console.log(labelValue('web'), labelValue('w'.repeat(253)).length); // prints: web 63
+ * ```
  */
 export function labelValue(name: string): string {
   if (name.length <= LONGEST) return name;

@@ -31,7 +31,17 @@ export function hasFinalizer(object: Finalizable, finalizer: string): boolean {
   return object.metadata.finalizers?.includes(finalizer) ?? false;
 }
 
-/** Returns the object's finalizers with `finalizer`. */
+/**
+ * Returns the object's finalizers with `finalizer`.
+ *
+ * @example
+ * ```ts
+ * import { hasFinalizer, withFinalizer } from 'crd-controller';
+ *
+ * const finalizers = withFinalizer({ metadata: {} }, 'example.com/cleanup');
+ * console.log(hasFinalizer({ metadata: { finalizers } }, 'example.com/cleanup')); // prints: true
+ * ```
+ */
 export function withFinalizer(object: Finalizable, finalizer: string): string[] {
   return [...withoutFinalizer(object, finalizer), finalizer];
 }

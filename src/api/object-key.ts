@@ -18,7 +18,16 @@ export function objectKey(namespace: string | undefined, name: string): ObjectKe
   return (namespace ? `${namespace}/${name}` : name) as ObjectKey;
 }
 
-/** Returns the key of an object: `namespace/name`, or `name` without a namespace. */
+/**
+ * Returns the key of an object: `namespace/name`, or `name` without a namespace.
+ *
+ * @example
+ * ```ts
+ * import { keyOf } from 'crd-controller';
+ *
+ * console.log(keyOf({ metadata: { namespace: 'default', name: 'web' } })); // prints: default/web
+ * ```
+ */
 export function keyOf(object: { readonly metadata: ObjectName }): ObjectKey {
   return objectKey(object.metadata.namespace, object.metadata.name);
 }
@@ -27,6 +36,13 @@ export function keyOf(object: { readonly metadata: ObjectName }): ObjectKey {
  * Splits a key into namespace and name.
  *
  * @throws {SyntaxError} if the key has more than one slash
+ *
+ * @example
+ * ```ts
+ * import { splitKey } from 'crd-controller';
+ *
+ * console.log(splitKey('default/web').name); // prints: web
+ * ```
  */
 export function splitKey(key: string): ObjectName {
   const [first = '', second, ...rest] = key.split('/');

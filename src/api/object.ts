@@ -76,7 +76,7 @@ export interface UnstructuredObject extends KubernetesObject {
   [field: string]: unknown;
 }
 
-/** Whether the fields of `T` are not known, as those of `KubernetesObject`. */
+/** Whether the fields of `T` are not known, as those of {@link KubernetesObject}. */
 type IsUntyped<T> = [keyof T] extends [keyof KubernetesObject] ? true : false;
 
 /** Fields that identify the items of lists in server-side apply and in strategic merge patches. */

@@ -4,6 +4,13 @@
  *
  * @returns a negative number if `a` is older, 0 if they are equal, a positive number if `a` is newer
  * @throws {SyntaxError} if one of them is not such a number
+ *
+ * @example
+ * ```ts
+ * import { compareResourceVersions } from 'crd-controller/objects';
+ *
+ * console.log(compareResourceVersions('9', '10') < 0); // prints: true
+ * ```
  */
 export function compareResourceVersions(a: string, b: string): number {
   requireWellFormed(a);

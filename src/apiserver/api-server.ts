@@ -67,6 +67,17 @@ export function issueServingCertificate(
  *
  * All state is in the memory of this object and outlives its listeners. With `dataDir`, it also outlives the
  * process.
+ *
+ * @example
+ * ```ts
+ * import { HttpClient } from 'crd-controller';
+ * import { NAMESPACES } from 'crd-controller/kinds';
+ * import { ApiServer } from 'crd-controller/testing';
+ *
+ * const client = new HttpClient({ handler: new ApiServer().handler, server: 'https://test' });
+ * const { status } = await client.get(NAMESPACES, { name: 'default' });
+ * console.log(status?.phase); // prints: Active
+ * ```
  */
 export class ApiServer extends ServerCore {
   readonly #store: ObjectStore;

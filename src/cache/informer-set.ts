@@ -29,7 +29,7 @@ import type { ReflectorOptions } from './reflector-options.ts';
 import { WatchListSupport } from './reflector-watch.ts';
 import type { InformerView, SharedInformer } from './shared-informer.ts';
 
-/** Options of `InformerSet`. */
+/** Options of {@link InformerSet}. */
 export interface InformerSetOptions extends ReflectorOptions {
   /** @default systemClock */
   readonly clock?: Clock;
@@ -103,6 +103,24 @@ const REQUEST_OPTIONS: OptionNames<InformerRequest<KubernetesObject>> = {
  * Informers that are shared by their users, one for each resource and selection. `run` runs all of them,
  * also those that are requested later. An informer of several namespaces consists of the shared informers
  * of each namespace.
+ *
+ * @example
+ * ```ts
+ * import { HttpClient, InformerSet, objectKey } from 'crd-controller';
+ * import { NAMESPACES } from 'crd-controller/kinds';
+ * import { ApiServer } from 'crd-controller/testing';
+ *
+ * const client = new HttpClient({ handler: new ApiServer().handler, server: 'https://test' });
+ * const informers = new InformerSet(client);
+ * const namespaces = informers.for(NAMESPACES);
+ * const { synced } = namespaces.addHandler({});
+ * const stop = new AbortController();
+ * const running = informers.run(stop.signal);
+ * await synced;
+ * console.log(namespaces.lister.get(objectKey(undefined, 'default'))?.kind); // prints: Namespace
+ * stop.abort();
+ * await running;
+ * ```
  */
 export class InformerSet implements Runnable {
   readonly name = 'informers';

@@ -35,7 +35,7 @@ import type { InformerView, SharedInformer } from './shared-informer.ts';
 import { TransformingSink } from './delta-queue.ts';
 import type { Transform } from './delta-queue.ts';
 
-/** Options of `Informer`. */
+/** Options of {@link Informer}. */
 export interface InformerOptions<
   T extends KubernetesObject = KubernetesObject,
 > extends ReflectorOptions {

@@ -11,7 +11,7 @@ export interface ListerQuery {
   /** @default all namespaces */
   readonly namespace?: string | undefined;
   /**
-   * `app=web`, `{ matchLabels, matchExpressions }`, or the result of `parseLabelSelector`.
+   * `app=web`, `{ matchLabels, matchExpressions }`, or the result of {@link parseLabelSelector}.
    * @default all labels
    */
   readonly selector?: string | LabelSelector | readonly Requirement[] | undefined;

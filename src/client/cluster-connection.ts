@@ -45,7 +45,7 @@ const OPTIONS: OptionNames<ClusterConnectionOptions> = {
   reachability: true,
 };
 
-/** Options of `connectCluster`. */
+/** Options of {@link connectCluster}. */
 export interface ClusterConnectionOptions
   extends
     CredentialsOptions,

@@ -47,6 +47,17 @@ const AGGREGATED =
 /**
  * Requests the resources of a server: two requests if the server supports aggregated discovery, otherwise one
  * for each group version.
+ *
+ * @example
+ * ```ts
+ * import { HttpClient } from 'crd-controller';
+ * import { discover } from 'crd-controller/client';
+ * import { ApiServer } from 'crd-controller/testing';
+ *
+ * const client = new HttpClient({ handler: new ApiServer().handler, server: 'https://test' });
+ * const { resources } = await discover(client);
+ * console.log(resources.some(({ kind }) => kind === 'Pod')); // prints: true
+ * ```
  */
 export async function discover(
   client: Pick<Client, 'raw'>,

@@ -8,6 +8,20 @@ import type { Client, RawRequest } from './client.ts';
 /**
  * Returns a client that sends every write of `client` as a server-side dry run: the server admits and
  * validates it, but does not store it. Logs each write that the server accepted.
+ *
+ * @example
+ * ```ts
+ * import { HttpClient, silentLogger } from 'crd-controller';
+ * import { dryRunClient } from 'crd-controller/client';
+ * import { NAMESPACES } from 'crd-controller/kinds';
+ * import { ApiServer } from 'crd-controller/testing';
+ *
+ * const client = new HttpClient({ handler: new ApiServer().handler, server: 'https://test' });
+ * const team = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } };
+ * await dryRunClient(client, silentLogger).create(NAMESPACES, team);
+ * const { items } = await client.list(NAMESPACES, { fieldSelector: 'metadata.name=team' });
+ * console.log(items.length); // prints: 0
+ * ```
  */
 export function dryRunClient(client: Client, log: Logger): Client {
   const logged = async <R>(

@@ -49,7 +49,7 @@ const HTTP_CLIENT_OPTIONS: OptionNames<HttpClientOptions> = {
   namespace: true,
 };
 
-/** Options of `HttpClient`. */
+/** Options of {@link HttpClient}. */
 export interface HttpClientOptions extends RequestExecutorOptions, DecoderOptions {
   /** Maximum size of a watch event in bytes, as in `WatchStreamOptions`. */
   readonly maxLineBytes?: number | undefined;
@@ -88,7 +88,7 @@ const PATCH_HEADERS: Readonly<Record<Patch['type'], typeof WRITE_HEADERS>> = {
 type UpdateOptions = WriteOptions & { readonly subresource?: string };
 
 /**
- * A `Client` that sends HTTP requests through an `HttpHandler`: a transport, or a server in the same process.
+ * A {@link Client} that sends HTTP requests through an `HttpHandler`: a transport, or a server in the same process.
  * Requests uncompressed responses, which cost less than gzip on the network of a cluster.
  */
 export class HttpClient implements Client {

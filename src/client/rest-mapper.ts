@@ -7,7 +7,7 @@ import type { Client } from './client.ts';
 import { discover } from './discovery.ts';
 import type { DiscoveredResource, Discovery } from './discovery.ts';
 
-/** Options of `RestMapper`. */
+/** Options of {@link RestMapper}. */
 export interface RestMapperOptions {
   /** @default the machine's clock */
   readonly clock?: Pick<Clock, 'monotonic'> | undefined;

@@ -3,7 +3,7 @@ import { jittered } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
 
-/** Options of `retryOnConflict`. */
+/** Options of {@link retryOnConflict}. */
 export interface RetryOnConflictOptions {
   readonly signal?: AbortSignal | undefined;
   /**
@@ -28,6 +28,18 @@ const JITTER = 0.1;
  * Calls `change` until it does not fail with a `conflict`, as client-go's RetryOnConflict does. `change` must
  * read the object again, from the server and not from a cache; otherwise the next attempt conflicts too.
  * Rejects with any other error, and with the last conflict.
+ *
+ * @example
+ * ```ts
+ * import { ApiError, retryOnConflict } from 'crd-controller';
+ *
+ * let attempts = 0;
+ * const result = await retryOnConflict(async () => {
+ *   if (++attempts === 1) throw new ApiError({ kind: 'conflict', message: 'changed meanwhile' });
+ *   return 'written';
+ * });
+ * console.log(result, attempts); // prints: written 2
+ * ```
  */
 export async function retryOnConflict<T>(
   change: () => Promise<T>,

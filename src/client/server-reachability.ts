@@ -1,6 +1,8 @@
 /**
  * Reports the successful requests to one server to components that wait for its return. All clients of the server
  * share it, also those with other connections.
+ *
+ * @experimental
  */
 export class ServerReachability {
   readonly #waiting = new Set<() => void>();

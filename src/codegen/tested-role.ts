@@ -43,6 +43,8 @@ interface Subject {
  * permissions that the manifests give its ServiceAccount and no others. `verify` fails if the role grants more or less
  * than the tests needed. `crd-controller generate rbac` writes the role. Controllers with roles of their own can run on
  * one server: each role has a user of its own, with the name of the ServiceAccount and of the role.
+ *
+ * @experimental
  */
 export class TestedRole {
   readonly #file: string;

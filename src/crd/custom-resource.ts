@@ -33,7 +33,7 @@ export interface ScalePaths {
   readonly labelSelectorPath?: string;
 }
 
-/** Options of `customResource`. */
+/** Options of {@link customResource}. */
 export interface CustomResourceOptions<Spec extends Schema, Status extends Schema> {
   /** Domain of yours: `example.com`. */
   readonly group: string;
@@ -117,6 +117,20 @@ const OPTIONS: OptionNames<CustomResourceOptions<Schema, Schema>> = {
  * Defines a kind: returns its resource descriptor, with the type of its objects, and its CRD.
  *
  * @throws {TypeError} if an option is unknown, or another version is of a different kind
+ *
+ * @example
+ * ```ts
+ * import { customResource, integer, object } from 'crd-controller/schema';
+ *
+ * const { definition } = customResource({
+ *   group: 'example.com',
+ *   version: 'v1',
+ *   kind: 'Website',
+ *   plural: 'websites',
+ *   spec: object({ replicas: integer({ minimum: 0 }) }),
+ * });
+ * console.log(definition.metadata.name); // prints: websites.example.com
+ * ```
  */
 export function customResource<Spec extends Schema, Status extends Schema = never>(
   options: CustomResourceOptions<Spec, Status>,
@@ -221,7 +235,7 @@ function rootOf({
   };
 }
 
-/** Returns whether the value is a result of `customResource`. */
+/** Returns whether the value is a result of {@link customResource}. */
 export function isCustomResource(value: unknown): value is CustomResource {
   return (
     isRecord(value) &&

@@ -30,7 +30,7 @@ export interface LeadershipRecorder {
   ): unknown;
 }
 
-/** Dependencies of `LeaderElector`. */
+/** Dependencies of {@link LeaderElector}. */
 export interface LeaderElectorDeps {
   /**
    * A client for leases only: without a rate limit, so that other requests do not delay a renewal; with a timeout below
@@ -87,6 +87,23 @@ const SHORTEST_ATTEMPT_MS = 1;
  * It differs from client-go in four points: there the deadline counts from the first attempt to renew,
  * the release relies on the last observed state, a leader that reads of another leader continues until the
  * deadline, and a candidate acquires a deleted or emptied lease at once.
+ *
+ * @example
+ * ```ts
+ * import { HttpClient, silentLogger, systemClock } from 'crd-controller';
+ * import { LeaderElector } from 'crd-controller/leaderelection';
+ * import { ApiServer } from 'crd-controller/testing';
+ *
+ * const client = new HttpClient({ handler: new ApiServer().handler, server: 'https://test' });
+ * const deps = { client, clock: systemClock, log: silentLogger, random: Math.random };
+ * const options = { namespace: 'default', name: 'example', identity: 'replica-1' };
+ * const elector = new LeaderElector(deps, options);
+ * const stop = new AbortController();
+ * const running = elector.run(stop.signal);
+ * console.log(await elector.acquired(stop.signal)); // prints: true
+ * stop.abort();
+ * await running;
+ * ```
  */
 export class LeaderElector implements Runnable {
   readonly name = 'leader-election';

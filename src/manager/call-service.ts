@@ -20,10 +20,10 @@ export interface ServiceContext {
   readonly onServiceCall?: ((call: ServiceCall) => void) | undefined;
 }
 
-/** HTTP methods of `callService`. */
+/** HTTP methods of {@link callService}. */
 type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** A finished call of `callService`. */
+/** A finished call of {@link callService}. */
 export interface ServiceCall {
   readonly method: Method;
   /** Scheme, host and port of the URL. Other parts may be secret. */
@@ -36,7 +36,7 @@ export interface ServiceCall {
   readonly error: unknown;
 }
 
-/** Options of `callService`. */
+/** Options of {@link callService}. */
 export interface ServiceCallOptions {
   /** @default none, but the Content-Type of JSON */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -67,7 +67,7 @@ const MAX_RETRY_AFTER_MS = 300_000;
 /** Client errors that a retry can resolve: a timeout, a request that is too early, and rate limiting. */
 const TEMPORARY: ReadonlySet<number> = new Set([408, 425, 429]);
 
-/** A failed call of `callService`. */
+/** A failed call of {@link callService}. */
 export class ServiceError extends SyncError {
   override readonly name = 'ServiceError';
   /** Status code of the response; undefined without a response. */
@@ -105,6 +105,8 @@ interface ServiceErrorOptions extends ErrorOptions {
  * response, at most five minutes.
  * @throws {TerminalError} `InvalidServiceRequest` if the URL or a header is malformed
  * @throws the reason of `context.signal` if it aborts
+ *
+ * @experimental
  */
 export async function callService(
   context: ServiceContext,

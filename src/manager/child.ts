@@ -7,7 +7,7 @@ import type { Client } from '../client/client.ts';
 import type { Logger } from '../util/logger.ts';
 import { upgradeManagedFields } from '../client/apply/upgrade-managed-fields.ts';
 
-/** Arguments of `ensureChild`: the owner, its desired child, and the child in the cache. */
+/** Arguments of {@link ensureChild}: the owner, its desired child, and the child in the cache. */
 export interface ChildOptions<T extends KubernetesObject> {
   readonly resource: Resource<T>;
   readonly owner: DeepReadonly<KubernetesObject>;
@@ -30,7 +30,7 @@ export interface ChildOptions<T extends KubernetesObject> {
   readonly adopt?: ((object: DeepReadonly<T>) => boolean | Promise<boolean>) | undefined;
 }
 
-/** The result of `ensureChild`, with the object as it is now. */
+/** The result of {@link ensureChild}, with the object as it is now. */
 export type ChildOutcome<T extends KubernetesObject> =
   /** Results of the write, as in controller-runtime's `OperationResult`. */
   | { readonly kind: 'created' | 'updated' | 'unchanged'; readonly object: DeepReadonly<T> }

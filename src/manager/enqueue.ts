@@ -196,7 +196,7 @@ export function mapByName<T extends KubernetesObject>(
   return (object) => informer.lister.indexKeys(index, keyOf(object));
 }
 
-/** Name of the index of `ownerIndexers`. */
+/** Name of the index of {@link ownerIndexers}. */
 export const OWNER_INDEX = 'ownerUid';
 
 /**

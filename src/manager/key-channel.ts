@@ -7,6 +7,8 @@ import type { KeySink } from './enqueue.ts';
  * Passes keys from callbacks, such as the routes of an HTTP server, to controllers, as controller-runtime's
  * `source.Channel`: `controller.source(channel.source)`. Each running controller receives each key. Keys that are
  * added while no controller runs, as on a standby, are dropped, because a controller that starts syncs all objects.
+ *
+ * @experimental
  */
 export class KeyChannel implements KeySink {
   readonly #queues = new Set<KeySink>();

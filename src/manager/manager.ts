@@ -26,7 +26,7 @@ export interface Leadership extends Runnable {
   acquired(signal: AbortSignal): Promise<boolean>;
 }
 
-/** Options of `Manager`. */
+/** Options of {@link Manager}. */
 export interface ManagerOptions {
   /**
    * Time for all stages to stop, in milliseconds. Runnables that have not ended by then are logged, and `run`
@@ -51,6 +51,24 @@ export interface ManagerOptions {
  *
  * If a controller did not end in time, the lease is not released but ended by an `AbruptStop`, so that no successor
  * starts while the controller still works.
+ *
+ * @example
+ * ```ts
+ * import { silentLogger, systemClock } from 'crd-controller';
+ * import { Manager } from 'crd-controller/manager';
+ *
+ * const server = {
+ *   name: 'server',
+ *   run: async (signal: AbortSignal) => {
+ *     await systemClock.sleep(60_000, signal);
+ *     console.log('stopped'); // prints: stopped
+ *   },
+ * };
+ * const manager = new Manager({ clock: systemClock, log: silentLogger }).add('servers', server);
+ * const running = manager.run(new AbortController().signal);
+ * manager.stop();
+ * await running;
+ * ```
  */
 export class Manager implements Runnable {
   readonly name = 'manager';

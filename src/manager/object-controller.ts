@@ -47,13 +47,13 @@ export interface ReconcileContext<T extends ObjectWithReadiness> extends SyncCon
   readonly status: object & OtherFields<T>;
 }
 
-/** Options of `objectController`. */
+/** Options of {@link objectController}. */
 export interface ObjectControllerOptions<T extends ObjectWithReadiness>
   extends Omit<ControllerOptions, 'kind' | 'sync'>, WatchesOptions<T> {
   /**
    * Reconciles an object that is not being deleted. Must be idempotent. Returns its readiness, which is reported as by
    * `StatusWriter.report`; or only an outcome, to report nothing. If it throws, the object is not ready: stalled after a
-   * `TerminalError`, and otherwise retried with backoff. The reason is that of the `SyncError` or `TerminalError`,
+   * `TerminalError`, and otherwise retried with backoff. The reason is that of the {@link SyncError} or `TerminalError`,
    * `Timeout` after `syncTimeoutMs`, or `SyncFailed`.
    *
    * An update of nothing but `observedGeneration` and the conditions of the readiness does not start a sync: it is the

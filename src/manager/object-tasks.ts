@@ -27,7 +27,7 @@ export interface ObjectTaskContext extends ServiceContext {
   readonly client: Client;
 }
 
-/** Options of `objectTask`. */
+/** Options of {@link objectTask}. */
 export interface ObjectTaskOptions<T extends KubernetesObject> extends Pick<
   ControllerOptions,
   'name' | 'rateLimiter'
@@ -45,7 +45,7 @@ export interface ObjectTaskOptions<T extends KubernetesObject> extends Pick<
   readonly run: (object: DeepReadonly<T>, context: ObjectTaskContext) => Promise<void>;
 }
 
-/** Options of `objectTimer`. */
+/** Options of {@link objectTimer}. */
 export interface ObjectTimerOptions<T extends KubernetesObject>
   extends
     ObjectTaskOptions<T>,
@@ -88,6 +88,8 @@ const STOP_MS = 10_000;
  * the object appears or the program starts. Runs of one object never overlap, and at most `concurrency` run at once.
  *
  * @throws {RangeError} if the interval is not positive
+ *
+ * @experimental
  */
 export function objectTimer<T extends KubernetesObject>(
   kit: ControllerDeps,
@@ -138,6 +140,8 @@ export function objectTimer<T extends KubernetesObject>(
  * Returns a controller that runs one task for each object, from its appearance to its deletion, as kopf's daemons.
  * There are never two tasks of one object: a task that was stopped ends before the next one starts. Failures of tasks
  * are logged and counted as failed syncs of the controller. Tasks stop before a lease is released.
+ *
+ * @experimental
  */
 export function objectTask<T extends KubernetesObject>(
   kit: ControllerDeps,

@@ -63,7 +63,7 @@ const MANAGER_OPTIONS: OptionNames<ControllerManagerOptions> = {
 export type { ControllerKit } from './controller-kit.ts';
 export type { LeaderElectionOptions } from './coordination.ts';
 
-/** Options of `controllerManager`. */
+/** Options of {@link controllerManager}. */
 export interface ControllerManagerOptions {
   readonly client: Client;
   /**
@@ -350,6 +350,31 @@ function stopAfterPass(pass: SinglePass, manager: Manager): Runnable {
 /**
  * Runs controllers until `signal` aborts, or without a signal until SIGTERM or SIGINT. Resolves after a clean stop;
  * rejects with the error that ended the program.
+ *
+ * @example
+ * ```ts
+ * import { Controller, done, HttpClient, runControllers } from 'crd-controller';
+ * import type { ControllerKit } from 'crd-controller';
+ * import { NAMESPACES } from 'crd-controller/kinds';
+ * import { ApiServer } from 'crd-controller/testing';
+ *
+ * const client = new HttpClient({ handler: new ApiServer().handler, server: 'https://test' });
+ * const stop = new AbortController();
+ * const controllers = (kit: ControllerKit) => [
+ *   new Controller(kit, {
+ *     name: 'greeting',
+ *     kind: 'Namespace',
+ *     sync: async (key) => {
+ *       if (key === 'default') {
+ *         console.log(`Hello, ${key}`); // prints: Hello, default
+ *         stop.abort();
+ *       }
+ *       return done();
+ *     },
+ *   }).for(kit.informers.for(NAMESPACES)),
+ * ];
+ * await runControllers({ client, controllers }, stop.signal);
+ * ```
  */
 export async function runControllers(
   options: ControllerManagerOptions,

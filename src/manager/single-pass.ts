@@ -9,13 +9,13 @@ import type { SyncReport } from '../workqueue/sync-report.ts';
 import type { ControllerObserver, ObservedController } from './controller-options.ts';
 import type { FinishedCall } from '../client/observed-client.ts';
 
-/** Dependencies of `SinglePass`. */
+/** Dependencies of {@link SinglePass}. */
 export interface SinglePassDeps {
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Options of `SinglePass`. */
+/** Options of {@link SinglePass}. */
 export interface SinglePassOptions {
   /** Whether the client sends writes as dry runs. Written objects are then not synced again. */
   readonly isDryRun: boolean;

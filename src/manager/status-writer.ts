@@ -109,7 +109,7 @@ export interface StatusWithReadiness {
   readonly conditions?: readonly Condition[];
 }
 
-/** Dependencies of `StatusWriter`: a `ControllerKit`. */
+/** Dependencies of {@link StatusWriter}: a `ControllerKit`. */
 export interface StatusWriterDeps {
   /**
    * Returns the recorder of the events of `report`.

@@ -25,7 +25,7 @@ export interface BarrierCache extends Pick<
   readonly lister: Pick<InformerView['lister'], 'size' | 'get' | 'list'>;
 }
 
-/** Dependencies of `withSyncBarrier`. */
+/** Dependencies of {@link withSyncBarrier}. */
 export interface SyncBarrierDeps {
   readonly clock: Clock;
   readonly log: Logger;

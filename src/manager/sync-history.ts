@@ -49,7 +49,7 @@ export interface CallRecord {
    * of any response; absent without one.
    */
   readonly code?: number;
-  /** Kind of `ApiError`, reason of `ServiceError`, or name of another error. Absent if the call succeeded. */
+  /** Kind of `ApiError`, reason of {@link ServiceError}, or name of another error. Absent if the call succeeded. */
   readonly error?: string;
   /** Milliseconds from the start of the sync until the call. */
   readonly afterMs: number;
@@ -75,7 +75,7 @@ export interface KeyHistory {
   readonly last: readonly SyncRecord[];
 }
 
-/** Options of `SyncHistory`. */
+/** Options of {@link SyncHistory}. */
 export interface SyncHistoryOptions {
   /**
    * Maximum number of remembered keys of all controllers. The most recently synced keys are kept.

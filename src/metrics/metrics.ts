@@ -33,7 +33,7 @@ export interface Metrics {
   readonly custom: CustomMetrics;
 }
 
-/** Options of `metricsOf`. */
+/** Options of {@link metricsOf}. */
 export interface MetricsOptions {
   /**
    * Name of the program, as the label `manager` of `running_managed_controllers`.

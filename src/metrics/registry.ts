@@ -5,7 +5,7 @@ import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 
 export type { Registry };
 
-/** Options of `createRegistry`. */
+/** Options of {@link createRegistry}. */
 export interface RegistryOptions {
   /**
    * Also collect metrics of the process (`process_*`, `nodejs_*`, and the heap limit). Use it for one
@@ -21,7 +21,19 @@ export interface MetricsText {
   readonly text: string;
 }
 
-/** Creates a registry. Registries are independent: nothing is registered globally. */
+/**
+ * Creates a registry. Registries are independent: nothing is registered globally.
+ *
+ * @example
+ * ```ts
+ * import { createRegistry, expose, metricsOf } from 'crd-controller/metrics';
+ *
+ * const registry = createRegistry();
+ * metricsOf(registry).events.dropped('spam');
+ * const { text } = await expose(registry);
+ * console.log(text.includes('events_dropped_total{reason="spam"} 1')); // prints: true
+ * ```
+ */
 export function createRegistry(options: RegistryOptions = {}): Registry {
   const { processMetrics = false } = options;
   const registry = new Registry();

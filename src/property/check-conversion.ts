@@ -15,7 +15,7 @@ import type { Webhooks } from '../webhook/webhooks.ts';
 import type { FastCheck, FastCheckArbitrary } from './fast-check.ts';
 import { schemaArbitrary } from './schema-arbitrary.ts';
 
-/** Options of `checkConversion`. */
+/** Options of {@link checkConversion}. */
 export interface ConversionCheckOptions {
   /** The CRD with the schemas of all versions. */
   readonly crd: Draft<CustomResourceDefinition>;
@@ -106,6 +106,8 @@ const IDENTITY = {
  * @param fc the module `fast-check`
  * @throws {Error} if a check fails
  * @throws {RangeError} if a served version has no conversion, or if objects of a schema cannot be generated
+ *
+ * @experimental
  */
 export function checkConversion(fc: FastCheck, options: ConversionCheckOptions): void {
   const { crd, webhooks } = options;

@@ -24,14 +24,14 @@ import type { EventRecorder, RecordResult } from './event-recorder.ts';
 import { classifyFailure, EventWriter } from './event-writer.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
-/** Dependencies of `EventBroadcaster`. */
+/** Dependencies of {@link EventBroadcaster}. */
 export interface EventBroadcasterDeps {
   readonly client: Pick<Client, 'create' | 'patch'>;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Options of `EventBroadcaster`. */
+/** Options of {@link EventBroadcaster}. */
 export interface EventBroadcasterOptions {
   /**
    * The host or Pod in the source of the events.

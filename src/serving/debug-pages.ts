@@ -13,7 +13,7 @@ export type ShownInformer = Pick<InformerView, 'name' | 'hasSynced' | 'progress'
   readonly lister: Pick<InformerView['lister'], 'size'>;
 };
 
-/** Dependencies of `statusPage`. */
+/** Dependencies of {@link statusPage}. */
 export interface StatusPageDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   /**

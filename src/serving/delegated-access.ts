@@ -38,7 +38,7 @@ export interface RequestAuthorizer {
   authorize(request: RequestAttributes): Promise<AccessDecision>;
 }
 
-/** Dependencies of `DelegatedAccess`. */
+/** Dependencies of {@link DelegatedAccess}. */
 export interface DelegatedAccessDeps {
   /** Creates TokenReviews and SubjectAccessReviews. Must not be behind a write fence. */
   readonly client: Pick<Client, 'raw'>;

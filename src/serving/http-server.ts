@@ -33,7 +33,7 @@ import type { RouteCall, HttpServerRoutes, Page } from './routes.ts';
 import { RequestBodies } from './request-body.ts';
 import type { CertificateSource } from './serving-certificate.ts';
 
-/** Options of `HttpServer`. */
+/** Options of {@link HttpServer}. */
 export interface HttpServerOptions {
   readonly name: string;
   /** Address to listen on: `:8081`, `127.0.0.1:8081` or `[::1]:8081`. */

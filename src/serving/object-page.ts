@@ -29,7 +29,7 @@ export interface ShownEvent {
   };
 }
 
-/** Dependencies of `objectPage`. */
+/** Dependencies of {@link objectPage}. */
 export interface ObjectPageDeps {
   /** Returns the informers. Called for each request. */
   readonly informers: () => readonly CachedObjects[];

@@ -103,7 +103,7 @@ export interface KeyOwner {
   readonly isThisProcess: boolean;
 }
 
-/** Dependencies of `queuePages`. */
+/** Dependencies of {@link queuePages}. */
 export interface QueuePagesDeps {
   /** Returns the controllers. Called for each request, so controllers may be added later. */
   readonly controllers: () => readonly ControllerView[];

@@ -16,7 +16,7 @@ export interface CertificateSource {
   watch(signal: AbortSignal, renew: (pair: Certificate) => void): Promise<void>;
 }
 
-/** Dependencies of `CertificateFiles`. */
+/** Dependencies of {@link CertificateFiles}. */
 export interface CertificateFilesDeps {
   readonly clock: Clock;
   readonly log: Logger;
@@ -24,7 +24,7 @@ export interface CertificateFilesDeps {
   readonly readFile?: ReadFile;
 }
 
-/** Options of `CertificateFiles`. */
+/** Options of {@link CertificateFiles}. */
 export interface CertificateFilesOptions {
   /** PEM file with the certificate, followed by its intermediate certificates. */
   readonly certificatePath: string;

@@ -46,6 +46,15 @@ interface Field {
  * month, month, day of the week) or a macro such as `@daily`. If both day fields are restricted, one of
  * them must match. A local time that a change of the clock skips is not scheduled on that day; one that
  * occurs twice is scheduled twice.
+ *
+ * @example
+ * ```ts
+ * import { CronSchedule } from 'crd-controller';
+ *
+ * const schedule = new CronSchedule('30 4 * * 1');
+ * const next = schedule.next(Date.UTC(2026, 0, 1));
+ * console.log(next && new Date(next).toISOString()); // prints: 2026-01-05T04:30:00.000Z
+ * ```
  */
 export class CronSchedule {
   readonly #minute: Field;

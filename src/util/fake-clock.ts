@@ -11,6 +11,16 @@ interface Timer {
  * A clock with virtual time, which only `advance` moves. Timers fire in the order of their due times, then
  * of registration. Between two timers all pending callbacks run, so a chain of sleeps behaves as in real
  * time.
+ *
+ * @example
+ * ```ts
+ * import { FakeClock } from 'crd-controller/testing';
+ *
+ * const clock = new FakeClock();
+ * const slept = clock.sleep(3_600_000).then(() => console.log('an hour later')); // prints: an hour later
+ * await clock.advance(3_600_000);
+ * await slept;
+ * ```
  */
 export class FakeClock implements Clock {
   #elapsedMs = 0;

@@ -6,6 +6,8 @@ export type FakeAnswer = number | Response | Error;
 /**
  * A stand-in for `fetch`, for tests of controllers that call other services. Records the requests and answers them with
  * status 200 and no body, unless `answer` or `respond` say otherwise.
+ *
+ * @experimental
  */
 export class FakeFetch {
   /** All requests, in order. */

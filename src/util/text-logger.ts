@@ -35,6 +35,14 @@ const DEEPEST_CAUSE = 8;
  *     I 2026-05-30T07:57:55.721Z "Updated Deployment" controller="foo" foo="default/web"
  *
  * Fields are written unmodified and must not contain secrets.
+ *
+ * @example
+ * ```ts
+ * import { textLogger } from 'crd-controller';
+ *
+ * const log = textLogger({ write: (line) => console.log(line.includes('Started')) });
+ * log.info('Started', { port: 8080 }); // prints: true
+ * ```
  */
 export function textLogger(options: TextLoggerOptions = {}): Logger {
   const { verbosity = 0, write = standardError, now = Date.now } = options;

@@ -8,6 +8,18 @@ export class TimeoutError extends Error {
 /**
  * Runs `work` with a signal that aborts with the caller's signal, or with a `TimeoutError` after `timeoutMs`.
  * Removes its timer and listener when the work ends.
+ *
+ * @example
+ * ```ts
+ * import { systemClock, withinTimeout } from 'crd-controller';
+ *
+ * const limit = { clock: systemClock, timeoutMs: 10 };
+ * const failure = await withinTimeout(limit, async (signal) => {
+ *   await systemClock.sleep(60_000, signal);
+ *   signal.throwIfAborted();
+ * }).catch((error: Error) => error.name);
+ * console.log(failure); // prints: TimeoutError
+ * ```
  */
 export async function withinTimeout<R>(
   { clock, timeoutMs, signal }: TimeLimit,

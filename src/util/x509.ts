@@ -28,7 +28,7 @@ import {
   derUtf8String,
 } from './der.ts';
 
-/** Options of `CertificateAuthority`. */
+/** Options of {@link CertificateAuthority}. */
 export interface CertificateAuthorityOptions {
   readonly commonName: string;
   /**

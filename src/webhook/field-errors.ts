@@ -8,6 +8,13 @@ import type { StatusDetails } from '../api/status.ts';
  * @param field `spec.replicas`, `spec.ports[0].name`, `metadata.labels[example.com/team]`
  * @param detail what the value must be
  * @param value the value to show; by default that of the field
+ *
+ * @example
+ * ```ts
+ * import { invalid } from 'crd-controller/webhook';
+ *
+ * console.log(invalid('spec.size', 'must be even', 3).reason); // prints: FieldValueInvalid
+ * ```
  */
 export function invalid(field: string, detail: string, ...value: [value?: unknown]): FieldError {
   return { reason: 'FieldValueInvalid', field, detail, ...shown(value) };
@@ -59,7 +66,7 @@ function shown(value: readonly unknown[]): { badValue?: unknown } {
   return value.length > 0 ? { badValue: value[0] } : {};
 }
 
-/** Options of `AdmissionDenied`. */
+/** Options of {@link AdmissionDenied}. */
 export interface AdmissionDeniedOptions {
   /**
    * HTTP status, 400 to 599.

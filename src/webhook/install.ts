@@ -50,7 +50,7 @@ export interface WebhookRegistry {
   registerWebhooks(functions: Readonly<Record<string, ReviewFunction>>): void;
 }
 
-/** Options of `installWebhooks`. */
+/** Options of {@link installWebhooks}. */
 export interface InstallWebhooksOptions {
   /**
    * Clock of the timeouts; that of the server, if its time is virtual.
@@ -69,6 +69,8 @@ export interface InstallWebhooksOptions {
  * configurations and policies, and adds conversions and rules to the CRDs, which must exist.
  *
  * @throws {ApiError} if the server rejects an object, such as a policy whose expressions do not compile
+ *
+ * @experimental
  */
 export async function installWebhooks(
   server: WebhookRegistry,

@@ -9,7 +9,7 @@ import { Reviewer } from './reviewer.ts';
 import type { ReviewerDeps } from './reviewer.ts';
 import type { Webhooks } from './webhooks.ts';
 
-/** Options of `WebhookServer`. There is no HTTP/2, because API servers call webhooks with HTTP/1.1. */
+/** Options of {@link WebhookServer}. There is no HTTP/2, because API servers call webhooks with HTTP/1.1. */
 export interface WebhookServerOptions
   extends Omit<ServerTls, 'http2'>, Pick<HttpServerOptions, 'maxConnections'> {
   /**

@@ -41,7 +41,7 @@ export function done(): Outcome {
   return DONE;
 }
 
-/** Options of `requeueAfter`. */
+/** Options of {@link requeueAfter}. */
 export interface RequeueOptions {
   /**
    * Maximum random addition as a fraction of the delay, so that keys that were synced together are not
@@ -57,6 +57,14 @@ export interface RequeueOptions {
  * @param ms delay in milliseconds
  * @param reason for people: why the key is requeued
  * @throws {RangeError} if `ms` is not a finite number, or the jitter is negative; a negative `ms` counts as 0
+ *
+ * @example
+ * ```ts
+ * import { requeueAfter } from 'crd-controller';
+ *
+ * // At the end of a sync: look again in a minute.
+ * console.log(requeueAfter(60_000, 'certificate expires').kind); // prints: requeueAfter
+ * ```
  */
 export function requeueAfter(ms: number, reason?: string, options: RequeueOptions = {}): Outcome {
   const { jitter = 0 } = options;

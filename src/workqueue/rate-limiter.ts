@@ -29,6 +29,14 @@ export const SLOW_KEY_BACKOFF: BackoffPolicy = { initialMs: 5000, maxMs: 300_000
  * Returns a limiter with an exponential backoff per key.
  *
  * @param random returns numbers in [0, 1), for the jitter
+ *
+ * @example
+ * ```ts
+ * import { exponentialLimiter } from 'crd-controller/workqueue';
+ *
+ * const limiter = exponentialLimiter<string>({ initialMs: 5, maxMs: 1000 });
+ * console.log(limiter.when('web'), limiter.when('web'), limiter.when('web')); // prints: 5 10 20
+ * ```
  */
 export function exponentialLimiter<K>(
   policy: BackoffPolicy = DEFAULT_KEY_BACKOFF,

@@ -19,14 +19,14 @@ import { ReadyKeys } from './ready-keys.ts';
 /** Priority of keys from an initial list or a resync. Changes have priority 0. */
 export const LOW_PRIORITY = -100;
 
-/** Dependencies of `WorkQueue`. */
+/** Dependencies of {@link WorkQueue}. */
 export interface WorkQueueDeps {
   /** Name of the controller; label of the metrics. */
   readonly name: string;
   readonly clock: Clock;
 }
 
-/** Options of `WorkQueue`. */
+/** Options of {@link WorkQueue}. */
 export interface WorkQueueOptions<K> {
   /**
    * Returns the tenant of a key; tenants take turns.
@@ -111,6 +111,17 @@ export interface TakenItem<K> {
  *
  * Adding, taking and finishing a key cost one look-up in a Map each, or none; a delay costs O(log n). There
  * is one timer, for the earliest delay.
+ *
+ * @example
+ * ```ts
+ * import { systemClock } from 'crd-controller';
+ * import { WorkQueue } from 'crd-controller/workqueue';
+ *
+ * const queue = new WorkQueue<string>({ name: 'mail', clock: systemClock });
+ * queue.add('alice');
+ * queue.add('alice'); // Merged with the first.
+ * console.log(queue.length); // prints: 1
+ * ```
  */
 export class WorkQueue<K> {
   readonly name: string;

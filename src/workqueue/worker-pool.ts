@@ -29,12 +29,12 @@ export interface KeyHandlerContext extends SyncRun {
 }
 
 /**
- * Syncs one key. Returns an `Outcome`, or throws to be retried with backoff. A `TerminalError` is not
+ * Syncs one key. Returns an `Outcome`, or throws to be retried with backoff. A {@link TerminalError} is not
  * retried.
  */
 export type KeyHandler<K> = (key: K, context: KeyHandlerContext) => Promise<Outcome>;
 
-/** Dependencies of `WorkerPool`. */
+/** Dependencies of {@link WorkerPool}. */
 export interface WorkerPoolDeps<K> {
   /** Name of the controller. */
   readonly name: string;
@@ -49,7 +49,7 @@ export interface WorkerPoolDeps<K> {
   readonly random?: (() => number) | undefined;
 }
 
-/** Options of `WorkerPool`. */
+/** Options of {@link WorkerPool}. */
 export interface WorkerPoolOptions<K = unknown> {
   /**
    * Number of concurrent syncs.

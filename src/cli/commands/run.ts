@@ -140,7 +140,7 @@ export type ManagerConfig = Omit<
   'cluster' | 'requests' | 'isDryRun' | 'isOnce' | 'isTraced'
 >;
 
-/** Returns the options of `runControllers` for the flags of a program. */
+/** Returns the options of {@link runControllers} for the flags of a program. */
 export function managerOptions(
   program: ProgramOptions,
   config: ManagerConfig,

@@ -30,7 +30,7 @@ export async function onPath<T>(what: string, action: () => T | Promise<T>): Pro
   }
 }
 
-/** Returns the `UsageError` for an error on a path, or the error itself. */
+/** Returns the {@link UsageError} for an error on a path, or the error itself. */
 export function pathError(what: string, error: unknown): unknown {
   const reason = reasonOf(error instanceof Error && 'code' in error ? error.code : undefined);
   // The reason is complete; the system's message would repeat it.

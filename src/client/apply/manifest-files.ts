@@ -16,7 +16,7 @@ import type { HttpResponse } from '../../util/http.ts';
 import { proxyFor } from '../kube-config/proxy-environment.ts';
 import { withinTimeout } from '../../util/within-timeout.ts';
 
-/** Options of `readManifests`. */
+/** Options of {@link readManifests}. */
 export interface ReadManifestsOptions {
   /**
    * Reads folders recursively.

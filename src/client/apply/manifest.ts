@@ -67,6 +67,15 @@ const MAX_LIST_DEPTH = 4;
  * reads YAML 1.1 (`0644` is octal, `yes` is true), but keys are always strings.
  *
  * @throws {ManifestError} with all problems; a text with a problem yields no objects
+ *
+ * @example
+ * ```ts
+ * import { parseManifests } from 'crd-controller/apply';
+ *
+ * const text = 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: settings }\n';
+ * const [manifest] = parseManifests([{ source: 'settings.yaml', text }]);
+ * console.log(manifest?.object.kind); // prints: ConfigMap
+ * ```
  */
 export function parseManifests(texts: readonly ManifestText[]): Manifest[] {
   const problems: ManifestProblem[] = [];

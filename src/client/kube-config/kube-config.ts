@@ -25,7 +25,7 @@ const OPTIONS: OptionNames<ClusterConfigOptions> = {
   onWarning: true,
 };
 
-/** Options of `loadClusterConfig`. */
+/** Options of {@link loadClusterConfig}. */
 export interface ClusterConfigOptions {
   /** Path of a kubeconfig. Otherwise: $KUBECONFIG, the service account of the Pod, ~/.kube/config. */
   readonly kubeconfig?: string | undefined;

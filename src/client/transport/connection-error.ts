@@ -21,7 +21,7 @@ export class PingTimeoutError extends Error {
 }
 
 /**
- * Returns the `ApiError` for a request that failed below HTTP. The message contains the server, the reason and
+ * Returns the {@link ApiError} for a request that failed below HTTP. The message contains the server, the reason and
  * the next step; `cause` is the original error. Returns an `ApiError` unchanged.
  */
 export function unreachable(error: unknown, server: string): ApiError {

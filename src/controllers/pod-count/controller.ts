@@ -14,7 +14,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { done, requeueAfter } from '../../workqueue/outcome.ts';
 import { Announcer } from './announcer.ts';
 
-/** Options of `podCountController`. */
+/** Options of {@link podCountController}. */
 export interface PodCountControllerOptions {
   /**
    * Whether to record an event with the count for each new Pod.

@@ -33,7 +33,7 @@ import { buildWebAppStatus } from './status.ts';
 import { checkTasks, runCreateHooks, runDeleteHooks, TaskError } from './task.ts';
 import type { TaskProgress, Task } from './task.ts';
 
-/** Options of `webAppController`. */
+/** Options of {@link webAppController}. */
 export interface WebAppControllerOptions {
   /**
    * Returns the tasks of a WebApp, in order.

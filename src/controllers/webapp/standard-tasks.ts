@@ -22,7 +22,7 @@ import { DEPLOYMENTS, SERVICES } from '../../api/builtin.ts';
 import type { Deployment, Service } from '../../api/builtin.ts';
 import { rolloutOf } from '../../api/workloads.ts';
 
-/** Options of `childTask`. */
+/** Options of {@link childTask}. */
 export interface ChildTaskOptions<T extends KubernetesObject> {
   /** Name of the task. */
   readonly name: string;

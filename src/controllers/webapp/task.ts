@@ -47,7 +47,7 @@ export interface Task extends Partial<Readonly<Record<HookName, Hook>>> {
   readonly name: string;
 }
 
-/** Options of `TaskError`. */
+/** Options of {@link TaskError}. */
 export interface TaskErrorOptions {
   readonly cause?: unknown;
   /**
