@@ -2,7 +2,6 @@ import { optionsOf } from './program/command.ts';
 import type { Commands } from './program/command.ts';
 import { environmentPrefix } from './program/program.ts';
 import type { ProgramCommand, ProgramOptions } from './program/program.ts';
-import { wrapWords } from '../util/wrap-words.ts';
 import { environmentVariable, flagNamed, flagParser, sortedOptions } from './flags/flag-parser.ts';
 import type { Option, Options } from './flags/option.ts';
 
@@ -11,7 +10,8 @@ const WIDEST = 110;
 
 /**
  * Returns the help text of `command`, which is one of `commands`. The help of the default command is also that
- * of the program and lists all commands.
+ * of the program and lists all commands. yargs lays it out, except for the examples: it breaks lines within words, so
+ * that a command could not be copied.
  *
  * @param columns width of the terminal
  */
@@ -24,18 +24,17 @@ export async function helpText(
   const { name, description = `${name} ${ABOUT}` } = program;
   const width = Math.max(NARROWEST, Math.min(WIDEST, columns));
   const isDefault = command === commands[0];
-  const sections = [
-    isDefault ? description : (command.description ?? `${command.summary}.`),
-    usage(name, command, isDefault),
-    ...(isDefault ? [commandList(commands)] : []),
-    await flagParser(optionsOf(command)).scriptName(name).wrap(width).getHelp(),
-    exampleLines(name, command, width),
-    ...(isDefault ? more(program) : [`"${name} --help" lists all commands.`]),
-  ];
-  return sections
-    .filter((section) => section !== '')
-    .map((section) => wrapped(section, width))
-    .join('\n\n');
+  const about = isDefault ? description : (command.description ?? `${command.summary}.`);
+  const own = [command.name, command.operands, '[flags]'].filter((word) => word !== undefined);
+  const forms = isDefault ? ['[run] [flags]', 'COMMAND [flags]'] : [own.join(' ')];
+  const usages = forms.map((form) => `Usage: ${name} ${form}`).join('\n');
+  const end = isDefault ? more(program) : [`"${name} --help" lists all commands.`];
+  // Without the name of the program before each command.
+  const parser = flagParser(optionsOf(command)).scriptName('').wrap(width);
+  parser.usage(`${about}\n\n${usages}`);
+  for (const each of isDefault ? commands : []) parser.command(each.name, each.summary);
+  parser.epilogue([...exampleLines(name, command, width), ...end].join('\n\n'));
+  return parser.getHelp();
 }
 
 const ABOUT =
@@ -49,24 +48,12 @@ function more(program: ProgramOptions): string[] {
   ];
 }
 
-function usage(program: string, { name, operands }: ProgramCommand, isDefault: boolean): string {
-  const own = [name, operands, '[flags]'].filter((word) => word !== undefined).join(' ');
-  const lines = isDefault ? ['[run] [flags]', 'COMMAND [flags]'] : [own];
-  return ['Usage:', ...lines.map((line) => `  ${program} ${line}`)].join('\n');
-}
-
-function commandList(commands: Commands): string {
-  const longest = Math.max(...commands.map(({ name }) => name.length));
-  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(longest)}  ${summary}`);
-  return ['Commands:', ...lines].join('\n');
-}
-
-function exampleLines(program: string, { examples = [] }: ProgramCommand, width: number): string {
-  if (examples.length === 0) return '';
+function exampleLines(program: string, { examples = [] }: ProgramCommand, width: number): string[] {
+  if (examples.length === 0) return [];
   const lines = examples.map(
     ([line, meaning]) => `  # ${meaning}\n${continued(`  ${program} ${line}`, width)}`,
   );
-  return ['Examples:', ...lines].join('\n');
+  return [['Examples:', ...lines].join('\n')];
 }
 
 /** Breaks a shell command with backslashes. */
@@ -76,11 +63,6 @@ function continued(line: string, width: number): string {
   return isBreakable
     ? `${line.slice(0, end)} \\\n${continued(`      ${line.slice(end + 1)}`, width)}`
     : line;
-}
-
-/** Wraps a paragraph. Text with line breaks is unchanged. */
-function wrapped(text: string, width: number): string {
-  return text.includes('\n') ? text : wrapWords(text, width).join('\n');
 }
 
 /** Returns the table of the daemon's flags for the documentation, as Markdown. */

@@ -43,7 +43,7 @@ describe('The program', { concurrency: 3 }, () => {
     test('--help and --version print to standard output and succeed', async () => {
       const [help, version] = await Promise.all([run('--help'), run('-version')]);
       assert.equal(help.code, 0);
-      assert.match(help.stdout, /Usage:\n {2}crd-controller \[run\] \[flags\]/);
+      assert.match(help.stdout, /Usage: crd-controller \[run\] \[flags\]/);
       assert.equal(help.stderr, '');
       assert.equal(version.code, 0);
       assert.match(version.stdout, /^crd-controller v\d+\.\d+\.\d+ \(.*node v\d+.*\)\n$/);
