@@ -14,6 +14,7 @@ import type { SourceMapPayload } from 'node:module';
 import { join, resolve } from 'node:path';
 import { DESCRIPTIONS } from '../src/apiserver/generated/descriptions.ts';
 import { CALLERS_SUFFIX } from '../src/cli/logs/caller.ts';
+import { CLIENT_NODE_MODULE, clientNodeBundle } from './client-node-bundle.ts';
 import { callersIn } from './callers.ts';
 import { ASSETS_MODULE, builtAssets } from './page-assets.ts';
 import { licences } from './image/licences.ts';
@@ -30,6 +31,16 @@ const program = join(image, PROGRAM_FILE);
 if (given === undefined) rmSync(image, { recursive: true, force: true });
 mkdirSync(image, { recursive: true });
 const page = builtAssets();
+const clientNode: Plugin = {
+  name: 'client-node',
+  setup: (builder) =>
+    builder.onLoad({ filter: new RegExp(String.raw`/${CLIENT_NODE_MODULE}\.ts$`) }, async () => ({
+      // The list of licences names what the bundle imports.
+      contents: await clientNodeBundle(['rfc4648']),
+      loader: 'js',
+      resolveDir: root,
+    })),
+};
 const debugPage: Plugin = {
   name: 'debug-page',
   setup: (builder) =>
@@ -91,7 +102,7 @@ const { metafile } = await build({
   sourcemap: 'external',
   sourcesContent: false,
   metafile: true,
-  plugins: [debugPage, lazySegmenter, separateDescriptions],
+  plugins: [clientNode, debugPage, lazySegmenter, separateDescriptions],
   define: { 'import.meta.url': 'importMetaUrl' },
   banner: { js: WRAPPER.start },
   footer: { js: WRAPPER.end },

@@ -16,7 +16,6 @@ lint() { npm run --silent lint && node hack/words.ts; }
 generated() {
   node hack/generate-types.ts --check && node hack/generate-manifests.ts --check &&
     node hack/generate-builtin-kinds.ts --check && node hack/generate-json-scan.ts --check &&
-    node hack/generate-client-node.ts --check &&
     node hack/generate-api-examples.ts --check && node hack/generate-api-report.ts --check
 }
 tests() { npm run test:all; }

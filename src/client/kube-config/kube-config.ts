@@ -184,7 +184,7 @@ async function loadFiles(
   const present: KubeConfigEntries[] = read.filter((file) => file !== undefined);
   if (present.length === 0) return undefined;
   const entries = mergeKubeConfigs(present);
-  const { KubeConfig } = await import('./generated/client-node.js');
+  const { KubeConfig } = await import('./client-node.ts');
   const kubeConfig = new KubeConfig();
   kubeConfig.loadFromOptions(entries);
   const source = files.join(delimiter);

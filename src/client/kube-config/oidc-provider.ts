@@ -128,7 +128,7 @@ export class OidcProvider {
   async #refresh(refreshToken: string, signal: AbortSignal): Promise<OidcTokens> {
     const { source, clock } = this.#options;
     const { ca } = await this.#ca.material();
-    const { OpenIDConnectAuth } = await import('./generated/client-node.js');
+    const { OpenIDConnectAuth } = await import('./client-node.ts');
     const { OidcClient } = await import('./oidc-client.ts');
     const client = new OidcClient({ source, ca, clock, signal });
     // It renews what is no JWT.
