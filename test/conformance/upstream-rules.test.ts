@@ -752,6 +752,195 @@ const KINDS: readonly (readonly [path: string, base: Json, cases: readonly Case[
       ],
     ],
   ],
+  [
+    '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
+    { apiVersion: 'admissionregistration.k8s.io/v1', kind: 'MutatingWebhookConfiguration' },
+    [
+      [
+        {
+          webhooks: [
+            {
+              name: 'a.b.c',
+              sideEffects: 'None',
+              admissionReviewVersions: ['v1', '1v', 'v1'],
+              clientConfig: { url: 'https://u@a/?q#f' },
+              rules: [
+                {
+                  apiGroups: ['*'],
+                  apiVersions: ['*'],
+                  operations: ['CREATE'],
+                  resources: ['*', 'a/*', 'a/x', 'b'],
+                },
+              ],
+              matchConditions: [
+                { name: '', expression: '6' },
+                { name: 'a b', expression: ' ' },
+              ],
+            },
+          ],
+        },
+        ...([1, 2] as const).map(
+          (at) => `webhooks[0].admissionReviewVersions[${at}] Invalid` as const,
+        ),
+        ...Array(3).fill('webhooks[0].clientConfig.url Invalid'),
+        'webhooks[0].matchConditions[0].expression Invalid',
+        'webhooks[0].matchConditions[0].name Required',
+        'webhooks[0].matchConditions[1].expression Required',
+        'webhooks[0].matchConditions[1].name Invalid',
+        'webhooks[0].rules[0].resources Invalid',
+        'webhooks[0].rules[0].resources[2] Invalid',
+      ],
+    ],
+  ],
+  [
+    '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies',
+    { apiVersion: 'admissionregistration.k8s.io/v1', kind: 'MutatingAdmissionPolicy' },
+    [
+      [
+        {
+          spec: {
+            reinvocationPolicy: 'Never',
+            paramKind: { apiVersion: 'A/V', kind: 'a b' },
+            variables: [{ name: 'in', expression: '1' }],
+            matchConstraints: {
+              matchPolicy: 'Any',
+              resourceRules: [
+                {
+                  apiGroups: ['*'],
+                  apiVersions: ['*'],
+                  operations: ['DELETE'],
+                  resources: ['*'],
+                  resourceNames: ['a', 'a'],
+                },
+              ],
+            },
+            mutations: [
+              { patchType: 'JSONPatch', applyConfiguration: { expression: 'Object{}' } },
+              { patchType: 'ApplyConfiguration', applyConfiguration: { expression: '1 < 2' } },
+            ],
+          },
+        },
+        'spec.matchConstraints.matchPolicy NotSupported',
+        'spec.matchConstraints.resourceRules.operations NotSupported',
+        'spec.matchConstraints.resourceRules[0].resourceNames[1] Duplicate',
+        'spec.mutations[0].applyConfiguration Invalid',
+        'spec.mutations[0].jsonPatch Required',
+        'spec.mutations[1].applyConfiguration.expression Invalid',
+        ...Array(2).fill('spec.paramKind.apiVersion Invalid'),
+        'spec.paramKind.kind Invalid',
+        'spec.variables[0].name Invalid',
+      ],
+    ],
+  ],
+  [
+    '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicyBinding',
+      spec: { policyName: 'a', validationActions: ['Deny'] },
+    },
+    [
+      [
+        { spec: { validationActions: ['Deny', 'Warn'], paramRef: { name: 'a', selector: {} } } },
+        'spec.paramRef.name Forbidden',
+        'spec.paramRef.parameterNotFoundAction Required',
+        'spec.paramRef.selector Forbidden',
+        'spec.validationActions Invalid',
+      ],
+    ],
+  ],
+  [
+    '/apis/certificates.k8s.io/v1/clustertrustbundles',
+    { apiVersion: 'certificates.k8s.io/v1', kind: 'ClusterTrustBundle' },
+    [
+      [{ spec: { trustBundle: 'a' } }, 'spec.trustBundle Invalid'],
+      [
+        {
+          spec: {
+            signerName: 'a.b/c',
+            trustBundle:
+              '-----BEGIN A-----\nYQ==\n-----END A-----\n-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n',
+          },
+        },
+        'metadata.name Invalid',
+        ...Array(2).fill('spec.trustBundle Invalid'),
+      ],
+    ],
+  ],
+  [
+    '/apis/certificates.k8s.io/v1/namespaces/default/podcertificaterequests',
+    {
+      apiVersion: 'certificates.k8s.io/v1',
+      kind: 'PodCertificateRequest',
+      spec: { signerName: 'a.b/c', podName: 'a', podUID: 'b', serviceAccountName: 'c' },
+    },
+    [
+      [
+        { spec: { serviceAccountUID: 'd', nodeName: 'E', nodeUID: '', maxExpirationSeconds: 1 } },
+        'spec Invalid',
+        'spec.maxExpirationSeconds Invalid',
+        'spec.nodeName Invalid',
+        'spec.nodeUID Invalid',
+      ],
+    ],
+  ],
+  [
+    '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas',
+    {
+      apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
+      kind: 'FlowSchema',
+      spec: { priorityLevelConfiguration: { name: 'a' } },
+    },
+    [
+      [
+        {
+          spec: {
+            matchingPrecedence: 1,
+            rules: [
+              { subjects: [{ kind: 'User', group: { name: 'b' } }] },
+              {
+                subjects: [{ kind: 'User', user: { name: 'c' } }],
+                resourceRules: [{ verbs: ['a'], apiGroups: ['*', 'b'], resources: ['*'] }],
+                nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['a'] }],
+              },
+            ],
+          },
+        },
+        'spec.matchingPrecedence Invalid',
+        'spec.rules[0] Required',
+        'spec.rules[0].subjects[0].group Forbidden',
+        'spec.rules[0].subjects[0].user Required',
+        'spec.rules[1].nonResourceRules[0].nonResourceURLs[0] Invalid',
+        'spec.rules[1].resourceRules[0].apiGroups Invalid',
+        'spec.rules[1].resourceRules[0].namespaces Required',
+        'spec.rules[1].resourceRules[0].verbs NotSupported',
+      ],
+    ],
+  ],
+  [
+    '/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations',
+    { apiVersion: 'flowcontrol.apiserver.k8s.io/v1', kind: 'PriorityLevelConfiguration' },
+    [
+      [{ spec: { type: 'Exempt' } }, 'spec.type Invalid'],
+      [
+        {
+          spec: {
+            type: 'Limited',
+            limited: {
+              lendablePercent: 101,
+              limitResponse: {
+                type: 'Queue',
+                queuing: { queues: 512, handSize: 8, queueLengthLimit: -1 },
+              },
+            },
+          },
+        },
+        'spec.limited.lendablePercent Invalid',
+        'spec.limited.limitResponse.queuing.handSize Invalid',
+        'spec.limited.limitResponse.queuing.queueLengthLimit Invalid',
+      ],
+    ],
+  ],
 ];
 
 for (const [path, base, cases] of KINDS) {

@@ -1,14 +1,20 @@
 import { objectIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
+import { qualifiedNameProblems } from '../../../api/object-names.ts';
 import type { PolicyExpression } from '../../../cel/policy-environment.ts';
 import { PolicyEnvironment } from '../../../cel/policy-environment.ts';
+import { formatType } from '../../../cel/values/type.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, count } from '../../table/column.ts';
 import { POLICY_TRAITS, matchDefaults } from './match-defaults.ts';
+import {
+  validateMatchConditions,
+  validateMatchResources,
+  validateParamKind,
+} from './match-validation.ts';
 import { authorizeParamKind } from './policy-authorization.ts';
 import { staticNameWarnings, validateStaticName } from './static-names.ts';
-import { validateRuleGroups } from './webhook-configurations.ts';
 import type { BuiltinKind, KindTraits } from '../shared/builtin-kind.ts';
 import { STATUS_ONLY } from '../shared/builtin-kind.ts';
 
@@ -45,42 +51,133 @@ function validate(policy: CheckedObject<StoredObject>, previous: StoredObject | 
   const spec = policy.in('spec');
   if (previous && equalJson(spec.value, previous['spec'])) return;
   const environment = new PolicyEnvironment(spec.has('paramKind'));
-  const check = (
-    list: string,
-    field: string,
-    compile: (source: string, item: CheckedObject) => PolicyExpression,
-  ) => {
+  const check: Check = (list, field, compile) => {
     for (const item of spec.items(list)) {
       const source = item.text(field);
       if (source.trim() === '') {
-        if (field !== 'messageExpression') item.required(field, 'expression is not specified');
+        if (field === 'messageExpression' && source !== '') {
+          item.invalid(field, 'must be non-empty if specified');
+        } else if (field !== 'messageExpression') item.required(field, `${field} is not specified`);
         continue;
       }
       const { compiled } = compile(source, item);
       if ('error' in compiled) item.invalid(field, compiled.error);
     }
   };
+  spec.requireSupported('failurePolicy', ['Fail', 'Ignore']);
+  const paramKind = spec.get('paramKind');
+  if (paramKind) validateParamKind(paramKind);
+  const isMutating = policy.value.kind !== 'ValidatingAdmissionPolicy';
+  const constraints = spec.get('matchConstraints');
+  if (!constraints) spec.required('matchConstraints');
+  else {
+    validateMatchResources(constraints, isMutating);
+    if (constraints.list('resourceRules').length === 0) constraints.required('resourceRules');
+  }
+  for (const variable of spec.items('variables')) {
+    const name = variable.text('name');
+    if (name.trim() === '') variable.required('name', 'name is not specified');
+    else if (!/^[_a-zA-Z]\w*$/.test(name) || RESERVED.has(name)) {
+      variable.invalid('name', 'must be a valid CEL identifier');
+    }
+  }
   check('variables', 'expression', (source, item) =>
     environment.declare(item.text('name'), source),
   );
-  check('matchConditions', 'expression', (source) => environment.compile(source, 'bool'));
+  validateMatchConditions(spec, environment);
+  if (isMutating) validateMutations(spec, environment);
+  else validateValidations(policy, spec, environment, check);
+}
+
+type Check = (
+  list: string,
+  field: string,
+  compile: (source: string, item: CheckedObject) => PolicyExpression,
+) => void;
+
+const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge', 'Unauthorized'];
+
+function validateValidations(
+  policy: CheckedObject<StoredObject>,
+  spec: CheckedObject,
+  environment: PolicyEnvironment,
+  check: Check,
+): void {
   check('validations', 'expression', (source) => environment.compile(source, 'bool'));
   check('validations', 'messageExpression', (source) => environment.compile(source, 'string'));
-  check('auditAnnotations', 'valueExpression', (source) => environment.compile(source, 'any'));
-  const constraints = spec.get('matchConstraints');
-  if (!constraints) spec.required('matchConstraints');
-  for (const list of ['resourceRules', 'excludeResourceRules']) {
-    for (const rule of constraints?.items(list) ?? []) validateRuleGroups(rule);
+  for (const validation of spec.items('validations')) {
+    const message = validation.text('message');
+    if (message !== '' && message.trim() === '') {
+      validation.invalid('message', 'must be non-empty if specified');
+    } else if (/[\n\r]/.test(message.trim())) {
+      validation.invalid('message', 'must not contain line breaks');
+    }
+    validation.requireSupported('reason', REASONS);
   }
-  if (policy.value.kind !== 'ValidatingAdmissionPolicy') {
-    spec.requireText('reinvocationPolicy');
-    spec.requireOneOf('reinvocationPolicy', ['IfNeeded', 'Never']);
-    if (spec.list('mutations').length > 0) return;
-    spec.required('mutations', 'mutations must contain at least one item');
-    return;
+  check('auditAnnotations', 'valueExpression', (source) => {
+    const expression = environment.compile(source, 'any');
+    const { compiled } = expression;
+    if ('error' in compiled || ['string', 'null', 'dyn'].includes(compiled.type.kind)) {
+      return expression;
+    }
+    const type = formatType(compiled.type);
+    const error = `must evaluate to one of [string null_type] but got ${type}`;
+    return { source, compiled: { error } };
+  });
+  const keys = new Set<string>();
+  for (const annotation of spec.items('auditAnnotations')) {
+    const key = annotation.text('key');
+    const whole = `${policy.value.metadata.name}/${key}`;
+    annotation.problems('key', qualifiedNameProblems(whole), whole);
+    if (keys.has(key)) annotation.duplicate('key', key);
+    keys.add(key);
   }
   const lists = ['validations', 'auditAnnotations'] as const;
   if (lists.some((list) => spec.list(list).length > 0)) return;
   const why = 'validations or auditAnnotations must contain at least one item';
   for (const list of lists) spec.required(list, why);
 }
+
+/** The fields of mutations by their types, and the types of their results. */
+const PATCHES = {
+  JSONPatch: { field: 'jsonPatch', result: 'list(JSONPatch)' },
+  ApplyConfiguration: { field: 'applyConfiguration', result: 'Object' },
+} as const;
+
+function validateMutations(spec: CheckedObject, environment: PolicyEnvironment): void {
+  for (const mutation of spec.items('mutations')) {
+    const type = mutation.text('patchType');
+    mutation.requireText('patchType');
+    mutation.requireOneOf('patchType', Object.keys(PATCHES).sort());
+    for (const [name, { field, result }] of Object.entries(PATCHES)) {
+      const patch = mutation.get(field);
+      if (!(type in PATCHES)) continue;
+      if (name !== type) {
+        const why = `must not be specified when patchType is ${type}`;
+        if (patch) mutation.invalid(field, why, `{${field}}`);
+        continue;
+      }
+      if (!patch) {
+        mutation.required(field, `must be specified when patchType is ${type}`);
+        continue;
+      }
+      const source = patch.text('expression');
+      if (source.trim() === '') patch.required('expression');
+      else {
+        const { compiled } = environment.compile(source, result);
+        if ('error' in compiled) patch.invalid('expression', compiled.error);
+      }
+    }
+  }
+  if (spec.list('mutations').length === 0) {
+    spec.required('mutations', 'mutations must contain at least one item');
+  }
+  spec.requireText('reinvocationPolicy');
+  spec.requireOneOf('reinvocationPolicy', ['IfNeeded', 'Never']);
+}
+
+const RESERVED: ReadonlySet<string> = new Set(
+  'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(
+    ' ',
+  ),
+);

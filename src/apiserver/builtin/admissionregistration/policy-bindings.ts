@@ -1,6 +1,9 @@
 import { objectIn, textIn } from '../../../util/json-value.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
+import type { StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, field } from '../../table/column.ts';
 import { POLICY_TRAITS, matchDefaults } from './match-defaults.ts';
+import { validateMatchResources, validateParamRef } from './match-validation.ts';
 import { authorizeParamRef } from './policy-authorization.ts';
 import { staticNameWarnings, validateStaticName } from './static-names.ts';
 import type { BuiltinKind, KindTraits } from '../shared/builtin-kind.ts';
@@ -9,7 +12,7 @@ import { selectorCell } from '../shared/cells.ts';
 const POLICY_BINDING = {
   ...POLICY_TRAITS,
   hooks: { authorize: authorizeParamRef },
-  validate: validateStaticName,
+  validate,
   defaults: matchDefaults('spec.matchResources'),
   columns: columns(
     field('PolicyName', 'spec.policyName'),
@@ -33,3 +36,29 @@ export const VALIDATING_ADMISSION_POLICY_BINDING: BuiltinKind = {
   resource: 'admissionregistration.k8s.io/validatingadmissionpolicybindings',
   ...POLICY_BINDING,
 };
+
+function validate(binding: CheckedObject<StoredObject>, previous: StoredObject | undefined): void {
+  validateStaticName(binding, previous);
+  const isMutating = binding.value.kind === 'MutatingAdmissionPolicyBinding';
+  const spec = binding.in('spec');
+  if (isMutating) spec.requireText('policyName');
+  spec.requireFormat('policyName', 'dns1123Subdomain');
+  const [reference, match] = [spec.get('paramRef'), spec.get('matchResources')];
+  if (reference) validateParamRef(reference);
+  if (match) validateMatchResources(match, isMutating);
+  if (isMutating) return;
+  const field = 'validationActions';
+  const actions = spec.list(field);
+  spec.requireEachOf(field, ['Audit', 'Deny', 'Warn']);
+  for (const [index, action] of actions.entries()) {
+    if (actions.indexOf(action) < index) spec.duplicate(`${field}[${index}]`, action);
+  }
+  if (actions.includes('Deny') && actions.includes('Warn')) {
+    const why =
+      'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)';
+    spec.invalid(field, why);
+  }
+  if (spec.has(field) && actions.length === 0) {
+    spec.required(field, 'at least one validation action is required');
+  }
+}

@@ -1,9 +1,14 @@
+import { objectsIn } from '../../../util/json-value.ts';
+import { equalJson } from '../../../api/equal.ts';
 import { nameProblems } from '../../../api/object-names.ts';
+import { PolicyEnvironment } from '../../../cel/policy-environment.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { columns, count } from '../../table/column.ts';
 import { staticNameWarnings, validateStaticName } from './static-names.ts';
+import { validateMatchConditions, validateRule } from './match-validation.ts';
 import type { BuiltinKind, KindTraits } from '../shared/builtin-kind.ts';
+import { requireDomain } from '../shared/domain-names.ts';
 
 const TRAITS = {
   tracksGeneration: true,
@@ -36,14 +41,13 @@ export const VALIDATING_WEBHOOK_CONFIGURATION: BuiltinKind = {
 };
 
 const SIDE_EFFECTS = ['None', 'NoneOnDryRun'];
-const OPERATIONS = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const REVIEW_VERSIONS = ['v1', 'v1beta1'];
 
 function validate(configuration: CheckedObject, previous: StoredObject | undefined): void {
   validateStaticName(configuration, previous);
   const names = new Set<string>();
   for (const webhook of configuration.items('webhooks')) {
-    validateName(webhook);
+    requireDomain(webhook, 'name', webhook.text('name'), 3);
     for (const rule of webhook.items('rules')) validateRule(rule);
     webhook.requireOneOf('failurePolicy', ['Fail', 'Ignore']);
     webhook.requireOneOf('matchPolicy', ['Equivalent', 'Exact']);
@@ -56,45 +60,14 @@ function validate(configuration: CheckedObject, previous: StoredObject | undefin
     validateWebhookClient(webhook.in('clientConfig'));
     validateVersions(webhook);
     webhook.requireUnique('name', names);
-  }
-}
-
-/** A name has at least three labels: `pods.example.com`. A missing name is reported by the schema. */
-function validateName(webhook: CheckedObject): void {
-  const name = webhook.text('name');
-  if (name === '') return;
-  const problems = nameProblems(name, 'dns1123Subdomain');
-  webhook.problems('name', problems);
-  if (problems.length === 0 && name.split('.').length < 3) {
-    webhook.invalid('name', 'should be a domain with at least three segments separated by dots');
-  }
-}
-
-function validateRule(rule: CheckedObject): void {
-  const operations = rule.list('operations');
-  if (operations.length === 0) rule.required('operations');
-  if (operations.length > 1 && operations.includes('*')) {
-    rule.invalid('operations', "if '*' is present, must not specify other operations");
-  }
-  rule.requireEachOf('operations', OPERATIONS);
-  validateRuleGroups(rule);
-  rule.requireOneOf('scope', ['*', 'Cluster', 'Namespaced']);
-}
-
-/** Validates groups, versions and resources of a rule; a wildcard stands alone. */
-export function validateRuleGroups(rule: CheckedObject): void {
-  const words = { apiGroups: 'API groups', apiVersions: 'API versions' };
-  for (const [field, word] of Object.entries(words)) {
-    const list = rule.list(field);
-    if (list.length === 0) rule.required(field);
-    else if (list.length > 1 && list.includes('*')) {
-      rule.invalid(field, `if '*' is present, must not specify other ${word}`);
+    const conditions = webhook.list('matchConditions');
+    const former = objectsIn(previous, 'webhooks').find(
+      (each) => each['name'] === webhook.value['name'],
+    );
+    if (conditions.length > 0 && !equalJson(conditions, former?.['matchConditions'])) {
+      validateMatchConditions(webhook, new PolicyEnvironment(false));
     }
   }
-  for (const [index, version] of rule.list('apiVersions').entries()) {
-    if (version === '') rule.required(`apiVersions[${index}]`);
-  }
-  if (rule.list('resources').length === 0) rule.required('resources');
 }
 
 /** Validates the `clientConfig` of a webhook without its `caBundle`. */
@@ -108,15 +81,33 @@ export function validateWebhookClient(client: CheckedObject): void {
     // Upstream mistakes the one for the other.
     if (service.text('namespace') === '') service.required('name');
     if (service.text('name') === '') service.required('namespace');
+    const port = service.number('port') ?? 443;
+    if (port < 1 || port > 65_535) {
+      service.invalid('port', 'port is not valid: must be between 1 and 65535, inclusive', port);
+    }
     validateServicePath(service);
     return;
   }
-  const url = client.text('url');
-  if (!/^https:\/\/[^/]/.test(url)) {
-    const detail = `'https' is the only allowed URL scheme; desired format: https://host[/path]`;
-    const [, scheme = ''] = /^([a-z][a-z\d+.-]*):/i.exec(url) ?? [];
-    client.invalid('url', detail, scheme.toLowerCase());
+  validateUrl(client, client.text('url'));
+}
+
+/** The parts of a URL as Go finds them. */
+const URL_PARTS =
+  /^(?:([a-z][a-z\d+.-]*):)?(?:\/\/(?:([^/?#@]*)@)?([^/?#]*))?[^?#]*(?:\?([^#]*))?(?:#(.*))?$/is;
+
+function validateUrl(client: CheckedObject, url: string): void {
+  const [, scheme = '', user, host = '', query = '', fragment = ''] = URL_PARTS.exec(url) ?? [];
+  const form = '; desired format: https://host[/path]';
+  if (scheme.toLowerCase() !== 'https') {
+    const why = `'https' is the only allowed URL scheme${form}`;
+    client.invalid('url', why, scheme.toLowerCase());
   }
+  if (host === '') client.invalid('url', `host must be specified${form}`, '');
+  if (user !== undefined) {
+    client.invalid('url', 'user information is not permitted in the URL', user);
+  }
+  if (fragment !== '') client.invalid('url', 'fragments are not permitted in the URL', fragment);
+  if (query !== '') client.invalid('url', 'query parameters are not permitted in the URL', query);
 }
 
 function validateVersions(webhook: CheckedObject): void {
@@ -124,6 +115,11 @@ function validateVersions(webhook: CheckedObject): void {
   const versions = webhook.list(field);
   // A missing list is reported by the schema.
   if (!webhook.has(field)) return;
+  for (const [index, version] of versions.map(String).entries()) {
+    if (versions.indexOf(version) < index) {
+      webhook.invalid(`${field}[${index}]`, 'duplicate version', version);
+    } else webhook.problems(`${field}[${index}]`, nameProblems(version, 'dns1035Label'), version);
+  }
   if (versions.length === 0) {
     webhook.required(field, `must specify one of ${REVIEW_VERSIONS.join(', ')}`);
   } else if (!REVIEW_VERSIONS.some((version) => versions.includes(version))) {

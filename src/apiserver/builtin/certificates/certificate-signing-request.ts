@@ -14,10 +14,12 @@ import type { ApiObject, HookContext, StoredObject } from '../../objects/resourc
 import { forbiddenError } from '../../objects/status-error.ts';
 import { AGE_COLUMN, NAME_COLUMN, column, field, humanDuration } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { requireSigner } from '../shared/signer-names.ts';
 import { conditionOfType } from '../shared/cells.ts';
 
 export const CERTIFICATE_SIGNING_REQUEST: BuiltinKind = {
   resource: 'certificates.k8s.io/certificatesigningrequests',
+  defaults: { 'spec.request': null },
   nameFormat: 'pathSegment',
   selectableFields: fieldsAt('spec.signerName'),
   hooks: { prepareForCreate, prepareForUpdate },
@@ -163,13 +165,17 @@ const USAGES = [
 
 function validate(request: CheckedObject<StoredObject>, previous: StoredObject | undefined): void {
   const spec = request.in('spec');
-  if (spec.has('request')) {
-    const problem = requestProblem(pemOf(request.value));
-    if (problem !== undefined) spec.invalid('request', problem);
-  }
+  const problem = requestProblem(pemOf(request.value));
+  if (problem !== undefined) spec.invalid('request', problem);
   if (spec.list('usages').length === 0) spec.required('usages');
   spec.requireEachOf('usages', USAGES);
-  validateSigner(spec);
+  const usages = previous ? [] : spec.list('usages');
+  for (const [index, usage] of usages.entries()) {
+    if (usages.indexOf(usage) < index) spec.duplicate(`usages[${index}]`, usage);
+  }
+  if (spec.text('signerName') === 'kubernetes.io/legacy-unknown') {
+    spec.invalid('signerName', 'the legacy signerName is not allowed via this API version');
+  } else requireSigner(spec);
   if ((spec.number('expirationSeconds') ?? 600) < 600) {
     const why = 'may not specify a duration less than 600 seconds (10 minutes)';
     spec.invalid('expirationSeconds', why);
@@ -234,16 +240,5 @@ function certificateProblem(text: string): string | undefined {
     return certificates.length > 0 ? undefined : 'must contain at least one CERTIFICATE PEM block';
   } catch (error) {
     return `x509: malformed certificate: ${messageOf(error)}`;
-  }
-}
-
-/** A missing name is reported by the schema. */
-function validateSigner(spec: CheckedObject): void {
-  const name = spec.text('signerName');
-  if (name === 'kubernetes.io/legacy-unknown') {
-    spec.invalid('signerName', 'the legacy signerName is not allowed via this API version');
-  } else if (name !== '' && !/^[^/]+\.[^/]+\/.+$/.test(name)) {
-    const why = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
-    spec.invalid('signerName', why);
   }
 }

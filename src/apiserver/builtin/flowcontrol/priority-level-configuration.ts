@@ -1,4 +1,7 @@
-import type { TableColumn } from '../../objects/resource-definition.ts';
+import { equalJson } from '../../../api/equal.ts';
+import { objectIn } from '../../../util/json-value.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
+import type { StoredObject, TableColumn } from '../../objects/resource-definition.ts';
 import { columns, field, fieldColumn } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
@@ -14,6 +17,7 @@ export const PRIORITY_LEVEL_CONFIGURATION: BuiltinKind = {
       queues: 64,
     }),
   },
+  validate,
   columns: columns(
     field('Type', 'spec.type'),
     limit('NominalConcurrencyShares', 'spec.limited.nominalConcurrencyShares'),
@@ -31,4 +35,80 @@ function defaultsAt(path: string, values: Readonly<Record<string, unknown>>): ob
   return Object.fromEntries(
     Object.entries(values).map(([field, value]) => [`${path}.${field}`, value]),
   );
+}
+
+const ZERO_SHARES = 'flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares';
+
+function validate(level: CheckedObject<StoredObject>, previous: StoredObject | undefined): void {
+  const { name, annotations = {} } = level.value.metadata;
+  if (annotations[ZERO_SHARES] !== undefined) {
+    level.forbidden('metadata.annotations', `annotation '${ZERO_SHARES}' is forbidden`);
+  }
+  const spec = level.in('spec');
+  const type = spec.text('type');
+  if ((name === 'exempt') !== (type === 'Exempt')) {
+    spec.invalid('type', "must be 'Exempt' if and only if `name` is 'exempt'", type);
+  }
+  spec.requireText('type');
+  spec.requireOneOf('type', ['Exempt', 'Limited']);
+  const [limited, exempt] = [spec.get('limited'), spec.get('exempt')];
+  if (type === 'Exempt') {
+    if (limited) spec.forbidden('limited', 'must be nil if the type is not Limited');
+    if (exempt) validateShares(exempt);
+  } else if (type === 'Limited') {
+    if (exempt) spec.forbidden('exempt', 'must be nil if the type is Limited');
+    if (limited) validateLimited(limited);
+    else spec.required('limited', 'must not be empty when type is Limited');
+  }
+  // The shares of the exempt level may change.
+  const fixed = (of: Readonly<Record<string, unknown>> = {}) => ({ ...of, exempt: undefined });
+  const isMandatory = name === 'exempt' || name === 'catch-all';
+  const isSame = equalJson(fixed(spec.value), fixed(objectIn(previous, 'spec')));
+  if (!isMandatory || !previous || isSame) return;
+  level.invalid('spec', `spec of '${name}' must equal the fixed value`);
+}
+
+function validateShares(shares: CheckedObject): void {
+  const negative = (field: string) => (shares.number(field) ?? 0) < 0;
+  if (negative('nominalConcurrencyShares')) {
+    shares.invalid('nominalConcurrencyShares', 'must be a non-negative integer');
+  }
+  if (negative('lendablePercent') || (shares.number('lendablePercent') ?? 0) > 100) {
+    shares.invalid('lendablePercent', 'must be between 0 and 100, inclusive');
+  }
+  if (negative('borrowingLimitPercent')) {
+    shares.invalid('borrowingLimitPercent', 'if specified, must be a non-negative integer');
+  }
+}
+
+const MAX_QUEUES = 10_000_000;
+const MAX_HASH_BITS = 60;
+
+function validateLimited(limited: CheckedObject): void {
+  validateShares(limited);
+  const response = limited.in('limitResponse');
+  const queuing = response.get('queuing');
+  response.requireText('type');
+  response.requireOneOf('type', ['Queue', 'Reject']);
+  if (response.text('type') === 'Reject' && queuing) {
+    response.forbidden('queuing', 'must be nil if limited.limitResponse.type is not Limited');
+  }
+  if (response.text('type') !== 'Queue') return;
+  if (!queuing) {
+    response.required('queuing', 'must not be empty if limited.limitResponse.type is Limited');
+    return;
+  }
+  const number = (field: string) => queuing.number(field) ?? 0;
+  for (const field of ['queueLengthLimit', 'queues', 'handSize']) {
+    if (number(field) <= 0) queuing.invalid(field, 'must be positive', number(field));
+  }
+  const [queues, hand] = [number('queues'), number('handSize')];
+  if (queues > MAX_QUEUES) queuing.invalid('queues', `must not be greater than ${MAX_QUEUES}`);
+  if (hand <= 0) return;
+  if (hand > queues) {
+    queuing.invalid('handSize', `should not be greater than queues (${queues})`);
+  } else if (Math.ceil(Math.log2(queues) * hand) > MAX_HASH_BITS) {
+    const why = `required entropy bits of deckSize ${queues} and handSize ${hand} should not be greater than ${MAX_HASH_BITS}`;
+    queuing.invalid('handSize', why);
+  }
 }
