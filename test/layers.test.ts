@@ -418,3 +418,36 @@ test('no list of unbounded length is spread into the arguments of a call', () =>
   const planted = 'a.push(...b); c.splice(at(0), 1, ...d); Math.max(0, ...e.map(f)); g(...h)';
   assert.equal(spreadsIn('cache/planted.ts', planted).length, 3);
 });
+
+/** Unit tests of several files of their folder, or of files outside `src`. */
+const OF_NO_FILE = new Set([
+  'api/api',
+  'api/patch-types',
+  'api/text',
+  'cli/klog-vectors',
+  'cli/serving/every-page',
+  'cli/user-roles',
+  'client/kube-config/kubectl-forms',
+  'client/kube-config/loaded-modules',
+  'image/dockerfile',
+  'image/sbom',
+  'serving/page/browser/views',
+  'table',
+]);
+
+test('a unit test has the path of the file that it tests, with words for a part of it', () => {
+  const unit = join(import.meta.dirname, 'unit');
+  const files = new Set(
+    globSync('**/*.{ts,tsx}', { cwd: src }).map((file) => file.replace(/\.tsx?$/, '')),
+  );
+  const tests = globSync('**/*.test.ts', { cwd: unit }).map((file) =>
+    file.replace(/(?:\.property)?(?:\.slow)?\.test\.ts$/, ''),
+  );
+  const hasFile = (path: string): boolean =>
+    files.has(path) || (/-[^/]*$/.test(path) && hasFile(path.replace(/-[^-/]*$/, '')));
+  assert.deepEqual(
+    tests.filter((path) => !hasFile(path) && !OF_NO_FILE.has(path)),
+    [],
+    'move it to the path of the file in src/',
+  );
+});

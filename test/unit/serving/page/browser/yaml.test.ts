@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { yaml } from '../../../../src/serving/page/browser/yaml.ts';
+import { yaml } from '../../../../../src/serving/page/browser/yaml.ts';
 
 const TEXTS = [
   '',

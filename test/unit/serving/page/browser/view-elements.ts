@@ -2,11 +2,11 @@
 import { buildSync } from 'esbuild';
 import { isValidElement } from 'preact';
 import type { ComponentChildren, FunctionComponent } from 'preact';
-import type * as Cluster from '../../../../src/serving/page/browser/cluster.tsx';
-import type * as Key from '../../../../src/serving/page/browser/key.tsx';
-import type * as Keys from '../../../../src/serving/page/browser/keys.tsx';
-import type * as Overview from '../../../../src/serving/page/browser/overview.tsx';
-import type * as Rankings from '../../../../src/serving/page/browser/rankings.tsx';
+import type * as Cluster from '../../../../../src/serving/page/browser/cluster.tsx';
+import type * as Key from '../../../../../src/serving/page/browser/key.tsx';
+import type * as Keys from '../../../../../src/serving/page/browser/keys.tsx';
+import type * as Overview from '../../../../../src/serving/page/browser/overview.tsx';
+import type * as Rankings from '../../../../../src/serving/page/browser/rankings.tsx';
 
 type Views = typeof Cluster & typeof Key & typeof Keys & typeof Overview & typeof Rankings;
 
@@ -17,7 +17,7 @@ export async function importViews(): Promise<Views> {
   const { outputFiles } = buildSync({
     stdin: {
       contents: FILES.map((file) => `export * from './${file}.tsx';`).join('\n'),
-      resolveDir: `${import.meta.dirname}/../../../../src/serving/page/browser`,
+      resolveDir: `${import.meta.dirname}/../../../../../src/serving/page/browser`,
     },
     tsconfigRaw: { compilerOptions: { jsx: 'react-jsx', jsxImportSource: 'preact' } },
     bundle: true,

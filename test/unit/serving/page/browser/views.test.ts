@@ -2,25 +2,28 @@
 /// <reference lib="dom.iterable" />
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { leaderOf, roleOf } from '../../../../src/serving/page/browser/election.ts';
+import { leaderOf, roleOf } from '../../../../../src/serving/page/browser/election.ts';
 import {
   counted,
   duration,
   percent,
   rate,
   timeOfDay,
-} from '../../../../src/serving/page/browser/format.ts';
-import type { KeyData } from '../../../../src/serving/page/browser/key-state.ts';
-import { isFailure } from '../../../../src/serving/page/browser/monitor.ts';
-import { keyText } from '../../../../src/serving/page/browser/report.ts';
-import { isFailedResult, toneOfCondition } from '../../../../src/serving/page/browser/results.ts';
-import { linkTo, linkToKey, parseRoute } from '../../../../src/serving/page/browser/route.ts';
-import { objectKey } from '../../../../src/api/object-key.ts';
-import type { ProcessStatus } from '../../../../src/serving/debug-pages.ts';
-import type { ClusterReport } from '../../../../src/serving/page/cluster-report.ts';
-import type { KeysReport, QueuesReport, SyncView } from '../../../../src/serving/queue-pages.ts';
-import { expanded, importViews } from './browser-views.ts';
-import type { ViewElement } from './browser-views.ts';
+} from '../../../../../src/serving/page/browser/format.ts';
+import type { KeyData } from '../../../../../src/serving/page/browser/key-state.ts';
+import { isFailure } from '../../../../../src/serving/page/browser/monitor.ts';
+import { keyText } from '../../../../../src/serving/page/browser/report.ts';
+import {
+  isFailedResult,
+  toneOfCondition,
+} from '../../../../../src/serving/page/browser/results.ts';
+import { linkTo, linkToKey, parseRoute } from '../../../../../src/serving/page/browser/route.ts';
+import { objectKey } from '../../../../../src/api/object-key.ts';
+import type { ProcessStatus } from '../../../../../src/serving/debug-pages.ts';
+import type { ClusterReport } from '../../../../../src/serving/page/cluster-report.ts';
+import type { KeysReport, QueuesReport, SyncView } from '../../../../../src/serving/queue-pages.ts';
+import { expanded, importViews } from './view-elements.ts';
+import type { ViewElement } from './view-elements.ts';
 
 const { ClusterView, KeyCards, KeyDetails, LeasesCard, selectedKeys } = await importViews();
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HttpHandler, HttpRequest } from '../../../src/util/http.ts';
-import { Api, PODS } from './api-client.ts';
+import type { HttpHandler, HttpRequest } from '../../../../src/util/http.ts';
+import { Api, PODS } from '../api-client.ts';
 
 /** A server whose node `n` has a kubelet that answers with `status` and `text`, and a Pod on it. */
 async function withKubelet(status: number, text: string) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ApiObject } from '../../../../src/apiserver/objects/resource-definition.ts';
-import { context, created, draft, kind, problems, updateProblems, updated } from './admitted.ts';
+import type { ApiObject } from '../../../../../src/apiserver/objects/resource-definition.ts';
+import { context, created, draft, kind, problems, updateProblems, updated } from '../admitted.ts';
 
 const container = { name: 'web', image: 'nginx' };
 const spec = { containers: [container] };

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import type { LookupFunction } from 'node:net';
 import { test } from 'node:test';
-import type { ClusterConfig } from '../../../../src/client/kube-config/cluster-config.ts';
-import { connectCluster } from '../../../../src/client/cluster-connection.ts';
-import { noRestClientMetrics } from '../../../../src/metrics/no-metrics.ts';
-import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
-import { serve } from '../server.ts';
+import type { ClusterConfig } from '../../../src/client/kube-config/cluster-config.ts';
+import { connectCluster } from '../../../src/client/cluster-connection.ts';
+import { noRestClientMetrics } from '../../../src/metrics/no-metrics.ts';
+import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
+import { serve } from './server.ts';
 
 /** Requests the version of `server`, with a slow resolver. */
 async function askedOnce(server: string, { proxyUrl }: { readonly proxyUrl?: string } = {}) {

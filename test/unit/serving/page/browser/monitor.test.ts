@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Monitor } from '../../../../src/serving/page/browser/monitor.ts';
-import type { Snapshot } from '../../../../src/serving/page/browser/monitor.ts';
-import { Exposition } from '../../../../src/util/exposition.ts';
+import { Monitor } from '../../../../../src/serving/page/browser/monitor.ts';
+import type { Snapshot } from '../../../../../src/serving/page/browser/monitor.ts';
+import { Exposition } from '../../../../../src/util/exposition.ts';
 
 /** A snapshot at a second, in which `ready` keys wait and `calls` succeeded since the start. */
 function snapshotAt(second: number, ready = 0, calls = 0, failures = 0): Snapshot {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { leaseNamespace, runConfig } from '../../../src/cli/program/run-config.ts';
-import { parseFlags } from '../../../src/cli/flags/flag-parser.ts';
-import { leaseTimeoutMs } from '../../../src/leaderelection/leader-elector-options.ts';
-import { PROGRAM, RUN_OPTIONS, environmentOf } from '../../support/own-program.ts';
+import { leaseNamespace, runConfig } from '../../../../src/cli/program/run-config.ts';
+import { parseFlags } from '../../../../src/cli/flags/flag-parser.ts';
+import { leaseTimeoutMs } from '../../../../src/leaderelection/leader-elector-options.ts';
+import { PROGRAM, RUN_OPTIONS, environmentOf } from '../../../support/own-program.ts';
 
 function configOf(...flags: readonly string[]) {
   const { values } = parseFlags(RUN_OPTIONS, ['--leader-elect=true', ...flags], environmentOf());

@@ -1,8 +1,8 @@
-import type { WebhookFunction } from '../../../src/apiserver/objects/webhook-call.ts';
+import type { WebhookFunction } from '../../../../src/apiserver/objects/webhook-call.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Json } from './api-client.ts';
-import { Api, CONFIG_MAPS, configMap, PODS } from './api-client.ts';
+import type { Json } from '../api-client.ts';
+import { Api, CONFIG_MAPS, configMap, PODS } from '../api-client.ts';
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1';
 const URL = 'https://hook.system.svc/path';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { isIP } from 'node:net';
 import { test } from 'node:test';
-import { dial } from '../../../../src/client/transport/dial.ts';
-import { messageOf } from '../../../../src/util/values.ts';
-import { certificateChains, ChainServer } from '../../../support/certificate-chains.ts';
+import { dial } from '../../../src/client/transport/dial.ts';
+import { messageOf } from '../../../src/util/values.ts';
+import { certificateChains, ChainServer } from '../../support/certificate-chains.ts';
 
 test('connections trust the chains that clients in Go trust, except three kinds', async (t) => {
   const server = await ChainServer.start((_request, response) => response.end());

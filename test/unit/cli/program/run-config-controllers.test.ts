@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { selectControllers } from '../../../src/cli/program/run-config.ts';
+import { selectControllers } from '../../../../src/cli/program/run-config.ts';
 
 const known = ['count', 'webapp', 'foo'];
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ApiError } from '../../../src/api/api-error.ts';
-import { errorText, isProgrammerError } from '../../../src/cli/common/errors.ts';
+import { ApiError } from '../../../../src/api/api-error.ts';
+import { errorText, isProgrammerError } from '../../../../src/cli/common/errors.ts';
 
 test('appends the causes to the message, outermost first', () => {
   const error = new Error('Failed to list Pods', {
