@@ -14,7 +14,10 @@ const absent = (...names: readonly string[]) =>
   names.map((name) => `export const ${name} = undefined;`).join('\n');
 const noProvider = (name: string) => `export class ${name} { isAuthProvider() { return false; } }`;
 
-/** Modules that are left out: those of requests, which we send, and of the providers that client-go has no more. */
+/**
+ * Modules that are replaced: those of requests, which we send, of base64, which Node.js has, and of the providers that
+ * client-go has no more.
+ */
 const LEFT_OUT = new Map([
   ['./gen/index.js', absent('createConfiguration', 'ServerConfiguration')],
   ['./middleware.js', absent('setHeaderMiddleware')],
@@ -23,6 +26,7 @@ const LEFT_OUT = new Map([
   ['socks-proxy-agent', absent('SocksProxyAgent')],
   ['hpagent', absent('HttpProxyAgent', 'HttpsProxyAgent')],
   ['openid-client', absent('discovery', 'customFetch', 'refreshTokenGrant')],
+  ['rfc4648', `export const base64url = { parse: (text) => Buffer.from(text, 'base64url') };`],
   ['./azure_auth.js', noProvider('AzureAuth')],
   ['./gcp_auth.js', noProvider('GoogleCloudPlatformAuth')],
 ]);
@@ -67,5 +71,5 @@ export async function clientNodeBundle(external: readonly string[] = []): Promis
     ],
   });
   const text = outputFiles[0]?.text ?? '';
-  return `// Contains parts of @kubernetes/client-node (Apache-2.0) and of rfc4648 (MIT).\n${text}`;
+  return `// Contains parts of @kubernetes/client-node (Apache-2.0).\n${text}`;
 }

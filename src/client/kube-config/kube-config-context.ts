@@ -14,8 +14,10 @@ export interface ContextChoice {
   /** Name of the kubeconfig in messages: one file, or several. */
   readonly source: string;
   readonly context: string;
-  /** Environment for exec plugins. */
+  /** Environment for exec plugins and proxies. */
   readonly environment: Environment;
+  /** Whether new tokens of an OpenID Connect provider can be stored in the files of the entries. */
+  readonly storesTokens: boolean;
 }
 
 /** Looks up entries by name; client-node's `KubeConfig` is one. */
@@ -49,8 +51,9 @@ export function lookupOf({ contexts, clusters, users }: KubeConfigEntries): Kube
  */
 export function configOfContext(
   kubeConfig: KubeConfigLookup,
-  { source, context: name, environment }: ContextChoice,
+  choice: ContextChoice,
 ): ClusterConfig {
+  const { source, context: name } = choice;
   const missing = (kind: string, entry: string, entries: readonly { readonly name: string }[]) =>
     new KubeConfigError(
       `${source}: there is no ${kind} ${JSON.stringify(entry)}${namesOf(entries)}. ${NEXT_STEP}.`,
@@ -72,7 +75,7 @@ export function configOfContext(
   return {
     source,
     ...endpointOf(cluster),
-    credentials: user ? credentialsOfUser(user, cluster, environment) : { kind: 'none' },
+    credentials: user ? credentialsOfUser(user, cluster, choice) : { kind: 'none' },
     ...(user && impersonationOfUser(user)),
     ...(context.namespace
       ? { namespace: context.namespace }

@@ -24,7 +24,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export function credentialsOfUser(
   user: UserEntry,
   cluster: ClusterEntry,
-  environment: Environment,
+  {
+    environment,
+    storesTokens,
+  }: { readonly environment: Environment; readonly storesTokens: boolean },
 ): CredentialSource {
   const wrong = wrongIn(user, 'user');
   const { certFile, certData, keyFile, keyData } = user;
@@ -34,7 +37,7 @@ export function credentialsOfUser(
   if (certificate && !key) throw wrong('client-certificate needs a client-key');
   const exec = user.exec && execOf(user, user.exec, cluster, environment);
   if (exec && user.authProvider) throw wrong('exec and auth-provider exclude each other');
-  const provider = user.authProvider && oidcOf(user, user.authProvider, environment);
+  const provider = user.authProvider && oidcOf(user, user.authProvider, environment, storesTokens);
   const header = headerOf(user) ?? provider;
   if (certificate && key) {
     return { kind: 'clientCertificate', certificate, key, ...(header && { header }) };
@@ -161,6 +164,7 @@ function oidcOf(
   user: UserEntry,
   { name, config }: AuthProviderFields,
   environment: Environment,
+  storesTokens: boolean,
 ): HeaderSource {
   const wrong = wrongIn(user, 'user');
   if (name !== 'oidc') {
@@ -191,6 +195,6 @@ function oidcOf(
     ...(refreshToken && { refreshToken }),
     ...(ca && { ca }),
     environment,
-    store: { file: user.file, user: user.name },
+    ...(storesTokens && { store: { file: user.file, user: user.name } }),
   };
 }

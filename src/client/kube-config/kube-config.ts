@@ -96,7 +96,12 @@ export function fromKubeConfig(kubeConfig: { exportConfig(): string }): ClusterC
   const exported = JSON.parse(kubeConfig.exportConfig()) as Record<string, unknown>;
   const users = Array.isArray(exported['users']) ? (exported['users'] as unknown[]) : [];
   const entries = decodeKubeConfig({ ...exported, users: users.map(withTokenFile) }, KUBE_CONFIG);
-  const choice = { source: KUBE_CONFIG, context: entries.currentContext, environment: process.env };
+  const choice = {
+    source: KUBE_CONFIG,
+    context: entries.currentContext,
+    environment: process.env,
+    storesTokens: false,
+  };
   const config = configOfContext(lookupOf(entries), choice);
   return withProxy({ ...config, server: serverOf({}, config) }, process.env);
 }
@@ -189,9 +194,11 @@ async function loadFiles(
   kubeConfig.loadFromOptions(entries);
   const source = files.join(delimiter);
   const context = options.context || kubeConfig.getCurrentContext();
-  const config = configOfContext(kubeConfig, { source, context, environment });
   const areRegular = await Promise.all(files.map(isRegularOrMissing));
-  return areRegular.includes(false) ? { config } : { config, context };
+  const storesTokens = !areRegular.includes(false);
+  const choice = { source, context, environment, storesTokens };
+  const config = configOfContext(kubeConfig, choice);
+  return storesTokens ? { config, context } : { config };
 }
 
 async function isRegularOrMissing(file: string): Promise<boolean> {

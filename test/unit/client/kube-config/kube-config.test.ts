@@ -373,6 +373,19 @@ test('converts a KubeConfig of client-node to the same configuration as its file
   }
 });
 
+test('does not store the tokens of a KubeConfig, which has no file', async () => {
+  const { KubeConfig } = await import('@kubernetes/client-node');
+  const kubeConfig = new KubeConfig();
+  const config = { 'idp-issuer-url': 'https://x', 'client-id': 'a', 'refresh-token': 'abc' };
+  kubeConfig.loadFromClusterAndUser(
+    { name: 'web', server: 'https://10.0.0.1:6443', skipTLSVerify: false },
+    { name: 'jane', authProvider: { name: 'oidc', config } },
+  );
+  const { credentials } = fromKubeConfig(kubeConfig);
+  assert.ok(credentials.kind === 'oidc');
+  assert.deepEqual([credentials.refreshToken, credentials.store], ['abc', undefined]);
+});
+
 test('converts the current context of a KubeConfig, and the service account of a Pod', async () => {
   const { KubeConfig } = await import('@kubernetes/client-node');
   const kubeConfig = new KubeConfig();
