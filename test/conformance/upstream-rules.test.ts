@@ -941,6 +941,100 @@ const KINDS: readonly (readonly [path: string, base: Json, cases: readonly Case[
       ],
     ],
   ],
+  [
+    '/apis/resource.k8s.io/v1/namespaces/default/resourceclaims',
+    { apiVersion: 'resource.k8s.io/v1', kind: 'ResourceClaim' },
+    [
+      [
+        {
+          spec: {
+            devices: {
+              requests: [
+                { name: 'a', exactly: { deviceClassName: '', allocationMode: 'All', count: 1 } },
+                {
+                  name: 'a',
+                  firstAvailable: [
+                    {
+                      name: 'B',
+                      deviceClassName: 'c',
+                      tolerations: [{ operator: 'Exists', value: 'd' }],
+                    },
+                  ],
+                },
+              ],
+              constraints: [{ requests: ['a/x'], matchAttribute: 'y' }],
+              config: [{ requests: ['z'] }],
+            },
+          },
+        },
+        'spec.devices.config[0].opaque Required',
+        'spec.devices.config[0].requests[0] Invalid',
+        'spec.devices.constraints[0].matchAttribute Invalid',
+        'spec.devices.constraints[0].requests[0] Invalid',
+        'spec.devices.requests[0].exactly.count Invalid',
+        'spec.devices.requests[0].exactly.deviceClassName Required',
+        'spec.devices.requests[1] Duplicate',
+        'spec.devices.requests[1].firstAvailable[0].name Invalid',
+        'spec.devices.requests[1].firstAvailable[0].tolerations[0].value Invalid',
+      ],
+    ],
+  ],
+  [
+    '/apis/resource.k8s.io/v1/deviceclasses',
+    { apiVersion: 'resource.k8s.io/v1', kind: 'DeviceClass' },
+    [
+      [
+        { spec: { selectors: [{}], extendedResourceName: 'a' } },
+        'spec.extendedResourceName Invalid',
+        'spec.selectors[0].cel Required',
+      ],
+    ],
+  ],
+  [
+    '/apis/resource.k8s.io/v1/resourceslices',
+    { apiVersion: 'resource.k8s.io/v1', kind: 'ResourceSlice', spec: { driver: 'a' } },
+    [
+      [
+        {
+          spec: {
+            nodeName: 'a',
+            allNodes: true,
+            pool: { name: '', resourceSliceCount: 0, generation: -1 },
+            devices: [
+              {
+                name: 'A',
+                attributes: { 'b c': {}, d: { version: '1' } },
+                bindingConditions: ['e'],
+              },
+            ],
+          },
+        },
+        'spec Invalid',
+        'spec.devices[0].attributes Invalid',
+        'spec.devices[0].attributes[b c] Invalid',
+        'spec.devices[0].attributes[d].version Invalid',
+        'spec.devices[0].bindingFailureConditions Invalid',
+        'spec.devices[0].name Invalid',
+        'spec.pool.generation Invalid',
+        'spec.pool.name Required',
+        'spec.pool.resourceSliceCount Invalid',
+      ],
+    ],
+  ],
+  [
+    '/api/v1/persistentvolumes',
+    {
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      spec: { accessModes: ['ReadWriteOnce'], hostPath: { path: '/a' } },
+    },
+    [
+      [
+        { spec: { capacity: { storage: '-0.5' } } },
+        ...Array(2).fill('spec.capacity[storage] Invalid'),
+      ],
+    ],
+  ],
 ];
 
 for (const [path, base, cases] of KINDS) {

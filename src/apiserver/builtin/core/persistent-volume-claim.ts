@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, objectIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { qualifiedNameProblems } from '../../../api/object-names.ts';
-import { compareQuantities, quantityNanos } from '../../../api/quantity.ts';
+import { compareQuantities } from '../../../api/quantity.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { textOf, valueAtPath } from '../../objects/field-path.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
@@ -17,7 +17,7 @@ import {
   volumePhase,
 } from './volume-columns.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
-import { validateClaimSpec } from '../shared/claim-spec.ts';
+import { requireAmountOf, validateClaimSpec } from '../shared/claim-spec.ts';
 import { annotationWarnings, claimWarnings } from '../shared/warnings.ts';
 
 export const PERSISTENT_VOLUME_CLAIM: BuiltinKind = {
@@ -161,10 +161,7 @@ function validateClaimStatus(claim: CheckedObject): void {
   for (const field of ['capacity', 'allocatedResources']) {
     for (const [name, amount] of Object.entries(status.in(field).value)) {
       if (field !== 'capacity' && !isResource(field, name)) continue;
-      const nanos = quantityNanos(String(amount)) ?? 0n;
-      if (nanos >= 0n) continue;
-      const value = Number(nanos / 1_000_000_000n);
-      status.invalid(`${field}[${name}]`, 'must be a valid resource quantity', value);
+      requireAmountOf(status, `${field}[${name}]`, String(amount));
     }
   }
 }

@@ -18,7 +18,7 @@ import {
 import { validateNodeSelector } from '../pods/pod-placement.ts';
 import { COMMON_SOURCES, requireDriverName, requireHostPath } from '../pods/volume-sources.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
-import { requireVolumeMode, validateAccessModes } from '../shared/claim-spec.ts';
+import { requireAmountOf, requireVolumeMode, validateAccessModes } from '../shared/claim-spec.ts';
 import { requireNoBacksteps } from '../shared/local-paths.ts';
 import { VOLUMES, annotationWarnings, nodeSelectorWarnings } from '../shared/warnings.ts';
 
@@ -80,6 +80,9 @@ function validateVolume(volume: CheckedObject): void {
   if (Object.keys(capacity).length === 0) spec.required('capacity');
   if (Object.keys(capacity).join() !== 'storage') {
     spec.notSupported('capacity', ['storage'], capacity);
+  }
+  for (const [name, amount] of Object.entries(capacity)) {
+    requireAmountOf(spec, `capacity[${name}]`, String(amount));
   }
   const storage = textIn(capacity, 'storage');
   if (storage !== '' && compareQuantities(storage, '0') <= 0) {

@@ -1,9 +1,23 @@
+import { qualifiedNameProblems } from '../../../api/object-names.ts';
 import { columns } from '../../table/column.ts';
+import { validateConfigurations, validateSelectors } from './device-claim-validation.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const DEVICE_CLASS: BuiltinKind = {
   resource: 'resource.k8s.io/deviceclasses',
   tracksGeneration: true,
   returnsDeleted: true,
+  validate: (deviceClass) => {
+    const spec = deviceClass.in('spec');
+    validateSelectors(spec);
+    validateConfigurations(spec);
+    const field = 'extendedResourceName';
+    if (!spec.has(field)) return;
+    const name = spec.text(field);
+    spec.problems(field, qualifiedNameProblems(name));
+    if (name.includes('/')) return;
+    const why = "a name must be a domain-prefixed path, such as 'example.com/my-prop'";
+    spec.invalid(field, why);
+  },
   columns: columns(),
 };

@@ -1,5 +1,8 @@
 import { objectIn, textIn } from '../../../util/json-value.ts';
+import { nameProblems } from '../../../api/object-names.ts';
 import { ageOf, column, columns, field } from '../../table/column.ts';
+import { requireDriverName } from '../pods/volume-sources.ts';
+import { requirePool, validateTaint } from './device-names.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { STATUS_ONLY } from '../shared/builtin-kind.ts';
 
@@ -7,6 +10,17 @@ export const DEVICE_TAINT_RULE: BuiltinKind = {
   resource: 'resource.k8s.io/devicetaintrules',
   ...STATUS_ONLY,
   tracksGeneration: true,
+  unconditionalUpdate: false,
+  validate: (rule) => {
+    const spec = rule.in('spec');
+    const selector = spec.in('deviceSelector');
+    if (selector.has('driver')) requireDriverName(selector, 'driver');
+    if (selector.has('pool')) requirePool(selector, 'pool');
+    if (selector.has('device')) {
+      selector.problems('device', nameProblems(selector.text('device'), 'dns1123Label'));
+    }
+    validateTaint(spec.in('taint'));
+  },
   columns: columns(
     field('Key', 'spec.taint.key'),
     field('Value', 'spec.taint.value'),

@@ -1,5 +1,8 @@
-import { listIn, objectIn } from '../../../util/json-value.ts';
+import type { JsonObject } from '../../../util/json-value.ts';
+import { listIn, objectIn, objectsIn, setDefault } from '../../../util/json-value.ts';
 import { column, columns } from '../../table/column.ts';
+import { validateClaimStatus } from './claim-status-validation.ts';
+import { validateDeviceClaim } from './device-claim-validation.ts';
 import { authorizeAdminAccess, authorizeClaimStatus } from './device-claims.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { STATUS_ONLY } from '../shared/builtin-kind.ts';
@@ -9,12 +12,18 @@ export const RESOURCE_CLAIM: BuiltinKind = {
   ...STATUS_ONLY,
   returnsDeleted: true,
   immutable: ['spec'],
-  defaults: deviceRequests('spec.devices.requests[]'),
   hooks: {
+    applyDefaults: (claim) => applyRequestDefaults(objectIn(claim, 'spec')),
     authorize: (claim, previous, context) =>
       previous && context.subresource === 'status'
         ? authorizeClaimStatus(claim, previous, context)
         : authorizeAdminAccess(claim, previous, context),
+  },
+  validate: (claim, previous) => {
+    if (!previous) validateDeviceClaim(claim.in('spec').in('devices'));
+  },
+  validateUpdate: (claim, previous, subresource) => {
+    if (subresource === 'status') validateClaimStatus(claim, previous);
   },
   columns: columns(
     column('State', 'State of the claim.', (claim) => {
@@ -34,16 +43,24 @@ export const RESOURCE_CLAIM_TEMPLATE: BuiltinKind = {
   resource: 'resource.k8s.io/resourceclaimtemplates',
   returnsDeleted: true,
   immutable: ['spec'],
-  defaults: deviceRequests('spec.spec.devices.requests[]'),
-  hooks: { authorize: authorizeAdminAccess },
+  hooks: {
+    applyDefaults: (template) => applyRequestDefaults(objectIn(objectIn(template, 'spec'), 'spec')),
+    authorize: authorizeAdminAccess,
+  },
+  validate: (template, previous) => {
+    if (!previous) validateDeviceClaim(template.in('spec').in('spec').in('devices'));
+  },
   columns: columns(),
 };
 
-function deviceRequests(path: string): Record<string, unknown> {
-  return {
-    [`${path}.exactly.allocationMode`]: 'ExactCount',
-    [`${path}.exactly.count`]: 1,
-    [`${path}.firstAvailable[].allocationMode`]: 'ExactCount',
-    [`${path}.firstAvailable[].count`]: 1,
-  };
+/** A request is for one device, unless it is for all. */
+function applyRequestDefaults(spec: JsonObject | undefined): void {
+  for (const request of objectsIn(objectIn(spec, 'devices'), 'requests')) {
+    const exactly = objectIn(request, 'exactly');
+    for (const each of [...(exactly ? [exactly] : []), ...objectsIn(request, 'firstAvailable')]) {
+      setDefault(each, 'allocationMode', 'ExactCount');
+      const isCounted = each['allocationMode'] === 'ExactCount';
+      if (isCounted && !each['count']) each['count'] = 1;
+    }
+  }
 }

@@ -1,6 +1,7 @@
 import { goQuote } from '../../../util/go-quote.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import { columns, field } from '../../table/column.ts';
+import { validateSlice } from './slice-validation.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const RESOURCE_SLICE: BuiltinKind = {
@@ -8,6 +9,7 @@ export const RESOURCE_SLICE: BuiltinKind = {
   tracksGeneration: true,
   returnsDeleted: true,
   immutable: ['spec.nodeName', 'spec.driver', 'spec.pool.name'],
+  validate: validateSlice,
   selectableFields: fieldsAt('spec.nodeName', 'spec.driver', 'spec.pool.name'),
   columns: columns(
     field('Node', 'spec.nodeName'),

@@ -26,6 +26,11 @@ export function ipProblem(text: string, isCanonical: boolean = false): string | 
   return isOther ? `must be in canonical form (${goQuote(address.text)})` : undefined;
 }
 
+/** Returns an IP address as Go writes it, undefined if the text is none. */
+export function canonicalIp(text: string): string | undefined {
+  return parseIp(text)?.text;
+}
+
 /**
  * Returns why a new value is no network, undefined if it is one.
  *

@@ -1,4 +1,4 @@
-import { compareQuantities } from '../../../api/quantity.ts';
+import { compareQuantities, quantityNanos } from '../../../api/quantity.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { validateLabelSelector } from './label-selector-validation.ts';
 
@@ -59,4 +59,13 @@ export function validateAccessModes(spec: CheckedObject, absent?: string): void 
   if (modes.includes('ReadWriteOncePod') && modes.some((mode) => mode !== 'ReadWriteOncePod')) {
     spec.forbidden('accessModes', 'may not use ReadWriteOncePod with other access modes');
   }
+}
+
+/** An amount must not be negative. */
+export function requireAmountOf(holder: CheckedObject, field: string, amount: string): void {
+  const nanos = quantityNanos(amount) ?? 0n;
+  if (nanos >= 0n) return;
+  // As upstream, rounded away from zero.
+  const value = Number((nanos - 999_999_999n) / 1_000_000_000n);
+  holder.invalid(field, 'must be a valid resource quantity', value);
 }

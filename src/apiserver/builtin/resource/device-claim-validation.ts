@@ -1,0 +1,143 @@
+import { nameProblems } from '../../../api/object-names.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
+import { requireDriverName } from '../pods/volume-sources.ts';
+import { requireQualifiedProperty, validateDeviceToleration } from './device-names.ts';
+
+const MAX_ITEMS = 32;
+const MAX_EXPRESSION = 10 * 1024;
+
+/** Names of requests with those of their alternatives. */
+export type RequestNames = ReadonlyMap<string, ReadonlySet<string>>;
+
+export function requestNamesOf(devices: CheckedObject): RequestNames {
+  const textsOf = (items: readonly CheckedObject[]) => items.map((item) => item.text('name'));
+  return new Map(
+    devices
+      .items('requests')
+      .map((request) => [request.text('name'), new Set(textsOf(request.items('firstAvailable')))]),
+  );
+}
+
+/** Reports what is wrong with the devices of a claim. */
+export function validateDeviceClaim(devices: CheckedObject): void {
+  const requests = devices.requireAtMost('requests', MAX_ITEMS) ? devices.items('requests') : [];
+  requireDistinct(requests);
+  for (const request of requests) validateRequest(request);
+  const names = requestNamesOf(devices);
+  const isFew = devices.requireAtMost('constraints', MAX_ITEMS);
+  for (const constraint of isFew ? devices.items('constraints') : []) {
+    validateReferences(constraint, names);
+    if (constraint.has('matchAttribute')) requireQualifiedProperty(constraint, 'matchAttribute');
+    else if (constraint.has('distinctAttribute')) {
+      requireQualifiedProperty(constraint, 'distinctAttribute');
+    } else {
+      const why =
+        'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set';
+      constraint.required('', why);
+    }
+  }
+  validateConfigurations(devices, names);
+}
+
+/** Names are unique; the whole item is the duplicate. */
+function requireDistinct(items: readonly CheckedObject[]): void {
+  const names = new Set<string>();
+  for (const item of items) {
+    const name = item.text('name');
+    item.problems('name', nameProblems(name, 'dns1123Label'), name);
+    if (names.has(name)) item.duplicate('', item.value);
+    names.add(name);
+  }
+}
+
+function validateRequest(request: CheckedObject): void {
+  const exactly = request.get('exactly');
+  const alternatives = request.items('firstAvailable');
+  const why = 'exactly one of `exactly` or `firstAvailable` is required';
+  if (!exactly && alternatives.length === 0) request.required('', why);
+  else if (exactly && alternatives.length > 0) {
+    request.invalid('', `${why}, but multiple fields are set`, null);
+  } else if (exactly) validateDetails(exactly);
+  else if (request.requireAtMost('firstAvailable', 8)) {
+    requireDistinct(alternatives);
+    for (const alternative of alternatives) validateDetails(alternative);
+  }
+}
+
+function validateDetails(request: CheckedObject): void {
+  request.requireName('deviceClassName', 'dns1123Subdomain');
+  validateSelectors(request);
+  const [mode, count] = [request.text('allocationMode'), request.number('count') ?? 0];
+  if (mode !== 'All' && mode !== 'ExactCount') {
+    request.notSupported('allocationMode', ['All', 'ExactCount'], mode);
+  } else if (mode === 'All' && count !== 0) {
+    request.invalid('count', "must not be specified when allocationMode is 'All'");
+  } else if (mode === 'ExactCount' && count <= 0) {
+    request.invalid('count', 'must be greater than zero', count);
+  }
+  request.requireAtMost('tolerations', 16);
+  for (const toleration of request.items('tolerations')) validateDeviceToleration(toleration);
+}
+
+/** Expressions are not compiled, because the server allocates no devices. */
+export function validateSelectors(holder: CheckedObject): void {
+  if (!holder.requireAtMost('selectors', MAX_ITEMS)) return;
+  for (const selector of holder.items('selectors')) {
+    const cel = selector.get('cel');
+    if (!cel) selector.required('cel');
+    else if (cel.text('expression').length > MAX_EXPRESSION) {
+      cel.tooLong('expression', MAX_EXPRESSION);
+    }
+  }
+}
+
+/** @param names the requests that a configuration may be for; a class has none */
+export function validateConfigurations(
+  holder: CheckedObject,
+  names?: RequestNames,
+  max: number = MAX_ITEMS,
+): void {
+  if (!holder.requireAtMost('config', max)) return;
+  for (const config of holder.items('config')) {
+    // Only that of an allocation has a source.
+    if (max > MAX_ITEMS) {
+      config.requireText('source');
+      config.requireOneOf('source', ['FromClaim', 'FromClass']);
+    }
+    if (names) validateReferences(config, names);
+    const opaque = config.get('opaque');
+    if (!opaque) config.required('opaque');
+    else {
+      requireDriverName(opaque, 'driver');
+      if (!opaque.has('parameters')) opaque.required('parameters');
+    }
+  }
+}
+
+function validateReferences(holder: CheckedObject, names: RequestNames): void {
+  holder.requireAtMost('requests', MAX_ITEMS);
+  const references = holder.list('requests').map(String);
+  for (const [index, reference] of references.entries()) {
+    validateRequestReference(holder, `requests[${index}]`, reference, names);
+    if (references.indexOf(reference) < index) holder.duplicate(`requests[${index}]`, reference);
+  }
+}
+
+/** A reference is the name of a request, or one with that of an alternative. */
+export function validateRequestReference(
+  holder: CheckedObject,
+  field: string,
+  reference: string,
+  names: RequestNames,
+): void {
+  const parts = reference.split('/');
+  const why =
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
+  if (parts.length <= 2) {
+    for (const part of parts) holder.problems(field, nameProblems(part, 'dns1123Label'), part);
+  }
+  const [request = '', alternative] = parts;
+  const alternatives = names.get(request);
+  const isKnown = alternative === undefined || alternatives?.has(alternative) === true;
+  if (parts.length > 2 || !alternatives || !isKnown) holder.invalid(field, why, reference);
+}
