@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 
 /** Tests that a contributor does not wait for: `npm run test:slow` runs them. */
 export const SLOW = '**/*.{slow,property}.test.ts';
@@ -22,5 +23,7 @@ export async function importAll(folder: string, pattern: string = '**/*.test.ts'
       throw new Error(`${file}: put what beforeEach and afterEach are for into a describe`);
     }
     await import(file);
+    // Imports do not turn the event loop, which is bounded (`bounds.ts`).
+    await turn();
   }
 }

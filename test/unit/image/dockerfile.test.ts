@@ -15,7 +15,7 @@ function transitiveImports(file: string, found: Set<string> = new Set()): Set<st
   if (found.has(file)) return found;
   found.add(file);
   for (const [, specifier = ''] of readFileSync(join(root, file), 'utf8').matchAll(
-    /\bfrom '(\.[^']+)'/g,
+    /^(?:import|export)\b[^;'`]* from '(\.[^']+)'/gm,
   )) {
     transitiveImports(join(dirname(file), specifier), found);
   }
