@@ -59,6 +59,7 @@ export type {
   ControllerKit,
   ControllerManagerOptions,
   LeaderElectionOptions,
+  RunControllersOptions,
 } from './manager/run-controllers.ts';
 export { terminationSignal } from './manager/signals.ts';
 export { StatusWriter } from './manager/status-writer.ts';

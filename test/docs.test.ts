@@ -6,9 +6,11 @@ import { pathToFileURL } from 'node:url';
 import { KUBERNETES_VERSIONS } from '../hack/envtest/binaries.ts';
 import { NEWEST_MINOR, OLDEST_MINOR } from '../src/api/supported-versions.ts';
 import { optionsTable } from '../src/cli/help.ts';
+import { CONFIG_MAPS, NAMESPACES } from '../src/api/builtin.ts';
 import { COMPILE_CACHE } from './support/compile-cache.ts';
+import { startControlPlane } from './support/control-plane.ts';
 import { page, PAGES, tableRows } from './support/docs.ts';
-import { Program } from './support/program.ts';
+import { killAll, Program } from './support/program.ts';
 import { RUN_OPTIONS } from './support/own-program.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -103,6 +105,29 @@ test('the test of the controller on one page passes', async () => {
   const file = join(import.meta.dirname, 'docs/greeting-controller.test.ts');
   const { code, stdout, stderr } = await runScript(file);
   assert.deepEqual([code, stderr], [0, ''], stdout);
+});
+
+test('the program of the README keeps its objects, and stops at SIGTERM', async () => {
+  const plane = await startControlPlane();
+  const program = new Program(
+    process.execPath,
+    ['--import', join(ROOT, 'hack/import-from-source.ts'), join(ROOT, 'test/docs/controller.ts')],
+    { NODE_COMPILE_CACHE: COMPILE_CACHE, KUBECONFIG: plane.kubeconfigPath },
+  );
+  try {
+    const metadata = { name: 'blue', labels: { team: 'blue' } };
+    await plane.client.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata });
+    const { client } = plane;
+    const events = await client.watch(CONFIG_MAPS, { namespace: 'blue' });
+    for await (const { type } of events) if (type === 'added') break;
+    program.child.kill('SIGTERM');
+    const { code, stderr } = await program.ended();
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /"Starting controller" controller="team"/);
+  } finally {
+    await killAll([program]);
+    await plane.close();
+  }
 });
 
 test('every entry point of the package has an example that runs', () => {

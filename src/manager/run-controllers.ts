@@ -2,6 +2,7 @@ import { InformerSet } from '../cache/informer-set.ts';
 import type { InformerSetOptions } from '../cache/informer-set.ts';
 import { WatchListSupport } from '../cache/reflector-watch.ts';
 import type { Client } from '../client/client.ts';
+import type { ClusterConnection } from '../client/cluster-connection.ts';
 import { customMetrics } from '../metrics/custom-metrics.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { ManagerMetrics } from '../metrics/reconcile-metrics.ts';
@@ -12,6 +13,7 @@ import type { Clock } from '../util/clock.ts';
 import { silentLogger } from '../util/logger.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
+import { textLogger } from '../util/text-logger.ts';
 import type { Controller } from './controller.ts';
 import { withSyncBarrier } from './sync-barrier.ts';
 import { newCoordination } from './coordination.ts';
@@ -71,8 +73,10 @@ export interface ControllerManagerOptions {
    * @default none; required by `leaderElection: true`
    */
   readonly name?: string | undefined;
-  /** Builds the controllers. Called once, before any request is sent. */
-  readonly controllers: (kit: ControllerKit) => readonly Controller[];
+  /** Builds the controllers: a function for each, or one for all. Called once, before any request is sent. */
+  readonly controllers:
+    | readonly ((kit: ControllerKit) => Controller)[]
+    | ((kit: ControllerKit) => readonly Controller[]);
   /** @default silentLogger */
   readonly log?: Logger | undefined;
   /** @default systemClock */
@@ -245,7 +249,8 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
     customMetrics: metrics?.custom ?? customMetrics(),
     forCluster: (name, remote) => remotes.kit(kit, name, remote),
   };
-  const controllers = options.controllers(kit);
+  const { controllers: build } = options;
+  const controllers = typeof build === 'function' ? build(kit) : build.map((each) => each(kit));
   const webhooks = servingOf(options, kit, given.client);
   const clusters = remotes.close();
   const leadership = coordination?.leadership;
@@ -347,6 +352,17 @@ function stopAfterPass(pass: SinglePass, manager: Manager): Runnable {
   };
 }
 
+/** Options of `runControllers`: those of `controllerManager`, with a connection by default. */
+export interface RunControllersOptions extends Omit<ControllerManagerOptions, 'client' | 'log'> {
+  /**
+   * Client of the controllers.
+   * @default a connection to the cluster of the kubeconfig or the Pod, which is closed at the end
+   */
+  readonly client?: Client | undefined;
+  /** @default klog's text format on standard error; with a `client`, silentLogger */
+  readonly log?: Logger | undefined;
+}
+
 /**
  * Runs controllers until `signal` aborts, or without a signal until SIGTERM or SIGINT. Resolves after a clean stop;
  * rejects with the error that ended the program.
@@ -375,9 +391,11 @@ function stopAfterPass(pass: SinglePass, manager: Manager): Runnable {
  * ];
  * await runControllers({ client, controllers }, stop.signal);
  * ```
+ *
+ * @throws {KubeConfigError} without a `client`, if there is neither a usable kubeconfig nor the ServiceAccount of a Pod
  */
 export async function runControllers(
-  options: ControllerManagerOptions,
+  options: RunControllersOptions,
   signal?: AbortSignal,
 ): Promise<void> {
   if ('signal' in options) {
@@ -385,12 +403,36 @@ export async function runControllers(
       'runControllers: pass the signal as the second parameter, not as an option',
     );
   }
-  const manager = controllerManager(options);
+  const { client, log = client ? silentLogger : textLogger() } = options;
+  if (client) {
+    await runManager(controllerManager({ ...options, client }), log, signal);
+    return;
+  }
+  const connection = await connectToCluster(options.name, log);
+  try {
+    const manager = controllerManager({ ...options, client: connection.client, log });
+    await runManager(manager, log, signal);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Imported on demand, because programs with a client of their own do not need it. */
+async function connectToCluster(
+  userAgent: string | undefined,
+  log: Logger,
+): Promise<ClusterConnection> {
+  const { loadClusterConfig } = await import('../client/kube-config/kube-config.ts');
+  const { connectCluster } = await import('../client/cluster-connection.ts');
+  return connectCluster(await loadClusterConfig(), { log: log.named('client'), userAgent });
+}
+
+async function runManager(manager: Manager, log: Logger, signal?: AbortSignal): Promise<void> {
   if (signal) {
     await manager.run(signal);
     return;
   }
-  const termination = terminationSignal(process, options.log ?? silentLogger);
+  const termination = terminationSignal(process, log);
   try {
     await manager.run(termination.signal);
   } finally {

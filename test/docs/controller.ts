@@ -1,31 +1,15 @@
-import {
-  connectCluster,
-  Controller,
-  done,
-  loadClusterConfig,
-  runControllers,
-  textLogger,
-} from 'crd-controller';
-import { PODS } from 'crd-controller/kinds';
-
-const log = textLogger({ verbosity: 2 });
-const connection = connectCluster(await loadClusterConfig(), { log });
+import { Controller, done, OwnedObjects, runControllers, type SyncHandler } from 'crd-controller';
+import { CONFIG_MAPS, NAMESPACES } from 'crd-controller/kinds';
 await runControllers({
-  client: connection.client,
-  log,
   controllers: (kit) => {
-    const pods = kit.informers.for(PODS, { labelSelector: 'app=web' });
-    return [
-      new Controller(kit, {
-        name: 'web',
-        kind: 'Pod',
-        sync: async (key) => {
-          const pod = pods.lister.get(key);
-          console.log(pod ? `${key} is ${pod.status?.phase}` : `${key} is gone`);
-          return done();
-        },
-      }).for(pods),
-    ];
+    const teams = kit.informers.for(NAMESPACES, { labelSelector: 'team' });
+    const owned = new OwnedObjects(NAMESPACES, 'teams').add(kit.informers.for(CONFIG_MAPS));
+    const sync: SyncHandler = async (namespace, context) => {
+      const team = teams.lister.get(namespace);
+      const desired = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'env', namespace } };
+      if (team) await owned.ensure(context, team, [desired]);
+      return done();
+    };
+    return [new Controller(kit, { name: 'team', kind: 'Namespace', sync }).for(teams).owns(owned)];
   },
 });
-await connection.close();
