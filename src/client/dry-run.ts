@@ -1,8 +1,7 @@
-import { objectKey } from '../api/object-key.ts';
-import type { ObjectName } from '../api/object-key.ts';
 import { groupResourceOf } from '../api/resource.ts';
-import type { Resource } from '../api/resource.ts';
 import type { Logger } from '../util/logger.ts';
+import { hookedClient } from './client-calls.ts';
+import type { CallHook } from './client-calls.ts';
 import type { Client, RawRequest } from './client.ts';
 
 /**
@@ -24,55 +23,20 @@ import type { Client, RawRequest } from './client.ts';
  * ```
  */
 export function dryRunClient(client: Client, log: Logger): Client {
-  const logged = async <R>(
-    would: string,
-    resource: Resource,
-    at: Partial<ObjectName>,
-    written: Promise<R>,
-    subresource?: string,
-  ): Promise<R> => {
-    const result = await written;
+  const hook: CallHook = async ({ call, options, isWrite, send }) => {
+    const { verb, resource, subresource, at } = call;
+    if (!isWrite || !resource) return send(options);
+    const result = await send({ ...options, dryRun: true });
     const suffix = subresource === undefined ? '' : `/${subresource}`;
     log.info('Dry run', {
-      would,
+      would: verb,
       resource: `${groupResourceOf(resource)}${suffix}`,
-      object: objectKey(at.namespace, at.name ?? ''),
+      object: at,
     });
     return result;
   };
-  return {
-    isDryRun: true,
-    reachability: client.reachability,
-    get: (resource, at, options) => client.get(resource, at, options),
-    list: (resource, options) => client.list(resource, options),
-    watch: (resource, options) => client.watch(resource, options),
-    raw: (request) => client.raw(dryRequest(request)),
-    create: (resource, object, options) =>
-      logged(
-        'create',
-        resource,
-        object.metadata,
-        client.create(resource, object, { ...options, dryRun: true }),
-      ),
-    update: (resource, object, options) =>
-      logged(
-        'update',
-        resource,
-        object.metadata,
-        client.update(resource, object, { ...options, dryRun: true }),
-        options?.subresource,
-      ),
-    patch: (resource, at, patch, options) =>
-      logged(
-        'patch',
-        resource,
-        at,
-        client.patch(resource, at, patch, { ...options, dryRun: true }),
-        options?.subresource,
-      ),
-    delete: (resource, at, options) =>
-      logged('delete', resource, at, client.delete(resource, at, { ...options, dryRun: true })),
-  };
+  const dry = hookedClient(client, hook, { isDryRun: true });
+  return { ...dry, raw: (request) => client.raw(dryRequest(request)) };
 }
 
 function dryRequest(request: RawRequest): RawRequest {

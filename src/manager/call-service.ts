@@ -75,18 +75,15 @@ export class ServiceError extends SyncError {
   /** The first 1,024 bytes of the body of the response. It is not part of the message, because it may have secrets. */
   readonly body: string;
 
-  constructor(
-    reason: string,
-    message: string,
-    { status, body = '', ...options }: ServiceErrorOptions = {},
-  ) {
-    super(reason, message, options);
+  constructor(message: string, { status, body = '', ...options }: ServiceErrorOptions) {
+    super(message, options);
     this.status = status;
     this.body = body;
   }
 }
 
 interface ServiceErrorOptions extends ErrorOptions {
+  readonly reason: string;
   readonly status?: number;
   readonly body?: string;
   readonly retryAfterMs?: number | undefined;
@@ -119,7 +116,7 @@ export async function callService(
   const { origin, request } = requestOf(method, url, options);
   const call = `${method} to ${origin}`;
   const unreachable = (message: string, cause?: unknown) =>
-    new ServiceError('ServiceUnreachable', `${call} failed: ${message}`, { cause });
+    new ServiceError(`${call} failed: ${message}`, { reason: 'ServiceUnreachable', cause });
   const startMs = clock.monotonic();
   let received: number | undefined;
   const ended = (error?: unknown) => {
@@ -140,12 +137,13 @@ export async function callService(
       const { bytes, isComplete } = await bodyOf(response, MAX_BODY);
       if (isComplete) return withBody(response, bytes);
       const message = `${call} failed: the response has more than ${MAX_BODY} bytes`;
-      throw new ServiceError('ServiceFailed', message, { status });
+      throw new ServiceError(message, { reason: 'ServiceFailed', status });
     }
     const { bytes } = await bodyOf(response, MAX_ERROR_BODY);
     const isRejected = status >= 400 && status < 500 && !TEMPORARY.has(status);
     const reason = isRejected ? 'ServiceRejected' : 'ServiceFailed';
-    throw new ServiceError(reason, `${call} failed: the response has status ${status}`, {
+    throw new ServiceError(`${call} failed: the response has status ${status}`, {
+      reason,
       status,
       body: utf8Text(bytes),
       retryAfterMs: retryAfterOf(response, clock.now()),

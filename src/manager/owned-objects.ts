@@ -228,7 +228,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
         const key = keyOf(outcome.object);
         kind.waiting.set(key, (kind.waiting.get(key) ?? new Set()).add(keyOf(owner)));
         const { reason, message } = nameCollision(this.#owner, draft.metadata.name);
-        collision ??= new SyncError(reason, message);
+        collision ??= new SyncError(message, { reason });
         continue;
       }
       kind.waiting.get(keyOf(outcome.object))?.delete(keyOf(owner));

@@ -1,5 +1,5 @@
 import type { Client } from '../client/client.ts';
-import { withCallOptions } from '../client/observed-client.ts';
+import { hookedClient } from '../client/client-calls.ts';
 
 /**
  * Returns a client whose writes end with the term in which they were called. A write that is retried, or waits for the
@@ -8,9 +8,9 @@ import { withCallOptions } from '../client/observed-client.ts';
  * @param term returns a signal that aborts at the end of the current term
  */
 export function termClient(client: Client, term: () => AbortSignal): Client {
-  return withCallOptions(client, (options, { isWrite }) => {
-    if (!isWrite) return options;
+  return hookedClient(client, ({ options, isWrite, send }) => {
+    if (!isWrite) return send(options);
     const { signal } = options;
-    return { ...options, signal: signal ? AbortSignal.any([signal, term()]) : term() };
+    return send({ ...options, signal: signal ? AbortSignal.any([signal, term()]) : term() });
   });
 }

@@ -10,7 +10,7 @@ import type {
 } from '../util/open-telemetry.ts';
 import type { CallTrace, HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
 import { formatCause } from '../workqueue/queue-item.ts';
-import { withCallOptions } from '../client/observed-client.ts';
+import { hookedClient } from '../client/client-calls.ts';
 import type { SyncReport, SyncRun } from '../workqueue/sync-report.ts';
 
 /**
@@ -87,10 +87,12 @@ export class SyncTrace {
 
   /** Returns a client whose calls are children of the span. */
   client(client: Client): Client {
-    return withCallOptions(client, (options, { resource, subresource }) => ({
-      ...options,
-      trace: this.#call(resource && groupResourceOf(resource), subresource),
-    }));
+    return hookedClient(client, ({ call: { resource, subresource }, options, send }) =>
+      send({
+        ...options,
+        trace: this.#call(resource && groupResourceOf(resource), subresource),
+      }),
+    );
   }
 
   /** @param resource `counts.demo.mark8s.io`; undefined for other paths */

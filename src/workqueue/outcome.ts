@@ -142,7 +142,7 @@ interface TerminalErrorOptions extends ErrorOptions {
   readonly reason?: string | undefined;
 }
 
-interface SyncErrorOptions extends ErrorOptions {
+interface SyncErrorOptions extends TerminalErrorOptions {
   readonly retryAfterMs?: number | undefined;
 }
 
@@ -154,10 +154,13 @@ export class SyncError extends Error {
   /** Minimum delay of the retry, in milliseconds: a longer backoff stays. */
   readonly retryAfterMs: number | undefined;
 
-  /** @param options a `cause`, and `retryAfterMs`, which is 0 by default */
-  constructor(reason: string, message: string, options: SyncErrorOptions = {}) {
+  /** @param options a `cause`, `reason`, which is `SyncFailed` by default, and `retryAfterMs`, which is 0 by default */
+  constructor(
+    message: string,
+    { reason = 'SyncFailed', retryAfterMs, ...options }: SyncErrorOptions = {},
+  ) {
     super(message, options);
     this.reason = reason;
-    this.retryAfterMs = options.retryAfterMs;
+    this.retryAfterMs = retryAfterMs;
   }
 }

@@ -140,7 +140,7 @@ describe('A WebApp controller with custom tasks', () => {
     const bless: Hook = () =>
       isBlessed
         ? Promise.resolve(undefined)
-        : Promise.reject(new TaskError('NotBlessed', 'ask the owner', { terminal: true }));
+        : Promise.reject(new TaskError('ask the owner', { reason: 'NotBlessed', terminal: true }));
     start(() => [recordingTask('blessing', { create: bless })]);
     await apply();
     await simulation.pass(60 * MINUTE_MS);
@@ -204,7 +204,7 @@ describe('A WebApp controller with custom tasks', () => {
     assertInvalid('');
     assertInvalid('x'.repeat(64));
     assertInvalid(...Array.from({ length: 61 }, (_, number) => `task-${number}`));
-    assert.throws(() => new TaskError('no reason', 'x'), RangeError);
+    assert.throws(() => new TaskError('x', { reason: 'no reason' }), RangeError);
   });
 
   it('records Synced when a change is rolled out, not before', async () => {

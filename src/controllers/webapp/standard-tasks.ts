@@ -64,7 +64,7 @@ export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<
       } catch (cause) {
         if (isNamespaceTerminating(cause)) return { message: 'The namespace is being deleted' };
         if (!isApiError(cause, 'invalid')) throw cause;
-        throw new TaskError(`${kind}Rejected`, cause.message, { stalled: true, cause });
+        throw new TaskError(cause.message, { reason: `${kind}Rejected`, stalled: true, cause });
       }
       onChild?.(webapp, outcome.object);
       switch (outcome.kind) {
@@ -82,7 +82,7 @@ export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<
         }
         case 'nameCollision': {
           const { reason, message } = nameCollision(WEB_APPS, child);
-          throw new TaskError(reason, message, { stalled: true });
+          throw new TaskError(message, { reason, stalled: true });
         }
       }
     },
@@ -125,7 +125,7 @@ export function rolloutTask(
           ? `${updated} of ${desired} replicas are updated`
           : `${available} of ${desired} replicas are available`;
       if (isDeadlineExceeded) {
-        throw new TaskError('ProgressDeadlineExceeded', message, { terminal: true });
+        throw new TaskError(message, { reason: 'ProgressDeadlineExceeded', terminal: true });
       }
       return { message };
     },

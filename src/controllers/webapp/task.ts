@@ -49,6 +49,8 @@ export interface Task extends Partial<Readonly<Record<HookName, Hook>>> {
 
 /** Options of {@link TaskError}. */
 export interface TaskErrorOptions {
+  /** CamelCase and stable. */
+  readonly reason: string;
   readonly cause?: unknown;
   /**
    * Whether a user must change something: sets the condition Stalled.
@@ -70,12 +72,9 @@ export class TaskError extends Error {
   readonly stalled: boolean;
   readonly terminal: boolean;
 
-  /**
-   * @param reason CamelCase, stable
-   * @throws {RangeError} if `reason` is not valid for a condition
-   */
-  constructor(reason: string, message: string, options: TaskErrorOptions = {}) {
-    const { cause, stalled = false, terminal = false } = options;
+  /** @throws {RangeError} if `reason` is not valid for a condition */
+  constructor(message: string, options: TaskErrorOptions) {
+    const { reason, cause, stalled = false, terminal = false } = options;
     if (!/^[A-Za-z][A-Za-z0-9]{0,254}$/.test(reason)) {
       throw new RangeError(`reason must be a CamelCase word: got "${reason}"`);
     }

@@ -118,7 +118,9 @@ test('reports an error that it throws, and retries', async (context) => {
     reconcile: async () => {
       if (failures === 0) return READY;
       failures -= 1;
-      throw failures === 0 ? new Error('no answer') : new SyncError('NotCounted', 'no one counts');
+      throw failures === 0
+        ? new Error('no answer')
+        : new SyncError('no one counts', { reason: 'NotCounted' });
     },
   });
   await clock.advance(10_000);
@@ -176,7 +178,7 @@ test('waits for its backoff after each report, and syncs at once after other cha
 
 test('writes the fields that reconcile has set before it throws, or without a report', async (context) => {
   const failures: (Error | undefined)[] = [
-    new SyncError('NotCounted', 'no answer'),
+    new SyncError('no answer', { reason: 'NotCounted' }),
     new ApiError({ kind: 'internal', message: 'out of order' }),
     undefined,
   ];
@@ -391,7 +393,7 @@ test('cleans up before the object is deleted, and reports failures of it', async
     finalizer: FINALIZER,
     cleanUp: async () => {
       calls.push('cleanUp');
-      if (isDown) throw new SyncError('ServiceDown', 'no answer');
+      if (isDown) throw new SyncError('no answer', { reason: 'ServiceDown' });
     },
   });
   await clock.advance(10_000);

@@ -153,7 +153,7 @@ describe('A sync of a WebApp', () => {
   it('records a terminal failure once, stalls, and is not retried', async () => {
     const { bench, hooks, run, catchUp, condition } = await setUp();
     hooks.set('first create', async () => {
-      throw new TaskError('NoLicence', 'buy one', { terminal: true });
+      throw new TaskError('buy one', { reason: 'NoLicence', terminal: true });
     });
     await assert.rejects(run(), TerminalError);
     assert.equal((await condition('Stalled'))?.reason, 'NoLicence');
@@ -177,7 +177,7 @@ describe('A sync of a WebApp', () => {
   it('retries a stalled failure that is not terminal', async () => {
     const { hooks, run, condition } = await setUp();
     hooks.set('first create', async () => {
-      throw new TaskError('ErrResourceExists', 'taken', { stalled: true });
+      throw new TaskError('taken', { reason: 'ErrResourceExists', stalled: true });
     });
     await assert.rejects(run(), (error) => !(error instanceof TerminalError));
     assert.equal((await condition('Stalled'))?.reason, 'ErrResourceExists');

@@ -170,10 +170,10 @@ describe('The status of a WebApp', () => {
       'ADone False Failed',
     ]);
     assert.equal(plain.conditions[2]?.message, 'create: no');
-    const known = conditionsAt(failed(new TaskError('NoQuota', 'no')));
+    const known = conditionsAt(failed(new TaskError('no', { reason: 'NoQuota' })));
     assert.equal(known.shown[0], 'Ready False NoQuota');
     assert.equal(known.shown[2], 'ADone False NoQuota');
-    const stalled = conditionsAt(failed(new TaskError('NoQuota', 'no', { stalled: true })));
+    const stalled = conditionsAt(failed(new TaskError('no', { reason: 'NoQuota', stalled: true })));
     assert.deepEqual(stalled.shown.slice(0, 2), ['Ready False NoQuota', 'Stalled True NoQuota']);
     assert.deepEqual(stalled.phases, ['Failed']);
   });
