@@ -36,6 +36,12 @@ export function specProblem<S extends object>(
   return undefined;
 }
 
+/** Returns why the API server rejects a name, or undefined. */
+export function longNameProblem(what: string, name: string, fix: string): string | undefined {
+  if (name.length <= MAX_NAME_LENGTH) return undefined;
+  return `${what} ${name.slice(0, 40)}... would have ${name.length} characters, ${MAX_NAME_LENGTH} are allowed; ${fix}`;
+}
+
 function fieldProblem(value: unknown, rule: FieldRule): string | undefined {
   if (value === undefined || value === null) return 'is missing: set it';
   switch (rule.type) {

@@ -156,6 +156,12 @@ export class SyncBench {
     return bench;
   }
 
+  /** The part of a kit with which syncs are built. */
+  get kit() {
+    const events = { recorder: () => this.recorder };
+    return { events, clock: this.clock };
+  }
+
   /** Number of requests. */
   get requests(): number {
     return this.#requests;

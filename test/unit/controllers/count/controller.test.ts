@@ -27,12 +27,7 @@ class Bench {
     this.bench = bench;
     this.counts = bench.cache<Count>();
     this.pods = bench.cache<Pod>();
-    this.#sync = countSync({
-      counts: this.counts.lister,
-      pods: this.pods.lister,
-      recorder: bench.recorder,
-      clock: bench.clock,
-    });
+    this.#sync = countSync(bench.kit, this.counts.lister, this.pods.lister);
   }
 
   static async with(spec: Partial<Count['spec']>): Promise<Bench & { readonly count: Count }> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isReadyAt } from '../../../../src/api/readiness.ts';
-import { buildCountStatus } from '../../../../src/controllers/count/status.ts';
+import { buildCountStatus } from '../../../../src/controllers/count/pods.ts';
 import type { Pod } from '../../../../src/api/builtin.ts';
 import type { Count, CountStatus } from '../../../../src/api/generated/count.ts';
 import { aCount, aPodOf } from '../../../support/objects.ts';
