@@ -25,7 +25,7 @@ export interface PendingCall<O extends CallOptions, R> {
   /** Returns the stored object of the result of a create, update or patch. */
   readonly stored?: (result: R) => KubernetesObject;
   /** Sends the call with options. */
-  send(options: O): Promise<R>;
+  readonly send: (options: O) => Promise<R>;
 }
 
 /** Sends a call, once or not at all, and returns its result. */
