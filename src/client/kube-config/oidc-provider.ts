@@ -105,7 +105,7 @@ export class OidcProvider {
     } catch (error) {
       throw this.#failure(error);
     }
-    log.info('Renewed the ID token', { issuer: source.issuer });
+    log.info('Renewed the ID token', { issuer: originOf(source.issuer) });
     await this.#store();
     return this.#tokens.idToken ?? '';
   }
@@ -152,7 +152,7 @@ export class OidcProvider {
   }
 
   #failure(cause: unknown): Error {
-    const { issuer } = this.#options.source;
+    const issuer = originOf(this.#options.source.issuer);
     return credentialError(
       `The OpenID Connect provider ${issuer} cannot be used`,
       cause,
@@ -162,3 +162,8 @@ export class OidcProvider {
 }
 
 const NOT_A_JWT = new Error('the id-token is not a JWT with an expiry');
+
+/** Returns the address for messages: without path, user and password. */
+function originOf(issuer: string): string {
+  return URL.parse(issuer)?.origin ?? '(malformed URL)';
+}

@@ -128,6 +128,8 @@ test('sends no request without a token, and no token or secret is in the error',
     [{ 'refresh-token': 'canary' }, { access_token: 'canary' }, /returned no id_token/],
     [{ 'refresh-token': 'canary', 'idp-certificate-authority-data': '' }, {}, /certificate/],
     [{ 'refresh-token': 'canary', 'idp-issuer-url': 'http://10.0.0.1' }, {}, /https:\/\//],
+    [{ 'refresh-token': 'a', 'idp-issuer-url': 'https://me:canary@127.0.0.1:1' }, {}, /refused/],
+    [{ 'refresh-token': 'a', 'idp-issuer-url': 'https://me:canary@[' }, {}, /malformed URL/],
   ];
   for (const [config, answer, message] of cases) {
     const { server, token } = await provided(t, config);
