@@ -563,6 +563,7 @@ const KINDS: readonly (readonly [path: string, base: Json, cases: readonly Case[
     { apiVersion: 'v1', kind: 'Pod', spec: { containers: [container] } },
     [
       [{ spec: { nodeName: 'a', schedulingGates: [{ name: 'b' }] } }, 'spec.nodeName Forbidden'],
+      [{ spec: { evictionResponders: [{ name: 'a' }] } }],
       [
         { metadata: { annotations: { 'container.apparmor.security.beta.kubernetes.io/d': 'x' } } },
         ...Array(2).fill(

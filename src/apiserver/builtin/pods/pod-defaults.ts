@@ -36,6 +36,8 @@ function alignAddresses(status: JsonObject): void {
 
 /** Defaults of the spec of a Pod and of a template. */
 function applyPodSpecDefaults(spec: JsonObject): void {
+  // Feature gates turn these off.
+  for (const field of ['evictionResponders', 'schedulingGroup']) delete spec[field];
   setDefault(spec, 'restartPolicy', 'Always');
   setDefault(spec, 'dnsPolicy', 'ClusterFirst');
   setDefault(spec, 'schedulerName', 'default-scheduler');
