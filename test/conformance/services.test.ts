@@ -204,3 +204,21 @@ test('a LoadBalancer has no node ports if it asks for none', async () => {
   );
   assert.equal(created.spec.ports[0].nodePort, undefined);
 });
+
+test('a Service of an existing name is rejected as such, whatever was allocated for it', async () => {
+  for (const type of ['ClusterIP', 'NodePort', 'LoadBalancer']) {
+    const name = `twice-${type.toLowerCase()}`;
+    const service = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name },
+      spec: { type, ports: [{ port: 80 }] },
+    };
+    await api.made(api.post(path, service));
+    assertRejected(await api.post(path, service), {
+      code: 409,
+      reason: 'AlreadyExists',
+      message: `services "${name}" already exists`,
+    });
+  }
+});

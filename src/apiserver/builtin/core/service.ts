@@ -313,23 +313,32 @@ function assignAddress(
   spec: JsonObject,
   { list, isDryRun }: HookContext,
 ): void {
-  setDefault(spec, 'clusterIPs', [addressOf(`${namespace}/${name}`)]);
-  const [address] = listIn(spec, 'clusterIPs');
-  spec['clusterIP'] = String(address);
-  if (address === 'None') return;
+  const taken = new Set(
+    list({ group: '', plural: 'services' })
+      .filter(({ metadata }) => metadata.uid !== uid)
+      .map((other) => textIn(objectIn(other, 'spec'), 'clusterIP')),
+  );
+  const [wanted] = listIn(spec, 'clusterIPs').map(String);
+  if (wanted === undefined) {
+    let address = addressOf(`${namespace}/${name}`);
+    for (let attempt = 1; taken.has(address); attempt++) {
+      address = addressOf(`${namespace}/${name}:${attempt}`);
+    }
+    spec['clusterIPs'] = [address];
+    spec['clusterIP'] = address;
+    return;
+  }
+  spec['clusterIP'] = wanted;
+  if (wanted === 'None') return;
   requireOf(name, spec, (checked) => {
     const fail = (why: string) =>
-      checked.invalid('clusterIPs', `failed to allocate IP ${String(address)}: ${why}`);
-    if (!/^10\.(?:\d|1[0-5])\./.test(String(address))) {
+      checked.invalid('clusterIPs', `failed to allocate IP ${wanted}: ${why}`);
+    if (!/^10\.(?:\d|1[0-5])\./.test(wanted)) {
       fail(
-        `the provided IP (${String(address)}) is not in the valid range. The range of valid IPs is 10.0.0.0/12`,
+        `the provided IP (${wanted}) is not in the valid range. The range of valid IPs is 10.0.0.0/12`,
       );
     }
-    const isTaken = list({ group: '', plural: 'services' }).some(
-      (other) =>
-        other.metadata.uid !== uid && textIn(objectIn(other, 'spec'), 'clusterIP') === address,
-    );
-    if (isTaken && !isDryRun) fail('provided IP is already allocated');
+    if (taken.has(wanted) && !isDryRun) fail('provided IP is already allocated');
   });
 }
 
