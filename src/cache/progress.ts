@@ -46,7 +46,7 @@ export interface Progress {
 type StreamActivity = Pick<WatchStream<never>, 'lastByteMs' | 'activity'>;
 
 /** Progress that its reflector updates. */
-export class ProgressClock implements Progress {
+export class ReflectorProgress implements Progress {
   readonly #clock: Clock;
   readonly #maxInactiveMs: number;
   #phase: Phase = 'idle';

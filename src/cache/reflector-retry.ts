@@ -7,7 +7,7 @@ import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/values.ts';
 import { FailureReporter } from './failure-log.ts';
 import type { FailureReporterDeps } from './failure-log.ts';
-import type { ProgressClock } from './progress.ts';
+import type { ReflectorProgress } from './progress.ts';
 import type { Waiting, Working } from './reflector-state.ts';
 
 /** client-go's policy: 0.8 s doubling to 30 s, each with up to 100 % jitter. */
@@ -71,7 +71,7 @@ export class FailureBackoff {
 /** Dependencies of `RetryPolicy`. */
 export interface RetryPolicyDeps extends FailureReporterDeps {
   readonly random: () => number;
-  readonly progress: ProgressClock;
+  readonly progress: ReflectorProgress;
   /** @default a wait ends only after its whole delay */
   readonly reachability?: ServerReachability | undefined;
 }
@@ -87,7 +87,7 @@ export interface RetryPolicyDeps extends FailureReporterDeps {
  */
 export class RetryPolicy {
   readonly #clock: Clock;
-  readonly #progress: ProgressClock;
+  readonly #progress: ReflectorProgress;
   readonly #backoff: FailureBackoff;
   readonly #reporter: FailureReporter;
   readonly #reachability: ServerReachability | undefined;

@@ -90,7 +90,7 @@ const SHORTEST_TIMEOUT_MS = WATCH_SECONDS.min * 1000;
  */
 export function reactionTo(end: WatchEnd): Reaction {
   switch (end.how) {
-    case 'ended': {
+    case 'serverEnded': {
       if (!isVeryShort(end)) {
         const ranToTimeout = end.events > 0 && end.lastedMs >= SHORTEST_TIMEOUT_MS;
         return { wait: false, next: ranToTimeout ? 'watch' : 'verify' };
@@ -100,21 +100,21 @@ export function reactionTo(end: WatchEnd): Reaction {
     }
     case 'stalled':
       return { wait: false, next: 'verify' };
-    case 'wentBack':
+    case 'bookmarkWentBack':
       return { wait: true, next: 'verify' };
-    case 'behind':
-    case 'wasAbsent':
+    case 'serverBehind':
+    case 'serverWasAbsent':
       return { wait: false, next: 'relistLatest' };
-    case 'cut':
+    case 'connectionBroke':
       if (!isApiError(end.error, 'unreachable')) {
         return { wait: true, next: 'relist', failure: end.error };
       }
       return { wait: end.lastedMs < SHORTEST_MS, next: 'verify' };
-    case 'failed':
+    case 'errorEvent':
       if (isExpired(end.error)) return { wait: true, next: 'relist' };
       if (isBusy(end.error)) return { wait: true, next: 'verify' };
       return { wait: true, next: 'relist', failure: end.error };
-    case 'refused':
+    case 'watchRejected':
       if (isExpired(end.error)) return { wait: true, next: 'relist' };
       if (isTooLargeResourceVersion(end.error)) return { wait: true, next: 'relistLatest' };
       return {

@@ -8,7 +8,7 @@ import type { ConnectionActivity } from '../util/http.ts';
 import type { DeltaSink } from './delta-queue.ts';
 import type { ListerWatcher, WatchRequest } from './lister-watcher.ts';
 import type { ObjectGuard } from './object-guard.ts';
-import type { ProgressClock } from './progress.ts';
+import type { ReflectorProgress } from './progress.ts';
 import { StallDetector, Watchdog } from './stall-detector.ts';
 import type { StallDetectorOptions } from './stall-detector.ts';
 
@@ -105,19 +105,19 @@ async function* oneByOne<E>(events: AsyncIterable<E>): AsyncGenerator<readonly E
 /** How a watch ended. */
 export type WatchEnd =
   /** The server did not accept the watch. */
-  | { readonly how: 'refused'; readonly error: unknown }
+  | { readonly how: 'watchRejected'; readonly error: unknown }
   /** Not started: the server has not reached the resourceVersion. */
-  | { readonly how: 'behind' }
+  | { readonly how: 'serverBehind' }
   /** Not started: the server was absent for longer than a restore takes. */
-  | { readonly how: 'wasAbsent' }
+  | { readonly how: 'serverWasAbsent' }
   /** The server closed it, as it does after `timeoutSeconds`. */
-  | { readonly how: 'ended'; readonly lastedMs: number; readonly events: number }
+  | { readonly how: 'serverEnded'; readonly lastedMs: number; readonly events: number }
   /** The connection broke, or the server sent something that is not a watch event. */
-  | { readonly how: 'cut'; readonly lastedMs: number; readonly error: unknown }
+  | { readonly how: 'connectionBroke'; readonly lastedMs: number; readonly error: unknown }
   /** The server sent an error event. */
-  | { readonly how: 'failed'; readonly error: unknown }
+  | { readonly how: 'errorEvent'; readonly error: unknown }
   /** A bookmark had an older resourceVersion than an earlier event. */
-  | { readonly how: 'wentBack' }
+  | { readonly how: 'bookmarkWentBack' }
   /** No byte arrived within the stall timeout. */
   | { readonly how: 'stalled' };
 
@@ -125,7 +125,7 @@ export type WatchEnd =
 export interface WatchReaderDeps<T extends KubernetesObject> {
   readonly sink: DeltaSink<T>;
   readonly guard: ObjectGuard;
-  readonly progress: ProgressClock;
+  readonly progress: ReflectorProgress;
   readonly clock: Clock;
   readonly onFirstEvent: () => void;
 }
@@ -157,7 +157,7 @@ export class WatchReader<T extends KubernetesObject> {
     try {
       for (;;) {
         const event = connection.ready() ?? (await connection.next()).value;
-        if (!event) return { how: 'ended', ...soFar() };
+        if (!event) return { how: 'serverEnded', ...soFar() };
         if (events++ === 0) this.#deps.onFirstEvent();
         let backpressure: Promise<void> | undefined;
         switch (event.type) {
@@ -187,19 +187,19 @@ export class WatchReader<T extends KubernetesObject> {
               ordered &&
               isOlderResourceVersion(event.resourceVersion, progress.resourceVersion)
             ) {
-              return { how: 'wentBack', ...soFar() };
+              return { how: 'bookmarkWentBack', ...soFar() };
             }
             ordered = true;
             backpressure = sink.push({ type: 'synced', resourceVersion: event.resourceVersion });
             progress.resourceVersion = event.resourceVersion;
             break;
           case 'error':
-            return { how: 'failed', error: event.error, ...soFar() };
+            return { how: 'errorEvent', error: event.error, ...soFar() };
         }
         if (backpressure) await backpressure;
       }
     } catch (error) {
-      return { how: 'cut', error, ...soFar() };
+      return { how: 'connectionBroke', error, ...soFar() };
     }
   }
 }

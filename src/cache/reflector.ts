@@ -13,7 +13,7 @@ import type { DeltaSink } from './delta-queue.ts';
 import type { FailureLog } from './failure-log.ts';
 import type { ListerWatcher, WatchRequest } from './lister-watcher.ts';
 import { ObjectGuard } from './object-guard.ts';
-import { ProgressClock } from './progress.ts';
+import { ReflectorProgress } from './progress.ts';
 import type { Progress } from './progress.ts';
 import { ListPager } from './reflector-list.ts';
 import { limitsOf } from './reflector-options.ts';
@@ -87,7 +87,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
   readonly #watchList: WatchListSupport;
   readonly #limits: ReflectorLimits;
   readonly #guard: ObjectGuard;
-  readonly #progress: ProgressClock;
+  readonly #progress: ReflectorProgress;
   readonly #retries: RetryPolicy;
   readonly #reader: WatchReader<T>;
   /** The sink contains objects. */
@@ -103,7 +103,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     const { source, sink, clock, random = Math.random, metrics = noInformerMetrics } = deps;
     const log = deps.log.with({ resource: name });
     const limits = limitsOf(options);
-    const progress = new ProgressClock(clock, limits.maxInactiveMs);
+    const progress = new ReflectorProgress(clock, limits.maxInactiveMs);
     this.name = name;
     this.#source = source;
     this.#pager = new ListPager(source, clock, limits);
@@ -291,15 +291,15 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     try {
       if (verify) {
         const hasReached = await this.#pager.hasReached(resourceVersion, signal);
-        if (!hasReached) return { how: 'behind' };
+        if (!hasReached) return { how: 'serverBehind' };
         const nowMs = this.#clock.monotonic();
         const absentMs = nowMs - (this.#absentSinceMs ?? nowMs);
-        if (absentMs >= SHORT_ABSENCE_MS) return { how: 'wasAbsent' };
+        if (absentMs >= SHORT_ABSENCE_MS) return { how: 'serverWasAbsent' };
         this.#absentSinceMs = undefined;
       }
       connection ??= await this.#openWatch({ resourceVersion }, signal);
     } catch (error) {
-      return { how: 'refused', error };
+      return { how: 'watchRejected', error };
     }
     this.#absentSinceMs = undefined;
     this.#watched = connection;
@@ -311,7 +311,8 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     this.#watched = undefined;
     this.#progress.observe(undefined);
     this.#metrics.watchEnded(end.lastedMs, end.events, isVeryShort(end));
-    if (!connection.stalled && !(end.how === 'cut' && isDeadConnection(end.error))) return end;
+    if (!connection.stalled && !(end.how === 'connectionBroke' && isDeadConnection(end.error)))
+      return end;
     this.#progress.stalls++;
     this.#metrics.watchStalled();
     this.#log.v(2).info('Watch stalled; re-establishing it', {

@@ -12,7 +12,13 @@ export interface StallDetectorOptions extends Pick<ReflectorLimits, 'stallMs' | 
 
 type StreamActivity = Pick<WatchStream<never>, 'lastByteMs' | 'activity'>;
 
-/** Aborts its signal after inactivity, or when the owner's signal aborts. */
+/**
+ * Aborts its signal after inactivity, or when the owner's signal aborts. Three limits end a dead watch, with the default times:
+ *
+ *     last byte ──┬── 20 s ──▶ a ping without an answer for 10 s: the HTTP/2 connection is closed (`pingAfterMs`, `pingTimeoutMs`)
+ *                 ├── 90 s ──▶ no byte and no answer to a ping: the watch is stalled (`stallMs`)
+ *                 └── 300 s ─▶ answers to pings, but no byte: the watch is stalled (`quietMs`); 90 s once it sends bookmarks
+ */
 export class StallDetector {
   readonly openedMs: number;
   readonly #owner: AbortSignal;

@@ -78,7 +78,7 @@ export function newIdentity(host: string): string {
   return `${host}_${randomUUID()}`;
 }
 
-export type ElectionTerms = {
+export type ElectionSettings = {
   readonly [K in keyof Omit<LeaderElectorOptions, keyof LeaseLockOptions>]-?: NonNullable<
     LeaderElectorOptions[K]
   >;
@@ -89,7 +89,7 @@ export type ElectionTerms = {
  *
  * @throws {RangeError} with the field, the expected value and the actual value
  */
-export function electionTerms(options: LeaderElectorOptions): ElectionTerms {
+export function electionSettings(options: LeaderElectorOptions): ElectionSettings {
   checkOptions(options, ELECTOR_OPTIONS, 'leader election');
   const {
     identity,

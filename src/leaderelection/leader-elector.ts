@@ -10,8 +10,8 @@ import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { settledBeforeAbort } from '../util/abort.ts';
 import { LeaseCandidate } from './lease-candidate.ts';
-import { electionTerms } from './leader-elector-options.ts';
-import type { ElectionTerms, LeaderElectorOptions } from './leader-elector-options.ts';
+import { electionSettings } from './leader-elector-options.ts';
+import type { ElectionSettings, LeaderElectorOptions } from './leader-elector-options.ts';
 import { LeaseLock } from './lease-lock.ts';
 import type { LeaseChange, LeaseClient } from './lease-lock.ts';
 import { LeaseSession } from './lease-session.ts';
@@ -109,7 +109,7 @@ export class LeaderElector implements Runnable {
   readonly name = 'leader-election';
   readonly #deps: LeaderElectorDeps;
   readonly #log: Logger;
-  readonly #terms: ElectionTerms;
+  readonly #settings: ElectionSettings;
   readonly #lockName: string;
   readonly #lockKey: string;
   readonly #session: LeaseSession;
@@ -122,7 +122,7 @@ export class LeaderElector implements Runnable {
 
   /** @throws {RangeError} with the option, the expected value and the actual value */
   constructor(deps: LeaderElectorDeps, options: LeaderElectorOptions) {
-    this.#terms = electionTerms(options);
+    this.#settings = electionSettings(options);
     const lock = new LeaseLock(deps.client, options);
     this.#lock = lock;
     this.#lockName = options.name;
@@ -132,8 +132,8 @@ export class LeaderElector implements Runnable {
     const { clock, random, onLease } = deps;
     const onSlowPath = () => deps.metrics?.slowPath(options.name);
     const common = { clock, random, log: this.#log };
-    this.#session = new LeaseSession({ ...common, lock, onSlowPath, onLease }, this.#terms);
-    this.#candidate = new LeaseCandidate({ ...common, session: this.#session }, this.#terms);
+    this.#session = new LeaseSession({ ...common, lock, onSlowPath, onLease }, this.#settings);
+    this.#candidate = new LeaseCandidate({ ...common, session: this.#session }, this.#settings);
   }
 
   /** The last observed holder of the lease; empty if none was observed. */
@@ -175,7 +175,7 @@ export class LeaderElector implements Runnable {
    */
   health(): string | undefined {
     if (this.#role !== 'leader' && this.#role !== 'lost') return undefined;
-    const { leaseDurationMs, healthToleranceMs } = this.#terms;
+    const { leaseDurationMs, healthToleranceMs } = this.#settings;
     const ageMs = this.#deps.clock.monotonic() - this.#session.renewedMs;
     return ageMs > leaseDurationMs + healthToleranceMs
       ? `failed election to renew leadership on lease ${this.#lockKey}`
@@ -184,7 +184,7 @@ export class LeaderElector implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     this.#deps.metrics?.leading(this.#lockName, false);
-    this.#log.info('Attempting to acquire leader lease...', { identity: this.#terms.identity });
+    this.#log.info('Attempting to acquire leader lease...', { identity: this.#settings.identity });
     const abrupt = new AbortController();
     const onStop = () => {
       if (signal.reason instanceof AbruptStop) abrupt.abort(signal.reason);
@@ -201,7 +201,7 @@ export class LeaderElector implements Runnable {
       signal.removeEventListener('abort', onStop);
       this.#deps.metrics?.leading(this.#lockName, false);
     }
-    const { releaseOnCancel } = this.#terms;
+    const { releaseOnCancel } = this.#settings;
     if (releaseOnCancel && this.#session.hasClaimed && !(signal.reason instanceof AbruptStop)) {
       await this.#session.release();
     }
@@ -224,7 +224,7 @@ export class LeaderElector implements Runnable {
     this.#session.observe(change);
     const holder = holderOf(this.#session.lease);
     if (this.#role === 'candidate') this.#candidate.observed(holder);
-    else if (holder !== this.#terms.identity) this.#renewNow.abort();
+    else if (holder !== this.#settings.identity) this.#renewNow.abort();
   };
 
   /** @throws {LeadershipLostError} */
@@ -240,7 +240,7 @@ export class LeaderElector implements Runnable {
 
   async #keepRenewing(end: AbortSignal, abrupt: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
-    const { retryPeriodMs } = this.#terms;
+    const { retryPeriodMs } = this.#settings;
     let lastError: unknown;
     for (;;) {
       const pauseMs = Math.min(retryPeriodMs, this.#session.deadlineMs - clock.monotonic());
@@ -276,7 +276,7 @@ export class LeaderElector implements Runnable {
 
   #lost(cause: unknown, holder?: string): LeadershipLostError {
     this.#role = 'lost';
-    const { renewDeadlineMs } = this.#terms;
+    const { renewDeadlineMs } = this.#settings;
     const why =
       holder === undefined
         ? `it was not renewed within ${formatDuration(renewDeadlineMs)}`
@@ -294,7 +294,7 @@ export class LeaderElector implements Runnable {
     this.#deps.recorder?.normal(
       { apiVersion: apiVersionOf(LEASES), kind: LEASES.kind, metadata: lease.metadata },
       'LeaderElection',
-      `${this.#terms.identity} ${what}`,
+      `${this.#settings.identity} ${what}`,
     );
   }
 }

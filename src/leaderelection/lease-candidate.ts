@@ -3,7 +3,7 @@ import { jittered } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { messageOf } from '../util/values.ts';
-import type { ElectionTerms } from './leader-elector-options.ts';
+import type { ElectionSettings } from './leader-elector-options.ts';
 import type { LeaseSession } from './lease-session.ts';
 
 /** Dependencies of `LeaseCandidate`. */
@@ -25,14 +25,14 @@ const REPEAT_ERROR_MS = 60_000;
  */
 export class LeaseCandidate {
   readonly #deps: LeaseCandidateDeps;
-  readonly #terms: ElectionTerms;
+  readonly #settings: ElectionSettings;
   /** Aborts when the lease should be polled now; replaced at each poll. */
   #pollNow = new AbortController();
   #lastError: { readonly text: string; readonly atMs: number } | undefined;
 
-  constructor(deps: LeaseCandidateDeps, terms: ElectionTerms) {
+  constructor(deps: LeaseCandidateDeps, settings: ElectionSettings) {
     this.#deps = deps;
-    this.#terms = terms;
+    this.#settings = settings;
   }
 
   /**
@@ -51,13 +51,13 @@ export class LeaseCandidate {
   /** Polls at once if the watch shows no holder. */
   observed(holder: string): void {
     // We hold it if the response to our acquisition was lost.
-    if (holder === '' || holder === this.#terms.identity) this.#pollNow.abort();
+    if (holder === '' || holder === this.#settings.identity) this.#pollNow.abort();
   }
 
   /** @returns the delay until the next poll in milliseconds, or undefined if the lease was acquired */
   async #poll(signal: AbortSignal, abrupt: AbortSignal): Promise<number | undefined> {
     const { session, clock, random, log } = this.#deps;
-    const { retryPeriodMs, renewDeadlineMs: timeoutMs, jitter } = this.#terms;
+    const { retryPeriodMs, renewDeadlineMs: timeoutMs, jitter } = this.#settings;
     // Later watch events may be newer than what this poll reads.
     this.#pollNow = new AbortController();
     const attempt = await session.attempt({ timeoutMs, signal, abrupt, isLeading: false });

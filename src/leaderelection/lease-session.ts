@@ -14,7 +14,7 @@ import {
   releasedSpec,
 } from './lease-state.ts';
 import type { LeaseSpec, ObservedLease } from './lease-state.ts';
-import type { ElectionTerms } from './leader-elector-options.ts';
+import type { ElectionSettings } from './leader-elector-options.ts';
 import type { LeaseChange, LeaseLock } from './lease-lock.ts';
 
 /** Dependencies of `LeaseSession`. */
@@ -53,7 +53,7 @@ export type Attempt =
  */
 export class LeaseSession {
   readonly #deps: LeaseSessionDeps;
-  readonly #terms: ElectionTerms;
+  readonly #settings: ElectionSettings;
   #seen: ObservedLease | undefined;
   /** The resourceVersion of the last observed state, or deletion; undefined if unknown. */
   #version: string | undefined;
@@ -62,9 +62,9 @@ export class LeaseSession {
   #renewedMs = 0;
   #hasClaimed = false;
 
-  constructor(deps: LeaseSessionDeps, terms: ElectionTerms) {
+  constructor(deps: LeaseSessionDeps, settings: ElectionSettings) {
     this.#deps = deps;
-    this.#terms = terms;
+    this.#settings = settings;
   }
 
   /** The lease as it was last read, watched or written; undefined if it does not exist. */
@@ -89,7 +89,7 @@ export class LeaseSession {
 
   /** End of the time in which this process may write, in monotonic milliseconds. The lease expires later. */
   get deadlineMs(): number {
-    return this.#renewedMs + this.#terms.renewDeadlineMs;
+    return this.#renewedMs + this.#settings.renewDeadlineMs;
   }
 
   /** An acquisition was sent; its result may be unknown. */
@@ -131,7 +131,7 @@ export class LeaseSession {
   async #renewAtOnce(signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#deps;
     const seen = this.#seen;
-    if (!seen?.lease || holderOf(seen.lease) !== this.#terms.identity) return false;
+    if (!seen?.lease || holderOf(seen.lease) !== this.#settings.identity) return false;
     if (seen.untilMs <= clock.monotonic()) return false;
     try {
       await this.#claim(seen.lease, signal);
@@ -156,7 +156,7 @@ export class LeaseSession {
     this.#see(this.#seen, seen);
     // The leader creates a deleted lease again at once: all other processes that have seen its claim wait.
     if (lease || !isLeading) {
-      const verdict = leaseState(seen, this.#terms, nowMs);
+      const verdict = leaseState(seen, this.#settings, nowMs);
       if (verdict.kind === 'taken') return verdict;
       if (verdict.kind === 'free' && isLeading) {
         // Another process may have led meanwhile, so this term has ended.
@@ -191,7 +191,7 @@ export class LeaseSession {
   /** Updates `lease`, or creates it, with this process as the holder. */
   async #claim(lease: Lease | undefined, signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
-    const { identity, leaseDurationMs } = this.#terms;
+    const { identity, leaseDurationMs } = this.#settings;
     const durationSeconds = Math.ceil(leaseDurationMs / 1000);
     const claim = { identity, durationSeconds, nowMs: clock.now() };
     const sentMs = clock.monotonic();
@@ -217,7 +217,7 @@ export class LeaseSession {
   async release(): Promise<void> {
     const { clock, random, lock, log } = this.#deps;
     try {
-      await withinTimeout({ clock, timeoutMs: this.#terms.renewDeadlineMs }, async (signal) => {
+      await withinTimeout({ clock, timeoutMs: this.#settings.renewDeadlineMs }, async (signal) => {
         if (await this.#releaseAtOnce(signal)) return;
         const readAndUpdate = async () => this.#releaseFrom(await lock.get(signal), signal);
         await retryOnConflict(readAndUpdate, { signal, clock, random });
@@ -244,7 +244,7 @@ export class LeaseSession {
 
   /** Updates `lease`, if it is ours, to be free. */
   async #releaseFrom(lease: Lease | undefined, signal: AbortSignal): Promise<void> {
-    if (!lease || holderOf(lease) !== this.#terms.identity) return;
+    if (!lease || holderOf(lease) !== this.#settings.identity) return;
     const spec: LeaseSpec = releasedSpec(lease.spec ?? {}, this.#deps.clock.now());
     await this.#deps.lock.update(lease, spec, signal);
     this.#deps.log.info('Released lease');
@@ -256,12 +256,12 @@ export class LeaseSession {
     const { lease, untilMs } = seen;
     const holder = holderOf(lease);
     this.#seen = seen;
-    if (holder !== this.#terms.identity) this.#isHeld = false;
+    if (holder !== this.#settings.identity) this.#isHeld = false;
     if (lease) onLease?.(lease);
     if (holder !== '') {
       if (holder === this.#leader) return;
       this.#leader = holder;
-      if (holder !== this.#terms.identity) log.info('New leader elected', { leader: holder });
+      if (holder !== this.#settings.identity) log.info('New leader elected', { leader: holder });
     } else if (holderOf(before?.lease) !== '' && !isReleased(lease)) {
       log.info(lease ? 'Lease was emptied, not released' : 'Lease was deleted', {
         leader: this.#leader,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ProgressClock } from '../../../src/cache/progress.ts';
+import { ReflectorProgress } from '../../../src/cache/progress.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 
 test('keeps the time of the last byte of an earlier connection', async () => {
   const clock = new FakeClock();
-  const progress = new ProgressClock(clock);
+  const progress = new ReflectorProgress(clock);
   assert.equal(progress.lastByteMs, undefined);
   await clock.advance(100);
   assert.equal(progress.inactiveMs, 100, 'since the start, before anything has arrived');
@@ -22,7 +22,7 @@ test('keeps the time of the last byte of an earlier connection', async () => {
 
 test('counts a list as activity and the resource as served', async () => {
   const clock = new FakeClock();
-  const progress = new ProgressClock(clock);
+  const progress = new ReflectorProgress(clock);
   progress.missing = true;
   await clock.advance(50);
   progress.listed();
@@ -33,7 +33,7 @@ test('counts a list as activity and the resource as served', async () => {
 
 test('keeps the reason of a failure until an attempt succeeds', async () => {
   const clock = new FakeClock();
-  const progress = new ProgressClock(clock);
+  const progress = new ReflectorProgress(clock);
   await clock.advance(10);
   assert.equal(progress.enter('waiting', 'refused'), true);
   await clock.advance(10);
@@ -52,7 +52,7 @@ test('keeps the reason of a failure until an attempt succeeds', async () => {
 
 test('counts answers to pings as activity, but not as a byte', async () => {
   const clock = new FakeClock();
-  const progress = new ProgressClock(clock, 100);
+  const progress = new ReflectorProgress(clock, 100);
   const activity = { lastMs: 0 };
   await clock.advance(40);
   progress.observe({ lastByteMs: 10, activity });
@@ -73,7 +73,7 @@ test('counts answers to pings as activity, but not as a byte', async () => {
 
 test('keeps an error and its time until a watch is established', async () => {
   const clock = new FakeClock();
-  const progress = new ProgressClock(clock);
+  const progress = new ReflectorProgress(clock);
   const error = new Error('refused');
   progress.missing = true;
   await clock.advance(7);

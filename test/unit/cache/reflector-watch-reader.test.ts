@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Delta } from '../../../src/cache/delta-queue.ts';
 import { ObjectGuard } from '../../../src/cache/object-guard.ts';
-import { ProgressClock } from '../../../src/cache/progress.ts';
+import { ReflectorProgress } from '../../../src/cache/progress.ts';
 import { limitsOf } from '../../../src/cache/reflector-options.ts';
 import { WatchReader } from '../../../src/cache/reflector-watch.ts';
 import { WatchConnection } from '../../../src/cache/reflector-watch.ts';
@@ -25,7 +25,7 @@ async function newFixture(ordered = true) {
     { resourceVersion: '10' },
     { clock, signal: owner.signal, ...limitsOf({}) },
   );
-  const progress = new ProgressClock(clock);
+  const progress = new ReflectorProgress(clock);
   const deltas: Delta<Thing>[] = [];
   /** resourceVersion of the progress clock at the time of each delta. */
   const versions: string[] = [];
@@ -60,7 +60,7 @@ test('reports a watch that ended before it was read, without an event', async ()
   const { source, read } = await newFixture();
   source.endWatches();
   const end = await read();
-  assert.deepEqual(end, { how: 'ended', lastedMs: 0, events: 0 });
+  assert.deepEqual(end, { how: 'serverEnded', lastedMs: 0, events: 0 });
   assert.equal(isVeryShort(end), true);
 });
 
@@ -74,7 +74,7 @@ test('reports the duration and the number of events of a watch', async () => {
   await clock.advance(500);
   source.endWatches();
   const end = await reading;
-  assert.deepEqual(end, { how: 'ended', lastedMs: 1200, events: 2 });
+  assert.deepEqual(end, { how: 'serverEnded', lastedMs: 1200, events: 2 });
   assert.equal(isVeryShort(end), false);
 });
 
@@ -83,7 +83,7 @@ test('reads events that arrived before the end', async () => {
   source.put('a');
   source.put('b');
   source.endWatches();
-  assert.deepEqual(await read(), { how: 'ended', lastedMs: 0, events: 2 });
+  assert.deepEqual(await read(), { how: 'serverEnded', lastedMs: 0, events: 2 });
   assert.deepEqual(deltas.map(versionOf), ['changed 11', 'changed 12']);
 });
 
@@ -96,7 +96,7 @@ for (const when of ['before', 'while'] as const) {
     await settle();
     owner.abort(new Error('stopped'));
     const { how, events } = await reading;
-    assert.deepEqual([how, events], ['ended', 0]);
+    assert.deepEqual([how, events], ['serverEnded', 0]);
     assert.equal(source.openWatches, 0);
   });
 }
@@ -108,7 +108,7 @@ test('stops at an error event', async () => {
   source.put('a');
   source.emit({ type: 'error', error });
   source.put('b');
-  assert.deepEqual(await read(), { how: 'failed', error, lastedMs: 0, events: 2 });
+  assert.deepEqual(await read(), { how: 'errorEvent', error, lastedMs: 0, events: 2 });
   assert.deepEqual(deltas.map(versionOf), ['changed 11']);
 });
 
@@ -117,7 +117,7 @@ test('distinguishes a broken connection from an error of the server', async () =
     const { source, read } = await newFixture();
     source.resetWatches(error);
     const end = await read();
-    assert.deepEqual(end, { how: 'cut', error, lastedMs: 0, events: 0 });
+    assert.deepEqual(end, { how: 'connectionBroke', error, lastedMs: 0, events: 0 });
   }
 });
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { LEASES } from '../../../src/api/builtin.ts';
 import type { Lease } from '../../../src/api/builtin.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
-import { electionTerms } from '../../../src/leaderelection/leader-elector-options.ts';
+import { electionSettings } from '../../../src/leaderelection/leader-elector-options.ts';
 import { LeaseLock } from '../../../src/leaderelection/lease-lock.ts';
 import { LeaseSession } from '../../../src/leaderelection/lease-session.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
@@ -22,7 +22,7 @@ test('compares resourceVersions of different length as numbers', () => {
       log: silentLogger,
       onSlowPath: () => undefined,
     },
-    electionTerms(options),
+    electionSettings(options),
   );
   const observe = (resourceVersion: string, holderIdentity: string) => {
     session.observe({ lease: leaseOf(resourceVersion, holderIdentity), isDeleted: false });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it, test } from 'node:test';
 import { ApiError } from '../../../src/api/api-error.ts';
 import type { Lease } from '../../../src/api/builtin.ts';
-import { ProgressClock } from '../../../src/cache/progress.ts';
+import { ReflectorProgress } from '../../../src/cache/progress.ts';
 import {
   cachePage,
   ObservedLeases,
@@ -29,12 +29,12 @@ const lease = (name: string, holderIdentity?: string): Lease => ({
 
 describe('the status page', () => {
   let clock: FakeClock;
-  let pods: ProgressClock;
+  let pods: ReflectorProgress;
   let informers: ShownInformer[];
 
   beforeEach(() => {
     clock = new FakeClock();
-    pods = new ProgressClock(clock, 60_000);
+    pods = new ReflectorProgress(clock, 60_000);
     informers = [{ name: 'pods', hasSynced: true, progress: pods, lister: { size: 7 } }];
   });
 
@@ -79,8 +79,8 @@ describe('the status page', () => {
   });
 
   it('reports informers that are stale, fail, or wait for a missing resource', async () => {
-    const counts = new ProgressClock(clock, 60_000);
-    const foos = new ProgressClock(clock, 60_000);
+    const counts = new ReflectorProgress(clock, 60_000);
+    const foos = new ReflectorProgress(clock, 60_000);
     foos.failed(new ApiError({ kind: 'forbidden', message: 'secret', code: 403 }));
     counts.missing = true;
     informers.push(

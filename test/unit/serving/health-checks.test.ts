@@ -8,7 +8,7 @@ import {
 import type { Clock } from '../../../src/util/clock.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { ApiError } from '../../../src/api/api-error.ts';
-import { ProgressClock } from '../../../src/cache/progress.ts';
+import { ReflectorProgress } from '../../../src/cache/progress.ts';
 import { unreachable } from '../../../src/client/transport/connection-error.ts';
 
 test('the event-loop check passes while timers fire, and before the start', async () => {
@@ -73,7 +73,7 @@ test('the clock check fails if the wall clock moves by more than 5 min in either
 
 function newFixture() {
   const clock = new FakeClock();
-  const pods = { name: 'pods', hasSynced: false, progress: new ProgressClock(clock) };
+  const pods = { name: 'pods', hasSynced: false, progress: new ReflectorProgress(clock) };
   const [sync, progress] = informerHealthChecks(() => [pods], clock);
   assert.ok(sync && progress?.detail);
   const { detail } = progress;
