@@ -251,7 +251,7 @@ const NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 const PREFIX = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 /** @throws {SyntaxError} unless `key` is a qualified name: `[prefix/]name` */
-export function requireLabelKey(key: string): void {
+function requireLabelKey(key: string): void {
   const parts = key.split('/');
   const name = parts.at(-1) ?? '';
   const prefix = parts.length === 2 ? parts[0] : undefined;

@@ -205,7 +205,7 @@ export class Listener<T extends KubernetesObject> implements HandlerRegistration
  *
  * A filter that throws, or does not return a boolean, fails the call like an error of the handler.
  */
-export function filteringHandler<T extends KubernetesObject>(
+function filteringHandler<T extends KubernetesObject>(
   handler: EventHandler<T>,
   filter: (object: DeepReadonly<T>) => boolean,
 ): EventHandler<T> {

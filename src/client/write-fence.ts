@@ -2,7 +2,7 @@ import { ApiError } from '../api/api-error.ts';
 import type { HttpHandler, HttpRequest } from '../util/http.ts';
 
 /** The `cause` of the {@link ApiError} of a write that the fence rejected. */
-export class WriteFencedError extends Error {
+class WriteFencedError extends Error {
   override readonly name = 'WriteFencedError';
 }
 

@@ -327,13 +327,13 @@ export function revisionOf(set: DeepReadonly<ReplicaSet>): bigint {
 }
 
 /** Compares ReplicaSets by revision, oldest first. */
-export function byRevision(a: DeepReadonly<ReplicaSet>, b: DeepReadonly<ReplicaSet>): number {
+function byRevision(a: DeepReadonly<ReplicaSet>, b: DeepReadonly<ReplicaSet>): number {
   const [one, other] = [revisionOf(a), revisionOf(b)];
   return one < other ? -1 : Number(one > other);
 }
 
 /** Label that distinguishes the Pods of a Deployment's ReplicaSets. */
-export const HASH_LABEL = 'pod-template-hash';
+const HASH_LABEL = 'pod-template-hash';
 
 type Template = NonNullable<DeepReadonly<Deployment>['spec']>['template'];
 
@@ -347,7 +347,7 @@ export function templateHash(template: Template, collisionCount: number): string
 }
 
 /** Returns whether the ReplicaSet has this template. */
-export function isOfTemplate(set: DeepReadonly<ReplicaSet>, template: Template): boolean {
+function isOfTemplate(set: DeepReadonly<ReplicaSet>, template: Template): boolean {
   const own = set.spec?.template;
   const { [HASH_LABEL]: _, ...labels } = own?.metadata?.labels ?? {};
   return equalJson({ ...own, metadata: { ...own?.metadata, labels } }, withLabels(template));

@@ -315,7 +315,7 @@ export interface GraphNode {
 }
 
 /** Owner references between cached objects, by uid. The dependents of missing owners are known too. */
-export class OwnerGraph {
+class OwnerGraph {
   readonly #nodes = new Map<string, GraphNode>();
   /** Uids of dependents by the uid of their owner. */
   readonly #dependents = new Map<string, Set<string>>();

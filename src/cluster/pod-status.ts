@@ -170,7 +170,7 @@ function dated(condition: Condition, { status }: DeepReadonly<Pod>, now: string)
   return { ...condition, lastTransitionTime: (isSame && before.lastTransitionTime) || now };
 }
 
-export function restartPolicyOf({ spec }: DeepReadonly<Pod>): RestartPolicy {
+function restartPolicyOf({ spec }: DeepReadonly<Pod>): RestartPolicy {
   const policy = spec?.restartPolicy;
   return policy === 'Never' || policy === 'OnFailure' ? policy : 'Always';
 }

@@ -6,7 +6,7 @@ import type { Declaration, TypeField, TypeNode } from './type-node.ts';
 import { BOOLEAN, NEVER, NULL_TYPE, NUMBER, printType, STRING_TYPE, UNKNOWN } from './type-node.ts';
 
 /** Types that generated modules import. Declarations cannot have these names. */
-export const LIBRARY_TYPES = ['Condition', 'KubernetesObject', 'Resource'] as const;
+const LIBRARY_TYPES = ['Condition', 'KubernetesObject', 'Resource'] as const;
 export type LibraryType = (typeof LIBRARY_TYPES)[number];
 
 export interface Declarations {

@@ -9,7 +9,7 @@ import { untilAborted } from '../util/abort.ts';
  * are available while syncs finish, and the lease is released as soon as these have ended. The remaining time is
  * for their events.
  */
-export const STAGES = ['servers', 'caches', 'events', 'leadership', 'controllers'] as const;
+const STAGES = ['servers', 'caches', 'events', 'leadership', 'controllers'] as const;
 
 /** Minimum time for a stage to stop, in milliseconds, also if earlier stages used all time. */
 const MIN_STOP_MS = 100;

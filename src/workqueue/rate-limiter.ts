@@ -17,7 +17,7 @@ export interface RateLimiter<K> {
  * 5 ms doubling to 5 min. An object waits for up to this maximum after its cause was resolved without an
  * event, so client-go's 1000 s is too long.
  */
-export const DEFAULT_KEY_BACKOFF: BackoffPolicy = { initialMs: 5, maxMs: 300_000 };
+const DEFAULT_KEY_BACKOFF: BackoffPolicy = { initialMs: 5, maxMs: 300_000 };
 
 /**
  * 5 s doubling to 5 min, for failures that a retry rarely resolves: the server rejects an object until an

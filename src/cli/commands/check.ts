@@ -227,7 +227,7 @@ export async function preflight(
  *
  * @param now returns the time of the server's clock, in milliseconds
  */
-export async function checkLease(
+async function checkLease(
   client: Client,
   at: { readonly namespace: string; readonly name: string },
   now: () => number,
@@ -282,7 +282,7 @@ function installStep(
  * Checks that the CRD of `resource` exists, is Established and serves the required version. A user who
  * cannot read CRDs, such as the daemon's own ServiceAccount, learns only whether the version is served.
  */
-export async function checkDefinition(
+async function checkDefinition(
   client: Client,
   resource: Resource,
   install: string,

@@ -238,7 +238,7 @@ export function observedKinds(installed: readonly Resource[]): readonly Observed
 }
 
 /** Returns the line of an object: `pod/web-0  Running`. */
-export function objectLine({ kind, metadata }: KubernetesObject, state: string): string {
+function objectLine({ kind, metadata }: KubernetesObject, state: string): string {
   return `${kind.toLowerCase()}/${metadata.name}  ${state}`;
 }
 

@@ -241,7 +241,7 @@ export type ReadManifest = (path: string) => string;
  *
  * @throws {Error} if a kustomization uses more than `resources`
  */
-export function kustomizationFiles(read: ReadManifest, folder: string = ''): ManifestFile[] {
+function kustomizationFiles(read: ReadManifest, folder: string = ''): ManifestFile[] {
   const file = posix.join(folder, 'kustomization.yaml');
   return resourcesIn(file, read(file)).flatMap((resource) => {
     const path = posix.join(folder, resource);
@@ -250,7 +250,7 @@ export function kustomizationFiles(read: ReadManifest, folder: string = ''): Man
 }
 
 /** Returns the files that a component names as resources. Its patches are not applied. */
-export function componentFiles(read: ReadManifest, folder: string): ManifestFile[] {
+function componentFiles(read: ReadManifest, folder: string): ManifestFile[] {
   const { resources } = parse(read(posix.join(folder, 'kustomization.yaml'))) as {
     readonly resources: readonly string[];
   };

@@ -261,7 +261,7 @@ export interface ServingConfig {
  *
  * @throws {UsageError} if flags contradict each other or have invalid values
  */
-export function servingConfig(values: OptionValues<RunOptions>): ServingConfig {
+function servingConfig(values: OptionValues<RunOptions>): ServingConfig {
   const isMetricsSecure = values['metrics-secure'];
   for (const [flag, address] of [
     ['--debug-bind-address', values['debug-bind-address']],
@@ -329,7 +329,7 @@ export function profilerAddress(values: OptionValues<RunOptions>): string | unde
 }
 
 /** TLS versions by their names in Go, with those of Node.js. Older versions are not secure. */
-export const TLS_VERSIONS = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
+const TLS_VERSIONS = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
 
 /** Cipher suites of TLS 1.3. OpenSSL and Go use the same names. */
 const TLS13_SUITES: readonly string[] = [

@@ -302,13 +302,13 @@ function isNewSpec(
 export const HOT_LOOP_BACKOFF: BackoffPolicy = { initialMs: 1000, maxMs: 300_000 };
 
 /** Minimum time without changes after which a loop has ended. */
-export const MIN_QUIET_MS = 60_000;
+const MIN_QUIET_MS = 60_000;
 
 /**
  * Backoff of a key in a hot loop. The delay increases with each change of the fields. The loop has
  * ended when the fields did not change for `MIN_QUIET_MS` and for twice the delay.
  */
-export class HotLoopBackoff {
+class HotLoopBackoff {
   readonly #clock: Clock;
   readonly #paths: readonly FieldPath[];
   readonly #onEnd: () => void;
