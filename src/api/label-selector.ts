@@ -1,3 +1,4 @@
+import { didYouMean } from '../util/did-you-mean.ts';
 import { toHex } from '../util/bytes.ts';
 import { sha256 } from '../util/sha256.ts';
 
@@ -25,7 +26,10 @@ export function labelSelectorText(
   // A misspelt field would select everything.
   const { matchLabels: _, matchExpressions: __, ...unknown } = selector;
   const [field] = Object.keys(unknown);
-  if (field !== undefined) throw new TypeError(`labelSelector: unknown option ${field}`);
+  if (field !== undefined) {
+    const suggestion = didYouMean(field, ['matchLabels', 'matchExpressions']);
+    throw new TypeError(`labelSelector: unknown option ${field}${suggestion}`);
+  }
   return formatLabelSelector(selector);
 }
 

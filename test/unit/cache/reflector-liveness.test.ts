@@ -83,7 +83,7 @@ test('logs a watch that was cut and resumed at -v=4', async () => {
   const closed = fixture.lines.filter(({ message }) => message === 'Watch closed');
   assert.deepEqual(
     closed.map(({ level, fields }) => [level, fields['how']]),
-    [[4, 'cut']],
+    [[4, 'connectionBroke']],
   );
   assert.equal(fixture.source.watches.length, 2);
   await fixture.stop();
