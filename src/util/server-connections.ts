@@ -6,7 +6,7 @@ import { maxClientConnections } from './descriptor-limit.ts';
 export interface ConnectionLimits {
   /** Maximum number of open connections, including those in the TLS handshake. */
   readonly maxConnections: number;
-  /** Timeout for the first request of an HTTP/2 connection, in milliseconds. */
+  /** Timeout for the first request of a connection, in milliseconds. */
   readonly firstRequestMs: number;
   /** Timeout of an HTTP/2 connection without requests in flight, in milliseconds. */
   readonly idleMs: number;
@@ -53,6 +53,8 @@ interface Connection {
   readonly address: string;
   /** Number of requests in flight. */
   requests: number;
+  /** Closes the connection if no request arrives. */
+  readonly unused: NodeJS.Timeout;
 }
 
 /**
@@ -61,7 +63,8 @@ interface Connection {
  * it replaces the one that has been in use longest. Otherwise, clients that open connections and send
  * nothing would block all others, including health probes.
  *
- * Timeouts of HTTP/1.1 connections are options of the server.
+ * Other timeouts of HTTP/1.1 connections are options of the server. Node.js 22 has none for the first request of a
+ * connection to a server that also has HTTP/2.
  */
 export class ServerConnections {
   readonly #limits: ConnectionLimits;
@@ -100,7 +103,9 @@ export class ServerConnections {
   /** Marks a connection as in use until it closes, because another protocol has taken it over. */
   hold(socket: Socket): void {
     const connection = this.#find(socket, socket);
-    if (connection) connection.requests++;
+    if (!connection) return;
+    clearTimeout(connection.unused);
+    connection.requests++;
   }
 
   /** Closes all connections immediately. */
@@ -114,7 +119,9 @@ export class ServerConnections {
     if (this.#open.size >= this.#limits.maxConnections && !this.evictIdle()) this.evictOldest();
     this.#pool.makeRoom();
     const { remoteAddress: address = '' } = socket;
-    const connection = { socket, peer: peerOf(socket), address, requests: 0 };
+    const unused = setTimeout(() => socket.destroy(), this.#limits.firstRequestMs);
+    unused.unref();
+    const connection = { socket, peer: peerOf(socket), address, requests: 0, unused };
     this.#open.add(connection);
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1);
     this.#byPeer.set(connection.peer, connection);
@@ -149,7 +156,8 @@ export class ServerConnections {
 
   #remove(connection: Connection): void {
     if (!this.#open.delete(connection)) return;
-    const { peer, address } = connection;
+    const { peer, address, unused } = connection;
+    clearTimeout(unused);
     const others = (this.#byAddress.get(address) ?? 0) - 1;
     if (others > 0) this.#byAddress.set(address, others);
     else this.#byAddress.delete(address);
@@ -175,6 +183,7 @@ export class ServerConnections {
       socket,
     );
     if (!connection) return;
+    clearTimeout(connection.unused);
     connection.requests++;
     response.once('close', () => {
       connection.requests--;
@@ -184,10 +193,9 @@ export class ServerConnections {
   }
 
   #limitSession(session: ServerHttp2Session): void {
-    const { firstRequestMs, idleMs } = this.#limits;
+    const { idleMs } = this.#limits;
     const connection = this.#find(session, session.socket);
-    session.setTimeout(firstRequestMs);
-    session.once('stream', () => session.setTimeout(idleMs));
+    session.setTimeout(idleMs);
     session.on('timeout', () => {
       // Requests in flight, such as watches, have no idle timeout.
       if (connection?.requests === 0) session.close();
