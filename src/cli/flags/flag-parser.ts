@@ -1,5 +1,4 @@
 import yargs from 'yargs';
-import type { Argv } from 'yargs';
 import type { FlagForm } from './arguments.ts';
 import { didYouMean } from '../../util/did-you-mean.ts';
 import { UsageError } from '../common/errors.ts';
@@ -85,7 +84,7 @@ export function parseFlags<O extends Options>(
     const hint = didYouMean(unknown, Object.keys(options), flagNamed);
     throw new UsageError(`unknown flag: ${flagNamed(unknown)}${hint}`);
   }
-  const given: Readonly<Record<string, unknown>> = flagParser(options).parseSync(flags);
+  const given = flagParser(options).parseSync(flags);
   const changed: [string, string][] = [];
   const values = Object.entries(options).map(([name, option]) => {
     const ofFile = file.get(name);
@@ -106,8 +105,19 @@ export function parseFlags<O extends Options>(
   };
 }
 
+/** What we use of a parser of yargs. Its types are no dependency of the package, whose declarations refer to this. */
+export interface YargsParser {
+  parseSync(flags: readonly string[]): Readonly<Record<string, unknown>>;
+  scriptName(name: string): YargsParser;
+  wrap(columns: number): YargsParser;
+  usage(text: string): YargsParser;
+  command(name: string, summary: string): YargsParser;
+  epilogue(text: string): YargsParser;
+  getHelp(): Promise<string>;
+}
+
 /** Returns a yargs parser for `options` that rejects other flags and never prints or exits. */
-export function flagParser(options: Options): Argv {
+export function flagParser(options: Options): YargsParser {
   const parser = yargs([])
     .parserConfiguration({
       'boolean-negation': false,
