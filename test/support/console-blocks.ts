@@ -32,13 +32,16 @@ export function matchesOutput({ command, output }: ConsoleStep, printed: string)
 
 /** Returns a line without times, random names, addresses, versions, namespaces and column widths. */
 function withoutVolatileParts(line: string): string {
-  return line
-    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, 'TIME')
-    .replaceAll(/\b(?:\d+(?:ms|[smhd]))+\b(?: \(x\d+ over \w+\))?/g, 'AGE')
-    .replaceAll(/-[a-z\d]{6,10}-[a-z\d]{5}\b/g, '-RANDOM')
-    .replaceAll(/\b\d+\.\d+\.\d+\.\d+\b/g, 'ADDRESS')
-    .replaceAll(/\b(?:fake|(?:kwok-)?v\d+\.\d+\.\S+)/g, 'VERSION')
-    .replaceAll(/ (?:from|in) \S+ namespace\b\.?/g, '')
-    .replaceAll(/ {2,}/g, '  ')
-    .trimEnd();
+  return (
+    line
+      .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, 'TIME')
+      // Before ages: a random name may look like one, as `42h2s` does.
+      .replaceAll(/-[a-z\d]{6,10}-[a-z\d]{5}\b/g, '-RANDOM')
+      .replaceAll(/\b(?:\d+(?:ms|[smhd]))+\b(?: \(x\d+ over \w+\))?/g, 'AGE')
+      .replaceAll(/\b\d+\.\d+\.\d+\.\d+\b/g, 'ADDRESS')
+      .replaceAll(/\b(?:fake|(?:kwok-)?v\d+\.\d+\.\S+)/g, 'VERSION')
+      .replaceAll(/ (?:from|in) \S+ namespace\b\.?/g, '')
+      .replaceAll(/ {2,}/g, '  ')
+      .trimEnd()
+  );
 }
