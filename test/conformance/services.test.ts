@@ -222,3 +222,16 @@ test('a Service of an existing name is rejected as such, whatever was allocated 
     });
   }
 });
+
+test('the address of a Service cannot be changed', async () => {
+  await create('fixed', 'ClusterIP');
+  assertRejected(
+    await api.patch(`${path}/fixed`, { spec: { clusterIPs: null, clusterIP: 'None' } }),
+    {
+      code: 422,
+      reason: 'Invalid',
+      message:
+        'Service "fixed" is invalid: spec.clusterIPs[0]: Invalid value: ["None"]: may not change once set',
+    },
+  );
+});

@@ -598,7 +598,7 @@ function validateUpdate(service: CheckedObject, previous: StoredObject): void {
   const [isNone, wasNone] = [isHeadless(spec.value), isHeadless(before)];
   if (isExternal || (isNone && wasNone)) return;
   const changed = (field: string, at: number = 0) =>
-    spec.invalid(`${field}[${at}]`, 'may not change once set');
+    spec.invalid(`${field}[${at}]`, 'may not change once set', spec.list(field));
   for (const field of isNone === wasNone ? ['clusterIPs', 'ipFamilies'] : ['clusterIPs']) {
     const [is, was] = [spec.list(field), listIn(before, field)];
     if (is.length !== was.length) {
