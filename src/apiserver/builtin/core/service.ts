@@ -361,11 +361,13 @@ function allocateNodePorts(
   );
   const { first, last } = NODE_PORTS;
   const count = last - first + 1;
+  const ports = objectsIn(spec, 'ports');
+  const own = new Set(ports.map((port) => numberIn(port, 'nodePort')));
   const claim = (use: string): number => {
     const start = hash(`${namespace}/${name}:${use}`) % count;
     for (let offset = 0; offset < count; offset++) {
       const port = first + ((start + offset) % count);
-      if (taken.has(port)) continue;
+      if (taken.has(port) || own.has(port)) continue;
       taken.add(port);
       return port;
     }
@@ -386,7 +388,6 @@ function allocateNodePorts(
     // An update leaves duplicates to validation.
     if (!isUpdate) taken.add(wanted);
   };
-  const ports = objectsIn(spec, 'ports');
   const given = new Map<unknown, number>();
   for (const port of ports.toReversed()) {
     const wanted = numberIn(port, 'nodePort');
