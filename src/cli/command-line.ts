@@ -100,8 +100,7 @@ async function runCommand(
     return await runParsed(program, request, parsed, environment, terminal);
   } catch (error) {
     terminal.warn(errorMessage(program, error, named, verbosity));
-    const isUsers = error instanceof UsageError || error instanceof KubeConfigError;
-    return isUsers ? EXIT_USAGE : EXIT_FAILURE;
+    return isOfTheUser(error) ? EXIT_USAGE : EXIT_FAILURE;
   }
 }
 
@@ -181,6 +180,11 @@ function exitOnUnhandledErrors(log: Logger): { dispose(): void } {
   return { dispose: () => process.off('uncaughtException', listener) };
 }
 
+/** Whether flags, environment or files of the user are wrong; the message is complete without a stack. */
+function isOfTheUser(error: unknown): boolean {
+  return error instanceof UsageError || error instanceof KubeConfigError;
+}
+
 /** Returns one line with the error, and a second line with a hint or the stack of an internal error. */
 function errorMessage(
   { name }: ProgramOptions,
@@ -193,7 +197,8 @@ function errorMessage(
     const words = [name, ...(named ? [named.name] : []), '--help'];
     lines.push(`Run '${words.join(' ')}' for usage.`);
   }
-  if (error instanceof Error && (isProgrammerError(error) || verbosity >= 4)) {
+  const hasStack = isProgrammerError(error) || (verbosity >= 4 && !isOfTheUser(error));
+  if (error instanceof Error && hasStack) {
     lines.push(logText(sourceStack(error)));
   }
   return lines.join('\n');

@@ -17,7 +17,7 @@ import { systemClock } from '../../util/clock.ts';
 import type { OpenTelemetryApi } from '../../util/open-telemetry.ts';
 import { EXIT_FAILURE, EXIT_OK, UsageError } from '../common/errors.ts';
 import { droppedLogLines } from '../logs/logging.ts';
-import { loadCluster, userAgent } from '../program/cluster-access.ts';
+import { loadCluster, userAgent, waitForCluster } from '../program/cluster-access.ts';
 import { servingCertificate } from '../program/endpoints.ts';
 import { loadBuilders } from '../program/program.ts';
 import type { CommandContext, ControllerBuilder, ProgramOptions } from '../program/program.ts';
@@ -52,7 +52,10 @@ export async function run(
   const metrics = metricsOf(registry, { manager: name });
   buildMetrics(registry, { version, revision });
   logMetrics(registry, droppedLogLines);
-  const cluster = await loadCluster(config.cluster, { environment, log });
+  const access = { environment, log, signal, clock };
+  // A single pass is a check of what exists now: it does not wait.
+  const cluster = await (isOnce ? loadCluster : waitForCluster)(config.cluster, access);
+  if (!cluster) return EXIT_OK;
   const agent = userAgent(program);
   const connection = connectCluster(cluster, {
     clock,

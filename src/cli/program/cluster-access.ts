@@ -1,5 +1,7 @@
 import type { ClusterConfig } from '../../client/kube-config/cluster-config.ts';
+import { KubeConfigMissingError } from '../../client/kube-config/kube-config-error.ts';
 import { loadClusterConfig } from '../../client/kube-config/kube-config.ts';
+import type { Clock } from '../../util/clock.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { UsageError } from '../common/errors.ts';
 import type { OptionValues } from '../flags/option.ts';
@@ -45,6 +47,39 @@ export function loadCluster(
     environment,
     onWarning: (warning) => log.info('Unsafe configuration', { warning }),
   });
+}
+
+/** Interval at which a missing kubeconfig is looked for, in milliseconds. */
+const POLL_MS = 500;
+
+/** Interval at which the waiting is logged again, in milliseconds. */
+const LOG_MS = 60_000;
+
+/**
+ * Loads the address of the cluster and the credentials. Waits while the kubeconfig that was specified does not exist, as
+ * for a server that does not respond: the tool that starts a cluster may write the file later.
+ *
+ * @returns undefined if the signal aborted first
+ */
+export async function waitForCluster(
+  access: ClusterAccess,
+  context: Pick<CommandContext, 'environment' | 'log' | 'signal'> & { readonly clock: Clock },
+): Promise<ClusterConfig | undefined> {
+  const { clock, log, signal } = context;
+  let loggedAt = -Infinity;
+  while (!signal.aborted) {
+    try {
+      return await loadCluster(access, context);
+    } catch (error) {
+      if (!(error instanceof KubeConfigMissingError)) throw error;
+      if (clock.monotonic() - loggedAt >= LOG_MS) {
+        log.info('Waiting for the kubeconfig', { reason: error.message });
+        loggedAt = clock.monotonic();
+      }
+    }
+    await clock.sleep(POLL_MS, signal);
+  }
+  return undefined;
 }
 
 /** Returns the User-Agent header of the program's requests. */

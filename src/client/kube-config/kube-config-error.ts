@@ -2,3 +2,6 @@
 export class KubeConfigError extends Error {
   override readonly name = 'KubeConfigError';
 }
+
+/** The file that `--kubeconfig` or $KUBECONFIG names does not exist. It may be created later. */
+export class KubeConfigMissingError extends KubeConfigError {}

@@ -6,7 +6,7 @@ import type { ClusterConfig, Impersonation } from './cluster-config.ts';
 import { configOfContext, lookupOf } from './kube-config-context.ts';
 import type { KubeConfigEntries } from './kube-config-decoder.ts';
 import { decodeKubeConfig } from './kube-config-decoder.ts';
-import { KubeConfigError } from './kube-config-error.ts';
+import { KubeConfigError, KubeConfigMissingError } from './kube-config-error.ts';
 import { mergeKubeConfigs, readKubeConfigFile } from './kube-config-file.ts';
 import { isRecord } from '../../util/values.ts';
 import { isLoopbackHost, proxyFor } from './proxy-environment.ts';
@@ -157,7 +157,7 @@ async function find(
   if (options.kubeconfig) {
     const found = await load([options.kubeconfig]);
     if (found) return found;
-    throw new KubeConfigError(
+    throw new KubeConfigMissingError(
       `The kubeconfig ${options.kubeconfig} does not exist. Check the path in --kubeconfig.`,
     );
   }
@@ -165,7 +165,7 @@ async function find(
   if (listed.length > 0) {
     const found = await load(listed);
     if (found) return found;
-    throw new KubeConfigError(
+    throw new KubeConfigMissingError(
       `KUBECONFIG is set to ${environment['KUBECONFIG']}, which does not exist. Correct or unset it.`,
     );
   }
