@@ -144,6 +144,11 @@ export function customResource<Spec extends Schema, Status extends Schema = neve
         `customResource: otherVersions of ${kind}.${group} contains ${other.kind}.${other.group}`,
       );
     }
+    if (other.definition.spec.scope !== scope) {
+      throw new TypeError(
+        `customResource: ${kind}.${group} is ${scope} in ${version} and ${other.definition.spec.scope} in ${other.version}: all versions have one scope`,
+      );
+    }
     return other.definition.spec.versions.map((entry) => ({ ...entry, storage: false }));
   });
   const fields = customShape(rootOf(options));

@@ -1,5 +1,5 @@
 import { isApiError, isNamespaceTerminating } from '../api/api-error.ts';
-import { keyOf, objectKey } from '../api/object-key.ts';
+import { keyOf } from '../api/object-key.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import type { EventRecorder } from '../record/event-recorder.ts';
@@ -64,7 +64,7 @@ export class ChildControl<O extends KubernetesObject, T extends KubernetesObject
       });
       if (kind === 'nameCollision') return { ...nameCollision(this.#owners, name), stalled: true };
       if (kind !== 'created') return undefined;
-      this.#log(context, 'Created', objectKey(owner.metadata.namespace, name));
+      this.#log(context, 'Created', keyOf(desired));
       const message = `Created ${this.#field}: ${name}`;
       this.#recorder.normal(owner, 'SuccessfulCreate', message);
       onCreated(object);

@@ -2,6 +2,7 @@ import { ApiError, isApiError } from '../api/api-error.ts';
 import { covers } from '../api/equal.ts';
 import type { DeepReadonly, KubernetesObject, NewObject } from '../api/object.ts';
 import { controllerOf, isControlledBy } from '../api/metadata.ts';
+import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
 import type { Logger } from '../util/logger.ts';
@@ -60,6 +61,7 @@ export interface ChildContext {
  * by server-side apply with its uid, because an apply without one would create a child that has just
  * been deleted. Fields that are not in `desired` keep the values that other writers set.
  *
+ * @throws {TypeError} if the owner cannot own an object of this scope or namespace
  * @throws {ApiError} `conflict` if the child was replaced meanwhile: the event of the replacement enqueues the
  * owner; `alreadyExists` if an object of this name was deleted meanwhile; any other error of a request
  */
@@ -69,6 +71,7 @@ export async function ensureChild<T extends KubernetesObject>(
 ): Promise<ChildOutcome<T>> {
   const { resource, owner, desired, fieldManager, update = true, adopt } = options;
   const { client, signal } = context;
+  requireOwnable(owner, resource, desired);
   let child = options.cached;
   if (!child) {
     try {
@@ -156,15 +159,39 @@ export async function slowStart<T, F>(
   return first;
 }
 
+/**
+ * Checks the namespace of an owned object. An owner in a namespace owns objects in the same namespace. A cluster-scoped
+ * owner owns objects of any scope and namespace.
+ *
+ * @throws {TypeError}
+ */
+function requireOwnable(
+  { kind, metadata: { name, namespace } }: DeepReadonly<KubernetesObject>,
+  resource: Resource,
+  { metadata: desired }: NewObject<KubernetesObject>,
+): void {
+  const problem = !resource.namespaced
+    ? namespace !== undefined
+      ? 'an owner in a namespace owns objects in the same namespace'
+      : desired.namespace !== undefined && 'its kind is cluster-scoped: remove metadata.namespace'
+    : desired.namespace === undefined
+      ? 'set metadata.namespace, because the owner is cluster-scoped'
+      : namespace !== undefined &&
+        desired.namespace !== namespace &&
+        'an owner in a namespace owns objects in the same namespace';
+  if (!problem) return;
+  throw new TypeError(
+    `${kind} "${name}" cannot own ${groupResourceOf(resource)} "${desired.name}": ${problem}`,
+  );
+}
+
 async function existing<T extends KubernetesObject>(
   { client, signal }: ChildContext,
-  { resource, owner, desired }: ChildOptions<T>,
+  { resource, desired }: ChildOptions<T>,
   alreadyExists: ApiError,
 ): Promise<DeepReadonly<T>> {
-  const { name } = desired.metadata;
-  const { namespace } = owner.metadata;
   try {
-    return shared(await client.get(resource, { name, namespace }, { signal }));
+    return shared(await client.get(resource, desired.metadata, { signal }));
   } catch (error) {
     throw isApiError(error, 'notFound') ? alreadyExists : error;
   }

@@ -1,6 +1,6 @@
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { keyOf, objectKey } from '../api/object-key.ts';
-import type { ObjectKey } from '../api/object-key.ts';
+import type { ObjectKey, ObjectName } from '../api/object-key.ts';
 import { controllerOf } from '../api/metadata.ts';
 import type { Resource } from '../api/resource.ts';
 import type { EventHandler } from '../cache/event-handler.ts';
@@ -170,27 +170,33 @@ export function mapToOwner(
     if (!reference || reference.kind !== owner.kind) return undefined;
     const group = reference.apiVersion.includes('/') ? reference.apiVersion.split('/')[0] : '';
     if (group !== owner.group) return undefined;
-    return objectKey(owner.namespaced ? object.metadata.namespace : undefined, reference.name);
+    const { namespace } = object.metadata;
+    // A cluster-scoped object cannot have an owner in a namespace: the garbage collector ignores such a reference.
+    if (owner.namespaced && namespace === undefined) return undefined;
+    return objectKey(owner.namespaced ? namespace : undefined, reference.name);
   };
 }
 
 /**
- * Returns the function that maps an object to the objects of `informer` that refer to it by name, in the same
- * namespace. For `watches(configMaps, map)`, if the spec names a ConfigMap, and for `owns(informer, kind, { orNamed:
+ * Returns the function that maps an object to the objects of `informer` that refer to it by name. A name stands for a
+ * cluster-scoped object, and for an object in the namespace of the one that refers to it. For `watches(configMaps, map)`, if the spec names a ConfigMap, and for `owns(informer, kind, { orNamed:
  * map })`, if the spec names the owned object. Adds an index to `informer`.
  *
  * @param index name of the index, unique in the informer
- * @param nameIn returns the name that an object of `informer` refers to, or undefined
+ * @param nameIn returns the name that an object of `informer` refers to, with a namespace if that is another one; or undefined
  */
 export function mapByName<T extends KubernetesObject>(
   informer: SharedInformer<T>,
   index: string,
-  nameIn: (object: DeepReadonly<T>) => string | undefined,
+  nameIn: (object: DeepReadonly<T>) => string | ObjectName | undefined,
 ): MapFunction {
   informer.addIndexers({
     [index]: (object: DeepReadonly<T>) => {
       const name = nameIn(object);
-      return name === undefined ? [] : [objectKey(object.metadata.namespace, name)];
+      if (name === undefined) return [];
+      if (typeof name !== 'string') return [keyOf({ metadata: name })];
+      const { namespace } = object.metadata;
+      return [...new Set([objectKey(namespace, name), objectKey(undefined, name)])];
     },
   });
   return (object) => informer.lister.indexKeys(index, keyOf(object));

@@ -56,7 +56,7 @@ const OPTIONS: OptionNames<OwnedKindOptions<KubernetesObject>> = {
   adopt: true,
 };
 
-/** The desired state of an owned object. Namespace and owner reference are those of the owner by default. */
+/** The desired state of an owned object. The owner reference is added, and the namespace of the owner if it has one. */
 export type OwnedDraft<T extends KubernetesObject = KubernetesObject> = NewObject<T> & {
   readonly metadata: { readonly name: string };
 };
@@ -253,17 +253,10 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
 
   #complete(draft: OwnedDraft, resource: Resource, owner: DeepReadonly<KubernetesObject>) {
     const { namespace } = owner.metadata;
-    const given = draft.metadata.namespace;
-    const hasOtherNamespace = namespace !== undefined && given !== undefined && given !== namespace;
-    if (hasOtherNamespace || (namespace !== undefined && !resource.namespaced)) {
-      throw new TypeError(
-        `${owner.kind} "${owner.metadata.name}" cannot own ${groupResourceOf(resource)} "${draft.metadata.name}": an owner in a namespace owns objects in the same namespace`,
-      );
-    }
     return {
       ...draft,
       metadata: {
-        ...(namespace !== undefined && { namespace }),
+        ...(namespace !== undefined && resource.namespaced && { namespace }),
         ...draft.metadata,
         ownerReferences: [...(draft.metadata.ownerReferences ?? []), controllerReference(owner)],
       },

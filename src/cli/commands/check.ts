@@ -24,6 +24,7 @@ import { checkWebhooks } from '../check/webhook-check.ts';
 import type { WebhookPlan } from '../check/webhook-check.ts';
 import { needsServer } from '../../webhook/install.ts';
 import { webhookNames, webhookRules } from '../../webhook/manifests.ts';
+import { isClusterScoped } from '../program/program.ts';
 import type { CommandContext, ProgramOptions } from '../program/program.ts';
 import type { RunConfig } from '../program/run-config.ts';
 import type { Resource } from '../../api/resource.ts';
@@ -122,8 +123,8 @@ function planOf(
   return {
     controllers: Object.entries(program.controllers)
       .filter(
-        ([name, { isClusterScoped }]) =>
-          controllers.includes(name) && !(isClusterScoped && namespaces.length > 0),
+        ([name, controller]) =>
+          controllers.includes(name) && !(namespaces.length > 0 && isClusterScoped(controller)),
       )
       .map(([name, { isOnByDefault = true, resource }]) => ({
         name,

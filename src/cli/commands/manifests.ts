@@ -7,7 +7,7 @@ import { installation, readerOf } from '../program/installation.ts';
 import type { InstalledController } from '../program/installation.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { MANIFESTS_OPTIONS } from '../flags/options.ts';
-import { defaultControllers } from '../program/program.ts';
+import { defaultControllers, isClusterScoped } from '../program/program.ts';
 import type { CommandContext, ProgramOptions } from '../program/program.ts';
 
 /**
@@ -46,17 +46,19 @@ function installedControllers(
   const { controllers } = program;
   const onByDefault = defaultControllers(program);
   const names = selectControllers(selectors, Object.keys(controllers), onByDefault);
+  const selected = Object.entries(controllers).filter(([name]) => names.includes(name));
+  const [excluded] = isNamespaced ? (selected.find(([, each]) => isClusterScoped(each)) ?? []) : [];
+  if (excluded !== undefined) {
+    throw new UsageError(
+      `--namespaces cannot be combined with the controller ${excluded}, which is cluster-scoped: select others by --controllers`,
+    );
+  }
   if (names.join() === onByDefault.join()) return undefined;
-  return Object.entries(controllers)
-    .filter(([name]) => names.includes(name))
-    .map(([name, { resource, isOnByDefault = true, isClusterScoped }]) => {
-      if (isNamespaced && isClusterScoped) {
-        throw new UsageError(
-          `--controllers has ${name}, which is cluster-scoped and cannot be combined with --namespaces`,
-        );
-      }
-      return { name, resource, isOnByDefault };
-    });
+  return selected.map(([name, { resource, isOnByDefault = true }]) => ({
+    name,
+    resource,
+    isOnByDefault,
+  }));
 }
 
 /** Detects typing errors only. The cluster decides whether the image exists. */

@@ -19,7 +19,7 @@ import { EXIT_FAILURE, EXIT_OK, UsageError } from '../common/errors.ts';
 import { droppedLogLines } from '../logs/logging.ts';
 import { loadCluster, userAgent, waitForCluster } from '../program/cluster-access.ts';
 import { servingCertificate } from '../program/endpoints.ts';
-import { loadBuilders } from '../program/program.ts';
+import { isClusterScoped, loadBuilders } from '../program/program.ts';
 import type { CommandContext, ControllerBuilder, ProgramOptions } from '../program/program.ts';
 import { leaseNamespace } from '../program/run-config.ts';
 import type { RunConfig } from '../program/run-config.ts';
@@ -192,7 +192,8 @@ function buildControllers(
   return controllers.flatMap((name) => {
     const build = builders.get(name);
     if (!build) throw new RangeError(`Unknown controller "${name}"`);
-    if (program.controllers[name]?.isClusterScoped && namespaces.length > 0) {
+    const controller = program.controllers[name];
+    if (namespaces.length > 0 && controller && isClusterScoped(controller)) {
       kit.log.info('Skipping a cluster-scoped controller, because --namespaces is set', {
         controller: name,
       });

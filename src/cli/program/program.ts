@@ -53,7 +53,7 @@ export interface ProgramController<F extends Flags = Flags> {
   readonly isOnByDefault?: boolean;
   /**
    * Whether it needs the whole cluster. Then it does not run if `--namespaces` is set.
-   * @default false
+   * @default true if `resource` is cluster-scoped
    */
   readonly isClusterScoped?: boolean;
 }
@@ -246,6 +246,14 @@ export async function loadBuilders(
     builders.set(name, builder);
   }
   return builders;
+}
+
+/** Returns whether a controller needs the whole cluster, so that `--namespaces` excludes it. */
+export function isClusterScoped({
+  resource,
+  isClusterScoped: given = !resource.namespaced,
+}: Pick<ProgramController, 'resource' | 'isClusterScoped'>): boolean {
+  return given;
 }
 
 /** Returns the names that `*` includes. */

@@ -202,6 +202,17 @@ test('a kind with two versions stores the version of its own call', () => {
       customResource({ ...names, kind: 'Gadget', version: 'v1', spec: SPEC, otherVersions: [old] }),
     /^TypeError: customResource: otherVersions of Gadget\.example\.com contains Widget\.example\.com$/,
   );
+  assert.throws(
+    () =>
+      customResource({
+        ...names,
+        scope: 'Cluster',
+        version: 'v1',
+        spec: SPEC,
+        otherVersions: [old],
+      }),
+    /is Cluster in v1 and Namespaced in v1beta1/,
+  );
 });
 
 test('unknown options are rejected with the name of the function', () => {

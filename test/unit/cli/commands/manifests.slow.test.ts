@@ -294,7 +294,7 @@ const refused: readonly (readonly [argv: readonly string[], message: RegExp])[] 
   [['--only=roles'], /^invalid value "roles" for --only: must be one of "namespace", "crds"/],
   [
     ['--controllers=pod-count', '--namespaces=dev'],
-    /^--controllers has pod-count, which is cluster-scoped/,
+    /^--namespaces cannot be combined with the controller pod-count/,
   ],
 ];
 
