@@ -215,7 +215,7 @@ function circles(all: readonly Import[]): string[] {
 
 /** Folders of the API server, each of which may import those before it. Its root may import all. */
 const API_SERVER_LAYERS =
-  'generated json schema objects storage protobuf patch table request auth builtin crd admission operations controllers discovery audit http';
+  'generated json schema objects storage protobuf patch table request managedfields strategy auth builtin crd admission operations controllers discovery audit http';
 
 /** Returns a file's folder at a level, from 1. */
 function folderAt(file: string, level: number): string {

@@ -83,3 +83,16 @@ export function fieldSchema(schema: JsonSchema, name: string): JsonSchema | unde
     (typeof additionalProperties === 'object' ? additionalProperties : undefined)
   );
 }
+
+/** The schema of an undeclared value: objects are merged by member, lists are atomic. */
+export const UNDECLARED: JsonSchema = { 'x-kubernetes-preserve-unknown-fields': true };
+
+/** Returns the schema of a member, or `UNDECLARED`. */
+export function memberSchema(schema: JsonSchema, name: string): JsonSchema {
+  return fieldSchema(schema, name) ?? UNDECLARED;
+}
+
+/** Returns the schema of the items of a list, or `UNDECLARED`. */
+export function itemSchema(schema: JsonSchema): JsonSchema {
+  return schema.items ?? UNDECLARED;
+}

@@ -7,7 +7,6 @@ import type { ResourceDefinition, StoredObject } from '../objects/resource-defin
 import type { JsonObject } from '../../util/json-value.ts';
 import { forbiddenError } from '../objects/status-error.ts';
 import type { AdmissionChain, Attributes } from './attributes.ts';
-import { prepareVersions } from './conversion.ts';
 import {
   PolicyEnvironment,
   compileConditions,
@@ -16,7 +15,7 @@ import {
 import { chargeQuotas } from './resource-quotas.ts';
 import { requireWithinLimits, withDefaultLimits } from './limit-ranges.ts';
 import type { AdmissionContext, Match } from './matching.ts';
-import { isExempt, matchOf, webhookCriteria } from './matching.ts';
+import { isExempt, matchOf, prepareVersions, webhookCriteria } from './matching.ts';
 import type { PolicyFailure } from './policies.ts';
 import { bindingsOf, invocationsOf, prepareInvocation } from './policies.ts';
 import { mutateByPolicy, requireMutated } from './mutating-policies.ts';

@@ -14,6 +14,8 @@ import { oncePerObject } from '../../util/memo.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { internalError, notFoundError } from '../objects/status-error.ts';
 import type { Attributes } from './attributes.ts';
+import { equivalentsOf } from '../request/conversion.ts';
+import { apiVersionIn } from '../request/negotiation.ts';
 
 const NAMESPACES = { group: '', plural: 'namespaces' } as const;
 const ADMISSION_GROUP = 'admissionregistration.k8s.io';
@@ -84,21 +86,6 @@ function matchRules(
     if (other) return other;
   }
   return undefined;
-}
-
-/** Returns the other versions and representations of the same stored objects. */
-export function equivalentsOf(
-  definition: ResourceDefinition,
-  registry: Registry,
-): readonly ResourceDefinition[] {
-  const { group, plural } = definition.storedAs?.definition ?? definition;
-  return registry
-    .groups()
-    .flatMap(({ versions }) => versions.flatMap(({ definitions }) => definitions))
-    .filter((each) => {
-      const stored = each.storedAs?.definition ?? each;
-      return each !== definition && stored.group === group && stored.plural === plural;
-    });
 }
 
 function matchesRule(
@@ -188,4 +175,19 @@ export function policyCriteria(matchResources: JsonObject | undefined): Criteria
     matchesWithoutRules: true,
     source,
   };
+}
+
+/** Converts the objects of a write to the version of a match, so that `convertedTo` returns them. */
+export function prepareVersions(
+  converter: CrdConverter,
+  objects: readonly (StoredObject | undefined)[],
+  from: ResourceDefinition,
+  to: Match,
+): Promise<void> | undefined {
+  if (from === to || !to.conversion) return;
+  const apiVersion = apiVersionIn(from);
+  return converter.prepare(
+    objects.filter((object) => object?.apiVersion === apiVersion) as readonly StoredObject[],
+    to,
+  );
 }

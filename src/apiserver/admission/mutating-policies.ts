@@ -4,9 +4,9 @@ import { equalJson } from '../../api/equal.ts';
 import { isRecord, messageOf } from '../../util/values.ts';
 import { decodeObject } from '../request/object-decoder.ts';
 import { PatchError, jsonPatch } from '../patch/json-patch.ts';
-import { mergeFields } from '../patch/merge-fields.ts';
-import { withObjectMeta } from '../patch/track-update.ts';
-import { requireTyped, shapeOf } from '../patch/typed-value.ts';
+import { mergeFields } from '../managedfields/merge-fields.ts';
+import { withObjectMeta } from '../managedfields/kind-schema.ts';
+import { requireTyped, shapeOf } from '../managedfields/typed-value.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
 import { jsonOf } from '../../cel/json-value.ts';
 import type { Result, Value } from '../../cel/values/value.ts';
@@ -17,7 +17,8 @@ import type { JsonObject } from '../../util/json-value.ts';
 import { StatusError, forbiddenError, internalError } from '../objects/status-error.ts';
 import { kindOf } from './admission-request.ts';
 import type { Attributes } from './attributes.ts';
-import { convertedTo, prepareVersions } from './conversion.ts';
+import { convertedTo } from '../request/conversion.ts';
+import { prepareVersions } from './matching.ts';
 import type { Conditions, PolicyExpression } from '../../cel/policy-environment.ts';
 import {
   Budget,

@@ -8,10 +8,10 @@ import type { JsonObject } from '../../util/json-value.ts';
 import { StatusError } from '../objects/status-error.ts';
 import { admissionRequest } from './admission-request.ts';
 import type { Attributes } from './attributes.ts';
-import { convertedTo, prepareVersions } from './conversion.ts';
+import { convertedTo } from '../request/conversion.ts';
 import type { PolicyBindings } from '../../cel/policy-environment.ts';
 import type { Match, AdmissionContext } from './matching.ts';
-import { matchOf, policyCriteria, matchRequirements } from './matching.ts';
+import { matchOf, matchRequirements, policyCriteria, prepareVersions } from './matching.ts';
 
 /** A policy that applies to a write by one of its bindings, with one of the params of the binding. */
 export interface PolicyInvocation {

@@ -13,7 +13,8 @@ import { textFromBase64 } from '../../util/bytes.ts';
 import { StatusError, badRequest, internalError } from '../objects/status-error.ts';
 import { admissionRequest, kindOf } from './admission-request.ts';
 import type { Attributes } from './attributes.ts';
-import { convertedTo, prepareVersions } from './conversion.ts';
+import { convertedTo } from '../request/conversion.ts';
+import { prepareVersions } from './matching.ts';
 import type { Match } from './matching.ts';
 
 /** A webhook that applies to a write. */

@@ -4,8 +4,8 @@ import { equalJson } from '../../api/equal.ts';
 import type { Backend } from '../operations/call.ts';
 import type { Crd } from '../crd/custom-resource.ts';
 import { linkedSchema } from '../schema/builtin-schemas.ts';
-import { removeObject } from '../operations/write.ts';
-import { trackUpdateOfVersion } from '../patch/track-update.ts';
+import { removeObject } from '../operations/guaranteed-update.ts';
+import { trackUpdateOfVersion } from '../managedfields/track-update.ts';
 import type {
   ApiObject,
   ResourceDefinition,

@@ -9,8 +9,8 @@ import type { Crd } from '../crd/custom-resource.ts';
 import { definitionsOf, schemaOf } from '../crd/custom-resource.ts';
 import { deleteObject } from '../operations/delete.ts';
 import { linkedSchema } from '../schema/builtin-schemas.ts';
-import { trackUpdateOfVersion } from '../patch/track-update.ts';
-import { removeObject } from '../operations/write.ts';
+import { trackUpdateOfVersion } from '../managedfields/track-update.ts';
+import { removeObject } from '../operations/guaranteed-update.ts';
 import type {
   ApiObject,
   ResourceDefinition,

@@ -1,4 +1,4 @@
-import type { ReceivedRequest } from '../request/received-request.ts';
+import type { AdmittedRequest } from '../admission/admit.ts';
 import type { WatchHistory } from '../storage/watch-history.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { ApiServerMetrics } from '../../metrics/api-server-metrics.ts';
@@ -6,16 +6,14 @@ import type { HttpHandler } from '../../util/http.ts';
 import type { AdmissionChain } from '../admission/attributes.ts';
 import type { Authorizer } from '../../api/policy-rule.ts';
 import type { ServiceAccountTokens } from '../auth/service-account-tokens.ts';
-import type { Authenticator, User } from '../../api/user.ts';
+import type { Authenticator } from '../../api/user.ts';
 import type { CrdConverter } from '../crd/crd-conversion.ts';
 import type { LineCache } from './line-cache.ts';
 import type { ListRendering, Representation } from '../request/negotiation.ts';
 import type { WriteTurns } from '../request/write-turns.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
-import { isDryRun } from '../request/request-info.ts';
 import type { Registry } from '../objects/registry.ts';
 import type {
-  HookContext,
   ResourceDefinition,
   StoredObject,
   WriteObserver,
@@ -72,21 +70,9 @@ export interface WatchLimits {
 }
 
 /** One request to a resource. */
-export interface Call extends ReceivedRequest {
+export interface Call extends AdmittedRequest {
   readonly backend: Backend;
-  /** User that sends the request. */
-  readonly user: User;
   readonly representation: Representation;
-  /**
-   * Whether admission has already run, for an object of another kind (Scale).
-   * @default false
-   */
-  readonly admitted?: boolean;
-  /**
-   * Whether the object is stored even if it equals the stored one, and so is the next one.
-   * @default false
-   */
-  readonly writesEqual?: boolean;
 }
 
 export interface ListState {
@@ -95,16 +81,18 @@ export interface ListState {
   readonly history: WatchHistory;
 }
 
+/** One object, in the requested representation. */
+export interface ObjectAnswer {
+  readonly kind: 'object';
+  readonly code: number;
+  readonly object: StoredObject;
+  /** Definition of its kind, if it differs from the resource in the path. */
+  readonly definition?: ResourceDefinition;
+}
+
 /** The result of an operation, which the handler converts to a response. */
 export type Answer =
-  /** One object, in the requested representation. */
-  | {
-      readonly kind: 'object';
-      readonly code: number;
-      readonly object: StoredObject;
-      /** Definition of its kind, if it differs from the resource in the path. */
-      readonly definition?: ResourceDefinition;
-    }
+  | ObjectAnswer
   /** A list, encoded during the response. */
   | { readonly kind: 'list'; readonly rendering: ListRendering; readonly state: ListState }
   /** JSON that is sent unchanged. */
@@ -115,17 +103,3 @@ export type Answer =
   | { readonly kind: 'text'; readonly body: AsyncIterable<Uint8Array> }
   /** Success without content. */
   | { readonly kind: 'nothing' };
-
-export function hookContext({
-  backend,
-  user,
-  info,
-}: Pick<Call, 'backend' | 'user' | 'info'>): HookContext {
-  const { clock, uid, access, store, registry } = backend;
-  const { verb, subresource } = info;
-  const list: HookContext['list'] = (resource) => store.collection(resource).list();
-  const pluralOf: HookContext['pluralOf'] = (apiVersion, kind) =>
-    registry.findKind(apiVersion, kind)?.plural;
-  const facts = { now: clock.now(), user, verb, subresource, isDryRun: isDryRun({ info }) };
-  return { ...facts, uid, access, list, pluralOf };
-}

@@ -5,7 +5,7 @@ import type { DeepReadonly } from '../../api/object.ts';
 import type { Call } from './call.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
 import { StatusError, badRequest, forbiddenError } from '../objects/status-error.ts';
-import { authorizeCreate } from './admit.ts';
+import { authorizeCreate } from '../admission/admit.ts';
 import { containerOf } from './pod-log.ts';
 import { existing } from './read.ts';
 

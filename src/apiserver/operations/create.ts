@@ -1,15 +1,19 @@
-import type { Answer, Call } from './call.ts';
-import { copyJson } from '../json/copy-json.ts';
-import { decodeBody } from '../request/object-decoder.ts';
-import { withoutDuplicateOwners } from '../objects/object-metadata.ts';
-import { pause } from '../request/pause.ts';
 import { generatedName } from '../../api/object-names.ts';
+import { copyJson } from '../json/copy-json.ts';
+import { withTrackedFields } from '../managedfields/field-manager.ts';
+import { withoutDuplicateOwners } from '../objects/object-metadata.ts';
 import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
 import { StatusError, forbiddenError, notFoundError } from '../objects/status-error.ts';
+import { decodeBody } from '../request/object-decoder.ts';
+import { pause } from '../request/pause.ts';
+import { beforeCreate, withoutStatus } from '../strategy/before-create.ts';
+import { withDefaults } from '../strategy/defaults.ts';
+import { requireDecodable } from '../strategy/validation.ts';
+import { admitDraft, requireAdmitted } from '../admission/admit.ts';
+import type { Answer, Call, ObjectAnswer } from './call.ts';
+import type { UpdatedObject } from './guaranteed-update.ts';
+import { insertObject, storedCall } from './guaranteed-update.ts';
 import { placeObject } from './identity.ts';
-import type { AppliedFields } from './prepare-update.ts';
-import { requireDecodable } from './validation.ts';
-import { admittedDraft, storeNew } from './write.ts';
 
 const NAME_ATTEMPTS = 8;
 
@@ -22,20 +26,42 @@ export async function create(call: Call): Promise<Answer> {
 /**
  * Stores a new object in the namespace of the path, with its own name or a generated one.
  *
+ * @param applied the properties of an apply, which has set the managed fields
  * @throws {StatusError} 403 or 404 if its CRD or namespace accepts no new objects
  */
 export async function createNamed(
   call: Call,
   object: ApiObject,
-  applied?: AppliedFields,
+  applied?: Pick<UpdatedObject, 'writesEqual'>,
 ): Promise<StoredObject> {
   placeObject(call, object);
   requireOpen(call, object.metadata.name);
   requireNamespace(call, object.metadata.name);
-  const draft = await admittedDraft(call, object, applied);
+  const draft = await admittedDraft(call, object, applied !== undefined);
   const { generateName, name } = draft.metadata;
   await pause(call);
-  return name || !generateName ? storeNew(call, draft) : storeGenerated(call, draft, generateName);
+  return name || !generateName
+    ? storeNew(call, { ...applied, object: draft })
+    : storeGenerated(call, draft, generateName);
+}
+
+/** Returns a new draft with its defaults, its managed fields and the changes of mutating admission. */
+async function admittedDraft(call: Call, draft: ApiObject, isApplied: boolean): Promise<ApiObject> {
+  const { definition, info } = call;
+  const {
+    deletionTimestamp: _timestamp,
+    deletionGracePeriodSeconds: _grace,
+    ...metadata
+  } = draft.metadata;
+  // As upstream, the status of a custom resource is dropped later: its type matters for the managed fields.
+  const isWhole = definition.custom || info.subresource === 'status';
+  const sent = isWhole ? draft : withoutStatus(draft, definition);
+  const complete = withDefaults(
+    { ...sent, metadata },
+    definition,
+    isApplied ? 'keepNulls' : undefined,
+  );
+  return admitDraft(call, isApplied ? complete : await withTrackedFields(call, complete));
 }
 
 /** Stores an object under a generated name, and tries other names if it is taken. */
@@ -48,7 +74,7 @@ async function storeGenerated(
     const metadata = { ...draft.metadata, name: generatedName(generateName, call.backend.random) };
     try {
       // Hooks add what follows from the name.
-      return await storeNew(call, copyJson({ ...draft, metadata }));
+      return await storeNew(call, { object: copyJson({ ...draft, metadata }) });
     } catch (error) {
       const isTaken = error instanceof StatusError && error.status.reason === 'AlreadyExists';
       if (!isTaken || attempt === NAME_ATTEMPTS) throw error;
@@ -56,8 +82,22 @@ async function storeGenerated(
   }
 }
 
+/**
+ * Runs validating admission for a new object and stores it.
+ *
+ * @throws {StatusError} 409 if the name exists, 422 if the object is invalid
+ */
+async function storeNew(call: Call, draft: UpdatedObject): Promise<StoredObject> {
+  const object = await beforeCreate(call, draft.object);
+  await requireAdmitted(call, 'CREATE', object, undefined);
+  const stored = storedCall(call);
+  const own = await call.backend.converter.toStorage(object, stored.definition);
+  await pause(call);
+  return insertObject(stored, { ...draft, object: own });
+}
+
 /** Returns the answer for an object that was created. */
-export function created(object: StoredObject): Answer {
+export function created(object: StoredObject): ObjectAnswer {
   return { kind: 'object', code: 201, object };
 }
 

@@ -14,9 +14,9 @@ import type {
 } from '../objects/resource-definition.ts';
 import { listOptions } from '../request/list-options.ts';
 import { conflict, forbiddenError } from '../objects/status-error.ts';
-import { attributesOf } from './admit.ts';
-import { pageOf, readCurrent } from './read.ts';
-import { removeObject, requireUnchanged } from './write.ts';
+import { attributesOf } from '../admission/admit.ts';
+import { pageOf } from './read.ts';
+import { guaranteedUpdate, removeObject, requireUnchanged } from './guaranteed-update.ts';
 
 /** The namespaces that cannot be deleted. */
 const ETERNAL_NAMESPACES: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
@@ -43,12 +43,13 @@ function optionsOf(call: Call): DeletionOptions {
 export async function remove(call: Call): Promise<Answer> {
   const { definition } = call;
   const options = optionsOf(call);
-  const stored = await readCurrent(call);
-  await requireDeletable(call, stored, options);
-  requireUnchanged(call, stored);
-  const { object, gone } = deleteObject(call, stored, options);
-  if (!gone || definition.returnsDeleted) return { kind: 'object', code: 200, object };
-  return { kind: 'json', code: 200, value: goneStatus(definition, object) };
+  return guaranteedUpdate(call, async (stored): Promise<Answer> => {
+    await requireDeletable(call, stored, options);
+    requireUnchanged(call, stored);
+    const { object, gone } = deleteObject(call, stored, options);
+    if (!gone || definition.returnsDeleted) return { kind: 'object', code: 200, object };
+    return { kind: 'json', code: 200, value: goneStatus(definition, object) };
+  });
 }
 
 /** @throws {StatusError} if admission rejects the deletion */

@@ -1,7 +1,16 @@
+import { requireParsable } from '../strategy/before-update.ts';
+import { withDefaults } from '../strategy/defaults.ts';
 import type { Answer, Call } from './call.ts';
-import { blankObject, fieldVersions, writeContext } from './field-manager.ts';
+import type { UpdatedObject } from './guaranteed-update.ts';
+import { updateObject } from './guaranteed-update.ts';
+import {
+  blankObject,
+  fieldVersions,
+  withTrackedFields,
+  writeContext,
+} from '../managedfields/field-manager.ts';
 import { goTypeOf } from '../json/go-json.ts';
-import { apiVersionIn, toRequestedVersion } from '../request/negotiation.ts';
+import { apiVersionIn } from '../request/negotiation.ts';
 import { pause } from '../request/pause.ts';
 import {
   decodeObject,
@@ -13,11 +22,11 @@ import {
   reportStrictErrors,
   requireGoTypes,
 } from '../request/object-decoder.ts';
-import type { ApplyPatchResult } from '../patch/apply.ts';
-import { describeConflicts } from '../patch/apply.ts';
+import type { ApplyPatchResult } from '../managedfields/apply.ts';
+import { describeConflicts } from '../managedfields/apply.ts';
 import { jsonPatch, mergePatch, PatchError } from '../patch/json-patch.ts';
-import { describe } from '../patch/typed-value.ts';
-import { applyWithLastApplied } from '../patch/last-applied.ts';
+import { describe } from '../managedfields/typed-value.ts';
+import { applyWithLastApplied } from '../managedfields/last-applied.ts';
 import { strategicMergePatch } from '../patch/strategic-merge-patch.ts';
 import { isTrue } from '../request/request-info.ts';
 import {
@@ -43,32 +52,28 @@ import {
   applyConflict,
   badRequest,
   conflict,
-  notFoundError,
   tooLarge,
   unprocessable,
   unsupportedMediaType,
 } from '../objects/status-error.ts';
 import { createNamed, created } from './create.ts';
-import { readCurrent } from './read.ts';
 import { requireIdentity, requireName } from './identity.ts';
-import { requireDecodable } from './validation.ts';
-import { requireParsable, storeChange } from './write.ts';
+import { requireDecodable } from '../strategy/validation.ts';
 
 const JSON_PATCH = 'application/json-patch+json';
 const MERGE_PATCH = 'application/merge-patch+json';
 export const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
 
-/**
- * Patches one object. The router repeats the operation if another write comes between reading and storing it.
- */
 export async function patch(call: Call): Promise<Answer> {
   if (isApplyPatch(contentType(call.request))) return apply(call);
   const sent = readJsonPatch(call.request);
-  const live = await readCurrent(call);
-  await pause(call, live);
-  const result = await patchedBody(call, sent, toRequestedVersion(live, call.definition));
-  await pause(call, live);
-  return changed(await storePatched(call, live, sent, result));
+  return updateObject(call, async (live) => {
+    await pause(call, live);
+    const patched = await patchedBody(call, sent, live);
+    await pause(call, live);
+    const object = decodeObjectOf(call, sent, patched);
+    return { object: await withTrackedFields(call, withDefaults(object, call.definition), live) };
+  });
 }
 
 /** A strategic merge patch is converted from maps to the Go type of the kind. */
@@ -97,16 +102,8 @@ export function requireApiVersion(
   requireName(call, '');
 }
 
-function changed(object: StoredObject): Answer {
-  return { kind: 'object', code: 200, object };
-}
-
-async function storePatched(
-  call: Call,
-  live: StoredObject,
-  sent: unknown,
-  result: unknown,
-): Promise<StoredObject> {
+/** Returns the object that the result of a patch describes. Drops unknown fields. */
+function decodeObjectOf(call: Call, sent: unknown, result: unknown): ApiObject {
   const { definition } = call;
   const type = contentType(call.request);
   // As upstream, a strategic merge patch does not change the kind.
@@ -118,7 +115,7 @@ async function storePatched(
     type === STRATEGIC_PATCH
       ? invalidPatch(goValue(sent), message)
       : unprocessablePatch(definition, patched, message);
-  if (type === STRATEGIC_PATCH) requireConvertible(call.definition, result, toError);
+  if (type === STRATEGIC_PATCH) requireConvertible(definition, result, toError);
   else requireApiVersion(call, patched, toError);
   const { object, strictErrors } = decodePatched(call, patched);
   const prefix = type === JSON_PATCH ? 'json patch ' : '';
@@ -127,10 +124,9 @@ async function storePatched(
     if (!definition.custom) requireGoTypes(call, object);
     return toError(message);
   });
-  await pause(call, live);
   requireDecodable(call, object);
   requireIdentity(call, object);
-  return storeChange(call, live, object);
+  return object;
 }
 
 /**
@@ -160,19 +156,35 @@ export function patchedBody(call: Call, sent: unknown, live: StoredObject): Prom
 
 /** Server-side apply. Creates the object if it does not exist. */
 async function apply(call: Call): Promise<Answer> {
-  const { backend, definition, info } = call;
+  const { definition, info } = call;
   const sent = readApplyPatch(call.request);
-  const live = backend.store.collection(definition).get(info.namespace, info.name ?? '');
+  const create = async () => {
+    const { object, ...applied } = await appliedUpdate(call, sent, undefined);
+    requireParsable(object.metadata.resourceVersion);
+    return created(await createNamed(call, object, applied));
+  };
   const creates = info.subresource === undefined || definition.createOnUpdate;
-  if (!live && !creates) throw notFoundError(definition, info.name ?? '');
+  const update = async (live: StoredObject) => {
+    const { object, ...applied } = await appliedUpdate(call, sent, live);
+    return { ...applied, object: withDefaults(object, definition, 'keepNulls') };
+  };
+  return updateObject(call, update, creates ? create : undefined);
+}
+
+/** Returns the object after an apply, with its managed fields and without defaults. */
+async function appliedUpdate(
+  call: Call,
+  sent: unknown,
+  live: StoredObject | undefined,
+): Promise<UpdatedObject> {
+  const { definition, info } = call;
   const applied = appliedFields(sent, definition);
-  if (live) await backend.converter.prepare([live], definition);
   await pause(call, live);
-  const merged = await patching(() =>
+  const result = await patching(() =>
     applyWithLastApplied({
       ...writeContext(call),
       versions: fieldVersions(call),
-      live: live && toRequestedVersion(live, definition),
+      live,
       checksLive: definition.custom,
       blank: blankObject(call),
       applied,
@@ -180,29 +192,40 @@ async function apply(call: Call): Promise<Answer> {
       pause: () => pause(call, live),
     }),
   );
+  const merged = appliedObject(result);
   await pause(call, live);
-  return storeApplied(call, live, applied, appliedObject(merged));
+  const object = await decodeApplied(call, applied, merged, live);
+  const { uid } = object.metadata;
+  if (!live && uid) {
+    throw conflict(
+      definition,
+      info.name ?? '',
+      `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
+    );
+  }
+  requireIdentity(call, object);
+  return { object, writesEqual: isEncodedApart(call, merged) };
 }
 
-async function storeApplied(
+async function decodeApplied(
   call: Call,
-  live: StoredObject | undefined,
   applied: JsonObject,
-  next: JsonObject,
-): Promise<Answer> {
+  merged: JsonObject,
+  live: StoredObject | undefined,
+): Promise<ApiObject> {
   reportStrictErrors(call, duplicatesOf(call), [], (message) =>
     badRequest(
       `error ${message.replace('strict decoding error', 'strict decoding patch: error converting YAML to JSON')}`,
     ),
   );
   const toError = (why: string) => notConverted(applied, why);
-  const { object, strictErrors } = decodePatched(call, asDecoded(call, next), toError);
+  const { object, strictErrors } = decodePatched(call, asDecoded(call, merged), toError);
   reportStrictErrors(call, [], strictErrors, (message) =>
     unprocessablePatch(call.definition, applied, message),
   );
   await pause(call, live);
   requireDecodable(call, object, toError);
-  return createOrChange({ ...call, writesEqual: isEncodedApart(call, next) }, object, live);
+  return object;
 }
 
 /**
@@ -242,26 +265,6 @@ function notConverted(applied: JsonObject, why: string): Error {
     code: 500,
     message: `failed to convert new object (${at}) to proper version: unable to convert unstructured object to ${at.slice(at.indexOf('; ') + 2)}: ${convertedProblem(why)}`,
   });
-}
-
-async function createOrChange(
-  call: Call,
-  object: ApiObject,
-  live: StoredObject | undefined,
-): Promise<Answer> {
-  const { definition, info } = call;
-  const { uid, resourceVersion } = object.metadata;
-  if (!live && uid) {
-    throw conflict(
-      definition,
-      info.name ?? '',
-      `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
-    );
-  }
-  requireIdentity(call, object);
-  if (live) return changed(await storeChange(call, live, object, 'applied'));
-  requireParsable(resourceVersion);
-  return created(await createNamed(call, object, 'applied'));
 }
 
 /** @throws {StatusError} 409 with the conflicts */

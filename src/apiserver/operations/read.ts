@@ -31,17 +31,6 @@ export function existing({ backend, definition, info }: Call): StoredObject {
 }
 
 /**
- * Returns the object with the name in the path, after a webhook has converted it to the version of the path if needed.
- *
- * @throws {StatusError} 404 if there is no such object, 500 if it cannot be converted
- */
-export async function readCurrent(call: Call): Promise<StoredObject> {
-  const object = existing(call);
-  await call.backend.converter.prepare([object], call.definition);
-  return object;
-}
-
-/**
  * Lists one page or all objects. Every page shows the state of the first one: the continue token has its
  * revision, and the history restores that state.
  */

@@ -1,6 +1,6 @@
 import type { ObjectMeta } from '../../api/object.ts';
 import type { Answer, Call } from './call.ts';
-import { withTrackedFields } from './field-manager.ts';
+import { withTrackedFields } from '../managedfields/field-manager.ts';
 import { JSON_TYPE } from '../request/negotiation.ts';
 import { decodeBody, requireGoTypes } from '../request/object-decoder.ts';
 import type { ApiObject, Review, StoredObject } from '../objects/resource-definition.ts';

@@ -15,7 +15,6 @@ import { answerReview } from './review.ts';
 import { createToken } from './service-account-token.ts';
 import { getScale, patchScale, updateScale } from './scale.ts';
 import { update } from './update.ts';
-import { StaleObject } from './write.ts';
 import { contentType } from '../request/request-body.ts';
 import type { RequestInfo, Verb } from '../request/request-info.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
@@ -24,7 +23,6 @@ import {
   methodNotAllowed,
   noConsumer,
   notFoundError,
-  requestTimeout,
   unsupportedMediaType,
   verbNotSupported,
 } from '../objects/status-error.ts';
@@ -68,7 +66,7 @@ export async function answerCall(
   requireWriteOptions(call);
   try {
     await pause(call);
-    return await rendered(await repeated(operation, call), call);
+    return await rendered(await operation(call), call);
   } finally {
     turns.end(request);
   }
@@ -85,31 +83,6 @@ async function rendered(answer: Answer, call: Call): Promise<RenderedAnswer> {
   await pause(call);
   const value = represent(object, shown, representation, backend.clock.now());
   return { answer: { kind: 'json', code, value }, encoding };
-}
-
-/**
- * Limits of the attempts of an operation. Each one fails because another write of the object succeeded, so that the
- * limits are only reached if a webhook writes the object that it reviews.
- */
-const MAX_ATTEMPTS = 1000;
-const MAX_DURATION_MS = 60_000;
-
-/** Repeats an operation until no other write has come between reading and storing its object. */
-async function repeated(operation: Operation, call: Call): Promise<Answer> {
-  const { clock } = call.backend;
-  const startedMs = clock.monotonic();
-  const { length } = call.warnings;
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await operation(call);
-    } catch (error) {
-      if (!(error instanceof StaleObject)) throw error;
-      call.request.signal?.throwIfAborted();
-      const isLate = clock.monotonic() - startedMs >= MAX_DURATION_MS;
-      if (isLate || attempt === MAX_ATTEMPTS) throw requestTimeout();
-      call.warnings.length = length;
-    }
-  }
 }
 
 function hasPath(

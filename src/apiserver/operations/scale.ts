@@ -18,13 +18,13 @@ import {
   readJsonPatch,
 } from '../request/request-body.ts';
 import { isTrue } from '../request/request-info.ts';
-import { applyPatch } from '../patch/apply.ts';
-import type { FieldSetPath } from '../patch/field-set.ts';
-import { FieldSet, fieldElement } from '../patch/field-set.ts';
-import type { FieldManager } from '../patch/managed-fields.ts';
-import { Managers, withManagers } from '../patch/managed-fields.ts';
-import { trackUpdateOfVersion } from '../patch/track-update.ts';
-import { writeContext } from './field-manager.ts';
+import { applyPatch } from '../managedfields/apply.ts';
+import type { FieldSetPath } from '../managedfields/field-set.ts';
+import { FieldSet, fieldElement } from '../managedfields/field-set.ts';
+import type { FieldManager } from '../managedfields/managed-fields.ts';
+import { Managers, withManagers } from '../managedfields/managed-fields.ts';
+import { trackUpdateOfVersion } from '../managedfields/track-update.ts';
+import { writeContext } from '../managedfields/field-manager.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import type {
   ApiObject,
@@ -51,13 +51,16 @@ import {
   patching,
   requireApiVersion,
 } from './patch.ts';
-import { attributesOf } from './admit.ts';
-import { readCurrent } from './read.ts';
+import { attributesOf } from '../admission/admit.ts';
+import { existing } from './read.ts';
 import { requireIdentity, requireSameObject } from './identity.ts';
-import { storeChange } from './write.ts';
+import { guaranteedUpdate, storeUpdate } from './guaranteed-update.ts';
+import { withDefaults } from '../strategy/defaults.ts';
 
 export async function getScale(call: Call): Promise<Answer> {
-  const object = toRequestedVersion(await readCurrent(call), call.definition);
+  const stored = existing(call);
+  await call.backend.converter.prepare([stored], call.definition);
+  const object = toRequestedVersion(stored, call.definition);
   const { specReplicasPath } = pathsOf(call.definition);
   // A write may set replicas that are absent.
   if (valueAtPath(object, fieldPath(specReplicasPath)) === undefined) {
@@ -71,21 +74,23 @@ export async function getScale(call: Call): Promise<Answer> {
 export async function updateScale(call: Call): Promise<Answer> {
   const scale = await decodeAs(SCALE, call);
   requireIdentity(call, scale);
-  const stored = await readCurrent(call);
-  requireSameObject(call, scale, stored.metadata);
-  const present = presentScale(call, toRequestedVersion(stored, call.definition));
-  return answer(await storeScale(call, stored, trackedScale(call, present, scale)));
+  return guaranteedUpdate(call, async (stored) => {
+    requireSameObject(call, scale, stored.metadata);
+    const present = presentScale(call, toRequestedVersion(stored, call.definition));
+    return answer(await storeScale(call, stored, trackedScale(call, present, scale)));
+  });
 }
 
 export async function patchScale(call: Call): Promise<Answer> {
   const isApply = isApplyPatch(contentType(call.request));
   const sent = isApply ? readApplyPatch(call.request) : readJsonPatch(call.request);
-  const stored = await readCurrent(call);
-  const present = presentScale(call, toRequestedVersion(stored, call.definition));
-  const next = isApply
-    ? decodeScale(call, await applyScale(call, sent, present))
-    : trackedScale(call, present, decodeScale(call, await patchedBody(call, sent, present)));
-  return answer(await storeScale(call, stored, next));
+  return guaranteedUpdate(call, async (stored) => {
+    const present = presentScale(call, toRequestedVersion(stored, call.definition));
+    const next = isApply
+      ? decodeScale(call, await applyScale(call, sent, present))
+      : trackedScale(call, present, decodeScale(call, await patchedBody(call, sent, present)));
+    return answer(await storeScale(call, stored, next));
+  });
 }
 
 /** As upstream, marks replicas that a custom resource does not have while its Scale is written. */
@@ -245,7 +250,9 @@ async function writeScale(
   const managedFields = managedFieldsAfter(call, live, scale);
   if (managedFields.length > 0) next.metadata.managedFields = managedFields;
   else delete next.metadata.managedFields;
-  const object = await storeChange(call, stored, next, 'applied');
+  const object = await storeUpdate(call, stored, () => ({
+    object: withDefaults(next, definition, 'keepNulls'),
+  }));
   await call.backend.converter.prepare([object], definition);
   return scaleOf(toRequestedVersion(object, definition), call);
 }

@@ -1,12 +1,11 @@
 import { goTypeOf } from '../json/go-json.ts';
 import { goJson, goValue } from '../../util/go-format.ts';
-import { fieldSchema } from '../../api/json-schema.ts';
+import { fieldSchema, UNDECLARED, itemSchema } from '../../api/json-schema.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { CopyOnWrite, mapItems, own, requireDepth } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import { PatchError } from './json-patch.ts';
-import { UNDECLARED, itemSchema } from './typed-value.ts';
 
 /**
  * Applies a strategic merge patch. It differs from a JSON merge patch in lists with

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Access } from '../../../../src/apiserver/auth/access.ts';
 import { BUILTIN_KINDS } from '../../../../src/apiserver/builtin/kinds.ts';
-import { withDefaults } from '../../../../src/apiserver/operations/prepare-update.ts';
+import { withDefaults } from '../../../../src/apiserver/strategy/defaults.ts';
 import { ObjectStore } from '../../../../src/apiserver/storage/object-store.ts';
 import { Rbac } from '../../../../src/apiserver/auth/rbac.ts';
 import type {

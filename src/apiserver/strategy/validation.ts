@@ -1,6 +1,6 @@
 import { fieldError, formatFieldError } from '../../api/field-error.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import type { Call } from './call.ts';
+import type { ReceivedRequest } from '../request/received-request.ts';
 import { apiVersionIn } from '../request/negotiation.ts';
 import { cannotBeHandled, unprocessablePatch, requireGoTypes } from '../request/object-decoder.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
@@ -18,7 +18,7 @@ import { invalidError } from '../objects/status-error.ts';
  * @param others errors of the metadata, on which the rules of a custom resource depend
  */
 export function validateObject(
-  { definition, info, warnings }: Pick<Call, 'definition' | 'info' | 'warnings'>,
+  { definition, info, warnings }: Pick<ReceivedRequest, 'definition' | 'info' | 'warnings'>,
   object: StoredObject,
   previous?: StoredObject,
   others: readonly FieldError[] = [],
@@ -101,12 +101,12 @@ export function requireValid(
  * @throws {StatusError} 400, or 422 of a patch
  */
 export function requireDecodable(
-  call: Call,
+  request: ReceivedRequest,
   object: StoredObject,
   toError?: (why: string) => Error,
 ): void {
-  if (call.definition.custom) requireEmbeddedTypes(call, object);
-  else requireGoTypes(call, object, undefined, toError);
+  if (request.definition.custom) requireEmbeddedTypes(request, object);
+  else requireGoTypes(request, object, undefined, toError);
 }
 
 /**
@@ -114,11 +114,23 @@ export function requireDecodable(
  *
  * @throws {StatusError} 400, or 422 of a patch
  */
-function requireEmbeddedTypes({ definition, info }: Call, object: StoredObject): void {
+function requireEmbeddedTypes({ definition, info }: ReceivedRequest, object: StoredObject): void {
   const wrong = embeddedTypeError(object, definition.schema ?? {});
   if (!wrong) return;
   const why = formatFieldError(wrong);
   throw info.verb === 'patch'
     ? unprocessablePatch(definition, object, why)
     : cannotBeHandled(definition, why);
+}
+
+/** Adds the warnings of the kind for a valid object. */
+export function addWarnings(
+  { definition, warnings, info }: Pick<ReceivedRequest, 'definition' | 'warnings' | 'info'>,
+  object: StoredObject,
+  previous: StoredObject | undefined,
+): void {
+  // As upstream, an apply of the status that creates an object has the warnings of a new one.
+  const subresource = previous && info.subresource;
+  const texts = definition.warnings?.(object, previous, subresource) ?? [];
+  for (const text of texts) warnings.push(text);
 }

@@ -6,18 +6,13 @@ import { displayPath, FieldSet } from './field-set.ts';
 import { fieldsOf, mergeFields, removeFields, withDeclaredParents } from './merge-fields.ts';
 import type { FieldManager } from './managed-fields.ts';
 import { Managers, managedFieldsOf, withManagers, UNMANAGED } from './managed-fields.ts';
-import {
-  compareInVersions,
-  leftOf,
-  managerOf,
-  resetFieldsOf,
-  reconciledManagers,
-  trackChanges,
-  versionsOf,
-  withObjectMeta,
-} from './track-update.ts';
-import { PatchError } from './json-patch.ts';
-import type { VersionedChanges, WriteContext } from './track-update.ts';
+import { withObjectMeta } from './kind-schema.ts';
+import { trackChanges } from './track-update.ts';
+import type { VersionedChanges } from './versioned-changes.ts';
+import { compareInVersions, leftOf, reconciledManagers } from './versioned-changes.ts';
+import type { WriteContext } from './write-context.ts';
+import { managerOf, resetFieldsOf, versionsOf } from './write-context.ts';
+import { PatchError } from '../patch/json-patch.ts';
 import { describe, requireTyped } from './typed-value.ts';
 import type { StatusCause } from '../../api/status.ts';
 import { goQuote } from '../../util/go-quote.ts';
@@ -67,7 +62,7 @@ export async function applyPatch(patch: ApplyPatch): Promise<ApplyPatchResult> {
   const { applied, pause } = patch;
   await pause?.();
   const live: Readonly<JsonObject> = patch.live ?? {};
-  const managers = await managersOf(patch, schema);
+  const managers = await managersOf(patch);
 
   const self = managerOf(patch, 'Apply');
   const mine = managers.find(self);
@@ -79,7 +74,7 @@ export async function applyPatch(patch: ApplyPatch): Promise<ApplyPatchResult> {
 
   await pause?.();
   const others = [...managers].filter((manager) => manager !== mine);
-  const changes = await compareInVersions(live, object, schema, patch, others);
+  const changes = await compareInVersions(live, object, patch, others);
   const conflicts = conflictsOf(managers, mine, changes);
   if (conflicts.length > 0 && !patch.force) return { kind: 'conflicts', conflicts };
 
@@ -117,18 +112,18 @@ function requireApplicable(patch: ApplyPatch, schema: JsonSchema): void {
  * The managers of the live object. If it has none, the manager `before-first-apply` owns all its
  * fields, so that the first apply reports conflicts.
  */
-async function managersOf(patch: ApplyPatch, schema: JsonSchema): Promise<Managers> {
+async function managersOf(patch: ApplyPatch): Promise<Managers> {
   const { live } = patch;
   const managers = Managers.of(live);
   if (!managers) {
     throw new PatchError('untyped', 'failed to decode managed fields of the live object');
   }
   if (!live || !managers.isEmpty) {
-    return reconciledManagers(managers, versionsOf(patch, schema));
+    return reconciledManagers(managers, versionsOf(patch));
   }
   const before: WriteContext = { ...patch, manager: 'before-first-apply' };
-  const changes = await compareInVersions(patch.blank ?? {}, live, schema, before, managers);
-  return trackChanges(managers, changes, schema, before);
+  const changes = await compareInVersions(patch.blank ?? {}, live, before, managers);
+  return trackChanges(managers, changes, before);
 }
 
 /**
@@ -141,7 +136,7 @@ async function withoutAbandoned(
   managers: Managers,
   patch: ApplyPatch,
 ): Promise<JsonObject> {
-  const versions = versionsOf(patch, withObjectMeta(patch.schema));
+  const versions = versionsOf(patch);
   const inVersion = (apiVersion: string) => {
     const schema = versions.schemaOf(apiVersion) ?? {};
     const parents = (fields: FieldSet) => withDeclaredParents(fields, schema);

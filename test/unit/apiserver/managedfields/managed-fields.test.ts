@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FieldManager } from '../../../../src/apiserver/patch/managed-fields.ts';
-import { Managers, withManagers } from '../../../../src/apiserver/patch/managed-fields.ts';
-import { FieldSet } from '../../../../src/apiserver/patch/field-set.ts';
+import type { FieldManager } from '../../../../src/apiserver/managedfields/managed-fields.ts';
+import { Managers, withManagers } from '../../../../src/apiserver/managedfields/managed-fields.ts';
+import { FieldSet } from '../../../../src/apiserver/managedfields/field-set.ts';
 import type { ManagedFieldsEntry } from '../../../../src/api/object.ts';
 
 function entry(manager: string, second: number, field: string = manager): ManagedFieldsEntry {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { displayPath } from '../../../../src/apiserver/patch/field-set.ts';
-import { fieldsOf, mergeFields } from '../../../../src/apiserver/patch/merge-fields.ts';
+import { displayPath } from '../../../../src/apiserver/managedfields/field-set.ts';
+import { fieldsOf, mergeFields } from '../../../../src/apiserver/managedfields/merge-fields.ts';
 import type { JsonObject } from '../../../../src/util/json-value.ts';
 import { deepFreeze } from '../schema/arbitraries.ts';
 import { SCHEMA } from './harness.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { compareFields } from '../../../../src/apiserver/patch/compare-fields.ts';
-import { FieldSet, fieldElement } from '../../../../src/apiserver/patch/field-set.ts';
-import { UNMANAGED } from '../../../../src/apiserver/patch/managed-fields.ts';
-import { MAX_NODES, newFields } from '../../../../src/apiserver/patch/new-fields.ts';
+import { compareFields } from '../../../../src/apiserver/managedfields/compare-fields.ts';
+import { FieldSet, fieldElement } from '../../../../src/apiserver/managedfields/field-set.ts';
+import { UNMANAGED } from '../../../../src/apiserver/managedfields/managed-fields.ts';
+import { MAX_NODES, newFields } from '../../../../src/apiserver/managedfields/new-fields.ts';
 import type { JsonSchema } from '../../../../src/api/json-schema.ts';
 import type { JsonObject } from '../../../../src/util/json-value.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { applyPatch, describeConflicts } from '../../../../src/apiserver/patch/apply.ts';
-import { displayPath } from '../../../../src/apiserver/patch/field-set.ts';
+import { applyPatch, describeConflicts } from '../../../../src/apiserver/managedfields/apply.ts';
+import { displayPath } from '../../../../src/apiserver/managedfields/field-set.ts';
 import { PatchError } from '../../../../src/apiserver/patch/json-patch.ts';
 import type { JsonObject } from '../../../../src/util/json-value.ts';
 import { NestingError } from '../../../../src/util/json-value.ts';

@@ -1,3 +1,4 @@
+import { memberSchema } from '../../api/json-schema.ts';
 import { Memo, oncePerObject } from '../../util/memo.ts';
 import { isRecord } from '../../util/values.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
@@ -6,7 +7,7 @@ import { requireDepth } from '../../util/json-value.ts';
 import { compareFields, isEmptyOf } from './compare-fields.ts';
 import { fieldElement, FieldSet } from './field-set.ts';
 import { UNMANAGED } from './managed-fields.ts';
-import { memberSchema, shapeOf } from './typed-value.ts';
+import { shapeOf } from './typed-value.ts';
 
 /** Maximum number of nodes for a schema, because clients choose the names of fields. */
 export const MAX_NODES = 10_000;

@@ -7,9 +7,9 @@ import type { ApplyPatch, ApplyPatchResult } from './apply.ts';
 import { applyPatch } from './apply.ts';
 import { compareFields } from './compare-fields.ts';
 import { FieldSet } from './field-set.ts';
-import { PatchError } from './json-patch.ts';
+import { PatchError } from '../patch/json-patch.ts';
 import { fieldsOf } from './merge-fields.ts';
-import { withObjectMeta } from './track-update.ts';
+import { withObjectMeta } from './kind-schema.ts';
 import { requireTyped } from './typed-value.ts';
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';

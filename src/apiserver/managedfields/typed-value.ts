@@ -1,4 +1,4 @@
-import { declaredField, fieldSchema } from '../../api/json-schema.ts';
+import { UNDECLARED, declaredField, fieldSchema, itemSchema } from '../../api/json-schema.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { own, requireDepth, setOwn } from '../../util/json-value.ts';
@@ -6,7 +6,7 @@ import { isRecord } from '../../util/values.ts';
 import type { PathElement } from './field-set.ts';
 import { displayElement, fieldElement, keyElement, valueElement } from './field-set.ts';
 import { andMore, goJson, goValue, listed } from '../../util/go-format.ts';
-import { PatchError } from './json-patch.ts';
+import { PatchError } from '../patch/json-patch.ts';
 
 /** How the parts of a value are owned and merged, by its schema. */
 export type Shape =
@@ -18,9 +18,6 @@ export type Shape =
   | { readonly kind: 'set' }
   /** By item, identified by the members `keys`. */
   | { readonly kind: 'keyed'; readonly keys: readonly string[] };
-
-/** The schema of an undeclared value: objects are merged by member, lists are atomic. */
-export const UNDECLARED: JsonSchema = { 'x-kubernetes-preserve-unknown-fields': true };
 
 const LEAF: Shape = { kind: 'leaf' };
 const MAP: Shape = { kind: 'map' };
@@ -44,15 +41,6 @@ export function shapeOf(value: unknown, schema: JsonSchema): Shape {
     default:
       return LEAF;
   }
-}
-
-/** Returns the schema of a member, or `UNDECLARED`. */
-export function memberSchema(schema: JsonSchema, name: string): JsonSchema {
-  return fieldSchema(schema, name) ?? UNDECLARED;
-}
-
-export function itemSchema(schema: JsonSchema): JsonSchema {
-  return schema.items ?? UNDECLARED;
 }
 
 export function isDeclared(schema: JsonSchema, name: string): boolean {

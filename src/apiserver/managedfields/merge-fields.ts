@@ -1,3 +1,4 @@
+import { itemSchema, memberSchema } from '../../api/json-schema.ts';
 import { equalJson } from '../../api/equal.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
@@ -6,7 +7,7 @@ import { isRecord } from '../../util/values.ts';
 import type { PathElement } from './field-set.ts';
 import type { Shape } from './typed-value.ts';
 import { fieldElement, fieldName, FieldSet, FieldSetBuilder } from './field-set.ts';
-import { isDeclared, itemElement, itemSchema, memberSchema, shapeOf } from './typed-value.ts';
+import { isDeclared, itemElement, shapeOf } from './typed-value.ts';
 
 /**
  * Merges `applied` into `live` without removing any field. Lists keep the order of `live` unless

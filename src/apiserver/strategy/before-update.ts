@@ -1,22 +1,107 @@
-import { objectIn, objectsIn, textIn } from '../../util/json-value.ts';
-import { shallowCopy } from '../objects/resource-definition.ts';
 import { equalJson } from '../../api/equal.ts';
+import { fieldError } from '../../api/field-error.ts';
+import type { JsonObject } from '../../util/json-value.ts';
+import { objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import { copyJson } from '../json/copy-json.ts';
-import { isOfType } from '../request/negotiation.ts';
+import { validateKubeFinalizers } from '../objects/finalizers.ts';
+import { validateMetadataUpdate } from '../objects/object-metadata.ts';
 import type {
   ApiObject,
   ResourceDefinition,
   StoredObject,
 } from '../objects/resource-definition.ts';
-import { applyDefaults } from '../schema/defaulting.ts';
-import type { JsonObject } from '../../util/json-value.ts';
+import { shallowCopy } from '../objects/resource-definition.ts';
+import { StatusError, conflict, internalError, invalidError } from '../objects/status-error.ts';
+import { isOfType } from '../request/negotiation.ts';
+import { pause } from '../request/pause.ts';
 import { prune } from '../schema/pruning.ts';
+import type { WriteRequest } from './hook-context.ts';
+import { hookContext } from './hook-context.ts';
+import { toStoredKind } from './stored-kind.ts';
+import { addWarnings, requireValid, validateObject, withSchemaErrors } from './validation.ts';
 
-/** Marks a write whose managedFields were computed by an apply. */
-export type AppliedFields = 'applied';
+/**
+ * Returns the object to store in place of `previous`: with the fields of `draft` that the main resource or subresource
+ * can change, complete and valid. Upstream: `rest.BeforeUpdate`.
+ *
+ * Rejects with a `StatusError`: 409 if `draft` has an outdated resourceVersion, 422 if it is invalid
+ */
+export async function beforeUpdate(
+  request: WriteRequest,
+  previous: StoredObject,
+  draft: ApiObject,
+): Promise<ApiObject> {
+  const { definition, info } = request;
+  const { hooks, storedAs } = definition;
+  if (storedAs) {
+    const before = storedAs.fromStored(previous);
+    const own = resetFields(draft, before, definition, info.subresource);
+    const ofStoredKind = { ...request, definition: storedAs.definition };
+    return beforeUpdate(ofStoredKind, previous, toStoredKind(request, storedAs, own, before));
+  }
+  requireCurrent(definition, draft, previous);
+  if (draft.apiVersion === '') {
+    throw internalError("Object 'apiVersion' is missing in 'object has no apiVersion field'");
+  }
+  const own = resetFields(draft, previous, definition, info.subresource);
+  const object = { ...own, metadata: withSystemMetadata(own, previous, definition) };
+  hooks?.prepareForUpdate?.(object, previous, hookContext(request));
+  shareEqualFields(object, previous);
+  if (definition.tracksGeneration && isSpecChanged(object, previous, definition)) {
+    object.metadata.generation = (previous.metadata.generation ?? 0) + 1;
+  }
+  const ofMetadata = validateMetadataUpdate(object.metadata, previous.metadata, definition);
+  await pause(request, previous);
+  const bySchema = validateObject(request, object, previous, ofMetadata.ofRules);
+  await pause(request, previous);
+  requireValid(
+    definition,
+    object,
+    withSchemaErrors(bySchema, [
+      ...(hooks?.validate?.(object, previous) ?? []),
+      ...(hooks?.validateUpdate?.(object, previous, info.subresource) ?? []),
+      ...ofMetadata.errors,
+      ...(isOfType(object, definition) ? ofMetadata.ofRules : []),
+      ...validateKubeFinalizers(object.metadata, definition),
+    ]),
+  );
+  const unauthorized = hooks?.authorize?.(object, previous, hookContext(request)) ?? [];
+  requireValid(definition, object, unauthorized);
+  addWarnings(request, object, previous);
+  return object;
+}
+
+/** @throws {StatusError} 500 if a resourceVersion is not a number */
+export function requireParsable(resourceVersion: string = ''): void {
+  if (/^\d*$/.test(resourceVersion)) return;
+  throw StatusError.failure({
+    code: 500,
+    message: `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`,
+  });
+}
+
+/** Checks that the uid and the resourceVersion of the draft, if it has them, are those of the stored object. */
+export function requireCurrent(
+  definition: ResourceDefinition,
+  draft: ApiObject,
+  { metadata }: StoredObject,
+): void {
+  const { resourceVersion } = draft.metadata;
+  const { group, plural, custom, unconditionalUpdate = !custom } = definition;
+  if ((!resourceVersion || resourceVersion === '0') && !unconditionalUpdate) {
+    // As upstream, which names the resource here instead of the kind.
+    throw invalidError({ group, kind: plural }, metadata.name, [
+      fieldError.invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
+    ]);
+  }
+  requireParsable(resourceVersion);
+  if (resourceVersion && resourceVersion !== '0' && resourceVersion !== metadata.resourceVersion) {
+    throw conflict(definition, metadata.name);
+  }
+}
 
 /** Takes all fields that the path cannot write from `previous`. Hooks may change the result. */
-export function resetFields(
+function resetFields(
   draft: ApiObject,
   previous: StoredObject,
   definition: ResourceDefinition,
@@ -57,36 +142,6 @@ export function resetFields(
   return draft;
 }
 
-/** Drops the status of a new object if only `/status` writes it. */
-export function withoutStatus(
-  draft: ApiObject,
-  { subresources, keepsStatus }: ResourceDefinition,
-): ApiObject {
-  if (!subresources.status || keepsStatus || draft['status'] === undefined) return draft;
-  const { status: _status, ...rest } = draft;
-  return rest;
-}
-
-/**
- * Returns the object with its defaults. Hooks may change it: the result of schema functions shares
- * parts with the schema, so it is copied.
- */
-export function withDefaults(
-  object: ApiObject,
-  { schema, hooks, custom, kind }: ResourceDefinition,
-  applied?: AppliedFields,
-): ApiObject {
-  // As upstream, only the decoders of requests and stored objects remove the nulls of custom resources.
-  const defaulted =
-    schema && object.kind === kind
-      ? applyDefaults(object, schema, custom && applied !== undefined)
-      : object;
-  if (!hooks) return defaulted === object ? object : { ...defaulted, metadata: object.metadata };
-  const own = copyJson(defaulted);
-  hooks.applyDefaults?.(own);
-  return own;
-}
-
 /** Returns the containers of a Pod with the resources of the same containers in another spec. */
 function resized(before: JsonObject, after: JsonObject): readonly JsonObject[] {
   const wanted = new Map(
@@ -99,7 +154,7 @@ function resized(before: JsonObject, after: JsonObject): readonly JsonObject[] {
 }
 
 /** Keeps the metadata that clients cannot set. */
-export function withSystemMetadata(
+function withSystemMetadata(
   draft: ApiObject,
   { metadata: previous }: StoredObject,
   { tracksGeneration }: ResourceDefinition,
@@ -122,7 +177,7 @@ export function withSystemMetadata(
 }
 
 /** Reuses equal values of `previous`, so that they are stored once and compared by identity. */
-export function shareEqualFields(object: ApiObject, previous: StoredObject): void {
+function shareEqualFields(object: ApiObject, previous: StoredObject): void {
   for (const [field, value] of Object.entries(previous)) {
     if (field !== 'metadata' && equalJson(object[field], value)) object[field] = value;
   }
@@ -138,7 +193,7 @@ function keep<T extends object>(target: T, source: object, field: keyof T & stri
 }
 
 /** `metadata.generation` counts changes outside of metadata, and of the status if `/status` writes it. */
-export function isSpecChanged(
+function isSpecChanged(
   object: StoredObject,
   previous: StoredObject,
   { custom, subresources }: ResourceDefinition,
@@ -150,16 +205,4 @@ export function isSpecChanged(
     ...rest
   }: StoredObject) => (custom && !subresources.status ? { ...rest, status } : rest);
   return !equalJson(substance(object), substance(previous));
-}
-
-/** Compares objects without managedFields. Shares equal parts apart from the metadata. */
-export function isUnchanged(next: StoredObject, previous: StoredObject): boolean {
-  const { metadata: now, ...rest } = next;
-  const { metadata: before, ...formerRest } = previous;
-  return equalJson(rest, formerRest) && equalJson(withoutTimes(now), withoutTimes(before));
-}
-
-function withoutTimes({ managedFields, ...metadata }: StoredObject['metadata']): object {
-  if (!managedFields) return metadata;
-  return { ...metadata, managedFields: managedFields.map(({ time: _time, ...entry }) => entry) };
 }

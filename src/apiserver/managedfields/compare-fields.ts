@@ -1,3 +1,4 @@
+import { itemSchema, memberSchema } from '../../api/json-schema.ts';
 import { equalJson } from '../../api/equal.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
@@ -6,7 +7,7 @@ import { isRecord } from '../../util/values.ts';
 import { fieldElement, FieldSet, FieldSetBuilder } from './field-set.ts';
 import type { PathElement } from './field-set.ts';
 import type { Shape } from './typed-value.ts';
-import { itemElement, itemSchema, memberSchema, shapeOf } from './typed-value.ts';
+import { itemElement, shapeOf } from './typed-value.ts';
 
 /** The changed fields between two objects. The sets are disjoint. */
 export interface Comparison {

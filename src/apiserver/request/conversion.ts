@@ -1,7 +1,22 @@
 import { shallowCopy } from '../objects/resource-definition.ts';
-import type { CrdConverter } from '../crd/crd-conversion.ts';
-import { apiVersionIn, toRequestedVersion } from '../request/negotiation.ts';
+import type { Registry } from '../objects/registry.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
+import { apiVersionIn, toRequestedVersion } from './negotiation.ts';
+
+/** Returns the other versions and representations of the same stored objects. */
+export function equivalentsOf(
+  definition: ResourceDefinition,
+  registry: Registry,
+): readonly ResourceDefinition[] {
+  const { group, plural } = definition.storedAs?.definition ?? definition;
+  return registry
+    .groups()
+    .flatMap(({ versions }) => versions.flatMap(({ definitions }) => definitions))
+    .filter((each) => {
+      const stored = each.storedAs?.definition ?? each;
+      return each !== definition && stored.group === group && stored.plural === plural;
+    });
+}
 
 /**
  * Returns an object in another version or representation of its kind. An object of a CRD with a webhook must have
@@ -16,19 +31,4 @@ export function convertedTo(
   if (to.conversion) return toRequestedVersion(object, to);
   const stored = from.storedAs ? from.storedAs.toStored(shallowCopy(object)) : object;
   return to.storedAs?.fromStored(stored) ?? { ...stored, apiVersion: apiVersionIn(to) };
-}
-
-/** Converts the objects of a write to the version of a match, so that `convertedTo` returns them. */
-export function prepareVersions(
-  converter: CrdConverter,
-  objects: readonly (StoredObject | undefined)[],
-  from: ResourceDefinition,
-  to: ResourceDefinition,
-): Promise<void> | undefined {
-  if (from === to || !to.conversion) return;
-  const apiVersion = apiVersionIn(from);
-  return converter.prepare(
-    objects.filter((object) => object?.apiVersion === apiVersion) as readonly StoredObject[],
-    to,
-  );
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import type { ApplyPatch, Conflict } from '../../../../src/apiserver/patch/apply.ts';
-import { applyPatch } from '../../../../src/apiserver/patch/apply.ts';
-import { FieldSet, displayPath } from '../../../../src/apiserver/patch/field-set.ts';
-import { managedFieldsOf } from '../../../../src/apiserver/patch/managed-fields.ts';
-import type { Update } from '../../../../src/apiserver/patch/track-update.ts';
-import { trackUpdateOfVersion } from '../../../../src/apiserver/patch/track-update.ts';
+import type { ApplyPatch, Conflict } from '../../../../src/apiserver/managedfields/apply.ts';
+import { applyPatch } from '../../../../src/apiserver/managedfields/apply.ts';
+import { FieldSet, displayPath } from '../../../../src/apiserver/managedfields/field-set.ts';
+import { managedFieldsOf } from '../../../../src/apiserver/managedfields/managed-fields.ts';
+import type { Update } from '../../../../src/apiserver/managedfields/track-update.ts';
+import { trackUpdateOfVersion } from '../../../../src/apiserver/managedfields/track-update.ts';
 import type { JsonSchema } from '../../../../src/api/json-schema.ts';
 import type { JsonObject } from '../../../../src/util/json-value.ts';
 import { deepFreeze } from '../schema/arbitraries.ts';

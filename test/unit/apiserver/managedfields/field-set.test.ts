@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import type { FieldSetPath, PathElement } from '../../../../src/apiserver/patch/field-set.ts';
-import { FieldSet, displayPath } from '../../../../src/apiserver/patch/field-set.ts';
+import type {
+  FieldSetPath,
+  PathElement,
+} from '../../../../src/apiserver/managedfields/field-set.ts';
+import { FieldSet, displayPath } from '../../../../src/apiserver/managedfields/field-set.ts';
 import { NestingError } from '../../../../src/util/json-value.ts';
 import { nested } from '../schema/arbitraries.ts';
 

@@ -1,15 +1,22 @@
-import { convertedTo } from '../admission/conversion.ts';
-import { equivalentsOf } from '../admission/matching.ts';
-import type { Call } from './call.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Registry } from '../objects/registry.ts';
+import { convertedTo, equivalentsOf } from '../request/conversion.ts';
+import { pause } from '../request/pause.ts';
+import type { ReceivedRequest } from '../request/received-request.ts';
 import { apiVersionIn, isOfType } from '../request/negotiation.ts';
 import { PatchError } from '../patch/json-patch.ts';
-import { Managers, withManagers } from '../patch/managed-fields.ts';
-import { requireTyped } from '../patch/typed-value.ts';
+import { Managers, withManagers } from './managed-fields.ts';
+import { requireTyped } from './typed-value.ts';
 import { emptyMessage } from '../protobuf/decode-message.ts';
 import { messageOfKind } from '../protobuf/protobuf-body.ts';
-import type { FieldVersions, WriteContext } from '../patch/track-update.ts';
-import { trackUpdate, trackUpdateOfVersion, withObjectMeta } from '../patch/track-update.ts';
-import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
+import { withObjectMeta } from './kind-schema.ts';
+import { trackUpdate, trackUpdateOfVersion } from './track-update.ts';
+import type { FieldVersions, WriteContext } from './write-context.ts';
+import type {
+  ApiObject,
+  ResourceDefinition,
+  StoredObject,
+} from '../objects/resource-definition.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { own } from '../../util/json-value.ts';
@@ -19,16 +26,32 @@ import { LONGEST_MANAGER } from '../request/write-options.ts';
 /** Schema of kinds without one: all fields are undeclared. */
 const ANY_SCHEMA: JsonSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
+/** A request that changes the managed fields of an object. */
+export interface ManagedRequest extends ReceivedRequest {
+  readonly backend: {
+    readonly clock: Clock;
+    readonly registry: Registry;
+    readonly converter: {
+      /** Converts a custom resource to another version. Rejects with a `StatusError` if a webhook fails. */
+      readonly convert: (
+        object: ApiObject,
+        definition: ResourceDefinition,
+        apiVersion: string,
+      ) => Promise<ApiObject>;
+    };
+  };
+}
+
 /** Returns the properties of a write for managed fields. */
-export function writeContext(call: Call): WriteContext {
-  const { backend, definition, info } = call;
+export function writeContext(request: ManagedRequest): WriteContext {
+  const { backend, definition, info } = request;
   return {
-    manager: managerOf(call),
+    manager: managerOf(request),
     apiVersion: apiVersionIn(definition),
     subresource: info.subresource,
     schema: definition.schema ?? ANY_SCHEMA,
     now: backend.clock.now(),
-    resetFields: resetFieldsOf(call),
+    resetFields: resetFieldsOf(request),
   };
 }
 
@@ -38,18 +61,19 @@ export function writeContext(call: Call): WriteContext {
  * converted to the version of one of them.
  */
 export async function withTrackedFields(
-  call: Call,
+  request: ManagedRequest,
   object: ApiObject,
   previous?: StoredObject,
 ): Promise<ApiObject> {
-  const { definition } = call;
-  const context = writeContext(call);
-  const update = { ...context, before: previous, blank: blankObject(call), after: object };
+  const { definition } = request;
+  await pause(request, previous);
+  const context = writeContext(request);
+  const update = { ...context, before: previous, blank: blankObject(request), after: object };
   try {
     if (isOfType(object, definition)) {
       if (definition.custom) requireDroppedTyped(object, context);
       const tracked = previous
-        ? await trackUpdate({ ...update, versions: fieldVersions(call) })
+        ? await trackUpdate({ ...update, versions: fieldVersions(request) })
         : trackUpdateOfVersion(update);
       return tracked as ApiObject;
     }
@@ -72,11 +96,11 @@ function requireDroppedTyped(object: ApiObject, { schema, resetFields = [] }: Wr
 }
 
 /** Returns the versions in which the managed fields of an object may have been written. */
-export function fieldVersions(call: Call): FieldVersions {
-  return call.definition.custom ? customVersions(call) : builtinVersions(call);
+export function fieldVersions(request: ManagedRequest): FieldVersions {
+  return request.definition.custom ? customVersions(request) : builtinVersions(request);
 }
 
-function customVersions({ backend: { converter }, definition }: Call): FieldVersions {
+function customVersions({ backend: { converter }, definition }: ManagedRequest): FieldVersions {
   const { group, versionSchemas = {} } = definition;
   const known = new Map<string, ApiObject>();
   const schemaOf = (apiVersion: string) => {
@@ -99,7 +123,7 @@ function customVersions({ backend: { converter }, definition }: Call): FieldVers
   return { schemaOf, convert };
 }
 
-function builtinVersions({ backend: { registry }, definition }: Call): FieldVersions {
+function builtinVersions({ backend: { registry }, definition }: ManagedRequest): FieldVersions {
   const find = (apiVersion: unknown) =>
     apiVersion === apiVersionIn(definition)
       ? definition
@@ -118,13 +142,15 @@ function builtinVersions({ backend: { registry }, definition }: Call): FieldVers
 }
 
 /** Returns an empty object of a built-in kind, which contains its nested Go structs. */
-export function blankObject({ definition }: Pick<Call, 'definition'>): JsonObject | undefined {
+export function blankObject({
+  definition,
+}: Pick<ManagedRequest, 'definition'>): JsonObject | undefined {
   const message = messageOfKind(definition);
   return message && emptyMessage(message);
 }
 
 /** The fieldManager of the query, or the first word of the user agent. */
-function managerOf({ info, request }: Call): string {
+function managerOf({ info, request }: ManagedRequest): string {
   const named = info.query.get('fieldManager');
   if (named) return named;
   const agent = request.headers['user-agent']?.split('/')[0] ?? '';
@@ -132,7 +158,7 @@ function managerOf({ info, request }: Call): string {
 }
 
 /** Fields that the endpoint does not write. */
-function resetFieldsOf({ info, definition }: Call): readonly string[] {
+function resetFieldsOf({ info, definition }: ManagedRequest): readonly string[] {
   const { custom, subresources, statusKeeps = [] } = definition;
   if (info.subresource !== 'status') return subresources.status ? ['status'] : [];
   return ['spec', ...(custom ? ['metadata'] : statusKeeps.map((field) => `metadata.${field}`))];

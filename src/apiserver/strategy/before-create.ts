@@ -1,0 +1,63 @@
+import { timestamp } from '../../api/conditions.ts';
+import { validateKubeFinalizers } from '../objects/finalizers.ts';
+import { validateMetadata } from '../objects/object-metadata.ts';
+import type { ApiObject, ResourceDefinition } from '../objects/resource-definition.ts';
+import { pause } from '../request/pause.ts';
+import { withDefaults } from './defaults.ts';
+import type { WriteRequest } from './hook-context.ts';
+import { hookContext } from './hook-context.ts';
+import { toStoredKind } from './stored-kind.ts';
+import { addWarnings, requireValid, validateObject, withSchemaErrors } from './validation.ts';
+
+/**
+ * Returns the object to store for a new draft: with complete metadata, without the fields that the client does not
+ * decide, and valid. Upstream: `rest.BeforeCreate`.
+ *
+ * Rejects with a `StatusError`: 422 if it is invalid
+ */
+export async function beforeCreate(request: WriteRequest, draft: ApiObject): Promise<ApiObject> {
+  const { definition } = request;
+  const { storedAs } = definition;
+  if (storedAs) {
+    const own = toStoredKind(request, storedAs, draft);
+    return beforeCreate({ ...request, definition: storedAs.definition }, own);
+  }
+  const { clock, uid } = request.backend;
+  const { hooks, tracksGeneration, nameFormat = 'dns1123Subdomain' } = definition;
+  const own = definition.custom
+    ? withDefaults(withoutStatus(draft, definition), definition, 'keepNulls')
+    : draft;
+  const object: ApiObject = {
+    ...own,
+    metadata: { ...draft.metadata, uid: uid(), creationTimestamp: timestamp(clock.now()) },
+  };
+  if (tracksGeneration) object.metadata.generation = 1;
+  hooks?.prepareForCreate?.(object, hookContext(request));
+  const ofMetadata = validateMetadata(object.metadata, definition.namespaced, nameFormat);
+  await pause(request);
+  const bySchema = validateObject(request, object, undefined, ofMetadata);
+  await pause(request);
+  requireValid(
+    definition,
+    object,
+    withSchemaErrors(bySchema, [
+      ...ofMetadata,
+      ...validateKubeFinalizers(object.metadata, definition),
+      ...(hooks?.validate?.(object, undefined) ?? []),
+    ]),
+  );
+  const unauthorized = hooks?.authorize?.(object, undefined, hookContext(request)) ?? [];
+  requireValid(definition, object, unauthorized);
+  addWarnings(request, object, undefined);
+  return object;
+}
+
+/** Drops the status of a new object if only `/status` writes it. */
+export function withoutStatus(
+  draft: ApiObject,
+  { subresources, keepsStatus }: ResourceDefinition,
+): ApiObject {
+  if (!subresources.status || keepsStatus || draft['status'] === undefined) return draft;
+  const { status: _status, ...rest } = draft;
+  return rest;
+}
