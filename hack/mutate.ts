@@ -6,11 +6,12 @@
  *
  *   (no option)      plants the faults on the lists in hack/mutants/planted/
  *   --list           plants nothing; prints listed faults whose code no longer exists
- *   --sample N       plants N other faults for each argument, spread evenly over its code
+ *   --sample N       plants N other faults for each argument, or for all of src, spread evenly over the lines, and
+ *                    prints the share of detected faults by folder
  *   --seed S         selects another sample
  *   --save           adds the detected faults of a sample to the lists; with --list, updates the symbols
  *                    and files of faults whose code was renamed or moved
- *   --unit           runs unit tests only, without simulations and stories
+ *   --unit           runs unit tests only, without conformance tests, simulations and stories
  *
  * Works on copies of the tree in a temporary folder, two faults at a time. Exits with 1 if a fault survived or
  * its code no longer exists, and with 2 if the check failed: a listed fault does not compile, or tests fail
@@ -32,7 +33,7 @@ import {
   readList,
   titleOf,
 } from './mutants/faults.ts';
-import { sampleOf } from './mutants/sample.ts';
+import { interval, oneOfEachLine, sampleOf } from './mutants/sample.ts';
 import { testsOf } from './mutants/tests-of.ts';
 import type { Kind } from './mutants/tests-of.ts';
 import type { Verdict } from './mutants/trial.ts';
@@ -114,11 +115,12 @@ async function plantSample(size: number): Promise<boolean> {
   const listed = new Set(locateListed().faults.map((fault) => titleOf(fault)));
   const tree = join(scratch, 'compiler');
   await copyTree(tree);
-  const candidates = wanted.map((part) =>
+  const parts = wanted.length > 0 ? wanted : [''];
+  const candidates = parts.map((part) =>
     sampleOf(
-      filesOf([part.split('/')[0] ?? ''])
-        .filter((file) => file === part || file.startsWith(`${part}/`))
-        .flatMap((file) => faultsIn(file))
+      filesOf([part.split('/')[0] || '*'])
+        .filter((file) => part === '' || file === part || file.startsWith(`${part}/`))
+        .flatMap((file) => oneOfEachLine(faultsIn(file), options.seed))
         .filter((fault) => !listed.has(titleOf(fault))),
       size * OVERSAMPLE,
       options.seed,
@@ -134,7 +136,19 @@ async function plantSample(size: number): Promise<boolean> {
   );
   const { survivors, killed } = await plant(faults);
   if (options.save) for (const folder of foldersOf(killed)) await save(folder, killed);
+  for (const folder of foldersOf(faults).toSorted()) {
+    const of = (some: readonly Fault[]) => some.filter((fault) => folderOf(fault) === folder);
+    console.log(shareLine(folder, of(killed).length, of(faults).length));
+  }
+  console.log(shareLine('all', killed.length, faults.length));
   return survivors.length === 0;
+}
+
+function shareLine(name: string, killed: number, total: number): string {
+  const percent = (share: number) => `${Math.round(100 * share)} %`;
+  const [low, high] = interval(killed, total);
+  const share = `${percent(killed / total)} (${percent(low)} to ${percent(high)})`;
+  return `${name.padEnd(16)} ${killed} of ${total} killed: ${share}`;
 }
 
 interface Outcome {
@@ -159,7 +173,9 @@ async function plant(faults: readonly Fault[]): Promise<Outcome> {
   const survivors: Fault[] = [];
   const work = async (tree: string) => {
     for (let fault = pending.shift(); fault; fault = pending.shift()) {
-      const kinds = options.unit ? UNIT : ([...UNIT, 'simulation', 'stories'] as const);
+      const kinds = options.unit
+        ? UNIT
+        : ([...UNIT, 'conformance', 'simulation', 'stories'] as const);
       const groups = testsOf(fault.file, kinds);
       const verdict = await trial.verdictOn(fault, tree, groups);
       report(fault, verdict);

@@ -17,9 +17,11 @@ export interface Change {
 export function changesAt(place: Place, file: SourceFile): Change[] {
   const { node, ancestors } = place;
   const parent = ancestors.at(-1);
-  if (parent === undefined || isWording(place, file)) return [];
+  if (parent === undefined) return [];
+  if (isWording(place, file)) return node.type === 'NewExpression' ? otherErrors(node, file) : [];
   return [
     ...statementChanges(place, file),
+    ...orderChanges(node, parent, file),
     ...listChanges(node, parent, place.field),
     ...expressionChanges(node, file),
     ...literalChanges(place, file),
@@ -76,6 +78,17 @@ function statementChanges({ node, field, ancestors }: Place, file: SourceFile): 
           : constantResults(node, file)
         : [];
   }
+}
+
+/** Swaps a statement with the next one, such as two writes. Declarations stay, because others use them. */
+function orderChanges(node: SyntaxNode, parent: SyntaxNode, file: SourceFile): Change[] {
+  if (node.type !== 'ExpressionStatement') return [];
+  const statements = nodesIn(parent['body']);
+  const next = statements[statements.indexOf(node) + 1];
+  if (next?.type !== 'ExpressionStatement') return [];
+  const [start, end] = [spanOf(node)[0], spanOf(next)[1]];
+  const put = `${file.textOf(next)}\n${file.textOf(node)}`;
+  return [{ operator: 'swap-statements', start, end, put }];
 }
 
 function constantResults(node: SyntaxNode, file: SourceFile): Change[] {
@@ -159,6 +172,8 @@ function expressionChanges(node: SyntaxNode, file: SourceFile): Change[] {
         ...(isPlus ? [...keep('keep-left', left), ...keep('keep-right', right)] : []),
       ];
     }
+    case 'AwaitExpression':
+      return keep('drop-await', argument);
     case 'ConditionalExpression':
       return [...keep('keep-left', consequent), ...keep('keep-right', alternate)];
     case 'UnaryExpression':
@@ -194,6 +209,19 @@ function expressionChanges(node: SyntaxNode, file: SourceFile): Change[] {
   }
 }
 
+/** Replaces the class of an error by another one that the file constructs. */
+function otherErrors({ callee }: SyntaxNode, file: SourceFile): Change[] {
+  const isError = (text: string) => text.endsWith('Error');
+  if (!isNode(callee) || !isError(file.textOf(callee))) return [];
+  const classes = file.places
+    .filter(({ node }) => node.type === 'NewExpression')
+    .map(({ node }) => (isNode(node['callee']) ? file.textOf(node['callee']) : ''))
+    .filter(isError);
+  const others = [...new Set([...classes, 'Error'])];
+  const other = others[(others.indexOf(file.textOf(callee)) + 1) % others.length];
+  return other === undefined ? [] : [replaced('other-error', callee, other)];
+}
+
 function bracketed(text: string): string {
   return /^[\w.#?]+$/.test(text) ? text : `(${text})`;
 }
@@ -202,7 +230,13 @@ function literalChanges({ node, field, ancestors }: Place, file: SourceFile): Ch
   if (field === 'key') return [];
   switch (node.type) {
     case 'NumericLiteral':
-      return [replaced('increase', node, String(Number(node['value']) + 1))];
+      return [
+        replaced('increase', node, String(Number(node['value']) + 1)),
+        // Milliseconds for seconds, KiB for bytes.
+        ...(Number(node['value']) >= 10
+          ? [replaced('wrong-unit', node, String(Number(node['value']) * 1000))]
+          : []),
+      ];
     case 'BooleanLiteral':
       return [replaced('flip', node, node['value'] === true ? 'false' : 'true')];
     case 'StringLiteral': {

@@ -17,6 +17,23 @@ export function sampleOf(faults: readonly Fault[], size: number, seed: string): 
   }).filter((fault) => fault !== undefined);
 }
 
+/** Returns one fault of each line, selected by the seed, so that a sample weighs code by its lines. */
+export function oneOfEachLine(faults: readonly Fault[], seed: string): Fault[] {
+  const byLine = Map.groupBy(faults, ({ file, line }) => `${file}:${line}`);
+  return [...byLine.values()].flatMap((some) => sampleOf(some, 1, seed));
+}
+
+/** Bounds of a proportion with a confidence of 95 %, by Wilson's formula. */
+export function interval(hits: number, total: number): readonly [number, number] {
+  if (total === 0) return [0, 1];
+  const z = 1.96;
+  const share = hits / total;
+  const middle = share + z ** 2 / (2 * total);
+  const width = z * Math.sqrt((share * (1 - share)) / total + (z / (2 * total)) ** 2);
+  const scale = 1 + z ** 2 / total;
+  return [(middle - width) / scale, (middle + width) / scale];
+}
+
 function rankOf(fault: Fault, seed: string): number {
   return createHash('sha256')
     .update(`${seed} ${titleOf(fault)}`)

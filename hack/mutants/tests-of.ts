@@ -34,11 +34,11 @@ const TESTS = globSync('test/{unit,simulation,stories,conformance}/**/*.test.ts'
   distances: distancesFrom(file),
 }));
 
-export type Kind = 'direct' | 'unit' | 'simulation' | 'stories';
+export type Kind = 'direct' | 'unit' | 'conformance' | 'simulation' | 'stories';
 
 /**
  * Returns groups of test files that reach a file below `src/`: unit tests that import it directly, or the nearest
- * ones if there are none, other unit tests of its folder, simulations, stories. Within a group, the nearest come first.
+ * ones if there are none, other unit tests of its folder, conformance tests, simulations, stories. Within a group, the nearest come first.
  */
 export function testsOf(file: string, kinds: readonly Kind[]): string[][] {
   const source = `src/${file}`;
@@ -59,6 +59,7 @@ export function testsOf(file: string, kinds: readonly Kind[]): string[][] {
   const isIn: Record<Kind, (test: string, distance: number) => boolean> = {
     direct: (test, distance) => isUnit(test) && distance <= nearest,
     unit: (test, distance) => test.startsWith(folder) && distance > nearest,
+    conformance: (test) => test.startsWith('test/conformance/'),
     simulation: (test) => test.startsWith('test/simulation/'),
     stories: (test) => test.startsWith('test/stories/'),
   };
