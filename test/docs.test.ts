@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { KUBERNETES_VERSIONS } from '../hack/envtest/binaries.ts';
 import { NEWEST_MINOR, OLDEST_MINOR } from '../src/api/supported-versions.ts';
-import { optionsTable } from '../src/cli/help.ts';
+import { optionsTable } from '../src/cli/program/help.ts';
 import { CONFIG_MAPS, NAMESPACES } from '../src/api/builtin.ts';
 import { COMPILE_CACHE } from './support/compile-cache.ts';
 import { startControlPlane } from './support/control-plane.ts';

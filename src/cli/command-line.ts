@@ -11,16 +11,15 @@ import {
   isProgrammerError,
   UsageError,
 } from './common/errors.ts';
-import type { ParsedFlags } from './flags/flag-parser.ts';
+import { COMPLETION_FLAG, completionAnswer } from './flags/flag-parser.ts';
 import { MANIFESTS_OPTIONS, MIGRATE_OPTIONS, TOP_OPTIONS } from './flags/options.ts';
-import type { COMMON_OPTIONS } from './flags/options.ts';
-import { helpText } from './help.ts';
+import { helpWidth } from './program/help.ts';
 import { cycleVerbosityOnSignal } from './logs/log-level.ts';
 import { logText } from './logs/log-value.ts';
 import { createLogging } from './logs/logging.ts';
 import type { LoggingOptions } from './logs/logging.ts';
 import { sourceStack } from './logs/source-stack.ts';
-import { findCommand, parseCommandFlags, readCommand } from './program/command.ts';
+import { findCommand, readCommand } from './program/command.ts';
 import type { CommandRequest, Commands } from './program/command.ts';
 import { versionLine } from './program/package.ts';
 import { checkProgram, environmentPrefix, programCommand } from './program/program.ts';
@@ -80,24 +79,27 @@ async function runCommand(
   let named: ProgramCommand | undefined;
   const commands = commandsOf(program);
   try {
+    if (argv[0] === COMPLETION_FLAG) {
+      const { completionLines } = await import('./completion/candidates.ts');
+      terminal.print(completionAnswer(argv, (words) => completionLines(program, commands, words)));
+      return EXIT_OK;
+    }
     requireCertificateChecks(environment);
     named = findCommand(commands, argv);
-    const request = readCommand(commands, argv, named);
-    const { command, flags } = request;
-    if (flags.includes('--help=true')) {
-      terminal.print(await helpText(program, commands, command, terminal.columns));
+    const request = await readCommand(
+      program,
+      commands,
+      argv,
+      named,
+      { variables: environment, prefix: environmentPrefix(program) },
+      { columns: helpWidth(terminal.columns), version: versionLine(program, process) },
+    );
+    if (typeof request === 'string') {
+      terminal.print(request);
       return EXIT_OK;
     }
-    const parsed = await parseCommandFlags(command, flags, {
-      variables: environment,
-      prefix: environmentPrefix(program),
-    });
-    verbosity = parsed.values.v;
-    if (parsed.values.version) {
-      terminal.print(versionLine(program, process));
-      return EXIT_OK;
-    }
-    return await runParsed(program, request, parsed, environment, terminal);
+    verbosity = request.values.v;
+    return await runParsed(program, request, environment, terminal);
   } catch (error) {
     terminal.warn(errorMessage(program, error, named, verbosity));
     return isOfTheUser(error) ? EXIT_USAGE : EXIT_FAILURE;
@@ -121,8 +123,7 @@ const FLAGS_OF_FORMAT: Readonly<Record<LoggingOptions['format'], readonly string
 
 async function runParsed(
   program: ProgramOptions,
-  { command, operands, klogFlags }: CommandRequest,
-  { values, changed }: ParsedFlags<typeof COMMON_OPTIONS>,
+  { command, operands, values, changed, klogFlags }: CommandRequest,
   environment: Readonly<Record<string, string | undefined>>,
   { print, warn, colour, logging: loggingEnvironment, output }: Terminal,
 ): Promise<number> {
@@ -216,7 +217,7 @@ export function commandsOf(program: ProgramOptions): Commands {
   const all: Commands = [
     programCommand({
       name: 'run',
-      summary: 'Run the controllers against a cluster (default command)',
+      summary: 'Run the controllers against a cluster',
       description: 'Run the controllers against a cluster until SIGTERM or SIGINT.',
       flags: runOptions(program),
       examples: [
@@ -300,7 +301,7 @@ export function commandsOf(program: ProgramOptions): Commands {
       ],
       run: async (_, context, operands) => {
         const { completion } = await import('./commands/completion.ts');
-        return completion(operands, program, all, context);
+        return completion(operands, program, context);
       },
     }),
     programCommand({

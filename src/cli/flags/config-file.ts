@@ -6,8 +6,8 @@ import { isRecord } from '../../util/values.ts';
 import { wrapWords } from '../../util/wrap-words.ts';
 import { didYouMean } from '../../util/did-you-mean.ts';
 import { pathError, UsageError } from '../common/errors.ts';
-import { CONFIG_FLAG, flagNamed, sortedOptions } from './flag-parser.ts';
-import type { FileSettings, FlagSetting } from './flag-parser.ts';
+import { CONFIG_FLAG, FlagSetting, flagNamed, sortedOptions } from './flag-parser.ts';
+import type { FlagSettings } from './flag-parser.ts';
 import type { Option, Options } from './option.ts';
 
 export const CONFIG_API_VERSION = 'crd-controller.example.io/v1alpha1';
@@ -33,10 +33,10 @@ export function settingsOf(options: Options): Map<string, [flag: string, option:
  *
  * @throws {UsageError} naming the file, the line and the field
  */
-export function readConfigFile(path: string, options: Options): FileSettings {
+export function readConfigFile(path: string, options: Options): FlagSettings {
   const fields = settingsOf(options);
   const { document, members } = onlyObject(path, textOf(path));
-  const settings = new Map<string, FlagSetting>();
+  const settings: Record<string, FlagSetting[]> = {};
   for (const [field, value] of members) {
     if (field === 'apiVersion' || field === 'kind') continue;
     const place = `${path}:${document.lineAt([field]) ?? document.line}`;
@@ -47,7 +47,7 @@ export function readConfigFile(path: string, options: Options): FileSettings {
     }
     const [flag, option] = found;
     const text = textIn(value, option, `${place}: ${field}`);
-    settings.set(flag, { source: `${field} in ${place}`, text });
+    settings[flag] = [new FlagSetting(`${field} in ${place}`, text)];
   }
   return settings;
 }

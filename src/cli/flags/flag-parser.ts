@@ -40,14 +40,19 @@ export interface FlagEnvironment {
 }
 
 /** Value that a user gave to an option. */
-export interface FlagSetting {
+export class FlagSetting {
   /** Flag, variable or field, for messages. */
   readonly source: string;
   readonly text: string;
+
+  constructor(source: string, text: string) {
+    this.source = source;
+    this.text = text;
+  }
 }
 
-/** Settings of a configuration file, by flag. */
-export type FileSettings = ReadonlyMap<string, FlagSetting>;
+/** FlagSettings of the environment or of a configuration file, by flag, in descending precedence. */
+export type FlagSettings = Readonly<Record<string, readonly FlagSetting[]>>;
 
 /** Name of the flag for the configuration file. */
 export const CONFIG_FLAG = 'config';
@@ -56,20 +61,93 @@ export const CONFIG_FLAG = 'config';
 export function configPath(
   options: Options,
   flags: readonly string[],
-  environment: FlagEnvironment,
+  { variables, prefix }: FlagEnvironment,
 ): string {
-  const option = options[CONFIG_FLAG];
-  if (!option) return '';
-  const { values } = parseFlags(
-    { [CONFIG_FLAG]: option },
-    flags.filter((flag) => nameOf(flag) === CONFIG_FLAG),
-    environment,
-  );
-  return String(values[CONFIG_FLAG]);
+  if (!options[CONFIG_FLAG]) return '';
+  const start = `--${CONFIG_FLAG}=`;
+  const flag = flags.find((each) => each.startsWith(start));
+  return flag?.slice(start.length) ?? variables[environmentVariable(CONFIG_FLAG, prefix)] ?? '';
+}
+
+/** A command as yargs parses it and shows it in its help. */
+export interface CommandSyntax {
+  readonly name: string;
+  readonly summary: string;
+  /** About the command, and how it is used. */
+  readonly usage: string;
+  readonly examples: readonly string[];
+  /** Text at the end of the help. */
+  readonly end: string;
+}
+
+/** Command line of a command, with normalised flags. */
+export interface CommandWords {
+  readonly flags: readonly string[];
+  readonly operands: readonly string[];
+  /** Whether the command rejects operands. */
+  readonly isClosed: boolean;
+  /** Word in the place of a command, which is none. */
+  readonly unknown?: string | undefined;
+}
+
+/** Output of `--help` and `--version`. */
+export interface HelpOptions {
+  readonly columns: number;
+  readonly version: string;
 }
 
 /**
- * Parses normalised flags. Precedence: flag, environment variable, configuration file, default.
+ * Parses the flags of a command line. Precedence: flag, environment variable, configuration file, default.
+ *
+ * @param commands all commands; the first one is the default
+ * @param command index of the command
+ * @returns the flags, or the text that `--help` or `--version` asks for
+ * @throws {UsageError} on an unknown command, flag or argument, and on an invalid value
+ */
+export function parseCommandLine<O extends Options>(
+  commands: readonly CommandSyntax[],
+  command: number,
+  options: O,
+  { flags, operands, isClosed, unknown }: CommandWords,
+  settings: readonly FlagSettings[],
+  { columns, version }: HelpOptions,
+): ParsedFlags<O> | string {
+  let given: Readonly<Record<string, unknown>> | undefined;
+  let text = '';
+  const parser = strictParser(Object.keys(options), commands, unknown);
+  // The list of commands shows their names without the name of the program.
+  parser.scriptName('').wrap(columns);
+  for (const [index, { name, summary, usage, examples, end }] of commands.entries()) {
+    parser.command(
+      index === 0 ? [name, '$0'] : name,
+      summary,
+      (inner) => {
+        const [stray] = isClosed ? operands : [];
+        if (stray !== undefined) {
+          inner.demandCommand(0, 0, undefined, `unexpected argument: ${goQuote(stray)}`);
+        }
+        inner.usage(usage).epilogue(end);
+        for (const example of examples) inner.example(example, '');
+        addOptions(inner, options, settings);
+        inner
+          .help('help', options['help']?.help)
+          .version('version', options['version']?.help ?? '', version);
+      },
+      (values) => {
+        given = values;
+      },
+    );
+  }
+  const name = command === 0 ? unknown : commands[command]?.name;
+  const words = [...(name === undefined ? [] : [name]), ...flags, '--', ...operands];
+  parser.parseSync(words, {}, (_: unknown, __: unknown, output: string) => {
+    text = output;
+  });
+  return given ? parsedFlags(options, given) : text;
+}
+
+/**
+ * Parses normalised flags alone, without a command.
  *
  * @throws {UsageError} on an unknown flag and on an invalid value
  */
@@ -77,22 +155,96 @@ export function parseFlags<O extends Options>(
   options: O,
   flags: readonly string[],
   environment: FlagEnvironment,
-  file: FileSettings = new Map(),
+  file: FlagSettings = {},
 ): ParsedFlags<O> {
-  const unknown = flags.map(nameOf).find((name) => !Object.hasOwn(options, name));
-  if (unknown !== undefined) {
-    const hint = didYouMean(unknown, Object.keys(options), flagNamed);
-    throw new UsageError(`unknown flag: ${flagNamed(unknown)}${hint}`);
+  const parser = strictParser(Object.keys(options));
+  addOptions(parser, options, [environmentSettings(options, environment), file]);
+  return parsedFlags(options, parser.parseSync([...flags]));
+}
+
+/** Flag with which a completion script asks for the words to offer. The words of the line follow. */
+export const COMPLETION_FLAG = '--get-yargs-completions';
+
+/** Returns the answer to a completion script. */
+export function completionAnswer(
+  argv: readonly string[],
+  lines: (words: readonly string[]) => string[],
+): string {
+  let text = '';
+  yargs()
+    .exitProcess(false)
+    .completion('completion', false, () => lines(argv.slice(argv.indexOf(COMPLETION_FLAG) + 1)))
+    .parseSync([...argv], {}, (_: unknown, __: unknown, output: string) => {
+      text = output;
+    });
+  return text;
+}
+
+/** Returns a parser that rejects unknown words, and never prints or exits. */
+function strictParser(
+  known: readonly string[],
+  commands: readonly CommandSyntax[] = [],
+  unknownCommand?: string,
+) {
+  return yargs([])
+    .parserConfiguration({
+      'boolean-negation': false,
+      'camel-case-expansion': false,
+      'combine-arrays': true,
+      'dot-notation': false,
+      'parse-numbers': false,
+      'parse-positional-numbers': false,
+      'populate--': true,
+      'short-option-groups': false,
+    })
+    .detectLocale(false)
+    .help(false)
+    .version(false)
+    .exitProcess(false)
+    .strict()
+    .fail((message: string | null, error: Error | undefined) => {
+      const [, word] = /^Unknown arguments?: ([^,]+)/.exec(message ?? '') ?? [];
+      if (word === undefined) throw error ?? new UsageError(message ?? '');
+      if (word === unknownCommand) {
+        const names = commands.map(({ name }) => name);
+        throw new UsageError(`unknown command: ${goQuote(word)}${didYouMean(word, names)}`);
+      }
+      const hint = didYouMean(word, known, flagNamed);
+      throw new UsageError(`unknown flag: ${flagNamed(word)}${hint}`);
+    });
+}
+
+/** @param settings of the environment and of a file, in descending precedence */
+function addOptions(
+  parser: ReturnType<typeof yargs>,
+  options: Options,
+  settings: readonly FlagSettings[],
+): void {
+  for (const [name, option] of sortedOptions(options)) {
+    const { group, help, type, aliases = [], hidden = false, default: initial } = option;
+    parser.option(name, {
+      group: `${group}:`,
+      describe: help,
+      defaultDescription: initial === 'false' ? '' : initial,
+      alias: [...aliases],
+      hidden,
+      // Values stay text until the parser of the option reads them.
+      boolean: type === 'boolean',
+      // The settings of all sources are combined.
+      array: type === 'switches',
+    });
   }
-  const given = flagParser(options).parseSync(flags);
+  for (const each of settings) parser.config(each);
+}
+
+/** Parses what yargs found: texts of flags, and settings of other sources. */
+function parsedFlags<O extends Options>(
+  options: O,
+  given: Readonly<Record<string, unknown>>,
+): ParsedFlags<O> {
   const changed: [string, string][] = [];
   const values = Object.entries(options).map(([name, option]) => {
-    const ofFile = file.get(name);
-    const setting = effectiveSetting(name, option, [
-      ...(ofFile ? [ofFile] : []),
-      ...environmentSettings(name, option, environment),
-      ...flagSettings(name, given),
-    ]);
+    const setting = effectiveSetting(name, option, settingsIn(name, given[name]));
     if (setting.text !== option.default) {
       changed.push([name, isSecretName(name) ? MASK : redactText(setting.text)]);
     }
@@ -105,46 +257,12 @@ export function parseFlags<O extends Options>(
   };
 }
 
-/** What we use of a parser of yargs. Its types are no dependency of the package, whose declarations refer to this. */
-export interface YargsParser {
-  parseSync(flags: readonly string[]): Readonly<Record<string, unknown>>;
-  scriptName(name: string): YargsParser;
-  wrap(columns: number): YargsParser;
-  usage(text: string): YargsParser;
-  command(name: string, summary: string): YargsParser;
-  epilogue(text: string): YargsParser;
-  getHelp(): Promise<string>;
-}
-
-/** Returns a yargs parser for `options` that rejects other flags and never prints or exits. */
-export function flagParser(options: Options): YargsParser {
-  const parser = yargs([])
-    .parserConfiguration({
-      'boolean-negation': false,
-      'camel-case-expansion': false,
-      'dot-notation': false,
-      'duplicate-arguments-array': false,
-      'parse-numbers': false,
-      'short-option-groups': false,
-    })
-    .help(false)
-    .version(false)
-    .exitProcess(false)
-    .strict()
-    .fail((message: string, error: Error | undefined) => {
-      throw error ?? new UsageError(message);
-    });
-  for (const [name, option] of sortedOptions(options)) {
-    parser.option(name, {
-      group: `${option.group}:`,
-      describe: describe(option),
-      alias: [...(option.aliases ?? [])],
-      hidden: option.hidden ?? false,
-      // Values stay text until the parser of the option reads them.
-      ...(option.type === 'boolean' ? { type: 'boolean' } : {}),
-    });
-  }
-  return parser;
+function settingsIn(name: string, found: unknown): FlagSetting[] {
+  if (Array.isArray(found)) return found.flatMap((each) => settingsIn(name, each)).toReversed();
+  if (found instanceof FlagSetting) return [found];
+  return typeof found === 'string' || typeof found === 'boolean'
+    ? [new FlagSetting(flagNamed(name), String(found))]
+    : [];
 }
 
 /** Returns the flag with dashes: `--port`, `-v`. */
@@ -152,37 +270,22 @@ export function flagNamed(name: string): string {
   return name.length === 1 ? `-${name}` : `--${name}`;
 }
 
-function nameOf(flag: string): string {
-  const [, name = ''] = /^--([^=]*)/.exec(flag) ?? [];
-  return name;
-}
-
-function describe({ help, default: initial }: Option<unknown>): string {
-  return initial === '' || initial === 'false' ? help : `${help} (default ${initial})`;
-}
-
-function flagSettings(name: string, given: Readonly<Record<string, unknown>>): FlagSetting[] {
-  const value = given[name];
-  return typeof value === 'string' || typeof value === 'boolean'
-    ? [{ source: flagNamed(name), text: String(value) }]
-    : [];
-}
-
-/** Returns settings in ascending precedence. An empty variable sets nothing. */
-function environmentSettings(
-  name: string,
-  option: Option<unknown>,
+/** Returns what the environment sets. An empty variable sets nothing. */
+export function environmentSettings(
+  options: Options,
   { variables, prefix }: FlagEnvironment,
-): FlagSetting[] {
-  if (option.flagOnly) return [];
-  return [...(option.environment ?? []).toReversed(), environmentVariable(name, prefix)].flatMap(
-    (source) => {
+): FlagSettings {
+  const settings: Record<string, FlagSetting[]> = {};
+  for (const [name, option] of Object.entries(options)) {
+    if (option.flagOnly) continue;
+    for (const source of [environmentVariable(name, prefix), ...(option.environment ?? [])]) {
       const { variable, read } =
         typeof source === 'string' ? { variable: source, read: (text: string) => text } : source;
       const text = variables[variable];
-      return text ? [{ source: variable, text: read(text) }] : [];
-    },
-  );
+      if (text) (settings[name] ??= []).push(new FlagSetting(variable, read(text)));
+    }
+  }
+  return settings;
 }
 
 /** @param settings in ascending precedence */
@@ -194,9 +297,9 @@ function effectiveSetting(
   if (option.type === 'switches') {
     for (const setting of settings) parse(option, setting);
     const text = settings.map(({ text }) => text).join(',');
-    return { source: flagNamed(name), text: text || option.default };
+    return new FlagSetting(flagNamed(name), text || option.default);
   }
-  return settings.at(-1) ?? { source: flagNamed(name), text: option.default };
+  return settings.at(-1) ?? new FlagSetting(flagNamed(name), option.default);
 }
 
 /** Returns the environment variable of a flag: `CRD_CONTROLLER_KUBE_API_QPS`. */

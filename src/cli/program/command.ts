@@ -1,14 +1,22 @@
-import { didYouMean } from '../../util/did-you-mean.ts';
-import { goQuote } from '../../util/go-quote.ts';
-import { UsageError } from '../common/errors.ts';
 import type { Arguments } from '../flags/arguments.ts';
 import { normaliseArguments } from '../flags/arguments.ts';
-import { configPath, flagForms, parseFlags } from '../flags/flag-parser.ts';
-import type { FileSettings, FlagEnvironment, ParsedFlags } from '../flags/flag-parser.ts';
+import {
+  configPath,
+  environmentSettings,
+  flagForms,
+  parseCommandLine,
+} from '../flags/flag-parser.ts';
+import type {
+  FlagEnvironment,
+  HelpOptions,
+  ParsedFlags,
+  FlagSettings,
+} from '../flags/flag-parser.ts';
 import { optionGroup } from '../flags/option.ts';
 import type { Options } from '../flags/option.ts';
 import { COMMON_OPTIONS, KLOG_FLAGS } from '../flags/options.ts';
-import type { ProgramCommand } from './program.ts';
+import { commandSyntax } from './help.ts';
+import type { ProgramCommand, ProgramOptions } from './program.ts';
 
 /** The commands of a program, in the order of the help. The first one is the default command. */
 export type Commands = readonly [ProgramCommand, ...ProgramCommand[]];
@@ -18,63 +26,60 @@ export function optionsOf({ flags = {} }: ProgramCommand): Options & typeof COMM
   return { ...optionGroup('Other', flags, { flagOnly: true }), ...COMMON_OPTIONS };
 }
 
-/**
- * Parses and validates the flags of a command.
- *
- * @throws {UsageError} on an unknown flag, an invalid value and an invalid configuration file
- */
-export async function parseCommandFlags(
-  command: ProgramCommand,
-  flags: readonly string[],
-  environment: FlagEnvironment,
-): Promise<ParsedFlags<ReturnType<typeof optionsOf>>> {
-  const options = optionsOf(command);
-  const path = configPath(options, flags, environment);
-  const file = path === '' ? undefined : await configFile(path, options);
-  return parseFlags(options, flags, environment, file);
-}
-
-/** Imported on demand: few command lines have a configuration file, and the YAML parser loads slowly. */
-async function configFile(path: string, options: Options): Promise<FileSettings> {
-  const { readConfigFile } = await import('../flags/config-file.ts');
-  return readConfigFile(path, options);
-}
-
-/** A command with the flags and arguments of a command line. */
-export interface CommandRequest {
+/** A command with its flags and arguments. */
+export interface CommandRequest extends ParsedFlags<ReturnType<typeof optionsOf>> {
   readonly command: ProgramCommand;
-  readonly flags: readonly string[];
   readonly operands: readonly string[];
   /** Normalised legacy flags of klog. */
   readonly klogFlags: readonly string[];
 }
 
-/** Finds the command of a command line, and its flags. */
-export function readCommand(
+/**
+ * Parses a command line.
+ *
+ * @param named the command that it names
+ * @returns the request, or the text that `--help` or `--version` asks for
+ * @throws {UsageError} on an unknown command or flag, an invalid value and an invalid configuration file
+ */
+export async function readCommand(
+  program: ProgramOptions,
   commands: Commands,
   argv: readonly string[],
   named: ProgramCommand | undefined,
-): CommandRequest {
+  environment: FlagEnvironment,
+  help: HelpOptions,
+): Promise<CommandRequest | string> {
   const command = named ?? commands[0];
-  const { positionals, flags } = argumentsOf(commands, argv, command);
-  const [name] = positionals;
-  if (!named && name !== undefined) {
-    const hint = didYouMean(
-      name,
-      commands.map((each) => each.name),
-    );
-    throw new UsageError(`unknown command: ${goQuote(name)}${hint}`);
-  }
-  const operands = positionals.slice(1);
-  const [stray] = command.operands === undefined ? operands : [];
-  if (stray !== undefined) throw new UsageError(`unexpected argument: ${goQuote(stray)}`);
+  const options = optionsOf(command);
+  const { positionals, flags: all } = argumentsOf(commands, argv, command);
   const isKlogs = (flag: string) => KLOG_FLAGS.some(({ name }) => flag.startsWith(`--${name}=`));
-  return {
-    command,
-    flags: flags.filter((flag) => !isKlogs(flag)),
-    operands,
-    klogFlags: flags.filter(isKlogs),
-  };
+  const flags = all.filter((flag) => !isKlogs(flag));
+  const operands = positionals.slice(1);
+  const syntaxes = commands.map((each, index) =>
+    commandSyntax(program, each, index === 0, help.columns),
+  );
+  const path = configPath(options, flags, environment);
+  const parsed = parseCommandLine(
+    syntaxes,
+    commands.indexOf(command),
+    options,
+    {
+      flags,
+      operands,
+      isClosed: command.operands === undefined,
+      unknown: named ? undefined : positionals[0],
+    },
+    [environmentSettings(options, environment), path === '' ? {} : await configFile(path, options)],
+    help,
+  );
+  if (typeof parsed === 'string') return parsed;
+  return { ...parsed, command, operands, klogFlags: all.filter(isKlogs) };
+}
+
+/** Imported on demand: few command lines have a configuration file, and the YAML parser loads slowly. */
+async function configFile(path: string, options: Options): Promise<FlagSettings> {
+  const { readConfigFile } = await import('../flags/config-file.ts');
+  return readConfigFile(path, options);
 }
 
 /** Returns the named command. Its name can stand between flags. */

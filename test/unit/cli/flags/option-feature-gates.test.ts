@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { FEATURE_NAMES } from '../../../../src/cli/flags/option.ts';
-import { parseFlags } from '../../../../src/cli/flags/flag-parser.ts';
+import { FlagSetting, parseFlags } from '../../../../src/cli/flags/flag-parser.ts';
 import { RUN_OPTIONS, environmentOf } from '../../../support/own-program.ts';
 
 const GATES = { 'feature-gates': RUN_OPTIONS['feature-gates'] };
 
 function isOn(flags: readonly string[], environment = {}, inFile?: string) {
-  const source = 'featureGates in file';
-  const file = new Map(inFile === undefined ? [] : [['feature-gates', { source, text: inFile }]]);
+  const settings = inFile === undefined ? [] : [new FlagSetting('featureGates in file', inFile)];
+  const file = { 'feature-gates': settings };
   return parseFlags(GATES, flags, environmentOf(environment), file).values['feature-gates']
     .WatchListClient;
 }

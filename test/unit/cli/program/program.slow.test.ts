@@ -97,7 +97,7 @@ describe('A program of a user', () => {
     const help = await run(program, ['--help']);
     assert.equal(help.code, 0);
     assert.match(help.output, /^Usage: greeter \[run\] \[flags\]$/m);
-    assert.match(help.output, /--greeting .*\(default Hello\)/);
+    assert.match(help.output, /--greeting .*\[default: Hello\]/);
     assert.match(help.output, /--concurrent-greetings-syncs/);
     assert.match(help.output, /^ {2}greet +Print a greeting$/m);
     assert.doesNotMatch(help.output, /manifests|crd-controller (run|check)/);
