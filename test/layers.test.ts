@@ -40,6 +40,7 @@ const mayImport: Record<string, readonly string[]> = {
 mayImport['index.ts'] = [...mayImport['manager']!, 'manager'];
 mayImport['controllers'] = mayImport['index.ts'];
 mayImport['cluster'] = mayImport['index.ts'];
+mayImport['explore'] = [...mayImport['index.ts'], 'apiserver', 'cluster'];
 mayImport['testing.ts'] = [
   'util',
   'api',
@@ -47,6 +48,7 @@ mayImport['testing.ts'] = [
   'cluster',
   'client',
   'codegen',
+  'explore',
   'property',
   'webhook',
 ];
@@ -155,7 +157,7 @@ const loadedPackages: Record<string, readonly string[]> = {
   'daemon.ts': ['pino', 'yargs'],
   'index.ts': ['p-queue', 'prom-client'],
   'metrics.ts': ['prom-client'],
-  'testing.ts': ['@marcbachmann/cel-js', 'js-yaml', 'p-queue', 're2js', 'yaml'],
+  'testing.ts': ['@marcbachmann/cel-js', 'js-yaml', 'p-queue', 'prom-client', 're2js', 'yaml'],
   'workqueue.ts': ['p-queue'],
 };
 

@@ -149,10 +149,11 @@ export class ClusterControllers implements Runnable {
       throw new TypeError(`Cluster: unknown controller ${unknown}${suggestion}`);
     }
     const log = deps.log.named('cluster');
-    const informers = new InformerSet(deps.client, { clock: deps.clock, log });
+    const { clock, random } = deps;
+    const informers = new InformerSet(deps.client, { clock, log, ...(random && { random }) });
     const broadcaster = new EventBroadcaster(
       { ...deps, log },
-      { random: deps.random, flushTimeoutMs: EVENT_FLUSH_MS },
+      { random, flushTimeoutMs: EVENT_FLUSH_MS },
     );
     const hasEvents = selected.includes('events');
     const clusterDeps: ClusterDeps = {

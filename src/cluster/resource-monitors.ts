@@ -152,11 +152,17 @@ export class ResourceMonitors implements Runnable {
       current.stop.abort();
       return;
     }
-    const { client, clock, log, informers } = this.#deps;
+    const { client, clock, log, random, informers } = this.#deps;
     const shared = informers.informers.find(({ name }) => name === id);
     const source = listerWatcher(client, resource, {}, { metadataOnly: true });
     const informer =
-      shared ?? new Informer(resource, source, { name: `${id} as metadata`, clock, log });
+      shared ??
+      new Informer(resource, source, {
+        name: `${id} as metadata`,
+        clock,
+        log,
+        ...(random && { random }),
+      });
     const handlers = this.#handlers.map((handlerFor) => handlerFor(resource));
     const registrations = handlers.map((handler) => informer.addHandler(handler));
     const stop = new AbortController();

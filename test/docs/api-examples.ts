@@ -2,13 +2,13 @@
 import { ApiError, Controller, CronSchedule, HttpClient, InformerSet, done, hasFinalizer, keyOf, labelValue, objectKey, requeueAfter, retryOnConflict, runControllers, silentLogger, splitKey, systemClock, textLogger, type ControllerKit, withFinalizer, withinTimeout } from 'crd-controller';
 import { parseManifests } from 'crd-controller/apply';
 import { discover, dryRunClient } from 'crd-controller/client';
-import { NAMESPACES } from 'crd-controller/kinds';
+import { CONFIG_MAPS, NAMESPACES } from 'crd-controller/kinds';
 import { LeaderElector } from 'crd-controller/leaderelection';
 import { Manager } from 'crd-controller/manager';
 import { createRegistry, expose, metricsOf } from 'crd-controller/metrics';
 import { compareResourceVersions, covers, formatLabelSelector, matchesLabels, parseLabelSelector, setCondition } from 'crd-controller/objects';
 import { customResource, integer, object } from 'crd-controller/schema';
-import { ApiServer, FakeClock } from 'crd-controller/testing';
+import { ApiServer, FakeClock, explore } from 'crd-controller/testing';
 import { invalid } from 'crd-controller/webhook';
 import { WorkQueue, exponentialLimiter } from 'crd-controller/workqueue';
 
@@ -125,6 +125,33 @@ import { WorkQueue, exponentialLimiter } from 'crd-controller/workqueue';
     spec: object({ replicas: integer({ minimum: 0 }) }),
   });
   console.log(definition.metadata.name); // prints: websites.example.com
+}
+
+// src/explore/explore.ts
+{
+  const controllers = (kit: ControllerKit) => {
+    const maps = kit.informers.for(CONFIG_MAPS);
+    const controller = new Controller(kit, {
+      name: 'label',
+      kind: 'ConfigMap',
+      sync: async (key, { client }) => {
+        if (maps.lister.get(key)?.metadata.labels?.['seen'] === undefined) {
+          const body = { metadata: { labels: { seen: 'true' } } };
+          await client.patch(CONFIG_MAPS, splitKey(key), { type: 'merge', body });
+        }
+        return done();
+      },
+    });
+    return [controller.for(maps)];
+  };
+  const metadata = { namespace: 'default', name: 'settings' };
+  const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata };
+  const { schedules } = await explore({
+    controllers,
+    scenario: { 'a user creates a ConfigMap': (client) => client.create(CONFIG_MAPS, map) },
+    budget: { schedules: 20 },
+  });
+  console.log(schedules); // prints: 20
 }
 
 // src/leaderelection/leader-elector.ts

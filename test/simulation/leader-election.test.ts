@@ -6,7 +6,7 @@ import { Deferred } from '../../src/util/deferred.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
 import { LEADER_ELECTION, Replicas } from '../support/replicas.ts';
 import type { Replica } from '../support/replicas.ts';
-import { seeded } from '../support/simulation.ts';
+import { seededRandom } from '../../src/util/seeded-random.ts';
 
 const LEASE_MS = 15_000;
 const DEADLINE_MS = 10_000;
@@ -333,7 +333,7 @@ describe('Three replicas under random disruptions', () => {
     const how = stepDown ? ', stepping down' : '';
     it(`has at most one writer at a time and loses no work (seed ${seed}${how})`, async () => {
       const simulation = new Replicas(seed);
-      const random = seeded(seed);
+      const random = seededRandom(seed);
       const pick = <T>(from: readonly T[]): T | undefined =>
         from[Math.floor(random() * from.length)];
       simulation.startCluster();

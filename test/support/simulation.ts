@@ -12,6 +12,7 @@ import type { ControllerManagerOptions } from '../../src/manager/run-controllers
 import type { Clock } from '../../src/util/clock.ts';
 import { FakeClock } from '../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
+import { seededRandom } from '../../src/util/seeded-random.ts';
 import { recordingLogger } from './recording-logger.ts';
 import type { LogLine } from './recording-logger.ts';
 import { CLUSTER_AGENT, TEST_AGENT } from './wire-rules.ts';
@@ -38,7 +39,7 @@ export class Simulation extends TestCluster {
 
   constructor(seed: number = 1) {
     super();
-    this.random = seeded(seed);
+    this.random = seededRandom(seed);
     let uids = 0;
     this.server = new CheckedServer(this.wire, {
       clock: this.clock,
@@ -154,15 +155,4 @@ class CheckedServer extends ApiServer {
     super(options);
     this.handler = rules.around(this.handler);
   }
-}
-
-/** Returns a Mulberry32 random number generator. */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

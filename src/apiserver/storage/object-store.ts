@@ -25,7 +25,15 @@ export interface ObjectStoreOptions {
    * @default none: the objects are in memory only
    */
   readonly log?: StoreLog | undefined;
+  /**
+   * Called with each write before it takes effect.
+   * @default none
+   */
+  readonly onWrite?: StoreObserver | undefined;
 }
+
+/** @param resource group and plural: `apps/deployments` */
+export type StoreObserver = (resource: string, object: StoredObject, removed: boolean) => void;
 
 interface StoredResource extends Pick<ResourceDefinition, 'group' | 'plural'> {
   readonly storedAs?: { readonly definition: Pick<ResourceDefinition, 'group' | 'plural'> };
@@ -41,15 +49,17 @@ export class ObjectStore {
   readonly #historySize: number;
   readonly #budget: HistoryBudget;
   readonly #log: StoreLog | undefined;
+  readonly #onWrite: StoreObserver | undefined;
   readonly #collections = new Map<string, Collection>();
   #waiting: { readonly revision: number; readonly wake: () => void }[] = [];
   #revision = 1;
   #compacted = 1;
 
   constructor(options: ObjectStoreOptions = {}) {
-    const { historySize = 10_000, historyBytes = 64 * 1024 ** 2, log } = options;
+    const { historySize = 10_000, historyBytes = 64 * 1024 ** 2, log, onWrite } = options;
     this.#historySize = historySize;
     this.#log = log;
+    this.#onWrite = onWrite;
     this.#budget = new HistoryBudget(historyBytes);
   }
 
@@ -169,6 +179,7 @@ export class ObjectStore {
   #commit(key: string, object: StoredObject, removed: boolean): void {
     const revision = this.#revision + 1;
     if (this.#log) this.#record(this.#log, revision, key, object, removed);
+    this.#onWrite?.(key, object, removed);
     this.#revision = revision;
     if (this.#waiting.length > 0) {
       const reached = this.#waiting.filter((waiter) => waiter.revision <= revision);

@@ -14,7 +14,7 @@ import { InformerSet } from '../../../src/cache/informer-set.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler, HttpRequest } from '../../../src/util/http.ts';
-import { seeded } from '../../support/simulation.ts';
+import { seededRandom } from '../../../src/util/seeded-random.ts';
 
 const RESOURCES: readonly Resource[] = [PODS, SERVICES, SECRETS, DEPLOYMENTS, CONFIG_MAPS];
 
@@ -50,7 +50,7 @@ class Fixture {
   readonly #running: Promise<void>;
 
   constructor(resources = RESOURCES) {
-    const random = seeded(1);
+    const random = seededRandom(1);
     const handler: HttpHandler = async (request) => {
       if (!request.path.includes('/leases')) {
         this.requests.push({ path: request.path, atMs: this.clock.monotonic() });
@@ -157,7 +157,7 @@ describe('Informers that wait for a server', () => {
   });
 
   it('reach a load balancer with one broken server soon, without a burst of requests', async () => {
-    const random = seeded(2);
+    const random = seededRandom(2);
     const fixture = new Fixture();
     await fixture.clock.advance(5000);
     await fixture.outage(503, 200_000);

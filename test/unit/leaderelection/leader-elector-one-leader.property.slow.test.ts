@@ -13,7 +13,7 @@ import { Deferred } from '../../../src/util/deferred.ts';
 import { sleepOn } from '../../../src/util/clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 import { LocalClock } from '../../support/local-clock.ts';
-import { seeded } from '../../support/simulation.ts';
+import { seededRandom } from '../../../src/util/seeded-random.ts';
 
 const TERMS = { leaseDurationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 700 };
 const AT = { namespace: 'default', name: 'lock' };
@@ -435,7 +435,7 @@ test(`in ${SCHEDULES} failure schedules of three processes, at most one may writ
     fc.asyncProperty(schedule, async ({ seed, rates, incidents, interference }) => {
       const timeline = new Timeline();
       const store = new LeaseStore();
-      const random = seeded(seed);
+      const random = seededRandom(seed);
       const replicas = rates.map(
         (rate, index) => new Replica(`replica-${index}`, { timeline, store, rate, random }),
       );

@@ -7,7 +7,7 @@ import { Deferred } from '../../../src/util/deferred.ts';
 import { untilAborted } from '../../../src/util/abort.ts';
 import { LocalClock } from '../../support/local-clock.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
-import { seeded } from '../../support/simulation.ts';
+import { seededRandom } from '../../../src/util/seeded-random.ts';
 
 /** Interval between two checks for shards with two owners, in milliseconds. */
 const CHECK_MS = 200;
@@ -16,7 +16,7 @@ const CHECK_MS = 200;
 export class ShardReplicas {
   readonly clock = new FakeClock();
   readonly server = new ApiServer({ clock: this.clock });
-  readonly random: () => number = seeded(1);
+  readonly random: () => number = seededRandom(1);
   readonly replicas: ShardReplica[] = [];
 
   start(identity: string, count = 3): ShardReplica {

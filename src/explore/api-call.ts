@@ -1,0 +1,61 @@
+import type { KubernetesObject } from '../api/object.ts';
+import { keyOf } from '../api/object-key.ts';
+import { parseTarget, requestInfo } from '../apiserver/request/request-info.ts';
+import type { RequestInfo } from '../apiserver/request/request-info.ts';
+import { isRecord } from '../util/values.ts';
+import type { HttpRequest } from '../util/http.ts';
+
+/** A request in terms of the API. */
+export interface ApiCall {
+  readonly info: RequestInfo | undefined;
+  readonly isWrite: boolean;
+  /** `create pods default/web-0` */
+  readonly text: string;
+}
+
+/** Resources whose writes are not part of what a controller is for. */
+const BACKGROUND = new Set(['events', 'leases']);
+
+/** Describes a request. */
+export function apiCallOf(request: HttpRequest): ApiCall {
+  const isWrite = request.method !== 'GET';
+  const info = requestInfo(request.method, parseTarget(request.path));
+  if (!info) return { info, isWrite, text: `${request.method} ${request.path}` };
+  const { verb, resource, subresource, namespace } = info;
+  const name = info.name ?? (verb === 'create' ? nameIn(request.body) : undefined);
+  const path = [namespace, name].filter((part) => part !== undefined).join('/');
+  const what = subresource === undefined ? resource : `${resource}/${subresource}`;
+  return { info, isWrite, text: path === '' ? `${verb} ${what}` : `${verb} ${what} ${path}` };
+}
+
+/** Returns whether the call is about Events and Leases, which controllers write beside their work. */
+export function isBackground({ info }: ApiCall): boolean {
+  return info !== undefined && BACKGROUND.has(info.resource);
+}
+
+/** Returns the name in a body; of a generated one, its prefix and `*`. */
+function nameIn(body: HttpRequest['body']): string | undefined {
+  if (typeof body !== 'string') return undefined;
+  const object: unknown = JSON.parse(body);
+  const metadata = isRecord(object) ? object['metadata'] : undefined;
+  if (!isRecord(metadata)) return undefined;
+  const { name, generateName } = metadata;
+  if (typeof name === 'string') return name;
+  return typeof generateName === 'string' ? `${generateName}*` : undefined;
+}
+
+/** Describes the events in a piece of a watch: `ADDED default/web-0, BOOKMARK`. */
+export function describeEvents(chunk: Uint8Array): string {
+  return new TextDecoder()
+    .decode(chunk)
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const { type, object } = JSON.parse(line) as {
+        readonly type: string;
+        readonly object: Pick<KubernetesObject, 'metadata'>;
+      };
+      return type === 'BOOKMARK' || type === 'ERROR' ? type : `${type} ${keyOf(object)}`;
+    })
+    .join(', ');
+}

@@ -1,0 +1,277 @@
+import { createHash } from 'node:crypto';
+import type { KubernetesObject, NewObject } from '../api/object.ts';
+import type { ControllerManagerOptions } from '../manager/run-controllers.ts';
+import { checkOptions } from '../util/check-options.ts';
+import type { OptionNames } from '../util/check-options.ts';
+import { seededRandom } from '../util/seeded-random.ts';
+import type { Fault } from './faults.ts';
+import { FAULTS, formatDeviation, parseDeviation } from './faults.ts';
+import type { FinishedRun } from './finished-run.ts';
+import { planOf, runSchedule } from './finished-run.ts';
+import { violationOf } from './oracles.ts';
+import type { Violation } from './oracles.ts';
+import { search } from './search.ts';
+import { shrink } from './shrink.ts';
+import type { FailedRun } from './shrink.ts';
+import { replayOption, storyOf } from './story.ts';
+import type { Invariant, Plan, ScenarioAction } from './world.ts';
+import { withoutFaults, World } from './world.ts';
+
+const EXPLORE_OPTIONS: OptionNames<ExploreOptions> = {
+  controllers: true,
+  objects: true,
+  scenario: true,
+  invariants: true,
+  faults: true,
+  cluster: true,
+  replicas: true,
+  budget: true,
+  seed: true,
+  replay: true,
+};
+
+/** Options of {@link explore}. */
+export interface ExploreOptions {
+  /** The controllers, as for `runControllers`. They use the clock, the client and the random numbers of the kit only. */
+  readonly controllers: ControllerManagerOptions['controllers'];
+  /**
+   * Objects that exist before the controllers start: CRDs, and others in the order of their creation.
+   * @default none
+   */
+  readonly objects?: readonly NewObject<KubernetesObject>[];
+  /**
+   * What users and other programs do: actions by name. Each starts when nothing happens any more after the previous one,
+   * or earlier in schedules with the fault `hurry`.
+   */
+  readonly scenario: Readonly<Record<string, ScenarioAction>>;
+  /**
+   * Invariants by name, in addition to the rules for all controllers. Each is called after every write.
+   * @default none
+   */
+  readonly invariants?: Readonly<Record<string, Invariant>>;
+  /**
+   * Faults that can strike.
+   * @default all
+   */
+  readonly faults?: readonly Fault[];
+  /**
+   * Cluster controllers that run, as in `Cluster`: `['kubelet', 'scheduler', 'garbage-collector']`. They cost most of the time.
+   * @default none: Pods stay pending
+   */
+  readonly cluster?: readonly string[];
+  /**
+   * Number of processes with the controllers. More than one elect a leader.
+   * @default 1
+   */
+  readonly replicas?: number;
+  /** When the search ends. */
+  readonly budget?: ExploreBudget;
+  /**
+   * Determines the random numbers. The same seed explores the same schedules.
+   * @default 1
+   */
+  readonly seed?: number;
+  /**
+   * Faults of the only schedule to run, as an error of `explore` shows them.
+   * @default a search
+   */
+  readonly replay?: readonly string[];
+}
+
+/** When a search ends. */
+export interface ExploreBudget {
+  /**
+   * Maximum number of schedules.
+   * @default 500
+   */
+  readonly schedules?: number;
+  /**
+   * Maximum time in seconds. Which schedules are explored then depends on the machine.
+   * @default no limit
+   */
+  readonly seconds?: number;
+}
+
+/** The result of a search without violations. */
+export interface Exploration {
+  /** Number of schedules that were run. */
+  readonly schedules: number;
+  /** Number of schedules with different sequences of writes. */
+  readonly distinctHistories: number;
+  /** Number of steps of the schedule without faults. */
+  readonly steps: number;
+  /** Digest of all schedules: equal for equal options on all machines. */
+  readonly traceHash: string;
+}
+
+/** A schedule in which a rule or an invariant did not hold. */
+export class ViolationError extends Error {
+  override readonly name = 'ViolationError';
+  readonly rule: string;
+  readonly detail: string;
+  /** The shortest schedule that was found, for the option `replay`. */
+  readonly replay: readonly string[];
+  /** Number of schedules until the violation was found. */
+  readonly schedules: number;
+
+  constructor(failed: FailedRun, schedules: number) {
+    const { rule, detail }: Violation = failed.violation;
+    super(
+      `${storyOf(failed)}\n\nFound after ${schedules} schedules. Repeat it with the option\n  ${replayOption(failed)}`,
+    );
+    this.rule = rule;
+    this.detail = detail;
+    this.replay = failed.run.deviations.map(formatDeviation);
+    this.schedules = schedules;
+  }
+}
+
+const DEFAULT_SCHEDULES = 500;
+
+/** Maximum number of steps of the schedule without faults. */
+const MAX_STEPS = 20_000;
+
+/**
+ * Searches for a schedule in which controllers violate a rule. The API server, the controllers and the actors of the
+ * scenario run in this process and in virtual time. In each schedule, requests, responses and watch events happen in another
+ * order, or faults strike: crashes, lost responses, errors, broken watches and caches that are behind.
+ *
+ * These rules hold for all controllers:
+ *
+ * - The final state is that of a run without faults, except for identities and times.
+ * - No owner has more objects at once than without faults.
+ * - Objects without an owner that the controllers did not create are not changed.
+ * - The writes of each object are bounded, and nothing is written in steady state.
+ *
+ * @example
+ * ```ts
+ * import { Controller, done, splitKey } from 'crd-controller';
+ * import type { ControllerKit } from 'crd-controller';
+ * import { CONFIG_MAPS } from 'crd-controller/kinds';
+ * import { explore } from 'crd-controller/testing';
+ *
+ * const controllers = (kit: ControllerKit) => {
+ *   const maps = kit.informers.for(CONFIG_MAPS);
+ *   const controller = new Controller(kit, {
+ *     name: 'label',
+ *     kind: 'ConfigMap',
+ *     sync: async (key, { client }) => {
+ *       if (maps.lister.get(key)?.metadata.labels?.['seen'] === undefined) {
+ *         const body = { metadata: { labels: { seen: 'true' } } };
+ *         await client.patch(CONFIG_MAPS, splitKey(key), { type: 'merge', body });
+ *       }
+ *       return done();
+ *     },
+ *   });
+ *   return [controller.for(maps)];
+ * };
+ * const metadata = { namespace: 'default', name: 'settings' };
+ * const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata };
+ * const { schedules } = await explore({
+ *   controllers,
+ *   scenario: { 'a user creates a ConfigMap': (client) => client.create(CONFIG_MAPS, map) },
+ *   budget: { schedules: 20 },
+ * });
+ * console.log(schedules); // prints: 20
+ * ```
+ *
+ * @throws {ViolationError} with the shortest schedule that was found, and a line that repeats it
+ * @throws {Error} if two runs of one schedule differ, because the controllers use another clock or other random numbers
+ * @experimental
+ */
+export async function explore(options: ExploreOptions): Promise<Exploration> {
+  checkOptions(options, EXPLORE_OPTIONS, 'explore');
+  const { seed = 1, faults = FAULTS, budget = {}, replay } = options;
+  const world = await World.create({
+    controllers: options.controllers,
+    scenario: { objects: options.objects ?? [], actions: options.scenario },
+    replicas: options.replicas ?? 1,
+    cluster: options.cluster ?? [],
+    seed,
+    invariants: options.invariants ?? {},
+    maxSteps: MAX_STEPS,
+  });
+  const report = new Report(budget);
+  const expected = await runSchedule(world, withoutFaults, undefined);
+  report.add(expected);
+  const failed = failureOf(expected, expected);
+  if (failed) throw new ViolationError(failed, report.schedules);
+  await requireDeterminism(world, expected);
+  const attempt = async (plan: Plan) => {
+    const run = await runSchedule(world, plan, expected.finalState);
+    report.add(run);
+    return { run, failed: failureOf(run, expected) };
+  };
+  if (replay) {
+    const { failed: repeated } = await attempt(planOf(replay.map(parseDeviation)));
+    if (repeated) throw new ViolationError(repeated, report.schedules);
+    return report.result(expected);
+  }
+  const schedules = search(expected, faults, seededRandom(seed));
+  for (let next = schedules.next(); !next.done && !report.isOver;) {
+    const { run, failed: found } = await attempt(next.value);
+    if (found) {
+      const count = report.schedules;
+      const shortest = await shrink(found, async (plan) => (await attempt(plan)).failed);
+      throw new ViolationError(shortest, count);
+    }
+    next = schedules.next(run);
+  }
+  return report.result(expected);
+}
+
+function failureOf(run: FinishedRun, expected: FinishedRun): FailedRun | undefined {
+  const violation = violationOf(run, expected);
+  return violation && { run, violation };
+}
+
+async function requireDeterminism(world: World, expected: FinishedRun): Promise<void> {
+  const again = await runSchedule(world, withoutFaults, undefined);
+  if (again.hash === expected.hash) return;
+  const textOf = ({ trace }: FinishedRun, index: number) => trace[index]?.at ?? 'the end';
+  const at = expected.trace.findIndex(({ at: text }, index) => text !== textOf(again, index));
+  const where =
+    at < 0 ? 'in the written objects' : `${textOf(expected, at)} or ${textOf(again, at)}`;
+  throw new Error(
+    `explore: two runs of one schedule differ (${where}): use clock and random of the kit, and no I/O`,
+  );
+}
+
+/** Counts schedules and digests them. */
+class Report {
+  schedules = 0;
+  readonly #maxSchedules: number;
+  readonly #endMs: number;
+  readonly #histories = new Set<string>();
+  readonly #hash = createHash('sha256');
+
+  constructor({ schedules = DEFAULT_SCHEDULES, seconds = Infinity }: ExploreBudget) {
+    this.#maxSchedules = schedules;
+    this.#endMs = performance.now() + seconds * 1000;
+  }
+
+  get isOver(): boolean {
+    return this.schedules >= this.#maxSchedules || performance.now() >= this.#endMs;
+  }
+
+  add({ changes, hash }: FinishedRun): void {
+    this.schedules++;
+    this.#hash.update(hash);
+    this.#histories.add(
+      changes
+        .map(
+          ({ by, verb, resource, object }) => `${by} ${verb} ${resource} ${object.metadata.name}`,
+        )
+        .join('\n'),
+    );
+  }
+
+  result({ trace }: FinishedRun): Exploration {
+    return {
+      schedules: this.schedules,
+      distinctHistories: this.#histories.size,
+      steps: trace.length,
+      traceHash: this.#hash.digest('hex'),
+    };
+  }
+}

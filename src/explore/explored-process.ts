@@ -1,0 +1,106 @@
+import { HttpClient } from '../client/http-client.ts';
+import { controllerManager } from '../manager/run-controllers.ts';
+import type { ControllerManagerOptions } from '../manager/run-controllers.ts';
+import type { HttpHandler } from '../util/http.ts';
+import { seededRandom } from '../util/seeded-random.ts';
+import type { Scheduler } from './scheduler.ts';
+import { SteppedTransport } from './transport.ts';
+
+/** Delay before a process that ended by itself starts again, in milliseconds. */
+const RESTART_DELAY_MS = 10_000;
+
+/** Name of the only process, and the prefix of the names of several. */
+export const PROCESS = 'controller';
+
+/** Name of the Lease of several replicas. */
+export const LEASE_NAME = 'explored';
+
+/** Dependencies of `ExploredProcess`. */
+export interface ProcessDeps {
+  readonly name: string;
+  readonly seed: number;
+  readonly scheduler: Scheduler;
+  readonly handler: HttpHandler;
+  readonly controllers: ControllerManagerOptions['controllers'];
+  /** Whether a Lease decides which process works. */
+  readonly isElected: boolean;
+  readonly expireHistory: () => void;
+}
+
+/** A process with the explored controllers, which can crash between any two steps. */
+export class ExploredProcess {
+  readonly name: string;
+  readonly #deps: ProcessDeps;
+  readonly #random: () => number;
+  #transport: SteppedTransport | undefined;
+  #starts = 0;
+
+  constructor(deps: ProcessDeps) {
+    this.name = deps.name;
+    this.#deps = deps;
+    this.#random = seededRandom(deps.seed);
+  }
+
+  /** Posts the step in which the process starts. */
+  postStart(staleRevision: () => number): void {
+    const { name, scheduler } = this.#deps;
+    const isFaulty = this.#starts++ > 0;
+    const label = isFaulty ? 'restart' : 'start';
+    scheduler.post({
+      kind: 'start',
+      owner: name,
+      label,
+      isFaulty,
+      run: (fault) => this.#start(fault === undefined ? undefined : staleRevision(), staleRevision),
+    });
+  }
+
+  /** Ends the process without a trace: it sends and receives nothing more, and its timers do nothing. */
+  kill(): void {
+    this.#transport?.cut();
+    this.#transport = undefined;
+  }
+
+  /** Returns a function that reports whether the process has neither crashed nor ended since. */
+  aliveness(): () => boolean {
+    const transport = this.#transport;
+    return () => transport === undefined || transport.isOpen;
+  }
+
+  #start(staleRevision: number | undefined, restartAt: () => number): void {
+    const { name, scheduler, handler, controllers, isElected, expireHistory } = this.#deps;
+    const transport = new SteppedTransport({
+      owner: name,
+      scheduler,
+      handler,
+      isFaulty: true,
+      staleRevision,
+      expireHistory,
+    });
+    this.#transport = transport;
+    const clock = scheduler.time.clock(name, () => transport.isOpen);
+    const server = 'https://explored';
+    const namespace = 'default';
+    const client = new HttpClient({
+      handler: transport.handle,
+      server,
+      clock,
+      userAgent: name,
+      namespace,
+    });
+    const manager = controllerManager({
+      client,
+      controllers,
+      clock,
+      random: this.#random,
+      freeze: true,
+      ...(isElected && { name: LEASE_NAME, leaderElection: { identity: name } }),
+    });
+    const ended = () => {
+      if (!transport.isOpen) return;
+      this.kill();
+      scheduler.time.after(name, RESTART_DELAY_MS, () => this.postStart(restartAt));
+    };
+    manager.run(new AbortController().signal).then(ended, ended);
+  }
+}

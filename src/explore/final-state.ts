@@ -1,0 +1,105 @@
+import type { KubernetesObject } from '../api/object.ts';
+import type { History } from './history.ts';
+
+/** Resources that are not compared: what they contain depends on how often something was tried. */
+const IGNORED = /^(\/events|events\.k8s\.io\/events|coordination\.k8s\.io\/leases) /;
+
+/** Fields whose values differ between runs. */
+const VOLATILE: ReadonlySet<string> = new Set([
+  'uid',
+  'resourceVersion',
+  'creationTimestamp',
+  'managedFields',
+  'generation',
+  'containerID',
+  // Texts for people can contain durations.
+  'message',
+]);
+
+/** Maximum number of differences that are shown. */
+const MAX_DIFFERENCES = 6;
+
+const TIMES = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
+const ADDRESSES = /\b\d{1,3}(\.\d{1,3}){3}\b/g;
+const UIDS = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+
+/** Returns the objects that a run left, without identities and times, each as one line. */
+export function finalStateOf(history: History): readonly string[] {
+  const lines: string[] = [];
+  for (const [key, object] of history.changed()) {
+    if (!IGNORED.test(key)) lines.push(`${nameOf(key, object)} ${contentOf(object)}`);
+  }
+  return lines.toSorted();
+}
+
+/** The name in a state: that of a generated one is its prefix. */
+function nameOf(key: string, object: KubernetesObject | undefined): string {
+  const { generateName, name } = object?.metadata ?? {};
+  return generateName && name ? key.slice(0, -name.length) + `${generateName}*` : key;
+}
+
+function contentOf(object: KubernetesObject | undefined): string {
+  if (!object) return 'deleted';
+  const generation = object.metadata.generation;
+  const names = new Set(object.metadata.generateName ? [object.metadata.name] : []);
+  const text = JSON.stringify(object, (field, value: unknown) => {
+    if (VOLATILE.has(field)) return undefined;
+    if (field === 'observedGeneration') return value === generation ? 'current' : 'outdated';
+    return typeof value === 'string' && names.has(value) ? '*' : value;
+  });
+  return text.replaceAll(TIMES, 'TIME').replaceAll(ADDRESSES, 'ADDRESS').replaceAll(UIDS, 'UID');
+}
+
+/** Describes how a state differs from the expected one: objects that are missing or not expected, and fields. */
+export function stateDifference(expected: readonly string[], actual: readonly string[]): string {
+  const missing = without(expected, actual);
+  const unexpected = without(actual, expected);
+  const lines: string[] = [];
+  for (const line of missing) {
+    const [name, content] = splitLine(line);
+    const at = unexpected.findIndex((other) => splitLine(other)[0] === name);
+    if (at < 0) lines.push(`missing: ${name}`);
+    else lines.push(...fieldDifferences(name, content, splitLine(unexpected.splice(at, 1)[0])[1]));
+  }
+  lines.push(...unexpected.map((line) => `not expected: ${splitLine(line)[0]}`));
+  return lines.slice(0, MAX_DIFFERENCES).join('\n');
+}
+
+/** Splits a line of a state into the name of the object and its content. */
+function splitLine(line: string = ''): readonly [string, string] {
+  const end = line.indexOf(' ', line.indexOf(' ') + 1);
+  return [line.slice(0, end), line.slice(end + 1)];
+}
+
+function fieldDifferences(name: string, expected: string, actual: string): string[] {
+  if (expected === 'deleted' || actual === 'deleted')
+    return [`${name}: expected ${expected === 'deleted' ? expected : 'the object'}`];
+  const before = fieldsOf(JSON.parse(expected), '');
+  const after = fieldsOf(JSON.parse(actual), '');
+  const paths = new Set([...before.keys(), ...after.keys()]);
+  return [...paths]
+    .filter((path) => before.get(path) !== after.get(path))
+    .map((path) => `${name} ${path}: ${after.get(path)}, expected ${before.get(path)}`);
+}
+
+/** Returns the values of an object by their paths. */
+function fieldsOf(
+  value: unknown,
+  path: string,
+  fields: Map<string, string> = new Map(),
+): Map<string, string> {
+  if (typeof value !== 'object' || value === null) return fields.set(path, JSON.stringify(value));
+  for (const [name, field] of Object.entries(value)) fieldsOf(field, `${path}.${name}`, fields);
+  return fields;
+}
+
+/** Returns the lines of `lines` that `others` does not contain, each as often as it is missing. */
+function without(lines: readonly string[], others: readonly string[]): string[] {
+  const left = new Map<string, number>();
+  for (const line of others) left.set(line, (left.get(line) ?? 0) + 1);
+  return lines.filter((line) => {
+    const count = left.get(line) ?? 0;
+    left.set(line, count - 1);
+    return count <= 0;
+  });
+}

@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import type { Deviation, Fault } from './faults.ts';
+import { finalStateOf } from './final-state.ts';
+import type { ChangeRecord } from './history.ts';
+import type { BrokenInvariant, Plan, TraceEntry, World } from './world.ts';
+import { withoutFaults } from './world.ts';
+
+/** What happened in one schedule. */
+export interface FinishedRun {
+  readonly trace: readonly TraceEntry[];
+  readonly changes: readonly ChangeRecord[];
+  readonly finalState: readonly string[];
+  readonly ending: 'quiet' | 'busy' | 'endless';
+  readonly broken: BrokenInvariant | undefined;
+  /** Number of writes before nothing was left to do; later ones are those of the steady state. */
+  readonly settledWrites: number;
+  /** Number of steps before nothing was left to do. */
+  readonly settledSteps: number;
+  /** Faults that struck. */
+  readonly deviations: readonly Deviation[];
+  /** Digest of all steps, their times and all writes. */
+  readonly hash: string;
+}
+
+/** Time without activity after which a schedule is over, in milliseconds. */
+const QUIET_MS = 30_000;
+
+/** Longer times for schedules whose final state differs: retries have delays of up to five minutes. */
+const PATIENCE_MS = [120_000, 400_000, 1_000_000];
+
+/** Time in which the steady state must last in a schedule without faults, in milliseconds. */
+const STEADY_MS = 900_000;
+
+/** Maximum duration of a schedule, in milliseconds of virtual time. */
+const LIMIT_MS = 3_600_000;
+
+/**
+ * Runs one schedule to its end. With the final state of the undisturbed schedule, it waits longer until that is reached.
+ * Without it, it watches the steady state.
+ */
+export async function runSchedule(
+  world: World,
+  plan: Plan,
+  expected: readonly string[] | undefined,
+): Promise<FinishedRun> {
+  world.restart();
+  let ending: FinishedRun['ending'] = await world.run(plan, {
+    quietMs: QUIET_MS,
+    limitMs: LIMIT_MS,
+  });
+  let finalState = finalStateOf(world.history);
+  const settledWrites = world.history.changes.length;
+  const settledSteps = world.trace.length;
+  if (expected === undefined && ending === 'quiet') {
+    const steady = await world.run(withoutFaults, { quietMs: Infinity, limitMs: STEADY_MS });
+    ending = steady === 'endless' ? steady : ending;
+  }
+  for (const quietMs of expected ? PATIENCE_MS : []) {
+    if (ending !== 'quiet' || isSame(finalState, expected)) break;
+    const later = await world.run(withoutFaults, { quietMs, limitMs: quietMs });
+    ending = later === 'endless' ? later : ending;
+    finalState = finalStateOf(world.history);
+  }
+  const { trace, broken } = world;
+  const { changes } = world.history;
+  const deviations = trace.flatMap(({ fault, at, nth }) =>
+    fault === undefined ? [] : [{ fault, at, nth }],
+  );
+  const hash = hashOf(trace, changes);
+  const settled = { settledWrites, settledSteps };
+  return { trace, changes, finalState, ending, broken, ...settled, deviations, hash };
+}
+
+/** Returns the plan in which exactly these faults strike. */
+export function planOf(deviations: readonly Deviation[]): Plan {
+  if (deviations.length === 0) return withoutFaults;
+  const faults = new Map<string, Fault>(
+    deviations.map(({ fault, at, nth }) => [`${at} #${nth}`, fault]),
+  );
+  return (_, at, nth) => faults.get(`${at} #${nth}`);
+}
+
+function isSame(a: readonly string[], b: readonly string[] | undefined): boolean {
+  return a.length === b?.length && a.every((line, index) => line === b[index]);
+}
+
+function hashOf(trace: readonly TraceEntry[], changes: readonly ChangeRecord[]): string {
+  const steps = trace.map(({ at, atMs, fault }) => `${atMs} ${at} ${fault ?? ''}`);
+  const writes = changes.map(({ by, verb, object }) => `${by} ${verb} ${JSON.stringify(object)}`);
+  return createHash('sha256')
+    .update([...steps, ...writes].join('\n'))
+    .digest('hex');
+}

@@ -1,0 +1,81 @@
+import type { Step } from './step.ts';
+import { VirtualTime } from './virtual-time.ts';
+
+/** How long a delayed step is held, in milliseconds of virtual time. */
+const DELAY_MS = 10_000;
+
+/**
+ * The pending steps of one schedule, and its time. Without a fault, steps run in the order in which they became possible,
+ * and timers fire only if nothing else is possible.
+ */
+export class Scheduler {
+  readonly time: VirtualTime = new VirtualTime();
+  #ready: Step[] = [];
+  /** Steps that wait until nothing else is ready. */
+  #late: Step[] = [];
+  /** Number of delayed steps. */
+  #delayed = 0;
+  /** Steps that were postponed. They are not postponed again. */
+  readonly #postponed = new WeakSet<Step>();
+
+  /** Whether steps other than timers are pending. */
+  get isBusy(): boolean {
+    return this.#ready.length > 0 || this.#late.length > 0 || this.#delayed > 0;
+  }
+
+  /** Labels of the steps that are ready, for the hash of a state. */
+  get pending(): readonly Step[] {
+    return [...this.#ready, ...this.#late];
+  }
+
+  post(step: Step): void {
+    this.#ready.push(step);
+  }
+
+  withdraw(step: Step): void {
+    this.#ready = this.#ready.filter((other) => other !== step);
+    this.#late = this.#late.filter((other) => other !== step);
+  }
+
+  withdrawAllOf(owner: string): void {
+    this.#ready = this.#ready.filter((step) => step.owner !== owner);
+    this.#late = this.#late.filter((step) => step.owner !== owner);
+  }
+
+  /** Takes the next step other than a timer. */
+  take(): Step | undefined {
+    if (this.#ready.length === 0) {
+      this.#ready = this.#late;
+      this.#late = [];
+    }
+    return this.#ready.shift();
+  }
+
+  wasPostponed(step: Step): boolean {
+    return this.#postponed.has(step);
+  }
+
+  /** Runs the step after all others that are ready. */
+  postpone(step: Step): void {
+    this.#postponed.add(step);
+    this.#late.push(step);
+  }
+
+  /** Runs the step ten seconds later, unless `isAlive` is false then. */
+  delay(step: Step, isAlive: () => boolean): void {
+    this.#postponed.add(step);
+    this.#delayed++;
+    this.time.after('scheduler', DELAY_MS, () => {
+      this.#delayed--;
+      if (isAlive()) this.#ready.push(step);
+    });
+  }
+
+  /** Forgets all steps and timers. */
+  reset(elapsedMs: number): void {
+    this.time.reset(elapsedMs);
+    this.#ready = [];
+    this.#late = [];
+    this.#delayed = 0;
+  }
+}

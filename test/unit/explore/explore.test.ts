@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { COUNTS } from '../../../src/api/generated/count.ts';
+import { countController } from '../../../src/controllers/count/controller.ts';
+import { explore, ViolationError } from '../../../src/explore/explore.ts';
+import type { ExploreOptions } from '../../../src/explore/explore.ts';
+import {
+  COUNT_AT,
+  COUNT_SCENARIO,
+  CREATES_WITHOUT_NAMES,
+  naive,
+} from '../../support/naive-controllers.ts';
+
+const COUNT: ExploreOptions = {
+  ...COUNT_SCENARIO,
+  controllers: [countController],
+  budget: { schedules: 4 },
+};
+
+async function violation(options: ExploreOptions): Promise<ViolationError> {
+  const error: unknown = await explore(options).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof ViolationError, String(error));
+  return error;
+}
+
+describe('explore', () => {
+  it('has the same trace in every run with the same seed', async () => {
+    const first = await explore(COUNT);
+    assert.deepEqual(await explore(COUNT), first);
+    assert.notEqual((await explore({ ...COUNT, seed: 2 })).traceHash, first.traceHash);
+  });
+
+  it('tells and repeats the shortest schedule in which a rule does not hold', async () => {
+    const options = { ...COUNT_SCENARIO, controllers: naive(CREATES_WITHOUT_NAMES) };
+    const found = await violation({ ...options, faults: ['crash', 'stale'] });
+    assert.equal(found.rule, 'nothing is created twice');
+    assert.equal(found.replay.length, 2);
+    assert.match(found.message, /crashes before .* starts, and reads the state before/s);
+    const again = await violation({ ...options, replay: found.replay });
+    assert.equal(again.detail, found.detail);
+  });
+
+  it('checks an invariant after each write', async () => {
+    const { rule, replay } = await violation({
+      ...COUNT,
+      invariants: {
+        'a Count has no status': ({ list }) => list(COUNTS).every((count) => !count.status),
+      },
+    });
+    assert.deepEqual([rule, replay], ['a Count has no status', []]);
+  });
+
+  it('reports controllers that differ from run to run', async () => {
+    let runs = 0;
+    const sync = CREATES_WITHOUT_NAMES.sync;
+    const options = {
+      ...COUNT_SCENARIO,
+      controllers: naive({
+        mistake: 'counts its runs',
+        sync: async (one) => {
+          const body = { metadata: { annotations: { run: String(runs++) } } };
+          if (!one.count.metadata.annotations)
+            await one.client.patch(COUNTS, COUNT_AT, { type: 'merge', body });
+          return sync(one);
+        },
+      }),
+    };
+    await assert.rejects(explore(options), /two runs of one schedule differ/);
+  });
+});
